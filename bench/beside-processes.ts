@@ -2,10 +2,10 @@ import { type Figure, percentiles, round } from './figure.ts'
 import { openBareProcesses } from './script-peers.ts'
 
 /**
- * Measures some work and bare processes by turns, so that what else the machine does is in both. Yields the times, and the
- * median of the work in percent of the median of each bare process.
- * @param work resolves with how many milliseconds it took
- * @param path a module that the processes load
+ * Measures work and bare processes in turn, so that other load on the machine affects both. Yields the times, and the median
+ * of the work in percent of the median of each bare process.
+ * @param work resolves with the milliseconds that it took
+ * @param path module that the processes load
  */
 export async function* besideProcesses(
   { peers, ...figure }: Pick<Figure, 'id' | 'what' | 'n' | 'target' | 'peers'>,

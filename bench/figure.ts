@@ -1,18 +1,18 @@
-/** One measured figure with its peers from the same run. */
+/** One measured figure, with its peers from the same run. */
 export interface Figure {
   readonly id: string
   readonly what: string
-  /** Skills in the tree, or samples where there is no tree. */
+  /** Number of skills in the tree, or of samples if there is no tree. */
   readonly n: number
   readonly value: { readonly p50: number; readonly p99: number }
   readonly unit: 'ms' | 'µs' | 'ns' | 'B' | 'KB' | 'MB' | '%' | 'count'
-  /** The target of the design, in the same unit. */
+  /** Target of the design, in the same unit. */
   readonly target: string
   readonly peers: Readonly<Record<string, number | { readonly p50: number; readonly p99: number }>>
 }
 
 export interface MeasureOptions {
-  /** Folders of a fresh tree; see `makeTree`. */
+  /** Whether to measure large trees and many repetitions too. */
   readonly large: boolean
 }
 

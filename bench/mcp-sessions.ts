@@ -6,13 +6,13 @@ import { SkillMcp } from '@skillstoke/mcp'
 
 const JSON_HEADERS = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
 
-/** A session of a client of 2025-11-25. */
+/** A session of a client of the protocol 2025-11-25. */
 export interface McpSession {
-  /** Calls the tool `skill`, and returns the text of the answer. */
+  /** Calls the tool `skill` and returns the text of the answer. */
   load(name: string): Promise<string>
 }
 
-/** An MCP server on a port of this machine, and clients that begin sessions with it. */
+/** An MCP server on a local port, with clients that open sessions. */
 export class McpSessions implements AsyncDisposable {
   readonly #mcp: SkillMcp
   readonly #server = createServer((request, response) => void this.#answer(request, response))

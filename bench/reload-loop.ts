@@ -1,4 +1,4 @@
-// Edits one skill again and again, and says what the process keeps of each edit: `reload-loop.ts <kind> <reloads>`.
+// Edits one skill again and again, and prints how much memory each edit leaves behind: `reload-loop.ts <kind> <reloads>`.
 import { createHash } from 'node:crypto'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -6,18 +6,18 @@ import { join } from 'node:path'
 import { createSkillRuntime } from '@skillstoke/core'
 import { directory, nodeHasher, openState } from '@skillstoke/core/node'
 
-/** What a process keeps of a reload, and how large its state directory is at the end, in bytes. */
+/** Memory growth per reload, and the final size of the state directory, in bytes. */
 export interface ReloadGrowth {
   readonly heap: number
   readonly resident: number
   readonly state: number
 }
 
-/** Stores in memory and on disk, each with a session that loads the skill after each edit; and a loop without a library. */
+/** Kinds of loops: a store in memory or on disk, each with a session that loads the skill, and a loop without the library. */
 export const RELOAD_KINDS = ['memory', 'disk', 'plain'] as const
 type ReloadKind = (typeof RELOAD_KINDS)[number]
 
-// Until then caches fill up: replaced revisions in memory, and the code of the loop itself.
+// During the warm-up, caches fill: replaced revisions in memory, and the code of the loop itself.
 const WARM_UP = 20_000
 
 if (import.meta.main) {
@@ -70,7 +70,7 @@ async function openRuntime(kind: 'memory' | 'disk', folder: string, state: strin
   return { reload, close: async () => await skills.close() }
 }
 
-/** Reads, hashes and replaces one object. */
+/** Opens a loop that reads, hashes and replaces one object. */
 function openPlain(file: string): Loop {
   const skills = new Map<string, { readonly text: string; readonly digest: string }>()
   const reload = async (): Promise<void> => {

@@ -20,7 +20,7 @@ import { b15 } from './figures/b15.ts'
 import { b16 } from './figures/b16.ts'
 
 // npm run bench -- [B1 B3 ...] [--json] [--large]
-// Each benchmark runs in a process of its own, so that none inherits another's memory or warmth.
+// Each benchmark runs in its own process, so that no benchmark inherits memory or compiled code from another.
 
 type Measure = (options: MeasureOptions) => AsyncGenerator<Figure>
 const BENCHMARKS: Readonly<Record<string, Measure>> = {
@@ -51,11 +51,11 @@ const unknown = named.filter(id => BENCHMARKS[id] === undefined)
 
 if (args.includes('--help')) {
   console.log(
-    'npm run bench -- [B1 B3 ...] [--json] [--large]\n\n--json   one line of JSON for each figure\n--large  B1 with 100,000 skills too, B4 with 100,000, B7 with 10,000 reloads, B9 with 2,000 edits, B15 with 100,000 reloads',
+    'npm run bench -- [B1 B3 ...] [--json] [--large]\n\n--json   print one line of JSON per figure\n--large  also run B1 and B4 with 100,000 skills, B7 with 10,000 reloads, B9 with 2,000 edits, B15 with 100,000 reloads',
   )
 } else if (unknown.length > 0) {
   console.error(
-    `error: there is no benchmark ${unknown.join(', ')}; there are ${Object.keys(BENCHMARKS).join(', ')}`,
+    `error: there is no benchmark ${unknown.join(', ')}; use ${Object.keys(BENCHMARKS).join(', ')}`,
   )
   process.exitCode = 2
 } else if (child) {
@@ -89,7 +89,7 @@ function describeMachine(): string {
   try {
     model = /model name\s*: (.*)/.exec(readFileSync('/proc/cpuinfo', 'utf8'))?.[1] ?? model
   } catch {
-    // not Linux: what Node says has to do
+    // not Linux, so use the model that Node reports
   }
   return `${cpus().length} x ${model}, ${Math.round(totalmem() / 2 ** 30)} GB, ${process.platform} ${release()}, Node ${process.versions.node}`
 }

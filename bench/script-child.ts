@@ -1,3 +1,3 @@
-// The peer that starts a process for each reload: loads a module, sends what it answers.
+// Child process of the peer that starts a process per reload. Loads a module and sends its answer.
 const { answer } = (await import(process.argv[2] ?? '')) as { answer: () => number }
 process.send?.(answer())

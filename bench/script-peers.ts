@@ -8,10 +8,10 @@ import { createServer } from 'vite'
 import { ViteNodeRunner } from 'vite-node/client'
 import { ViteNodeServer } from 'vite-node/server'
 
-/** Loads a module anew and calls it, in its own way. */
+/** A way to load a changed module and call it. */
 export interface ScriptPeer extends AsyncDisposable {
   readonly name: string
-  /** What the newest code answers, as far as the peer knows it. */
+  /** Loads the module again and returns its answer. A peer may answer from old code. */
   readonly reload: () => Promise<number>
 }
 
@@ -19,7 +19,7 @@ interface Answering {
   readonly answer: () => number
 }
 
-/** Everything that people do today to run changed code in a process that goes on. */
+/** Opens all peers: the usual ways to run changed code without restarting the host process. */
 export async function openPeers(path: string): Promise<readonly ScriptPeer[]> {
   return [queryString(path), jiti(path), await viteNode(path), workerRestart(path), processRestart(path)]
 }
@@ -87,7 +87,7 @@ function workerRestart(path: string): ScriptPeer {
   }
 }
 
-/** Starts processes with nothing around them: what code in a process of its own costs at least. */
+/** Returns peers that only start a process, as the minimum cost of code in its own process. */
 export function openBareProcesses(path: string): readonly ScriptPeer[] {
   return [processRestart(path), bareNode()]
 }
@@ -102,19 +102,19 @@ function processRestart(path: string): ScriptPeer {
         stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
       })
       const exit = once(child, 'exit')
-      // A file that is half-written ends it without an answer.
+      // A half-written file ends the process without an answer.
       const [answer] = (await Promise.race([once(child, 'message'), exit.then(() => [])])) as [number?]
       child.kill()
-      // Its end is not what anybody waits for.
+      // Does not wait for the exit, because it is not part of the measured time.
       ended = exit
-      if (answer === undefined) throw new Error('it ended without an answer')
+      if (answer === undefined) throw new Error('the process ended without an answer')
       return answer
     },
     [Symbol.asyncDispose]: async () => void (await ended),
   }
 }
 
-/** Loads nothing and answers nothing: starts Node and waits for its end. */
+/** Starts Node without code and waits for its end. */
 function bareNode(): ScriptPeer {
   return {
     name: 'node -e 0',

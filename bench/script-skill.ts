@@ -6,9 +6,9 @@ import { directory, nodeHasher } from '@skillstoke/core/node'
 import { childProcesses, type SandboxMode, type ScriptRunnerOptions } from '@skillstoke/scripts'
 
 const HELPERS = 5
-const PADDING = `// ${'A line of code that somebody wrote. '.repeat(12)}\n`.repeat(4)
+const PADDING = `// ${'One comment line of a script skill. '.repeat(12)}\n`.repeat(4)
 
-/** A skill with one command of six modules of about 2 KB: a main one, five that it imports, one of these by way of another. */
+/** A skill with one command in six modules of about 2 KB: a main module and five imported modules, one of them indirectly. */
 export class ScriptSkill implements Disposable {
   readonly root: string = mkdtempSync(join(tmpdir(), 'skillstoke-bench-'))
   readonly folder: string = join(this.root, 'bench')
@@ -41,12 +41,12 @@ export class ScriptSkill implements Disposable {
     this.save(0)
   }
 
-  /** The same without a command, for loaders that know nothing of skills. */
+  /** Path of the same code without a command, for loaders that do not know skills. */
   get plain(): string {
     return join(this.folder, 'scripts/plain.ts')
   }
 
-  /** Changes the module that the main one imports by way of another. */
+  /** Changes the module that the main module imports indirectly. */
   save(version: number): void {
     this.#write('lib/version.ts', `${PADDING}export const version: number = ${version}\n`)
   }

@@ -7,12 +7,12 @@ import { directory, nodeHasher, openPackStore } from '@skillstoke/core/node'
 import { load } from 'js-yaml'
 import type { Start } from './starts.ts'
 
-// node bench/start-child.ts <start> <tree> [state directory]: one start in a process of its own, and what it took as JSON.
+// node bench/start-child.ts <start> <tree> [state directory]: measures one start in its own process and prints it as JSON.
 
 const [name, tree, state] = process.argv.slice(2) as [keyof typeof STARTS, string, string | undefined]
 
 const STARTS = {
-  /** The runtime: discovered, read, parsed, hashed, captured, watched, first generation. */
+  /** Starts the runtime, until the first generation, watches included. */
   async runtime() {
     await using stack = new AsyncDisposableStack()
     const store = state === undefined ? undefined : await openPackStore(state)
@@ -28,7 +28,7 @@ const STARTS = {
     })
     console.log(JSON.stringify(start))
   },
-  /** The same calls of the system by the shortest program: lists, opens, verifies, reads, hashes and watches everything. */
+  /** Makes the same system calls in the shortest program: lists, opens, verifies, reads, hashes and watches everything. */
   async plain() {
     const buffer = Buffer.allocUnsafe(65_536)
     const watchers: unknown[] = []
@@ -53,7 +53,7 @@ const STARTS = {
     console.log(JSON.stringify(await measure(() => visit(tree))))
     process.exit()
   },
-  /** Only the texts, read and parsed as most programs do; nothing is watched. */
+  /** Only reads and parses the texts, as most programs do. Watches nothing. */
   async texts() {
     const start = await measure(async () => {
       const names = await readdir(tree)
@@ -98,7 +98,7 @@ async function measure(work: () => number | Promise<number>): Promise<Start> {
   }
 }
 
-/** Processor time of this thread. */
+/** Returns the processor time of this thread in milliseconds. */
 function busyMs(): number {
   const { user, system } = process.threadCpuUsage()
   return (user + system) / 1_000

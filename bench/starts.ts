@@ -3,18 +3,18 @@ import { fileURLToPath } from 'node:url'
 import { percentiles } from './figure.ts'
 import type { Tree } from './tree.ts'
 
-/** What one start in a process of its own took. */
+/** Measurements of one start in its own process. */
 export interface Start {
   readonly ms: number
-  /** Of all threads. */
+  /** Processor time of all threads. */
   readonly cpuMs: number
-  /** The most processor time of the main thread between two turns of the event loop: what else the machine does is not in it. */
+  /** Maximum processor time of the main thread between two turns of the event loop. Excludes other load on the machine. */
   readonly longestBlockMs: number
   readonly skills: number
   readonly residentMB: number
 }
 
-/** Runs one kind of `start-child.ts`. */
+/** Runs `start-child.ts` once with one kind of start. */
 export function startOnce(kind: 'runtime' | 'plain' | 'texts', tree: Tree, state?: string): Start {
   const args = [
     fileURLToPath(new URL('./start-child.ts', import.meta.url)),
@@ -28,7 +28,7 @@ export function startOnce(kind: 'runtime' | 'plain' | 'texts', tree: Tree, state
   return start
 }
 
-/** The middle and the end of one measure of several starts. */
+/** Returns percentiles of one measurement over several starts. */
 export function of(starts: readonly Start[], measure: keyof Start): { p50: number; p99: number } {
   return percentiles(starts.map(start => start[measure]))
 }

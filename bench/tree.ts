@@ -6,7 +6,7 @@ import { setTimeout } from 'node:timers/promises'
 const VOCABULARY = 3_000
 const SYLLABLES = 'ba co di fe gu ha jo ki le mu na po qui re si ta vo wa xe zu'.split(' ')
 
-/** A folder of skills as they are in the wild: SKILL.md of 4.6 KB, a reference and a script; removed when the block ends. */
+/** A folder of realistic skills, each with a SKILL.md of 4.6 KB, a reference and a script. Disposing removes it. */
 export class Tree implements Disposable {
   readonly path: string
   readonly size: number
@@ -17,8 +17,8 @@ export class Tree implements Disposable {
   }
 
   /**
-   * Made and then left alone until its times are old enough to be trusted, as those of a real tree are. A flat one has no folders
-   * within skills, so that Linux can watch twice as many.
+   * Creates the tree, then waits until its file times are old enough to be trusted. A flat tree has no folders inside skills, so
+   * that Linux can watch twice as many skills.
    */
   static async make(size: number, isFlat = false): Promise<Tree> {
     const tree = new Tree(mkdtempSync(join(tmpdir(), 'skillstoke-bench-')), size)
@@ -37,7 +37,7 @@ export class Tree implements Disposable {
     return join(this.path, nameOf(index), 'SKILL.md')
   }
 
-  /** Writes the skill with a mark in its body. */
+  /** Writes the SKILL.md of a skill, with a mark in its body. */
   save(index: number, mark: string): void {
     writeFileSync(this.fileOf(index), textOf(index, mark))
   }
@@ -51,7 +51,7 @@ export function nameOf(index: number): string {
   return `skill-${String(index).padStart(5, '0')}`
 }
 
-/** 34 words drawn as in natural text: a few words are everywhere, most are rare (Zipf). */
+/** Returns 34 words with the frequencies of natural text (Zipf): a few words are common, most are rare. */
 export function descriptionOf(index: number): string {
   let seed = index * 2_654_435_761 + 1
   const next = (): number => {
@@ -62,7 +62,7 @@ export function descriptionOf(index: number): string {
   return `Number ${index} ${words.join(' ')}.`
 }
 
-/** The word of a rank, 1 for the most frequent. */
+/** Returns the word of a rank. Rank 1 is the most frequent word. */
 export function wordOf(rank: number): string {
   let word = ''
   for (let rest = rank; rest > 0; rest = Math.floor(rest / SYLLABLES.length))

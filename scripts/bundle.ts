@@ -1,35 +1,36 @@
-import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { isAbsolute, join, relative, resolve } from 'node:path'
 import { rolldown } from 'rolldown'
+import { describeLicenses, LICENSES } from './licenses.ts'
 
-// Puts the code of each published package into few files: a process that loads a hundred small modules spends longer on
-// that than on its work. `tsc -b` has written the declarations beside them.
+// Bundles the code of each published package into few files, because loading a hundred small modules takes longer than the
+// work of a short command. `tsc -b` writes the declarations beside them.
 
 interface Manifest {
   readonly private?: boolean
   readonly exports?: Readonly<Record<string, string | { readonly default: string }>>
 }
 
-/** Files that are started by their path and not through `exports`. */
+/** Files that are started by path instead of through `exports`. */
 const PROGRAMS: Readonly<Record<string, readonly string[]>> = {
   cli: ['main.js'],
   scripts: ['script-worker.js'],
 }
 
-/** Programs that may read nothing beside their own folder, and what is loaded late by its name: each is one file. */
+/** Entries that become one file each: programs that may only read their own folder, and modules that are loaded late by name. */
 const CONTAINED: Readonly<Record<string, readonly string[]>> = {
   core: ['script/define-command.js'],
   cli: ['o200k.js'],
   scripts: ['child/main.js'],
 }
 
-/** Packages of which little is used that come along in the code, with their licence, instead of being installed. */
+/** Packages that are copied into the bundle, with their licence, because only a small part of them is used. */
 const INLINED: readonly string[] = ['@noble/hashes/', '@oxc-project/runtime/', 'gpt-tokenizer/']
 
-/** Syntax that this runtime does not know, such as `using`, is replaced. */
+/** The bundler replaces syntax that this runtime does not know, such as `using`. */
 const OLDEST_RUNTIME = 'node22'
 
-/** The file of a package that holds the values of other packages that it brings along, instead of loading those packages. */
+/** File of a package with values of other packages. The bundle contains copies of these values. */
 const KNOWN_VALUES = 'known-values.ts'
 
 for (const name of readdirSync('packages')) {
@@ -44,19 +45,21 @@ for (const name of readdirSync('packages')) {
     .flatMap(target => (target.startsWith('./dist/') ? [target.slice('./dist/'.length)] : []))
   const entries = [...doors, ...(PROGRAMS[name] ?? [])].filter(entry => !contained.includes(entry))
   removeCode(join(folder, 'dist'))
-  await bundle(folder, entries)
-  for (const program of contained) await bundle(folder, [program])
+  const modules = await bundle(folder, entries)
+  for (const program of contained) modules.push(...(await bundle(folder, [program])))
+  const licenses = describeLicenses(modules)
+  if (licenses !== '') writeFileSync(join(folder, 'dist', LICENSES), licenses)
 }
 
-/** Writes the code of entries into `dist`; what several of them need comes into files that they share. */
-async function bundle(folder: string, entries: readonly string[]): Promise<void> {
+/** Writes the code of the entries into `dist`. Shared code goes into shared files. Returns the ids of the bundled modules. */
+async function bundle(folder: string, entries: readonly string[]): Promise<string[]> {
   const toSource = (entry: string): string => join(folder, 'src', entry.replace(/\.js$/, '.ts'))
   await using build = await rolldown({
     input: Object.fromEntries(entries.map(entry => [entry.replace(/\.js$/, ''), toSource(entry)])),
     platform: 'node',
     transform: { target: OLDEST_RUNTIME },
     plugins: [{ name: 'known-values', resolveId: (id, importer) => findCopied(folder, id, importer) }],
-    // Packages of ours do nothing when they are loaded, and neither does what they need: an import whose names are unused goes.
+    // Our packages and their dependencies have no side effects, so that unused imports can be removed.
     treeshake: { moduleSideEffects: false },
     external: (id, importer) =>
       !id.startsWith('.') &&
@@ -65,15 +68,16 @@ async function bundle(folder: string, entries: readonly string[]): Promise<void>
       !INLINED.some(name => id.startsWith(name)) &&
       findCopied(folder, id, importer) === undefined,
   })
-  await build.write({
+  const { output } = await build.write({
     dir: join(folder, 'dist'),
     format: 'esm',
     sourcemap: true,
     chunkFileNames: '[name]-[hash].js',
   })
+  return output.flatMap(file => (file.type === 'chunk' ? file.moduleIds : []))
 }
 
-/** Returns the source of a package of ours that the known values of another, or what they need, are copied from. */
+/** Returns the source file to copy for an import of the known values, or of a module that they need. */
 function findCopied(folder: string, id: string, importer: string | undefined): string | undefined {
   const [, name, path = ''] = /^@skillstoke\/([^/]+)(.*)$/.exec(id) ?? []
   if (name === undefined || importer === undefined) return undefined
@@ -89,7 +93,7 @@ function readManifest(folder: string): Manifest {
   return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as Manifest
 }
 
-/** Removes what an earlier build left; declarations and the page stay. */
+/** Removes the code of an earlier build. Keeps declarations and the page. */
 function removeCode(dist: string): void {
   if (!existsSync(dist)) return
   for (const entry of readdirSync(dist, { recursive: true, withFileTypes: true })) {

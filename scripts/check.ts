@@ -2,7 +2,7 @@ import { execFileSync, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { text } from 'node:stream/consumers'
 
-// The loop of seconds: the format of what changed, the types, and the unit tests, side by side. `npm test` is the gate.
+// The quick check during development: format of changed files, types and unit tests in parallel. `npm test` is the gate.
 
 interface Check {
   readonly name: string
@@ -40,7 +40,7 @@ async function run({ name, command: [program = '', ...args] }: Check): Promise<b
   return code === 0
 }
 
-/** Lists the files that differ from the last commit, new ones included. */
+/** Lists the files that differ from the last commit, including new files. */
 function listChanged(): readonly string[] {
   const git = (...args: string[]): string[] =>
     execFileSync('git', args, { encoding: 'utf8' }).split('\0').filter(Boolean)

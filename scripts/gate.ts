@@ -1,19 +1,24 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { setPriority } from 'node:os'
-import { join, resolve } from 'node:path'
+import { delimiter, join, resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
 
-// The one gate for people, CI and releases. Each step is a command that can be run alone. A step that the tests need ends
-// the gate if it fails; the others run beside the tests, one at a time and after them in priority.
+// The gate for people, CI and releases. Each step is a command that can be run alone. If a step that the tests need fails,
+// the gate ends. The other steps run beside the tests, one at a time and with low priority.
 
 interface Step {
   readonly name: string
   readonly command: readonly string[]
   readonly directory?: string
+  /** A folder that comes first in the PATH. */
+  readonly path?: string
 }
 
 const RESULTS = '.tmp/test-results.json'
+const OLD_NODE_RESULTS = '.tmp/old-node-results.json'
+/** The oldest Node that is supported, from `tests/runtimes`. */
+const OLD_NODE = join('tests/runtimes/node_modules', `node-22-${process.platform}-${process.arch}`, 'bin')
 const packages = readdirSync('packages').map(name => join('packages', name))
 const published = packages.filter(directory => !readManifest(directory).private)
 
@@ -43,8 +48,32 @@ const beside: readonly Step[] = [
 
 const tests: Step = {
   name: 'tests and examples',
-  command: ['vitest', 'run', '--reporter=default', '--reporter=json', `--outputFile.json=${RESULTS}`],
+  command: ['vitest', 'run', ...reportTo(RESULTS)],
 }
+
+/** Scripts and the command line use parts of Node that differ between its versions. */
+const oldNodeTests: Step = {
+  name: 'scripts and the command line on Node 22',
+  path: OLD_NODE,
+  command: [
+    join(OLD_NODE, 'node'),
+    'node_modules/vitest/vitest.mjs',
+    'run',
+    '--project=system',
+    'tests/scripts',
+    'packages/scripts',
+    'tests/cli.test.ts',
+    ...reportTo(OLD_NODE_RESULTS),
+  ],
+}
+
+interface Counts {
+  readonly passed: number
+  readonly failed: number
+  readonly skipped: number
+}
+
+const ONE_SKIPPED: Counts = { passed: 0, failed: 0, skipped: 1 }
 
 const LOW_PRIORITY = 10
 
@@ -56,30 +85,41 @@ if (await runAll(before)) {
     run(tests, { isShown: true }),
     runAll(beside, { isLowPriority: true }),
   ])
-  process.exitCode = report(areTestsGreen && areOthersGreen ? 0 : 1)
+  const hasOldNode = existsSync(OLD_NODE)
+  const isOldNodeGreen = !hasOldNode || (await run(oldNodeTests, {}))
+  const counts = [countTests(RESULTS), hasOldNode ? countTests(OLD_NODE_RESULTS) : ONE_SKIPPED]
+  process.exitCode = report(areTestsGreen && areOthersGreen && isOldNodeGreen, counts)
 } else process.exitCode = 1
 
+function reportTo(file: string): readonly string[] {
+  return ['--reporter=default', '--reporter=json', `--outputFile.json=${file}`]
+}
+
 interface RunOptions {
-  /** @default false: the output is printed if the step fails */
+  /** Whether to print the output at once, instead of only if the step fails. @default false */
   readonly isShown?: boolean
   /** @default false */
   readonly isLowPriority?: boolean
 }
 
-/** Runs steps one after the other, up to the first failure. */
+/** Runs steps one after the other, until the first failure. */
 async function runAll(steps: readonly Step[], options: RunOptions = {}): Promise<boolean> {
   for (const step of steps) if (!(await run(step, options))) return false
   return true
 }
 
-async function run({ name, command, directory = '.' }: Step, options: RunOptions): Promise<boolean> {
+async function run({ name, command, directory = '.', path }: Step, options: RunOptions): Promise<boolean> {
   const { isShown = false, isLowPriority = false } = options
   const start = performance.now()
   const [program = '', ...args] = command
   const child = spawn(program, args, {
     cwd: directory,
-    // The tests start hundreds of processes that load the same files.
-    env: { NODE_COMPILE_CACHE: resolve('.tmp/compile-cache'), ...process.env },
+    // Caches compiled code, because the tests start hundreds of processes that load the same files.
+    env: {
+      NODE_COMPILE_CACHE: resolve('.tmp/compile-cache'),
+      ...process.env,
+      ...(path === undefined ? {} : { PATH: [resolve(path), process.env['PATH']].join(delimiter) }),
+    },
     stdio: isShown ? 'inherit' : ['ignore', 'pipe', 'pipe'],
   })
   if (isLowPriority && child.pid !== undefined) setPriority(child.pid, LOW_PRIORITY)
@@ -97,22 +137,28 @@ async function run({ name, command, directory = '.' }: Step, options: RunOptions
   return code === 0
 }
 
-/** Prints the closing line; in CI a skipped test counts as a failure, because everything it needs can be had there. */
-function report(status: number): number {
-  const results = JSON.parse(readFileSync(RESULTS, 'utf8')) as Record<string, number>
-  const passed = results['numPassedTests'] ?? 0
-  const failed = results['numFailedTests'] ?? 0
-  const skipped = (results['numPendingTests'] ?? 0) + (results['numTodoTests'] ?? 0)
-  console.log(`${passed} passed, ${failed} failed, ${skipped} skipped`)
-  const isIncomplete = Boolean(process.env['CI']) && skipped > 0
-  return status !== 0 || failed > 0 || passed === 0 || isIncomplete ? 1 : 0
+function countTests(file: string): Counts {
+  const results = JSON.parse(readFileSync(file, 'utf8')) as Record<string, number>
+  return {
+    passed: results['numPassedTests'] ?? 0,
+    failed: results['numFailedTests'] ?? 0,
+    skipped: (results['numPendingTests'] ?? 0) + (results['numTodoTests'] ?? 0),
+  }
+}
+
+/** Prints the summary and returns the exit code. In CI a skipped test is a failure, because CI has every program it needs. */
+function report(isGreen: boolean, counts: readonly Counts[]): number {
+  const sum = (key: keyof Counts): number => counts.reduce((total, each) => total + each[key], 0)
+  console.log(`${sum('passed')} passed, ${sum('failed')} failed, ${sum('skipped')} skipped`)
+  const isIncomplete = Boolean(process.env['CI']) && sum('skipped') > 0
+  return !isGreen || sum('failed') > 0 || sum('passed') === 0 || isIncomplete ? 1 : 0
 }
 
 function readManifest(directory: string): { readonly private?: boolean } {
   return JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8')) as { private?: boolean }
 }
 
-/** Installs the runtimes and compilers that the packed packages are tried with. Where that fails, their tests are skipped and counted. */
+/** Installs the runtimes and compilers for the tests of the packed packages. If that fails, these tests are skipped and counted. */
 function installRuntimes(): void {
   const folder = 'tests/runtimes'
   if (existsSync(join(folder, 'node_modules'))) return
@@ -122,7 +168,7 @@ function installRuntimes(): void {
   if (status !== 0) console.log('the runtimes could not be installed; their tests are skipped')
 }
 
-/** What the tests need besides Node: where it is missing and may be installed, it is; elsewhere they are skipped and counted. */
+/** Installs missing programs that the tests need, if allowed. Otherwise the tests that need them are skipped and counted. */
 function installPrograms(): void {
   const isThere = (program: string): boolean =>
     (process.env['PATH'] ?? '').split(':').some(folder => existsSync(join(folder, program)))

@@ -4,21 +4,21 @@ interface TestProject {
   readonly exclude?: string[]
 }
 
-/** Runs in one process, on the sources: no build, no other process, no server. */
+/** Tests that run in one process, on the sources, without a build, other processes or servers. */
 export const UNIT: TestProject = {
   name: 'unit',
   include: ['packages/*/src/**/*.test.ts'],
   exclude: ['**/*.{system,endurance}.test.ts'],
 }
 
-/** Runs what was built: processes, servers and browsers. */
+/** Tests that run the built code in processes, servers and browsers. */
 export const SYSTEM: TestProject = {
   name: 'system',
   include: ['packages/*/src/**/*.system.test.ts', 'tests/**/*.test.ts'],
   exclude: ['tests/endurance/**'],
 }
 
-/** Runs for long on purpose: crashes, many clients, many random runs. */
+/** Tests that run for a long time: crashes, many clients, many random runs. */
 export const ENDURANCE: TestProject = {
   name: 'endurance',
   include: ['packages/*/src/**/*.endurance.test.ts', 'tests/endurance/**/*.test.ts'],

@@ -1,11 +1,11 @@
 import { spawnSync } from 'node:child_process'
 
-// The torture test for longer than the gate takes: `npm run torture`, or `npm run torture -- 3600`.
+// Runs the torture test for longer than the gate: `npm run torture`, or `npm run torture -- 3600`.
 
 const DEFAULT_SECONDS = 300
 const seconds = Number(process.argv[2] ?? DEFAULT_SECONDS)
 if (!Number.isInteger(seconds) || seconds < 1) {
-  console.error(`"${process.argv[2]}" is no number of seconds; use a whole number from 1`)
+  console.error(`"${process.argv[2]}" is not a number of seconds; use a whole number above 0`)
   process.exit(2)
 }
 const { status } = spawnSync('vitest', ['run', 'tests/endurance/torture.test.ts'], {

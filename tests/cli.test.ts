@@ -198,7 +198,7 @@ describe('stoke list', () => {
     const missing = stoke(['list', '--root', folder.at('nothing'), '--state', folder.at('.state')])
     expect([missing.status, missing.stdout]).toEqual([2, ''])
     expect(missing.stderr).toContain(
-      `the folder "${folder.at('nothing')}" does not exist; make it, or name another`,
+      `the folder "${folder.at('nothing')}" does not exist; create it, or name another folder`,
     )
     const file = stoke(['list', '--root', folder.at('file'), '--state', folder.at('.state')])
     expect(file.status).toBe(1)
@@ -285,7 +285,7 @@ describe('stoke list', () => {
     expect(alone).toMatch(unread)
     expect(alone).not.toContain('no folder with this name')
     expect(beside).toMatch(unread)
-    expect(beside).toMatch(/in what is known: .*did you mean "docx"\?$/)
+    expect(beside).toMatch(/in the other sources: .*did you mean "docx"\?$/)
     expect(found).toMatch(/^found true /)
   })
 
@@ -717,7 +717,7 @@ test('stoke dev keeps the prefix of one conversation across a save, a broken sav
   expect(dev.output).not.toContain('CHANGED')
   expect(dev.output.match(/prefix unchanged ([0-9a-f]{8}) == \1/g)?.length).toBeGreaterThanOrEqual(5)
   expect(await dev.end('SIGINT')).toBe(0)
-  expect(dev.output.trimEnd().endsWith('ended')).toBe(true)
+  expect(dev.output.trimEnd().endsWith('stopped')).toBe(true)
 })
 
 test('stoke dev exits with 0 on SIGTERM after it started without its root and without skills', async () => {
@@ -749,7 +749,7 @@ test('stoke dev in a terminal reacts to the keys h, o, r, c, d and q', async () 
   dev.press('d')
   await dev.until(/-Within 30 days\.\s+\+Within 60 days\./)
   dev.press('r')
-  await dev.until(/reloaded: everything was read again, nothing changed/)
+  await dev.until(/reloaded: read everything again, nothing changed/)
   dev.press('o')
   await expect.poll(() => readFileSync(opened, 'utf8')).toMatch(/run\/open-\d+\.html\n$/)
   const page = readFileSync(opened, 'utf8').trim()
@@ -765,5 +765,5 @@ test('stoke dev in a terminal reacts to the keys h, o, r, c, d and q', async () 
   dev.press('q')
   const [code] = (await once(dev.process, 'exit')) as [number | null]
   expect(code).toBe(0)
-  expect(dev.output.trimEnd().endsWith('ended')).toBe(true)
+  expect(dev.output.trimEnd().endsWith('stopped')).toBe(true)
 })

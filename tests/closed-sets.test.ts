@@ -149,7 +149,7 @@ test.each<[verb: string, option: string, text: string]>([
   [
     'run',
     '--sandbox',
-    `${DEFAULT_SCRIPT_RUNNER_OPTIONS.sandbox}: scripts run in bubblewrap where it works (default)`,
+    `${DEFAULT_SCRIPT_RUNNER_OPTIONS.sandbox}: run scripts in bubblewrap if it works (default)`,
   ],
 ])('the help of %s shows for %s: %s', (verb, option, text) => {
   const help = stokeProcess([verb, '--help']).stdout.replace(/\s+/g, ' ')

@@ -436,7 +436,7 @@ test('a dev server that cannot start prints one line with the reason and leaves 
     const run = stokeProcess(['dev', folder.path, '--state', state.path, '--no-agent', ...args])
     expect(run.status, args.join(' ')).toBe(2)
     expect(run.stderr.trimEnd()).toMatch(
-      /^error: (port \d+ is taken; name another one|cannot listen on)[^\n]*$/,
+      /^error: (port \d+ is in use; name another port|cannot listen on)[^\n]*$/,
     )
   }
   expect(readdirSync(join(state.path, 'run'))).toEqual([`${dev.process.pid}.json`])
@@ -458,9 +458,9 @@ test('a dev server that ends reports the end to callers of a running command and
   }
   expect(seen).toEqual([
     { kind: 'line', stream: 'log', text: 'begun' },
-    { kind: 'failed', code: 'CLOSED', message: 'the server was ended', durationMs: 0 },
+    { kind: 'failed', code: 'CLOSED', message: 'the server was stopped', durationMs: 0 },
   ])
-  await dev.printed(/ended\n$/)
+  await dev.printed(/stopped\n$/)
   expect(dev.output()).not.toContain('AbortError')
 })
 

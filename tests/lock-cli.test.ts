@@ -100,7 +100,7 @@ test('update replaces unmodified skills and keeps skills that were changed in th
   ])
   expect(it.read('skills/pdf/SKILL.md')).toContain('First.')
   expect(it.run('update').stdout).toMatch(
-    /kept +docx .*changed here: SKILL.md; the newer one was not taken[\s\S]*updated +pdf/,
+    /kept +docx .*local changes: SKILL.md; the newer revision was not copied[\s\S]*updated +pdf/,
   )
   expect([it.read('skills/pdf/SKILL.md'), it.read('skills/docx/SKILL.md')]).toEqual([
     expect.stringContaining('Second.'),
@@ -113,7 +113,7 @@ test('update replaces unmodified skills and keeps skills that were changed in th
   it.repository.commit({ 'skills/pdf': null })
   expect(it.run('update', 'pdf')).toMatchObject({ status: 1, stdout: expect.stringMatching(/^gone +pdf/) })
   expect(existsSync(it.at('skills/pdf/SKILL.md'))).toBe(true)
-  expect(it.run('update', 'nope').stderr).toMatch(/"nope" was not added; the lock file has: docx, pdf/)
+  expect(it.run('update', 'nope').stderr).toMatch(/"nope" is not in the lock file, which has: docx, pdf/)
 })
 
 test('add and update refuse files with invisible characters until the user confirms them', () => {
@@ -122,9 +122,7 @@ test('add and update refuse files with invisible characters until the user confi
   const refused = it.run('add', it.place)
   expect([refused.status, refused.stdout]).toEqual([2, ''])
   expect(refused.stderr).toMatch(/pdf\/SKILL\.md:5:9: U\+E0073 U\+200B[\s\S]*pdf\/notes\.md:1:2: U\+202E/)
-  expect(refused.stderr).toMatch(
-    /nothing was added: pdf has characters that show nothing; .*--confirm-hidden/,
-  )
+  expect(refused.stderr).toMatch(/nothing was added: pdf has invisible characters; .*--confirm-hidden/)
   expect(existsSync(it.at('skills/pdf'))).toBe(false)
   const confirmed = it.run('add', it.place, '--confirm-hidden')
   expect([confirmed.status, confirmed.stderr]).toEqual([0, expect.stringContaining('U+202E')])
@@ -132,7 +130,9 @@ test('add and update refuse files with invisible characters until the user confi
   it.repository.commit(pdf('Second.\u200b'))
   expect(it.run('update')).toMatchObject({
     status: 1,
-    stdout: expect.stringMatching(/^failed +pdf .*pdf\/SKILL\.md:5:8: U\+200B.*--confirm-hidden takes it/),
+    stdout: expect.stringMatching(
+      /^failed +pdf .*pdf\/SKILL\.md:5:8: U\+200B.*use --confirm-hidden to copy it/,
+    ),
   })
   expect(it.read('skills/pdf/SKILL.md')).toContain('Be kind.')
   expect(it.run('update', '--confirm-hidden').stdout).toMatch(/^updated +pdf/)
@@ -163,22 +163,22 @@ test('add and remove replace no changed or foreign folder without --force', () =
   it.repository.commit(pdf('First.'))
   mkdirSync(it.at('skills/pdf'), { recursive: true })
   writeFileSync(it.at('skills/pdf/SKILL.md'), skillText('pdf', { body: 'Mine.' }))
-  expect(it.run('add', it.place, 'pdf').stderr).toMatch(/there is a folder .* already; use --force/)
+  expect(it.run('add', it.place, 'pdf').stderr).toMatch(/the folder .* exists already; use --force/)
   writeFileSync(
     it.at('skills-lock.json'),
     JSON.stringify({ version: 1, skills: { pdf: { source: 'x/y', sourceType: 'github' } } }),
   )
-  expect(it.run('add', it.place, 'pdf').stderr).toMatch(
-    /installed by the skills command line, which updates it/,
+  expect(it.run('add', it.place, 'pdf').stderr).toMatch(/installed and updated by the "skills" command line/)
+  expect(it.run('remove', 'pdf').stderr).toMatch(
+    /was not added with "stoke add", but installed by the "skills" command line/,
   )
-  expect(it.run('remove', 'pdf').stderr).toMatch(/was not added, it was installed by the skills command line/)
   expect(it.run('add', it.place, 'pdf', '--force').status).toBe(0)
   const [aside] = readdirSync(it.at('skills/.trash')).filter(name => name.startsWith('pdf-'))
   expect(it.read(`skills/.trash/${aside}/SKILL.md`)).toContain('Mine.')
   expect(readFileSync(it.at('skills-lock.json'), 'utf8')).toContain('x/y')
   writeFileSync(it.at('skills/pdf/SKILL.md'), skillText('pdf', { body: 'Edited.' }))
-  expect(it.run('add', it.place, 'pdf').stderr).toMatch(/pdf was changed here \(SKILL.md\)/)
-  expect(it.run('remove', 'pdf').stderr).toMatch(/pdf was changed here \(SKILL.md\); use --force/)
+  expect(it.run('add', it.place, 'pdf').stderr).toMatch(/pdf has local changes \(SKILL.md\)/)
+  expect(it.run('remove', 'pdf').stderr).toMatch(/pdf has local changes \(SKILL.md\); use --force/)
   expect(it.run('remove', 'pdf', '--force').stdout).toMatch(/^removed pdf, kept in .*\.trash\/pdf-/)
   expect([existsSync(it.at('skills/pdf')), it.lock().skills]).toEqual([false, {}])
 })
@@ -190,7 +190,7 @@ test('link adds a skill from outside the project to a root', () => {
   const unread = it.run('link', '../elsewhere/maps', '--to', 'other')
   expect([unread.status, unread.stdout]).toEqual([
     1,
-    expect.stringMatching(/was not linked[\s\S]*is no root that is read; name it with --root/),
+    expect.stringMatching(/was not linked[\s\S]*is not a root; name it with --root/),
   ])
   expect(existsSync(it.at('other'))).toBe(false)
   // A second link is allowed and prints nothing new.
@@ -242,7 +242,7 @@ test('rollback and remove refuse a link and explain how to remove it', () => {
 test('add explains how to write a folder whose name could be a repository', () => {
   using it = new Project()
   it.folder.writeSkill('project/nope/maps')
-  expect(it.run('add', 'nope').stderr).toMatch(/; for the folder here, write \.\/nope$/m)
+  expect(it.run('add', 'nope').stderr).toMatch(/; to copy from the local folder, write \.\/nope$/m)
   expect(it.run('add', './nope').status).toBe(0)
 })
 
@@ -262,7 +262,7 @@ test('link reports in one line why a folder cannot be linked, and changes no fil
   expect(errors('skills/own')).toEqual(
     oneLine('skills/own is in \\S+/skills already; there is nothing to link'),
   )
-  expect(errors('../elsewhere/maps')).toEqual(oneLine('skills/maps is there already; move it away'))
+  expect(errors('../elsewhere/maps')).toEqual(oneLine('skills/maps exists already; move it away'))
   expect(it.read('skills/maps/notes.md')).toBe('Mine.')
   chmodSync(it.folder.at('elsewhere/maps'), 0)
   const { status, stderr } = stoke(
@@ -326,9 +326,9 @@ test.each([
 })
 
 test.each([
-  ['{', /is no JSON/],
-  ['{"version":2,"skills":{}}', /lock.json is of version 2, which a newer skillstoke has written; use that/],
-  ['[]', /lock.json is no lock file: .*restore it, or remove it/],
+  ['{', /is not valid JSON/],
+  ['{"version":2,"skills":{}}', /lock.json has version 2, which a newer skillstoke wrote; update skillstoke/],
+  ['[]', /lock.json is not a valid lock file: .*restore it, or remove it/],
   [
     JSON.stringify({
       version: 1,
@@ -377,7 +377,7 @@ test.each([
   expect(it.run('update')).toMatchObject({
     status: 2,
     stderr: expect.stringMatching(
-      /hidden folder that is no root|does not end in the name|leads out of the project|has the segment/,
+      /hidden folder that is not a root|does not end in the name|leads out of the project|has the segment/,
     ),
   })
   expect(existsSync(it.at(`${path}/pre-commit`))).toBe(false)
@@ -392,10 +392,10 @@ test('a lock file cannot reach a hidden folder through a link of the project, wh
   for (const roots of [undefined, ['skills'], ['.git']]) {
     if (roots !== undefined) writeFileSync(it.at('skillstoke.json'), JSON.stringify({ roots }))
     const { status, stderr } = it.run('add', it.place, 'hooks', '--force', '--to', roots?.[0] ?? 'skills')
-    expect([status, stderr]).toEqual([2, expect.stringMatching(/is in a hidden folder that is no root/)])
+    expect([status, stderr]).toEqual([2, expect.stringMatching(/is in a hidden folder that is not a root/)])
   }
   writeFileSync(it.at('skillstoke.json'), JSON.stringify({ roots: ['.github'] }))
-  expect(it.run('add', it.place, 'hooks').stderr).toMatch(/is in a hidden folder that is no root of skills/)
+  expect(it.run('add', it.place, 'hooks').stderr).toMatch(/is in a hidden folder that is not a root/)
   expect(readdirSync(it.at('.git/hooks'))).toEqual(['pre-commit'])
 })
 
@@ -427,7 +427,7 @@ test('verify and update compare Unicode forms of a file name as one name, and in
   rmSync(it.at('skills/pdf/u\u0308ber.md'), { force: true })
   rmSync(it.at('skills/pdf/\u00fcber.md'), { force: true })
   writeFileSync(it.at(`skills/pdf/${name}`), 'Mine.')
-  expect(it.run('update').stdout).toMatch(/^kept +pdf .*changed here/)
+  expect(it.run('update').stdout).toMatch(/^kept +pdf .*local changes/)
   writeFileSync(it.at('skills/pdf/node_modules/kit/index.js'), 'evil')
   expect(it.run('verify').stdout).toMatch(/^modified .*node_modules\/kit\/index.js/)
 })
@@ -445,7 +445,7 @@ test('update refuses a lock file that names a local path outside the project, un
   for (const elsewhere of [it.folder.at('local'), '../local']) {
     it.folder.writeSkill('local/pdf')
     writeFileSync(it.at('skillstoke.lock.json'), lock.replaceAll(it.place, elsewhere))
-    expect(update('state')).toMatch(/^failed +pdf .*is outside this folder.*use --local/)
+    expect(update('state')).toMatch(/^failed +pdf .*is outside the working directory.*use --local/)
   }
 })
 
@@ -455,7 +455,7 @@ test('add changes nothing when the skill is already there', () => {
   it.run('add', it.place, 'pdf')
   expect(it.run('add', it.place, 'pdf').status).toBe(0)
   expect(readdirSync(it.at('skills/.trash'))).toEqual(['.swap'])
-  expect(it.run('add', it.place, 'pdf', '--all').stderr).toMatch(/name no skills with it/)
+  expect(it.run('add', it.place, 'pdf', '--all').stderr).toMatch(/leave out the skill names/)
 })
 
 test('update reports a rewritten history and accepts it only with --reset', () => {
@@ -482,7 +482,9 @@ test('add without --force replaces no skill from another source and writes to no
   writeFileSync(it.at('team.tar.gz'), tarGz([{ path: 'pdf/SKILL.md', content: skillText('pdf') }]))
   const refused = {
     status: 2,
-    stderr: expect.stringMatching(/pdf was added from .* to skills\/pdf; remove it first/),
+    stderr: expect.stringMatching(
+      /pdf was added from .* to skills\/pdf; remove it with "stoke remove pdf" first/,
+    ),
   }
   expect(it.run('add', it.place, 'pdf', '--to', 'mine')).toMatchObject(refused)
   expect(it.run('add', 'team.tar.gz')).toMatchObject(refused)
@@ -513,9 +515,7 @@ test('a skill name never leads to another folder, even with lenient reading', ()
   const { status, stderr } = it.run('add', it.place, '--all')
   expect([status, stderr]).toEqual([
     2,
-    expect.stringMatching(
-      /^error .*skills\/x\/SKILL.md:\d.*"\.\.\/\.\.\/x"[\s\S]*has no skill that could be copied/,
-    ),
+    expect.stringMatching(/^error .*skills\/x\/SKILL.md:\d.*"\.\.\/\.\.\/x"[\s\S]*has no skill to copy/),
   ])
   expect([existsSync(it.folder.at('x')), existsSync(it.at('skillstoke.lock.json'))]).toEqual([false, false])
 })
@@ -539,7 +539,9 @@ test('update --force copies the newer revision and keeps the local changes in th
   it.run('add', it.place, 'pdf')
   writeFileSync(it.at('skills/pdf/SKILL.md'), skillText('pdf', { body: 'Mine.' }))
   it.repository.commit(pdf('Second.'))
-  expect(it.run('update').stdout).toMatch(/^kept +pdf .*changed here: SKILL.md; the newer one was not taken/)
+  expect(it.run('update').stdout).toMatch(
+    /^kept +pdf .*local changes: SKILL.md; the newer revision was not copied/,
+  )
   expect(it.run('update', '--force').stdout).toMatch(/^updated +pdf/)
   expect(it.read('skills/pdf/SKILL.md')).toContain('Second.')
   const [aside] = readdirSync(it.at('skills/.trash')).filter(name => name.startsWith('pdf-'))
@@ -573,7 +575,7 @@ test('update has nothing to do and verify fails when no skill was added', () => 
   using it = new Project()
   expect(it.run('update')).toMatchObject({
     status: 0,
-    stdout: 'no skill was added to this project; see "stoke add --help"\n',
+    stdout: 'this project has no copied skills; see "stoke add --help"\n',
   })
   const there = { status: 2, stderr: expect.stringMatching(/there is no skillstoke.lock.json in/) }
   expect(it.run('verify')).toMatchObject(there)

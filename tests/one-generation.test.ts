@@ -176,7 +176,7 @@ describe.skipIf(CHROMIUM === undefined)('every view', () => {
     const serving = detail.skills[0]?.serving as string
     await dev.printed(new RegExp(`REJECTED .*SKILL.md:3:14: .*${serving.slice(7, 15)} stays live`))
     await page.getByRole('option', { name: /broken refund/ }).click()
-    await page.getByText('This is the text on the disk, which was refused.').waitFor()
+    await page.getByText('This is the refused text on disk.').waitFor()
     await page.locator('.source li.error', { hasText: 'never closed' }).waitFor()
     await page.getByRole('tab', { name: 'instructions' }).click()
     await page.getByText('Within 30 days.').waitFor()

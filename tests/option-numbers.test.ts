@@ -18,7 +18,8 @@ import {
   MemoryRevisionLog,
   MemorySkillStore,
 } from '@skillstoke/core/source'
-import { mcpServer, SkillMcp } from '@skillstoke/mcp'
+import { SkillMcp } from '@skillstoke/mcp'
+import { mcpServer } from '@skillstoke/mcp/source'
 import { ApiClient } from 'skillstoke/client'
 import { describe, expect, test } from 'vitest'
 import { InProcessEventBus } from '../packages/core/src/events/event-bus.ts'

@@ -36,7 +36,7 @@ function install(place: string, names: readonly string[]): void {
   })
   mkdirSync(place)
   const devDependencies = { '@types/node': '^24.0.0' }
-  const manifest = { name: 'stranger', private: true, type: 'module', devDependencies }
+  const manifest = { name: 'stranger', version: '1.0.0', private: true, type: 'module', devDependencies }
   writeFileSync(
     join(place, 'package.json'),
     JSON.stringify({ ...manifest, dependencies: Object.fromEntries(dependencies) }),
@@ -105,10 +105,15 @@ describe.each(runtimes)('$name', ({ program, args = [] }) => {
   )
 })
 
+const THIS_NODE = { program: process.execPath }
+
 /** Runs the installed command line with its own home directory. */
-function runCommand(program: string, ...args: readonly string[]): SpawnSyncReturns<string> {
+function runCommand(
+  { program, args = [] }: Omit<Runtime, 'name'>,
+  ...words: readonly string[]
+): SpawnSyncReturns<string> {
   const bin = folder.at('everything/node_modules/skillstoke/bin/stoke.js')
-  return spawnSync(program, [bin, ...args], {
+  return spawnSync(program, [...args, bin, ...words], {
     cwd: folder.at('everything'),
     encoding: 'utf8',
     env: { ...process.env, HOME: folder.at('home'), XDG_STATE_HOME: folder.at('home/state'), NO_COLOR: '1' },
@@ -117,25 +122,39 @@ function runCommand(program: string, ...args: readonly string[]): SpawnSyncRetur
 
 test('the installed command line lists, shows and validates skills', () => {
   folder.writeSkill('everything/skills/refund', { body: 'Within 30 days.' })
-  expect(runCommand(process.execPath, 'list').stdout).toMatch(/^ok +refund /m)
-  expect(runCommand(process.execPath, 'show', 'refund').stdout).toContain('Within 30 days.')
-  expect(runCommand(process.execPath, 'validate', 'skills/refund').status).toBe(0)
-  const { skills } = JSON.parse(runCommand(process.execPath, 'list', '--json').stdout) as {
+  expect(runCommand(THIS_NODE, 'list').stdout).toMatch(/^ok +refund /m)
+  expect(runCommand(THIS_NODE, 'show', 'refund').stdout).toContain('Within 30 days.')
+  expect(runCommand(THIS_NODE, 'validate', 'skills/refund').status).toBe(0)
+  const { skills } = JSON.parse(runCommand(THIS_NODE, 'list', '--json').stdout) as {
     skills: unknown[]
   }
   expect(skills).toHaveLength(1)
 })
 
-const NODE_22 = join(RUNTIMES, `node-22-linux-${ARCH}/bin/node`)
+describe.each(runtimes)('the installed command line on $name', runtime => {
+  const isNode = runtime.name.startsWith('Node')
 
-test.skipIf(!existsSync(NODE_22))(
-  'the installed command line names the Node version that it needs in one line',
-  () => {
-    const { status, stdout, stderr } = runCommand(NODE_22, 'list')
-    expect([status, stdout]).toEqual([2, ''])
-    expect(stderr).toMatch(/^skillstoke needs Node 24 or newer; this is v22\.\S+ Install it from \S+\n$/)
-  },
-)
+  test.skipIf(!existsSync(runtime.program))(
+    'lists and shows skills, and runs a script if the runtime is Node',
+    () => {
+      folder.writeSkill('everything/skills/greet', { body: 'Say hello.' })
+      folder.write(
+        'everything/skills/greet/scripts/hello.ts',
+        `import { defineCommand } from 'skillstoke/command'
+export const hello = defineCommand({ name: 'hello', description: 'Says hello.', run: (): string => 'Hello.' })`,
+      )
+      const run = (...words: readonly string[]): SpawnSyncReturns<string> => runCommand(runtime, ...words)
+      expect(run('list')).toMatchObject({ stderr: '', stdout: expect.stringMatching(/^ok +greet /m) })
+      expect(run('show', 'greet').stdout).toContain('Say hello.')
+      const called = run('run', 'greet.hello')
+      expect([called.status, called.stdout]).toEqual(isNode ? [0, 'Hello.\n'] : [2, ''])
+      if (!isNode)
+        expect(called.stderr).toMatch(
+          /^error: scripts of skills need Node 22\.16 or newer; this is (?:Bun|Deno) /,
+        )
+    },
+  )
+})
 
 interface Compilation {
   readonly compiler: string
@@ -176,7 +195,7 @@ test.skipIf(!existsSync(join(RUNTIMES, '.bin/tsc'))).each(compilers)(
 test('all packages together install one token vocabulary', () => {
   expect(measure(folder.at('everything')).megabytes).toBeLessThanOrEqual(80)
   expect(existsSync(folder.at('everything/node_modules/gpt-tokenizer'))).toBe(false)
-  const { stdout } = runCommand(process.execPath, 'render', '--json')
+  const { stdout } = runCommand(THIS_NODE, 'render', '--json')
   expect((JSON.parse(stdout) as { tokens: number }).tokens).toBeGreaterThan(0)
 })
 
@@ -185,4 +204,32 @@ test('the core alone installs at most 12 packages', () => {
   const { packages, megabytes } = measure(folder.at('core'))
   expect(packages).toBeLessThanOrEqual(12)
   expect(megabytes).toBeLessThanOrEqual(10)
+})
+
+interface Sbom {
+  readonly components: readonly {
+    readonly name: string
+    readonly version: string
+    readonly licenses?: readonly {
+      readonly license?: { readonly id?: string }
+      readonly expression?: string
+    }[]
+  }[]
+}
+
+test('the SBOM lists every installed package, and each has a permissive licence', () => {
+  const { components } = JSON.parse(
+    npm(['sbom', '--sbom-format', 'cyclonedx', '--omit', 'dev'], folder.at('everything')),
+  ) as Sbom
+  expect(components.map(({ name }) => name)).toEqual(
+    expect.arrayContaining(['@skillstoke/core', 'skillstoke', '@modelcontextprotocol/server', 'ai', 'hono']),
+  )
+  const permissive = /^\(?(?:MIT|ISC|BSD-[23]-Clause|Apache-2\.0|0BSD|BlueOak-1\.0\.0|Unlicense|CC0-1\.0)\b/
+  const others = components
+    .map(({ name, licenses = [] }) => ({
+      name,
+      licence: licenses.map(({ license, expression }) => license?.id ?? expression ?? '').join(' '),
+    }))
+    .filter(({ licence }) => !permissive.test(licence))
+  expect(others).toEqual([])
 })

@@ -115,11 +115,14 @@ test('pending fetches the sources, and the commands that it suggests run as prin
   expect(run(approve).stdout).toMatch(/^approved already: pdf/)
   expect(kit.run('unpin', 'pdf').stdout).toMatch(/^not pinned: pdf/)
   expect(kit.run('unpin', 'pdf@a1b2c3d4').stderr).toMatch(
-    /about all revisions of a skill; leave "a1b2c3d4" out/,
+    /applies to all revisions of a skill; leave out "a1b2c3d4"/,
   )
   kit.repository[Symbol.dispose]()
   const unreachable = kit.run('pending')
-  expect([unreachable.status, unreachable.stdout]).toEqual([1, 'nothing that is known waits for approval\n'])
+  expect([unreachable.status, unreachable.stdout]).toEqual([
+    1,
+    'nothing waits for approval in the sources that could be read\n',
+  ])
   expect(unreachable.stderr).toMatch(/^error file:.*could not be read: .*its last contents stay/)
 })
 
@@ -154,9 +157,7 @@ test('on a terminal, approve asks about the text and its hidden characters in on
   kit.commit('Be kind.\u200b')
   kit.run('pending')
   const accepted = answerApprove(kit, 'y\n')
-  expect(accepted.stdout).toContain(
-    'approve repository/pdf, and confirm the characters that show nothing? [y/N]',
-  )
+  expect(accepted.stdout).toContain('approve repository/pdf, and confirm its invisible characters? [y/N]')
   expect([accepted.status, accepted.stdout]).toEqual([
     0,
     expect.stringContaining('approved pdf of repository: warning'),
@@ -197,7 +198,9 @@ test('T46: every verb shows hidden characters, and an approval is refused until 
   expect(kit.run('list').stdout).toContain('[HIDDEN_TEXT]')
   expect(kit.run('why', 'pdf').stdout).toContain('U+202E: invisible characters')
   const [row] = kit.rows('pending')
-  expect(waiting.stdout).toMatch(/stoke approve \S*pdf@sha256:.* \(add --confirm-hidden if/)
+  expect(waiting.stdout).toMatch(
+    /stoke approve \S*pdf@sha256:.* \(to approve it, check its invisible characters and add --confirm-hidden\)/,
+  )
   const refused = kit.run('approve', `pdf@${row?.revision}`)
   expect([refused.status, refused.stderr]).toEqual([
     2,
@@ -344,9 +347,11 @@ test('log prints author, time and reason, and rollback, pin, reject and disable 
   const [[, second = ''] = []] = kit.listed()
   const first = records.at(-1)?.revision.slice(7, 15)
   expect(kit.run('rollback', 'pdf', '--dry-run').stdout).toMatch(
-    /^pdf {2}[0-9a-f]{8} -> sha256:[0-9a-f]{64}: the old revision would be pinned; nothing was changed\n[\s\S]*^-Second\.$/m,
+    /^pdf {2}[0-9a-f]{8} -> sha256:[0-9a-f]{64}: would pin the old revision; nothing was changed\n[\s\S]*^-Second\.$/m,
   )
-  expect(kit.run('rollback', 'pdf').stdout).toMatch(/so the old revision is pinned/)
+  expect(kit.run('rollback', 'pdf').stdout).toMatch(
+    /pinned the old revision, because the source is read-only/,
+  )
   expect(kit.listed()).toEqual([['pdf pinned', expect.not.stringMatching(second)]])
   expect(kit.run('rollback', 'pdf').stdout).toMatch(
     new RegExp(`^pdf is at sha256:${first}[0-9a-f]{56} already;`),
@@ -394,7 +399,7 @@ test('rollback writes the files of a local folder, as one change that can be und
   run('list')
   writeFileSync(folder.at('skills/pdf/SKILL.md'), skillText('pdf', { body: 'Second.' }))
   run('list')
-  expect(run('rollback', 'pdf').stdout).toMatch(/the old files are in the folder again/)
+  expect(run('rollback', 'pdf').stdout).toMatch(/restored the old files in the folder/)
   expect(run('show', 'pdf').stdout).toMatch(/First\.\n$/)
   run('rollback', 'pdf')
   expect(run('show', 'pdf').stdout).toMatch(/Second\.\n$/)
@@ -505,7 +510,7 @@ test('a frozen source stays frozen for commands that only read, and for skills t
 
 test.each([
   [['approve'], /name the skills to approve, or use --all/],
-  [['approve', 'pdf', '--all'], /name no skills with it/],
+  [['approve', 'pdf', '--all'], /leave out the skill names/],
   [['approve', 'nope'], /there is no skill "nope"/],
   [['approve', 'pdf@xyz'], /revision "xyz" is not a whole digest, .*; use "sha256:" and its 64 digits/],
   [['approve', 'pdf'], /name it: stoke approve repository\/pdf@sha256:[0-9a-f]{64} --source/],
@@ -529,7 +534,7 @@ test.each([
   ['http://127.0.0.1:1/x.git', /is not encrypted/],
   [
     '/srv/skills',
-    /is a path; use --root for a folder of skills, file:\/\/\/srv\/skills for a bare repository/,
+    /is a path; use --root for a folder that contains skills, file:\/\/\/srv\/skills for a bare repository/,
   ],
   ['owner/repo#-x', /use the name of a branch or tag/],
   ['owner/repo#main:../up', /use a folder of the repository/],
@@ -551,7 +556,9 @@ test('a configuration may name repositories, but none on this machine', () => {
     /^error: skillstoke.json:1:\d+: .* is a file URL, which is not allowed here/,
   )
   write([{ gti: 'org/repo' }])
-  expect(run('list').stderr).toMatch(/json:1:\d+: "sources\[0\]": name one place: git, archive, wellKnown/)
+  expect(run('list').stderr).toMatch(
+    /json:1:\d+: "sources\[0\]": name exactly one of: git, archive, wellKnown/,
+  )
   write([{ git: 'org/repo', branch: 'x' }])
   expect(run('list').stderr).toMatch(/skillstoke.json:1:\d+: there is no field "sources\[0\].branch"/)
   write([{ git: 'https://127.0.0.1:1/org/repo', ref: 'main', label: 'team' }])
@@ -650,7 +657,7 @@ test('gc reports how much it would free, and frees it', () => {
   kit.run('list')
   const gc = (...args: string[]): CliRun<unknown> => stoke(['gc', ...args, '--state', kit.state])
   expect(gc('--dry-run').stdout).toBe(
-    'nothing to remove\nwould free 0 B of disk, would keep 0 B\nwhat was used within the last hour stays; run "stoke gc" again later to remove what nothing needs by then\n',
+    'nothing to remove\nwould free 0 B of disk, would keep 0 B\nfiles used within the last hour are kept; run "stoke gc" again later to remove them\n',
   )
   expect(gc('--json').json).toEqual({
     forgotten: 0,
@@ -675,18 +682,18 @@ test('gc prints where it moved a damaged index', () => {
   expect(gc('--dry-run')).toMatchObject({
     status: 0,
     stdout: expect.stringMatching(
-      /^the index entries of the store in .* are damaged \(.*\); stoke gc moves them aside\n$/,
+      /^the index entries of the store in .* are damaged \(.*\); "stoke gc" moves them aside\n$/,
     ),
   })
   expect(gc()).toMatchObject({
     status: 0,
     stdout: expect.stringMatching(
-      /were moved to ".*index\.db\.damaged-\d+"; what is missing is stored again/,
+      /were moved to ".*index\.db\.damaged-\d+"; nothing else was removed; the next start stores missing files again/,
     ),
   })
   expect(gc('--json').json).not.toHaveProperty('indexDamage')
   expect(gc().stdout).toMatch(
-    /\ndamaged files that were moved aside; remove them .*:\n {2}\/.*\/index\.db\.damaged-\d+ {2}18 B\n$/,
+    /\ndamaged files were moved aside; remove them .*:\n {2}\/.*\/index\.db\.damaged-\d+ {2}18 B\n$/,
   )
 })
 
@@ -708,9 +715,11 @@ test('gc removes damaged files and the files of older steps, and explains the ef
   }
   damage(packs.slice(0, 1))
   const dry = run('gc', '--dry-run', '--keep', '1').stdout
-  expect(dry).toMatch(/^the history would keep the files of 2 older steps no longer$/m)
-  expect(dry).toMatch(/^would remove 1 damaged file: the next start stores again what a skill still has, /m)
+  expect(dry).toMatch(/^the history would no longer keep the files of 2 older steps$/m)
+  expect(dry).toMatch(
+    /^would remove 1 damaged file; the next start stores again the files that a skill still has, /m,
+  )
   damage(packs)
-  expect(run('gc').stdout).toMatch(/^removed 3 damaged files: /m)
+  expect(run('gc').stdout).toMatch(/^removed 3 damaged files; /m)
   expect(run('gc').stdout).toMatch(/^nothing to remove\nfreed 0 B of disk, kept \d+ B\n/)
 })

@@ -60,7 +60,8 @@ import {
   MemorySkillStore,
   RemoteSource,
 } from '@skillstoke/core/source'
-import { mcpServer, SkillMcp } from '@skillstoke/mcp'
+import { SkillMcp } from '@skillstoke/mcp'
+import { mcpServer } from '@skillstoke/mcp/source'
 import { childProcesses } from '@skillstoke/scripts'
 import { ApiClient } from 'skillstoke/client'
 import { afterAll, beforeAll, expect, test } from 'vitest'

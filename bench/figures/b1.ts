@@ -9,7 +9,7 @@ import { nameOf, Tree } from '../tree.ts'
 
 const SAVES = 200
 
-/** From the end of a save until every reader sees it: the current generation has the new revision. */
+/** Measures from the end of a save until the current generation has the new revision. */
 export async function* b1({ large }: MeasureOptions): AsyncGenerator<Figure> {
   for (const size of large ? [10, 1_000, 10_000, 100_000] : [10, 1_000, 10_000]) {
     using tree = await Tree.make(size, size > 50_000)
@@ -81,7 +81,7 @@ async function parcel(tree: Tree): Promise<{ p50: number; p99: number }> {
   return figure
 }
 
-/** From the end of a save to the event that a watcher gives. */
+/** Measures from the end of a save to the event of a watcher. */
 async function timeEvents(
   tree: Tree,
   listen: (onEvent: () => void) => void,
@@ -96,13 +96,13 @@ async function timeEvents(
   return percentiles(await measureSaves(tree, measure))
 }
 
-/** Saves one skill after the other; `measure` calls back to save and gives the milliseconds until it was seen. */
+/** Saves one skill after the other. `measure` calls `save` and resolves with the milliseconds until the save was seen. */
 async function measureSaves(
   tree: Tree,
   measure: (index: number, save: () => number) => Promise<number>,
 ): Promise<number[]> {
   const samples: number[] = []
-  // Watches do not keep a process alive, and here nothing else would.
+  // Keeps the process alive, because watches do not.
   const alive = setInterval(() => undefined, 60_000)
   for (let i = 0; i < SAVES; i++) {
     const index = (i * 7919) % tree.size

@@ -10,7 +10,7 @@ const QUERIES = [[20, 400], [7, 55, 1_200], [300], [4, 90, 210, 2_500], [33, 34]
   ranks.map(wordOf).join(' '),
 )
 
-/** Catalog of 1,000 skills and search over 10,000. */
+/** Measures the catalog of 1,000 skills and the search over 10,000. */
 export async function* b10(_options: MeasureOptions): AsyncGenerator<Figure> {
   const few = await listOf(1_000)
   const copies = Array.from({ length: 200 }, () => few.skills.map(skill => ({ ...skill })))
@@ -111,7 +111,7 @@ async function listOf(
   return { skills: skills.current.list(), render: () => skills.catalog(), close: () => skills.close() }
 }
 
-/** Percentiles of one call, in units of which `perMs` make a millisecond. */
+/** Returns percentiles of one call. One millisecond has `perMs` units. */
 function time(
   samples: number,
   call: () => unknown,

@@ -5,7 +5,7 @@ import { descriptionOf, nameOf } from '../tree.ts'
 
 const EDITS = 500
 
-/** What body edits cost those who only see the catalog: catalogs rendered again, tools changed, messages sent. */
+/** Counts what body edits cost readers of the catalog: rendered catalogs, changed tools and sent messages. */
 export async function* b11(_options: MeasureOptions): AsyncGenerator<Figure> {
   const fileSystem = new MemoryFileSystem()
   const write = (index: number, body: string): void =>
@@ -33,7 +33,7 @@ export async function* b11(_options: MeasureOptions): AsyncGenerator<Figure> {
     if ((await session.update()) !== undefined) messages++
     if (JSON.stringify(skills.session({ id: `bench-${i}` }).tools) !== tools) toolChanges++
   }
-  if (skills.current.number - first !== EDITS) throw new Error('some edits made no generation')
+  if (skills.current.number - first !== EDITS) throw new Error('some edits created no generation')
   const figure = (what: string, count: number): Figure => ({
     id: 'B11',
     what,
@@ -43,7 +43,7 @@ export async function* b11(_options: MeasureOptions): AsyncGenerator<Figure> {
     target: '0',
     peers: { 'a host that renders at every change': EDITS },
   })
-  yield figure('catalogs rendered again because of body edits', renders)
-  yield figure('messages to conversations because of body edits', messages)
-  yield figure('changed tool lists because of body edits', toolChanges)
+  yield figure('catalogs rendered again after body edits', renders)
+  yield figure('messages to conversations after body edits', messages)
+  yield figure('changed tool lists after body edits', toolChanges)
 }

@@ -14,11 +14,11 @@ const SAVES = 100
 const CHROMIUM = process.env['CHROMIUM'] ?? '/usr/bin/chromium'
 const PAGE = 'packages/cli/dist/page'
 
-/** The page of the dev server in a real browser: from the end of a save until it is painted. */
+/** Measures from the end of a save until the page of the dev server has painted it, in a real browser. */
 export async function* b12(): AsyncGenerator<Figure> {
   yield bundleSize()
   if (!existsSync(CHROMIUM)) {
-    console.error('B12 needs Chromium at /usr/bin/chromium, or its path in CHROMIUM')
+    console.error('B12 needs Chromium; install it at /usr/bin/chromium, or set CHROMIUM to its path')
     return
   }
   using tree = await Tree.make(SKILLS)
@@ -30,7 +30,7 @@ export async function* b12(): AsyncGenerator<Figure> {
     const page = await browser.newPage()
     await page.goto(await readAddress(dev))
     await page.getByRole('option').first().waitFor()
-    await setTimeout(5_000) // the tokens of all skills have been counted by then
+    await setTimeout(5_000) // waits until the tokens of all skills are counted
     const { painted, tasks } = await measure(page, tree)
     yield {
       id: 'B12',
@@ -58,7 +58,7 @@ export async function* b12(): AsyncGenerator<Figure> {
   }
 }
 
-/** What a browser loads for the page, compressed as servers do; the dev server itself is on the same machine and does not. */
+/** Measures the files of the page, compressed as web servers do. The dev server does not compress, because it is local. */
 function bundleSize(): Figure {
   const files = readdirSync(resolve(PAGE), { recursive: true, withFileTypes: true }).filter(each =>
     each.isFile(),
@@ -84,11 +84,11 @@ async function readAddress(dev: ReturnType<typeof spawn>): Promise<string> {
     dev.stdout.resume()
     return address
   }
-  throw new Error('the dev server ended before it was there')
+  throw new Error('the dev server ended before it printed its address')
 }
 
 async function measure(page: Page, tree: Tree): Promise<{ painted: number[]; tasks: number[] }> {
-  // As text, because it runs in the page.
+  // A string, because the code runs in the page.
   await page.evaluate(`
     globalThis.tasks = []
     new PerformanceObserver(list => tasks.push(...list.getEntries().map(each => each.duration))).observe({ type: 'longtask' })
@@ -104,11 +104,11 @@ async function measure(page: Page, tree: Tree): Promise<{ painted: number[]; tas
   const painted: number[] = []
   for (let round = 0; round < SAVES; round++) {
     const next = page.evaluate('nextPaint()') as Promise<number>
-    await page.evaluate('0') // the one before has arrived in the page
+    await page.evaluate('0') // waits until the page has started `nextPaint()`
     tree.save(round, nameOf(round))
     const saved = Date.now()
     painted.push((await next) - saved)
-    await setTimeout(150) // a save of its own, not one of a burst
+    await setTimeout(150) // separates the saves, so that they are not a burst
   }
   return { painted, tasks: (await page.evaluate('tasks')) as number[] }
 }

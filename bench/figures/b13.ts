@@ -15,7 +15,7 @@ const SKILLS = 2_000
 const RUNS = 3
 const POLLS = 20
 
-/** A repository over smart HTTP on loopback: first sync, restart, a poll without and with a change. */
+/** Measures a repository over smart HTTP on loopback: first sync, restart, and polls without and with a change. */
 export async function* b13(_options: MeasureOptions): AsyncGenerator<Figure> {
   using tree = await Tree.make(SKILLS)
   await using server = await GitServer.start()
@@ -53,7 +53,7 @@ export async function* b13(_options: MeasureOptions): AsyncGenerator<Figure> {
         join(folder, 'clone'),
       ),
     })
-    yield figure('start with what was fetched before', again, {})
+    yield figure('start with an earlier fetch', again, {})
     const skills = await open(server, join(folder, 'state-0'))
     const idle: number[] = []
     for (let i = 0; i < POLLS; i++) idle.push(await timed(async () => void (await skills.reload())))
@@ -93,7 +93,7 @@ async function open(server: GitServer, state: string): Promise<SkillRuntime> {
   return skills
 }
 
-// The server is in this process and must be able to answer meanwhile.
+// Asynchronous, because the git server runs in this process.
 async function gitTime(...args: string[]): Promise<number> {
   return round(await timed(async () => void (await run('git', args))))
 }

@@ -16,16 +16,16 @@ const ROUNDS = 3
 const MAX_PAUSE_MS = 100
 const REFUSED_SKILLS = 1_000
 const FRESH_CALLS = 300
-/** How many added folders stay. */
+/** Number of added folders that are kept. */
 const ADDED = 5
 
 /** Writes the next edit. */
 type Edit = (count: number) => void
-/** What a caller does over and over, given its number and the name of its skill. */
+/** Repeated work of a caller, given its number and the name of its skill. */
 type Call = (caller: number, name: string) => Promise<unknown>
 type Percentiles = ReturnType<typeof percentiles>
 
-/** What callers wait for while skills are edited, and while folders cannot be watched. */
+/** Measures how long callers wait while skills are edited, and while folders cannot be watched. */
 export async function* b14(_options: MeasureOptions): AsyncGenerator<Figure> {
   yield* underEdits()
   yield* unwatched()
@@ -76,7 +76,7 @@ function addAndRemove(tree: Tree, count: number): void {
   rmSync(join(tree.path, nameOf(SKILLS + count - ADDED)), { recursive: true, force: true })
 }
 
-/** Makes the new folder where no source looks, and moves it into the place of the old one. */
+/** Creates the new folder outside the source, and renames it over the old one. */
 function replace(tree: Tree, aside: Tree, count: number): void {
   const shown = join(tree.path, nameOf(0))
   const next = join(aside.path, nameOf(0))
@@ -92,7 +92,7 @@ async function lookAndLoad(skills: SkillRuntime, name: string): Promise<void> {
   await skills.load(name)
 }
 
-/** Measures calls without edits and with each kind of edits, in turn, so that other work on the machine meets all of them. */
+/** Measures calls without edits and with each kind of edit, in turn, so that other load on the machine affects all of them. */
 async function measure(
   edits: Readonly<Record<string, Edit>>,
   call: Call,
@@ -124,7 +124,7 @@ async function round(edit: Edit | undefined, call: Call): Promise<number[]> {
   return took
 }
 
-/** Refuses to watch some folders, as the kernel does when its limit is reached. */
+/** Makes `fs.watch` fail for some folders, as the kernel does at its limit. */
 function refuseWatches(isRefused: (path: string) => boolean): Disposable {
   const { watch } = fs
   const refusing = (path: string, ...rest: never[]): fs.FSWatcher => {

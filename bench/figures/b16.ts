@@ -23,13 +23,13 @@ interface Case {
   readonly rounds: number
   readonly target: string
   readonly args: readonly string[]
-  /** Called before each run that is measured. */
+  /** Called before each measured run. */
   readonly prepare?: () => void
-  /** Whether the time ends with the first answer over standard output, instead of with the process. */
+  /** Whether the time ends with the first output, instead of with the process. */
   readonly isServer?: boolean
 }
 
-/** The command line: from the start of the process to its end, or to the first answer of a server. */
+/** Measures the command line from the start of the process to its end, or to the first answer of a server. */
 export async function* b16(): AsyncGenerator<Figure> {
   for (const words of [['--version'], ['--help']])
     yield await measure({
@@ -68,11 +68,11 @@ function casesOf({ path, size: n }: Tree, state: string): readonly Case[] {
   ]
 }
 
-/** Runs of the case and of bare Node by turns, so that a busy machine is busy for both. */
+/** Measures the case and bare Node in turn, so that other load on the machine affects both. */
 async function measure({ what, n, rounds, target, args, prepare, isServer }: Case): Promise<Figure> {
   const bare: number[] = []
   const own: number[] = []
-  // Unmeasured: the first finds files that are not in memory yet, the second compiles, and the third has what those two have left.
+  // Two warm-up runs. The first loads files into memory, and the second compiles the code for the cache.
   if (prepare === undefined) for (let i = 0; i < 2; i++) await run([STOKE, ...args], isServer)
   for (let i = 0; i < rounds; i++) {
     bare.push(await run(['-e', '0']))

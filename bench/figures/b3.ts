@@ -6,7 +6,7 @@ import { Tree } from '../tree.ts'
 
 const RUNS = 7
 
-/** Cold start of a process, warm cache: discovered, read, parsed, hashed, captured, watched, first generation. */
+/** Measures the cold start of a process with a warm disk cache, until the first generation, watches included. */
 export async function* b3(_options: MeasureOptions): AsyncGenerator<Figure> {
   using tree = await Tree.make(10_000)
   const state = `${tree.path}-state`

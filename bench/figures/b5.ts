@@ -5,7 +5,7 @@ import { watch } from 'chokidar'
 import { type Figure, type MeasureOptions, round } from '../figure.ts'
 import { Tree } from '../tree.ts'
 
-/** Memory that 10,000 followed skills keep, watching included. Run with `--expose-gc`. */
+/** Measures the memory of 10,000 watched skills. Run with `--expose-gc`. */
 export async function* b5(_options: MeasureOptions): AsyncGenerator<Figure> {
   using tree = await Tree.make(10_000)
   const state = `${tree.path}-state`

@@ -5,11 +5,11 @@ import { directory, nodeHasher, openPackStore } from '@skillstoke/core/node'
 import { type Figure, type MeasureOptions, round } from '../figure.ts'
 import { Tree } from '../tree.ts'
 
-// Sweeps come half a minute after the start, a minute after that, and then every two minutes.
+// The first sweep runs 30 s after the start, the second one minute later, and then one every two minutes.
 const START_SECONDS = 100
 const SECONDS = 240
 
-/** Processor time while nothing happens, with the sweeps over every file of every skill, once a start is over. */
+/** Measures processor time while nothing changes, sweeps over every file included, after the start. */
 export async function* b6(_options: MeasureOptions): AsyncGenerator<Figure> {
   using tree = await Tree.make(10_000)
   const state = `${tree.path}-state`

@@ -9,10 +9,10 @@ const SAVES = 100
 const SAVES_WITHOUT = 40
 const RELOADS = 300
 const RELOADS_LARGE = 10_000
-// What starts anew each time takes long, and keeps nothing that could add up.
+// Fewer reloads for peers that restart each time, because they are slow and cannot accumulate memory.
 const RESTARTS = 1_000
 
-/** From a save to an answer of the new code; then many reloads, and what they leave behind. Run with `--expose-gc`. */
+/** Measures from a save to an answer of the new code, and what many reloads leave behind. Run with `--expose-gc`. */
 export async function* b7({ large }: MeasureOptions): AsyncGenerator<Figure> {
   using skill = new ScriptSkill()
   const reloads = large ? RELOADS_LARGE : RELOADS
@@ -111,7 +111,7 @@ async function timePeer(skill: ScriptSkill, peer: ScriptPeer, count: number): Pr
   return samples
 }
 
-/** Nobody calls before the new code serves: events, settling and loading are all in it. */
+/** Measures saves without an early call, so that events, settling and loading are included. */
 async function timeFollowed(skill: ScriptSkill, skills: SkillRuntime, count: number): Promise<number[]> {
   const samples: number[] = []
   for (let i = 1; i <= count; i++) {
@@ -142,7 +142,7 @@ async function timeSave(skill: ScriptSkill, skills: SkillRuntime, version: numbe
 
 const WARM_UP = 50
 
-/** What the heap keeps of each reload after the first ones, and how many of them gave an old answer. */
+/** Returns the heap growth per reload after a warm-up, and the number of reloads that gave an old answer. */
 async function growth(
   count: number,
   reload: (version: number) => Promise<number>,

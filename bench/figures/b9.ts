@@ -10,14 +10,14 @@ const EDITS_LARGE = 2_000
 
 interface Outcome {
   readonly calls: number
-  /** Calls that failed. */
+  /** Number of failed calls. */
   readonly failed: number
-  /** Calls that answered from code that was older than the newest save before they began. */
+  /** Number of calls that ran code older than the newest save before the call. */
   readonly stale: number
   readonly isLast: boolean
 }
 
-/** Many callers while the code is edited faster than it loads. */
+/** Measures many callers while the code is edited faster than it loads. */
 export async function* b9({ large }: MeasureOptions): AsyncGenerator<Figure> {
   using skill = new ScriptSkill()
   const edits = large ? EDITS_LARGE : EDITS

@@ -1,5 +1,5 @@
-// RustFox's story: a user teaches the agent something. It writes a skill of several files, reloads, and uses it in the same
-// conversation; after a restart the conversation goes on. Bundled skills lie beneath and are never written to.
+// RustFox's use case: a user teaches the agent something. The agent writes a skill of several files, reloads, and uses it in
+// the same conversation. After a restart the conversation continues. Bundled skills have a lower precedence and stay unchanged.
 // Run it with `node examples/agents-that-write-skills/main.ts`.
 import assert from 'node:assert/strict'
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
@@ -14,7 +14,7 @@ const folder = join(base, 'skills')
 const database = join(base, 'state/conversations.sqlite')
 const CHAT = 'chat-1'
 
-/** What is written comes first, what the program brings along beneath it; what is held stays held after a restart. */
+/** Written skills take precedence over bundled ones. The state directory keeps held revisions held after a restart. */
 const openSkills = async (): Promise<SkillRuntime> =>
   await createSkillRuntime({
     sources: [directory(folder, { writable: true }), bundledSkills()],
@@ -40,12 +40,12 @@ const openSkills = async (): Promise<SkillRuntime> =>
   const examples = join(folder, 'release-notes/examples.md')
   assert.equal(await readFile(examples, 'utf8'), 'Added: a dark theme.\n')
 
-  // In the same conversation: announced, loaded, used.
+  // The same conversation gets a notice of the skill, loads it and uses it.
   const { text } = await conversation.send('Please write the release notes.')
   console.log('agent:', text)
   assert.match(text, /^By the skill release-notes .*Write one line for each change/)
 
-  // Nobody else has it before a person has read it.
+  // No other conversation gets the skill before a person approves it.
   assert.equal(skills.current.find('release-notes'), undefined)
   assert.deepEqual(
     skills.review.pending().map(({ name }) => name),
@@ -53,7 +53,7 @@ const openSkills = async (): Promise<SkillRuntime> =>
   )
   await skills.review.approve('release-notes', { by: 'ada' })
 
-  // The writer refuses what could not be served, and what somebody else has changed meanwhile.
+  // The writer refuses invalid skills, and files that changed since the agent read them.
   const skill = skills.current.get('release-notes')
   const broken = { skill: skill.name, path: 'SKILL.md', content: '---\nname: release-notes\n---\n' }
   await assert.rejects(writer.write(broken), { code: 'SKILL_INVALID' })
@@ -63,7 +63,7 @@ const openSkills = async (): Promise<SkillRuntime> =>
   await assert.rejects(writer.write(late), { code: 'CHANGED_SINCE_READ' })
 }
 
-// Another process, later: the same conversation, with what changed since.
+// Later, another process continues the conversation and reports the changes since then.
 {
   const skillFile = join(folder, 'release-notes/SKILL.md')
   await writeFile(skillFile, (await readFile(skillFile, 'utf8')).replace('one line', 'two lines'))
@@ -75,12 +75,12 @@ const openSkills = async (): Promise<SkillRuntime> =>
   const { text } = await conversation.send('And the release notes once more?')
   console.log('agent, after a restart:', text)
   assert.match(text, /Write two lines for each change/)
-  // What was said is as it was said, and sent again as it was, the system text of that day included.
+  // All earlier messages are sent again unchanged, including the original system text.
   assert.deepEqual((await store.read('local', CHAT)).slice(0, before.length), before)
   assert.doesNotMatch(JSON.stringify(before[0]), /release-notes/)
   assert.equal(conversation.system, before[0]?.content)
 
-  // Putting a skill aside: it is gone from every reader, and its files are kept.
+  // Quarantine removes the skill from every reader and keeps its files.
   const place = await skills.writer().quarantine('release-notes')
   assert.equal(skills.current.find('release-notes'), undefined)
   assert.deepEqual((await readdir(place)).sort(), ['SKILL.md', 'examples.md'])

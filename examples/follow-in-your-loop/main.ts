@@ -1,5 +1,5 @@
-// A chat loop without any framework: what an agent of your own has to do so that its conversations follow the skills.
-// Run it with `node examples/follow-in-your-loop/main.ts`; it edits a skill in the middle and checks what the model gets.
+// A chat loop without a framework. Shows what your own agent must do so that its conversations follow the skills.
+// Run it with `node examples/follow-in-your-loop/main.ts`. It edits a skill in the middle and checks what the model gets.
 import assert from 'node:assert/strict'
 import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -12,7 +12,7 @@ interface Message {
   readonly content: string
 }
 
-/** Stands for your model: asks for the skill once, and again when it was told of a newer revision. */
+/** A stand-in for your model. Calls the skill tool once, and again after a notice of a newer revision. */
 function callModel(
   messages: readonly Message[],
   tools: readonly ToolDefinition[],
@@ -36,7 +36,7 @@ async function ask(question: string): Promise<string> {
     const offer = await session.offer() // before every model call
     if (offer !== undefined) {
       messages.push({ role: 'user', content: offer.text })
-      offer.commit() // the message is in the history; without this it is offered again
+      offer.commit() // the history contains the message; an uncommitted offer is repeated
     }
     const answer = callModel(messages, session.tools)
     if ('say' in answer) {
@@ -57,6 +57,6 @@ console.log('2:', second)
 
 assert.match(second, /60 days/)
 assert(messages.some(message => message.content.includes('load it again before relying on it')))
-// Nothing that the model was sent before has changed: its provider's cache still holds.
+// All earlier messages are unchanged, so the prompt cache of the provider stays valid.
 assert.equal(JSON.stringify(messages.slice(0, JSON.parse(sentBefore).length)), sentBefore)
 await rm(folder, { recursive: true })

@@ -1,5 +1,5 @@
-// crabtalk's story: nothing is watched. A skill is read from its folder when somebody asks for it, by tool or by slash
-// command, and each agent sees what its scope allows, wherever it looks.
+// crabtalk's use case: no watches. A skill is read from its folder when a tool call or a slash command asks for it. The scope
+// of an agent applies to both.
 // Run it with `node examples/load-at-the-moment-of-use/main.ts`.
 import assert from 'node:assert/strict'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -19,11 +19,11 @@ await save('local/ops/deploy', 'deploy', 'Deploy at night.')
 await save('shared/review', 'review', 'The shared review.')
 await save('shared/.drafts/secret', 'secret', 'Nobody sees this.')
 
-// In the order of the configuration: the first folder wins where two have a name. One that is missing is no error.
+// If two folders have a skill of the same name, the first folder wins. A missing folder is not an error.
 await using handler = await SkillHandler.load(['local', 'missing', 'shared'].map(name => join(base, name)))
 const reviewer = { skills: ['review'] }
 
-// The tool: exact names load, other words search, an empty name lists; the scope holds for all of it.
+// The tool loads exact names, searches for other words, and lists all skills for an empty name. The scope applies to all three.
 assert.match(await handler.call({ name: 'review' }), /^Read \$file\. .*\n\nSkill directory: .*local\/review$/)
 assert.match(await handler.call({ name: 'deploy' }), /Deploy at night/)
 assert.equal(await handler.call({ name: 'deploy' }, reviewer), 'skill not available: deploy')
@@ -31,12 +31,12 @@ assert.equal(await handler.call({ name: '' }, reviewer), 'review: Handles review
 assert.equal(await handler.call({ name: 'HANDLES DEP' }), 'deploy: Handles deploy.')
 assert.equal(await handler.call({ name: '../secret' }), 'invalid skill name: ../secret')
 
-// An edit is there at the next call: nothing is restarted, nothing was watched.
+// The next call sees an edit, without a restart and without watches.
 await save('local/ops/deploy', 'deploy', 'Deploy in the morning.')
 console.log(await handler.call({ name: 'deploy' }))
 assert.match(await handler.call({ name: 'deploy' }), /in the morning/)
 
-// A slash command becomes instructions before the model sees the message.
+// A slash command is expanded to instructions before the model sees the message.
 const message = await handler.resolveSlash('/review src/main.rs', reviewer)
 console.log(message)
 const block = '<skill name="review">\nRead src/main.rs. Then say what is wrong.\n</skill>'
@@ -44,7 +44,7 @@ assert.equal(message, `src/main.rs\n\n${block}`)
 assert.equal(await handler.resolveSlash('/deploy now', reviewer), '/deploy now')
 assert.equal(await handler.resolveSlash('/reviewer'), '/reviewer')
 
-// What the skill says about tools can be enforced in a conversation while it is active.
+// A conversation can enforce the `allowed-tools` of a skill while the skill is active.
 const session = handler.runtime.session({
   id: 'chat',
   scope: { include: ['review'] },

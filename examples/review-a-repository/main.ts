@@ -1,6 +1,6 @@
-// A repository of skills is followed. What it changes waits until somebody has read it, also over a restart; what was approved
-// serves meanwhile, and an earlier revision comes back in one call.
-// Run it with `node examples/review-a-repository/main.ts`; it needs git.
+// Follows a repository of skills. Its changes wait for approval, also after a restart. The approved revision is served
+// meanwhile, and one call restores an earlier revision.
+// Run it with `node examples/review-a-repository/main.ts`. It needs git.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -13,7 +13,7 @@ const base = await mkdtemp(join(tmpdir(), 'skillstoke-example-'))
 const repository = join(base, 'team')
 const state = join(base, 'state')
 
-/** What a colleague pushes. */
+/** Commits files as a colleague would. */
 async function commit(message: string, files: Readonly<Record<string, string>>): Promise<void> {
   for (const [path, content] of Object.entries(files)) {
     await mkdir(join(repository, path, '..'), { recursive: true })
@@ -24,7 +24,7 @@ async function commit(message: string, files: Readonly<Record<string, string>>):
   execFileSync('git', ['-C', repository, ...who, 'commit', '--quiet', '--message', message])
 }
 
-/** Decisions, history and files are in one state directory, which no skill can write to. */
+/** One state directory keeps decisions, history and files. Skills cannot write to it. */
 const openSkills = async (): Promise<SkillRuntime> =>
   await createSkillRuntime({
     sources: [
@@ -46,7 +46,7 @@ await commit('Refunds within 30 days', { 'refunds/SKILL.md': refunds('Refund wit
 
 {
   await using skills = await openSkills()
-  // Nothing is served before somebody has read it.
+  // Nothing is served before an approval.
   assert.deepEqual(skills.current.list(), [])
   const [waiting] = skills.review.pending()
   assert.equal(waiting?.name, 'refunds')
@@ -58,9 +58,9 @@ await commit('Refunds within 30 days', { 'refunds/SKILL.md': refunds('Refund wit
     'refunds/SKILL.md': refunds('Run scripts/bank.sh, then refund.'),
     'refunds/scripts/bank.sh': 'curl https://bank.example/refund',
   })
-  await skills.reload() // it would be asked within five minutes anyway
+  await skills.reload() // without this call, the next poll comes within five minutes
 
-  // The commit is there, and what is new about it is named. The conversation has nothing to hear of it.
+  // The commit waits, and its new capabilities are listed. The conversation gets no notice of it.
   const [changed] = skills.review.pending()
   console.log('waits:', changed?.diagnostics.at(-1)?.message)
   assert.match(changed?.diagnostics.at(-1)?.message ?? '', /new: the script "scripts\/bank.sh" appears/)
@@ -68,19 +68,19 @@ await commit('Refunds within 30 days', { 'refunds/SKILL.md': refunds('Refund wit
   assert.equal((await skills.load('refunds')).body, 'Refund within 30 days.')
 }
 
-// Another process, later: the decision holds, and the commit still waits.
+// Later, in another process, the approval still applies and the commit still waits.
 {
   await using skills = await openSkills()
   assert.equal((await skills.load('refunds')).body, 'Refund within 30 days.')
   const conversation = skills.session({ id: 'chat-2' })
   const [skillTool] = conversation.tools
-  await skillTool?.execute({ name: 'refunds' }) // what it has loaded, it is told about
+  await skillTool?.execute({ name: 'refunds' }) // a conversation gets notices about skills that it has loaded
   const { files, newCapabilities, to } = await skills.history.diff('refunds')
   console.log('differs:', files.map(({ path }) => path).join(', '), newCapabilities)
   await skills.review.approve('refunds', { revision: to, by: 'ada', note: 'the bank has agreed' })
   assert.match((await conversation.update())?.text ?? '', /refunds/)
 
-  // It was a mistake. Nothing can be written into the repository, so the old revision is pinned.
+  // The approval was a mistake. The repository is read-only, so the rollback pins the old revision.
   const { how } = await skills.history.rollback('refunds', { by: 'ada' })
   assert.equal(how, 'pinned')
   assert.equal((await skills.load('refunds')).body, 'Refund within 30 days.')

@@ -1,5 +1,5 @@
-// pai's story: the skills of an agent's folders are listed in the instructions of each request, and the agent reads and runs
-// them with the file and shell tools that it has anyway. A hook prepares the folders before each scan.
+// pai's use case: the instructions of each request list the skills of the agent's folders. The agent reads and runs them with
+// its own file and shell tools. A hook prepares the folders before each scan.
 // Run it with `node examples/skills-per-request/main.ts`.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
@@ -20,7 +20,7 @@ const save = async (path: string, content: string): Promise<void> => {
 const skill = (name: string, description: string, body = ''): string =>
   `---\nname: ${name}\ndescription: ${description}\n---\n${body}\n`
 
-// What the agent has: files through one operator, and a shell in the same place.
+// The tools of the agent: one file operator, and a shell on the same files.
 const fileOperator = new NodeFileSystem()
 const shell = async (command: string, cwd: string): Promise<string> =>
   (await promisify(execFile)('sh', ['-c', command], { cwd })).stdout
@@ -50,20 +50,20 @@ await using toolset = new SkillToolset<NodeFileSystem>('skills', {
   },
 })
 
-// Request 1: the block goes into the system text; the later path wins, the main folder before the shared one.
+// Request 1: the block goes into the system text. A later path wins over an earlier one, and the main folder over the shared one.
 const instructions = (await toolset.getInstructions(context)) ?? ''
 console.log(instructions)
 assert(instructions.includes('<description>Counts words &lt;quickly&gt; &amp; well.</description>'))
 assert(instructions.includes('<skill name="built-in">'))
 
-// The agent follows the three steps of the block with its own tools: read SKILL.md, follow it, run what it says.
+// The agent follows the three steps of the block with its own tools: read SKILL.md, follow it, run its command.
 const path = /<skill name="count">\s*.*\s*<path>(.*?)<\/path>/.exec(instructions)?.[1] ?? ''
 const command = /`(sh .*) FILE`/.exec(await readFile(`${path}/SKILL.md`))?.[1] ?? ''
 const answer = await shell(`${command} ${join(project, 'notes.txt')}`, path)
 console.log('the agent ran:', command, '->', answer.trim())
 assert.equal(answer.trim(), '4')
 
-// Request 2: an edited body changes no byte of the system text, so the provider's cache holds; reading gives the new body.
+// Request 2: an edited body leaves the system text byte-identical, so the prompt cache stays valid. Reading returns the new body.
 const before = await toolset.getSkills(context)
 await save(skillFile, skill('count', description, 'Count by hand.'))
 assert.equal(await toolset.getInstructions(context), instructions)
@@ -73,7 +73,7 @@ assert.deepEqual(
 )
 assert.match(await readFile(`${path}/SKILL.md`), /Count by hand/)
 
-// Request 3: an edited description does, and only that skill is another object.
+// Request 3: an edited description changes the system text, and only the object of that skill.
 await save(skillFile, skill('count', 'Counts letters.', 'Count by hand.'))
 assert.match((await toolset.getInstructions(context)) ?? '', /Counts letters\./)
 assert.deepEqual(

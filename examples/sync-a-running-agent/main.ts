@@ -1,5 +1,5 @@
-// Exo's story: an agent works through a long run while somebody edits its skills. Its tools and instructions follow in the
-// middle of the run, a bus tells what happened, and a broken save costs nothing.
+// Exo's use case: skills are edited during a long run of an agent. Its tools and instructions follow during the run, a bus
+// emits events, and a broken save changes nothing.
 // Run it with `node examples/sync-a-running-agent/main.ts`.
 import assert from 'node:assert/strict'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -19,7 +19,7 @@ interface Tool {
   run(): string
 }
 
-/** An agent as you may have one: tools that can be added and removed, and instructions. */
+/** A typical agent with instructions, and with tools that can be added and removed. */
 class Agent implements BindableAgent<Tool> {
   instructions = 'You are a research assistant.'
   readonly #tools = new Map<string, Tool>()
@@ -41,7 +41,7 @@ class Agent implements BindableAgent<Tool> {
     return this.#tools.has(name)
   }
 
-  /** The tools are listed anew for every step, which is all that a running agent needs to follow. */
+  /** Lists the tools again for every step, so that a running agent follows the skills. */
   step(): readonly string[] {
     return [...this.#tools.keys()].sort()
   }
@@ -61,7 +61,7 @@ await registry.loadAll()
 
 const eventBus = new EventBus()
 const seen: string[] = []
-/** Resolves at the next event of a name: nothing here waits for a time. */
+/** Resolves at the next event with the name, so that the example needs no timeouts. */
 const next = async (name: string): Promise<void> =>
   await new Promise(resolve => {
     const off = eventBus.on(name, payload => {
@@ -100,7 +100,7 @@ const instructionsBuilder = (skills: readonly ExoSkill[]): string =>
   assert.match(agent.instructions, /Search three times\./)
   assert.equal(registry.get('research').usage, 'Search three times.')
 
-  // A broken save: the last good text stays, and the next good one is taken over.
+  // A broken save. The last good revision stays, and the next valid one replaces it.
   await save('maps', 'Prefer planes.', '"never closed')
   const repaired = next('skill:modified')
   await save('maps', 'Prefer ships.')
@@ -111,7 +111,7 @@ const instructionsBuilder = (skills: readonly ExoSkill[]): string =>
   await rm(join(folder, 'research'), { recursive: true })
   await removed
   console.log('step 3:', agent.step())
-  // The skill is gone; the agent's own tool of the same name is not.
+  // The skill was removed, but the agent keeps its own tool of the same name.
   assert.deepEqual(agent.step(), ['route', 'think', 'web_search', 'zoom'])
   await manager.unbindAgent(agent)
   assert.deepEqual(agent.step(), ['think', 'web_search'])

@@ -76,7 +76,7 @@ test.each([
   [['run', 'git.gret'], 2, 'error: there is no command "git.gret"; did you mean "git.greet"?\n'],
   [['run', 'nobody.x'], 2, 'error: there is no skill "nobody"; available: git\n'],
   [['run', 'nobody'], 2, 'error: there is no skill "nobody"; available: git\n'],
-  [['run', 'git.greet', '--input', '{'], 2, 'error: --input is no JSON: '],
+  [['run', 'git.greet', '--input', '{'], 2, 'error: --input is not valid JSON: '],
   [['run', 'git.greet', '--input', '@/nowhere'], 2, 'error: --input names a file that cannot be read: '],
   [['run', 'git.greet', '--timeout', '0'], 2, "error: option '--timeout <seconds>' argument '0' is invalid."],
   [
@@ -92,7 +92,7 @@ test.each([
   [
     ['run', 'git', 'greet'],
     2,
-    `error: a command gets its input as JSON: stoke run git.greet --input '{...}'\n`,
+    `error: a command takes its input as JSON; run: stoke run git.greet --input '{...}'\n`,
   ],
   [['run', 'gti.greet'], 2, 'error: there is no skill "gti"; did you mean "git"? available: git\n'],
   [['grant', 'gti'], 2, 'error: there is no skill "gti"; did you mean "git"? available: git\n'],
@@ -101,7 +101,7 @@ test.each([
   [
     ['grant', 'git'],
     2,
-    'error: "git" asks for nothing in metadata.capabilities; name what to grant, for example exec\n',
+    'error: "git" asks for nothing in metadata.capabilities; name a capability to grant, for example exec\n',
   ],
   [['revoke', 'git'], 2, 'error: nothing is granted to "git"\n'],
 ])('%j exits with %i and prints the reason', (args, status, message) => {
@@ -188,7 +188,7 @@ test('grant and revoke apply to later processes and are recorded in the history'
   expect([unsaid.status, unsaid.stderr]).toEqual([
     2,
     expect.stringMatching(
-      /"net" asks for net env:TOKEN; say what you grant: stoke grant net net env:TOKEN --/,
+      /"net" asks for net env:TOKEN; name what you grant: stoke grant net net env:TOKEN --/,
     ),
   ])
   expect(it.run('grant', 'net', '--yes', '--json').json).toMatchObject({
@@ -287,7 +287,7 @@ test.skipIf(!HAS_BUBBLEWRAP)(
     expect(granted).toMatchObject({
       status: 0,
       stdout: expect.stringContaining(
-        `no script of it starts while it has that, seen from this folder: ${reason}`,
+        `with these grants, no script of the skill starts from this folder: ${reason}`,
       ),
     })
     expect(stoke(['show', 'work', ...places], { cwd: it.folder.path }).stdout).toContain(reason)
@@ -307,7 +307,7 @@ test('revoke reports a capability that was never granted', () => {
   it.folder.writeSkill('skills/git')
   it.run('grant', 'git', 'exec')
   expect(it.run('revoke', 'git', 'net', 'exec').stdout).toMatch(
-    /^taken back: exec for git\nnot granted: net for git\n/,
+    /^revoked: exec for git\nnot granted: net for git\n/,
   )
   expect(it.run('revoke', 'git', 'net').stdout).toMatch(/^not granted: net for git\n/)
 })
@@ -370,11 +370,11 @@ test('every verb that shows the skill reports the obstacle to its commands', () 
   expect(why.stdout).toMatch(/^yes {2}listed/m)
   // An unknown capability does not prevent granting the others.
   expect(it.run('grant', 'git', '--yes').stdout).toMatch(
-    /^granted: env:NO_SUCH_THING for git\n[\s\S]*it asks for what there is not: net,\n/,
+    /^granted: env:NO_SUCH_THING for git\n[\s\S]*it asks for unknown capabilities: net,\n/,
   )
   expect(it.run('revoke', 'git').status).toBe(0)
   expect(it.run('grant', 'git', 'env:NO_SUCH_THING', 'fs.read:/no/such/place').stdout).toMatch(
-    /env:NO_SUCH_THING: it is not set here\nfs.read:\/no\/such\/place: there is no such place here\n/,
+    /env:NO_SUCH_THING: the variable is not set here\nfs.read:\/no\/such\/place: the path does not exist here\n/,
   )
   expect(it.run('why', 'git')).toMatchObject({
     status: 0,

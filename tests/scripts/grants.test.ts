@@ -389,7 +389,9 @@ describe('granted capabilities', () => {
           'fs.read:trust.json',
           'fs.write:state/run',
         ])
-          expect(await attempt(folder, [word], read, { hiddenPaths })).toMatch(/no script may (?:see|write to)/)
+          expect(await attempt(folder, [word], read, { hiddenPaths })).toMatch(
+            /no script may (?:see|write to)/,
+          )
         // Paths next to the hidden ones stay readable.
         folder.write('work/docs/in.txt', 'docs')
         const docs = `return fs.readFileSync(${JSON.stringify(folder.at('work/docs/in.txt'))}, 'utf8')`

@@ -1,9 +1,9 @@
 import { createInterface } from 'node:readline/promises'
 
-/** Asks the person at the terminal; anything but a clear yes is a no. */
+/** Asks the person at the terminal. Returns false for every answer except "y" or "yes". */
 export async function askYes(question: string): Promise<boolean> {
   const lines = createInterface({ input: process.stdin, output: process.stderr })
-  // Ctrl-D closes the input without an answer.
+  // Ctrl-D closes the input without an answer, which counts as no.
   const closed = new Promise<string>(resolve => lines.once('close', () => resolve('')))
   try {
     const answer = await Promise.race([lines.question(`${question} [y/N] `), closed])

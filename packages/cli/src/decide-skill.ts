@@ -2,18 +2,18 @@ import { type DecidedSkill, SkillError, type SkillRuntime } from '@skillstoke/co
 import type { DecisionNote } from '@skillstoke/core/types'
 import type { DecisionVerb } from './client/decision-verbs.ts'
 
-/** What somebody wants of one skill. */
+/** A requested decision about one skill. */
 export interface Wish extends DecisionNote {
   readonly verb: DecisionVerb
   /** `name`, or `source/name`. */
   readonly skill: string
-  /** Its whole digest. @default the newest, or for a pin the one that is served */
+  /** Whole digest of the revision. @default the newest revision, or for a pin the served one */
   readonly revision?: string
-  /** Whether what nobody sees in it was looked at. @default false */
+  /** Whether the caller confirms invisible characters. @default false */
   readonly confirmHidden?: boolean
 }
 
-/** @throws {SkillError} as the review does; INVALID_OPTION for a revision where all of them are meant */
+/** Records a decision. @throws {SkillError} as the review does; INVALID_OPTION when the verb takes no revision */
 export async function decideSkill(
   { verb, skill, revision, confirmHidden = false, ...note }: Wish,
   { review }: SkillRuntime,
@@ -28,7 +28,7 @@ export async function decideSkill(
       if (revision === undefined) return await review[verb](skill, note)
       throw new SkillError(
         'INVALID_OPTION',
-        `${verb} is about all revisions of a skill; leave ${JSON.stringify(revision)} out`,
+        `${verb} applies to all revisions of a skill; leave out ${JSON.stringify(revision)}`,
       )
   }
 }

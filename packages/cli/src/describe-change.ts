@@ -10,7 +10,7 @@ import { createTwoFilesPatch } from 'diff'
 import { readNewestText } from './newest-text.ts'
 import { type Paint, toTerminalText } from './output.ts'
 
-/** The difference that the last update made, or that a rejected text would make. */
+/** Describes the changes of the last update, including the changes that rejected texts would make. */
 export async function describeLastChange(
   update: RegistryUpdate | undefined,
   skills: SkillRuntime,
@@ -24,10 +24,10 @@ export async function describeLastChange(
       parts.push(await describeModified(change.oldSkill, change.newSkill, skills))
     else parts.push(`${change.kind} ${change.name}`)
   }
-  return parts.length === 0 ? 'nothing that is served changed' : parts.join('\n')
+  return parts.length === 0 ? 'no served skill changed' : parts.join('\n')
 }
 
-/** As a unified diff of every file that differs, each side with its revision. */
+/** Returns a unified diff of every file that differs, labelled with the revisions. */
 export async function describeModified(before: Skill, after: Skill, skills: SkillRuntime): Promise<string> {
   const [from, to] = [before, after].map(({ files, revision }) =>
     files.length === 0 ? 'nothing' : shortDigest(revision),
@@ -43,19 +43,19 @@ export async function describeModified(before: Skill, after: Skill, skills: Skil
   return parts.join('\n')
 }
 
-/** Between the text that serves and the one that was refused. */
+/** Returns a diff between the served text and the rejected one. */
 export async function describeRejected(report: SkillReport, skills: SkillRuntime): Promise<string> {
-  // Of this folder: another one may serve the name.
+  // Takes the served revision of this folder, because another folder may serve the name.
   const serving = skills.review.revisionsOf(report).live
   if (serving === undefined || report.directory === undefined)
     return `${report.name}: no earlier revision to compare with`
   const live = (await readText(serving, serving.skillFile, skills)) ?? ''
   const rejected = await readNewestText(report)
-  if (rejected === undefined) return `${report.name}: its newest text cannot be read`
+  if (rejected === undefined) return `${report.name}: the newest text cannot be read`
   return toPatch(`${report.name}/${serving.skillFile}`, live, rejected, 'live', 'rejected')
 }
 
-/** A unified diff for a terminal. */
+/** Colors a unified diff for a terminal. */
 export function paintDiff(text: string, paint: Paint): string {
   return toTerminalText(text)
     .split('\n')
@@ -70,7 +70,7 @@ async function readText(skill: Skill, path: string, skills: SkillRuntime): Promi
   if (file === undefined) return undefined
   const summary = `${file.digest} (${file.size} bytes)\n`
   try {
-    // A file with a NUL is shown, too: a NUL must not hide a change from a reviewer.
+    // Shows text with a NUL too, so that a NUL cannot hide a change from a reviewer.
     return decodeStrictText(await skills.readFile(skill, path)) ?? summary
   } catch (thrown) {
     if (SkillError.isInstance(thrown)) return summary

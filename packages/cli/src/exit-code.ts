@@ -1,14 +1,14 @@
-/** What the process tells its caller. */
+/** The command succeeded. */
 export const EXIT_OK = 0
-/** The command worked and found something wrong: an invalid skill, a name that is not there. */
+/** The command worked and found a problem, for example an invalid skill or an unknown name. */
 export const EXIT_FINDINGS = 1
-/** The command could not be understood or carried out. */
+/** The command was invalid or could not be carried out. */
 export const EXIT_USAGE = 2
 
-/** Somebody pressed Ctrl-C, and the command is for its result. */
+/** A signal such as Ctrl-C interrupted a command that should have printed a result. */
 export const EXIT_INTERRUPTED = 130
 
-/** Ends a command with a sentence for the user instead of a stack trace. */
+/** An error that ends a command with its message instead of a stack trace. */
 export class UsageError extends Error {
   override readonly name: string = 'UsageError'
 }

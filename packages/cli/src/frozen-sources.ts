@@ -3,16 +3,16 @@ import { nodeHasher } from '@skillstoke/core/node'
 import type { SkillSource, SkillState } from '@skillstoke/core/source'
 
 export interface FreezeOptions {
-  /** Whether this process was told to freeze them. */
+  /** Whether this process has `--frozen`. */
   readonly isFrozen: boolean
-  /** Whether this process serves them until it is ended, so that without being told to freeze them it thaws them. */
+  /** Whether this process serves the sources until it is stopped. Without `--frozen`, such a process thaws them. */
   readonly serves: boolean
 }
 
 /**
- * Returns whether changes of the sources wait for approval. The state notes what was frozen, so that a command that only looks at
- * frozen skills, or decides about one of them, lets none of the others go live. The store has a note at once, the decisions one
- * that outlives the store.
+ * Returns whether changes of the sources wait for approval. Records frozen sources in the state, so that a later command
+ * without `--frozen` does not let their changes go live. The store has the mark at once; the decisions have one that outlives
+ * the store.
  */
 export async function settleFreeze(
   sources: readonly SkillSource[],
@@ -27,10 +27,10 @@ export async function settleFreeze(
     for (const origin of origins.filter(isDecided))
       await decisions?.record(placeOfSource(origin), { kind: 'thaw', by: 'dev or mcp', at: Date.now() })
   if (store === undefined) return isFrozen
-  // Any digest says it; that of nothing needs nothing to be kept.
+  // Uses the digest of no bytes as the mark, because it keeps no data alive.
   const mark = isFrozen ? digestOf(new Uint8Array(), nodeHasher) : undefined
   for (const origin of origins) if (isNoted(origin) !== isFrozen) store.setRef(nameOf(origin), mark)
-  // Other processes know it before anything is served. What cannot be written now is in the store's `fault`, and is tried again.
+  // Makes the mark visible to other processes before anything is served. The store reports a failure as `fault` and retries.
   await store.flush().catch(() => undefined)
   return isFrozen
 }

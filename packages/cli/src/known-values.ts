@@ -1,5 +1,5 @@
-// What help texts and the check of options need to know of the other packages. `scripts/bundle.ts` copies these values into the
-// command line, so that `stoke --help` loads none of those packages. Only values belong here: a copied class would be another one.
+// Values of other packages for help texts and option checks. `scripts/bundle.ts` copies these values into the command line, so
+// that `stoke --help` loads no other package. Export only values here, because a copied class would be a different class.
 export {
   CAPABILITY_FORMS,
   CATALOG_FORMAT_NAMES,

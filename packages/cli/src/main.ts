@@ -11,9 +11,9 @@ import { addTrustVerbs } from './verbs/trust-verbs.ts'
 import type { Finish } from './verbs/verb-options.ts'
 import { readVersion } from './version.ts'
 
-/** Runs one command; the exit code is 0 for ok, 1 for findings, 2 when the command could not be carried out. */
+/** Runs one command. Sets the exit code to 0 for success, 1 for findings, and 2 if the command could not be carried out. */
 export async function main(argv: readonly string[]): Promise<void> {
-  // A reader that has seen enough (`stoke list | head`) is not an error of ours.
+  // A reader that closes the pipe, as in `stoke list | head`, is not an error.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     process.exit(error.code === 'EPIPE' ? EXIT_OK : EXIT_USAGE)
   })
@@ -51,7 +51,7 @@ async function toExitCode(thrown: unknown): Promise<number> {
     SkillError.isInstance(thrown)
   const message = isExpected ? toMessage(thrown) : ((thrown as Error).stack ?? String(thrown))
   const hint = SkillError.isInstance(thrown, 'HIDDEN_TEXT')
-    ? '\n"stoke diff" shows it; with --confirm-hidden it is meant'
+    ? '\n"stoke diff" shows the invisible characters; use --confirm-hidden if they are intended'
     : ''
   process.stderr.write(`error: ${toTerminalText(message)}${hint}\n`)
   return EXIT_USAGE
@@ -60,7 +60,7 @@ async function toExitCode(thrown: unknown): Promise<number> {
 function createProgram(finish: Finish): Command {
   const program = new Command('stoke')
     .description(
-      'Keeps the skills of running AI agents live: edit a skill, and every conversation follows at its next step.',
+      'Keeps the skills of running AI agents live. When a skill is edited, every conversation follows at its next step.',
     )
     .version(readVersion())
     .showHelpAfterError('(run with --help for examples)')
@@ -70,20 +70,20 @@ function createProgram(finish: Finish): Command {
       'after',
       `
 Examples:
-  stoke dev                      follow ./skills, with a page, an MCP endpoint and a demo agent
-  stoke mcp --root ./skills      serve them to an MCP client over standard input and output
-  stoke list                     what was found, broken skills included
-  stoke run git.status           a command of a skill, by the code that is there now
-  stoke why pdf                  where a skill stopped on its way to a conversation
-  stoke pending                  changes of other machines' skills that wait for approval
-  stoke rollback pdf             the revision before, as a new change
+  stoke dev                      watch ./skills, with a page, an MCP endpoint and a demo agent
+  stoke mcp --root ./skills      serve the skills to an MCP client over standard input and output
+  stoke list                     list all skills, including broken ones
+  stoke run git.status           run a command of a skill with its newest code
+  stoke why pdf                  show where a skill stopped on its way to a conversation
+  stoke pending                  list the changes that wait for approval
+  stoke rollback pdf             restore the previous revision as a new change
 
-Without --root these folders are read, in this order: ./skills, ./.agents/skills, ./.claude/skills, ~/.agents/skills.
+Without --root, commands read ./skills, ./.agents/skills, ./.claude/skills and ~/.agents/skills, in this order.
 Configuration: flags, then environment variables, then ./skillstoke.json.
 Environment: SKILLSTOKE_ROOTS, SKILLSTOKE_CONFIG, SKILLSTOKE_FROZEN=1, SKILLSTOKE_GIT_BASE_URL,
 SKILLSTOKE_PRIVATE_HOSTS, SKILLSTOKE_SANDBOX, SKILLSTOKE_STATE, XDG_STATE_HOME, NO_COLOR; for dev also SKILLSTOKE_HOST,
 SKILLSTOKE_PORT, SKILLSTOKE_TOKEN, SKILLSTOKE_MODEL, SKILLSTOKE_BASE_URL, SKILLSTOKE_API_KEY.
-Exit codes: 0 ok, 1 findings, 2 usage.`,
+Exit codes: 0 success, 1 findings, 2 usage error.`,
     )
   addFollowVerbs(program, finish)
   addLookVerbs(program, finish)

@@ -5,13 +5,13 @@ import { createStateDirectory, NodeFileSystem, openWriteLock } from '@skillstoke
 const FILE_NAME = 'named-places.json'
 
 /**
- * What a person has named on this machine outside of a project. It is kept in the state directory, because a file of the project
- * could name anything; where it is missing or broken, nothing was named.
+ * Folders and sources that a person has named on this machine. Kept in the state directory, because a file of the project
+ * could name anything. If the file is missing or broken, nothing counts as named.
  */
 export interface NamedPlaces {
-  /** Links that `stoke link` has made, with the real folders to which they lead. */
+  /** Links that `stoke link` created, with the real paths of their targets. */
   readonly links: readonly { readonly path: string; readonly target: string }[]
-  /** Places elsewhere from which `stoke add` has copied, with the folder in which that was said. */
+  /** Sources from which `stoke add` copied, with the working directory of that call. */
   readonly sources: readonly { readonly from: string; readonly source: string }[]
 }
 
@@ -22,11 +22,11 @@ export function readNamedPlaces(stateDirectory: string): NamedPlaces {
     const read: unknown = JSON.parse(readFileSync(join(stateDirectory, FILE_NAME), 'utf8'))
     return isNamedPlaces(read) ? read : NOTHING
   } catch {
-    return NOTHING // not there, not readable, no JSON: then nothing is allowed by it
+    return NOTHING // missing, unreadable or invalid: allows nothing
   }
 }
 
-/** Checked by hand, because every command asks and a library for it would take longer to load than the command. */
+/** Checks the content by hand, because every command calls this and a schema library takes too long to load. */
 function isNamedPlaces(value: unknown): value is NamedPlaces {
   return (
     hasOnly(value, ['version', 'links', 'sources']) &&
@@ -36,7 +36,7 @@ function isNamedPlaces(value: unknown): value is NamedPlaces {
   )
 }
 
-/** Whether it is a list of objects that have these fields, all of them text, and no other. */
+/** Whether the value is a list of objects that have exactly these fields, all with text. */
 function isListOf(value: unknown, names: readonly string[]): boolean {
   return (
     Array.isArray(value) &&
@@ -50,13 +50,13 @@ function hasOnly(value: unknown, names: readonly string[]): value is Readonly<Re
   return found.length === names.length && names.every(name => found.includes(name))
 }
 
-/** The folders into which links of the roots may lead because a person has made these links, as long as they are those links. */
+/** Returns the targets of links that a person created with `stoke link`, as long as each link still has the same target. */
 export function findLinkedFolders(stateDirectory: string): readonly string[] {
   return readNamedPlaces(stateDirectory).links.flatMap(({ path, target }) => {
     try {
       return lstatSync(path).isSymbolicLink() && realpathSync(path) === target ? target : []
     } catch {
-      return [] // the link is gone, or leads nowhere
+      return [] // the link was removed, or is broken
     }
   })
 }
@@ -74,7 +74,7 @@ export async function noteSource(stateDirectory: string, source: string): Promis
   await note(stateDirectory, before => ({ ...before, sources: [...before.sources, named] }))
 }
 
-/** Whether a person has copied from a place before, named in the same words and in the same folder. */
+/** Whether a person has copied from this source before, written the same way and in the same working directory. */
 export function isNamedSource(stateDirectory: string, source: string): boolean {
   const here = process.cwd()
   return readNamedPlaces(stateDirectory).sources.some(each => each.from === here && each.source === source)

@@ -6,19 +6,19 @@ import { type Paint, toTerminalText } from './output.ts'
 
 const MAX_NAMES = 10
 
-/** Finds what lies in the sources and is not a skill. What commands of ours have put aside is not expected to be one. */
+/** Finds files and folders of the sources that are not skills. Entries of `.trash` are not expected to be skills. */
 export async function findNotSkills(skills: SkillRuntime): Promise<NotSkills> {
   const { found, isComplete } = await skills.findNotSkills()
   const isTrash = ({ location }: NotSkill): boolean => location.split('/').includes('.trash')
   return { found: found.map(each => (isTrash(each) ? { ...each, isExpected: false } : each)), isComplete }
 }
 
-/** Whether somebody has written a skill and only its file has another name. */
+/** Whether an entry looks like a skill whose file has the wrong name. */
 export function isMisnamed({ reason, path }: Pick<NotSkill, 'reason' | 'path'>): boolean {
   return reason === 'misnamed' || (reason === 'file' && isNearlySkillFile(basename(path)))
 }
 
-/** Counts what a person may have meant as a skill, in one line, likely mistakes first; `undefined` if there is nothing of the kind. */
+/** Describes the entries in one line, likely mistakes first. Returns `undefined` if there are none. */
 export function describeNotSkills(expected: readonly NotSkill[], paint: Paint): string | undefined {
   const found = expected.toSorted((a, b) => Number(isMisnamed(b)) - Number(isMisnamed(a)))
   const [first] = found

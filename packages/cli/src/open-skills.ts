@@ -21,16 +21,17 @@ import { findLinkedFolders } from './named-places.ts'
 import { StateWarnings } from './state-warnings.ts'
 
 export interface OpenOptions {
-  /** `off` reads once; `auto` follows changes. */
+  /** `off` reads the sources once. `auto` follows changes. */
   readonly watching: Exclude<WatchingMode, 'polling'>
-  /** Whether other machines are asked now and then, or only for what is not here yet. @default as `watching` */
+  /** Whether remote sources are polled, or only fetched if there is no copy. @default as `watching` */
   readonly polling?: PollingMode
-  /** Whether it is about what outlives the process, and makes no sense without. @default false */
+  /** Whether the command needs the state directory and fails without it. @default false */
   readonly needsState?: boolean
-  /** Whether the command reports roots that cannot be read, instead of failing. @default false */
+  /** Whether the command reports unreadable roots instead of failing. @default false */
   readonly reportsUnreadable?: boolean
   /**
-   * Whether this process serves them until it is ended: it awaits roots that are missing, and says whether they are frozen.
+   * Whether this process serves the skills until it is stopped. Such a process waits for missing roots, and freezes or thaws
+   * the sources.
    * @default false
    */
   readonly serves?: boolean
@@ -40,8 +41,8 @@ export interface OpenOptions {
 }
 
 /**
- * The skills of the configured roots and of other machines, with what the state directory knows of them. What is wrong with the
- * state is told on standard error, at the latest when the runtime is closed.
+ * Opens a runtime with the configured sources and the state directory. Prints problems of the state on standard error, at the
+ * latest when the runtime is closed.
  */
 export async function openSkills(config: Config, options: OpenOptions): Promise<SkillRuntime> {
   if (options.serves !== true)
@@ -74,13 +75,13 @@ async function createSources(
   const targets = config.roots.filter(root => root.isLinkTarget).map(root => root.path)
   const linked = findLinkedFolders(config.stateDirectory)
   const folders = config.roots.map(({ label, path }) =>
-    // A link from one root into another is how one skill is shared; links to anywhere else are refused.
+    // Allows links from one root into another, because that is how roots share a skill.
     directory(path, {
       label,
       watching,
       reading: config.reading,
       linkRoots: [...targets.filter(other => other !== path), ...config.linkRoots, ...linked],
-      // For what is asked for by name: rolling a skill back.
+      // Needed by `stoke rollback`.
       writable: true,
     }),
   )
@@ -95,8 +96,8 @@ async function createSources(
 }
 
 /**
- * Without a state directory everything works, and nothing outlives the process. Where decisions were made, nothing is served
- * without them.
+ * Opens the state. If that fails and the command does not need it, continues without a store. If decisions exist but cannot
+ * be read, throws, because nothing may be served without them.
  */
 async function openKnownState({ stateDirectory }: Config, isNeeded: boolean): Promise<SkillState> {
   try {
@@ -113,11 +114,11 @@ async function openKnownState({ stateDirectory }: Config, isNeeded: boolean): Pr
 
 function note(error: unknown): void {
   process.stderr.write(
-    `note: ${toMessage(error)}; last good revisions and approvals will not outlive this process\n`,
+    `note: ${toMessage(error)}; last good revisions and approvals will be lost when this process ends\n`,
   )
 }
 
-/** Returns why no script with these grants would be started here, or `undefined`. */
+/** Returns why no script with these grants can start here, or `undefined`. */
 export async function findGrantRefusal(
   grants: readonly ScriptCapability[],
   config: Config,
@@ -145,7 +146,7 @@ async function findRunner(config: Config, hasState: boolean): Promise<ChildProce
 async function createRunner(config: Config, hasState: boolean): Promise<ChildProcesses> {
   const { childProcesses } = await import('@skillstoke/scripts')
   const { sandbox, stateDirectory, roots, linkRoots, file } = config
-  // Where state cannot be kept, the folder for temporary files has to do.
+  // Without a writable state directory, the runner uses the folder for temporary files.
   return childProcesses({
     sandbox,
     protectedPaths: [
@@ -159,11 +160,11 @@ async function createRunner(config: Config, hasState: boolean): Promise<ChildPro
   })
 }
 
-/** Who decides, for the history. */
+/** Returns the user name for the history. */
 export function currentUser(): string {
   try {
     return userInfo().username
   } catch {
-    return 'somebody' // a user that the system has no name for, as in some containers
+    return 'somebody' // the user has no name, as in some containers
   }
 }

@@ -5,7 +5,7 @@ import { describePlace } from '@skillstoke/core/internal'
 
 type Style = Parameters<typeof styleText>[0]
 
-/** Paints text, or leaves it alone where colors are not wanted. */
+/** Colors text, or returns it unchanged if colors are off. */
 export type Paint = (style: Style, text: string) => string
 
 export function createPaint(hasColor: boolean): Paint {
@@ -14,17 +14,17 @@ export function createPaint(hasColor: boolean): Paint {
     : (_style, text) => text
 }
 
-// What JSON lets stand as it is and a terminal obeys or hides: C1 controls, separators of lines, everything that shows nothing.
-// Line feeds are left out: the form of the JSON has thousands, and a text in it has none.
+// Characters that JSON does not escape but a terminal obeys or hides: C1 controls, line separators, invisible characters.
+// Line feeds are excluded, because in JSON they occur only between values.
 const UNSAFE_IN_JSON = /[[\p{Cc}--[\n]]\p{Default_Ignorable_Code_Point}\u2028\u2029\u2800\ufff9-\ufffb]/gv
 
-/** JSON of ASCII controls and hidden characters as escapes: the same value for programs, and nothing that drives a terminal. */
+/** Prints JSON with control and invisible characters as escapes. Programs read the same value, and a terminal is not affected. */
 export function printJson(value: unknown): void {
   const json = JSON.stringify(value, undefined, 2).replace(UNSAFE_IN_JSON, toEscapes)
   process.stdout.write(`${json}\n`)
 }
 
-/** As JSON and JavaScript write them, one escape for each UTF-16 code unit. */
+/** Escapes each UTF-16 code unit as JSON and JavaScript do. */
 function toEscapes(character: string): string {
   const units = Array.from({ length: character.length }, (_, index) => character.charCodeAt(index))
   return units.map(unit => `\\u${unit.toString(16).padStart(4, '0')}`).join('')
@@ -34,17 +34,17 @@ export function printLine(text = ''): void {
   process.stdout.write(`${text}\n`)
 }
 
-/** Text of a skill's author on a terminal: what could move the cursor, or shows nothing, is written out as `<U+200B>`. */
+/** Makes text of a skill safe for a terminal. Writes control and invisible characters as `<U+200B>`. */
 export function toTerminalText(text: string): string {
   return showHiddenText(text).replace(/[\f\r]/g, toEscapes)
 }
 
-/** What a script wrote on a terminal: the same, without the colours that programs write. */
+/** Makes output of a script safe for a terminal. Removes its color codes first. */
 export function toTerminalOutput(text: string): string {
   return toTerminalText(stripVTControlCharacters(text))
 }
 
-/** The same for places where a line break would forge another line. */
+/** Like `toTerminalText`, but escapes line breaks too, so that text cannot forge another line. */
 export function toTerminalLine(text: string): string {
   return toTerminalText(text).replace(/[\n\t]/g, toEscapes)
 }
@@ -64,7 +64,7 @@ export function paintStatus(status: SkillStatus, paint: Paint): string {
   return paint(STATUS_STYLES[status], status)
 }
 
-/** From here, where that is shorter; as it is where it is no path of this machine. */
+/** Returns a path relative to the working directory if the path is inside it. */
 function nearPath(path: string): string {
   if (!isAbsolute(path)) return path
   const near = relative(process.cwd(), path)
@@ -85,19 +85,19 @@ export function formatDiagnostic(diagnostic: Diagnostic, paint: Paint): string {
   return `${paint(style, diagnostic.severity)} ${place === '' ? '' : `${toTerminalLine(place)}: `}${message} ${paint('dim', `[${diagnostic.code}]`)}${fix}`
 }
 
-/** What is to be known besides the answer, where it is in nobody's way. */
+/** Prints diagnostics on standard error, apart from the result. */
 export function printFindings(findings: readonly Diagnostic[], paint: Paint): void {
   for (const finding of findings) process.stderr.write(`${formatDiagnostic(finding, paint)}\n`)
 }
 
-/** Broken first, then in the order of the generation. */
+/** Sorts broken skills first, and keeps the order of the generation otherwise. */
 export function sortForPeople<T extends { readonly status: SkillStatus }>(
   reports: readonly T[],
 ): readonly T[] {
   return reports.toSorted((a, b) => Number(b.status === 'broken') - Number(a.status === 'broken'))
 }
 
-/** Rows as aligned columns; the last column may be long. */
+/** Formats rows as aligned columns. Does not pad the last column. */
 export function formatTable(rows: readonly (readonly string[])[]): string {
   const widths: number[] = []
   for (const row of rows) {
@@ -119,15 +119,30 @@ function widthOf(cell: string): number {
   return /\p{Cc}/u.test(cell) ? stripVTControlCharacters(cell).length : cell.length
 }
 
-/** One line of at most `length` characters. */
+/** Returns the text as one line of at most `length` characters. */
 export function shorten(text: string, length: number): string {
   const line = toTerminalText(text).replace(/\s+/g, ' ')
   return line.length > length ? `${line.slice(0, length - 1)}…` : line
 }
 
-/** Words as a person would type them into a shell. */
-export function toCommandLine(words: readonly string[]): string {
-  return words
-    .map(word => (/^[\w@%+=:,./~-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`))
-    .join(' ')
+/** Quotes words for a POSIX shell. On Windows, quotes them for PowerShell, and for `cmd` where both agree. */
+export function toCommandLine(
+  words: readonly string[],
+  platform: NodeJS.Platform = process.platform,
+): string {
+  return words.map(platform === 'win32' ? quoteForWindows : quoteForPosix).join(' ')
+}
+
+function quoteForPosix(word: string): string {
+  return /^[\w@%+=:,./~-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`
+}
+
+/** PowerShell treats typographic apostrophes as plain ones. */
+const APOSTROPHES = /['\u2018-\u201b]/g
+
+function quoteForWindows(word: string): string {
+  if (/^[\w+=:./\\-][\w@+=:./\\~-]*$/.test(word)) return word
+  // Both shells read these characters in the same way between double quotes.
+  if (/^[\w@+=:,./\\~ ()#&;'-]+$/.test(word) && !word.endsWith('\\')) return `"${word}"`
+  return `'${word.replace(APOSTROPHES, '$&$&')}'`
 }

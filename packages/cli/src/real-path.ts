@@ -1,7 +1,7 @@
 import { lstatSync, readlinkSync, realpathSync } from 'node:fs'
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 
-/** By where the paths really lead: a link that came with a project is no way out of it. */
+/** Whether a path is inside a folder. Compares real paths, so that a link of a project cannot lead out of it. */
 export function isInside(path: string, folder: string): boolean {
   const [realFolder, real] = [realPath(folder), realPath(path)]
   if (realFolder === undefined || real === undefined) return false
@@ -9,14 +9,14 @@ export function isInside(path: string, folder: string): boolean {
   return fromFolder !== '..' && !fromFolder.startsWith(`..${sep}`) && !isAbsolute(fromFolder)
 }
 
-/** Where a link leads; `undefined` for what is not there, or is no link. */
+/** Returns the target of a link. Returns `undefined` if the path does not exist or is not a link. */
 export function findLinkTarget(path: string): string | undefined {
   return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true ? realPath(path) : undefined
 }
 
 /**
- * Where a path leads, or will lead once it is there: a link whose target is missing counts as well. `undefined` when that
- * cannot be told.
+ * Returns the real path, even if the path or the target of a link does not exist yet. Returns `undefined` if it cannot be
+ * determined.
  */
 export function realPath(path: string): string | undefined {
   try {

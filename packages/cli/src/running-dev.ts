@@ -2,12 +2,12 @@ import { type Config, pathsOf } from './config/config.ts'
 import { createPaint, printLine } from './output.ts'
 import { findRunningDev, type RunningDev } from './server/run-file.ts'
 
-/** Where an answer was taken from. */
+/** Origin of an answer: a running `dev`, or a scan. */
 export type AnswerSource =
   | { readonly kind: 'dev'; readonly url: string; readonly pid: number }
   | { readonly kind: 'scan' }
 
-/** An answer of the running `dev` with these roots, or else what a scan of one's own finds. */
+/** Asks the running `dev` with these sources, or scans them if there is none. */
 export async function askOrScan<T>(
   config: Config,
   ask: (dev: RunningDev) => Promise<T>,
@@ -27,7 +27,7 @@ export function describeSource(from: AnswerSource, config: Config): string {
   const paint = createPaint(config.hasColor)
   const words =
     from.kind === 'dev'
-      ? `as the running dev at ${from.url} (process ${from.pid}) has it`
-      : `scanned just now: no running dev has these roots (${pathsOf(config).join(', ')}) and this state directory`
+      ? `answered by the running dev at ${from.url} (process ${from.pid})`
+      : `scanned just now, because no running dev has these roots (${pathsOf(config).join(', ')}) and this state directory`
   return paint('dim', words)
 }

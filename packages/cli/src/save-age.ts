@@ -2,12 +2,12 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { RegistryUpdate, Skill, SkillChange, SkillReport } from '@skillstoke/core'
 
-/** Older than this, and a file's time says nothing about the change at hand. */
+/** Maximum age. An older file time does not belong to the present change. */
 const MAX_AGE_MS = 60_000
 
 const seenTimes = new WeakMap<RegistryUpdate, number>()
 
-/** The wall time at which an update was seen first; the same for everybody who tells of it. */
+/** Returns the wall time at which an update was first seen. Every caller gets the same time. */
 export function timeOfUpdate(update: RegistryUpdate): number {
   const seenAt = seenTimes.get(update)
   if (seenAt !== undefined) return seenAt
@@ -17,9 +17,8 @@ export function timeOfUpdate(update: RegistryUpdate): number {
 }
 
 /**
- * Milliseconds from the newest save among the files that a change is about until the update was seen; `undefined` when their times
- * cannot tell, because nothing was written (a rename, a removal), a person has decided about a text that was known, or they were set
- * by hand.
+ * Returns the milliseconds from the newest save of a changed file until the update was seen. Returns `undefined` if file
+ * times cannot tell, for example after a rename, a removal, a decision about a known revision, or a time set by hand.
  */
 export function ageOfChange(change: SkillChange, update: RegistryUpdate): number | undefined {
   if (change.kind === 'removed') return undefined
@@ -36,7 +35,7 @@ export function ageOfChange(change: SkillChange, update: RegistryUpdate): number
 
 const knownTexts = new WeakMap<RegistryUpdate, ReadonlySet<string>>()
 
-/** The newest texts of all folders before an update, served or not. */
+/** Returns the newest revisions of all folders before an update, served or not. */
 function textsBefore(update: RegistryUpdate): ReadonlySet<string> {
   const found = knownTexts.get(update) ?? new Set(update.previous.reports().map(textOf))
   knownTexts.set(update, found)
@@ -51,7 +50,7 @@ function textOf({
   return JSON.stringify([source, location, revision])
 }
 
-/** The same for a folder whose newest text was refused. */
+/** Returns the age of the newest save of a folder whose text was rejected. */
 export function ageOfReport({ directory }: SkillReport, now: number): number | undefined {
   return youngest(['SKILL.md', 'skill.md'], { directory }, now)
 }
@@ -70,7 +69,7 @@ function youngest(
   return age < MAX_AGE_MS ? age : undefined
 }
 
-/** `undefined` for what is not there or may not be looked at: its age is unknown, and that is all. */
+/** Returns the time of a file. Returns `undefined` if it is missing or unreadable. */
 function timeOf(path: string): number | undefined {
   try {
     return statSync(path).mtimeMs

@@ -1,6 +1,6 @@
 import { EXIT_INTERRUPTED } from './exit-code.ts'
 
-/** The first signal ends in order, a second one at once. Returns a function that stops listening. */
+/** Calls `end` at the first signal, and exits at once at the second. Returns a function that stops listening. */
 export function listenForSignals(end: () => void): () => void {
   let isEnding = false
   const onSignal = (): void => {
@@ -14,5 +14,5 @@ export function listenForSignals(end: () => void): () => void {
   }
 }
 
-/** Ctrl-C, the end by a supervisor, and a terminal that is closed. */
+/** Sent by Ctrl-C, by a supervisor, and by a terminal that closes. */
 const ENDING_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { UsageError } from './exit-code.ts'
 
-/** A skill as a person names it on the command line. */
+/** A skill as named on the command line. */
 export interface NamedSkill {
   /** `name`, or `source/name`. */
   readonly skill: string
@@ -10,19 +10,19 @@ export interface NamedSkill {
   readonly revision?: string
 }
 
-/** Reads `name@sha256:...`; a folder may have an `@` too, and then a `/` after it. */
+/** Parses `name@sha256:...`. An `@` that is followed by a `/` belongs to a folder name. */
 export function parseNamedSkill(text: string): NamedSkill {
   const [, skill = text, revision] = /^(.+)@([^@/]+)$/.exec(text) ?? []
   return { skill, ...(revision === undefined ? {} : { revision }) }
 }
 
 /**
- * What is asked for by the name of a skill or of its folder, or by a path. A path that leads somewhere from here is made absolute,
- * because a running dev is somewhere else.
- * @throws {UsageError} when it is empty
+ * Normalizes a skill name, folder name or path. Makes an existing path absolute, because a running dev may have another
+ * working directory.
+ * @throws {UsageError} when the text is empty
  */
 export function toAsked(text: string): string {
-  if (text.trim() === '') throw new UsageError('the name is empty; "stoke list" shows the names there are')
+  if (text.trim() === '') throw new UsageError('the name is empty; "stoke list" shows all names')
   const isPath = /[/\\]/.test(text) || text.startsWith('.')
   return isPath && existsSync(text) ? resolve(text) : text
 }

@@ -2,19 +2,19 @@ import type { SkillRuntime } from '@skillstoke/core'
 import type { SkillState, StoreFault } from '@skillstoke/core/source'
 
 export interface StateWarningOptions {
-  /** Whether the runtime has a logger, which it tells of the damage that was found when the state was opened. */
+  /** Whether the runtime has a logger, which reports damage found at the opening of the state. */
   readonly hasLogger: boolean
-  /** Whether the command follows the runtime, and so reports what is wrong with the store by itself. */
+  /** Whether the command follows the runtime, and so reports faults of the store itself. */
   readonly serves: boolean
 }
 
-/** Warns on standard error of what is wrong with the state of a command, of each thing once. */
+/** Prints warnings about the state on standard error, each once. */
 export class StateWarnings {
   readonly #state: SkillState
   readonly #serves: boolean
   readonly #told = new Set<string>()
 
-  /** Warns at once of what was damaged when the state was opened. */
+  /** Prints damage found at the opening of the state, unless a logger reports it. */
   constructor(state: SkillState, { hasLogger, serves }: StateWarningOptions) {
     this.#state = state
     this.#serves = serves
@@ -22,7 +22,7 @@ export class StateWarnings {
     else this.#tell(this.#findDamage())
   }
 
-  /** Makes a runtime warn of the rest once it is closed: a damaged page is met only when it is read or written. */
+  /** Makes a runtime print the other warnings when it is closed, because a damaged page is found only when it is used. */
   tellRestWhenClosed(skills: SkillRuntime): SkillRuntime {
     const close = skills.close.bind(skills)
     skills.close = async () => {
@@ -48,5 +48,5 @@ export class StateWarnings {
 }
 
 function describeFault({ message, isStoring }: StoreFault): string {
-  return isStoring ? message : `what is read is not being stored: ${message}`
+  return isStoring ? message : `new revisions are not being stored: ${message}`
 }

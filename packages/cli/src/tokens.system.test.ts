@@ -6,11 +6,11 @@ const texts = fc.string({
   unit: fc.oneof(fc.constantFrom(' ', 'skill', '<|endoftext|>', '\n'), fc.string({ unit: 'binary' })),
 })
 
-test('a text has no more tokens than bytes', () => {
+test('a text never has more tokens than bytes', () => {
   fc.assert(fc.property(texts, text => countTokens(text) <= Buffer.byteLength(text)))
 })
 
-test('createCatalogCounter() lets the same texts fit as an exact count', () => {
+test('createCatalogCounter() accepts the same texts as an exact count', () => {
   fc.assert(
     fc.property(texts, fc.integer({ min: 1, max: 20 }), (text, maxTokens) => {
       const fits = createCatalogCounter(maxTokens)(text) <= maxTokens

@@ -5,18 +5,18 @@ import type * as O200k from './o200k.ts'
 const require = createRequire(import.meta.url)
 
 /**
- * Counts with the o200k vocabulary; an estimate for every other model. The vocabulary is read at the first count, because it
- * takes a third of a second, and many commands end without one.
+ * Counts tokens with the o200k vocabulary, which is an estimate for other models. Loads the vocabulary at the first count,
+ * because loading takes a third of a second and many commands count nothing.
  */
 export function countTokens(text: string): number {
   const vocabulary = require('#o200k') as typeof O200k
-  // Skills may hold what looks like a control token of the vocabulary: it is text like any other.
+  // Treats control tokens of the vocabulary in skills as ordinary text.
   return vocabulary.countTokens(text, { disallowedSpecial: new Set() })
 }
 
 /**
- * Returns a counter for catalogs of which nobody is told the tokens. A token is at least one byte long, so a text of no more
- * bytes than a catalog may have tokens fits without being counted: the answer then is the bytes.
+ * Returns a counter for catalogs whose token count is never shown. A token has at least one byte, so a text with at most
+ * `maxTokens` bytes fits. For such a text the counter returns the number of bytes, which is faster.
  */
 export function createCatalogCounter(maxTokens: number): TokenCounter {
   return text => {

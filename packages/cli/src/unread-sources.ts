@@ -1,7 +1,7 @@
 import type { Generation, SkillExplanation } from '@skillstoke/core'
 import { isFailure } from './config/config.ts'
 
-/** Adds to the reason why a skill was not found which sources could not be read: the skill may be in one of them. */
+/** Adds the unreadable sources to the reason why a skill was not found, because the skill may be in one of them. */
 export function withUnreadSources(explanation: SkillExplanation, generation: Generation): SkillExplanation {
   const [first, ...others] = explanation.steps
   const unread = generation
@@ -10,6 +10,6 @@ export function withUnreadSources(explanation: SkillExplanation, generation: Gen
       diagnostics.filter(isFailure).map(({ message }) => `${label}: ${message}`),
     )
   if (first === undefined || first.step !== 'found' || first.ok || unread.length === 0) return explanation
-  const known = generation.reports().length === 0 ? [] : [`in what is known: ${first.detail}`]
+  const known = generation.reports().length === 0 ? [] : [`in the other sources: ${first.detail}`]
   return { ...explanation, steps: [{ ...first, detail: [...unread, ...known].join('; ') }, ...others] }
 }

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 
-/** The version of this package. */
+/** Returns the version of this package. */
 export function readVersion(): string {
   const text = readFileSync(new URL(import.meta.resolve('skillstoke/package.json')), 'utf8')
   return (JSON.parse(text) as { version: string }).version

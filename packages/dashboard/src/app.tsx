@@ -35,7 +35,7 @@ function View({ client }: { readonly client: ApiClient }): ComponentChildren {
         <div class={value.name === undefined ? 'split' : 'split has-detail'}>
           <SkillList />
           {value.name === undefined ? (
-            <p class="empty wide-only">Choose a skill to see what is served.</p>
+            <p class="empty wide-only">Choose a skill to see its served revision.</p>
           ) : (
             <SkillDetailPane key={value.name} name={value.name} row={selectedRow.value} client={client} />
           )}

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 
-/** A unified diff, with what comes and what goes in their colours. */
+/** Renders a unified diff with added and removed lines in color. */
 export function DifferenceText({ text }: { readonly text: string }): ComponentChildren {
   return (
     <pre class="diff">

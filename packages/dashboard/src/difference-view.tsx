@@ -5,19 +5,19 @@ import { useLoaded } from './use-loaded.ts'
 
 interface DifferenceViewProps {
   readonly name: string
-  /** Changes whenever the skill does. */
+  /** Changes whenever the skill changes. */
   readonly version: string
   readonly client: ApiClient
 }
 
 const TITLES: Readonly<Record<SkillDiff['kind'], string>> = {
-  refused: 'From what is live to what was refused',
-  waiting: 'From what is live to what is not',
+  refused: 'Difference between the live text and the refused text',
+  waiting: 'Difference between the live revision and the waiting revision',
   changed: 'The last change since the dev server started',
   none: 'Nothing has changed since the dev server started.',
 }
 
-/** What was refused of a skill, or what its last change made of it. */
+/** Renders the refused or waiting change of a skill, or its last change. */
 export function DifferenceView({ name, version, client }: DifferenceViewProps): ComponentChildren {
   const diff = useLoaded(() => client.diff(name), [name, version])
   if (diff === undefined) return <p class="empty">Loading …</p>

@@ -5,7 +5,7 @@ interface FactProps {
   readonly children: ComponentChildren
 }
 
-/** One line of a list of facts. */
+/** Renders one line of a list of facts. */
 export function Fact({ label, children }: FactProps): ComponentChildren {
   return (
     <div>

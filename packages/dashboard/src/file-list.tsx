@@ -11,7 +11,7 @@ interface FileListProps {
   readonly client: ApiClient
 }
 
-/** The files of the served revision; one of them open. */
+/** Renders the files of the shown revision, and the content of the open file. */
 export function FileList({ name, files, open, onOpen, client }: FileListProps): ComponentChildren {
   const digest = files.find(each => each.path === open)?.digest
   const ask = open === undefined || digest === undefined ? undefined : () => client.file(name, open)
@@ -53,6 +53,6 @@ function FileContent({ file }: Pick<FileViewProps, 'file'>): ComponentChildren {
   if (file === undefined) return <p class="empty">Loading …</p>
   if ('failure' in file) return <p role="alert">{file.failure}</p>
   const { text, size } = file.value
-  if (text === null) return <p class="empty">Not text: {formatBytes(size)}.</p>
+  if (text === null) return <p class="empty">This file is not text. Its size is {formatBytes(size)}.</p>
   return <pre class="file-text">{text}</pre>
 }

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import type { SkillRow } from 'skillstoke/client'
 
-/** What is wrong with the newest text of one folder, and of no other of its name. */
+/** Renders the diagnostics of the newest text of one folder. */
 export function Findings({ row }: { readonly row: SkillRow }): ComponentChildren {
   if (row.diagnostics.length === 0) return null
   return (
@@ -17,20 +17,20 @@ export function Findings({ row }: { readonly row: SkillRow }): ComponentChildren
   )
 }
 
-/** The line, and the file if it is another one than the instructions. */
+/** Describes the line, and the file unless it is SKILL.md. */
 function describeLine(row: SkillRow, { path, line, column }: SkillRow['diagnostics'][number]): string {
   const file = isAboutInstructions(row, path) ? '' : ` ${pathIn(row, path ?? '')}`
   if (line === undefined) return file
   return `${file} line ${line}${column === undefined ? '' : `, column ${column}`}`
 }
 
-/** Whether a finding is about the SKILL.md of a folder, or about the folder as a whole. */
+/** Whether a finding is about the SKILL.md of a folder, or about the whole folder. */
 export function isAboutInstructions(row: SkillRow, path: string | undefined): boolean {
   if (path === undefined || path === row.location || path === row.target) return true
   return /^skill\.md$/i.test(pathIn(row, path))
 }
 
-/** A path within the folder, however its source displays paths. */
+/** Returns the path within the folder, for every way in which sources display paths. */
 function pathIn({ location }: SkillRow, path: string): string {
   if (path.startsWith(`${location}/`)) return path.slice(location.length + 1)
   const folder = `/${location.split('/').at(-1)}/`

@@ -1,4 +1,4 @@
-/** The first eight digits of a digest, as everywhere else. */
+/** Returns the first eight digits of a digest. */
 export function shortDigest(digest: string): string {
   return digest.replace(/^sha256:/, '').slice(0, 8)
 }
@@ -9,13 +9,13 @@ export function formatCount(count: number): string {
   return numbers.format(count)
 }
 
-/** `1.2 kB`, by thousands. */
+/** Formats a size such as `1.2 kB`, with 1 kB = 1,000 bytes. */
 export function formatBytes(bytes: number): string {
   if (bytes < 1_000) return `${bytes} B`
   return bytes < 1_000_000 ? `${(bytes / 1_000).toFixed(1)} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`
 }
 
-/** The time of day at which something happened, to the second. */
+/** Formats the time of day, to the second. */
 export function formatTime(iso: string): string {
   return new Date(iso).toLocaleTimeString('en-GB')
 }

@@ -6,7 +6,7 @@ import { type Connection, connection, isHelpOpen, rows, sessions, status, timeli
 const CONNECTION_TEXT: Readonly<Record<Connection, string>> = {
   connecting: 'connecting',
   live: 'live',
-  lost: 'connection lost, trying again',
+  lost: 'connection lost, retrying',
   refused: 'refused',
 }
 

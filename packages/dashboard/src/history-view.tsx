@@ -8,19 +8,19 @@ interface HistoryViewProps {
   readonly name: string
   /** The revision that is served. */
   readonly serving: string | null
-  /** Changes whenever the skill does. */
+  /** Changes whenever the skill changes. */
   readonly version: string
   readonly client: ApiClient
 }
 
-/** Every revision of a skill that is known, and the way back to it. */
+/** Renders the recorded revisions of a skill, with a button to roll back to each. */
 export function HistoryView({ name, serving, version, client }: HistoryViewProps): ComponentChildren {
   const history = useLoaded(() => client.history(name), [name, version])
   const { isRunning, failure, run } = useAction()
   if (history === undefined) return <p class="empty">Loading …</p>
   if ('failure' in history) return <p role="alert">{history.failure}</p>
   const { records } = history.value
-  if (records.length === 0) return <p class="empty">Nothing is known of earlier revisions.</p>
+  if (records.length === 0) return <p class="empty">There are no earlier revisions.</p>
   return (
     <>
       {failure !== undefined && <p role="alert">{failure}</p>}

@@ -2,24 +2,24 @@ import { go, route } from './route.ts'
 import { openRow, selectNext } from './selection.ts'
 import { detailTab, isHelpOpen, selectedRow } from './store.ts'
 
-/** What single keys do, for the help. */
+/** The single-key shortcuts, for the help. */
 export const KEYS: readonly (readonly [key: string, meaning: string])[] = [
   ['/', 'filter the skills'],
   ['j', 'next skill'],
   ['k', 'previous skill'],
   ['Enter', 'open the skill'],
-  ['d', 'difference of the skill: what was refused, or what changed last'],
+  ['d', 'difference of the skill: the refused, waiting or last change'],
   ['Esc', 'back'],
   ['?', 'this help'],
 ]
 
-/** Single keys work wherever nothing is being typed. */
+/** Listens for single-key shortcuts, except while the user types. */
 export function listenForKeys(): void {
   addEventListener('keydown', event => {
     if (event.ctrlKey || event.metaKey || event.altKey) return
     if (event.key === 'Escape') return onEscape()
     if (isTyping(event.target)) return
-    // Whatever has the focus has its own use for Enter.
+    // A focused element handles Enter itself.
     if (event.key === 'Enter' && event.target !== document.body) return
     const action = ACTIONS[event.key]
     if (action === undefined) return
@@ -36,7 +36,7 @@ const ACTIONS: Readonly<Record<string, () => void>> = {
       return field.select()
     }
     go({ view: 'skills' })
-    // The field is there once the list is.
+    // The field exists only after the list is rendered.
     addEventListener('hashchange', () => setTimeout(() => document.getElementById('filter')?.focus()), {
       once: true,
     })

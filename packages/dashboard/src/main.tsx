@@ -18,12 +18,12 @@ listenForKeys()
 render(<App client={client} />, document.getElementById('app') as HTMLElement)
 await follow()
 
-/** The address was given to a page that is open already: it starts over with the token. */
+/** Reloads an open page if the user opens the address with a new token in it. */
 async function onNewToken(): Promise<void> {
   if (await exchangeToken()) location.reload()
 }
 
-/** The address that `dev` prints carries the token; it becomes a cookie and a key, and leaves the address. */
+/** Exchanges the token in the address for a cookie and a key, and removes it from the address. */
 async function exchangeToken(): Promise<boolean> {
   const [, token] = /^#token=(.+)$/.exec(location.hash) ?? []
   if (token === undefined) return false
@@ -31,15 +31,15 @@ async function exchangeToken(): Promise<boolean> {
   try {
     localStorage.setItem(KEY, (await client.login(decodeURIComponent(token))).key)
   } catch (thrown) {
-    // What is wrong with the token shows at the first request that needs it.
+    // Ignored here, because the first request that needs the token reports the error.
     if (!(thrown instanceof ApiError)) throw thrown
   }
   return true
 }
 
 /**
- * A browser gives one host few connections, so a page that nobody looks at gives its own back, and begins with the present
- * state when it is looked at again.
+ * Follows the events while the page is visible. A hidden page closes its connection, because browsers allow few connections
+ * per host. A visible page starts again from the present state.
  */
 async function follow(): Promise<void> {
   const onConnection = (isConnected: boolean): void => {

@@ -3,18 +3,18 @@ import { type ComponentChildren, Fragment, h } from 'preact'
 
 interface MarkdownProps {
   readonly text: string
-  /** Files of the skill, which links may lead to. */
+  /** Files of the skill that links may open. */
   readonly paths: ReadonlySet<string>
   readonly onFile: (path: string) => void
 }
 
-/** Only tags that text needs; whatever else there is becomes text. */
+/** Parses Markdown only. HTML in a skill stays text. */
 const parser = new MarkdownIt({ html: false, linkify: false })
 
-/** Of the body's headings below those of the page. */
+/** Moves headings of the instructions below the headings of the page. */
 const HEADING_SHIFT = 2
 
-/** Markdown as elements, never as markup: what a skill says cannot become part of the page. */
+/** Renders Markdown as elements. Never inserts markup, so that a skill cannot change the page. */
 export function Markdown({ text, paths, onFile }: MarkdownProps): ComponentChildren {
   return <div class="markdown">{toElements(parser.parse(text, {}), { paths, onFile })}</div>
 }
@@ -42,7 +42,7 @@ function toElements(tokens: readonly Token[], links: Links): ComponentChildren[]
 }
 
 function toElement(token: Token, children: ComponentChildren[], links: Links): ComponentChildren {
-  // The paragraphs of a tight list are there for the parser only.
+  // The parser marks paragraphs of tight lists as hidden.
   if (token.hidden) return h(Fragment, null, ...children)
   if (token.type === 'link_open') return toLink(token, children, links)
   const heading = /^h([1-6])$/.exec(token.tag)?.[1]
@@ -71,14 +71,14 @@ function toLeaf(token: Token, links: Links): ComponentChildren {
     case 'hr':
       return <hr />
     case 'image':
-      // Nothing is fetched for a text: the picture's description stands in its place.
+      // Shows the description instead of the image, so that a skill cannot make the page fetch anything.
       return <span class="image">[image: {token.content || token.attrGet('src')}]</span>
     default:
       return token.content
   }
 }
 
-/** Links of the skill to its own files open them here; others leave the page, and only by what a browser calls safe. */
+/** Renders a link. A file of the skill opens on this page. Other links open a new tab, and only http, https and mailto. */
 function toLink(token: Token, children: ComponentChildren[], { paths, onFile }: Links): ComponentChildren {
   const target = String(token.attrGet('href') ?? '')
   if (/^(https?|mailto):/i.test(target)) {
@@ -103,6 +103,6 @@ function toPath(target: string): string | undefined {
       .replace(/^\.\//, '')
       .replace(/[?#].*$/, '')
   } catch {
-    return undefined // a malformed escape: no path of ours
+    return undefined // a malformed escape is not a path of a skill
   }
 }

@@ -32,8 +32,8 @@ const WORDS: Readonly<Record<DecisionVerb, string>> = {
 }
 
 /**
- * What a person can decide about a folder. A revision that waits is shown with its whole difference, and approved as the one that was
- * shown.
+ * Renders the decisions about a folder. Shows a waiting revision with its complete difference. Approves exactly the revision
+ * that is shown.
  */
 export function ReviewPanel({ row, client }: ReviewPanelProps): ComponentChildren {
   const { isRunning, failure, code, run } = useAction()
@@ -46,11 +46,11 @@ export function ReviewPanel({ row, client }: ReviewPanelProps): ComponentChildre
   ])
   const shown =
     diff !== undefined && 'value' in diff && diff.value.to === row.revision ? diff.value : undefined
-  // In large files the server looks for it only when somebody approves, and refuses then.
+  // The server checks large files only at the approval, and then refuses it with this code.
   const hasHidden = code === 'HIDDEN_TEXT' || row.diagnostics.some(each => each.code === 'HIDDEN_TEXT')
   const isReadyToApprove = shown !== undefined && (!hasHidden || isHiddenSeen.value)
   const decide = (verb: DecisionVerb): void => {
-    // The revision that is on the page: when there is another one by now, the server says so.
+    // Sends the shown revision, so that the server refuses the decision if there is a newer one.
     const revision = isWaiting ? row.revision : verb === 'pin' ? row.serving : null
     const looked = revision === null ? {} : { revision }
     const confirmed = verb === 'approve' && isHiddenSeen.value ? { confirmHidden: true } : {}
@@ -68,8 +68,8 @@ export function ReviewPanel({ row, client }: ReviewPanelProps): ComponentChildre
               checked={isHiddenSeen.value}
               onChange={event => (isHiddenSeen.value = event.currentTarget.checked)}
             />{' '}
-            I have looked at the characters that show nothing, written as <code>{'<U+200B>'}</code> above, and
-            they are meant.
+            I have checked the invisible characters, written as <code>{'<U+200B>'}</code> above, and they are
+            intended.
           </label>
         </p>
       )}
@@ -93,7 +93,7 @@ export function ReviewPanel({ row, client }: ReviewPanelProps): ComponentChildre
 
 interface WaitingProps {
   readonly row: SkillRow
-  /** Of exactly this revision; absent until it is there. */
+  /** Difference of exactly this revision. Absent while it loads. */
   readonly diff: SkillDiff | undefined
 }
 
@@ -103,7 +103,7 @@ function Waiting({ row, diff }: WaitingProps): ComponentChildren {
       <p>
         Revision <code title={row.revision ?? ''}>{shortDigest(row.revision ?? '')}</code>{' '}
         {row.status === 'pending' ? 'waits for a decision' : 'was rejected'};{' '}
-        {row.serving === null ? 'nothing of it is served' : <code>{shortDigest(row.serving)}</code>}
+        {row.serving === null ? 'no revision is served' : <code>{shortDigest(row.serving)}</code>}
         {row.serving !== null && ' stays live'}.
       </p>
       {diff !== undefined && diff.newCapabilities.length > 0 && (
@@ -118,7 +118,7 @@ function Waiting({ row, diff }: WaitingProps): ComponentChildren {
       {diff === undefined ? (
         <p class="empty">Loading what would go live …</p>
       ) : (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by keyboard
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling section must be reachable by keyboard
         <section class="waiting" aria-label="What would go live" tabIndex={0}>
           <DifferenceText text={diff.text} />
         </section>

@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals'
 
-/** What the page shows; it is in the address, so that going back works and a view can be kept. */
+/** The view that the page shows. It is part of the address, so that browser history and bookmarks work. */
 export type Route =
   | { readonly view: 'skills'; readonly name?: string }
   | { readonly view: 'timeline' }
@@ -9,7 +9,7 @@ export type Route =
 
 export const route = signal<Route>({ view: 'skills' })
 
-/** Follows the address from now on. */
+/** Updates the route at each change of the address. */
 export function followAddress(): void {
   const read = (): void => {
     route.value = parse(location.hash)
@@ -35,6 +35,6 @@ function parse(hash: string): Route {
       ? { view: 'skills' }
       : { view: 'skills', name: decodeURIComponent(name) }
   } catch {
-    return { view: 'skills' } // an address that somebody typed
+    return { view: 'skills' } // the address has a malformed escape
   }
 }

@@ -12,14 +12,14 @@ interface RunViewProps {
   readonly name: string
   /** `source/name`, for decisions. */
   readonly target: string
-  /** Changes whenever the skill does. */
+  /** Changes whenever the skill changes. */
   readonly version: string
   /** The revision that is served. */
   readonly serving: string | null
   readonly client: ApiClient
 }
 
-/** The commands and scripts of a skill, to be run by hand. */
+/** Renders the commands and scripts of a skill, so that a person can run them. */
 export function RunView({ name, target, version, serving, client }: RunViewProps): ComponentChildren {
   const chosen = useSignal<string | undefined>(undefined)
   const changes = commandChanges.value.get(name) ?? 0
@@ -71,20 +71,20 @@ interface PermissionsProps {
   readonly client: ApiClient
 }
 
-/** What the scripts may do, what they ask for, and what is wrong with them. */
+/** Renders the granted and requested capabilities of the scripts, and their problems. */
 function Permissions({ target, serving, info, client }: PermissionsProps): ComponentChildren {
   const { isRunning, failure, run } = useAction()
   const { granted, missing, problems, containment } = info
-  // The revision that is on the page: when there is another one by now, the server says so.
+  // Sends the shown revision, so that the server refuses the grant if there is a newer one.
   const looked = serving === null ? {} : { revision: serving }
   return (
     <section aria-label="Permissions">
       <p class="note">
         {containment.kind === 'sandbox'
           ? 'Runs in a sandbox: '
-          : 'Contained by the permissions of Node alone: '}
+          : 'Contained by the permissions of Node only: '}
         {containment.detail}.{' '}
-        {granted.length === 0 ? 'It may compute, and nothing else.' : `It may also: ${granted.join(', ')}.`}
+        {granted.length === 0 ? 'No capabilities are granted.' : `Granted: ${granted.join(', ')}.`}
       </p>
       {problems.length > 0 && (
         <ul class="findings" aria-label="Problems of the scripts">
@@ -118,7 +118,7 @@ function Permissions({ target, serving, info, client }: PermissionsProps): Compo
                 run(() => client.grant({ verb: 'revoke', skill: target, capabilities: granted }))
               }
             >
-              Take back {granted.join(', ')}
+              Revoke {granted.join(', ')}
             </button>
           )}
         </p>
@@ -138,7 +138,7 @@ interface RunnerProps {
 
 const MAX_LINES = 500
 
-/** A form, a button, and what came of it. */
+/** Renders the form, the buttons and the result of a run. */
 function Runner({ name, choice, info, version, client }: RunnerProps): ComponentChildren {
   const command = info.commands.find(each => each.name === choice)
   const fields = command === undefined ? [] : toFields(command.inputSchema)
@@ -164,7 +164,7 @@ function Runner({ name, choice, info, version, client }: RunnerProps): Component
       for await (const event of client.run(request, { signal: controller.signal }))
         if (running.value === controller) events.value = [...events.value, event].slice(-MAX_LINES)
     } catch (error) {
-      // What a newer run took the place of has nothing to say.
+      // Ignores errors of a run that a newer run has replaced.
       if (running.value === controller)
         fault.value = controller.signal.aborted ? 'stopped' : (error as Error).message
     } finally {
@@ -172,7 +172,7 @@ function Runner({ name, choice, info, version, client }: RunnerProps): Component
     }
   }
 
-  // Run again when the skill is another one, for whoever wants that; and nothing goes on when the form is gone.
+  // Runs again after a change of the skill if the box is checked. Stops the run when the form is removed.
   useEffect(() => {
     if (isRepeated.value && version !== firstVersion.current) void start()
     firstVersion.current = version
@@ -190,7 +190,7 @@ function Runner({ name, choice, info, version, client }: RunnerProps): Component
       {command !== undefined && <p>{command.description}</p>}
       {command === undefined ? (
         <p class="field">
-          <label for="run-args">Arguments, one in a line</label>
+          <label for="run-args">Arguments, one per line</label>
           <textarea
             id="run-args"
             rows={3}

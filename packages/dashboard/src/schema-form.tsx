@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 
-/** One field of a command's input, as far as a form can show it. */
+/** One field of the input of a command, in the form. */
 export interface Field {
   readonly name: string
   readonly kind: 'text' | 'number' | 'boolean' | 'choice' | 'json'
@@ -11,7 +11,7 @@ export interface Field {
 
 type Schema = Readonly<Record<string, unknown>>
 
-/** The fields of a JSON Schema of an object. */
+/** Returns the fields of a JSON Schema of type object. */
 export function toFields(schema: Schema): readonly Field[] {
   const properties = isSchema(schema['properties']) ? schema['properties'] : {}
   const required = Array.isArray(schema['required']) ? schema['required'] : []
@@ -42,8 +42,8 @@ export function toFields(schema: Schema): readonly Field[] {
 }
 
 /**
- * The input that a form stands for: fields that are left empty are left out, and the rest is what it looks like.
- * @throws {Error} for a field that is no JSON
+ * Converts the values of a form to the input of a command. Leaves out empty fields.
+ * @throws {Error} when a JSON field has invalid JSON
  */
 export function toInput(
   fields: readonly Field[],
@@ -59,7 +59,7 @@ export function toInput(
       try {
         return [[name, JSON.parse(value) as unknown]]
       } catch {
-        throw new Error(`"${name}" is no JSON: ${value}`)
+        throw new Error(`"${name}" is not valid JSON: ${value}`)
       }
     }),
   )
@@ -71,13 +71,13 @@ interface SchemaFormProps {
   readonly onChange: (name: string, value: string) => void
 }
 
-/** Inputs for the fields of a command. */
+/** Renders inputs for the fields of a command. */
 export function SchemaForm({ fields, values, onChange }: SchemaFormProps): ComponentChildren {
   return fields.map(field => (
     <p key={field.name} class="field">
       <label for={`field-${field.name}`}>
         {field.name}
-        {field.isRequired && <span class="needed"> needed</span>}
+        {field.isRequired && <span class="needed"> required</span>}
       </label>
       <Input field={field} value={values[field.name] ?? ''} onChange={value => onChange(field.name, value)} />
       {field.hint !== '' && <small id={`hint-${field.name}`}>{field.hint}</small>}

@@ -2,7 +2,7 @@ import { keyOfRow, type SkillRow } from 'skillstoke/client'
 import { go, route } from './route.ts'
 import { selectedPlace, visibleRows } from './store.ts'
 
-/** Moves the selection through what is visible, and shows the list. */
+/** Moves the selection through the visible rows, and shows the list. */
 export function selectNext(step: 1 | -1): void {
   const rows = visibleRows.value
   if (rows.length === 0) return
@@ -15,7 +15,7 @@ export function selectNext(step: 1 | -1): void {
   else if (route.value.name !== undefined) go({ view: 'skills', name: row.name })
 }
 
-/** Selects the first or the last of what is visible. */
+/** Selects the first or the last visible row. */
 export function selectEnd(end: 'first' | 'last'): void {
   const row = visibleRows.value.at(end === 'first' ? 0 : -1)
   if (row !== undefined) selectedPlace.value = keyOfRow(row)

@@ -6,7 +6,7 @@ import { toHash } from './route.ts'
 import { sessions, status } from './store.ts'
 import { type Loaded, useLoaded } from './use-loaded.ts'
 
-/** Each conversation: what it was told, what it will be told, and whether its prefix still holds. */
+/** Renders each conversation: what it was told, its next notice, and whether its prefix is unchanged. */
 export function Sessions({ client }: { readonly client: ApiClient }): ComponentChildren {
   return (
     <section class="sessions" aria-labelledby="sessions-title">
@@ -32,11 +32,9 @@ function Session({ session, client }: SessionProps): ComponentChildren {
     <article class="session" aria-labelledby={`session-${id}`}>
       <h3 id={`session-${id}`}>{id}</h3>
       <p>
-        Was told generation {generation.number} <code>{shortDigest(generation.digest)}</code>
+        Knows generation {generation.number} <code>{shortDigest(generation.digest)}</code>
         {behind > 0 && `; the newest is ${newest?.number}`}.{' '}
-        {pending === null
-          ? 'There is nothing to tell it.'
-          : `It will be told at its next step, ${cost(pending.tokens)}:`}
+        {pending === null ? 'No notice is pending.' : `Notice for its next step, ${cost(pending.tokens)}:`}
       </p>
       {pending !== null && <pre class="told">{pending.text}</pre>}
       {loaded.length > 0 && (
@@ -62,7 +60,7 @@ function cost(tokens: number): string {
 
 function Turns({ turns }: { readonly turns: readonly Turn[] }): ComponentChildren {
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls sideways has to be reached by keyboard
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling section must be reachable by keyboard
     <section class="table" aria-label="Turns" tabIndex={0}>
       <table>
         <thead>
@@ -104,7 +102,7 @@ function Turns({ turns }: { readonly turns: readonly Turn[] }): ComponentChildre
   )
 }
 
-/** The exact text in the system prompt; fetched when somebody looks. */
+/** Renders the exact catalog in the system prompt. Fetches it when the details are opened. */
 function Catalog({ session, client }: SessionProps): ComponentChildren {
   const isOpen = useSignal(false)
   const { tokens, listed, omitted } = session.catalog
@@ -116,7 +114,7 @@ function Catalog({ session, client }: SessionProps): ComponentChildren {
   return (
     <details onToggle={event => (isOpen.value = event.currentTarget.open)}>
       <summary>
-        What it sees: {plural(listed, 'skill')} in {formatCount(tokens)} tokens
+        Catalog: {plural(listed, 'skill')} in {formatCount(tokens)} tokens
         {omitted > 0 && `, ${formatCount(omitted)} omitted`}
       </summary>
       <pre class="told">{toCatalogText(answer, session.id)}</pre>
@@ -127,5 +125,5 @@ function Catalog({ session, client }: SessionProps): ComponentChildren {
 function toCatalogText(answer: Loaded<SessionList>, id: string): string {
   if (answer === undefined) return 'Loading …'
   if ('failure' in answer) return answer.failure
-  return answer.value.sessions.find(each => each.id === id)?.catalogText ?? 'This conversation is over.'
+  return answer.value.sessions.find(each => each.id === id)?.catalogText ?? 'This conversation has ended.'
 }

@@ -2,8 +2,8 @@ import { showHiddenText } from '@skillstoke/core'
 import { type ComponentChildren, options } from 'preact'
 
 /**
- * From now on every text that is drawn shows what is hidden in it, as `<U+200B>`: names, descriptions, instructions, differences,
- * whoever wrote them. One place for all, so that none is forgotten.
+ * Makes every rendered text show invisible characters as `<U+200B>`. Hooks into the renderer, so that no component can forget
+ * it.
  */
 export function showHiddenEverywhere(): void {
   const next = options.vnode?.bind(options)

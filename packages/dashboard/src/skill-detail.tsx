@@ -22,20 +22,20 @@ interface PaneProps {
   readonly client: ApiClient
 }
 
-/** One skill as it is served, and what is wrong with its newest text. Follows every change. */
+/** Renders the served revision of one skill and the diagnostics of its newest text. Follows every change. */
 export function SkillDetailPane({ name, row, client }: PaneProps): ComponentChildren {
   const openFile = useSignal<string | undefined>(undefined)
   const heading = useRef<HTMLHeadingElement>(null)
   const own = rows.value.filter(each => each.name === name)
-  // Whatever a row says may come with another text or another finding.
+  // Any change of a row may mean a new text or a new finding.
   const version = JSON.stringify(own)
 
-  // Of several folders of one name the one that was chosen, with its own text and findings.
+  // Shows the selected folder if several folders have the name.
   const target = row?.name === name ? row.target : (own[0]?.target ?? name)
   const loaded = useLoaded(() => client.skill(target), [target, version])
 
   useLayoutEffect(() => {
-    // An address with a name in it selects the row as well.
+    // Selects the row if the name came from the address.
     if (row?.name !== name && own[0] !== undefined) selectedPlace.value = keyOfRow(own[0])
     heading.current?.focus()
   }, [name])
@@ -97,7 +97,7 @@ function Body({ loaded, openFile, client, name, version }: BodyProps): Component
           </button>
         ))}
       </div>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a panel that scrolls has to be reached by keyboard */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling panel must be reachable by keyboard */}
       <div id="tab-panel" role="tabpanel" aria-labelledby={`tab-${tab}`} tabIndex={0}>
         {(tab === 'instructions' || tab === 'files') && <NotServed row={row} detail={detail} />}
         {tab === 'instructions' && <Instructions detail={detail} onFile={showFile} />}
@@ -112,7 +112,7 @@ function Body({ loaded, openFile, client, name, version }: BodyProps): Component
           />
         )}
         {tab === 'run' && row.serving === null && (
-          <p class="empty">This folder is not served, so nothing of it can be run.</p>
+          <p class="empty">This folder is not served, so its scripts cannot be run.</p>
         )}
         {tab === 'run' && row.serving !== null && (
           <RunView
@@ -146,7 +146,7 @@ function onTabKey(event: KeyboardEvent): void {
 
 interface FactsProps {
   readonly row: SkillRow
-  /** Other folders of the name. */
+  /** Other folders with the same name. */
   readonly others: readonly SkillRow[]
 }
 
@@ -188,12 +188,12 @@ function Facts({ row, others }: FactsProps): ComponentChildren {
   )
 }
 
-/** Says of a text that readers do not get that it is one. */
+/** Renders a note if the shown text is not served. */
 function NotServed({ row, detail }: SourceProps): ComponentChildren {
   if (detail.revision === null || detail.revision === row.serving) return null
   return (
     <p class="note">
-      Nothing of this folder is served: it is {row.status}. This is its newest text,{' '}
+      This folder is not served, because its status is {row.status}. This is its newest text,{' '}
       <code>{shortDigest(detail.revision)}</code>.
     </p>
   )
@@ -205,7 +205,7 @@ interface InstructionsProps {
 }
 
 function Instructions({ detail, onFile }: InstructionsProps): ComponentChildren {
-  if (detail.body === null) return <p class="empty">There is no text that could be read.</p>
+  if (detail.body === null) return <p class="empty">There is no readable text.</p>
   const paths = new Set(detail.files.map(file => file.path))
   return <Markdown text={detail.body} paths={paths} onFile={onFile} />
 }
@@ -218,7 +218,7 @@ interface SourceProps {
 function Source({ row, detail }: SourceProps): ComponentChildren {
   const text = detail.refusedText ?? detail.text
   if (text === null) return <p class="empty">The text cannot be shown.</p>
-  // Findings are about the newest text, and stand at its lines only.
+  // Shows findings only at lines of the newest text, because they refer to it.
   const isNewest = detail.refusedText !== null || detail.revision === row.revision
   const findings = isNewest ? row.diagnostics.filter(({ path }) => isAboutInstructions(row, path)) : []
   return (
@@ -226,7 +226,7 @@ function Source({ row, detail }: SourceProps): ComponentChildren {
       {detail.refusedText === null ? (
         <NotServed row={row} detail={detail} />
       ) : (
-        <p class="note">This is the text on the disk, which was refused.</p>
+        <p class="note">This is the refused text on disk.</p>
       )}
       <SourceText text={text} findings={findings} />
     </>

@@ -6,11 +6,11 @@ import { formatCount, shortDigest } from './format.ts'
 import { openRow, selectEnd, selectNext } from './selection.ts'
 import { filter, rows, selectedPlace, selectedRow, visibleRows } from './store.ts'
 
-/** Of one row, in pixels; the style sheet has the same. */
+/** Height of a row in pixels. The style sheet has the same value. */
 const ROW_HEIGHT = 58
 const MORE_ROWS = 8
 
-/** Only rows near the visible part are in the document, so that thousands cost no more than dozens. */
+/** Renders the list. Keeps only the rows near the visible part in the document, so that thousands of skills stay fast. */
 export function SkillList(): ComponentChildren {
   return (
     <section class="list" aria-labelledby="list-title">
@@ -117,7 +117,7 @@ function Row({ row, index, total, isSelected }: RowProps): ComponentChildren {
     >
       <span class={`badge ${status}`}>{status}</span>
       <span class="name">{name}</span>
-      <code class="revision" title={serving ?? 'nothing of it is served'}>
+      <code class="revision" title={serving ?? 'no revision is served'}>
         {serving === null ? 'not served' : shortDigest(serving)}
       </code>
       <span class="tokens" title="tokens listed in the catalog + tokens of the instructions (estimated)">
@@ -132,7 +132,7 @@ function NoRows(): ComponentChildren {
   return (
     <p class="empty">
       {rows.value.length === 0
-        ? 'No skills yet: make a folder with a SKILL.md in one of the roots.'
+        ? 'No skills yet. Create a folder with a SKILL.md in one of the roots.'
         : 'No skill matches the filter.'}
     </p>
   )

@@ -6,7 +6,7 @@ interface SourceTextProps {
   readonly findings: readonly Diagnostic[]
 }
 
-/** A text with its line numbers, and each finding below the line that it is about. */
+/** Renders a text with line numbers, and each finding below its line. */
 export function SourceText({ text, findings }: SourceTextProps): ComponentChildren {
   const byLine = Map.groupBy(
     findings.filter(finding => finding.line !== undefined),

@@ -12,10 +12,10 @@ interface SourcesProps {
 }
 
 const MAX_NOT_SKILLS = 50
-// A reading that found nothing new is no event.
+// Polls, because a read without a change sends no event.
 const REFRESH_MS = 5_000
 
-/** Where skills come from, and how each place is doing. */
+/** Renders the sources and their states. */
 export function Sources({ client }: SourcesProps): ComponentChildren {
   const round = useSignal(0)
   useEffect(() => {
@@ -44,7 +44,7 @@ export function Sources({ client }: SourcesProps): ComponentChildren {
 
 interface SourceProps {
   readonly source: SourceState
-  /** What a person would expect to be a skill. */
+  /** Entries that a person would expect to be skills. */
   readonly notSkills: NotSkillList['found']
 }
 

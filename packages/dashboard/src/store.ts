@@ -8,33 +8,33 @@ import {
   type TimelineEntry,
 } from 'skillstoke/client'
 
-/** What the page knows, as the server told it. Everything that is shown follows from these. */
+/** The state from the server. Everything on the page is derived from these signals. */
 export const status = signal<ServerStatus | undefined>(undefined)
 export const sessions = signal<readonly SessionInfo[]>([])
-/** Newest first. */
+/** Timeline entries, newest first. */
 export const timeline = signal<readonly TimelineEntry[]>([])
 const rowsByPlace = signal<ReadonlyMap<string, SkillRow>>(new Map())
 
-/** How often the commands of a skill have changed since the page was opened. */
+/** Number of command changes of each skill since the page was opened. */
 export const commandChanges = signal<ReadonlyMap<string, number>>(new Map())
 
 export type Connection = 'connecting' | 'live' | 'lost' | 'refused'
 export const connection = signal<Connection>('connecting')
 
 export const filter = signal('')
-/** Place of the row that the keyboard is on. */
+/** Key of the selected row. */
 export const selectedPlace = signal<string | undefined>(undefined)
 
 export const isHelpOpen = signal(false)
 
 export const DETAIL_TABS = ['instructions', 'source', 'files', 'run', 'difference', 'history', 'why'] as const
 export type DetailTab = (typeof DETAIL_TABS)[number]
-/** The tab that was chosen; by itself a broken skill shows its source, any other its instructions. */
+/** The chosen tab. By default, a broken skill shows its source, and any other skill its instructions. */
 export const detailTab = signal<DetailTab | undefined>(undefined)
 
 const MAX_TIMELINE = 200
 
-/** Broken ones on top, then those that wait: they are what a person has to see. Then by name, and by precedence within one. */
+/** Rows in the order of the list: broken, pending, others. Within each group, by name and then by precedence. */
 export const rows = computed<readonly SkillRow[]>(() => {
   const all = [...rowsByPlace.value.values()]
   const order = (row: SkillRow): number => (row.status === 'broken' ? 0 : row.status === 'pending' ? 1 : 2)
@@ -54,7 +54,7 @@ export const selectedRow = computed<SkillRow | undefined>(() =>
   selectedPlace.value === undefined ? undefined : rowsByPlace.value.get(selectedPlace.value),
 )
 
-/** Takes over what one event says. */
+/** Applies one event to the state. */
 export function apply(event: ServerEvent): void {
   batch(() => {
     switch (event.kind) {
@@ -102,7 +102,7 @@ function precedence(row: SkillRow): number {
   return index < 0 ? Number.MAX_SAFE_INTEGER : index
 }
 
-/** By code units: the same on every machine, whatever its language. */
+/** Compares by code units, so that the order is equal on every machine. */
 function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
 }

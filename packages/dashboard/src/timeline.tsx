@@ -4,7 +4,7 @@ import { formatTime, plural, shortDigest } from './format.ts'
 import { toHash } from './route.ts'
 import { timeline } from './store.ts'
 
-/** Every generation since the start, the newest first. */
+/** Renders every generation since the start, newest first. */
 export function Timeline(): ComponentChildren {
   return (
     <section class="timeline" aria-labelledby="timeline-title">
@@ -28,7 +28,7 @@ function Entry({ entry }: { readonly entry: TimelineEntry }): ComponentChildren 
         {isDigestChanged ? (
           <code>{shortDigest(generation.digest)}</code>
         ) : (
-          'same digest: nothing that is served changed'
+          'same digest: no served skill changed'
         )}
         {detectedMs !== null && `, detected in ${detectedMs} ms`}
       </p>
@@ -43,8 +43,7 @@ function Entry({ entry }: { readonly entry: TimelineEntry }): ComponentChildren 
           <li key={`${status} ${name} ${message}`}>
             <span class={`badge ${status}`}>{status}</span> <SkillLink name={name} /> {lineOf(place)}
             {message}
-            {status === 'broken' &&
-              `; ${serving === null ? 'nothing of it' : shortDigest(serving)} stays live`}
+            {status === 'broken' && `; ${serving === null ? 'no revision' : shortDigest(serving)} stays live`}
           </li>
         ))}
         {fixed.map(name => (
@@ -62,7 +61,7 @@ function SkillLink({ name }: { readonly name: string }): ComponentChildren {
   return <a href={toHash({ view: 'skills', name })}>{name}</a>
 }
 
-/** `line 3, column 14: ` out of `folder/SKILL.md:3:14`. */
+/** Returns `line 3, column 14: ` for `folder/SKILL.md:3:14`. */
 function lineOf(place: string): string {
   const [, line, column] = /:(\d+)(?::(\d+))?$/.exec(place) ?? []
   if (line === undefined) return ''

@@ -1,11 +1,11 @@
 import { useSignal } from '@preact/signals'
 import { ApiError } from 'skillstoke/client'
 
-/** Something that a button does: whether it is at it, and why it failed. */
+/** Action of a button, with its progress and failure. */
 export interface Action {
   readonly isRunning: boolean
   readonly failure: string | undefined
-  /** The code of the failure, if the server has given one. */
+  /** Error code of the failure, if the server sent one. */
   readonly code: string | undefined
   readonly run: (work: () => Promise<unknown>) => void
 }

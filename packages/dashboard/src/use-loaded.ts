@@ -2,12 +2,12 @@ import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { ApiError } from 'skillstoke/client'
 
-/** What an answer of the server came to; `undefined` while it is on its way. */
+/** Result of a request. `undefined` while it is pending. */
 export type Loaded<T> = { readonly value: T } | { readonly failure: string } | undefined
 
 /**
- * Asks again whenever one of the inputs changes, and keeps the old answer until the new one is there. Without a question
- * there is no answer.
+ * Sends the request again whenever one of the inputs changes. Keeps the old result until the new one arrives. Without `ask`,
+ * there is no result.
  */
 export function useLoaded<T>(ask: (() => Promise<T>) | undefined, inputs: readonly unknown[]): Loaded<T> {
   const loaded = useSignal<Loaded<T>>(undefined)

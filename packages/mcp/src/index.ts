@@ -3,9 +3,6 @@
 // For hosts: serve skills.
 export { DEFAULT_MCP_OPTIONS, type ServeStdioOptions, SkillMcp, type SkillMcpOptions } from './skill-mcp.ts'
 
-// For hosts: follow the skills of another server.
-export { type McpCommand, type McpServerOptions, mcpServer } from './mcp-source.ts'
-
 // For clients: file URIs, and the metadata keys that tell the origin of an answer.
 export { parseSkillUri, type SkillUri, toSkillUri } from './skill-uri.ts'
 export { GENERATION_META_KEY, REVISION_META_KEY } from './skill-entry.ts'

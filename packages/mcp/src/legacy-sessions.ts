@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { type McpServer, WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/server'
 import type { Clock } from '@skillstoke/core/source'
 
@@ -69,7 +68,7 @@ export class LegacySessions {
     this.#beginning++
     try {
       const transport = new WebStandardStreamableHTTPServerTransport({
-        sessionIdGenerator: randomUUID,
+        sessionIdGenerator: () => crypto.randomUUID(),
         maxRequestBodySize: maxRequestBytes,
         onsessioninitialized: id => {
           this.#sessions.set(id, session)

@@ -5,7 +5,8 @@ import { createSkillRuntime, renderSkillText, type SkillRuntime } from '@skillst
 import { FileSource, MemoryFileSystem, NO_SETTLE } from '@skillstoke/core/source'
 import { sourceConformance } from '@skillstoke/core/testing'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { type McpServerOptions, mcpServer, SkillMcp } from './index.ts'
+import { SkillMcp } from './index.ts'
+import { type McpServerOptions, mcpServer } from './mcp-source.ts'
 
 const text = (name: string, body = 'Body.'): string =>
   renderSkillText({ name, description: 'Does it.', body })

@@ -72,7 +72,7 @@ const DEFAULT_MAX_SERVER_BYTES = 200_000_000
  * @example
  * ```ts no-run
  * import { createSkillRuntime } from '@skillstoke/core'
- * import { mcpServer } from '@skillstoke/mcp'
+ * import { mcpServer } from '@skillstoke/mcp/source'
  *
  * const headers = { authorization: `Bearer ${process.env['SKILLS_TOKEN']}` }
  * await using skills = await createSkillRuntime({

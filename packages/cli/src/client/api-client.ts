@@ -26,13 +26,13 @@ import {
 } from './api-types.ts'
 
 export interface ApiClientOptions {
-  /** Address of the server, for example `http://127.0.0.1:4114`. @default the page's own */
+  /** Address of the server, for example `http://127.0.0.1:4114`. @default the server of the page */
   readonly url?: string
-  /** @default none: the cookie of the page is sent */
+  /** Token of the server. @default none; the browser sends the cookie of the page */
   readonly token?: string
-  /** The key of a page that has the cookie, asked for at each request. @default none */
+  /** Returns the key that belongs to the cookie of the page. Called at each request. @default none */
   readonly key?: () => string | null
-  /** Limit for one answer in milliseconds, at most `LONGEST_TIMER_MS`; event streams have none. @default 10,000 */
+  /** Timeout of one request in milliseconds, at most `LONGEST_TIMER_MS`. Event streams have no timeout. @default 10,000 */
   readonly timeoutMs?: number
 }
 
@@ -42,7 +42,7 @@ export const DEFAULT_API_TIMEOUT_MS = 10_000
 
 export interface EventStreamOptions {
   readonly signal?: AbortSignal
-  /** Told when the stream is there, and when it is lost and will be tried again. */
+  /** Called with true when the stream opens, and with false when it is lost and will be retried. */
   readonly onConnection?: (isConnected: boolean) => void
 }
 
@@ -56,7 +56,7 @@ const FIRST_RETRY_MS = 250
 const MAX_RETRY_MS = 5_000
 
 /**
- * The API of `stoke dev`, typed; for the page, for other processes, for programs of one's own.
+ * A typed client of the API of `stoke dev`, for the page, for other processes and for your own programs.
  *
  * @example
  * ```ts no-run
@@ -82,7 +82,7 @@ export class ApiClient {
     this.#timeoutMs = options.timeoutMs ?? DEFAULT_API_TIMEOUT_MS
   }
 
-  /** Exchanges the token for the cookie of a page and the key that goes with it. */
+  /** Exchanges the token for the cookie of a page and the key that belongs to it. */
   async login(token: string): Promise<LoginResult> {
     return (await this.#request('POST', '/api/login', { token })) as LoginResult
   }
@@ -95,19 +95,22 @@ export class ApiClient {
     return (await this.#request('GET', '/api/skills')) as SkillList
   }
 
-  /** Looks for files and folders in the sources that are not skills. */
+  /** Finds files and folders in the sources that are not skills. */
   async notSkills(): Promise<NotSkillList> {
     return (await this.#request('GET', '/api/not-skills')) as NotSkillList
   }
 
-  /** One skill with its files and instructions, by its name or a row's `target`. @throws {ApiError} NOT_FOUND, saying where it was looked for */
+  /**
+   * Returns one skill with its files and instructions, by its name or the `target` of a row.
+   * @throws {ApiError} NOT_FOUND, with the sources that were searched
+   */
   async skill(name: string): Promise<SkillDetail> {
     return (await this.#request('GET', `/api/skills/${encodeURIComponent(name)}`)) as SkillDetail
   }
 
   /**
-   * Where a skill stopped on its way to conversations, or to the one of an id. It is asked for by its name, by the name of its
-   * folder, or by a path.
+   * Explains at which step a skill stopped on its way to conversations, or to the one with the id `session`. `name` is a skill
+   * name, a folder name, or a path.
    * @throws {ApiError} NOT_FOUND for an unknown conversation
    */
   async why(name: string, options: { readonly session?: string } = {}): Promise<SkillExplanation> {
@@ -119,34 +122,34 @@ export class ApiClient {
     )) as SkillExplanation
   }
 
-  /** What was refused of a skill, or waits, or else what changed last; of a name or of `source/name`. */
+  /** Returns the refused or waiting change of a skill, or else its last change. `name` is `name` or `source/name`. */
   async diff(name: string): Promise<SkillDiff> {
     return (await this.#request('GET', `/api/skills/${encodeURIComponent(name)}/diff`)) as SkillDiff
   }
 
-  /** Every step of a skill that is known, newest first. @throws {ApiError} NOT_FOUND */
+  /** Returns the recorded history of a skill, newest first. @throws {ApiError} NOT_FOUND */
   async history(name: string): Promise<SkillHistory> {
     return (await this.#request('GET', `/api/skills/${encodeURIComponent(name)}/history`)) as SkillHistory
   }
 
-  /** Decides what may be served. @throws {ApiError} NOT_FOUND; CONFLICT when there is another revision by now */
+  /** Records a decision about a skill. @throws {ApiError} NOT_FOUND; CONFLICT when a newer revision exists */
   async decide(request: DecideRequest): Promise<SkillRow> {
     return (await this.#request('POST', '/api/decide', request)) as SkillRow
   }
 
-  /** What can be run of a skill, and what it may do. @throws {ApiError} NOT_FOUND */
+  /** Returns the commands and scripts of a skill, and their capabilities. @throws {ApiError} NOT_FOUND */
   async scripts(name: string): Promise<SkillScriptsInfo> {
     return (await this.#request('GET', `/api/skills/${encodeURIComponent(name)}/scripts`)) as SkillScriptsInfo
   }
 
-  /** Decides what scripts may do. @throws {ApiError} NOT_FOUND */
+  /** Grants or revokes capabilities. @throws {ApiError} NOT_FOUND */
   async grant(request: GrantRequest): Promise<SkillRow> {
     return (await this.#request('POST', '/api/grant', request)) as SkillRow
   }
 
   /**
-   * Runs a command or a script: what happens meanwhile, then the result or the failure. Aborting the signal ends the work.
-   * @throws {ApiError} for a request that makes no sense
+   * Runs a command or a script. Yields progress and output, then the result or the failure. Aborting the signal stops the run.
+   * @throws {ApiError} for an invalid request
    */
   async *run(
     request: RunRequest,
@@ -170,16 +173,16 @@ export class ApiClient {
         for (const line of lines) if (line !== '') yield JSON.parse(line) as RunEvent
       }
     } finally {
-      await reader.cancel().catch(() => undefined) // already at its end, or broken
+      await reader.cancel().catch(() => undefined) // fails if the stream has ended or is broken
     }
   }
 
-  /** Brings an earlier revision back, named by its whole digest, by default the one before. @throws {ApiError} NOT_FOUND, CONFLICT */
+  /** Restores an earlier revision, named by its whole digest. @throws {ApiError} NOT_FOUND, CONFLICT */
   async rollback(skill: string, revision: string): Promise<RollbackResult> {
     return (await this.#request('POST', '/api/rollback', { skill, revision })) as RollbackResult
   }
 
-  /** A file of the revision that `skill` answers with. @throws {ApiError} NOT_FOUND */
+  /** Returns a file of the revision that `skill()` returns. @throws {ApiError} NOT_FOUND */
   async file(name: string, path: string): Promise<FileText> {
     const query = `?path=${encodeURIComponent(path)}`
     return (await this.#request('GET', `/api/skills/${encodeURIComponent(name)}/file${query}`)) as FileText
@@ -189,7 +192,7 @@ export class ApiClient {
     return (await this.#request('GET', '/api/sessions')) as SessionList
   }
 
-  /** Reads everything again; what was on disk before the call is visible afterwards. */
+  /** Reads everything again. Everything written to disk before the call is visible afterwards. */
   async reload(options: { readonly timeoutMs?: number } = {}): Promise<ReloadResult> {
     checkOptions('reload()', options, KNOWN_RELOAD)
     checkNumber('timeoutMs', options.timeoutMs, 1, LONGEST_TIMER_MS)
@@ -197,8 +200,9 @@ export class ApiClient {
   }
 
   /**
-   * The present state, then each change. A lost connection is taken up again where it broke, or with the present state
-   * where that is not possible. Ends when the signal aborts. @throws {ApiError} UNAUTHORIZED, which no retry would heal
+   * Yields the present state, then each change. After a lost connection, continues with the next event, or with the present
+   * state if the server no longer keeps that event. Ends when the signal aborts.
+   * @throws {ApiError} UNAUTHORIZED, because a retry would not help
    */
   async *events(options: EventStreamOptions = {}): AsyncGenerator<ServerEvent, void, undefined> {
     checkOptions('events()', options, KNOWN_STREAM)
@@ -244,7 +248,7 @@ export class ApiClient {
         yield* received.splice(0)
       }
     } finally {
-      await reader.cancel().catch(() => undefined) // already broken, which is how we got here
+      await reader.cancel().catch(() => undefined) // fails if the stream is broken
     }
   }
 

@@ -1,7 +1,7 @@
 import type { ApiErrorCode } from './api-types.ts'
 
 /**
- * The server said no, or something else than what it promises.
+ * An error response of the server, or an unexpected response.
  *
  * @example
  * ```ts

@@ -18,7 +18,7 @@ import type {
 import type { RollbackOutcome, SourceReport } from '@skillstoke/core/types'
 import type { DecisionVerb, GrantVerb } from './decision-verbs.ts'
 
-/** A generation by its number in this process and its digest, which is the same everywhere. */
+/** Number of a generation in its process, and its digest, which is equal on every machine. */
 export interface GenerationId {
   readonly number: number
   readonly digest: Digest
@@ -26,51 +26,51 @@ export interface GenerationId {
 
 /** `GET /api/generation` */
 export interface ServerStatus {
-  /** Made anew at each start of the server; the first part of every event id. */
+  /** Random id of this start of the server, and the first part of every event id. */
   readonly startId: string
   readonly pid: number
   readonly version: string
   readonly generation: GenerationId
-  /** How many skills there are of each status. */
+  /** Number of skills of each status. */
   readonly counts: Readonly<Record<SkillStatus, number>>
   readonly sources: readonly SourceState[]
   readonly stateDirectory: string
 }
 
-/** One root: where it is, how it is watched, and what is to be said of it. */
+/** State of one source: where it is, how it is watched, and its diagnostics. */
 export interface SourceState extends SourceStatus {
-  /** As it was named. */
+  /** Path or URL as the user named it. */
   readonly path: string
-  /** Skills found in it. */
+  /** Number of skills found in the source. */
   readonly skills: number
   readonly diagnostics: readonly Diagnostic[]
 }
 
-/** Tokens by the o200k vocabulary; an estimate for other models. */
+/** Token counts by the o200k vocabulary, which is an estimate for other models. */
 export interface SkillTokens {
-  /** Name and description, as the catalog lists them. */
+  /** Tokens of name and description, as the catalog lists them. */
   readonly listed: number
   readonly body: number
 }
 
-/** One folder that was found, served or not. */
+/** One skill folder that was found, served or not. */
 export interface SkillRow {
   readonly name: string
   readonly description: string
   readonly source: string
-  /** The folder, absolute where it is on a disk. */
+  /** The folder, as an absolute path if it is on disk. */
   readonly location: string
-  /** What names exactly this folder in requests and on the command line. */
+  /** Identifier of exactly this folder, for requests and the command line. */
   readonly target: string
-  /** Revision of the newest text; null when it is broken. */
+  /** Revision of the newest text. Null if the text is broken. */
   readonly revision: Digest | null
-  /** The revision that readers get; null when they get none. */
+  /** The served revision. Null if nothing is served. */
   readonly serving: Digest | null
   readonly status: SkillStatus
-  /** Where else the same revision is, in order of precedence. */
+  /** Other folders with the same revision, in order of precedence. */
   readonly copies: readonly { readonly source: string; readonly location: string }[]
   readonly diagnostics: readonly Diagnostic[]
-  /** Null for what is not served, and until it has been counted. */
+  /** Null if the skill is not served, and until it has been counted. */
   readonly tokens: SkillTokens | null
 }
 
@@ -81,50 +81,50 @@ export interface SkillList {
   readonly sources: readonly SourceReport[]
 }
 
-/** `GET /api/not-skills`: what lies in the sources and is not a skill, as a look at them finds it. */
+/** `GET /api/not-skills`: files and folders of the sources that are not skills. */
 export type NotSkillList = NotSkills
 
 export interface FileInfo {
   readonly path: string
   readonly digest: Digest
-  /** In bytes. */
+  /** Size in bytes. */
   readonly size: number
 }
 
 /** `GET /api/skills/:name` */
 export interface SkillDetail {
   readonly generation: GenerationId
-  /** All folders of the name; the one that is meant comes first, by its name alone the one that is served. */
+  /** All folders with the name, the requested one first. A request by name alone means the served folder. */
   readonly skills: readonly SkillRow[]
   /**
-   * The revision that the next three are of: what is served, or, of a folder that was named by its source and is not served, its newest.
-   * Null when there is none.
+   * Revision of the next three fields: the served one, or the newest one of a folder that was named by its source and is not
+   * served. Null if there is none.
    */
   readonly revision: Digest | null
-  /** Empty when there is none. */
+  /** Files of the revision. Empty if there is none. */
   readonly files: readonly FileInfo[]
-  /** Its SKILL.md; null when there is none. */
+  /** Text of its SKILL.md. Null if there is none. */
   readonly text: string | null
-  /** Its instructions without the frontmatter. */
+  /** Instructions without the frontmatter. */
   readonly body: string | null
-  /** The text on the disk when it was refused; the diagnostics are about its lines. */
+  /** The text on disk if it was refused. The diagnostics refer to its lines. */
   readonly refusedText: string | null
-  /** Where the skill stopped on its way to a conversation. */
+  /** The steps of the skill on its way to a conversation. */
   readonly explanation: SkillExplanation
 }
 
 /** `GET /api/skills/:name/diff` */
 export interface SkillDiff {
   /**
-   * Between what is served and what was refused, or what waits for a decision; else what the last change since the start made
-   * of it.
+   * What the diff compares with the served revision: the refused or the waiting text. `changed` is the last change since the
+   * start.
    */
   readonly kind: 'refused' | 'waiting' | 'changed' | 'none'
-  /** The newer revision; null when it is broken, or there is no difference. */
+  /** The newer revision. Null if it is broken, or if there is no difference. */
   readonly to: Digest | null
-  /** Unified diff; empty when there is none. */
+  /** Unified diff. Empty if there is none. */
   readonly text: string
-  /** What the newer revision may do that the older one could not. */
+  /** Capabilities that the newer revision has and the older one lacks. */
   readonly newCapabilities: readonly string[]
 }
 
@@ -135,11 +135,11 @@ export interface DecideRequest {
   readonly verb: DecisionVerb
   /** Name of the skill, or `source/name`. */
   readonly skill: string
-  /** The whole digest of the revision that was looked at; refused when there is another one by now. Needed by `approve`,
+  /** Whole digest of the revision that the caller has seen. The request fails if there is a newer one. Required for `approve`,
    * `reject` and `pin`. */
   readonly revision?: string
   readonly note?: string
-  /** Whether characters that show nothing were looked at, and are meant; without it such a revision is refused with HIDDEN_TEXT. */
+  /** Whether the caller confirms invisible characters. Without it, a revision that has some is refused with HIDDEN_TEXT. */
   readonly confirmHidden?: boolean
 }
 
@@ -149,24 +149,24 @@ export interface GrantRequest {
   /** Name of the skill, or `source/name`. */
   readonly skill: string
   readonly capabilities: readonly string[]
-  /** The whole digest of the revision that was looked at; refused when there is another one by now. `grant` needs it. */
+  /** Whole digest of the revision that the caller has seen. The request fails if there is a newer one. Required for `grant`. */
   readonly revision?: string
 }
 
 /** `GET /api/skills/:name/scripts` */
 export interface SkillScriptsInfo {
-  /** Of the code that serves; null when none does. */
+  /** Revision of the code that serves. Null if none does. */
   readonly revision: Digest | null
   readonly commands: readonly SkillCommand[]
-  /** Files below `scripts/` that are no part of the commands. */
+  /** Files below `scripts/` that belong to no command. */
   readonly scripts: readonly string[]
-  /** What the scripts may do beyond computing, what they ask for, and what of it nobody has granted. */
+  /** Capabilities that are granted, that the skill asks for, and that it asks for without a grant. */
   readonly granted: readonly string[]
   readonly asked: readonly string[]
   readonly missing: readonly string[]
-  /** What is wrong with the newest code. */
+  /** Problems of the newest code. */
   readonly problems: readonly Diagnostic[]
-  /** What keeps scripts from the rest of the machine. */
+  /** How scripts are contained. */
   readonly containment: ScriptContainment
 }
 
@@ -175,14 +175,14 @@ export type RunRequest =
   | { readonly skill: string; readonly command: string; readonly input: unknown }
   | { readonly skill: string; readonly path: string; readonly args: readonly string[] }
 
-/** What `POST /api/run` answers, a line for each; the last one is the result or the failure. */
+/** Events that `POST /api/run` sends, one per line. The last event is the result or the failure. */
 export type RunEvent =
   | ({ readonly kind: 'progress' } & CommandProgress)
   | ({ readonly kind: 'line' } & ScriptLine)
   | {
       readonly kind: 'result'
       readonly text: string
-      /** Of a script that is no command; null when a signal ended it. */
+      /** Exit code of a script that is not a command. Null if a signal ended it. */
       readonly exitCode?: number | null
       readonly revision: Digest
       readonly durationMs: number
@@ -194,31 +194,31 @@ export interface RollbackResult {
   readonly skill: string
   readonly from?: Digest | undefined
   readonly to: Digest
-  /** Whether the old files were written, or the old revision was pinned, or nothing was to be done. */
+  /** Whether the old files were written, the old revision was pinned, or nothing had to change. */
   readonly how: RollbackOutcome['how']
 }
 
 /** `GET /api/skills/:name/history` */
 export interface SkillHistory {
-  /** Newest first. */
+  /** Records, newest first. */
   readonly records: readonly RevisionRecord[]
 }
 
 /** `GET /api/skills/:name/file?path=` */
 export interface FileText extends FileInfo {
   readonly revision: Digest
-  /** Null when it is not UTF-8 text. */
+  /** Null if the file is not UTF-8 text. */
   readonly text: string | null
 }
 
-/** One model call: digests of requests and their parts, as eight digits. */
+/** One model call, with eight-digit digests of requests and their parts. */
 export interface ModelCall {
   readonly step: number
-  /** Of the whole request. */
+  /** Digest of the whole request. */
   readonly prefix: string
-  /** Of the last request; null for the first call. */
+  /** Digest of the last request. Null for the first call. */
   readonly last: string | null
-  /** Of the part of this request that was sent with the last one; null when it is not there. */
+  /** Digest of the part of this request that the last request sent too. Null if this request is shorter. */
   readonly sentBefore: string | null
   readonly isUnchanged: boolean
 }
@@ -231,19 +231,19 @@ export interface Told {
 export interface Turn {
   readonly turn: number
   readonly question: string
-  /** What the conversation was told of changes in this turn. */
+  /** Notices that the conversation got in this turn. */
   readonly told: readonly Told[]
   readonly calls: readonly ModelCall[]
-  /** Its beginning when it is long; null until the turn is over. */
+  /** The answer, cut if it is long. Null until the turn is over. */
   readonly answer: string | null
-  /** Why the turn failed; null when it did not. */
+  /** Reason of the failure. Null if the turn did not fail. */
   readonly failure: string | null
 }
 
-/** One conversation and what it knows. */
+/** One conversation and what it was told. */
 export interface SessionInfo {
   readonly id: string
-  /** What the conversation was told last. */
+  /** The generation of the last notice or catalog of the conversation. */
   readonly generation: GenerationId
   readonly catalog: { readonly tokens: number; readonly listed: number; readonly omitted: number }
   readonly loaded: readonly {
@@ -251,9 +251,9 @@ export interface SessionInfo {
     readonly revision: Digest
     readonly isCurrent: boolean
   }[]
-  /** What it will be told before its next model call; null when there is nothing. */
+  /** Notice for the next model call. Null if there is none. */
   readonly pending: Told | null
-  /** The last ones; empty for conversations whose model calls are made elsewhere, such as those of MCP clients. */
+  /** The last turns. Empty for conversations whose model calls are made elsewhere, such as those of MCP clients. */
   readonly turns: readonly Turn[]
 }
 
@@ -261,7 +261,7 @@ export interface SessionInfo {
 export interface SessionList {
   readonly generation: GenerationId
   readonly sessions: readonly (SessionInfo & {
-    /** The exact catalog that the conversation was given. */
+    /** The exact catalog of the conversation. */
     readonly catalogText: string
   })[]
 }
@@ -269,7 +269,7 @@ export interface SessionList {
 export interface TimelineChange {
   readonly kind: SkillChange['kind']
   readonly name: string
-  /** Revisions before and after. */
+  /** Revision before the change. */
   readonly from: Digest | null
   readonly to: Digest | null
   readonly facets: readonly SkillFacet[]
@@ -279,24 +279,24 @@ export interface TimelineProblem {
   readonly name: string
   readonly status: SkillStatus
   readonly serving: Digest | null
-  /** The first diagnostic that says why. */
+  /** Message of the first diagnostic. */
   readonly message: string
   readonly place: string
 }
 
-/** One step from a generation to the next. */
+/** One update from a generation to the next. */
 export interface TimelineEntry {
   readonly at: string
   readonly generation: GenerationId
-  /** Whether what is served is another one. */
+  /** Whether the served skills changed. */
   readonly isDigestChanged: boolean
-  /** From the newest save to the moment when it was visible; null when it cannot be told. */
+  /** Milliseconds from the newest save until it was visible. Null if unknown. */
   readonly detectedMs: number | null
   readonly changes: readonly TimelineChange[]
   readonly problems: readonly TimelineProblem[]
-  /** Skills that had a problem and no longer do, without a change of what is served. */
+  /** Skills whose problem is solved without a change of the served revision. */
   readonly fixed: readonly string[]
-  /** How many more there were of these three, when they were too many to tell. */
+  /** Number of further entries that were left out of these three lists. */
   readonly omitted: number
 }
 
@@ -305,19 +305,19 @@ export interface ReloadResult {
   readonly previous: GenerationId
   readonly generation: GenerationId
   readonly changes: readonly TimelineChange[]
-  /** Every skill that is not as it should be after the reload. */
+  /** Every skill whose status is not `ok` after the reload. */
   readonly problems: readonly TimelineProblem[]
-  /** What is to be said of the places themselves, such as that one could not be asked. */
+  /** Diagnostics of the sources, for example that one could not be read. */
   readonly sources: readonly SourceReport[]
 }
 
-/** Everything that is to be known; the first event of a stream. */
+/** The complete state, sent as the first event of a stream. */
 export interface StateEvent {
   readonly kind: 'state'
   readonly status: ServerStatus
   readonly skills: readonly SkillRow[]
   readonly sessions: readonly SessionInfo[]
-  /** Oldest first. */
+  /** Entries, oldest first. */
   readonly timeline: readonly TimelineEntry[]
 }
 
@@ -325,43 +325,43 @@ export interface StateEvent {
 export interface UpdateEvent {
   readonly kind: 'update'
   readonly status: ServerStatus
-  /** Folders that are new or other than before. */
+  /** New and changed folders. */
   readonly skills: readonly SkillRow[]
-  /** Folders that are gone. */
+  /** Removed folders. */
   readonly gone: readonly { readonly source: string; readonly location: string }[]
   readonly entry: TimelineEntry
 }
 
-/** Tokens have been counted. */
+/** Rows whose tokens were counted. */
 export interface TokensEvent {
   readonly kind: 'tokens'
   readonly skills: readonly SkillRow[]
 }
 
-/** Conversations began, ended, or went on. */
+/** Sent when conversations start, end, or continue. */
 export interface SessionsEvent {
   readonly kind: 'sessions'
   readonly sessions: readonly SessionInfo[]
 }
 
-/** Commands of a skill came, went, or are described in another way. */
+/** Sent when commands of a skill are added, removed, or changed. */
 export interface CommandsEvent {
   readonly kind: 'commands'
   readonly skill: string
 }
 
-/** What `GET /api/events` sends. */
+/** Events that `GET /api/events` sends. */
 export type ServerEvent = StateEvent | UpdateEvent | TokensEvent | SessionsEvent | CommandsEvent
 
 /** `POST /api/login` */
 export interface LoginResult {
-  /** To be sent with the cookie, as the header `KEY_HEADER`. */
+  /** Key to send with the cookie, in the header `KEY_HEADER`. */
   readonly key: string
 }
 
 export const KEY_HEADER = 'x-skillstoke-key'
 
-/** Every answer that is not 2xx. */
+/** Body of every response that is not 2xx. */
 export interface ApiFailure {
   readonly error: { readonly code: ApiErrorCode; readonly message: string }
 }

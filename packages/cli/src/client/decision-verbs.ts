@@ -1,9 +1,9 @@
-/** What a person may decide about one skill. */
+/** Decisions about one skill. */
 export const DECISION_VERBS = ['approve', 'reject', 'pin', 'unpin', 'enable', 'disable'] as const
 
 export type DecisionVerb = (typeof DECISION_VERBS)[number]
 
-/** What a person may decide about the scripts of one skill. */
+/** Decisions about the capabilities of one skill. */
 export const GRANT_VERBS = ['grant', 'revoke'] as const
 
 export type GrantVerb = (typeof GRANT_VERBS)[number]

@@ -1,7 +1,7 @@
 import type { SkillRow } from './api-types.ts'
 
 /**
- * Returns what identifies the row of a folder, also in an event that lists rows which are gone.
+ * Returns the key of a folder's row. Events that list removed rows have the fields for it too.
  *
  * @example
  * ```ts

@@ -23,15 +23,15 @@ import { realPath } from '../real-path.ts'
 export interface AddFlags {
   readonly json: boolean
   readonly isAll: boolean
-  /** The folder of skills into which they are copied. */
+  /** Folder that the skills are copied into. */
   readonly to?: string
-  /** Replaces what was changed here, too; it is kept in `.trash`. */
+  /** Whether local changes are replaced. The old folder is kept in `.trash`. */
   readonly isForced: boolean
-  /** Whether what nobody sees in them was looked at. */
+  /** Whether the caller confirms invisible characters in the skills. */
   readonly confirmsHidden: boolean
 }
 
-/** `stoke add`: copies skills of another place into the project and writes down where they came from. */
+/** Implements `stoke add`: copies skills from a source into the project and records their origin in the lock file. */
 export async function add(
   place: string,
   names: readonly string[],
@@ -48,7 +48,7 @@ export async function add(
   for (const { name, directory } of chosen) {
     const folder = relative(project, join(root, name)).replaceAll('\\', '/')
     if (directory !== undefined && realPath(directory) === realPath(join(root, name)))
-      throw new UsageError(`${name} is in ${folder} already, which is where it would be copied`)
+      throw new UsageError(`${name} is in ${folder} already, so there is nothing to copy`)
     const fault = findFolderFault(name, folder, config)
     if (fault !== undefined)
       throw new UsageError(
@@ -68,12 +68,12 @@ export async function add(
       if (isThere.get(skill) !== true) await install(skill, available, root)
       const folder = relative(project, join(root, skill.name))
       after = { ...after, [skill.name]: toLocked(skill, available, place, folder) }
-      // After each, so that the lock is true whenever this is ended.
+      // Written after each skill, so that the lock file is correct even if this process is killed.
       await writeLock(config, after)
     }
     return chosen.map(({ name }) => ({ name, ...(after[name] as LockedSkill) }))
   })
-  // Updates ask the place that a person has named once without being told again.
+  // Later updates may read this source without `--local`, because a person has named it.
   await noteSource(config.stateDirectory, place)
   if (flags.json) {
     printJson(added)
@@ -89,7 +89,7 @@ export async function add(
   return EXIT_OK
 }
 
-/** A folder has to be written as a path, because `acme/skills` is a repository. */
+/** Opens the source. A folder needs a leading `./` or `../`, because `acme/skills` means a repository. */
 async function openPlace(place: string, config: Config): Promise<Available> {
   try {
     return await openAvailable(place, config, { isNamed: true })
@@ -97,11 +97,13 @@ async function openPlace(place: string, config: Config): Promise<Available> {
     const isFolder =
       !/^[./]/.test(place) && statSync(place, { throwIfNoEntry: false })?.isDirectory() === true
     if (!isFolder) throw thrown
-    throw new UsageError(`${toMessage(thrown)}; for the folder here, write ./${place}`, { cause: thrown })
+    throw new UsageError(`${toMessage(thrown)}; to copy from the local folder, write ./${place}`, {
+      cause: thrown,
+    })
   }
 }
 
-/** What is copied is live at once, so what nobody sees in it is told before. */
+/** Refuses skills with invisible characters unless the caller confirms them, because a copy is live at once. */
 async function refuseHidden(
   chosen: readonly Skill[],
   available: Available,
@@ -116,11 +118,11 @@ async function refuseHidden(
   }
   if (hiding.length > 0 && !confirmsHidden)
     throw new UsageError(
-      `nothing was added: ${hiding.join(', ')} ${hiding.length === 1 ? 'has' : 'have'} characters that show nothing; look at these places, and use --confirm-hidden when they are meant`,
+      `nothing was added: ${hiding.join(', ')} ${hiding.length === 1 ? 'has' : 'have'} invisible characters; check the places above, then use --confirm-hidden if they are intended`,
     )
 }
 
-/** Puts the files of a skill into a folder of its name, as a whole. */
+/** Replaces the folder of a skill in `root` with the files of the skill, as a whole. */
 export async function install(skill: Skill, available: Available, root: string): Promise<void> {
   const files = await available.read(skill)
   const swap = { fileSystem: new NodeFileSystem(), root, location: skill.name }
@@ -145,9 +147,9 @@ function choose(
   place: string,
 ): readonly Skill[] {
   const known = skills.map(({ name }) => name).join(', ') || 'none'
-  if (skills.length === 0) throw new UsageError(`${place} has no skill that could be copied`)
+  if (skills.length === 0) throw new UsageError(`${place} has no skill to copy`)
   if (isAll && names.length > 0)
-    throw new UsageError('--all is for everything that is there; name no skills with it')
+    throw new UsageError('--all copies every skill of the source; leave out the skill names')
   if (isAll) return skills
   if (names.length === 0 && skills.length === 1) return skills
   if (names.length === 0)
@@ -166,8 +168,9 @@ interface Target {
 }
 
 /**
- * Whether the folder holds the revision already, as of one that was ended after it had copied the files. What somebody else put
- * there, or changed, or added from another place, is not replaced.
+ * Returns true if the folder holds the revision already, for example after a killed `add`. Without `--force`, refuses to
+ * replace other folders, local changes, and skills from another source.
+ * @throws {UsageError}
  */
 async function checkTarget(
   { name, revision }: Skill,
@@ -180,7 +183,7 @@ async function checkTarget(
   const own = locked[name]
   if (!isForced && own !== undefined && (own.source !== place || join(project, own.path) !== folder)) {
     throw new UsageError(
-      `${name} was added from ${own.source} to ${own.path}; remove it first with "stoke remove ${name}", or use --force to add this one instead`,
+      `${name} was added from ${own.source} to ${own.path}; remove it with "stoke remove ${name}" first, or use --force to replace it`,
     )
   }
   const expected = { files: own?.files ?? {}, revision: own?.revision ?? revision }
@@ -189,15 +192,15 @@ async function checkTarget(
   if (isForced || !existsSync(folder)) return false
   if (own === undefined) {
     const by = readForeignNames(config).has(name)
-      ? ', installed by the skills command line, which updates it'
+      ? ', installed and updated by the "skills" command line'
       : ''
     throw new UsageError(
-      `there is a folder ${folder} already${by}; use --force to replace it, and it is kept in .trash`,
+      `the folder ${folder} exists already${by}; use --force to replace it (the old one is kept in .trash)`,
     )
   }
   if (state.kind === 'modified')
     throw new UsageError(
-      `${name} was changed here (${describeChanged(state)}); use --force to replace it, and it is kept in .trash`,
+      `${name} has local changes (${describeChanged(state)}); use --force to replace it (the old one is kept in .trash)`,
     )
   return false
 }

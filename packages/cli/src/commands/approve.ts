@@ -19,15 +19,15 @@ import {
 } from './decide.ts'
 
 export interface ApproveFlags extends DecideFlags {
-  /** Everything that waits. */
+  /** Whether to approve everything that waits. */
   readonly isAll: boolean
-  /** What waits at this moment, without a question: for machines where nobody looks. */
+  /** Whether to approve the waiting revision without showing it and asking. */
   readonly isUnseen: boolean
 }
 
 /**
- * `stoke approve`: lets a revision go live that somebody has read, named by its whole digest. Where none is named, a terminal shows
- * it and asks; what is approved then is what was shown.
+ * Implements `stoke approve`: approves a revision that is named by its whole digest. If the caller names no revision, a
+ * terminal shows the waiting one and asks, and approves exactly what it showed.
  */
 export async function approve(
   targets: readonly string[],
@@ -36,7 +36,7 @@ export async function approve(
 ): Promise<number> {
   if (targets.length === 0 && !flags.isAll) throw new UsageError('name the skills to approve, or use --all')
   if (targets.length > 0 && flags.isAll)
-    throw new UsageError('--all is for everything that waits; name no skills with it')
+    throw new UsageError('--all approves everything that waits; leave out the skill names')
   await using skills = await openSkills(config, { watching: 'off', needsState: true })
   const wanted = flags.isAll ? skills.review.pending().map(targetOf) : targets
   const approved: DecidedSkill[] = []
@@ -46,14 +46,14 @@ export async function approve(
       if (done !== undefined) approved.push(done)
     }
   } finally {
-    // One that cannot be approved does not hide what was.
+    // Prints the approved skills even if a later one fails.
     if (flags.json) printJson(approved.map(toDecidedRow))
   }
   if (wanted.length === 0 && !flags.json) printLine('nothing waits for approval')
   return approved.length === wanted.length ? EXIT_OK : EXIT_FINDINGS
 }
 
-/** `undefined` when the person at the terminal does not want it. */
+/** Returns `undefined` if the person at the terminal declines. */
 async function approveOne(
   target: string,
   skills: SkillRuntime,
@@ -91,7 +91,7 @@ async function approveOne(
 function refuseUnseen(report: SkillReport, revision: Digest, config: Config): never {
   const command = toApproveCommand({ ...report, target: targetOf(report), revision }, config)
   throw new UsageError(
-    `an approval is for a revision that you have read; name it: ${command} (--yes approves what waits, unread)`,
+    `an approval needs the revision that you have read; run: ${command} (--yes approves the waiting revision unread)`,
   )
 }
 
@@ -108,12 +108,11 @@ async function showAndAsk(
   for (const grown of capabilitiesOf(report, skills))
     printLine(`  ${paint('yellow', 'new:')} ${toTerminalLine(grown)}`)
   for (const doubtful of doubtsAbout(report)) printLine(`  ${formatDiagnostic(doubtful, paint)}`)
-  // What is shown has to be what is asked about.
-  if (skill?.revision !== revision) throw new UsageError(`${target} changed while it was read; run it again`)
+  // The terminal must show the revision that it asks about.
+  if (skill?.revision !== revision)
+    throw new UsageError(`${target} changed while it was read; run the command again`)
   printLine(paintDiff(await describeModified(live ?? { ...skill, files: [] }, skill, skills), paint))
   return await askYes(
-    isHiding(report)
-      ? `approve ${target}, and confirm the characters that show nothing?`
-      : `approve ${target}?`,
+    isHiding(report) ? `approve ${target}, and confirm its invisible characters?` : `approve ${target}?`,
   )
 }

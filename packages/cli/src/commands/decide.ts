@@ -22,14 +22,14 @@ import { parseNamedSkill } from '../skill-target.ts'
 
 export interface DecideFlags {
   readonly json: boolean
-  /** Whether what nobody sees in a revision was looked at. */
+  /** Whether the caller confirms invisible characters in the revision. */
   readonly confirmsHidden: boolean
   readonly note?: string
 }
 
 /**
- * `stoke reject`, `pin`, `unpin`, `enable`, `disable`: each of the skills named, as `name`, `source/name` or either with `@` and a
- * whole revision. What is decided holds for every process of the state directory.
+ * Implements `stoke reject`, `pin`, `unpin`, `enable` and `disable` for each target. A target is `name` or `source/name`,
+ * optionally with `@` and a whole digest. The decisions apply to every process of the state directory.
  */
 export async function decide(
   verb: Exclude<DecisionVerb, 'approve'>,
@@ -50,14 +50,14 @@ export async function decide(
         ),
       )
   } finally {
-    // One that cannot be decided does not hide what was.
+    // Prints the decided skills even if a later one fails.
     if (flags.json) printJson(reports.map(toDecidedRow))
     else for (const report of reports) printDecided(verb, report, config)
   }
   return EXIT_OK
 }
 
-/** Who decides, and why. */
+/** Returns the author and the reason of a decision. */
 export function toNote({ note }: { readonly note?: string }): DecisionNote {
   return { by: currentUser(), ...(note === undefined ? {} : { note }) }
 }
@@ -75,8 +75,8 @@ export function printDecided(verb: DecisionVerb, report: DecidedSkill, { hasColo
 }
 
 /**
- * `stoke pending`: asks the other places what they have now, and tells what waits for a decision, with what is new about it. Exits
- * with 1 when something does, or a place could not be asked.
+ * Implements `stoke pending`: reads the remote sources and lists what waits for approval, with new capabilities. Exits with
+ * 1 if a revision waits or a source cannot be read.
  */
 export async function pending(config: Config, flags: { readonly json: boolean }): Promise<number> {
   await using skills = await openSkills(config, { watching: 'off', reportsUnreadable: true })
@@ -95,7 +95,9 @@ export async function pending(config: Config, flags: { readonly json: boolean })
     )
   else if (reports.length === 0)
     printLine(
-      findings.some(isFailure) ? 'nothing that is known waits for approval' : 'nothing waits for approval',
+      findings.some(isFailure)
+        ? 'nothing waits for approval in the sources that could be read'
+        : 'nothing waits for approval',
     )
   for (const report of flags.json ? [] : reports) {
     const target = targetOf(report)
@@ -113,7 +115,7 @@ export async function pending(config: Config, flags: { readonly json: boolean })
   return reports.length === 0 && !findings.some(isFailure) ? EXIT_OK : EXIT_FINDINGS
 }
 
-/** What was done, and what is said when it was so already. */
+/** For each verb, the word for a new decision and the words for one that changes nothing. */
 const WORDS: Readonly<Record<DecisionVerb, readonly [string, string]>> = {
   approve: ['approved', 'approved already:'],
   reject: ['rejected', 'rejected already:'],
@@ -123,12 +125,12 @@ const WORDS: Readonly<Record<DecisionVerb, readonly [string, string]>> = {
   disable: ['disabled', 'disabled already:'],
 }
 
-/** What a person should know of a revision who would see nothing of it. */
+/** Returns the findings about text that a reader cannot see or may mistake. */
 export function doubtsAbout({ diagnostics }: SkillReport): readonly Diagnostic[] {
   return diagnostics.filter(({ code }) => code === 'HIDDEN_TEXT' || code === 'NAME_LOOKALIKE')
 }
 
-/** What the newest revision may do that the served one could not. */
+/** Returns the capabilities that the newest revision has and the served one lacks. */
 export function capabilitiesOf(report: SkillReport, skills: SkillRuntime): readonly string[] {
   const { skill, live } = skills.review.revisionsOf(report)
   return skill === undefined ? [] : describeNewCapabilities(live, skill)

@@ -9,16 +9,16 @@ import { printJson, printLine, toTerminalLine } from '../output.ts'
 export interface GcFlags {
   readonly json: boolean
   readonly isDryRun: boolean
-  /** Steps in the history of one skill whose files are kept. */
+  /** Number of steps in the history of each skill whose files are kept. */
   readonly keep?: number
 }
 
-/** An hour, as `describeGarbage` says. */
+/** One hour. The text in `describeGarbage` says so too. */
 const GRACE_MS = 3_600_000
-/** A database that was damaged, or its log. */
+/** Names of damaged databases and their logs. */
 const SET_ASIDE = /\.damaged-\d+(?:-wal|-shm)?$/
 
-/** `stoke gc`: frees the disk of what the state directory keeps and nothing needs. */
+/** Implements `stoke gc`: removes files from the state directory that nothing needs. */
 export async function gc({ stateDirectory }: Config, { json, isDryRun, keep }: GcFlags): Promise<number> {
   const done = await collectGarbage(stateDirectory, {
     isDryRun,
@@ -37,7 +37,7 @@ function describeGarbage(done: GarbageReport, isDryRun: boolean): readonly strin
   const { forgotten, trees, blobs, damaged, freedBytes, keptBytes, indexDamage } = done
   if (indexDamage !== undefined)
     return [
-      `${indexDamage}; ${isDryRun ? 'stoke gc moves them aside' : 'what is missing is stored again at the next start, so nothing else was removed'}`,
+      `${indexDamage}; ${isDryRun ? '"stoke gc" moves them aside' : 'nothing else was removed; the next start stores missing files again'}`,
     ]
   const [remove, free] = isDryRun ? ['would remove', 'would free'] : ['removed', 'freed']
   const lines: string[] = []
@@ -45,21 +45,21 @@ function describeGarbage(done: GarbageReport, isDryRun: boolean): readonly strin
     lines.push(`${remove} ${count(trees, 'revision')} and ${count(blobs, 'file')} that nothing needs`)
   if (forgotten > 0)
     lines.push(
-      `the history ${isDryRun ? 'would keep' : 'keeps'} the files of ${count(forgotten, 'older step')} no longer`,
+      `the history ${isDryRun ? 'would no longer keep' : 'no longer keeps'} the files of ${count(forgotten, 'older step')}`,
     )
   if (damaged > 0)
     lines.push(
-      `${remove} ${count(damaged, 'damaged file')}: the next start stores again what a skill still has, and earlier revisions that need the rest cannot be shown or brought back`,
+      `${remove} ${count(damaged, 'damaged file')}; the next start stores again the files that a skill still has, but earlier revisions that need the others cannot be shown or restored`,
     )
   if (lines.length === 0 && freedBytes === 0) lines.push('nothing to remove')
   return [
     ...lines,
     `${free} ${toSize(freedBytes)} of disk, ${isDryRun ? 'would keep' : 'kept'} ${toSize(keptBytes)}`,
-    'what was used within the last hour stays; run "stoke gc" again later to remove what nothing needs by then',
+    'files used within the last hour are kept; run "stoke gc" again later to remove them',
   ]
 }
 
-/** Damaged databases are kept for a person to look at, and no command removes them. */
+/** Lists damaged databases. No command removes them, so that a person can examine them. */
 function describeSetAside(stateDirectory: string): readonly string[] {
   const files = [stateDirectory, join(stateDirectory, 'store')].flatMap(folder =>
     readdirSync(folder)
@@ -71,7 +71,7 @@ function describeSetAside(stateDirectory: string): readonly string[] {
   )
   return files.length === 0
     ? []
-    : ['damaged files that were moved aside; remove them when you no longer need them:', ...files]
+    : ['damaged files were moved aside; remove them when you no longer need them:', ...files]
 }
 
 /** `1 file`, `2 files` */

@@ -16,8 +16,8 @@ import { parseNamedSkill } from '../skill-target.ts'
 import { toNote } from './decide.ts'
 
 /**
- * `stoke grant` and `stoke revoke`: what the scripts of a skill may do beyond computing, for every process of the state
- * directory. Without words: what the skill asks for, which is shown first and asked about, or everything that it has.
+ * Implements `stoke grant` and `stoke revoke`, for every process of the state directory. Without capabilities, `grant` shows
+ * those that the skill asks for and asks for confirmation, and `revoke` revokes all.
  */
 export async function grant(
   verb: GrantVerb,
@@ -30,27 +30,27 @@ export async function grant(
   const named = parseNamedSkill(target)
   if (verb === 'revoke' && named.revision !== undefined)
     throw new UsageError(
-      `revoke is about all revisions of a skill; leave ${JSON.stringify(named.revision)} out`,
+      `revoke applies to all revisions of a skill; leave out ${JSON.stringify(named.revision)}`,
     )
   const { report } = skills.review.find(named.skill)
   const { skill, live } = skills.review.revisionsOf(report)
   const current = live ?? skill
   if (current === undefined)
-    throw new UsageError(`the text of ${JSON.stringify(target)} is broken; mend it first`)
+    throw new UsageError(`the text of ${JSON.stringify(target)} is broken; fix it first`)
   const asked = declaredCapabilities(current)
   const known = asked.filter(isCapability)
   const capabilities = words.length > 0 ? words : verb === 'grant' ? known : skills.review.grantedTo(current)
   if (capabilities.length === 0)
     throw new UsageError(
       verb === 'grant' && asked.length > 0
-        ? `${JSON.stringify(target)} asks only for what there is not: ${asked.join(' ')}; there are ${CAPABILITY_FORMS}`
+        ? `${JSON.stringify(target)} asks only for unknown capabilities: ${asked.join(' ')}; use ${CAPABILITY_FORMS}`
         : verb === 'grant'
-          ? `${JSON.stringify(target)} asks for nothing in metadata.capabilities; name what to grant, for example exec`
+          ? `${JSON.stringify(target)} asks for nothing in metadata.capabilities; name a capability to grant, for example exec`
           : `nothing is granted to ${JSON.stringify(target)}`,
     )
   const isShown = words.length > 0 || named.revision !== undefined || verb === 'revoke' || flags.isUnseen
   if (!isShown && !(await askFor(named.skill, capabilities, config, flags))) return EXIT_FINDINGS
-  // A grant is for the text that was looked at, and for no later one.
+  // Binds the grant to the revision that the person has seen.
   const revision = named.revision ?? current.revision
   const before = skills.review.grantedTo(current)
   const { isNew, name } = await skills.review[verb](targetOf(report), capabilities, {
@@ -70,23 +70,23 @@ export async function grant(
     if (verb === 'grant') printWords(isNew ? 'granted' : 'granted already', capabilities)
     else {
       const isGranted = (word: string): boolean => before.includes(word)
-      printWords('taken back', capabilities.filter(isGranted))
+      printWords('revoked', capabilities.filter(isGranted))
       printWords(
         'not granted',
         capabilities.filter(word => !isGranted(word)),
       )
     }
     printLine(
-      `it may now: ${granted.length === 0 ? 'compute, and nothing else' : toTerminalLine(granted.join(' '))}`,
+      `granted now: ${granted.length === 0 ? 'nothing, so its scripts can only compute' : toTerminalLine(granted.join(' '))}`,
     )
     const unasked = granted.filter(word => !asked.includes(word))
     if (unasked.length > 0)
       printLine(
-        `metadata.capabilities does not ask for ${toTerminalLine(unasked.join(' '))}: its commands go without, its other scripts have it`,
+        `metadata.capabilities does not ask for ${toTerminalLine(unasked.join(' '))}; only scripts that are not commands get it`,
       )
     const unknown = asked.filter(word => !isCapability(word))
     if (unknown.length > 0)
-      printLine(paint('yellow', `it asks for what there is not: ${toTerminalLine(unknown.join(' '))}`))
+      printLine(paint('yellow', `it asks for unknown capabilities: ${toTerminalLine(unknown.join(' '))}`))
     if (missing.length > 0)
       printLine(paint('yellow', `it asks for more: ${toTerminalLine(missing.join(' '))}`))
     for (const word of granted) {
@@ -97,21 +97,18 @@ export async function grant(
       printLine(
         paint(
           'yellow',
-          toTerminalLine(`no script of it starts while it has that, seen from this folder: ${refusal}`),
+          toTerminalLine(`with these grants, no script of the skill starts from this folder: ${refusal}`),
         ),
       )
     if (granted.includes('exec'))
       printLine(
-        paint(
-          'yellow',
-          'exec voids the permissions of Node: only the sandbox, where there is one, contains it',
-        ),
+        paint('yellow', 'exec disables the permissions of Node; only a sandbox contains the scripts then'),
       )
   }
   return EXIT_OK
 }
 
-/** Shows what a skill asks for and lets the person at the terminal say; elsewhere the words have to be written out. */
+/** Asks the person at the terminal. Without a terminal, throws and prints the command with the capabilities written out. */
 async function askFor(
   skill: string,
   capabilities: readonly string[],
@@ -123,13 +120,13 @@ async function askFor(
     return await askYes(`${toTerminalLine(skill)} asks for: ${wanted}. Grant it?`)
   const command = toTerminalLine(toCommandLine(['grant', skill, ...capabilities, ...config.options]))
   throw new UsageError(
-    `${JSON.stringify(skill)} asks for ${wanted}; say what you grant: stoke ${command} (--yes grants whatever it asks for)`,
+    `${JSON.stringify(skill)} asks for ${wanted}; name what you grant: stoke ${command} (--yes grants everything that it asks for)`,
   )
 }
 
-/** What a capability gives access to may not be there, and that is seldom meant. */
+/** Returns a warning if the variable or path of a capability does not exist, because that is usually a mistake. */
 function findNothing(capability: string): string | undefined {
   const [, kind = '', target = ''] = /^(env|fs\.(?:read|write)):(.+)$/.exec(capability) ?? []
-  if (kind === 'env') return process.env[target] === undefined ? 'it is not set here' : undefined
-  return target === '' || existsSync(target) ? undefined : 'there is no such place here'
+  if (kind === 'env') return process.env[target] === undefined ? 'the variable is not set here' : undefined
+  return target === '' || existsSync(target) ? undefined : 'the path does not exist here'
 }

@@ -9,7 +9,7 @@ import { currentUser, openSkills } from '../open-skills.ts'
 import { createPaint, formatTable, printJson, printLine, toTerminalLine } from '../output.ts'
 import { findLinkTarget } from '../real-path.ts'
 
-/** `stoke log`: every step of a skill that is known, newest first. */
+/** Implements `stoke log`: prints the recorded history of a skill, newest first. */
 export async function log(
   name: string,
   config: Config,
@@ -34,7 +34,7 @@ export async function log(
   return EXIT_OK
 }
 
-/** `stoke diff`: what differs between two revisions; by default what waits, or what the last change did. */
+/** Implements `stoke diff`: compares two revisions. By default, shows the waiting change, or else the last change. */
 export async function diff(
   name: string,
   revisions: { readonly from?: string; readonly to?: string },
@@ -61,7 +61,7 @@ export async function diff(
   return EXIT_OK
 }
 
-/** `stoke rollback`: brings an earlier revision back, as a new change. */
+/** Implements `stoke rollback`: restores an earlier revision as a new change. */
 export async function rollback(
   name: string,
   revision: string | undefined,
@@ -85,9 +85,9 @@ export async function rollback(
   return EXIT_OK
 }
 
-/** What is written through a link would change a folder elsewhere, which other projects may use. */
+/** Refuses to write through a link, because other projects may use the folder behind it. */
 async function refuseLink(name: string, revision: string | undefined, skills: SkillRuntime): Promise<void> {
-  // One that is gone comes back as well, and is no link.
+  // A removed skill has no report, is not a link, and can be restored.
   const named = skills.current
     .reports()
     .filter(each => [each.name, `${each.source}/${each.name}`, targetOf(each)].includes(name))
@@ -97,25 +97,25 @@ async function refuseLink(name: string, revision: string | undefined, skills: Sk
   const { how, to } = await skills.history.planRollback(name, revision)
   if (how === 'written')
     throw new UsageError(
-      `${JSON.stringify(report.name)} is a link to ${target}, and nothing is written through a link; restore the text there, or serve the old one with "stoke pin ${targetOf(report)}@${to}"; to remove the link, remove ${report.directory}`,
+      `${JSON.stringify(report.name)} is a link to ${target}, and rollback does not write through links; restore the text there, or serve the old revision with "stoke pin ${targetOf(report)}@${to}"; to remove the link, remove ${report.directory}`,
     )
 }
 
 type Words = Readonly<Record<'written' | 'pinned', string>>
 
 const DONE: Words = {
-  written: 'the old files are in the folder again',
+  written: 'restored the old files in the folder',
   pinned:
-    'the source is read-only or the skill pinned, so the old revision is pinned; "stoke unpin" follows the source again',
+    'pinned the old revision, because the source is read-only or the skill was pinned; "stoke unpin" follows the source again',
 }
 const PLANNED: Words = {
-  written: 'the old files would be written; nothing was changed',
-  pinned: 'the old revision would be pinned; nothing was changed',
+  written: 'would restore the old files; nothing was changed',
+  pinned: 'would pin the old revision; nothing was changed',
 }
 
 function describeRollback({ skill, from, to, how }: RollbackOutcome, words: Words): string {
   const name = toTerminalLine(skill)
-  if (how === 'unchanged') return `${name} is at ${to} already; name an earlier revision to go further back`
+  if (how === 'unchanged') return `${name} is at ${to} already; name an earlier revision`
   return `${name}  ${showRevision(from)} -> ${to}: ${words[how]}`
 }
 
@@ -127,7 +127,7 @@ async function rehearse(
   flags: { readonly json: boolean },
 ): Promise<number> {
   const plan = await skills.history.planRollback(target, revision)
-  // First: files that are no longer stored cannot be written, and nothing else is worth saying then.
+  // Computed first, because it throws if the files are no longer stored, and then the plan must not be printed.
   const text = plan.how === 'unchanged' ? undefined : await describePlan(target, plan, skills)
   if (flags.json) {
     printJson(plan)
@@ -138,7 +138,7 @@ async function rehearse(
   return EXIT_OK
 }
 
-/** What differs between the files; `undefined` where there is nothing to compare with. */
+/** Returns a diff of the files, or `undefined` if there is nothing to compare. */
 async function describePlan(
   target: string,
   { from, to }: RollbackOutcome,

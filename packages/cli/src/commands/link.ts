@@ -9,7 +9,7 @@ import { openSkills } from '../open-skills.ts'
 import { createPaint, formatDiagnostic, printJson, printLine } from '../output.ts'
 import { realPath } from '../real-path.ts'
 
-/** `stoke link`: makes a skill that is being written elsewhere part of a root, by a link. Exits with 1 when it is not served so. */
+/** Implements `stoke link`: links a skill folder from elsewhere into a root. Exits with 1 if the linked skill is not served. */
 export async function link(
   folder: string,
   config: Config,
@@ -18,12 +18,12 @@ export async function link(
   const target = resolve(folder)
   checkSkill(target)
   const root = resolve(flags.to ?? config.roots[0]?.path ?? 'skills')
-  // The root of the link is made when it is missing.
+  // `makeLink` creates the root of the link, so this root may be missing.
   checkNamedRoots({ ...config, roots: config.roots.filter(each => resolve(each.path) !== root) })
   const path = join(root, basename(target))
   const wasThere = isLinkedAlready(path, target)
   const undo = wasThere ? () => undefined : makeLink(path, target)
-  // A person says so: the link is followed from now on by every process of the state directory.
+  // A person named this link, so every process of the state directory may follow it from now on.
   await noteLink(config.stateDirectory, path, realpathSync(target))
   await using skills = await openSkills(config, { watching: 'off' })
   const reports = skills.current.reports()
@@ -39,17 +39,19 @@ export async function link(
     const paint = createPaint(config.hasColor)
     for (const each of report?.diagnostics ?? []) printLine(formatDiagnostic(each, paint))
     if (isServed && report?.directory !== path)
-      printLine(`the same files are in ${report?.directory ?? report?.location}, which comes first`)
+      printLine(`the same files are in ${report?.directory ?? report?.location}, which takes precedence`)
     if (report === undefined)
-      printLine(`${root} is no root that is read; name it with --root, here and where it is served`)
+      printLine(
+        `${root} is not a root; name it with --root, in this command and in the command that serves the skills`,
+      )
   }
   return isServed ? EXIT_OK : EXIT_FINDINGS
 }
 
-/** @throws {UsageError} for a folder that is none of a skill, or cannot be read */
+/** @throws {UsageError} when the folder has no SKILL.md, or cannot be read */
 function checkSkill(target: string): void {
   const isFile = lookAt(target, () => statSync(join(target, 'SKILL.md'), { throwIfNoEntry: false })?.isFile())
-  if (isFile !== true) throw new UsageError(`there is no SKILL.md in ${target}; name the folder of a skill`)
+  if (isFile !== true) throw new UsageError(`there is no SKILL.md in ${target}; name a skill folder`)
 }
 
 function lookAt<Value>(folder: string, look: () => Value): Value {
@@ -60,37 +62,38 @@ function lookAt<Value>(folder: string, look: () => Value): Value {
   }
 }
 
-/** @throws {UsageError} when something else has the name of the link */
+/** @throws {UsageError} when another file or folder has the path of the link */
 function isLinkedAlready(path: string, target: string): boolean {
   const facts = lookAt(dirname(path), () => lstatSync(path, { throwIfNoEntry: false }))
   if (facts === undefined) return false
   const isSame = realPath(path) === realPath(target)
   if (isSame && facts.isSymbolicLink()) return true
   if (isSame) throw new UsageError(`${target} is in ${dirname(path)} already; there is nothing to link`)
-  throw new UsageError(`${path} is there already; move it away, or name another root with --to`)
+  throw new UsageError(`${path} exists already; move it away, or name another root with --to`)
 }
 
-/** Makes a link, and the folders above it; returns a function that removes what was made. */
+/** Creates a link and its parent folders. Returns a function that removes them. */
 function makeLink(path: string, target: string): () => void {
   const root = dirname(path)
   try {
     const first = mkdirSync(root, { recursive: true })
-    symlinkSync(relative(root, target), path, 'dir')
+    // Windows lets only administrators make other links to folders.
+    symlinkSync(relative(root, target), path, 'junction')
     return () => {
       rmSync(path)
       if (first !== undefined) removeEmpty(root, first)
     }
   } catch (thrown) {
-    throw new UsageError(`the link ${path} cannot be made: ${toMessage(thrown)}`, { cause: thrown })
+    throw new UsageError(`the link ${path} cannot be created: ${toMessage(thrown)}`, { cause: thrown })
   }
 }
 
-/** Removes a folder and those above it up to another one, as far as nothing is in them. */
+/** Removes a folder and its parents up to `last`, as long as they are empty. */
 function removeEmpty(folder: string, last: string): void {
   try {
     rmdirSync(folder)
   } catch {
-    return // somebody has put something there meanwhile
+    return // the folder is no longer empty
   }
   if (folder !== last) removeEmpty(dirname(folder), last)
 }

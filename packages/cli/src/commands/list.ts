@@ -23,7 +23,7 @@ import { toGenerationId } from '../server/timeline.ts'
 
 const DESCRIPTION_WIDTH = 70
 
-/** `stoke list`: everything that was found, served or not. */
+/** Implements `stoke list`: prints every skill that was found, served or not. */
 export async function list(config: Config, options: { readonly json: boolean }): Promise<number> {
   const { answer, from } = await askOrScan(
     config,
@@ -47,14 +47,14 @@ export async function list(config: Config, options: { readonly json: boolean }):
     printLine(`no skills in ${pathsOf(config).join(', ')}`)
     if (config.roots.length > 0)
       printLine(
-        'make one: a folder with a file SKILL.md that starts with "---", a name, a description and "---"',
+        'create a folder with a file SKILL.md that starts with "---", a name, a description and "---"',
       )
     if (note !== undefined) printLine(note)
     printSource(from, config)
     return code
   }
   const sorted = sortForPeople(skills)
-  // Written at once: a line for each finding would be a call of the system for each.
+  // Printed in one write, because a write per line is slow for thousands of findings.
   const lines: string[] = []
   const rows = sorted.map(row => [
     paintStatus(row.status, paint),
@@ -93,7 +93,7 @@ async function scan(config: Config): Promise<Listing> {
   }
 }
 
-/** What a person would expect to be a skill. */
+/** Keeps the entries that a person would expect to be skills. */
 function expectedOf({ found }: NotSkillList): NotSkillList['found'] {
   return found.filter(({ isExpected }) => isExpected)
 }

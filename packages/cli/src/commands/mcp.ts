@@ -12,11 +12,11 @@ export interface McpOptions extends Pick<SkillMcpOptions, 'commandTools' | 'admi
   readonly isVerbose: boolean
 }
 
-/** `stoke mcp`: serves the skills over standard input and output until the client goes. */
+/** Implements `stoke mcp`: serves the skills over standard input and output until the client disconnects. */
 export async function mcp(config: Config, options: McpOptions): Promise<number> {
   if (!config.areRootsChosen) {
     throw new UsageError(
-      'stoke mcp serves only folders that you name: add --root DIR, or --config FILE with "roots" in it',
+      'stoke mcp serves only folders that you name; add --root DIR, or --config FILE with "roots" in it',
     )
   }
   keepOutputClean()
@@ -45,7 +45,7 @@ export async function mcp(config: Config, options: McpOptions): Promise<number> 
   return EXIT_OK
 }
 
-/** Standard output belongs to the protocol: a stray word on it would end the connection. */
+/** Redirects the console to standard error, because stray output would break the protocol. */
 function keepOutputClean(): void {
   globalThis.console = new console.Console(process.stderr, process.stderr)
 }

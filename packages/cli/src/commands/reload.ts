@@ -6,16 +6,16 @@ import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../exit-code.ts'
 import { createPaint, paintStatus, printFindings, printJson, printLine, toTerminalLine } from '../output.ts'
 import { findRunningDev } from '../server/run-file.ts'
 
-/** Tens of thousands of skills take their time. */
+/** Long enough for a reload of tens of thousands of skills. */
 const TIMEOUT_MS = 300_000
 
-/** `stoke reload`: makes the running `dev` read everything again, whatever it was told of changes. */
+/** Implements `stoke reload`: makes the running `dev` read everything again, with or without hints. */
 export async function reload(config: Config, options: { readonly json: boolean }): Promise<number> {
   const dev = await findRunningDev(config)
   if (dev === undefined) {
     const roots = pathsOf(config).join(', ')
     throw new UsageError(
-      `no running dev has these roots (${roots}), going by the state in ${config.stateDirectory}; start one with "stoke dev", or name its state with --state`,
+      `no running dev has these roots (${roots}) and the state directory ${config.stateDirectory}; start one with "stoke dev", or name its state directory with --state`,
     )
   }
   const result = await dev.client.reload({ timeoutMs: TIMEOUT_MS })
@@ -42,7 +42,7 @@ function printResult(
   const digest = shortDigest(generation.digest)
   printLine(
     previous.number === generation.number
-      ? `everything was read again, nothing changed: generation ${generation.number} ${digest}`
+      ? `read everything again, nothing changed: generation ${generation.number} ${digest}`
       : `generation ${previous.number} -> ${generation.number} ${digest}`,
   )
 }

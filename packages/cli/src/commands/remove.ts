@@ -9,7 +9,7 @@ import { projectFolder, readForeignNames, readLock, writeLock } from '../lock/lo
 import { printJson, printLine, toTerminalLine } from '../output.ts'
 import { findLinkTarget } from '../real-path.ts'
 
-/** `stoke remove`: puts copied skills aside, into `.trash` beside them, and takes them out of the lock file. */
+/** Implements `stoke remove`: moves copied skills to `.trash` beside them, and removes them from the lock file. */
 export async function remove(
   names: readonly string[],
   config: Config,
@@ -24,15 +24,15 @@ export async function remove(
       const entry = locked[name]
       if (entry === undefined) {
         refuseLink(name, config)
-        const by = readForeignNames(config).has(name) ? ', it was installed by the skills command line' : ''
+        const by = readForeignNames(config).has(name) ? ', but installed by the "skills" command line' : ''
         throw new UsageError(
-          `nothing was removed: ${JSON.stringify(name)} was not added${by}; "stoke disable" keeps a skill from being served`,
+          `nothing was removed: ${JSON.stringify(name)} was not added with "stoke add"${by}; to stop serving a skill, use "stoke disable"`,
         )
       }
       const state = await inspect(project, entry)
       if (state.kind === 'modified' && !flags.isForced)
         throw new UsageError(
-          `${name} was changed here (${describeChanged(state)}); use --force, and it is kept in .trash`,
+          `${name} has local changes (${describeChanged(state)}); use --force to move it to .trash`,
         )
     }
     const rest = { ...locked }
@@ -53,19 +53,19 @@ export async function remove(
   else
     for (const { name, keptIn } of removed)
       printLine(
-        `removed ${toTerminalLine(name)}${keptIn === null ? ', its folder was not there' : `, kept in ${keptIn}`}`,
+        `removed ${toTerminalLine(name)}${keptIn === null ? ', its folder was missing' : `, kept in ${keptIn}`}`,
       )
   return EXIT_OK
 }
 
-/** A link is no copy: what it leads to is somebody's own folder. */
+/** Refuses a link, because its target is not a copy and belongs to the user. */
 function refuseLink(name: string, { roots }: Config): void {
   for (const root of roots) {
     const path = join(root.path, name)
     const target = findLinkTarget(path)
     if (target === undefined) continue
     throw new UsageError(
-      `nothing was removed: ${JSON.stringify(name)} is a link to ${target} and no copy; to remove the link, remove ${path}`,
+      `nothing was removed: ${JSON.stringify(name)} is a link to ${target}, not a copy; to remove the link, remove ${path}`,
     )
   }
 }

@@ -8,7 +8,7 @@ export interface RenderOptions {
   readonly json: boolean
 }
 
-/** `stoke render`: the catalog exactly as a conversation that begins now would get it. */
+/** Implements `stoke render`: prints the exact catalog that a new conversation would get. */
 export async function render(config: Config, options: RenderOptions): Promise<number> {
   const catalogOptions = { ...config.catalog, countTokens }
   await using skills = await openSkills(config, {
@@ -27,7 +27,7 @@ export async function render(config: Config, options: RenderOptions): Promise<nu
     return EXIT_OK
   }
   if (catalog.text === '') process.stderr.write('no skill matches: the catalog is empty\n')
-  // A file or a program gets it as it is.
+  // Only a terminal gets escaped control characters. Files and programs get the exact text.
   else printLine(process.stdout.isTTY === true ? toTerminalText(catalog.text) : catalog.text)
   const omitted =
     catalog.omitted.length === 0 ? '' : `, ${catalog.omitted.length} omitted: ${catalog.omitted.join(', ')}`

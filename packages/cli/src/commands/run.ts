@@ -29,14 +29,14 @@ import { listenForSignals } from '../signals.ts'
 
 export interface RunFlags {
   readonly json: boolean
-  /** JSON, `-` for standard input, or `@` and the path of a file. */
+  /** JSON text, `-` for standard input, or `@` and a file path. */
   readonly input?: string
   readonly timeoutMs?: number
-  /** Run again after each save. */
+  /** Whether to run again after each save. */
   readonly watch: boolean
 }
 
-/** What is run: a command, or a script with arguments, or nothing but a look at what a skill offers. */
+/** Target of `stoke run`: a command, a script with arguments, or a list of what a skill offers. */
 type Target =
   | { readonly kind: 'command'; readonly skill: string; readonly id: string; readonly input: unknown }
   | {
@@ -47,7 +47,7 @@ type Target =
     }
   | { readonly kind: 'list'; readonly skill: string }
 
-/** One run, as `--json` prints it. */
+/** Result of one run, as `--json` prints it. */
 interface RunResult {
   readonly target: string
   readonly revision: string | null
@@ -61,9 +61,8 @@ interface RunResult {
 }
 
 /**
- * `stoke run skill.command` and `stoke run skill path -- args`: the result on standard output, everything else on standard
- * error. Exits with 1 when the script fails, with 2 when there is no such thing or its input is wrong, with 130 when it
- * was interrupted.
+ * Implements `stoke run`. Prints the result on standard output, everything else on standard error. Exits with 1 if the
+ * script fails, with 2 if the target does not exist or its input is invalid, and with 130 if a signal interrupts it.
  */
 export async function run(
   words: { readonly target: string; readonly path?: string; readonly args: readonly string[] },
@@ -81,7 +80,7 @@ export async function run(
     const target = await toTarget(words, skills, flags)
     if (target.kind === 'list') {
       const skill = skills.current.get(target.skill)
-      // Some of what is wrong with code is only known when it is loaded.
+      // Loads the code first, because some problems appear only then.
       await skills.scripts.reload(skill.name)
       return listScripts(skill, skills, config, flags.json)
     }
@@ -97,12 +96,15 @@ export async function run(
   }
 }
 
-/** What runs without a sandbox says so: the permissions of Node leave the network, signals and other programs. */
+/** Warns if no sandbox is used. The permissions of Node allow the network, signals and other programs. */
 async function noteContainment({ scripts }: SkillRuntime, { hasColor }: Config): Promise<void> {
   const { kind, detail } = await scripts.containment()
   if (kind === 'permissions')
     process.stderr.write(
-      createPaint(hasColor)('yellow', `note: no sandbox, only the permissions of Node: ${detail}\n`),
+      createPaint(hasColor)(
+        'yellow',
+        `note: no sandbox, only the permissions of Node contain the script: ${detail}\n`,
+      ),
     )
 }
 
@@ -122,7 +124,7 @@ class Runner {
     this.#signal = signal
   }
 
-  /** Runs once, prints what came of it, and returns the exit code. */
+  /** Runs the target once, prints the result, and returns the exit code. */
   async run(target: Exclude<Target, { kind: 'list' }>): Promise<number> {
     const start = performance.now()
     const { json, timeoutMs } = this.#flags
@@ -146,7 +148,7 @@ class Runner {
         : EXIT_FINDINGS
   }
 
-  /** Runs, and again whenever the skill is another one, also than when the last run began, until a signal ends it. */
+  /** Runs the target, and again after each change of the skill, until a signal ends it. Notices changes during a run too. */
   async watch(target: Exclude<Target, { kind: 'list' }>): Promise<number> {
     let last = (await this.#skills.fresh()).find(target.skill)
     await this.run(target)
@@ -155,7 +157,7 @@ class Runner {
       if (skill === last) continue
       last = skill
       if (skill === undefined) {
-        process.stderr.write(`${target.skill} is gone\n`)
+        process.stderr.write(`${target.skill} was removed\n`)
         continue
       }
       process.stderr.write(
@@ -166,7 +168,7 @@ class Runner {
     return EXIT_OK
   }
 
-  /** What is wrong with the newest code, and whether older code ran in its place. */
+  /** Prints the problems of the newest code, and whether older code ran instead. */
   #noteProblems(
     target: Exclude<Target, { kind: 'list' }>,
     { revision: ran, error }: Pick<RunResult, 'revision' | 'error'>,
@@ -184,7 +186,7 @@ class Runner {
     }
     if (ran !== null && ran !== this.#skills.current.find(target.skill)?.revision)
       process.stderr.write(
-        `${this.#paint('yellow', 'ran:')} ${shortDigest(ran as `sha256:${string}`)}, which was good before\n`,
+        `${this.#paint('yellow', 'ran:')} ${shortDigest(ran as `sha256:${string}`)}, the last revision that worked\n`,
       )
   }
 
@@ -211,7 +213,7 @@ class Runner {
     }
   }
 
-  /** Of the code that failed; of nothing that was never begun. */
+  /** Returns the revision of the failed code, or `null` if no code was started. */
   #findRevision(target: Exclude<Target, { kind: 'list' }>, { code }: SkillError): string | null {
     if (USAGE_CODES.includes(code)) return null
     if (target.kind === 'script') return this.#skills.current.find(target.skill)?.revision ?? null
@@ -227,20 +229,20 @@ class Runner {
       process.stderr.write(`${exitCode === null ? 'ended by a signal' : `exit code ${exitCode}`}\n`)
   }
 
-  /** The command that grants something, as a person can paste it here. */
+  /** Prints the `stoke grant` command, ready to paste. */
   #printGrant(skill: string, capability: string): void {
     const command = toCommandLine(['grant', skill, capability, ...this.#config.options])
     process.stderr.write(this.#paint('dim', `  fix: stoke ${toTerminalLine(command)}\n`))
   }
 
-  /** What a command writes is no part of its answer. */
+  /** Prints output of a command on standard error, because it is not part of the result. */
   #showLine({ stream, text: line }: ScriptLine): void {
     if (this.#flags.json) return
     this.#endProgress()
     process.stderr.write(`${this.#paint('dim', `${stream}:`)} ${toTerminalOutput(line)}\n`)
   }
 
-  /** What a script writes is its answer. */
+  /** Passes output of a script through, because it is the result. */
   #passLine({ stream, text: line }: ScriptLine): void {
     if (this.#flags.json) return
     const output = stream === 'stdout' ? process.stdout : process.stderr
@@ -264,10 +266,10 @@ class Runner {
   }
 }
 
-/** What the refusal of a script says that nothing would contain. */
+/** Words in the error for a script that needs "exec", because nothing would contain it. */
 const GRANT_EXEC = 'grant "exec" to the skill'
 
-/** What a person has done wrong, and not the script. */
+/** Codes of errors that the user made, not the script. */
 const USAGE_CODES: readonly string[] = [
   'INPUT_INVALID',
   'COMMAND_NOT_FOUND',
@@ -289,8 +291,9 @@ async function toTarget(
     const isCommand = (id: string): boolean => skills.scripts.find(id) !== undefined
     const meant = [target, `${target}.${path}`].find(isCommand)
     if (meant !== undefined)
-      throw new UsageError(`a command gets its input as JSON: stoke run ${meant} --input '{...}'`)
-    if (input !== undefined) throw new UsageError('--input is for commands; a script gets arguments: -- a b')
+      throw new UsageError(`a command takes its input as JSON; run: stoke run ${meant} --input '{...}'`)
+    if (input !== undefined)
+      throw new UsageError('--input is for commands; pass arguments to a script after "--"')
     return { kind: 'script', skill: target, path, args }
   }
   const parts = splitCommandId(target)
@@ -305,7 +308,7 @@ async function readInput(given: string): Promise<unknown> {
     return JSON.parse(json) as unknown
   } catch (thrown) {
     throw new UsageError(
-      `--input is no JSON: ${toMessage(thrown)}; give for example --input '{"path": "."}', @file.json, or - for standard input`,
+      `--input is not valid JSON: ${toMessage(thrown)}; use for example --input '{"path": "."}', @file.json, or - for standard input`,
       { cause: thrown },
     )
   }
@@ -319,7 +322,7 @@ async function readText(path: string): Promise<string> {
   }
 }
 
-/** What can be run of a skill. */
+/** Prints the commands and scripts of a skill. */
 function listScripts(skill: Skill, skills: SkillRuntime, { hasColor }: Config, isJson: boolean): number {
   const status = skills.scripts.status().find(each => each.skill === skill.name)
   const commands = status?.commands ?? []

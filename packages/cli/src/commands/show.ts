@@ -15,7 +15,7 @@ import {
 import { toRow } from '../server/skill-rows.ts'
 import { toAsked } from '../skill-target.ts'
 
-/** `stoke show`: one skill as it is served, with its files and instructions. */
+/** Implements `stoke show`: prints the served revision of one skill, with its files and instructions. */
 export async function show(
   asked: string,
   config: Config,
@@ -63,7 +63,7 @@ export async function show(
   if (skill === undefined) return EXIT_FINDINGS
   const refusal = await findGrantRefusal(skills.review.grantedTo(skill), config)
   if (refusal !== undefined)
-    printLine(`${paint('yellow', 'warning')} no script of it starts here: ${toTerminalText(refusal)}`)
+    printLine(`${paint('yellow', 'warning')} no script of this skill starts here: ${toTerminalText(refusal)}`)
   printLine(toTerminalText(skill.description))
   printLine(paint('dim', `revision ${skill.revision}`))
   printLine(

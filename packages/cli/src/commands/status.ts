@@ -10,7 +10,7 @@ import { toStatus } from '../server/source-states.ts'
 
 type Status = Pick<ServerStatus, 'generation' | 'counts' | 'sources' | 'stateDirectory'>
 
-/** `stoke status`: the roots, how they are watched, and what was found. */
+/** Implements `stoke status`: prints the sources, how they are watched, and how many skills were found. */
 export async function status(config: Config, options: { readonly json: boolean }): Promise<number> {
   const { answer, from } = await askOrScan<Status>(
     config,
@@ -43,7 +43,7 @@ export async function status(config: Config, options: { readonly json: boolean }
   printLine(
     paint(
       'dim',
-      `scripts are contained by ${kind === 'sandbox' ? detail : `the permissions of Node alone: ${detail}`}`,
+      `scripts are contained by ${kind === 'sandbox' ? detail : `the permissions of Node only: ${detail}`}`,
     ),
   )
   printLine(paint('dim', `state in ${stateDirectory}`))
@@ -51,7 +51,7 @@ export async function status(config: Config, options: { readonly json: boolean }
   return EXIT_OK
 }
 
-/** What a place calls its state: a commit, a digest. */
+/** Describes the version of a source, for example a commit or a digest. */
 function describeVersion(version: string | undefined): string {
   return version === undefined ? '' : `at ${version.replace(/^sha256:/, '').slice(0, 10)}`
 }

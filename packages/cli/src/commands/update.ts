@@ -14,15 +14,15 @@ import { install, toLocked } from './add.ts'
 
 export interface UpdateFlags {
   readonly json: boolean
-  /** Only tells what is newer. */
+  /** Whether to only report available updates. */
   readonly isCheck: boolean
-  /** Takes what a branch or a tag is now, also when its history was rewritten. */
+  /** Whether to accept a branch or tag whose history was rewritten. */
   readonly isReset: boolean
-  /** Replaces what was changed here, too; it is kept in `.trash`. */
+  /** Whether to replace local changes. The old folder is kept in `.trash`. */
   readonly isForced: boolean
-  /** Whether the lock file may name places elsewhere on this machine. */
+  /** Whether the lock file may name folders elsewhere on this machine. */
   readonly isLocal: boolean
-  /** Whether what nobody sees in newer ones was looked at. */
+  /** Whether the caller confirms invisible characters in newer revisions. */
   readonly confirmsHidden: boolean
 }
 
@@ -35,8 +35,8 @@ interface Outcome {
 }
 
 /**
- * `stoke update`: brings copied skills to what their places hold now. One that was changed here is kept and told. Exits with 1 when
- * something is left to do.
+ * Implements `stoke update`: updates copied skills from their sources. Keeps and reports skills with local changes. Exits
+ * with 1 if a skill is not up to date.
  */
 export async function update(names: readonly string[], config: Config, flags: UpdateFlags): Promise<number> {
   checkNamedRoots(config)
@@ -44,14 +44,14 @@ export async function update(names: readonly string[], config: Config, flags: Up
   const unknown = names.find(name => locked[name] === undefined)
   if (unknown !== undefined)
     throw new UsageError(
-      `${JSON.stringify(unknown)} was not added; the lock file has: ${Object.keys(locked).join(', ') || 'none'}`,
+      `${JSON.stringify(unknown)} is not in the lock file, which has: ${Object.keys(locked).join(', ') || 'none'}`,
     )
   const wanted = Object.entries(locked).filter(([name]) => names.length === 0 || names.includes(name))
   const outcomes: Outcome[] = []
   for (const source of new Set(wanted.map(([, { source: each }]) => each))) {
     const own = wanted.filter(([, each]) => each.source === source)
     try {
-      // Asked first: whoever writes meanwhile does not wait for a network.
+      // Opens the source before it takes the write lock, so that other writers do not wait for the network.
       const isNamed = flags.isLocal || isNamedSource(config.stateDirectory, source)
       await using available = await openAvailable(source, config, { isNamed })
       await using lock = await openWriteLock(config.stateDirectory)
@@ -75,7 +75,7 @@ function failed(name: string, { revision }: LockedSkill, thrown: unknown): Outco
   return { name, kind: 'failed', from: revision, to: null, note: toMessage(thrown) }
 }
 
-/** One that fails does not keep the others back. */
+/** Updates one skill. Returns a failure as an outcome, so that the other skills are still updated. */
 async function tryUpdate(
   name: string,
   entry: LockedSkill,
@@ -84,10 +84,10 @@ async function tryUpdate(
   flags: UpdateFlags,
 ): Promise<Outcome> {
   try {
-    // Somebody may have removed or replaced it while its place was asked.
+    // Another process may have changed the entry while the source was read.
     const now = readLock(config)[name]
     if (JSON.stringify(now) !== JSON.stringify(entry))
-      throw new UsageError('the lock file was changed meanwhile; run it again')
+      throw new UsageError('the lock file changed meanwhile; run the command again')
     return await updateOne(name, entry, available, config, flags)
   } catch (thrown) {
     return failed(name, entry, thrown)
@@ -105,28 +105,28 @@ async function updateOne(
   const same = { name, from: entry.revision, to: entry.revision as string | null }
   const skill = available.skills.find(each => each.location === entry.location)
   if (skill === undefined)
-    return { ...same, kind: 'gone', to: null, note: 'its source has it no more; it stays here' }
+    return { ...same, kind: 'gone', to: null, note: 'the source no longer has it; the copy stays here' }
   if (!isReset && !(await available.follows(entry.version))) {
     const [from, to] = [entry.version, available.version].map(version => version.slice(0, 10))
-    const note = `the history was rewritten, or a tag moved: ${to} does not come after ${from}; --reset takes it`
+    const note = `the history was rewritten, or a tag moved: ${to} does not come after ${from}; use --reset to accept it`
     return { ...same, kind: 'failed', to: skill.revision, note }
   }
   const state = await inspect(project, entry)
   const isNewer = skill.revision !== entry.revision
-  // One that was ended after it had copied the files has not written it down.
+  // A killed update may have copied the files without updating the lock file.
   const isThere = state.revision === skill.revision
   if (state.kind === 'modified' && !isThere && !isForced) {
-    const isLeft = isNewer ? '; the newer one was not taken, --force takes it' : ''
-    const note = `changed here: ${describeChanged(state)}${isLeft}`
+    const isLeft = isNewer ? '; the newer revision was not copied, use --force to copy it' : ''
+    const note = `local changes: ${describeChanged(state)}${isLeft}`
     return { ...same, kind: 'kept', to: skill.revision, note }
   }
   if (!isNewer && isThere) return { ...same, kind: 'current', note: '' }
   const isMissing = state.kind === 'missing'
-  const outcome = { ...same, to: skill.revision, note: isMissing ? 'its folder was not there' : '' }
+  const outcome = { ...same, to: skill.revision, note: isMissing ? 'its folder was missing' : '' }
   const hidden = await available.findHidden(skill)
   if (hidden.length > 0 && !confirmsHidden) {
     const places = hidden.map(each => `${describePlace(each)}: ${each.message}`).join('; ')
-    return { ...outcome, kind: 'failed', note: `not taken: ${places}; --confirm-hidden takes it` }
+    return { ...outcome, kind: 'failed', note: `not copied: ${places}; use --confirm-hidden to copy it` }
   }
   if (isCheck) return { ...outcome, kind: 'available' }
   if (!isThere) await install({ ...skill, name }, available, dirname(join(project, entry.path)))
@@ -138,7 +138,7 @@ async function updateOne(
 function print(outcomes: readonly Outcome[], config: Config): void {
   const paint = createPaint(config.hasColor)
   if (outcomes.length === 0) {
-    printLine('no skill was added to this project; see "stoke add --help"')
+    printLine('this project has no copied skills; see "stoke add --help"')
     return
   }
   const rows = outcomes.map(({ name, kind, from, to, note }) => [

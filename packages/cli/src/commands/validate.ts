@@ -23,7 +23,7 @@ import { doubtsAbout } from './decide.ts'
 interface Verdict {
   readonly path: string
   readonly valid: boolean
-  /** Whether there is a text to judge; false for a folder that is only expected to have one. @default true */
+  /** False for an entry without a SKILL.md, such as a folder that should have one. @default true */
   readonly isSkill?: boolean
   readonly diagnostics: readonly Diagnostic[]
 }
@@ -31,7 +31,7 @@ interface Verdict {
 const SKILL_FILES = ['SKILL.md', 'skill.md']
 const UNREADABLE: ReadonlySet<string> = new Set(['FILE_UNREADABLE', 'DIRECTORY_UNREADABLE'])
 
-/** `stoke validate`: SKILL.md files against the specification, as its reference validator does, and scripts as far as they can be read. */
+/** Implements `stoke validate`: checks SKILL.md files as the reference validator does, and scans scripts without running them. */
 export async function validate(
   paths: readonly string[],
   config: Config,
@@ -54,14 +54,14 @@ function printVerdicts(verdicts: readonly Verdict[], config: Config): void {
   }
 }
 
-/** A skill's folder, a SKILL.md, `-` for standard input, or a folder of skills. */
+/** Validates a skill folder, a SKILL.md, a folder that contains skills, or `-` for standard input. */
 async function validatePath(path: string): Promise<readonly Verdict[]> {
   if (path === '-') return [toVerdict(path, validateSkill(await buffer(process.stdin), { path: '<stdin>' }))]
   let stats: Stats | undefined
   try {
     stats = statSync(path, { throwIfNoEntry: false })
   } catch (thrown) {
-    return [missing(path, `the path cannot be read: ${toMessage(thrown)}`, 'name a path that can be read')]
+    return [missing(path, `the path cannot be read: ${toMessage(thrown)}`, 'name a readable path')]
   }
   if (stats === undefined)
     return [missing(path, 'the path does not exist', 'name a skill folder or its SKILL.md')]
@@ -72,17 +72,17 @@ async function validatePath(path: string): Promise<readonly Verdict[]> {
   return [none, ...verdicts]
 }
 
-/** A file of another name is served by nobody, whatever is in it. */
+/** Validates one file. A file with another name than SKILL.md is an error, because no source serves it. */
 async function validateNamedFile(path: string): Promise<Verdict> {
   const { diagnostics } = await validateFile(path, path)
   const name = basename(path)
   if (SKILL_FILES.includes(name)) return toVerdict(path, diagnostics)
-  const message = `a skill is a file SKILL.md in a folder of its own, and this file is called ${JSON.stringify(name)}`
+  const message = `a skill is a file SKILL.md in its own folder, but this file is called ${JSON.stringify(name)}`
   const fix = 'rename it to "SKILL.md", or check its text with "stoke validate -"'
   return toVerdict(path, [...missing(path, message, fix).diagnostics, ...diagnostics])
 }
 
-/** By the same rules as everywhere else, so what is validated is what would be served. */
+/** Validates all skills of a folder. Uses the runtime, so that it checks exactly what would be served. */
 async function validateFolders(root: string): Promise<readonly Verdict[]> {
   await using skills = await createSkillRuntime({
     sources: [directory(root, { watching: 'off' })],
@@ -96,7 +96,7 @@ async function validateFolders(root: string): Promise<readonly Verdict[]> {
     const { diagnostics } = await validateFile(path, file)
     const skill = skills.current.find(name)
     const found = skill?.location === location ? await validateScripts(skill, path, skills) : []
-    // What is hidden in the instructions is told already.
+    // `validateFile` has reported hidden text in the instructions already.
     const others = doubtsAbout(report).filter(each => resolve(each.path ?? '') !== resolve(file))
     const unreadable = report.diagnostics.filter(({ code }) => UNREADABLE.has(code))
     return [toVerdict(path, [...diagnostics, ...others, ...unreadable, ...found])]
@@ -109,7 +109,7 @@ async function validateFolders(root: string): Promise<readonly Verdict[]> {
   ]
 }
 
-/** What keeps a folder from being looked at: whatever is in it is not known to be valid. */
+/** Returns verdicts for folders that could not be read, because their skills were not validated. */
 function toUnreadable(
   root: string,
   sources: readonly SourceReport[],
@@ -123,12 +123,12 @@ function toUnreadable(
     }),
   )
   if (isComplete) return verdicts
-  const message = 'there are too many folders without a skill to look at all of them'
+  const message = 'there are too many folders without a skill to check all of them'
   const rest: Diagnostic = { code: 'SCAN_BUDGET_EXCEEDED', severity: 'warning', message, path: root }
   return [...verdicts, { ...toVerdict(root, [rest]), isSkill: false }]
 }
 
-/** What somebody would expect to be a skill. What was set aside, by its name or by a `.skillignore`, is meant to be none. */
+/** Returns a verdict for an entry that looks like a skill, but not for one excluded by its name or a `.skillignore`. */
 function toNotSkill({ reason, path, message, fix, isExpected }: NotSkill): readonly Verdict[] {
   if (!isExpected || reason === 'skipped' || reason === 'ignored') return []
   const code = reason === 'link' ? 'LINK_REFUSED' : reason === 'too-deep' ? 'FOLDER_TOO_DEEP' : undefined
@@ -137,7 +137,7 @@ function toNotSkill({ reason, path, message, fix, isExpected }: NotSkill): reado
   return [{ ...toVerdict(path, [finding]), isSkill: false }]
 }
 
-/** What the scripts say and import, without running any. */
+/** Scans what the scripts declare and import, without running them. */
 async function validateScripts(
   skill: Skill,
   folder: string,
@@ -159,7 +159,7 @@ async function validateFile(path: string, file: string): Promise<Verdict> {
   const folder = resolve(dirname(file))
   try {
     const { bytes } = await new NodeFileSystem().read(resolve(file), {
-      inside: [parse(folder).root], // a person named the file: wherever it leads
+      inside: [parse(folder).root], // a person named the file, so links may lead anywhere
       maxBytes: DEFAULT_LIMITS.maxSkillFileBytes,
     })
     return toVerdict(path, validateSkill(bytes, { directoryName: basename(folder), path: file }))
@@ -169,7 +169,7 @@ async function validateFile(path: string, file: string): Promise<Verdict> {
   }
 }
 
-/** With the codes that the skill has everywhere else. */
+/** Uses the same codes as the diagnostics of the runtime. */
 function describeUnread(file: string, { code, message }: SkillError): Diagnostic {
   const finding = {
     severity: 'error',
@@ -178,7 +178,7 @@ function describeUnread(file: string, { code, message }: SkillError): Diagnostic
   } as const
   return code === 'TOO_LARGE'
     ? { ...finding, code: 'SKILL_FILE_TOO_LARGE', fix: 'move long material into files under references/' }
-    : { ...finding, code: 'SKILL_FILE_UNREADABLE', fix: 'put a readable regular file there' }
+    : { ...finding, code: 'SKILL_FILE_UNREADABLE', fix: 'replace it with a readable regular file' }
 }
 
 function exists(path: string): boolean {

@@ -5,7 +5,7 @@ import { describeChanged, inspect } from '../lock/installed.ts'
 import { hasLock, LOCK_FILE_NAME, projectFolder, readLock } from '../lock/lock-file.ts'
 import { createPaint, formatTable, printJson, printLine, toTerminalLine } from '../output.ts'
 
-/** `stoke verify`: whether copied skills are, file by file, what the lock file says. Exits with 1 when one is not. */
+/** Implements `stoke verify`: compares copied skills with the lock file, file by file. Exits with 1 if a copy differs. */
 export async function verify(config: Config, flags: { readonly json: boolean }): Promise<number> {
   checkNamedRoots(config)
   const project = projectFolder(config)
@@ -20,7 +20,7 @@ export async function verify(config: Config, flags: { readonly json: boolean }):
   )
   const isFine = found.every(({ kind }) => kind === 'unmodified')
   if (flags.json) printJson(found)
-  else if (found.length === 0) printLine('no skill was added to this project; see "stoke add --help"')
+  else if (found.length === 0) printLine('this project has no copied skills; see "stoke add --help"')
   else {
     const paint = createPaint(config.hasColor)
     const rows = found.map(({ name, kind, path, changed }) => [

@@ -9,11 +9,11 @@ import { withUnreadSources } from '../unread-sources.ts'
 
 export interface WhyOptions {
   readonly json: boolean
-  /** A conversation of the running `dev`. */
+  /** Id of a conversation of the running `dev`. */
   readonly session?: string
 }
 
-/** `stoke why`: where a skill stopped on its way to a conversation, or why something is not a skill. */
+/** Implements `stoke why`: shows at which step a skill stopped, or why a folder or file is not a skill. */
 export async function why(asked: string, config: Config, options: WhyOptions): Promise<number> {
   const name = toAsked(asked)
   const { answer, from } = await askOrScan(
@@ -22,7 +22,7 @@ export async function why(asked: string, config: Config, options: WhyOptions): P
     async () => {
       if (options.session !== undefined)
         throw new UsageError(
-          '--session asks a running dev, and none has these roots; start one with "stoke dev"',
+          '--session needs a running dev with these roots, and there is none; start one with "stoke dev"',
         )
       const catalog = { countTokens, ...config.catalog }
       await using skills = await openSkills(config, {

@@ -3,13 +3,13 @@ import module from 'node:module'
 import { basename, join } from 'node:path'
 
 const FOLDER = 'code'
-/** Node writes the cache when a process ends. One that lives longer writes it by then, since it may be killed. */
+/** Node writes the cache when a process ends. Long-lived processes write it after this time, because they may be killed. */
 const FLUSH_AFTER_MS = 5_000
 
 /**
- * Keeps the compiled code of modules that are loaded from now on in the state directory, for the next command. It is never kept
- * where another user could write, because what is found there runs, nor in a folder without a store, which is no state directory.
- * `NODE_COMPILE_CACHE` and `NODE_DISABLE_COMPILE_CACHE` come before it.
+ * Caches the compiled code of all modules loaded later in the state directory, for the next command. Does nothing if another
+ * user could write there, because Node runs the cached code, or if the folder has no store. `NODE_COMPILE_CACHE` and
+ * `NODE_DISABLE_COMPILE_CACHE` take precedence.
  */
 export function enableCodeCache(stateDirectory: string): void {
   const folder = join(stateDirectory, FOLDER)
@@ -20,7 +20,7 @@ export function enableCodeCache(stateDirectory: string): void {
     if (!isOursAlone(folder)) return
     earlier = readdirSync(folder)
   } catch {
-    return // no state directory, or one that cannot be written to: without it, commands only start more slowly
+    return // no writable state directory; without a cache, commands only start more slowly
   }
   // Bun and Deno have no compile cache.
   const { constants, enableCompileCache, flushCompileCache, getCompileCacheDir } = module
@@ -28,7 +28,7 @@ export function enableCodeCache(stateDirectory: string): void {
   const { status } = enableCompileCache(folder)
   if (status !== constants.compileCacheStatus.ENABLED) return
   setTimeout(flushCompileCache, FLUSH_AFTER_MS).unref()
-  // Node makes a folder for each of its versions, and removes none.
+  // Node creates a folder for each of its versions, and never removes one.
   if (!earlier.includes(basename(getCompileCacheDir() ?? '')))
     removeOtherVersions(earlier.map(name => join(folder, name)))
 }
@@ -39,12 +39,12 @@ function removeOtherVersions(folders: readonly string[]): void {
     try {
       rmSync(folder, { recursive: true, force: true })
     } catch {
-      // It only takes up room; "stoke gc" removes it.
+      // The folder only takes up disk space; "stoke gc" removes it.
     }
   }
 }
 
-/** Removes what earlier commands have compiled. */
+/** Removes the compiled code of earlier commands. */
 export function removeCodeCache(stateDirectory: string): void {
   rmSync(join(stateDirectory, FOLDER), { recursive: true, force: true })
 }
@@ -53,7 +53,7 @@ function hasStore(stateDirectory: string): boolean {
   return statSync(join(stateDirectory, 'store', 'index.db'), { throwIfNoEntry: false }) !== undefined
 }
 
-/** Root counts as another user here: what it leaves in the folder of somebody would be no longer theirs to remove. */
+/** Returns true if only this user may write to the folder. False for root in a user's folder, who could not remove the files. */
 function isOursAlone(folder: string): boolean {
   const { mode, uid } = statSync(folder)
   return process.getuid === undefined || (uid === process.getuid() && (mode & 0o022) === 0)

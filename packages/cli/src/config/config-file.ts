@@ -31,26 +31,26 @@ export interface LoadedConfigFile {
 interface LoadedRoot {
   readonly path: string
   readonly label?: string
-  /** Whether it is, links followed, inside the folder of the file. */
+  /** Whether the real path is inside the folder of the configuration file. */
   readonly isInside: boolean
 }
 
 interface Fault {
   readonly path: readonly PropertyKey[]
   readonly reason: string
-  /** Whether the name of the field is wrong, and not its value. */
+  /** Whether the name of the field is wrong, instead of its value. */
   readonly isAboutKey?: boolean
 }
 
 /**
- * Reads a configuration file; `undefined` when it is the default one and not there.
- * @throws {UsageError} with file, line, column and reason of everything that is wrong
+ * Reads a configuration file. Returns `undefined` if the default file does not exist.
+ * @throws {UsageError} with file, line, column and reason of every fault
  */
 export async function loadConfigFile(named: string | undefined): Promise<LoadedConfigFile | undefined> {
   const path = resolve(named ?? CONFIG_FILE_NAME)
   const text = readText(path, named !== undefined)
   if (text === undefined) return undefined
-  // Most commands run without a file and need not wait for these.
+  // Imported lazily, because most commands run without a configuration file.
   const [{ parseTree, printParseErrorCode, findNodeAtLocation }, { configSchema }] = await Promise.all([
     import('jsonc-parser'),
     import('./config-schema.ts'),
@@ -87,12 +87,14 @@ function readText(path: string, isNamed: boolean): string | undefined {
   try {
     const bytes = readFileSync(path)
     if (bytes.length > MAX_BYTES)
-      throw new UsageError(`${path} has ${bytes.length} bytes; a configuration has at most ${MAX_BYTES}`)
+      throw new UsageError(
+        `${path} has ${bytes.length} bytes; a configuration file may have at most ${MAX_BYTES}`,
+      )
     return bytes.toString('utf8').replace(/^\uFEFF/, '')
   } catch (thrown) {
     if (!isNamed && (thrown as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     if (thrown instanceof UsageError) throw thrown
-    throw new UsageError(`the configuration cannot be read: ${toMessage(thrown)}`, { cause: thrown })
+    throw new UsageError(`the configuration file cannot be read: ${toMessage(thrown)}`, { cause: thrown })
   }
 }
 
@@ -132,7 +134,7 @@ function toReading({
   }
 }
 
-/** A file that came with a project may not open folders elsewhere to the links of its skills. */
+/** Finds link roots outside the project. A file that came with a project must not allow links to other folders. */
 function findOutsideLinks(file: ConfigFile, folder: string): Fault[] {
   return (file.linkRoots ?? []).flatMap((written, index) => {
     if (isInside(toAbsolute(written, folder), folder)) return []
@@ -151,7 +153,7 @@ function findEqualLabels({ roots = [] }: ConfigFile): Fault[] {
     return [
       {
         path: ['roots', index],
-        reason: `"roots[${index}]" has the label ${JSON.stringify(label)}, as "roots[${first}]" has`,
+        reason: `"roots[${index}]" has the label ${JSON.stringify(label)}, like "roots[${first}]"; give each its own label`,
       },
     ]
   })
@@ -177,7 +179,7 @@ function toFaults(issue: Issue): Fault[] {
       isAboutKey: true,
     }))
   }
-  // Of the alternatives, one of which the value has the field that makes it one; of those the one that got furthest says most.
+  // Among the alternatives of a union, reports the deepest fault of those whose required field is present.
   const meant = issue.errors?.filter(each => !each.some(isMissing)) ?? []
   const isNothing = meant.length === 0 && (issue.errors?.length ?? 0) > 2
   const alternatives = meant.length > 0 || isNothing ? meant : issue.errors
@@ -200,12 +202,12 @@ function toName(path: readonly PropertyKey[]): string {
     .replace(/^\./, '')
 }
 
-/** `UnexpectedEndOfString` as words. */
+/** Converts a code such as `UnexpectedEndOfString` to words. */
 function toReason(code: string): string {
   return code.replace(/(?!^)[A-Z]/g, letter => ` ${letter.toLowerCase()}`).toLowerCase()
 }
 
-/** `line:column`, both counted from 1. */
+/** Returns `line:column`, both counted from 1. */
 function toPlace(text: string, offset: number): string {
   const before = text.slice(0, offset)
   return `${before.split('\n').length}:${offset - before.lastIndexOf('\n')}`

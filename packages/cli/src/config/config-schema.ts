@@ -18,12 +18,12 @@ const label = z
 const patterns = z.array(z.string().min(1))
 
 const common = {
-  label: label.optional().describe('The name of the source in digests and reports.'),
+  label: label.optional().describe('Name of the source in digests and reports.'),
   pollSeconds: z
     .int()
     .min(60)
     .optional()
-    .describe(`How often it is asked; ${DEFAULT_FETCH_POLL_MS / 1_000} without it.`),
+    .describe(`Seconds between two polls of the source; the default is ${DEFAULT_FETCH_POLL_MS / 1_000}.`),
 }
 
 const fetched = {
@@ -33,17 +33,17 @@ const fetched = {
     .min(1)
     .max(100_000)
     .optional()
-    .describe('How much may be fetched of it; 200 without it, 50 for an archive.'),
+    .describe('Maximum size to fetch, in megabytes; the default is 200, or 50 for an archive.'),
 }
 
 const kinds = SOURCE_KIND_NAMES.map(name => SOURCE_KINDS[name].fields({ z, path, common, fetched }))
 
 const source = z.union(
   kinds.map(fields => z.strictObject(fields)),
-  { error: `name one place: ${SOURCE_KIND_NAMES.join(', ').replace(/, (\w+)$/, ' or $1')}` },
+  { error: `name exactly one of: ${SOURCE_KIND_NAMES.join(', ').replace(/, (\w+)$/, ' or $1')}` },
 ) as z.ZodType<ConfigSource>
 
-/** A configuration as it is written. */
+/** The content of a configuration file. */
 export interface ConfigFile {
   readonly $schema?: string | undefined
   readonly roots?:
@@ -70,80 +70,88 @@ export interface ConfigFile {
     | undefined
 }
 
-/** `skillstoke.json`. The schema that is shipped beside the package is made from this. */
+/** The schema of `skillstoke.json`. The JSON Schema in the package is generated from it. */
 export const configSchema: z.ZodType<ConfigFile> = z
   .strictObject({
-    $schema: z.string().optional().describe('The schema of this file, for editors.'),
+    $schema: z.string().optional().describe('JSON Schema of this file, for editors.'),
     roots: z
       .array(
         z.union([
           path,
           z.strictObject({
-            path: path.describe('The folder, relative to this file.'),
-            label: label.optional().describe('The name of the folder in digests and reports.'),
+            path: path.describe('Folder, relative to this file.'),
+            label: label.optional().describe('Name of the root in digests and reports.'),
           }),
         ]),
       )
       .min(1)
       .optional()
       .describe(
-        'Folders of skills in order of precedence, relative to this file; they replace the default ones.',
+        'Folders that contain skills, in order of precedence, relative to this file. They replace the default roots.',
       ),
     sources: z
       .array(source)
       .optional()
       .describe(
-        'Skills of other places, after all roots in precedence. Their changes wait for approval: stoke approve.',
+        'Remote sources, after all roots in precedence. Their changes wait for approval with "stoke approve".',
       ),
     linkRoots: z
       .array(path)
       .optional()
-      .describe('Folders of the project into which links of the roots may lead, relative to this file.'),
+      .describe('Folders of the project that links in the roots may point into, relative to this file.'),
     scope: z
       .strictObject({
-        include: patterns.optional().describe('Only skills whose name matches; "*" stands for anything.'),
-        exclude: patterns.optional().describe('No skills whose name matches.'),
+        include: patterns.optional().describe('Only show skills whose name matches; "*" matches anything.'),
+        exclude: patterns.optional().describe('Hide skills whose name matches.'),
       })
       .optional()
       .describe('Which skills conversations and MCP clients may see.'),
     catalog: z
       .strictObject({
-        maxTokens: z.int().min(1).optional().describe('Tokens that the catalog may take.'),
-        format: z.enum(CATALOG_FORMAT_NAMES).optional().describe('How the catalog is written.'),
+        maxTokens: z.int().min(1).optional().describe('Maximum size of the catalog in tokens.'),
+        format: z.enum(CATALOG_FORMAT_NAMES).optional().describe('Format of the catalog.'),
       })
       .optional(),
-    onDuplicate: z.enum(DUPLICATE_WINNERS).optional().describe('Which root serves a name that several have.'),
+    onDuplicate: z
+      .enum(DUPLICATE_WINNERS)
+      .optional()
+      .describe('Which root serves a name that several roots have.'),
     reading: z
       .strictObject({
         names: z
           .enum(READING_CHOICES.names)
           .optional()
-          .describe('Whether a name against the rules is an error, a warning, or fine.'),
+          .describe('Whether an invalid name is an error, a warning, or accepted.'),
         matchDirectory: z
           .enum(READING_CHOICES.matchDirectory)
           .optional()
-          .describe('What a name that differs from its folder is.'),
+          .describe('Whether a name that differs from its folder is an error, a warning, or accepted.'),
         description: z
           .enum(READING_CHOICES.description)
           .optional()
-          .describe('What stands for a missing description.'),
+          .describe('What replaces a missing description.'),
       })
       .optional()
-      .describe('How forgiving the texts of skills are read.'),
+      .describe('How strictly skills are read.'),
     server: z
       .strictObject({
-        port: z.int().min(0).max(65_535).optional().describe('Port of the dev server; 0 takes a free one.'),
+        port: z
+          .int()
+          .min(0)
+          .max(65_535)
+          .optional()
+          .describe('Port of the dev server; 0 chooses a free port.'),
         maxSessions: z
           .int()
           .min(1)
           .optional()
-          .describe(`MCP sessions over HTTP that may be open at once; ${DEFAULT_MAX_SESSIONS} without it.`),
+          .describe(`Maximum number of open MCP sessions over HTTP; the default is ${DEFAULT_MAX_SESSIONS}.`),
       })
       .optional(),
   })
-  .describe('Configuration of skillstoke. Flags and environment variables go before it.')
+  .describe('Configuration of skillstoke. Flags and environment variables take precedence.')
 
-/** JSON Schema of the file, for editors. */
+/** Returns the JSON Schema of the file, for editors. */
 export function toJsonSchema(): Record<string, unknown> {
   return z.toJSONSchema(configSchema, { io: 'input' })
 }

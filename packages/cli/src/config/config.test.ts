@@ -26,10 +26,10 @@ async function fault(text: string, flags: ConfigFlags = {}): Promise<string> {
 }
 
 describe('skillstoke.json', () => {
-  test('names roots with their labels, relative to itself, and everything else that a project may decide', async () => {
+  test('sets roots with labels, relative to the file, and the other settings of a project', async () => {
     write(`{
       "$schema": "./node_modules/skillstoke/skillstoke.schema.json",
-      // comments and a comma too many are fine
+      // comments and trailing commas are allowed
       "roots": ["./skills", { "path": "~/team", "label": "team" }],
       "linkRoots": ["shared"],
       "scope": { "include": ["support-*"], "exclude": ["support-old"] },
@@ -51,7 +51,7 @@ describe('skillstoke.json', () => {
     })
   })
 
-  test('comes after the environment, which comes after flags', async () => {
+  test('yields to environment variables, which yield to flags', async () => {
     write(
       '{"roots": ["of-file"], "server": {"port": 1, "maxSessions": 1}, "scope": {"include": ["of-file"]}}',
     )
@@ -74,7 +74,7 @@ describe('skillstoke.json', () => {
     expect((await resolveConfig({}, environment)).stateDirectory).toBe('/state')
   })
 
-  test('may be another file, whose roots then count as chosen', async () => {
+  test('can be another file, whose roots then count as chosen by the user', async () => {
     write('{"roots": ["a"]}', 'other.json')
     expect(await resolveConfig({ config: 'other.json' }, {})).toMatchObject({
       roots: [{ path: 'a' }],
@@ -82,11 +82,11 @@ describe('skillstoke.json', () => {
     })
     expect((await resolveConfig({}, { SKILLSTOKE_CONFIG: 'other.json' })).roots[0]?.path).toBe('a')
     await expect(resolveConfig({ config: 'missing.json' }, {})).rejects.toThrow(
-      'the configuration cannot be read',
+      'the configuration file cannot be read',
     )
   })
 
-  test('is not needed', async () => {
+  test('is optional', async () => {
     const config = await resolveConfig({}, {})
     expect(config).toMatchObject({
       areRootsChosen: false,
@@ -114,16 +114,16 @@ describe('skillstoke.json', () => {
     ['{"roots": []}', 'skillstoke.json:1:11: "roots": '],
     [
       '{"roots": [{"path": "a", "label": "x"}, {"path": "b", "label": "x"}]}',
-      'has the label "x", as "roots[0]" has',
+      'has the label "x", like "roots[0]"',
     ],
     ['[]', 'skillstoke.json:1:1: '],
     ['{"roots": [}', 'skillstoke.json:1:12: not valid JSON: value expected'],
     ['', 'skillstoke.json:1:1: not valid JSON'],
-  ])('%j is refused with its place and the reason', async (text, message) => {
+  ])('%j is rejected with file, line, column and reason', async (text, message) => {
     expect(await fault(text)).toContain(message)
   })
 
-  test('no link that came with the project leads links of skills out of it', async () => {
+  test('a link of the project cannot be a link root outside the project', async () => {
     mkdirSync(join(folder, 'inside'))
     symlinkSync(tmpdir(), join(folder, 'shared'))
     symlinkSync('inside', join(folder, 'fine'))
@@ -139,13 +139,13 @@ describe('skillstoke.json', () => {
     expect(roots.map(root => root.isLinkTarget)).toEqual([false, true, true, false])
   })
 
-  test('everything that is wrong is told at once', async () => {
+  test('all faults are reported at once', async () => {
     expect((await fault('{"roots": 5, "server": {"port": -1}, "x": 1}')).split('\n')).toHaveLength(3)
   })
 })
 
 describe('the environment', () => {
-  test('a variable that is set to nothing is not set', async () => {
+  test('an empty variable counts as unset', async () => {
     const names = [
       'ROOTS',
       'CONFIG',
@@ -167,8 +167,8 @@ describe('the environment', () => {
     [{ SKILLSTOKE_PORT: '70000' }, 'a port is a number from 0 to 65535'],
     [{ SKILLSTOKE_MAX_SESSIONS: '0' }, 'SKILLSTOKE_MAX_SESSIONS is "0"; use a whole number above 0'],
     [{ SKILLSTOKE_TOKEN: 'short' }, 'SKILLSTOKE_TOKEN has 5 characters; use at least 16'],
-    [{ SKILLSTOKE_TOKEN: 'with a space in the middle' }, 'characters that no header can carry'],
-  ])('%j makes no sense', async (environment, message) => {
+    [{ SKILLSTOKE_TOKEN: 'with a space in the middle' }, 'characters that are not allowed in a header'],
+  ])('%j is rejected', async (environment, message) => {
     await expect(resolveConfig({}, environment)).rejects.toThrow(message)
   })
 })

@@ -18,57 +18,57 @@ import { parseSourceFlag, type RemoteConfig, resolveRemotes } from './remote-con
 import type { RemoteAccess } from './source-kinds.ts'
 import { findStateDirectory, withoutEmpty } from './state-place.ts'
 
-/** One folder of skills, with the label by which every machine knows it. */
+/** A root, with a label that is the same on every machine. */
 export interface RootConfig {
   readonly label: string
-  /** As a person would write it. */
+  /** Path as a person would write it. */
   readonly path: string
-  /** Whether somebody asked for it, instead of getting it by default. */
+  /** Whether a flag, a variable or a file named it. False for a default root. */
   readonly isNamed: boolean
-  /** Whether links of the other roots may lead into it. Not where a project's own file sent them out of the project. */
+  /** Whether links in other roots may point into it. False if a project's own file names a folder outside the project. */
   readonly isLinkTarget: boolean
 }
 
-/** Where the dev server listens, and what it wants of its callers. */
+/** Address of the dev server, and what it requires from its callers. */
 export interface ServerConfig {
   readonly host: string
-  /** 0 for any free one. */
+  /** 0 for any free port. */
   readonly port: number
-  /** Whether exactly this port was asked for; otherwise another one may take its place. */
+  /** Whether the user named this port. If not, the server may use another port. */
   readonly isPortNamed: boolean
-  /** MCP sessions over HTTP that may be open at once. @default DEFAULT_MAX_SESSIONS */
+  /** Maximum number of open MCP sessions over HTTP. @default DEFAULT_MAX_SESSIONS */
   readonly maxSessions?: number
-  /** Names under which it may be called besides those of the loopback interface. */
+  /** Host names that requests may use besides those of the loopback interface. */
   readonly allowedHosts: readonly string[]
-  /** Instead of one made at each start. */
+  /** Fixed token. @default a new token at each start */
   readonly token?: string
 }
 
-/** Everything the command line knows of its surroundings; the only room that reads the environment. */
+/** The resolved configuration. Only this room reads the environment. */
 export interface Config {
   readonly roots: readonly RootConfig[]
-  /** After the roots in precedence. */
+  /** Remote sources, after the roots in precedence. */
   readonly remotes: readonly RemoteConfig[]
   readonly access: RemoteAccess
-  /** Whether every change waits for approval, those of the roots included. */
+  /** Whether every change waits for approval, including changes of the roots. */
   readonly isFrozen: boolean
-  /** Whether the user of this process named the roots, instead of a file that was found beside them. */
+  /** Whether the user named the sources, instead of a configuration file that was merely found. */
   readonly areRootsChosen: boolean
-  /** Whether they are those of the file. */
+  /** Whether the roots come from a configuration file. */
   readonly areRootsOfFile: boolean
-  /** Further folders into which links of the roots may lead. */
+  /** Additional folders that links in the roots may point into. */
   readonly linkRoots: readonly string[]
   readonly stateDirectory: string
   /** The configuration file that was read. */
   readonly file?: string
   readonly scope?: SkillScope
-  /** The options by which another command finds the same skills, as they were given. */
+  /** The given options that another command needs to find the same skills. */
   readonly options: readonly string[]
-  /** How the catalog is written, and how long it may be. */
+  /** Format and maximum size of the catalog. */
   readonly catalog: { readonly maxTokens: number; readonly format: CatalogFormatName }
   readonly onDuplicate: DuplicateWinner
   readonly reading: Partial<ReadingPolicy>
-  /** Whether the operating system contains scripts, too. */
+  /** Whether the operating system contains scripts as well. */
   readonly sandbox: SandboxMode
   readonly server: ServerConfig
   readonly model: ModelConfig
@@ -101,9 +101,9 @@ export interface ConfigFlags {
 const MIN_TOKEN_LENGTH = 16
 
 /**
- * Flags come before the environment, the environment before the file. Which model is asked, the address that the server
- * listens on, where state is kept and what contains scripts are not for a file to say: it may have come with a repository.
- * @throws {UsageError} for a file or a variable that makes no sense
+ * Resolves the configuration. Flags take precedence over the environment, and the environment over the file. A file may come
+ * with a repository, so it cannot set the model, the host, the state directory or the sandbox.
+ * @throws {UsageError} when a file or a variable is invalid
  */
 export async function resolveConfig(
   flags: ConfigFlags,
@@ -118,7 +118,7 @@ export async function resolveConfig(
   const isTerminal = process.stdout.isTTY === true
   const given = flags.root?.length ? flags.root : splitPaths(environment['SKILLSTOKE_ROOTS'])
   const scope = resolveScope(flags, file)
-  // What is named replaces what a file or the defaults would say.
+  // Named roots and sources replace those of the file and the defaults.
   const isAnyGiven = given.length > 0 || (flags.source ?? []).length > 0
   const gitBaseUrl = flags.gitBaseUrl ?? environment['SKILLSTOKE_GIT_BASE_URL']
   const privateHosts = flags.privateHost ?? environment['SKILLSTOKE_PRIVATE_HOSTS']?.split(',') ?? []
@@ -196,7 +196,9 @@ function resolveServer(
     flags.maxSessions ?? parseMaxSessions(environment['SKILLSTOKE_MAX_SESSIONS']) ?? file?.maxSessions
   const token = environment['SKILLSTOKE_TOKEN']
   if (token !== undefined && !/^[\x21-\x7e]+$/.test(token))
-    throw new UsageError('SKILLSTOKE_TOKEN has characters that no header can carry; use letters and digits')
+    throw new UsageError(
+      'SKILLSTOKE_TOKEN has characters that are not allowed in a header; use letters and digits',
+    )
   if (token !== undefined && token.length < MIN_TOKEN_LENGTH)
     throw new UsageError(
       `SKILLSTOKE_TOKEN has ${token.length} characters; use at least ${MIN_TOKEN_LENGTH}, for example from "openssl rand -hex 16"`,
@@ -230,7 +232,7 @@ function parseMaxSessions(text: string | undefined): number | undefined {
 function parseSwitch(name: string, environment: NodeJS.ProcessEnv): boolean {
   const text = environment[name]?.toLowerCase() ?? '0'
   if (!/^(1|true|yes|on|0|false|no|off)$/.test(text))
-    throw new UsageError(`${name} is ${JSON.stringify(environment[name])}; use 1, or 0`)
+    throw new UsageError(`${name} is ${JSON.stringify(environment[name])}; use 1 or 0`)
   return /^(1|true|yes|on)$/.test(text)
 }
 
@@ -253,7 +255,7 @@ function resolveRoots(given: readonly string[], file: LoadedConfigFile | undefin
       ? given.map(path => ({ path }))
       : file?.roots?.map(root => ({ ...root, path: display(root.path) }))
   if (named !== undefined) {
-    // The same folder twice would only shadow itself.
+    // Drops duplicates, because a folder named twice would shadow itself.
     const distinct = named.filter(
       ({ path }, index) => named.findIndex(other => resolve(other.path) === resolve(path)) === index,
     )
@@ -274,30 +276,30 @@ function resolveRoots(given: readonly string[], file: LoadedConfigFile | undefin
   return [...roots, { label: '~/.agents/skills', path: display(home), isNamed: false, isLinkTarget: true }]
 }
 
-/** Relative where that is shorter to read; a root in another place keeps its absolute path. */
+/** Returns a relative path inside the working directory, and the absolute path otherwise. */
 function display(path: string): string {
   const fromHere = relative(process.cwd(), path)
   return fromHere.startsWith('..') || fromHere === '' ? path : fromHere
 }
 
-/** The folders and URLs that skills come from, as a person would write them, in the order of the sources. */
+/** Returns the paths and URLs of all sources as a person would write them, in the order of the sources. */
 export function pathsOf({ roots, remotes }: Config): readonly string[] {
   return [...roots.map(root => root.path), ...remotes.map(remote => remote.origin)]
 }
 
-/** What is to be told of the roots. A default one that is not there is nothing to talk about; a named one is. */
+/** Returns the diagnostics of the sources. Omits missing default roots, but not missing named roots. */
 export function findingsOf(sources: readonly SourceReport[], config: Config): Diagnostic[] {
   return sources.flatMap(({ diagnostics }, index) =>
     diagnostics.filter(each => each.code !== 'ROOT_MISSING' || config.roots[index]?.isNamed !== false),
   )
 }
 
-/** Whether it is about the store, of which a command that has opened it warns by itself. */
+/** Whether the diagnostic is about the store. A command that opens the store prints its own warning. */
 export function isAboutStore({ code }: Diagnostic): boolean {
   return code === 'STORE_FAILED'
 }
 
-/** Whether a place could not be read at all. */
+/** Whether the diagnostic says that a source could not be read at all. */
 export function isFailure({ code }: Diagnostic): boolean {
   return code === 'SOURCE_FAILED'
 }

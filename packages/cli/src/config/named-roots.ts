@@ -4,9 +4,9 @@ import { UsageError } from '../exit-code.ts'
 import type { Config } from './config.ts'
 
 /**
- * Checks the roots that were named on the command line or in the environment: an answer about nothing would hide a mistyped name.
- * @param options.allowsUnreadable for a command that reports itself what it cannot read. @default false
- * @throws {UsageError} for the first one that does not exist, or cannot be read
+ * Checks the roots named on the command line or in the environment, so that a mistyped path is reported.
+ * @param options.allowsUnreadable set by commands that report unreadable roots themselves. @default false
+ * @throws {UsageError} for the first root that does not exist or cannot be read
  */
 export function checkNamedRoots(
   { roots, areRootsOfFile }: Pick<Config, 'roots' | 'areRootsOfFile'>,
@@ -19,7 +19,7 @@ export function checkNamedRoots(
     } catch (thrown) {
       const shown = `the folder ${JSON.stringify(path)}`
       if ((thrown as NodeJS.ErrnoException).code === 'ENOENT')
-        throw new UsageError(`${shown} does not exist; make it, or name another`, { cause: thrown })
+        throw new UsageError(`${shown} does not exist; create it, or name another folder`, { cause: thrown })
       if (!allowsUnreadable)
         throw new UsageError(`${shown} cannot be read: ${toMessage(thrown)}`, { cause: thrown })
     }

@@ -10,23 +10,23 @@ import {
   SOURCE_KINDS,
 } from './source-kinds.ts'
 
-/** A place besides the roots whose skills are followed; their changes wait for approval. */
+/** A source besides the roots. Its changes wait for approval. */
 export interface RemoteConfig {
   readonly label: string
-  /** What it goes by: the key of lasting decisions. */
+  /** Origin of the source, the key of stored decisions. */
   readonly origin: string
-  /** As it was written. */
+  /** The source as it was written. */
   readonly source: ConfigSource
-  /** Whether the user of this process named it, instead of a file that was found. */
+  /** Whether the user named it, instead of a configuration file that was merely found. */
   readonly isNamed: boolean
-  /** As a flag of the command line. */
+  /** Value of `--source` for this source. */
   readonly flag: string
 }
 
 export interface NamedSource {
   readonly source: ConfigSource
   readonly isNamed: boolean
-  /** Where it is written, as file, line and column. */
+  /** File, line and column in the configuration file. */
   readonly place?: string
 }
 
@@ -37,22 +37,25 @@ export interface RemoteSetup extends Pick<RemoteSourceOptions, 'polling' | 'trus
 }
 
 /**
- * Understands `--source`: what one of the kinds recognises.
- * @throws {UsageError} for a folder
+ * Parses the value of `--source` with the first kind that accepts it.
+ * @throws {UsageError} when it is a folder
  */
 export function parseSourceFlag(text: string): ConfigSource {
   const written = text.trim()
-  // From the most particular form to the most general one: whatever is left is a repository.
+  // Tries specific kinds first, because almost any text can be a repository.
   for (const name of SOURCE_KIND_NAMES.toReversed()) {
     const source = SOURCE_KINDS[name].parse(written)
     if (source !== undefined) return source
   }
   throw new UsageError(
-    `the source ${JSON.stringify(text)} is a path; use --root for a folder of skills, file://${resolve(written.replace(/#.*$/, ''))} for a bare repository, or a .zip or .tar.gz`,
+    `the source ${JSON.stringify(text)} is a path; use --root for a folder that contains skills, file://${resolve(written.replace(/#.*$/, ''))} for a bare repository, or a .zip or .tar.gz`,
   )
 }
 
-/** @throws {UsageError} for labels that are taken; {SkillError} for places that cannot be meant */
+/**
+ * Resolves the remote sources and gives each a free label.
+ * @throws {UsageError} for a duplicate label; {SkillError} for an invalid source
+ */
 export async function resolveRemotes(
   sources: readonly NamedSource[],
   labels: readonly string[],
@@ -65,7 +68,7 @@ export async function resolveRemotes(
     if (source.label !== undefined && taken.has(source.label)) {
       const where = place === undefined ? '' : `${place}: `
       throw new UsageError(
-        `${where}two sources have the label ${JSON.stringify(source.label)}; give each its own`,
+        `${where}two sources have the label ${JSON.stringify(source.label)}; give each its own label`,
       )
     }
     const label = source.label ?? findFreeLabel(made.label, taken)
@@ -75,7 +78,7 @@ export async function resolveRemotes(
   return remotes
 }
 
-/** Made once to hear what is wrong with it, and by what it goes; nothing is started by that. */
+/** Creates the source once to validate it and to learn its origin. Starts nothing. */
 async function tryRemote(named: NamedSource, access: RemoteAccess): Promise<SkillSource> {
   const { source, place } = named
   try {
@@ -86,7 +89,7 @@ async function tryRemote(named: NamedSource, access: RemoteAccess): Promise<Skil
   }
 }
 
-/** The source that a configuration names. */
+/** Creates the source that a configuration names. */
 export async function createRemote(
   { source, isNamed, label }: NamedSource & { readonly label: string | undefined },
   { access, stateDirectory, reading, polling, trust }: RemoteSetup,

@@ -22,7 +22,7 @@ const WORDS: Readonly<
 }
 
 test.each(SOURCE_KIND_NAMES)(
-  '%s: a word is recognised by its kind alone, is written again, and fits the configuration',
+  '%s: only its own kind parses a flag, which converts back to the same text and matches the schema',
   async name => {
     const [word, source] = WORDS[name]
     expect(parseSourceFlag(` ${word} `)).toEqual(source)
@@ -38,7 +38,7 @@ test.each(SOURCE_KIND_NAMES)(
   },
 )
 
-test('help and schema name every kind', () => {
+test('the help text and the schema list every kind', () => {
   expect(describeSourceForms({ isDetailed: true })).toBe(
     'a repository (URL, owner/repo or file:///folder, with #branch:folder), x.zip, x.tar.gz, well-known+https://host, npm:folder, mcp+https://host/mcp',
   )
@@ -46,10 +46,10 @@ test('help and schema name every kind', () => {
   for (const name of SOURCE_KIND_NAMES) expect(schema).toContain(`"required":["${name}"]`)
 })
 
-test('a folder is none of them', () => {
+test('a folder is not accepted as a source', () => {
   for (const path of ['./skills', '../skills', '/skills', '~/skills'])
     expect(() => parseSourceFlag(path)).toThrow(UsageError)
   expect(() => parseSourceFlag('./skills#main')).toThrow(
-    `use --root for a folder of skills, file://${resolve('skills')}`,
+    `use --root for a folder that contains skills, file://${resolve('skills')}`,
   )
 })

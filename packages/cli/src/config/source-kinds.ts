@@ -5,12 +5,12 @@ import type { z as Zod } from 'zod'
 import { UsageError } from '../exit-code.ts'
 import { GIT_UPDATES } from '../known-values.ts'
 
-/** The kinds of places besides the roots, each by the field that names the place in a configuration. */
+/** Kinds of sources besides the roots. Each is also the name of a field in a configuration. */
 export const SOURCE_KIND_NAMES = ['git', 'archive', 'wellKnown', 'npm', 'mcp'] as const
 
 export type SourceKindName = (typeof SOURCE_KIND_NAMES)[number]
 
-/** A place besides the roots, as it is written: the field of its kind, and what belongs to that kind. */
+/** A source in a configuration: the field of its kind, and the options of that kind. */
 export interface ConfigSource extends Readonly<Partial<Record<SourceKindName, string | undefined>>> {
   readonly ref?: string | undefined
   readonly update?: GitUpdate | undefined
@@ -22,15 +22,15 @@ export interface ConfigSource extends Readonly<Partial<Record<SourceKindName, st
   readonly maxMegabytes?: number | undefined
 }
 
-/** How other machines are reached. */
+/** Access to other machines. */
 export interface RemoteAccess {
-  /** Where `owner/repository` is. */
+  /** Base URL of `owner/repository`. */
   readonly gitBaseUrl?: string
   /** Hosts that may be in a private network or on this machine. */
   readonly privateHosts: readonly string[]
 }
 
-/** What every kind of source is made with. */
+/** Inputs for creating a source of any kind. */
 export interface KindSetup {
   readonly common: Pick<RemoteSourceOptions, 'reading' | 'polling' | 'trust' | 'pollMs'> & {
     readonly label?: string
@@ -38,39 +38,39 @@ export interface KindSetup {
   readonly maxBytes: { readonly maxBytes?: number }
   readonly access: RemoteAccess
   readonly stateDirectory: string
-  /** Whether the user of this process named it, instead of a file that was found. */
+  /** Whether the user named it, instead of a configuration file that was merely found. */
   readonly isNamed: boolean
 }
 
 type Fields = { readonly [Name in keyof ConfigSource]: Zod.ZodType<ConfigSource[Name]> }
 
-/** What the fields of a kind are made of. The library comes as an argument: most commands run without a file and never load it. */
+/** Parts for the schema of a kind. Zod is passed in, because most commands run without a file and never load it. */
 export interface FieldParts {
   readonly z: typeof Zod
   readonly path: Zod.ZodString
-  /** The fields of all kinds. */
+  /** Fields that every kind has. */
   readonly common: Fields
-  /** The same, for what is transferred. */
+  /** Fields of the kinds that fetch data. */
   readonly fetched: Fields
 }
 
-/** Everything that the command line knows of one kind of source. */
+/** Definition of one kind of source. */
 interface SourceKind {
-  /** How it is written on the command line, for help. */
+  /** Form of the command-line value, for help. */
   readonly form: string
-  /** More about that. */
+  /** Details of the form. */
   readonly detail?: string
-  /** Returns the place that a word of the command line names, or `undefined` if it is none of this kind. */
+  /** Parses a command-line value. Returns `undefined` if the value is not of this kind. */
   parse(word: string): ConfigSource | undefined
-  /** Its fields in a configuration. */
+  /** Returns the fields of this kind in a configuration. */
   fields(parts: FieldParts): Fields
-  /** Loads what makes sources only when there is one to make. */
+  /** Creates the source. Imports the code lazily. */
   create(source: ConfigSource, setup: KindSetup): Promise<SkillSource>
-  /** Writes it as a word of the command line. */
+  /** Converts the source to a command-line value. */
   toFlag(source: ConfigSource): string
 }
 
-/** An entry for each kind: how a word of the command line is recognised, its fields, how the source is made, and help. */
+/** The definitions of all kinds. */
 export const SOURCE_KINDS: Readonly<Record<SourceKindName, SourceKind>> = {
   git: {
     form: 'a repository',
@@ -80,14 +80,16 @@ export const SOURCE_KINDS: Readonly<Record<SourceKindName, SourceKind>> = {
       return /^[./~]/.test(place) ? undefined : { git: place, ref: ref || undefined, path: path || undefined }
     },
     fields: ({ z, path, fetched }) => ({
-      git: path.describe('A repository: an https or ssh URL, owner/repository, or a tree URL of GitHub.'),
-      ref: path.optional().describe('A branch, a tag or a whole commit; the default branch without it.'),
-      path: path.optional().describe('The folder of the repository that holds the skills.'),
+      git: path.describe('Repository: an https or ssh URL, owner/repository, or a GitHub tree URL.'),
+      ref: path
+        .optional()
+        .describe('Branch, tag or whole commit; the default is the default branch of the repository.'),
+      path: path.optional().describe('Folder of the repository that contains the skills.'),
       update: z
         .enum(GIT_UPDATES)
         .optional()
         .describe(
-          'ff-only keeps the skills when the history is rewritten, and says so; reset takes what is there.',
+          'If the history is rewritten, "ff-only" keeps the old skills and reports it, and "reset" accepts the new history.',
         ),
       ...fetched,
     }),
@@ -102,7 +104,7 @@ export const SOURCE_KINDS: Readonly<Record<SourceKindName, SourceKind>> = {
         ...(path === undefined ? {} : { path }),
         stateDirectory,
         privateHosts: access.privateHosts,
-        // A file that came with a project may not name what is on this machine.
+        // A file that came with a project must not name repositories on this machine.
         allowFile: isNamed,
         ...(access.gitBaseUrl === undefined ? {} : { baseUrl: access.gitBaseUrl }),
         ...(ref === undefined ? {} : { ref }),
@@ -119,9 +121,9 @@ export const SOURCE_KINDS: Readonly<Record<SourceKindName, SourceKind>> = {
       return /\.(zip|tgz|tar\.gz|tar)$/i.test(place) ? { archive: place, path: path || undefined } : undefined
     },
     fields: ({ z, path, fetched }) => ({
-      archive: path.describe('A zip or tar.gz archive: an https URL, or a file of the project.'),
-      path: path.optional().describe('The folder of the archive that holds the skills.'),
-      digest: z.string().optional().describe('SHA-256 of the archive, as sha256: and 64 digits.'),
+      archive: path.describe('Zip or tar.gz archive: an https URL, or a file of the project.'),
+      path: path.optional().describe('Folder of the archive that contains the skills.'),
+      digest: z.string().optional().describe('SHA-256 of the archive: "sha256:" and 64 hexadecimal digits.'),
       ...fetched,
     }),
     create: async ({ archive: file = '', path, digest }, { common, maxBytes, access, isNamed }) => {
@@ -143,7 +145,7 @@ export const SOURCE_KINDS: Readonly<Record<SourceKindName, SourceKind>> = {
     parse: word =>
       /^well-known\+https?:/i.test(word) ? { wellKnown: word.slice('well-known+'.length) } : undefined,
     fields: ({ path, fetched }) => ({
-      wellKnown: path.describe('A site with /.well-known/agent-skills/index.json.'),
+      wellKnown: path.describe('URL of a site with /.well-known/agent-skills/index.json.'),
       ...fetched,
     }),
     create: async ({ wellKnown: url = '' }, { common, maxBytes, access }) => {
@@ -157,8 +159,8 @@ export const SOURCE_KINDS: Readonly<Record<SourceKindName, SourceKind>> = {
     parse: word =>
       word === 'npm' || word.startsWith('npm:') ? { npm: word.slice('npm:'.length) || '.' } : undefined,
     fields: ({ z, path, common }) => ({
-      npm: path.describe('A folder with node_modules, whose packages bring skills along.'),
-      packages: z.array(path).optional().describe('Only packages of these names.'),
+      npm: path.describe('Folder with a node_modules folder, whose packages contain skills.'),
+      packages: z.array(path).optional().describe('Only read packages with these names.'),
       ...common,
     }),
     create: async ({ npm = '', packages }, { common, isNamed }) => {
@@ -172,26 +174,26 @@ export const SOURCE_KINDS: Readonly<Record<SourceKindName, SourceKind>> = {
     form: 'mcp+https://host/mcp',
     parse: word => (/^mcp\+https?:/i.test(word) ? { mcp: word.slice('mcp+'.length) } : undefined),
     fields: ({ path, fetched }) => ({
-      mcp: path.describe('The https URL of an MCP server that offers the Skills extension.'),
+      mcp: path.describe('https URL of an MCP server that offers the Skills extension.'),
       ...fetched,
     }),
     create: async ({ mcp = '' }, { common, maxBytes, access }) => {
-      const { mcpServer } = await import('@skillstoke/mcp')
+      const { mcpServer } = await import('@skillstoke/mcp/source')
       return mcpServer(mcp, { ...common, ...maxBytes, privateHosts: access.privateHosts })
     },
     toFlag: ({ mcp = '' }) => `mcp+${mcp}`,
   },
 }
 
-/** The kind of a place. */
+/** Returns the kind of a source. @throws {UsageError} when no field names one */
 export function kindOf(source: ConfigSource): SourceKind {
   const name = SOURCE_KIND_NAMES.find(each => source[each] !== undefined)
   if (name === undefined)
-    throw new UsageError(`a source names no place; use one of ${SOURCE_KIND_NAMES.join(', ')}`)
+    throw new UsageError(`a source needs one of the fields ${SOURCE_KIND_NAMES.join(', ')}`)
   return SOURCE_KINDS[name]
 }
 
-/** Lists how places of all kinds are written, for help. */
+/** Lists the command-line forms of all kinds, for help. */
 export function describeSourceForms({ isDetailed = false }: { readonly isDetailed?: boolean } = {}): string {
   return SOURCE_KIND_NAMES.map(name => {
     const { form, detail } = SOURCE_KINDS[name]
@@ -199,7 +201,7 @@ export function describeSourceForms({ isDetailed = false }: { readonly isDetaile
   }).join(', ')
 }
 
-/** `place#first:second`, as its three parts. */
+/** Splits `place#first:second` into its three parts. */
 function splitPlace(
   word: string,
 ): readonly [place: string, first: string | undefined, second: string | undefined] {
@@ -207,11 +209,11 @@ function splitPlace(
   return [place, first, second]
 }
 
-/** Of a file that came with a project, paths stay in the folder in which it is read. @throws {UsageError} */
+/** Checks that a path from a configuration file is inside the working directory. @throws {UsageError} */
 export function assertInside(path: string, isNamed: boolean): void {
   const fromHere = relative(process.cwd(), resolve(path))
   if (isNamed || /^https?:/i.test(path) || !(fromHere.startsWith('..') || isAbsolute(fromHere))) return
   throw new UsageError(
-    `the source ${JSON.stringify(path)} of the configuration is outside this folder; name it yourself with --source`,
+    `the source ${JSON.stringify(path)} of the configuration is outside the working directory; name it with --source to allow it`,
   )
 }

@@ -7,7 +7,7 @@ export interface CommandPrinterOptions {
   readonly paint: Paint
 }
 
-/** Prints what becomes of commands, and their calls. Returns a function that stops. */
+/** Prints changes of commands, and their calls. Returns a function that stops printing. */
 export function printCommands(skills: SkillRuntime, { print, paint }: CommandPrinterOptions): () => void {
   const dim = (text: string): void => print(paint('dim', `  ${text}`))
   const { events } = skills

@@ -14,7 +14,7 @@ export interface DevConversationOptions {
   readonly question?: string
 }
 
-/** The demo agent's conversation: one turn at the start and one after each change, never two at once. */
+/** The conversation of the demo agent. Takes one turn at the start and one after each change, never two at once. */
 export class DevConversation {
   readonly #options: DevConversationOptions
   #turns = 0
@@ -25,12 +25,12 @@ export class DevConversation {
     this.#options = options
   }
 
-  /** The number of the next turn, and how its first model call will relate to the last one. */
+  /** Returns the number of the next turn, and how its first model call compares with the last model call. */
   next(): { readonly nextTurn: number; readonly prefix: PrefixReading } {
     return { nextTurn: this.#turns + 1, prefix: this.#options.conversation.comparePrefix() }
   }
 
-  /** Takes a turn as soon as the present one is over; more requests meanwhile are one turn. */
+  /** Requests a turn after the present one. Merges further requests into one turn. */
   requestTurn(update?: RegistryUpdate): void {
     if (this.#options.signal.aborted) return
     this.#wanted = this.#options.question ?? this.#chooseQuestion(update)
@@ -89,7 +89,7 @@ export class DevConversation {
         break
       case 'text':
       case 'tool-result':
-        break // the answer is printed whole, and what a tool returned shows in it
+        break // skipped, because `finish` prints the whole answer
       default:
         event satisfies never
     }

@@ -33,14 +33,14 @@ export interface DevPrinterOptions {
   readonly config: Config
 }
 
-/** A conversation that hears of an update. */
+/** A conversation that receives updates. */
 export interface ListeningSession {
   readonly id: string
-  /** What it will be told. */
+  /** Its next notice. */
   readonly pending: SessionUpdate | undefined
-  /** The number of its next turn; absent for conversations whose turns are taken elsewhere. */
+  /** Number of its next turn. Absent for conversations whose turns run elsewhere. */
   readonly nextTurn?: number
-  /** How its next model call will relate to the last one, where that is known. */
+  /** How its next model call compares with the last one, if known. */
   readonly prefix?: PrefixReading
 }
 
@@ -48,10 +48,10 @@ const ANSWER_WIDTH = 400
 const MAX_SESSION_LINES = 10
 const MAX_SKILL_LINES = 40
 
-/** The voice of `stoke dev`: one line for each thing that happened, with numbers that were measured. */
+/** Prints the output of `stoke dev`: one line per event, with measured times. */
 export class DevPrinter {
   readonly #options: DevPrinterOptions
-  /** What the key for the difference explains. */
+  /** The update that the key `d` shows. */
   lastUpdate: RegistryUpdate | undefined
 
   constructor(options: DevPrinterOptions) {
@@ -74,8 +74,8 @@ export class DevPrinter {
       rows.push(await this.#describeSkill(report, skills))
     if (rows.length > 0) print(indent(formatTable(rows)))
     const rest = reports.length - rows.length
-    if (rest > 0) print(paint('dim', `  and ${rest} more; "stoke list" has all`))
-    if (reports.length === 0) print('  no skills yet: make a folder with a SKILL.md in one of the roots')
+    if (rest > 0) print(paint('dim', `  and ${rest} more; "stoke list" shows all`))
+    if (reports.length === 0) print('  no skills yet; create a folder with a SKILL.md in one of the roots')
     const { found } = await findNotSkills(skills)
     const note = describeNotSkills(
       found.filter(({ isExpected }) => isExpected),
@@ -87,7 +87,7 @@ export class DevPrinter {
     if (commands > 0) {
       const { kind, detail } = await skills.scripts.containment()
       print(
-        `  ${commands} ${commands === 1 ? 'command' : 'commands'}, contained by ${kind === 'sandbox' ? detail : paint('yellow', `the permissions of Node alone: ${detail}`)}`,
+        `  ${commands} ${commands === 1 ? 'command' : 'commands'}, contained by ${kind === 'sandbox' ? detail : paint('yellow', `the permissions of Node only: ${detail}`)}`,
       )
     }
     const waiting = skills.review.pending().length
@@ -101,24 +101,24 @@ export class DevPrinter {
     this.#sourceFindings(skills.current)
   }
 
-  /** Where it can be reached, and how clients are set up. */
+  /** Prints the addresses of the server, and how to set up clients. */
   addresses(server: { readonly pageUrl: string; readonly mcpUrl: string; readonly token: string }): void {
     const { print, paint, config } = this.#options
     const { port, isPortNamed } = config.server
     if (!isPortNamed && !server.mcpUrl.endsWith(`:${port}/mcp`))
-      print(`  port ${port} is taken, so another one serves; --port names one`)
+      print(`  port ${port} is in use, so the server uses another port; --port sets one`)
     print(`  page ${paint('cyan', server.pageUrl)}`)
     print(`  MCP  ${paint('cyan', server.mcpUrl)}  Authorization: Bearer ${server.token}`)
-    print('  MCP clients that start their servers themselves:')
+    print('  for MCP clients that start their own server:')
     for (const line of describeMcpSetup(config)) print(paint('dim', `    ${line}`))
   }
 
   ready(hasKeys: boolean): void {
     if (hasKeys) this.keys()
-    else this.#options.print('edit a skill and save it; end with Ctrl-C')
+    else this.#options.print('edit a skill and save it; press Ctrl-C to stop')
   }
 
-  /** A key whose work failed is no reason to stop. */
+  /** Prints that the action of a key failed. The server continues. */
   keyFailed(key: string, reason: string): void {
     this.#options.print(`${key}: ${toTerminalText(reason)}`)
   }
@@ -141,7 +141,7 @@ export class DevPrinter {
     )
   }
 
-  /** What changed, how soon it was visible, and what the conversation will be told. */
+  /** Prints what changed, how soon it was visible, and what each conversation will be told. */
   update(update: RegistryUpdate, sessions: readonly ListeningSession[]): void {
     const { print, paint } = this.#options
     const seenAt = timeOfUpdate(update)
@@ -158,19 +158,19 @@ export class DevPrinter {
       this.#sourceFindings(generation)
     const same =
       previous.digest === generation.digest
-        ? 'the same digest: nothing that is served changed'
+        ? 'same digest: no served skill changed'
         : shortDigest(generation.digest)
     print(paint('dim', `  generation ${previous.number} -> ${generation.number}, ${same}`))
     if (previous.digest !== generation.digest) this.#whatSessionsHear(sessions)
   }
 
-  /** What each conversation will be told, and what that costs it. */
+  /** Prints what each conversation will be told, and how many tokens that costs. */
   #whatSessionsHear(sessions: readonly ListeningSession[]): void {
     const { print, paint } = this.#options
     for (const { id, pending, nextTurn, prefix } of sessions.slice(0, MAX_SESSION_LINES)) {
       const what =
         pending === undefined
-          ? 'nothing to tell, +0 tokens'
+          ? 'no notice, +0 tokens'
           : `notice queued for ${nextTurn === undefined ? 'its next tool answer' : `turn ${nextTurn}`}, +${pending.tokens} tokens`
       print(
         paint('dim', `  session ${id}: ${what}${prefix === undefined ? '' : `, ${describePrefix(prefix)}`}`),
@@ -213,7 +213,7 @@ export class DevPrinter {
   reloaded(before: Generation, after: Generation): void {
     const result =
       before === after
-        ? 'everything was read again, nothing changed'
+        ? 'read everything again, nothing changed'
         : `generation ${before.number} -> ${after.number}`
     const broken = after.reports().filter(report => report.status === 'broken')
     const names = broken.map(report => toTerminalText(report.name)).join(', ')
@@ -225,7 +225,7 @@ export class DevPrinter {
   }
 
   end(): void {
-    this.#options.print('ended')
+    this.#options.print('stopped')
   }
 
   async #describeSkill(report: SkillReport, skills: SkillRuntime): Promise<string[]> {
@@ -258,22 +258,22 @@ export class DevPrinter {
     }
   }
 
-  /** What is to be told of the roots themselves: missing, refused links, folders that cannot be read. */
+  /** Prints the diagnostics of the sources, such as missing roots, refused links and unreadable folders. */
   #sourceFindings(generation: Generation): void {
     const { print, paint, config } = this.#options
     for (const diagnostic of findingsOf(generation.sources(), config))
       print(`  ${formatDiagnostic(diagnostic, paint)}`)
   }
 
-  /** Without a time for what was broken before anybody looked. */
+  /** Prints the errors of a broken skill. `seenAt` is absent for skills that were broken before the start. */
   #rejected(report: SkillReport, seenAt?: number): void {
     const { print, paint } = this.#options
-    // A text that is live with scripts that are not: the message says which code stays.
+    // If the text is live and only its scripts failed, the message says which code serves.
     const isText = report.serving !== undefined && report.serving === report.revision
     const stays = isText
       ? 'The text is live'
       : report.serving === undefined
-        ? 'Nothing of it is live'
+        ? 'Nothing is live'
         : `${shortDigest(report.serving)} stays live`
     const age = seenAt === undefined || isText ? undefined : ageOfReport(report, seenAt)
     const speed = age === undefined ? '' : ` Detected in ${age} ms.`
@@ -306,7 +306,7 @@ function wasBroken({ source, location }: SkillReport, before: Generation): boole
 function describePrefix({ digest, last, sentBefore, isUnchanged }: PrefixReading): string {
   if (last === undefined) return `prefix first sent ${digest}`
   if (isUnchanged) return `prefix unchanged ${last} == ${sentBefore}`
-  return `prefix CHANGED ${last} != ${sentBefore ?? 'shorter than before'}: the provider's cache is lost`
+  return `prefix CHANGED ${last} != ${sentBefore ?? 'shorter than before'}: the provider cache is lost`
 }
 
 function indent(text: string): string {

@@ -24,21 +24,21 @@ import { Parts } from './parts.ts'
 import { TurnLog } from './turn-log.ts'
 
 export interface DevOptions {
-  /** What the demo agent is asked at the start and after each change. */
+  /** Question for the demo agent, asked at the start and after each change. */
   readonly question?: string
-  /** Whether the demo agent follows along. @default true */
+  /** Whether to start the demo agent. @default true */
   readonly hasAgent?: boolean
 }
 
 const SESSION_ID = 'dev'
 
-/** `stoke dev`: follows the skills until it is ended: a conversation, a page, an API and an MCP endpoint with it. */
+/** Implements `stoke dev`: watches the skills and serves a page, an API, an MCP endpoint and a demo agent until it is stopped. */
 export async function dev(config: Config, options: DevOptions): Promise<number> {
   const print = new DevPrinter({ print: printLine, paint: createPaint(config.hasColor), countTokens, config })
   const scope = config.scope === undefined ? {} : { scope: config.scope }
   const end = new AbortController()
   {
-    // Ended in the opposite order of their beginning, however the block is left.
+    // Disposes the parts in reverse order, however the block ends.
     await using parts = new Parts()
     parts.defer(listenForSignals(() => end.abort()))
     const catalog = { countTokens, ...config.catalog }
@@ -116,9 +116,9 @@ async function actOn(key: string, { skills, print, end, opener, pageUrl }: KeyTa
   else if (key === 'd') print.difference(await describeLastChange(print.lastUpdate, skills))
 }
 
-/** Lets other processes find this one; one that cannot be found works all the same. */
+/** Writes the run file, so that other processes find this one. If that fails, only prints a note. */
 function tellOthers(config: Config, server: DevServer): () => void {
-  // What cannot be removed now goes with the next start.
+  // The next start retries files that cannot be removed now.
   void sweepRunFiles(config).catch(() => undefined)
   try {
     return writeRunFile(config, server)
@@ -128,7 +128,7 @@ function tellOthers(config: Config, server: DevServer): () => void {
   }
 }
 
-/** The demo agent's conversation, whose model calls are made here, and those of MCP clients. */
+/** Lists the conversation of the demo agent and those of MCP clients. */
 function findListeners(skills: SkillRuntime, own: DevConversation | undefined): ListeningSession[] {
   return skills.sessions().map(session => ({
     id: session.id,
@@ -143,7 +143,7 @@ async function reload(skills: SkillRuntime, print: DevPrinter): Promise<void> {
   print.reloaded(before, generation)
 }
 
-/** Nothing of the runtime keeps the process alive; this does, until it is told to end. */
+/** Keeps the process alive until the signal aborts, because the runtime does not. */
 async function untilAborted(signal: AbortSignal): Promise<void> {
   const keepAlive = setInterval(() => undefined, 2 ** 30)
   await new Promise<void>(resolve => {

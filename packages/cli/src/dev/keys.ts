@@ -1,4 +1,4 @@
-/** Tells single keys as they are pressed; returns a function that gives the terminal back as it was. */
+/** Calls `onKey` for each key pressed. Returns a function that restores the terminal. */
 export function listenForKeys(onKey: (key: string) => void): () => void {
   const { stdin } = process
   const onData = (data: Buffer): void => {

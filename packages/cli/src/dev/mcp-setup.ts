@@ -3,13 +3,13 @@ import { fileURLToPath } from 'node:url'
 import type { Config } from '../config/config.ts'
 import { toCommandLine } from '../output.ts'
 
-/** How an MCP client starts `stoke mcp` for the same roots, from whatever folder. */
+/** Command with which an MCP client starts `stoke mcp` for the same sources, from any folder. */
 interface McpCommand {
   readonly command: string
   readonly args: readonly string[]
 }
 
-/** What to paste into known clients. Without shell features, so that it means the same in each. */
+/** Returns setup lines for known clients. Avoids shell features, so that every shell reads the lines alike. */
 export function describeMcpSetup(config: Config): readonly string[] {
   const { command, args } = toMcpCommand(config)
   const words = toCommandLine([command, ...args])
@@ -20,6 +20,14 @@ export function describeMcpSetup(config: Config): readonly string[] {
     `VS Code       code --add-mcp ${toCommandLine([JSON.stringify({ name: 'skillstoke', command, args })])}`,
     `Cursor, Claude Desktop and others   {"mcpServers":{"skillstoke":${server}}}`,
   ]
+}
+
+/** On Windows `npx` is a batch file, which programs can only start through `cmd`. */
+export function toNpxCommand(
+  args: readonly string[],
+  platform: NodeJS.Platform = process.platform,
+): McpCommand {
+  return platform === 'win32' ? { command: 'cmd', args: ['/c', 'npx', ...args] } : { command: 'npx', args }
 }
 
 function toMcpCommand(config: Config): McpCommand {
@@ -36,9 +44,9 @@ function toMcpCommand(config: Config): McpCommand {
     ...(config.scope?.exclude ?? []).flatMap(pattern => ['--exclude', pattern]),
     ...['--state', config.stateDirectory],
   ]
-  // The cache of npx is emptied now and then; every other place stays. Started without npx, there is no Node process around
-  // ours that would open its inspector to a script's signal.
+  // A path in the npx cache may disappear, so use npx there. Elsewhere avoid npx, because a script's signal could open the
+  // inspector of its Node process.
   return /[\\/]_npx[\\/]/.test(bin)
-    ? { command: 'npx', args: ['-y', 'skillstoke', 'mcp', ...options] }
+    ? toNpxCommand(['-y', 'skillstoke', 'mcp', ...options])
     : { command: process.execPath, args: [bin, 'mcp', ...options] }
 }

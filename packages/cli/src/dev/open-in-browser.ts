@@ -3,23 +3,23 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 
-/** A program that is still running by then shows the page itself. */
+/** A program that still runs after this time counts as success, because it may be the browser itself. */
 const START_MS = 2_000
 
-/** Opens pages in the user's browser without showing their secret address to other users of the machine. */
+/** Opens pages in the browser without showing their secret address to other users of the machine. */
 export class BrowserOpener implements Disposable {
   readonly #folder: string
   readonly #file: string
 
-  /** `folder` is where a file for the user alone may be kept. */
+  /** @param folder where a file that only the user can read is written */
   constructor(folder: string) {
     this.#folder = folder
     this.#file = join(folder, `open-${process.pid}.html`)
   }
 
   /**
-   * Everybody can read the arguments of a process, so what is opened is a file that only leads on.
-   * @throws when there is no program that would open it, or it could not
+   * Opens a URL. Writes a private file that redirects to it, because every user can read the arguments of a process.
+   * @throws when no program can open the file, or the program fails
    */
   async open(url: string): Promise<void> {
     const address = url.replaceAll('&', '&amp;').replaceAll('"', '&quot;')
@@ -44,12 +44,17 @@ export class BrowserOpener implements Disposable {
   }
 }
 
+function systemProgram(name: string): string {
+  return `${process.env['SystemRoot'] ?? 'C:\\Windows'}\\System32\\${name}`
+}
+
 function toCommand(file: string): [command: string, args: string[]] {
   switch (process.platform) {
     case 'darwin':
       return ['open', [file]]
     case 'win32':
-      return ['rundll32', ['url.dll,FileProtocolHandler', file]]
+      // The full path, because Windows looks for programs in the working directory first.
+      return [systemProgram('rundll32.exe'), ['url.dll,FileProtocolHandler', file]]
     default:
       return ['xdg-open', [file]]
   }

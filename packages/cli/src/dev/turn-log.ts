@@ -5,7 +5,7 @@ import type { ModelCall, Told, Turn } from '../client/api-types.ts'
 const MAX_TURNS = 50
 const MAX_ANSWER = 2_000
 
-/** The last turns of one conversation, for the page. */
+/** Keeps the last turns of one conversation, for the page. */
 export class TurnLog {
   readonly #onChange: () => void
   #turns: readonly Turn[] = []

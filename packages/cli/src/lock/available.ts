@@ -15,25 +15,25 @@ import { createRemote, parseSourceFlag } from '../config/remote-config.ts'
 import { assertInside } from '../config/source-kinds.ts'
 import { UsageError } from '../exit-code.ts'
 
-/** A source from which skills are copied, with what it holds now. */
+/** A source to copy skills from, in its present state. */
 export interface Available extends AsyncDisposable {
-  /** A commit, or the digest of everything. */
+  /** Commit of the source, or digest of all its skills. */
   readonly version: string
   readonly skills: readonly Skill[]
-  /** What is wrong with those that cannot be served, and so not copied. */
+  /** Errors of skills that cannot be served, and so cannot be copied. */
   readonly faults: readonly Diagnostic[]
   read(skill: Skill): Promise<readonly FolderFile[]>
-  /** What a person who reads a skill does not see, each with its path below the name of the skill. */
+  /** Finds invisible characters in a skill. Paths start with the name of the skill. */
   findHidden(skill: Skill): Promise<readonly Diagnostic[]>
-  /** Whether it comes after an earlier version, as far as the place has a history. */
+  /** Returns whether the present version comes after an earlier one. True for a source without a history. */
   follows(version: string): Promise<boolean>
 }
 
 /**
- * Asks a source, as `--source` names it, for what it holds now. What is copied out of it is a person's own decision, so nothing of
- * it waits here; and what is followed of the same place, with its approvals, knows nothing of it. One that a person did not name,
- * but a file that came with the project, may not be elsewhere on this machine.
- * @throws {SkillError} when it cannot be reached, or does not show what it has now
+ * Opens a source, given as for `--source`, in its present state. Nothing waits for approval, because a person decides what to
+ * copy. Uses a state of its own, apart from a followed source of the same place.
+ * @param options.isNamed whether a person named the source; if not, it must not be elsewhere on this machine
+ * @throws {SkillError} when the source cannot be reached, or its present state cannot be read
  */
 export async function openAvailable(
   flag: string,
@@ -82,7 +82,7 @@ async function createPlace(flag: string, config: Config, isNamed: boolean): Prom
       return directory(flag, { label: 'source', watching: 'off', reading: config.reading })
     }
     const parsed = parseSourceFlag(flag)
-    // What comes after what is for each copy to ask, by the version in its lock: this machine may never have seen that.
+    // Fetches rewritten histories too. Each copy compares with the version in its lock, which this machine may not have seen.
     const source = parsed.git === undefined ? parsed : { ...parsed, update: 'reset' as const }
     return await createRemote(
       { source, isNamed, label: 'source' },
@@ -96,19 +96,19 @@ async function createPlace(flag: string, config: Config, isNamed: boolean): Prom
     )
   } catch (thrown) {
     if (isNamed) throw thrown
-    throw new UsageError(`${toMessage(thrown)}; when the lock file is meant to name it, use --local`, {
+    throw new UsageError(`${toMessage(thrown)}; to allow this source of the lock file, use --local`, {
       cause: thrown,
     })
   }
 }
 
-/** A folder of skills, or of one: written as a path, because `acme/skills` is a repository. */
+/** Whether the value is a folder. Only accepts paths that start with `.` or `/`, because `acme/skills` is a repository. */
 function isFolder(flag: string): boolean {
   const isPath = /^[./]/.test(flag) || isAbsolute(flag)
   return isPath && statSync(flag, { throwIfNoEntry: false })?.isDirectory() === true
 }
 
-// What is shown then is older than what the place has.
+// Codes that mean that an older state is shown.
 const STALE: ReadonlySet<string> = new Set(['REF_MISSING', 'PATH_MISSING'])
 
 async function readAll(skill: Skill, skills: SkillRuntime): Promise<readonly FolderFile[]> {

@@ -5,19 +5,20 @@ import { NodeFileSystem, nodeHasher } from '@skillstoke/core/node'
 import type { SkillFile } from '@skillstoke/core/source'
 import type { LockedSkill } from './lock-file.ts'
 
-/** How the folder of a locked skill is now. */
+/** Present state of the folder of a locked skill. */
 export interface InstalledState {
   readonly kind: 'unmodified' | 'modified' | 'missing'
   /** Files that differ from the lock, sorted. */
   readonly changed: readonly string[]
-  /** Of the files that are there; absent when something else is among them, such as a link. */
+  /** Revision of the present files. Absent if the folder has other entries, such as links. */
   readonly revision?: Digest
 }
 
-/** Compares what is on the disk with the lock, file by file; what is no file, hidden or not, is a difference, too. */
+/** Compares a folder with the lock file, file by file. Links and other entries count as differences. */
 export async function inspect(
   project: string,
   locked: Pick<LockedSkill, 'path' | 'files' | 'revision'>,
+  platform: NodeJS.Platform = process.platform,
 ): Promise<InstalledState> {
   const found = await readFolder(join(project, locked.path))
   if (found === undefined) return { kind: 'missing', changed: [] }
@@ -28,27 +29,29 @@ export async function inspect(
   const changed = [...new Set([...differing, ...found.others])].sort((a, b) => (a < b ? -1 : 1))
   if (found.others.length > 0) return { kind: 'modified', changed }
   const revision = revisionOf(sortFiles(found.files), nodeHasher)
-  // Modes are part of the revision, too.
-  const isSame = changed.length === 0 && revision === locked.revision
-  return { kind: isSame ? 'unmodified' : 'modified', changed, revision }
+  // Compares revisions too, because they include the file modes. Windows has no modes, so only the files count there.
+  const isSame = changed.length === 0 && (revision === locked.revision || platform === 'win32')
+  return isSame
+    ? { kind: 'unmodified', changed, revision: locked.revision as Digest }
+    : { kind: 'modified', changed, revision }
 }
 
-/** What was changed, for people. */
+/** Describes the changes for people. */
 export function describeChanged({ kind, changed }: InstalledState): string {
-  return kind === 'modified' && changed.length === 0 ? 'its modes' : changed.join(', ')
+  return kind === 'modified' && changed.length === 0 ? 'file modes' : changed.join(', ')
 }
 
 interface Folder {
   readonly files: readonly SkillFile[]
-  /** Links, pipes, and whatever else is no file. */
+  /** Links, pipes and other entries that are not files. */
   readonly others: readonly string[]
 }
 
-// What running a skill, or looking at its folder, leaves there: no part of a skill for anybody.
+// Leftovers of running a skill or opening its folder. They are never part of a skill.
 const LITTER: ReadonlySet<string> = new Set(['__pycache__', '.DS_Store', 'Thumbs.db'])
 const MAX_FILE_BYTES = 1024 * 1024 * 1024
 
-/** Everything in a folder; `undefined` when there is none. */
+/** Reads all entries of a folder. Returns `undefined` if the folder does not exist. */
 async function readFolder(root: string): Promise<Folder | undefined> {
   const fileSystem = new NodeFileSystem()
   const files: SkillFile[] = []
@@ -56,7 +59,7 @@ async function readFolder(root: string): Promise<Folder | undefined> {
   const inside = [root]
   const visit = async (folder: string): Promise<void> => {
     for (const { name, kind } of await fileSystem.list(join(root, folder))) {
-      // Opened as it is called there, and known as the lock file calls it.
+      // Opens the name as it is on disk, and compares it in the normal form of the lock file.
       const path = folder === '' ? name : `${folder}/${name}`
       const known = path.normalize('NFC')
       if (LITTER.has(name)) continue

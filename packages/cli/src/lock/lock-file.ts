@@ -10,18 +10,18 @@ import { realPath } from '../real-path.ts'
 
 export const LOCK_FILE_NAME = 'skillstoke.lock.json'
 
-/** One skill as it was copied into the project: where it came from, and the digest of every file. */
+/** A skill that was copied into the project, with its source and the digest of every file. */
 export interface LockedSkill {
-  /** As `--source` names it. */
+  /** The source, as for `--source`. */
   readonly source: string
-  /** The folder in the source. */
+  /** Folder in the source. */
   readonly location: string
-  /** What the source called its state: a commit, a digest. */
+  /** Version of the source, for example a commit or a digest. */
   readonly version: string
-  /** The folder in the project. */
+  /** Folder in the project. */
   readonly path: string
   readonly revision: string
-  /** Digests by path. */
+  /** Digests of the files, by path. */
   readonly files: Readonly<Record<string, string>>
 }
 
@@ -36,10 +36,10 @@ const locked: z.ZodType<LockedSkill> = z.strictObject({
 })
 const lockFile = z.strictObject({ version: z.literal(1), skills: z.record(z.string(), locked) })
 
-/** By name. */
+/** Locked skills by name. */
 export type LockedSkills = Readonly<Record<string, LockedSkill>>
 
-/** The folder of the project, in which the lock file is. */
+/** Returns the folder of the project, which contains the lock file. */
 export function projectFolder(config: Config): string {
   return config.file === undefined ? process.cwd() : dirname(resolve(config.file))
 }
@@ -48,7 +48,7 @@ export function hasLock(config: Config): boolean {
   return existsSync(join(projectFolder(config), LOCK_FILE_NAME))
 }
 
-/** @throws {UsageError} for a file that makes no sense */
+/** Reads the lock file. Returns an empty object if it does not exist. @throws {UsageError} when it is invalid */
 export function readLock(config: Config): LockedSkills {
   const path = join(projectFolder(config), LOCK_FILE_NAME)
   const text = readIfThere(path)
@@ -66,19 +66,19 @@ export function readLock(config: Config): LockedSkills {
   throw new UsageError(`${path} ${describeFault(parsed.error, json)}`)
 }
 
-/** The second half of a sentence. */
+/** Returns the second half of an error message. */
 function describeFault({ issues }: z.ZodError, json: unknown): string {
   const version: unknown = (json as { version?: unknown } | null)?.version
   if (typeof version === 'number' && version > 1)
-    return `is of version ${version}, which a newer skillstoke has written; use that`
-  const [{ path, message } = { path: [], message: 'it makes no sense' }] = issues
+    return `has version ${version}, which a newer skillstoke wrote; update skillstoke`
+  const [{ path, message } = { path: [], message: 'its content is invalid' }] = issues
   const where = path.length === 0 ? '' : ` at ${path.map(String).join('.')}`
-  return `is no lock file${where}: ${message}; restore it, or remove it and add the skills again`
+  return `is not a valid lock file${where}: ${message}; restore it, or remove it and add the skills again`
 }
 
 /**
- * Why a folder is not one into which a skill is copied, as the second half of a sentence. A lock file comes with a project, and
- * must not say that files go where programs look for them.
+ * Returns why a skill may not be copied into a folder, as the second half of an error message. A lock file comes with a
+ * project, so it must not direct files to folders that programs run code from.
  */
 export function findFolderFault(name: string, folder: string, config: Config): string | undefined {
   const fault = findPathFault(folder)
@@ -89,8 +89,8 @@ export function findFolderFault(name: string, folder: string, config: Config): s
   const project = projectFolder(config)
   const root = join(project, ...segments.slice(0, -1))
   const [realProject, realRoot] = [realPath(project), realPath(root)]
-  if (realProject === undefined || realRoot === undefined) return 'leads nowhere by a link'
-  // The file of a project names roots, too, and must not open hidden folders by that.
+  if (realProject === undefined || realRoot === undefined) return 'is a broken link'
+  // Ignores roots of the project's own file, because that file must not allow hidden folders.
   const chosen = config.areRootsOfFile ? [] : config.roots.map(each => resolve(each.path))
   return (
     findPlaceFault(relative(project, root), chosen.includes(root)) ??
@@ -98,22 +98,22 @@ export function findFolderFault(name: string, folder: string, config: Config): s
   )
 }
 
-/** Where agents have their skills: `.agents/skills`, `.claude/skills` and the like. */
+/** Matches the usual roots of agents, such as `.agents/skills` and `.claude/skills`. */
 const USUAL_ROOT = /^\.[^/\\]+[/\\]skills$/
 
-/** The same for where a folder is, seen from the project: as it is written, and where links really lead. */
+/** Checks the path of a folder relative to the project. Called for the written path and for the real path. */
 function findPlaceFault(fromProject: string, isChosen: boolean): string | undefined {
-  if (isAbsolute(fromProject)) return 'leads out of the project by a link'
+  if (isAbsolute(fromProject)) return 'leads out of the project through a link'
   const segments = fromProject.split(sep).map(segment => segment.toLowerCase())
-  if (segments[0] === '..') return 'leads out of the project by a link'
-  // What is git's own is no skill's, whatever anybody says.
+  if (segments[0] === '..') return 'leads out of the project through a link'
+  // Folders named `.git` are never allowed.
   const isHidden = segments.some(segment => segment.startsWith('.') || segment === 'node_modules')
   const isRoot = isChosen || USUAL_ROOT.test(fromProject)
   const isAllowed = !isHidden || (isRoot && !segments.includes('.git'))
-  return isAllowed ? undefined : 'is in a hidden folder that is no root of skills'
+  return isAllowed ? undefined : 'is in a hidden folder that is not a root'
 }
 
-/** Written whole, sorted, so that two writings of the same are equal. */
+/** Writes the lock file, sorted by name, so that equal content gives equal bytes. */
 export async function writeLock(config: Config, skills: LockedSkills): Promise<void> {
   const sorted = Object.fromEntries(Object.entries(skills).sort(([a], [b]) => (a < b ? -1 : 1)))
   const folder = projectFolder(config)
@@ -123,7 +123,7 @@ export async function writeLock(config: Config, skills: LockedSkills): Promise<v
   })
 }
 
-/** Names that the `skills` command line has installed: they are its own to change. */
+/** Returns the skills that the `skills` command line installed and manages. */
 export function readForeignNames(config: Config): ReadonlySet<string> {
   const names = new Set<string>()
   for (const path of [
@@ -137,7 +137,7 @@ export function readForeignNames(config: Config): ReadonlySet<string> {
       if (typeof skills === 'object' && skills !== null)
         for (const name of Object.keys(skills)) names.add(name)
     } catch {
-      // Not ours to complain about: it says nothing then.
+      // Ignores an invalid file, because it belongs to another program.
     }
   }
   return names
@@ -157,7 +157,7 @@ function parseJson(text: string, path: string): unknown {
     return JSON.parse(text)
   } catch (thrown) {
     throw new UsageError(
-      `${path} is no JSON: ${toMessage(thrown)}; restore it, or remove it and add the skills again`,
+      `${path} is not valid JSON: ${toMessage(thrown)}; restore it, or remove it and add the skills again`,
       { cause: thrown },
     )
   }

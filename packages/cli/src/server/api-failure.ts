@@ -4,7 +4,7 @@ import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import type { ZodError } from 'zod'
 import type { ApiErrorCode, ApiFailure } from '../client/api-types.ts'
 
-/** Answers with a failure in the shape that all of the API's have. */
+/** Responds with a failure in the shape that all API failures have. */
 export function fail(
   context: Context,
   status: ContentfulStatusCode,
@@ -14,13 +14,13 @@ export function fail(
   return context.json({ error: { code, message } } satisfies ApiFailure, status)
 }
 
-/** What went wrong on the way to an answer. */
+/** Converts an unexpected error to a response. */
 export function onApiError(error: Error, context: Context): Response {
   if (SkillError.isInstance(error, 'CLOSED')) return fail(context, 503, 'FAILED', 'the server is closing')
   return fail(context, 500, 'FAILED', error.message)
 }
 
-/** The body of a request; `undefined` when it is no JSON. */
+/** Reads the body of a request. Returns `undefined` if it is not valid JSON. */
 export async function readJson(context: Context): Promise<unknown> {
   return await context.req.json().catch(() => undefined)
 }
@@ -46,7 +46,7 @@ export async function answer(context: Context, work: () => Promise<object>): Pro
   }
 }
 
-/** What is wrong with a body, field by field. */
+/** Describes the faults of a body, field by field. */
 export function describeFaults(error: ZodError): string {
   return error.issues.map(({ path, message }) => `${path.join('.') || 'the body'}: ${message}`).join('; ')
 }

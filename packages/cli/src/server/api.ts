@@ -20,29 +20,30 @@ export interface ApiOptions {
   readonly skills: SkillRuntime
   readonly state: LiveState
   readonly guard: RequestGuard
-  /** What conversations may see, in explanations that are not about one of them. */
+  /** Scope for explanations that are not about one conversation. */
   readonly view: { readonly scope?: SkillScope }
   readonly startId: string
   readonly keepAliveMs: number
   readonly maxEventStreams: number
-  /** Ends the event streams. */
+  /** Ends the event streams when it aborts. */
   readonly signal: AbortSignal
 }
 
 const MAX_BODY_BYTES = 16_384
-/** What a newest text is when it is whole and not served. */
+/** Statuses of a valid newest revision that may not be served. */
 const WAITING: readonly SkillStatus[] = ['pending', 'rejected', 'pinned']
-/** While a writer does not pause, answers come from the newest whole generation. */
+/** Limits the wait during continuous writes. After it, responses come from the newest complete generation. */
 const BOUND = { maxWaitMs: MAX_LOOK_MS }
 
-/** `/api`: what the page and other processes ask for. Every answer is taken from one generation and says which. */
+/** Creates the routes of `/api`. Every response comes from one generation and names it. */
 export function createApi(options: ApiOptions): Hono {
   const { skills, state, guard, signal } = options
   const api = new Hono()
   api.use(
     bodyLimit({
       maxSize: MAX_BODY_BYTES,
-      onError: context => fail(context, 413, 'TOO_LARGE', `a body has at most ${MAX_BODY_BYTES} bytes`),
+      onError: context =>
+        fail(context, 413, 'TOO_LARGE', `the body is too large; send at most ${MAX_BODY_BYTES} bytes`),
     }),
   )
   api.use(async (context, next) => {
@@ -109,7 +110,7 @@ async function getSkill(context: Context, { skills, state, view }: ApiOptions): 
   } satisfies SkillDetail)
 }
 
-/** Of a name, or of one folder: among several of one name, the one that somebody decides about. */
+/** Responds with the diff of a name or of one folder. Among several folders with the name, prefers a refused or waiting one. */
 async function getDiff(context: Context, { skills, state }: ApiOptions): Promise<Response> {
   const target = context.req.param('name') ?? ''
   const generation = await skills.fresh(BOUND)
@@ -139,7 +140,7 @@ async function getDiff(context: Context, { skills, state }: ApiOptions): Promise
       } satisfies SkillDiff)
     }
   }
-  // Of a folder that is not served, such as a shadowed one, the change of another is none.
+  // If the folder is not served, the last change of this name was a change of another folder.
   const isServed = meant.length === 0 || meant.some(({ serving }) => serving !== undefined)
   const change = isServed ? state.lastChangeOf(meant[0]?.name ?? target) : undefined
   if (change?.kind !== 'modified')
@@ -193,7 +194,7 @@ async function getFile(context: Context, skills: SkillRuntime): Promise<Response
 
 function createEventRoute({ state, startId, keepAliveMs, maxEventStreams, signal }: ApiOptions) {
   let open = 0
-  /** Counted from the first to the last event that is taken, however the stream ends. */
+  /** Counts the stream as open until the reader or the server ends it. */
   async function* encode(events: AsyncIterable<string>): AsyncGenerator<Uint8Array<ArrayBuffer>> {
     const encoder = new TextEncoder()
     open++
@@ -205,7 +206,7 @@ function createEventRoute({ state, startId, keepAliveMs, maxEventStreams, signal
   }
   return (context: Context): Response => {
     if (open >= maxEventStreams) {
-      const reason = `${maxEventStreams} event streams are open, which is the most there may be`
+      const reason = `the limit of ${maxEventStreams} open event streams is reached; close one and retry`
       return fail(context, 503, 'TOO_MANY', reason)
     }
     const events = streamEvents({

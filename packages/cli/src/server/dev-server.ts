@@ -23,7 +23,7 @@ export interface DevServerOptions {
   readonly skills: SkillRuntime
   readonly mcp: SkillMcp
   readonly countTokens: TokenCounter
-  /** What is known of the turns of a conversation. */
+  /** Returns the recorded turns of a conversation. */
   readonly turnsOf: (sessionId: string) => readonly Turn[]
 }
 
@@ -31,16 +31,16 @@ const LAST_WORDS_MS = 250
 const KEEP_ALIVE_MS = 15_000
 const MAX_EVENT_STREAMS = 256
 const MAX_CONNECTIONS = 1_024
-/** An MCP session holds one connection for its stream, and needs others for its calls. */
+/** An MCP session keeps one connection for its stream, and needs others for its calls. */
 const CONNECTIONS_PER_SESSION = 3
 const HEADERS_TIMEOUT_MS = 5_000
 const REQUEST_TIMEOUT_MS = 30_000
 /** How often the two limits above are enforced. */
 const CHECK_INTERVAL_MS = 2_500
-/** Streams are written to every 15 s; a connection that cannot take even that for so long is given up. */
+/** Streams get data every 15 s. A connection that accepts none of it for this long is closed. */
 const STALLED_MS = 60_000
 
-/** The page, the API and the MCP endpoint of `stoke dev` on one port. */
+/** Serves the page, the API and the MCP endpoint of `stoke dev` on one port. */
 export class DevServer implements AsyncDisposable {
   readonly startId: string = randomBytes(6).toString('hex')
   readonly token: string
@@ -52,7 +52,7 @@ export class DevServer implements AsyncDisposable {
   #port = 0
   #closing: Promise<void> | undefined
 
-  /** Starts listening. @throws {UsageError} when the port that was asked for is taken, or the address is not ours */
+  /** Starts listening. @throws {UsageError} when the named port is in use, or the address cannot be used */
   static async start(options: DevServerOptions): Promise<DevServer> {
     const server = new DevServer(options)
     try {
@@ -113,12 +113,12 @@ export class DevServer implements AsyncDisposable {
     this.#server.setTimeout(STALLED_MS)
   }
 
-  /** Where it can be reached, without the token. */
+  /** Address of the server, without the token. */
   get url(): string {
     return `http://${toHostName(this.#config.server.host)}:${this.#port}`
   }
 
-  /** The address of the page; the fragment is never sent to a server. */
+  /** Address of the page. The token is in the fragment, which browsers never send to a server. */
   get pageUrl(): string {
     return `${this.url}/#token=${encodeURIComponent(this.token)}`
   }
@@ -132,8 +132,8 @@ export class DevServer implements AsyncDisposable {
     this.#closing ??= (async () => {
       this.#end.abort()
       await this.state.close()
-      const closed = new Promise<void>(resolve => this.#server.close(() => resolve())) // at once when it never listened
-      // What streams have to say at their end still gets through.
+      const closed = new Promise<void>(resolve => this.#server.close(() => resolve())) // resolves at once if the server never listened
+      // Gives streams time to send their last events.
       await Promise.race([closed, delay(LAST_WORDS_MS)])
       this.#server.closeAllConnections()
       await closed
@@ -153,7 +153,7 @@ export class DevServer implements AsyncDisposable {
       const { code, message } = thrown as NodeJS.ErrnoException
       if (code === 'EADDRINUSE' && !isPortNamed) await listen(this.#server, 0, host)
       else if (code === 'EADDRINUSE')
-        throw new UsageError(`port ${port} is taken; name another one with --port, or 0 for any`)
+        throw new UsageError(`port ${port} is in use; name another port with --port, or 0 for any free port`)
       else throw new UsageError(`cannot listen on ${host}:${port}: ${message}`, { cause: thrown })
     }
     this.#port = (this.#server.address() as AddressInfo).port
@@ -171,7 +171,7 @@ async function listen(server: Server, port: number, host: string): Promise<void>
   })
 }
 
-/** As it stands in an address; one that means all interfaces is reached by loopback. */
+/** Returns the host name for URLs. An address for all interfaces becomes the loopback address. */
 function toHostName(host: string): string {
   if (host === '0.0.0.0' || host === '::') return '127.0.0.1'
   return host.includes(':') ? `[${host}]` : host

@@ -2,22 +2,22 @@ import type { ServerEvent } from '../client/api-types.ts'
 
 export interface LoggedEvent {
   readonly number: number
-  /** The event as JSON, made once for all readers. */
+  /** The event as JSON, serialized once for all readers. */
   readonly json: string
 }
 
 export interface EventLogOptions {
-  /** Events that are kept for readers that come back or fall behind. */
+  /** Maximum number of events to keep for readers that reconnect or fall behind. */
   readonly maxEvents: number
-  /** Their size together, in UTF-16 code units. */
+  /** Maximum size of these events together, in UTF-16 code units. */
   readonly maxLength: number
 }
 
 export const DEFAULT_EVENT_LOG_OPTIONS: EventLogOptions = { maxEvents: 500, maxLength: 8_000_000 }
 
 /**
- * The last events of a process, numbered from 1. Readers pull: one that is slow costs nothing but its own place, and one
- * that has fallen out of what is kept is told so and starts over from the present state.
+ * Keeps the last events of a process, numbered from 1. Readers pull events, so a slow reader costs only its position. A
+ * reader whose next event was dropped gets `'lost'` and starts over from the present state.
  */
 export class EventLog {
   readonly #options: EventLogOptions
@@ -45,14 +45,14 @@ export class EventLog {
     for (const done of [...this.#waiting]) done()
   }
 
-  /** The event after a number, `undefined` when there is none yet, `'lost'` when it is no longer kept. */
+  /** Returns the event after a number, `undefined` if there is none yet, or `'lost'` if it is no longer kept. */
   after(number: number): LoggedEvent | 'lost' | undefined {
     if (number >= this.#last) return number === this.#last ? undefined : 'lost'
     const first = this.#events[0]?.number ?? this.#last + 1
     return this.#events[number + 1 - first] ?? 'lost'
   }
 
-  /** Resolves at the next event, at the end of the time, or when the signal aborts. */
+  /** Resolves at the next event, after the timeout, or when the signal aborts. */
   async next(timeoutMs: number, signal: AbortSignal): Promise<void> {
     if (signal.aborted) return
     await new Promise<void>(resolve => {

@@ -24,7 +24,7 @@ function open(log: EventLog, lastEventId?: string): { next: () => Promise<string
 const small: EventLogOptions = { maxEvents: 3, maxLength: 10_000 }
 
 describe('streamEvents()', () => {
-  test('tells the present state at the number that it is of, then what follows', async () => {
+  test('sends the present state with its event number, then the following events', async () => {
     const log = new EventLog()
     log.append(sessions('before'))
     const { next, end } = open(log)
@@ -35,7 +35,7 @@ describe('streamEvents()', () => {
     expect(await next()).toBe('end')
   })
 
-  test('goes on where a reader of this start broke off, and begins anew for any other', async () => {
+  test('continues after the last event of a reader of this start, and starts over for any other reader', async () => {
     const log = new EventLog(small)
     for (let number = 1; number <= 5; number++) log.append(sessions(String(number)))
     expect(await open(log, 'abc-3').next()).toContain('id: abc-4\n')
@@ -44,7 +44,7 @@ describe('streamEvents()', () => {
       expect(await open(log, id).next(), id).toContain('"kind":"state"')
   })
 
-  test('gives a reader that has fallen behind the present state, once', async () => {
+  test('sends the present state once to a reader that has fallen behind', async () => {
     const log = new EventLog(small)
     const { next } = open(log)
     await next()
@@ -54,7 +54,7 @@ describe('streamEvents()', () => {
     expect(await next()).toContain('id: abc-11\n')
   })
 
-  test('says now and then that it is there, which has no number', async () => {
+  test('sends keep-alive comments without a number', async () => {
     const { next } = open(new EventLog())
     await next()
     expect(await next()).toBe(': still here\n\n')
@@ -62,7 +62,7 @@ describe('streamEvents()', () => {
 })
 
 describe('EventLog', () => {
-  test('keeps no more text than it may, not even of one event', () => {
+  test('never keeps more text than allowed, even for a single event', () => {
     const log = new EventLog({ maxEvents: 100, maxLength: 1_000 })
     log.append(sessions('x'.repeat(400)))
     log.append(sessions('x'.repeat(400)))

@@ -4,7 +4,7 @@ import type { EventLog } from './event-log.ts'
 export interface EventStreamOptions {
   readonly log: EventLog
   readonly startId: string
-  /** The `Last-Event-ID` of a reader that comes back. */
+  /** The `Last-Event-ID` of a reader that reconnects. */
   readonly lastEventId: string | undefined
   readonly createState: () => StateEvent
   readonly keepAliveMs: number
@@ -12,8 +12,8 @@ export interface EventStreamOptions {
 }
 
 /**
- * Server-sent events as text: the present state first, or what a returning reader has missed; then each event. Text is
- * made when the reader takes it, so a stalled reader is owed nothing but its place.
+ * Yields server-sent events as text: first the present state, or the events that a reconnecting reader missed, then each
+ * new event. Formats each event when the reader pulls it, so a stalled reader costs no memory.
  */
 export async function* streamEvents(options: EventStreamOptions): AsyncGenerator<string, void, undefined> {
   const { log, startId, createState, keepAliveMs, signal } = options
@@ -33,7 +33,7 @@ export async function* streamEvents(options: EventStreamOptions): AsyncGenerator
   }
 }
 
-/** The number in an id of this start; `undefined` for any other. */
+/** Returns the event number if the id is from this start of the server, and `undefined` otherwise. */
 function toPlace(id: string | undefined, startId: string): number | undefined {
   const digits = id?.startsWith(`${startId}-`) === true ? id.slice(startId.length + 1) : ''
   return /^\d{1,15}$/.test(digits) ? Number(digits) : undefined

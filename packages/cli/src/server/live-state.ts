@@ -32,9 +32,9 @@ export interface LiveStateOptions {
   readonly startId: string
   readonly version: string
   readonly stateDirectory: string
-  /** Paths of the sources as they were named, in their order. */
+  /** Paths of the sources as the user named them, in the order of the sources. */
   readonly rootPaths: readonly string[]
-  /** What is known of the turns of a conversation. */
+  /** Returns the recorded turns of a conversation. */
   readonly turnsOf: (sessionId: string) => readonly Turn[]
 }
 
@@ -42,8 +42,8 @@ const MAX_TIMELINE = 200
 const MAX_LAST_CHANGES = 1_000
 
 /**
- * What the API and the page show: functions of the newest generation, and the log of events that leads there. Everything
- * that is told belongs to one generation, the one at the moment of the telling.
+ * The state that the API and the page show, and the log of events that led to it. Each response and each event comes from
+ * one generation, the newest at that moment.
  */
 export class LiveState {
   readonly log: EventLog = new EventLog()
@@ -68,7 +68,7 @@ export class LiveState {
     this.#unfollow = skills.scripts.subscribe(({ skill }) => this.log.append({ kind: 'commands', skill }))
   }
 
-  /** The present state of everything that a row is not about. */
+  /** Returns the status of the server, without the rows. */
   status(): ServerStatus {
     return this.#toStatus(this.#options.skills.current)
   }
@@ -82,7 +82,7 @@ export class LiveState {
     }
   }
 
-  /** The folders that have the name of one of them in a generation: that one first, then the one that is served. */
+  /** Returns the rows of all folders with the same name: the given folder first, then the served one. */
   rowsLike(meant: SkillReport, generation: Generation): readonly SkillRow[] {
     const rank = (report: SkillReport): number =>
       report === meant ? 0 : report.serving === undefined ? 2 : 1
@@ -110,7 +110,7 @@ export class LiveState {
     }
   }
 
-  /** Tells readers of sessions that began, ended or went on; says nothing when none did. */
+  /** Logs an event if sessions started, ended or continued. */
   tellSessions(): void {
     const sessions = this.#sessionInfos()
     const json = JSON.stringify(sessions)
@@ -136,7 +136,7 @@ export class LiveState {
     }
   }
 
-  /** What this process saw of a skill last; `undefined` when it has not changed since the start, or long ago. */
+  /** Returns the last change of a skill. Returns `undefined` if there was none since the start, or too many other changes since. */
   lastChangeOf(name: string): SkillChange | undefined {
     return this.#lastChanges.get(name)
   }
@@ -165,7 +165,7 @@ export class LiveState {
   }
 
   #noteChange(change: SkillChange): void {
-    this.#lastChanges.delete(change.name) // noted anew, so that the oldest stays first
+    this.#lastChanges.delete(change.name) // inserted again, so that the map stays ordered by age
     this.#lastChanges.set(change.name, change)
     const oldest = this.#lastChanges.keys().next().value
     if (this.#lastChanges.size > MAX_LAST_CHANGES && oldest !== undefined) this.#lastChanges.delete(oldest)

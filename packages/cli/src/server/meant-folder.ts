@@ -1,16 +1,16 @@
 import type { Generation, Skill, SkillReport, SkillRuntime } from '@skillstoke/core'
 import { targetOf } from '@skillstoke/core/internal'
 
-/** The folder that a request is about, and the text of it that is shown. */
+/** The folder that a request is about, and the revision to show. */
 export interface MeantFolder {
   readonly report: SkillReport
-  /** What readers get of it; of a folder that was named by its source and is not served, its newest text. */
+  /** The served revision, or the newest one of a folder that was named by its source and is not served. */
   readonly skill: Skill | undefined
 }
 
 /**
- * Finds what `name`, `source/name` or a row's `target` means. By its name alone a skill is the folder that is served under it; by its
- * source, that folder, served or not.
+ * Finds the folder for `name`, `source/name` or the `target` of a row. A name alone means the served folder. The other forms
+ * mean one folder, served or not.
  */
 export function findMeant(
   target: string,

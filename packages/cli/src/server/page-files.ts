@@ -15,13 +15,13 @@ const TYPES: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 }
 
-/** Where the build puts the page. */
+/** Folder into which the build writes the page. */
 export const PAGE_DIRECTORY: string = fileURLToPath(
   new URL('dist/page/', import.meta.resolve('skillstoke/package.json')),
 )
 
 const SECURITY_HEADERS: Readonly<Record<string, string>> = {
-  // Nothing but our own files, and no text ever becomes markup or code.
+  // Allows only our own files. Trusted Types prevent text from becoming markup or code.
   'Content-Security-Policy': [
     "default-src 'none'",
     "script-src 'self'",
@@ -40,13 +40,13 @@ const SECURITY_HEADERS: Readonly<Record<string, string>> = {
   'X-Content-Type-Options': 'nosniff',
 }
 
-/** On every answer, whatever it is. */
+/** Adds the security headers to every response. */
 export const addSecurityHeaders: MiddlewareHandler = async (context, next) => {
   await next()
   for (const [name, value] of Object.entries(SECURITY_HEADERS)) context.res.headers.set(name, value)
 }
 
-/** Serves the built page. It holds nothing secret: what it shows it has to ask for. */
+/** Serves the built page, which contains nothing secret. The page must request all data from the API. */
 export function servePage(directory: string): MiddlewareHandler {
   const files = readPage(directory)
   return async (context, next) => {

@@ -6,22 +6,21 @@ import { fail } from './api-failure.ts'
 
 export interface RequestGuardOptions {
   readonly token: string
-  /** Names besides those of the loopback interface. */
+  /** Allowed host names besides those of the loopback interface. */
   readonly allowedHosts: readonly string[]
 }
 
 const LOOPBACK_NAMES = ['127.0.0.1', 'localhost', '[::1]'] as const
 
 /**
- * Who may talk to the dev server: requests addressed to a name of ours, from a page of ours or from no page at all, with
- * the token or the cookie and key that a page got for it. Without the first two, any web page could reach the server by
- * pointing its own name at this machine.
+ * Admits requests to the dev server. A request needs an allowed host, an allowed origin or none, and the token or the
+ * cookie and key of a page. The checks of host and origin prevent DNS rebinding.
  */
 export class RequestGuard {
   readonly #options: RequestGuardOptions
-  // Both follow from the token, so that a page outlives a restart with the same one.
+  // Both are derived from the token, so that a page survives a restart with the same token.
   readonly #cookie: string
-  /** Goes with the cookie. Browsers send cookies to every port of a host; this one only the page itself can send. */
+  /** Required with the cookie. Browsers send cookies to every port of a host, but only the page itself can send the key. */
   readonly #key: string
   #port = 0
 
@@ -31,12 +30,12 @@ export class RequestGuard {
     this.#key = derive(options.token, 'key')
   }
 
-  /** To be called when the server knows its port. */
+  /** Sets the port. Called once the server listens. */
   listening(port: number): void {
     this.#port = port
   }
 
-  /** Host and Origin, for everything. */
+  /** Checks the headers Host and Origin of every request. */
   readonly checkAddress: MiddlewareHandler = async (context, next) => {
     const host = context.req.header('host')
     if (host === undefined || !this.#isOurs(host))
@@ -44,7 +43,7 @@ export class RequestGuard {
         context,
         403,
         'FORBIDDEN',
-        `the host ${JSON.stringify(host ?? '')} is not one of this server`,
+        `the host ${JSON.stringify(host ?? '')} is not allowed; allow it with --allow-host`,
       )
     const origin = context.req.header('origin')
     if (origin !== undefined && !this.#isOurOrigin(origin))
@@ -52,13 +51,13 @@ export class RequestGuard {
     return await next()
   }
 
-  /** The token, or the cookie and the key of the page. */
+  /** Requires the token, or the cookie and the key of a page. */
   readonly checkCaller: MiddlewareHandler = async (context, next) => {
     if (this.#hasToken(context) || this.#hasCookie(context)) return await next()
     return this.#refuse(context)
   }
 
-  /** The token alone: for callers that are no pages. */
+  /** Requires the token. For callers that are not pages. */
   readonly checkToken: MiddlewareHandler = async (context, next) => {
     if (this.#hasToken(context)) return await next()
     return this.#refuse(context)
@@ -71,7 +70,7 @@ export class RequestGuard {
         context,
         401,
         'UNAUTHORIZED',
-        'this is not the token of this start; use the address that dev printed',
+        'the token belongs to another start of dev; open the address that dev printed',
       )
     setCookie(context, this.#cookieName, this.#cookie, { httpOnly: true, sameSite: 'Strict', path: '/' })
     return context.json({ key: this.#key } satisfies LoginResult)
@@ -83,7 +82,7 @@ export class RequestGuard {
       context,
       401,
       'UNAUTHORIZED',
-      'the token is missing or of another start; send it as "Authorization: Bearer ...", or open the address that dev printed',
+      'the token is missing or belongs to another start of dev; send it as "Authorization: Bearer ...", or open the address that dev printed',
     )
   }
 
@@ -100,7 +99,7 @@ export class RequestGuard {
     )
   }
 
-  /** Cookies know no ports, so two servers on one machine need two names. */
+  /** Includes the port, because cookies are shared by all ports of a host. */
   get #cookieName(): string {
     return `skillstoke-${this.#port}`
   }
@@ -124,7 +123,7 @@ function derive(token: string, purpose: string): string {
   return createHmac('sha256', token).update(`skillstoke ${purpose}`).digest('base64url')
 }
 
-/** In the same time wherever two values differ. */
+/** Compares two values in constant time. */
 function isEqual(given: string, wanted: string): boolean {
   const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
   return timingSafeEqual(digest(given), digest(wanted))

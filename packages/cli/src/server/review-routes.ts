@@ -27,7 +27,7 @@ const rollback = z.strictObject({
   confirmHidden: z.boolean().optional(),
 })
 
-/** Without a revision, these would be about the text that is there when the request arrives, which may be another one. */
+/** Whether a verb needs a revision. Without one, the request could apply to a revision that the caller has not seen. */
 const NEEDS_REVISION: Readonly<Record<DecisionVerb | GrantVerb, boolean>> = {
   approve: true,
   reject: true,
@@ -40,11 +40,11 @@ const NEEDS_REVISION: Readonly<Record<DecisionVerb | GrantVerb, boolean>> = {
 }
 
 function failWithout(context: Context, verb: string): Response {
-  const message = `revision: ${verb} needs the whole digest of what was read`
+  const message = `revision: ${verb} needs the whole digest of the revision that was read`
   return fail(context, 400, 'INVALID_REQUEST', message)
 }
 
-/** What a person decides about skills, and the way back. */
+/** Adds the routes for decisions, grants, rollback and the history. */
 export function addReviewRoutes(api: Hono, skills: SkillRuntime): void {
   api.post('/decide', async context => {
     const parsed = decision.safeParse(await readJson(context))
@@ -61,7 +61,7 @@ export function addReviewRoutes(api: Hono, skills: SkillRuntime): void {
     if (!parsed.success) return fail(context, 400, 'INVALID_REQUEST', describeFaults(parsed.error))
     const { verb, skill, capabilities, revision } = parsed.data
     if (NEEDS_REVISION[verb] && revision === undefined) return failWithout(context, verb)
-    // What is taken back is taken back at every revision.
+    // A revocation applies to every revision.
     const bound = verb === 'revoke' || revision === undefined ? {} : { revision }
     const options = { by: currentUser(), ...bound }
     return await answer(context, async () =>

@@ -16,10 +16,10 @@ import { ApiError } from '../client/api-error.ts'
 import type { ServerStatus } from '../client/api-types.ts'
 import type { Config } from '../config/config.ts'
 
-/** What a running `dev` leaves for other processes of its user. */
+/** File that a running `dev` writes for other processes of its user. */
 export interface RunFile {
   readonly url: string
-  /** The machine or container that the process is in. */
+  /** Host name of the machine or container of the process. */
   readonly host: string
   readonly pid: number
   readonly startId: string
@@ -27,14 +27,14 @@ export interface RunFile {
   readonly roots: readonly RunFileRoot[]
 }
 
-/** Roots are the same when their folders and labels are, in the same order. */
+/** A source in a run file. Sources match if paths, labels and order are equal. */
 interface RunFileRoot {
   readonly label: string
-  /** An absolute path, or the URL of another machine. */
+  /** Absolute path, or origin of a remote source. */
   readonly path: string
 }
 
-/** A `dev` that answered. */
+/** A running `dev` that responded. */
 export interface RunningDev {
   readonly file: RunFile
   readonly status: ServerStatus
@@ -45,13 +45,13 @@ type StatePlace = Pick<Config, 'stateDirectory'>
 
 const FOLDER = 'run'
 const RUN_FILE = /^\d+\.json$/
-/** A run file that is being written, or a page that leads to the address of a dev. */
+/** Names of run files that are being written, and of pages that redirect to a dev. */
 const DRAFT = /^(?:open-)?(\d+)\.(?:json\..+\.tmp|html)$/
 const PROBE_TIMEOUT_MS = 2_000
-/** How often a process looks whether its file is still there. */
+/** Interval at which a process checks that its file still exists. */
 const CHECK_INTERVAL_MS = 500
 
-/** Says that this process is there, again when somebody removes the file; returns a function that takes it back. */
+/** Writes the run file, and again if it is removed. Returns a function that stops this and removes the file. */
 export function writeRunFile(
   config: Config,
   dev: { readonly url: string; readonly startId: string; readonly token: string },
@@ -64,7 +64,7 @@ export function writeRunFile(
   const write = (): void => {
     mkdirSync(folder, { recursive: true, mode: 0o700 })
     const draft = `${path}.${startId}.tmp`
-    rmSync(draft, { force: true }) // of a writing that failed
+    rmSync(draft, { force: true }) // left by a failed write
     writeFileSync(draft, `${JSON.stringify(file, undefined, 2)}\n`, { mode: 0o600, flag: 'wx' })
     chmodSync(draft, 0o600)
     renameSync(draft, path)
@@ -75,7 +75,7 @@ export function writeRunFile(
     try {
       write()
     } catch {
-      // A disk that is full or gone: tried again the next time.
+      // The disk is full or missing; the next interval retries.
     }
   }, CHECK_INTERVAL_MS).unref()
   return () => {
@@ -84,11 +84,11 @@ export function writeRunFile(
   }
 }
 
-/** Removes what processes left that were killed, while this one starts. */
+/** Removes the files of killed processes. */
 export async function sweepRunFiles(config: StatePlace): Promise<void> {
   for (const path of listFolder(config, DRAFT)) {
     const pid = Number(DRAFT.exec(basename(path))?.[1])
-    // A page names no host, and neither does half a draft; the run file beside it does.
+    // A page or an incomplete draft names no host, so read the run file of the same process.
     const file = readRunFile(path) ?? readRunFile(join(dirname(path), `${pid}.json`))
     if ((file === undefined || file.host === hostname()) && !isAlive(pid)) rmSync(path, { force: true })
   }
@@ -100,15 +100,14 @@ export async function sweepRunFiles(config: StatePlace): Promise<void> {
 }
 
 /**
- * The running `dev` with the same roots. Files of processes that are gone, or whose number another process has by now,
- * are removed on the way.
+ * Finds the running `dev` with the same sources. Removes the files of ended processes, even if their process id was reused.
  */
 export async function findRunningDev(config: Config): Promise<RunningDev | undefined> {
   const wanted = JSON.stringify(toRunFileRoots(config))
   let found: RunningDev | undefined
   for (const path of listFolder(config, RUN_FILE)) {
     const file = readRunFile(path)
-    // A process of another machine or container with the same state cannot be reached, nor told to be gone.
+    // Skips processes of other machines and containers, because this process cannot check them.
     if (file === undefined || file.host !== hostname()) continue
     const running = await probeOrRemove(path, file)
     if (running !== undefined && JSON.stringify(file.roots) === wanted) found ??= running
@@ -135,13 +134,13 @@ function listFolder(config: StatePlace, names: RegExp): string[] {
   }
 }
 
-/** A folder that is not there, or cannot be used: nobody has left anything in it for us. */
+/** True if the folder is missing or cannot be used, so that it has no run files for this user. */
 function isUnavailable(thrown: unknown): boolean {
   const { code } = thrown as NodeJS.ErrnoException
   return code === 'ENOENT' || code === 'ENOTDIR' || code === 'EACCES' || code === 'EPERM'
 }
 
-/** `undefined` when it was taken back meanwhile, or is not ours. */
+/** Returns `undefined` if the file was removed, or is not a valid run file. */
 function readRunFile(path: string): RunFile | undefined {
   try {
     const file = JSON.parse(readFileSync(path, 'utf8')) as Partial<RunFile>
@@ -160,8 +159,8 @@ function readRunFile(path: string): RunFile | undefined {
 }
 
 /**
- * `'gone'` when another dev answers there, or nobody listens: a dev writes its file once it listens, and again when it is
- * removed. `undefined` when it does not answer as it should, which may pass.
+ * Asks a dev for its status. Returns `'gone'` if another dev responds or no process listens, and `undefined` if the response
+ * is wrong or late, which may be temporary.
  */
 async function probe(file: RunFile): Promise<RunningDev | 'gone' | undefined> {
   const { ApiClient } = await import('../client/api-client.ts')

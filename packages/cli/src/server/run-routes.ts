@@ -24,7 +24,7 @@ type RunRequest = z.infer<typeof request>
 // Idle connections are dropped; a blank line keeps this one open.
 const KEEP_ALIVE_MS = 15_000
 
-/** What can be run of skills, and running it. */
+/** Adds the routes that list and run commands and scripts. */
 export function addRunRoutes(api: Hono, skills: SkillRuntime, end: AbortSignal): void {
   api.get(
     '/skills/:name/scripts',
@@ -63,7 +63,7 @@ async function describeScripts(name: string, skills: SkillRuntime): Promise<Skil
   }
 }
 
-/** One line for each thing that happens; whoever stops reading ends the work. */
+/** Streams one line per event. If the reader closes the stream, the run stops. */
 function streamRun(wanted: RunRequest, skills: SkillRuntime, outer: AbortSignal): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder()
   const left = new AbortController()
@@ -71,7 +71,7 @@ function streamRun(wanted: RunRequest, skills: SkillRuntime, outer: AbortSignal)
   return new ReadableStream<Uint8Array>({
     async start(controller) {
       const write = (text: string): void => {
-        // A reader that does not keep up loses lines and progress, not the result.
+        // A slow reader loses output and progress, but never the result.
         if (!signal.aborted && (controller.desiredSize ?? 0) > -MAX_BACKLOG)
           controller.enqueue(encoder.encode(text))
       }
@@ -90,7 +90,7 @@ function streamRun(wanted: RunRequest, skills: SkillRuntime, outer: AbortSignal)
           const last: RunEvent = {
             kind: 'failed',
             code: 'CLOSED',
-            message: 'the server was ended',
+            message: 'the server was stopped',
             durationMs: 0,
           }
           controller.enqueue(encoder.encode(`${JSON.stringify(last)}\n`))
@@ -101,12 +101,12 @@ function streamRun(wanted: RunRequest, skills: SkillRuntime, outer: AbortSignal)
       }
     },
     cancel() {
-      left.abort(new SkillError('CLOSED', 'nobody waits for the result any more'))
+      left.abort(new SkillError('CLOSED', 'the reader closed the stream'))
     },
   })
 }
 
-// Chunks that nobody has read yet.
+// Maximum number of unread chunks.
 const MAX_BACKLOG = 2_000
 
 async function runOnce(
@@ -120,7 +120,7 @@ async function runOnce(
   })
   try {
     if ('command' in wanted) {
-      // Also when it is called as `skill.command`.
+      // Accepts `skill.command` too.
       const id = `${wanted.skill}.${wanted.command.slice(wanted.command.lastIndexOf('.') + 1)}`
       const { value, revision } = await skills.scripts.execute(id, wanted.input, options)
       return { kind: 'result', text: renderCommandValue(value), revision, ...duration() }

@@ -3,7 +3,7 @@ import { targetOf } from '@skillstoke/core/internal'
 import type { SkillRow, SkillTokens } from '../client/api-types.ts'
 import { keyOfRow } from '../client/row-key.ts'
 
-/** What the API and `--json` say of a folder. */
+/** Converts a report to the row that the API and `--json` show. */
 export function toRow(report: SkillReport, tokens: SkillTokens | null): SkillRow {
   const { name, description, source, status, diagnostics, copies = [] } = report
   return {
@@ -26,7 +26,7 @@ export interface RowsDifference {
   readonly gone: readonly SkillRow[]
 }
 
-/** The rows as readers were told them last, and how newer ones differ. */
+/** Keeps the rows that readers were sent last, and computes the difference to newer ones. */
 export class SkillRows {
   #rows: readonly SkillRow[] = []
   #byPlace: ReadonlyMap<string, SkillRow> = new Map()
@@ -35,7 +35,7 @@ export class SkillRows {
     return this.#rows
   }
 
-  /** Rows that say the same as before stay the same objects. */
+  /** Replaces the rows. Unchanged rows keep their object. */
   replace(rows: readonly SkillRow[]): RowsDifference {
     const before = this.#byPlace
     const changed: SkillRow[] = []

@@ -3,7 +3,7 @@ import { SKILL_STATUSES } from '@skillstoke/core/internal'
 import type { ServerStatus } from '../client/api-types.ts'
 import { toGenerationId } from './timeline.ts'
 
-/** How many skills of each status a generation has, and how each source is doing. `paths` are in the sources' order. */
+/** Returns the number of skills of each status, and the state of each source. `paths` has the order of the sources. */
 export function toStatus(
   skills: SkillRuntime,
   generation: Generation,

@@ -7,10 +7,10 @@ export function toGenerationId({ number, digest }: Generation): GenerationId {
   return { number, digest }
 }
 
-/** Of changes, problems and repairs in one entry; a checkout of thousands of skills is one entry too. */
+/** Maximum number of changes, of problems and of fixed skills in one entry. One checkout may change thousands. */
 const MAX_TOLD = 100
 
-/** An update as the timeline tells it. `now` is the wall time at which it became visible. */
+/** Converts an update to a timeline entry. `now` is the wall time at which the update became visible. */
 export function toTimelineEntry(update: RegistryUpdate, now: number): TimelineEntry {
   const { previous, generation, changes, reports } = update
   const ages = [
@@ -53,7 +53,7 @@ export function toTimelineChange(change: SkillChange): TimelineChange {
   }
 }
 
-/** What is wrong with a folder, in one line. */
+/** Describes the problem of a folder in one line. */
 export function toProblem({ name, status, serving, diagnostics }: SkillReport): TimelineProblem {
   const worst = diagnostics.find(each => each.severity === 'error') ?? diagnostics[0]
   return {

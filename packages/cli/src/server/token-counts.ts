@@ -2,24 +2,24 @@ import { setImmediate } from 'node:timers/promises'
 import type { Skill, SkillRuntime, TokenCounter } from '@skillstoke/core'
 import type { SkillTokens } from '../client/api-types.ts'
 
-/** How long counting may hold up everything else. */
+/** Maximum time that counting may block the event loop. */
 const SLICE_MS = 5
 
 export interface TokenCountsOptions {
   readonly skills: SkillRuntime
   readonly countTokens: TokenCounter
-  /** Told when something that was asked for has been counted; once for many. */
+  /** Called once after a batch of requested skills was counted. */
   readonly onCounted: () => void
 }
 
 /** Counts the tokens of skills in the background, each revision once. */
 export class TokenCounts {
   readonly #options: TokenCountsOptions
-  /** Null for a revision that is gone: nobody can count it any more. */
+  /** Counts by skill. Null for a revision that cannot be read any more. */
   readonly #counts = new WeakMap<Skill, SkillTokens | null>()
   readonly #wanted = new Set<Skill>()
   #running: Promise<void> | undefined
-  /** Ends in the same step in which nothing was left to count. */
+  /** Becomes false in the same step in which the queue becomes empty, unlike `#running`. */
   #isRunning = false
   #isClosed = false
 
@@ -27,7 +27,7 @@ export class TokenCounts {
     this.#options = options
   }
 
-  /** The tokens of a skill; null while they are being counted, and when they cannot be. */
+  /** Returns the token counts of a skill. Returns null while counting, and if the skill cannot be read. */
   get(skill: Skill): SkillTokens | null {
     const known = this.#counts.get(skill)
     if (known !== undefined) return known
@@ -62,7 +62,7 @@ export class TokenCounts {
     if (!this.#isClosed) this.#options.onCounted()
   }
 
-  /** Null for what cannot be counted: a number that is missing harms nobody. */
+  /** Counts a skill. Returns null if it cannot be read, because the count is only information. */
   async #count(skill: Skill): Promise<SkillTokens | null> {
     const { skills, countTokens } = this.#options
     try {

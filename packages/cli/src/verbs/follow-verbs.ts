@@ -14,7 +14,7 @@ import {
   withSourceOptions,
 } from './verb-options.ts'
 
-/** Verbs that go on until they are ended, and the one that talks to them. */
+/** Adds `dev` and `mcp`, which run until they are stopped, and `reload`, which asks a running `dev`. */
 export function addFollowVerbs(program: Command, finish: Finish): void {
   addDev(program, finish)
   addMcp(program, finish)
@@ -23,27 +23,27 @@ export function addFollowVerbs(program: Command, finish: Finish): void {
 
 function addDev(program: Command, finish: Finish): void {
   withSandboxOption(withScopeOptions(withSourceOptions(program.command('dev'))))
-    .description('follow the skills: a page, an API, an MCP endpoint, and a conversation of the demo agent')
-    .argument('[dir...]', 'folders of skills; replace the default ones')
+    .description('watch the skills, and serve a page, an API, an MCP endpoint and a demo agent')
+    .argument('[dir...]', 'folders that contain skills; they replace the default folders')
     .option(
       '--port <number>',
-      `where to listen, 0 for any free port (default: ${DEFAULT_PORT}, or a free one when it is taken)`,
+      `port to listen on, 0 for any free port (default: ${DEFAULT_PORT}, or a free port if it is in use)`,
       parsePort,
     )
-    .option('--host <address>', `the address to listen on (default: ${DEFAULT_HOST})`, parseHost)
-    .option('--allow-host <name>', 'a further name under which the server may be called; repeatable', collect)
+    .option('--host <address>', `address to listen on (default: ${DEFAULT_HOST})`, parseHost)
+    .option('--allow-host <name>', 'additional host name that requests may use; repeatable', collect)
     .option(
       '--max-sessions <count>',
-      `MCP sessions over HTTP that may be open at once (default: ${DEFAULT_MAX_SESSIONS})`,
+      `maximum number of open MCP sessions over HTTP (default: ${DEFAULT_MAX_SESSIONS})`,
       parseCount,
     )
-    .option('--no-agent', 'without the demo agent')
-    .option('--ask <question>', 'what the demo agent is asked, now and after each change')
+    .option('--no-agent', 'start without the demo agent')
+    .option('--ask <question>', 'question for the demo agent, asked at the start and after each change')
     .option(
       '--model <name>',
-      'a model of the server, or a string of the AI SDK such as "openai/gpt-5" (default: offline)',
+      'model for the demo agent: a model of the server, or an AI SDK name such as "openai/gpt-5" (default: offline)',
     )
-    .option('--base-url <url>', 'an OpenAI-compatible server, for example http://127.0.0.1:11434/v1')
+    .option('--base-url <url>', 'OpenAI-compatible server, for example http://127.0.0.1:11434/v1')
     .addHelpText(
       'after',
       `
@@ -65,18 +65,21 @@ Examples:
 function addMcp(program: Command, finish: Finish): void {
   withSandboxOption(withScopeOptions(withSourceOptions(program.command('mcp'))))
     .description('serve the skills to an MCP client over standard input and output')
-    .option('--verbose', 'say on standard error what happens')
+    .option('--verbose', 'write log messages to standard error')
     .option(
       '--command-tools',
-      'a tool for each command of a skill, "skill.command"; the list of tools follows the skills',
+      'offer each command of a skill as a tool "skill.command"; the list of tools follows the skills',
     )
-    .option('--admin-tools', 'let clients reload and unload the code of skills: skill.reload, skill.unload')
+    .option(
+      '--admin-tools',
+      'offer the tools skill.reload and skill.unload, which reload and unload skill code',
+    )
     .addHelpText(
       'after',
       `
-Only folders that are named are served. Over HTTP, "stoke dev" has an endpoint at /mcp.
+Serves only the sources that you name. For MCP over HTTP, use the endpoint /mcp of "stoke dev".
 
-Without bubblewrap, a script of a skill can send signals. npx is a Node process, and SIGUSR1 opens its debugger: start an
+Without bubblewrap, a skill script can send signals. npx is a Node process, and SIGUSR1 opens its debugger. Start an
 installed "skillstoke mcp" instead, or set NODE_OPTIONS=--disable-sigusr1 for npx.
 
 Examples:
@@ -101,10 +104,10 @@ Examples:
 
 function addReload(program: Command, finish: Finish): void {
   withSharedOptions(program.command('reload'))
-    .description('make the running dev read everything again')
+    .description('make the running dev server read all skills again')
     .addHelpText(
       'after',
-      '\nExits with 1 when a skill is broken afterwards.\n\nExamples:\n  stoke reload\n  stoke reload --root ./skills --json',
+      '\nExits with 1 if a skill is broken or a source cannot be read.\n\nExamples:\n  stoke reload\n  stoke reload --root ./skills --json',
     )
     .action(async (flags: SharedFlags) => {
       const { reload } = await import('../commands/reload.ts')

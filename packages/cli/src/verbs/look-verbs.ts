@@ -14,7 +14,7 @@ import {
   withSharedOptions,
 } from './verb-options.ts'
 
-/** Verbs that look once and change nothing. */
+/** Adds the verbs that read the skills once and change nothing. */
 export function addLookVerbs(program: Command, finish: Finish): void {
   addList(program, finish)
   addShow(program, finish)
@@ -26,7 +26,7 @@ export function addLookVerbs(program: Command, finish: Finish): void {
 
 function addList(program: Command, finish: Finish): void {
   withSharedOptions(program.command('list').alias('ls'))
-    .description('list every skill that was found: broken ones are never hidden')
+    .description('list every skill that was found, including broken and shadowed skills')
     .addHelpText('after', '\nExamples:\n  stoke list\n  stoke list --root ./skills --json')
     .action(async (flags: SharedFlags) => {
       const { list } = await import('../commands/list.ts')
@@ -36,8 +36,8 @@ function addList(program: Command, finish: Finish): void {
 
 function addShow(program: Command, finish: Finish): void {
   withSharedOptions(program.command('show').alias('info'))
-    .description('show one skill as it is served: fields, files, instructions')
-    .argument('<name>', 'name of the skill or of its folder, or a path')
+    .description('show the served revision of one skill: fields, files, instructions')
+    .argument('<name>', 'skill name, folder name, or path')
     .addHelpText('after', '\nExamples:\n  stoke show pdf\n  stoke show skills/pdf\n  stoke show pdf --json')
     .action(async (name: string, flags: SharedFlags) => {
       const { show } = await import('../commands/show.ts')
@@ -49,11 +49,16 @@ function addValidate(program: Command, finish: Finish): void {
   program
     .command('validate')
     .option('--json', 'print JSON')
-    .description('check skills against the agentskills.io specification, and that their scripts can be read')
-    .argument('<path...>', 'skill folders, SKILL.md files, folders of skills, or - for standard input')
+    .description(
+      'check skills against the agentskills.io specification, and scan their scripts without running them',
+    )
+    .argument(
+      '<path...>',
+      'skill folders, SKILL.md files, folders that contain skills, or - for standard input',
+    )
     .addHelpText(
       'after',
-      '\nExits with 1 when one of them is invalid.\n\nExamples:\n  stoke validate skills/pdf\n  stoke validate skills --json\n  stoke validate - < SKILL.md',
+      '\nExits with 1 if any skill is invalid.\n\nExamples:\n  stoke validate skills/pdf\n  stoke validate skills --json\n  stoke validate - < SKILL.md',
     )
     .action(async (paths: string[], flags: SharedFlags) => {
       const { validate } = await import('../commands/validate.ts')
@@ -63,14 +68,14 @@ function addValidate(program: Command, finish: Finish): void {
 
 function addRender(program: Command, finish: Finish): void {
   withScopeOptions(withSharedOptions(program.command('render').alias('to-prompt')))
-    .description('print the catalog as a conversation that begins now would get it')
+    .description('print the catalog that a new conversation would get')
     .option(
       '--max-tokens <count>',
-      `tokens that the catalog may take (default: ${DEFAULT_CATALOG_TOKENS})`,
+      `maximum size of the catalog in tokens (default: ${DEFAULT_CATALOG_TOKENS})`,
       parseCount,
     )
     .addOption(
-      new Option('--format <name>', `how it is written (default: ${DEFAULT_CATALOG_FORMAT})`).choices(
+      new Option('--format <name>', `catalog format (default: ${DEFAULT_CATALOG_FORMAT})`).choices(
         CATALOG_FORMAT_NAMES,
       ),
     )
@@ -87,13 +92,13 @@ function addRender(program: Command, finish: Finish): void {
 function addWhy(program: Command, finish: Finish): void {
   withSharedOptions(program.command('why'))
     .description(
-      `tell where a skill stopped: ${EXPLANATION_STEPS.join(', ')}; or why something is not a skill`,
+      `show at which step a skill stopped (${EXPLANATION_STEPS.join(', ')}), or why a folder or file is not a skill`,
     )
-    .argument('<name>', 'name of the skill or of its folder, or a path')
-    .option('--session <id>', 'as this conversation of the running dev sees it')
+    .argument('<name>', 'skill name, folder name, or path')
+    .option('--session <id>', 'explain for this conversation of the running dev server')
     .addHelpText(
       'after',
-      '\nExits with 1 when the skill does not get through.\n\nExamples:\n  stoke why pdf\n  stoke why ./skills/_draft\n  stoke why pdf --session dev\n  stoke why pdf --json',
+      '\nExits with 1 if the skill fails a step.\n\nExamples:\n  stoke why pdf\n  stoke why ./skills/_draft\n  stoke why pdf --session dev\n  stoke why pdf --json',
     )
     .action(async (name: string, flags: SharedFlags & { session?: string }) => {
       const { why } = await import('../commands/why.ts')
@@ -104,7 +109,7 @@ function addWhy(program: Command, finish: Finish): void {
 
 function addStatus(program: Command, finish: Finish): void {
   withSharedOptions(program.command('status').alias('ps'))
-    .description('tell which folders are read, how they are watched, and what was found')
+    .description('show which sources are read, how they are watched, and how many skills were found')
     .addHelpText('after', '\nExamples:\n  stoke status\n  stoke status --root ./skills --json')
     .action(async (flags: SharedFlags) => {
       const { status } = await import('../commands/status.ts')

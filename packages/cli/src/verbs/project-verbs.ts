@@ -9,9 +9,9 @@ import {
   withRootOptions,
 } from './verb-options.ts'
 
-const CONFIRM_HIDDEN = 'the characters that show nothing were looked at, and are meant'
+const CONFIRM_HIDDEN = 'confirm that you checked the invisible characters and that they are intended'
 
-/** Copies in the project, and their lock file. */
+/** Adds the verbs for skills that are copied into the project, with their lock file. */
 export function addProjectVerbs(program: Command, finish: Finish): void {
   addAdd(program, finish)
   addUpdate(program, finish)
@@ -22,15 +22,15 @@ export function addProjectVerbs(program: Command, finish: Finish): void {
 
 function addAdd(program: Command, finish: Finish): void {
   withProjectOptions(withAccessOptions(program.command('add')))
-    .description('copy skills of another place into the project, and write down where they came from')
+    .description('copy skills from a source into the project, and record their origin in the lock file')
     .argument(
       '<place>',
-      `as for --source: ${describeSourceForms()}; or a folder of skills, as in ./folder or ../folder`,
+      `where the skills are: ${describeSourceForms()}, or a folder such as ./folder or ../folder`,
     )
-    .argument('[skill...]', 'names (default: the only one there is)')
-    .option('--all', 'all that the place has')
-    .option('--to <dir>', 'the folder of skills into which they are copied (default: the first root)')
-    .option('--force', 'replace what is there; it is kept in .trash')
+    .argument('[skill...]', 'skill names (default: the only skill of that source)')
+    .option('--all', 'copy all skills of that source')
+    .option('--to <dir>', 'folder to copy the skills into (default: the first root)')
+    .option('--force', 'replace existing folders; the old ones are kept in .trash')
     .option('--confirm-hidden', CONFIRM_HIDDEN)
     .addHelpText(
       'after',
@@ -58,19 +58,19 @@ function addAdd(program: Command, finish: Finish): void {
 
 function addUpdate(program: Command, finish: Finish): void {
   withProjectOptions(withAccessOptions(program.command('update')))
-    .description('bring copied skills to what their places hold now; what was changed here is kept')
-    .argument('[skill...]', 'names (default: all that were added)')
-    .option('--check', 'only tell what is newer')
-    .option('--force', 'replace what was changed here; it is kept in .trash')
-    .option('--reset', 'take what a branch or tag is now, also when its history was rewritten')
+    .description('update copied skills from their sources; local changes are kept')
+    .argument('[skill...]', 'skill names (default: all copied skills)')
+    .option('--check', 'only report available updates')
+    .option('--force', 'replace local changes; the old folder is kept in .trash')
+    .option('--reset', 'accept the present state of a branch or tag, even if its history was rewritten')
     .option(
       '--local',
-      'also from places elsewhere on this machine that the lock file names and nobody has added here',
+      'also read sources on this machine that the lock file names but no "stoke add" here has named',
     )
     .option('--confirm-hidden', CONFIRM_HIDDEN)
     .addHelpText(
       'after',
-      '\nExits with 1 when something is left to do.\n\nExamples:\n  stoke update\n  stoke update pdf --check\n  stoke update pdf --force',
+      '\nExits with 1 if a skill is not up to date.\n\nExamples:\n  stoke update\n  stoke update pdf --check\n  stoke update pdf --force',
     )
     .action(
       async (
@@ -99,10 +99,10 @@ function addUpdate(program: Command, finish: Finish): void {
 
 function addVerify(program: Command, finish: Finish): void {
   withProjectOptions(program.command('verify'))
-    .description('tell whether copied skills are, file by file, what skillstoke.lock.json says')
+    .description('compare copied skills with skillstoke.lock.json, file by file')
     .addHelpText(
       'after',
-      '\nExits with 1 when one is not.\n\nExamples:\n  stoke verify\n  stoke verify --json',
+      '\nExits with 1 if a copy differs or is missing.\n\nExamples:\n  stoke verify\n  stoke verify --json',
     )
     .action(async (flags: SharedFlags) => {
       const { verify } = await import('../commands/verify.ts')
@@ -112,9 +112,9 @@ function addVerify(program: Command, finish: Finish): void {
 
 function addRemove(program: Command, finish: Finish): void {
   withProjectOptions(program.command('remove').alias('rm'))
-    .description('put copied skills aside, into .trash beside them')
-    .argument('<skill...>', 'names')
-    .option('--force', 'also what was changed here')
+    .description('remove copied skills; their folders are moved to .trash')
+    .argument('<skill...>', 'skill names')
+    .option('--force', 'also remove skills with local changes')
     .addHelpText('after', '\nExamples:\n  stoke remove pdf\n  stoke rm pdf docx --force')
     .action(async (names: string[], flags: SharedFlags & { force?: boolean }) => {
       const { remove } = await import('../commands/remove.ts')
@@ -125,13 +125,17 @@ function addRemove(program: Command, finish: Finish): void {
 
 function addLink(program: Command, finish: Finish): void {
   withProjectOptions(program.command('link'))
-    .description('make a skill that is being written elsewhere part of a root, by a link')
-    .argument('<dir>', 'the folder of the skill')
-    .option('--to <dir>', 'the folder of skills that gets the link (default: the first root)')
-    .option('--link-root <dir>', 'a folder into which links of the roots may lead; repeatable', collect)
+    .description('link a skill folder from elsewhere into a root')
+    .argument('<dir>', 'skill folder to link')
+    .option('--to <dir>', 'root that gets the link (default: the first root)')
+    .option(
+      '--link-root <dir>',
+      'additional folder that links in the roots may point into; repeatable',
+      collect,
+    )
     .addHelpText(
       'after',
-      '\nExits with 1 when it is not served by that.\n\nExamples:\n  stoke link ../pdf-skill\n  stoke link ../pdf-skill --to .agents/skills',
+      '\nExits with 1 if the linked skill is not served.\n\nExamples:\n  stoke link ../pdf-skill\n  stoke link ../pdf-skill --to .agents/skills',
     )
     .action(async (dir: string, flags: SharedFlags & { to?: string }) => {
       const { link } = await import('../commands/link.ts')

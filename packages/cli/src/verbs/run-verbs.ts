@@ -11,7 +11,7 @@ import {
 
 const MAX_SECONDS = LONGEST_CALL_MS / 1_000
 
-/** Running what skills bring along, and what it may do. */
+/** Adds the verbs that run scripts and decide what scripts may do. */
 export function addRunVerbs(program: Command, finish: Finish): void {
   addRun(program, finish)
   for (const verb of GRANT_VERBS) addGrant(program, verb, finish)
@@ -19,22 +19,22 @@ export function addRunVerbs(program: Command, finish: Finish): void {
 
 function addRun(program: Command, finish: Finish): void {
   withSandboxOption(withSharedOptions(program.command('run')))
-    .description('run a command of a skill, or one of its other scripts, outside of this process')
-    .argument('<target>', 'skill.command, or the name of a skill')
-    .argument('[path]', 'a script of the skill, for example scripts/convert.py')
-    .argument('[args...]', 'arguments of the script, after --')
-    .option('--input <json>', 'what the command takes: JSON, @file.json, or - for standard input')
+    .description('run a command or another script of a skill in a separate process')
+    .argument('<target>', 'skill.command, or a skill name')
+    .argument('[path]', 'script of the skill, for example scripts/convert.py')
+    .argument('[args...]', 'arguments for the script, after --')
+    .option('--input <json>', 'input of the command: JSON, @file.json, or - for standard input')
     .option(
       '--timeout <seconds>',
-      `how long it may take, at most ${MAX_SECONDS} (default: ${DEFAULT_CALL_MS / 1_000})`,
+      `time limit in seconds, at most ${MAX_SECONDS} (default: ${DEFAULT_CALL_MS / 1_000})`,
       parseSeconds,
     )
     .option('--watch', 'run again after each save')
     .addHelpText(
       'after',
       `
-With the name of a skill alone: what can be run of it. Exits with 1 when the script fails, and with 2 when there is no
-such thing, its input is wrong, or it may not be run; Ctrl-C ends what runs, and exits with 130.
+With only a skill name, lists what can be run. Exits with 1 if the script fails. Exits with 2 if the target does not
+exist, its input is invalid, or it may not run. Ctrl-C stops the script and exits with 130.
 
 Examples:
   stoke run git
@@ -65,7 +65,7 @@ Examples:
 
 const GRANTS = {
   grant: {
-    words: 'let the scripts of a skill do more than compute, for every process of the state directory',
+    words: 'grant capabilities to the scripts of a skill, for every process of the state directory',
     examples: [
       'stoke grant deploy',
       'stoke grant deploy net env:TOKEN --note "read it"',
@@ -74,28 +74,28 @@ const GRANTS = {
     ],
   },
   revoke: {
-    words: 'take back what was granted',
+    words: 'revoke granted capabilities',
     examples: ['stoke revoke deploy', 'stoke revoke deploy net'],
   },
 } as const satisfies Record<GrantVerb, unknown>
 
-const NAMED = 'name, or source/name; with @ and the whole digest of the revision that you have read'
+const NAMED = 'name or source/name; add @ and the whole digest to name the revision that you have read'
 
 function addGrant(program: Command, verb: GrantVerb, finish: Finish): void {
   const { words, examples } = GRANTS[verb]
-  const without = verb === 'grant' ? 'what metadata.capabilities asks for, after a question' : 'everything'
+  const without = verb === 'grant' ? 'those in metadata.capabilities, after you confirm' : 'all'
   const command = withSharedOptions(program.command(verb))
-  if (verb === 'grant') command.option('--yes', 'do not ask: grant whatever it asks for')
+  if (verb === 'grant') command.option('--yes', 'do not ask; grant all capabilities that the skill asks for')
   command
     .description(words)
-    .argument('<skill>', verb === 'grant' ? NAMED : 'name, or source/name')
+    .argument('<skill>', verb === 'grant' ? NAMED : 'name or source/name')
     .argument('[capability...]', `${CAPABILITY_FORMS} (default: ${without})`)
-    .option('--note <text>', 'why, for the history')
+    .option('--note <text>', 'reason to record in the history')
     .addHelpText(
       'after',
       `
-Where changes go live by themselves a grant holds for the skill, whatever is written; where they are reviewed, for the
-revision that is served.
+For a trusted source, a grant is valid for every revision of the skill. For a reviewed source, it is valid only for
+the served revision.
 
 Examples:
 ${examples.map(example => `  ${example}`).join('\n')}`,

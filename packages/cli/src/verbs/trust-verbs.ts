@@ -9,7 +9,7 @@ import {
   withSharedOptions,
 } from './verb-options.ts'
 
-/** What may be served, what was, and the way back. */
+/** Adds the verbs for approvals, pins, the history and rollback. */
 export function addTrustVerbs(program: Command, finish: Finish): void {
   addPending(program, finish)
   addApprove(program, finish)
@@ -22,10 +22,10 @@ export function addTrustVerbs(program: Command, finish: Finish): void {
 
 function addPending(program: Command, finish: Finish): void {
   withSharedOptions(program.command('pending'))
-    .description('tell which changes wait for approval, and what is new about them')
+    .description('list the changes that wait for approval, with their new capabilities')
     .addHelpText(
       'after',
-      '\nExits with 1 when something waits.\n\nExamples:\n  stoke pending\n  stoke pending --json',
+      '\nExits with 1 if a change waits or a source cannot be read.\n\nExamples:\n  stoke pending\n  stoke pending --json',
     )
     .action(async (flags: SharedFlags) => {
       const { pending } = await import('../commands/decide.ts')
@@ -37,16 +37,19 @@ const DECISIONS: Readonly<
   Record<Exclude<DecisionVerb, 'approve'>, { readonly words: string; readonly examples: readonly string[] }>
 > = {
   reject: {
-    words: 'keep the newest revision from being served, also when it is served now',
+    words: 'refuse the newest revision, even if it is served now',
     examples: ['stoke reject pdf', 'stoke reject team/pdf --note "asks for secrets"'],
   },
   pin: {
-    words: 'serve one revision whatever is written: the present one, or the one named',
+    words: 'serve one fixed revision: the served one, or the one that you name',
     examples: ['stoke pin pdf', 'stoke pin pdf@sha256:...'],
   },
-  unpin: { words: 'follow the source of a skill again', examples: ['stoke unpin pdf'] },
-  enable: { words: 'serve a skill again that was disabled', examples: ['stoke enable pdf'] },
-  disable: { words: 'serve nothing of a skill', examples: ['stoke disable pdf', 'stoke disable team/pdf'] },
+  unpin: {
+    words: 'remove the pin of a skill, so that it follows its source again',
+    examples: ['stoke unpin pdf'],
+  },
+  enable: { words: 'serve a disabled skill again', examples: ['stoke enable pdf'] },
+  disable: { words: 'stop serving a skill', examples: ['stoke disable pdf', 'stoke disable team/pdf'] },
 }
 
 interface HiddenFlags {
@@ -54,23 +57,23 @@ interface HiddenFlags {
 }
 
 const CONFIRM_HIDDEN =
-  'the characters that show nothing were looked at, as <U+200B> in "stoke diff", and are meant'
+  'confirm that you checked the invisible characters ("stoke diff" shows them as <U+200B>) and that they are intended'
 
 const NAMED =
-  'name, or source/name; with @ and the whole digest of the revision that you have read, as "stoke pending" prints it'
+  'name or source/name; add @ and the whole digest, as "stoke pending" prints it, to name the revision that you have read'
 
 function addApprove(program: Command, finish: Finish): void {
   withSharedOptions(program.command('approve'))
-    .description('let a revision of a skill go live, for every process of the state directory')
+    .description('approve a revision of a skill, for every process of the state directory')
     .argument('[skill...]', NAMED)
-    .option('--note <text>', 'why, for the history')
-    .option('--all', 'everything that waits now')
-    .option('--yes', 'do not ask: approve the revision that waits at this moment, unread')
+    .option('--note <text>', 'reason to record in the history')
+    .option('--all', 'approve everything that waits now')
+    .option('--yes', 'do not ask; approve the waiting revision unread')
     .option('--confirm-hidden', CONFIRM_HIDDEN)
     .addHelpText(
       'after',
       `
-Without a revision, a terminal shows what would go live and asks; anywhere else the command refuses and prints the one to run.
+Without a revision, a terminal shows the change and asks. Elsewhere the command fails and prints the command to run.
 
 Examples:
   stoke approve pdf
@@ -103,8 +106,8 @@ function addDecision(program: Command, verb: Exclude<DecisionVerb, 'approve'>, f
   if (verb === 'pin') command.option('--confirm-hidden', CONFIRM_HIDDEN)
   command
     .description(words)
-    .argument('[skill...]', verb === 'reject' || verb === 'pin' ? NAMED : 'name, or source/name')
-    .option('--note <text>', 'why, for the history')
+    .argument('[skill...]', verb === 'reject' || verb === 'pin' ? NAMED : 'name or source/name')
+    .option('--note <text>', 'reason to record in the history')
     .addHelpText('after', `\nExamples:\n${examples.map(example => `  ${example}`).join('\n')}`)
     .action(async (targets: string[], flags: SharedFlags & HiddenFlags & { note?: string }) => {
       const { decide } = await import('../commands/decide.ts')
@@ -119,14 +122,18 @@ function addDecision(program: Command, verb: Exclude<DecisionVerb, 'approve'>, f
     })
 }
 
-/** How many revisions `log` lists without `--limit`. */
+/** Number of revisions that `log` lists without `--limit`. */
 const DEFAULT_LOG_LENGTH = 20
 
 function addLog(program: Command, finish: Finish): void {
   withSharedOptions(program.command('log').alias('history'))
-    .description('list the revisions of a skill: when, by whom, why')
-    .argument('<name>', 'name of the skill, or source/name')
-    .option('--limit <count>', `how many of the newest (default: ${DEFAULT_LOG_LENGTH})`, parseCount)
+    .description('list the revisions of a skill, with time, author and reason')
+    .argument('<name>', 'name or source/name')
+    .option(
+      '--limit <count>',
+      `maximum number of revisions, newest first (default: ${DEFAULT_LOG_LENGTH})`,
+      parseCount,
+    )
     .addHelpText('after', '\nExamples:\n  stoke log pdf\n  stoke log team/pdf --limit 5 --json')
     .action(async (name: string, flags: SharedFlags & { limit?: number }) => {
       const { log } = await import('../commands/history.ts')
@@ -138,10 +145,10 @@ function addLog(program: Command, finish: Finish): void {
 function addDiff(program: Command, finish: Finish): void {
   withSharedOptions(program.command('diff'))
     .description('compare two revisions of a skill: fields, instructions, files')
-    .argument('<name>', 'name of the skill, or source/name')
+    .argument('<name>', 'name or source/name')
     .argument(
       '[from]',
-      'first digits of a revision (default: what is served instead of the newest, or was before it)',
+      'first digits of a revision (default: the served one if the newest is not served, otherwise the one before)',
     )
     .argument('[to]', 'first digits of a revision (default: the newest)')
     .addHelpText(
@@ -158,11 +165,14 @@ function addDiff(program: Command, finish: Finish): void {
 function addRollback(program: Command, finish: Finish): void {
   withSharedOptions(program.command('rollback'))
     .description(
-      'bring an earlier revision of a skill back: as a new change, or as a pin where nothing may be written',
+      'restore an earlier revision of a skill as a new change, or as a pin if its source is read-only',
     )
-    .argument('<name>', 'name of the skill, or source/name')
-    .argument('[revision]', 'its whole digest (default: the one that was served before)')
-    .option('--dry-run', 'only tell what would change, and the whole digest; the first digits are enough')
+    .argument('<name>', 'name or source/name')
+    .argument('[revision]', 'its whole digest (default: the previously served revision)')
+    .option(
+      '--dry-run',
+      'only print what would change, and the whole digest; accepts the first digits of a digest',
+    )
     .option('--confirm-hidden', CONFIRM_HIDDEN)
     .addHelpText(
       'after',
@@ -188,14 +198,14 @@ function addRollback(program: Command, finish: Finish): void {
 function addGc(program: Command, finish: Finish): void {
   program
     .command('gc')
-    .description('free the disk of what the state directory keeps and nothing needs')
+    .description('remove files from the state directory that nothing needs')
     .option(
       '--keep <count>',
-      `steps in the history of each skill whose files are kept (default: ${DEFAULT_HISTORY_LENGTH})`,
+      `number of steps in the history of each skill whose files are kept (default: ${DEFAULT_HISTORY_LENGTH})`,
       parseCount,
     )
-    .option('--dry-run', 'only tell what would go')
-    .option('--state <dir>', 'where state is kept (default: $XDG_STATE_HOME/skillstoke)')
+    .option('--dry-run', 'only print what would be removed')
+    .option('--state <dir>', 'state directory (default: $XDG_STATE_HOME/skillstoke)')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExamples:\n  stoke gc --dry-run\n  stoke gc --keep 20')
     .action(async (flags: SharedFlags & { keep?: number; dryRun?: boolean }) => {

@@ -6,10 +6,10 @@ import { DEFAULT_SCRIPT_RUNNER_OPTIONS, SANDBOX_MODES } from '../known-values.ts
 
 export type SharedFlags = ConfigFlags & { readonly json?: boolean }
 
-/** Says with which code the process ends. */
+/** Sets the exit code of the process. */
 export type Finish = (code: number) => void
 
-/** Resolves the configuration; the code for it is loaded only when a verb runs, because help does without. */
+/** Resolves the configuration. Imports its code only when a verb runs, because help does not need it. */
 export async function resolveConfig(flags: ConfigFlags): Promise<Config> {
   const config = await import('../config/config.ts')
   return await config.resolveConfig(flags)
@@ -19,37 +19,44 @@ export function withSharedOptions(command: Command): Command {
   return withSourceOptions(command).option('--json', 'print JSON')
 }
 
-/** Where skills come from. */
+/** Adds the options that name sources. */
 export function withSourceOptions(command: Command): Command {
   command.option('--source <place>', `${describeSourceForms({ isDetailed: true })}; repeatable`, collect)
   return withAccessOptions(withRootOptions(command))
-    .option('--frozen', 'let every change wait for approval, until dev or mcp serves the folders without it')
-    .option('--link-root <dir>', 'a folder into which links of the roots may lead; repeatable', collect)
-}
-
-/** How other machines are reached. */
-export function withAccessOptions(command: Command): Command {
-  return command
-    .option('--git-base-url <url>', 'where owner/repo is, for a GitHub of your own')
     .option(
-      '--private-host <host>',
-      'a host or host:port that may be in a private network or on this machine; repeatable',
+      '--frozen',
+      'hold every change for approval, until dev or mcp serves these folders without --frozen',
+    )
+    .option(
+      '--link-root <dir>',
+      'additional folder that links in the roots may point into; repeatable',
       collect,
     )
 }
 
-/** The folders of a project. */
+/** Adds the options for access to other machines. */
+export function withAccessOptions(command: Command): Command {
+  return command
+    .option('--git-base-url <url>', 'base URL of owner/repo, for example your own GitHub server')
+    .option(
+      '--private-host <host>',
+      'host or host:port that may be in a private network or on this machine; repeatable',
+      collect,
+    )
+}
+
+/** Adds the options that name the folders of a project. */
 export function withRootOptions(command: Command): Command {
   return command
-    .option('--root <dir>', 'a folder of skills; repeatable, replaces the default ones', collect)
-    .option('--state <dir>', 'where state is kept (default: $XDG_STATE_HOME/skillstoke)')
-    .option('--config <file>', 'a configuration (default: ./skillstoke.json when it is there)')
+    .option('--root <dir>', 'folder that contains skills; repeatable, replaces the default folders', collect)
+    .option('--state <dir>', 'state directory (default: $XDG_STATE_HOME/skillstoke)')
+    .option('--config <file>', 'configuration file (default: ./skillstoke.json if it exists)')
 }
 
 const SANDBOX_HELP: Readonly<Record<SandboxMode, string>> = {
-  auto: 'scripts run in bubblewrap where it works',
-  require: 'or not at all',
-  off: 'only the permissions of Node contain them',
+  auto: 'run scripts in bubblewrap if it works',
+  require: 'run no script without bubblewrap',
+  off: 'rely only on the permissions of Node',
 }
 
 function describeSandboxMode(mode: SandboxMode): string {
@@ -57,22 +64,26 @@ function describeSandboxMode(mode: SandboxMode): string {
   return `${mode}: ${SANDBOX_HELP[mode]}${isDefault ? ' (default)' : ''}`
 }
 
-/** What contains scripts. */
+/** Adds the option that chooses how scripts are contained. */
 export function withSandboxOption(command: Command): Command {
   return command.addOption(
     new Option('--sandbox <mode>', SANDBOX_MODES.map(describeSandboxMode).join('; ')).choices(SANDBOX_MODES),
   )
 }
 
-/** What conversations and clients may see. */
+/** Adds the options that limit which skills conversations and clients may see. */
 export function withScopeOptions(command: Command): Command {
   return command
-    .option('--include <pattern>', 'only skills whose name matches, "*" for anything; repeatable', collect)
-    .option('--exclude <pattern>', 'no skills whose name matches; repeatable', collect)
+    .option(
+      '--include <pattern>',
+      'only show skills whose name matches; "*" matches anything; repeatable',
+      collect,
+    )
+    .option('--exclude <pattern>', 'hide skills whose name matches; repeatable', collect)
 }
 
 export function collect(value: string, earlier: readonly string[] = []): string[] {
-  if (value.trim() === '') throw new InvalidArgumentError('it is empty')
+  if (value.trim() === '') throw new InvalidArgumentError('the value is empty')
   return [...earlier, value]
 }
 
@@ -84,7 +95,7 @@ export function parseCount(value: string): number {
 }
 
 export function parseHost(value: string): string {
-  if (value.trim() === '') throw new InvalidArgumentError('it is empty')
+  if (value.trim() === '') throw new InvalidArgumentError('the value is empty')
   return value
 }
 

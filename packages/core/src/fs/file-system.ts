@@ -108,7 +108,12 @@ export function isSameStat(a: FileStat, b: FileStat): boolean {
 
 /** Returns whether two facts belong to the same file or folder, even if its content differs. */
 export function isSameInode(a: FileStat, b: FileStat): boolean {
-  return a.ino === b.ino && a.dev === b.dev && a.birthtimeMs === b.birthtimeMs
+  return a.ino === b.ino && isSameDevice(a.dev, b.dev) && a.birthtimeMs === b.birthtimeMs
+}
+
+/** Node 22.12 to 22.16, 24.0 and 24.1 on Windows report the device of an opened file, and 0 for the same file by its path. */
+function isSameDevice(a: number, b: number): boolean {
+  return a === b || a === 0 || b === 0
 }
 
 /**

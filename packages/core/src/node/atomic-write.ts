@@ -17,8 +17,8 @@ import {
 import { join } from 'node:path'
 import { SkillError } from '../index.ts'
 import type { FileWriteOptions } from '../source-entry.ts'
+import { isLinux, isWindows, toSlashes } from './disk-facts.ts'
 
-const isLinux = process.platform === 'linux'
 const TEMPORARY = '.tmp-'
 // Age after which the temporary file of a killed writer is removed.
 const STALE_MS = 3_600_000
@@ -85,7 +85,8 @@ export function removeInside(path: string, inside: string): void {
 }
 
 function splitInside(path: string, inside: string): { folders: readonly string[]; name: string } {
-  const segments = path.startsWith(`${inside}/`) ? path.slice(inside.length + 1).split('/') : []
+  const [inner, outer] = [toSlashes(path), toSlashes(inside)]
+  const segments = inner.startsWith(`${outer}/`) ? inner.slice(outer.length + 1).split('/') : []
   const name = segments.pop()
   if (name === undefined || [...segments, name].some(each => each === '' || each === '.' || each === '..'))
     throw new SkillError(
@@ -131,25 +132,26 @@ function makeFolder(path: string): void {
 function openFolder(path: string, shown: string): OpenFolder {
   let descriptor: number
   try {
+    // Windows has no flags that refuse links and files.
+    if (isWindows && !lstatSync(path).isDirectory()) throw notFolder(shown)
     descriptor = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW)
   } catch (thrown) {
     const { code } = thrown as NodeJS.ErrnoException
     if (code !== 'ELOOP' && code !== 'ENOTDIR') throw thrown
-    throw new SkillError(
-      'OUTSIDE_ROOT',
-      `${JSON.stringify(shown)} is a link or a file, not a folder; write to a path without links`,
-      {
-        cause: thrown,
-      },
-    )
+    throw notFolder(shown, thrown)
   }
   // Other systems have no path through a descriptor, so a folder that is replaced at the wrong moment stays unnoticed.
   const base = isLinux ? `/proc/self/fd/${descriptor}` : path
   return { descriptor, entry: name => join(base, name) }
 }
 
+function notFolder(shown: string, cause?: unknown): SkillError {
+  const message = `${JSON.stringify(shown)} is a link or a file, not a folder; write to a path without links`
+  return new SkillError('OUTSIDE_ROOT', message, { cause })
+}
+
 function syncFolder(folder: OpenFolder): void {
-  if (process.platform !== 'win32') fsyncSync(folder.descriptor)
+  if (!isWindows) fsyncSync(folder.descriptor)
 }
 
 function sweep(folder: OpenFolder): void {

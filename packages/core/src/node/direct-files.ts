@@ -10,7 +10,15 @@ import {
   statSync,
 } from 'node:fs'
 import type { DirectoryEntry, FileReadOptions, FileStat, OpenedFile } from '../source-entry.ts'
-import { assertInside, assertReadable, assertSame, isLinux, toEntries, toStat } from './disk-facts.ts'
+import {
+  assertInside,
+  assertReadable,
+  assertSame,
+  isLinux,
+  toEntries,
+  toSlashes,
+  toStat,
+} from './disk-facts.ts'
 
 /**
  * Reads the disk synchronously. With a warm cache a call takes microseconds; the thread pool would take ten times as
@@ -26,7 +34,7 @@ export const directFiles = {
   },
 
   resolve(path: string): string {
-    return realpathSync.native(path)
+    return toSlashes(realpathSync.native(path))
   },
 
   /**

@@ -2,6 +2,7 @@ import { basename, resolve } from 'node:path'
 import { SkillError } from '../index.ts'
 import { checkOptions, type KnownOptions } from '../internal-entry.ts'
 import { FileSource, type FileSourceOptions, type SkillSource } from '../source-entry.ts'
+import { toSlashes } from './disk-facts.ts'
 import { isGitBusy } from './git-lock.ts'
 import { NodeFileSystem } from './node-file-system.ts'
 
@@ -84,8 +85,4 @@ export function directory(path: string, options: DirectoryOptions = {}): SkillSo
     linkRoots: (linkRoots ?? []).map(folder => toSlashes(resolve(folder))),
     isBusy: async directories => isGitBusy(directories),
   })
-}
-
-function toSlashes(path: string): string {
-  return process.platform === 'win32' ? path.replaceAll('\\', '/') : path
 }

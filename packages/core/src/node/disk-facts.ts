@@ -9,6 +9,12 @@ const DIRECTORY = 0o040000
 const REGULAR = 0o100000
 
 export const isLinux: boolean = process.platform === 'linux'
+export const isWindows: boolean = process.platform === 'win32'
+
+/** A path with `/` between its parts, as sources join paths. A backslash separates only on Windows. */
+export function toSlashes(path: string, platform: NodeJS.Platform = process.platform): string {
+  return platform === 'win32' ? path.replaceAll('\\', '/') : path
+}
 
 export function toStat(stats: Stats): FileStat {
   const kind = stats.mode & KIND_BITS
@@ -58,7 +64,8 @@ export function assertInside(realPath: string, { inside }: Pick<FileReadOptions,
 
 /** @throws {SkillError} OUTSIDE_ROOT when the path leads to another file than the one that was opened */
 export function assertSame(path: string, opened: Stats, now: Stats): void {
-  if (now.ino !== opened.ino || now.dev !== opened.dev)
+  // Of a path, some versions of Node on Windows report the device 0; see `isSameInode`.
+  if (now.ino !== opened.ino || (now.dev !== opened.dev && now.dev !== 0))
     throw new SkillError('OUTSIDE_ROOT', `${JSON.stringify(path)} was replaced while it was opened`)
 }
 
@@ -77,9 +84,31 @@ export function toSkillError(thrown: unknown, path: string): SkillError {
   })
 }
 
-const SEPARATOR = process.platform === 'win32' ? '\\' : '/'
+/** The codes that libuv has for sharing violations and refused access. */
+const HELD = ['EPERM', 'EACCES', 'EBUSY']
 
-function isInside(path: string, folder: string): boolean {
-  if (path === folder) return true
-  return path.startsWith(folder) && (folder.endsWith(SEPARATOR) || path.startsWith(SEPARATOR, folder.length))
+/** The error of a move. Windows refuses to move a folder in which anything is open, watched folders included. */
+export function describeHeld(
+  thrown: unknown,
+  path: string,
+  platform: NodeJS.Platform = process.platform,
+): SkillError {
+  const code = (thrown as NodeJS.ErrnoException).code ?? ''
+  if (platform !== 'win32' || !HELD.includes(code)) return toSkillError(thrown, path)
+  const reason = 'a program has something open in it, such as a running "stoke dev" or an editor; end it'
+  return new SkillError(
+    'IO_FAILED',
+    `${JSON.stringify(path)} cannot be moved: ${reason} (${toMessage(thrown)})`,
+    {
+      cause: thrown,
+      data: { path, code },
+    },
+  )
+}
+
+/** Whether an absolute path is a folder or in it. Everything is in `/`, the drives of Windows included. */
+export function isInside(path: string, folder: string, platform?: NodeJS.Platform): boolean {
+  const [inner, outer] = [toSlashes(path, platform), toSlashes(folder, platform)]
+  if (inner === outer || outer === '/') return true
+  return inner.startsWith(outer) && (outer.endsWith('/') || inner.startsWith('/', outer.length))
 }

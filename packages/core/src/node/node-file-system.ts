@@ -13,7 +13,8 @@ import type {
 } from '../source-entry.ts'
 import { moveInside, removeInside, writeWhole } from './atomic-write.ts'
 import { directFiles } from './direct-files.ts'
-import { isLinux, toSkillError } from './disk-facts.ts'
+import { describeHeld, isLinux, isWindows, toSkillError } from './disk-facts.ts'
+import { HeldFolders } from './held-folders.ts'
 import { pooledFiles } from './pooled-files.ts'
 
 // Maximum uninterrupted work before the event loop gets a turn.
@@ -56,6 +57,7 @@ const REMOTE_TYPES: ReadonlyMap<number, string> = new Map([
 export class NodeFileSystem implements WritableFileSystem {
   /** All instances read the same disk. A subclass may read something else, so it has no identity. */
   readonly identity?: string
+  readonly #held = new HeldFolders()
   readonly #watchFaults = new Map<string, string | undefined>()
   #sliceStart = 0
   #turn: Promise<void> | undefined
@@ -91,10 +93,11 @@ export class NodeFileSystem implements WritableFileSystem {
   }
 
   async move(from: string, to: string, { inside }: Pick<FileWriteOptions, 'inside'>): Promise<void> {
+    this.#held.release(from)
     try {
       moveInside(from, to, inside)
     } catch (thrown) {
-      throw toSkillError(thrown, from)
+      throw describeHeld(thrown, from)
     }
   }
 
@@ -112,7 +115,12 @@ export class NodeFileSystem implements WritableFileSystem {
       const watcher = watch(path, { persistent: false })
       watcher.on('change', onEvent)
       watcher.on('error', onError)
-      return () => watcher.close()
+      if (!isWindows) return () => watcher.close()
+      const forget = this.#held.add(path, () => onError(new Error('the folder was moved')))
+      return () => {
+        forget()
+        watcher.close()
+      }
     } catch (thrown) {
       throw new SkillError(
         'NOT_WATCHABLE',
@@ -120,6 +128,10 @@ export class NodeFileSystem implements WritableFileSystem {
         { cause: thrown },
       )
     }
+  }
+
+  toNativePath(path: string): string {
+    return isWindows ? path.replaceAll('/', '\\') : path
   }
 
   findWatchFault(path: string): string | undefined {

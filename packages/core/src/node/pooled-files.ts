@@ -1,7 +1,15 @@
 import { close, constants, fstat, open, read, readdir, readlink, realpath, type Stats, stat } from 'node:fs'
 import { promisify } from 'node:util'
 import type { DirectoryEntry, FileReadOptions, FileStat, OpenedFile } from '../source-entry.ts'
-import { assertInside, assertReadable, assertSame, isLinux, toEntries, toStat } from './disk-facts.ts'
+import {
+  assertInside,
+  assertReadable,
+  assertSame,
+  isLinux,
+  toEntries,
+  toSlashes,
+  toStat,
+} from './disk-facts.ts'
 
 const openAsync = promisify(open)
 const fstatAsync = promisify(fstat)
@@ -25,7 +33,7 @@ export const pooledFiles = {
   },
 
   async resolve(path: string): Promise<string> {
-    return await realpathAsync(path)
+    return toSlashes(await realpathAsync(path))
   },
 
   async read(path: string, options: FileReadOptions): Promise<OpenedFile> {

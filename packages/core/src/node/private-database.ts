@@ -24,7 +24,8 @@ const FULL = 13
 const CANNOT_OPEN = 14
 const NOT_A_DATABASE = 26
 
-const UNWRITABLE = ['EROFS', 'EACCES', 'EPERM', 'ENOSPC', 'EDQUOT']
+// EBUSY: Windows moves and removes no database that a process has open.
+const UNWRITABLE = ['EROFS', 'EACCES', 'EPERM', 'EBUSY', 'ENOSPC', 'EDQUOT']
 
 /** Suffixes of the database and of the files in which SQLite keeps recent changes. All have the same mode. */
 const COMPANIONS = ['', '-wal', '-shm']
@@ -207,7 +208,11 @@ function openCopy(path: string, create: (path: string) => DatabaseSync): Databas
     makePrivate(copy)
     return create(copy)
   } finally {
-    rmSync(folder, { recursive: true, force: true })
+    try {
+      rmSync(folder, { recursive: true, force: true })
+    } catch {
+      // Windows removes no open file: the copy stays among the temporary files of this user.
+    }
   }
 }
 

@@ -12,6 +12,8 @@ const O_PATH = 0o10_000_000
 const MAX_LEVELS = 64
 /** How often a folder is listed again because another process added entries meanwhile. */
 const MAX_PASSES = 64
+/** Each retry waits 100 ms longer than the one before. */
+const MAX_RETRIES = 5
 
 /**
  * Removes a file or a folder with its content, regardless of modes. On Linux every step uses the descriptor of an open
@@ -116,7 +118,8 @@ async function orNothing<Value>(work: Promise<Value>, codes: readonly string[]):
 
 async function removeByPath(path: string): Promise<void> {
   await makeWritable(path)
-  await rm(path, { recursive: true, force: true })
+  // Windows removes nothing that is open, and a process that was killed keeps its files open for a moment.
+  await rm(path, { recursive: true, force: true, maxRetries: MAX_RETRIES })
 }
 
 async function makeWritable(folder: string): Promise<void> {

@@ -210,5 +210,6 @@ function childPath(node: DirectoryNode, name: string): string {
 }
 
 function isInside(path: string, folder: string): boolean {
-  return path === folder || path.startsWith(folder.endsWith('/') ? folder : `${folder}/`)
+  // On Windows `/` is above all drives.
+  return folder === '/' || path === folder || path.startsWith(folder.endsWith('/') ? folder : `${folder}/`)
 }

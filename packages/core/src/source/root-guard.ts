@@ -70,7 +70,10 @@ export class RootGuard {
         const close = this.#fileSystem.watch?.(
           path,
           () => this.#onEvent(),
-          () => this.#watched?.close(),
+          () => {
+            this.#watched?.close()
+            this.#onEvent() // Windows reports a removed folder as an error of its watch
+          },
         )
         if (close !== undefined) this.#watched = { path, identity, close }
       } catch {
@@ -94,6 +97,8 @@ export class RootGuard {
 
 function parentOf(path: string): string | undefined {
   const end = path.lastIndexOf('/')
-  if (end === -1 || path === '/') return undefined
-  return end === 0 ? '/' : path.slice(0, end)
+  if (end === -1 || end === path.length - 1) return undefined
+  const parent = path.slice(0, end)
+  // `C:` alone is the working directory of that drive.
+  return /^(?:[A-Za-z]:)?$/.test(parent) ? `${parent}/` : parent
 }

@@ -137,8 +137,12 @@ export function toEnvironment(
   { secrets }: ScriptAccess,
   scratch: string,
   path: readonly string[],
+  platform: NodeJS.Platform = process.platform,
 ): Record<string, string> {
+  // Windows reads these instead of HOME and TMPDIR, and libuv adds those of the host when they are not set.
+  const windows = { USERPROFILE: scratch, TEMP: scratch, TMP: scratch }
   return {
+    ...(platform === 'win32' ? windows : {}),
     PATH: path.join(delimiter),
     LANG: 'C.UTF-8',
     HOME: scratch,
@@ -224,7 +228,10 @@ async function refuseLinksOut(
   for (const link of links) {
     const target = await findReal(link)
     if (!allowed.some(({ real }) => isInside(target, real)))
-      refuse(granted, `without a sandbox the link ${link} would give access to ${target}, which is outside; ${way}`)
+      refuse(
+        granted,
+        `without a sandbox the link ${link} would give access to ${target}, which is outside; ${way}`,
+      )
   }
   if (isTooLarge)
     refuse(granted, `without a sandbox its links must be checked, and it has too many entries; ${way}`)

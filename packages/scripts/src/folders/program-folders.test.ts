@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -16,6 +16,19 @@ test('discard() never fails, and retries a failed removal at the next call', asy
     mkdirSync(unremovable, { recursive: true })
     await folders.discard(await folders.createScratch())
     expect(existsSync(unremovable)).toBe(false)
+  } finally {
+    rmSync(parent, { recursive: true })
+  }
+})
+
+test('the folder of a process has no link in its path, as /tmp is one on macOS', async () => {
+  const parent = realpathSync.native(mkdtempSync(join(tmpdir(), 'program-folders-')))
+  try {
+    mkdirSync(join(parent, 'real'))
+    symlinkSync('real', join(parent, 'link'), 'junction')
+    const folders = new ProgramFolders(join(parent, 'link'))
+    expect((await folders.root()).startsWith(join(parent, 'real'))).toBe(true)
+    await folders.close()
   } finally {
     rmSync(parent, { recursive: true })
   }

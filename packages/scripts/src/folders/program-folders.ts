@@ -1,5 +1,5 @@
 import { mkdirSync } from 'node:fs'
-import { lstat, mkdir, mkdtemp, readdir } from 'node:fs/promises'
+import { lstat, mkdir, mkdtemp, readdir, realpath } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Diagnostic, Digest } from '@skillstoke/core'
@@ -48,11 +48,14 @@ export class ProgramFolders {
   /** Returns the folder of this process, and creates it if necessary. */
   async root(): Promise<string> {
     this.sweep()
-    this.#root ??= createOwnFolder(this.#parent).catch((thrown: unknown) => {
-      // The next call tries again.
-      this.#root = undefined
-      throw thrown
-    })
+    // Node's permissions refuse paths through links, and on macOS the folder for temporary files is behind a link.
+    this.#root ??= createOwnFolder(this.#parent)
+      .then(async path => await realpath(path))
+      .catch((thrown: unknown) => {
+        // The next call tries again.
+        this.#root = undefined
+        throw thrown
+      })
     return await this.#root
   }
 

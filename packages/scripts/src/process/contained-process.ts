@@ -60,7 +60,14 @@ export class ContainedProcess {
       hasChannel ? 'pipe' : 'ignore',
       ...(sandbox === undefined ? [] : (['pipe', sandbox.filter === undefined ? 'ignore' : 'pipe'] as const)),
     ]
-    this.child = spawn(command, args, { env, cwd: workingDirectory, stdio, detached: true })
+    this.child = spawn(command, args, {
+      env,
+      cwd: workingDirectory,
+      stdio,
+      // Windows has no groups: detached programs get a console window, and others end with the host.
+      detached: process.platform !== 'win32',
+      windowsHide: true,
+    })
     alive.add(this)
     // Without free descriptors there are no pipes, and the error event follows.
     const pipes = this.child.stdio as readonly unknown[] | undefined

@@ -83,7 +83,8 @@ export class Sandbox {
 
   async #look(): Promise<Found> {
     if (this.#mode === 'off') return without('the sandbox is switched off')
-    if (process.platform !== 'linux') return without(`there is no sandbox on ${process.platform}`)
+    if (process.platform !== 'linux')
+      return without(`bubblewrap is for Linux, and this is ${process.platform}`)
     const path = await findProgram('bwrap', this.#path.split(delimiter))
     if (path === undefined) return without('bubblewrap (bwrap) is not installed')
     const faults: string[] = []
@@ -105,9 +106,14 @@ function without(detail: string): Found {
 }
 
 /** Returns the path of a program in the first folder that has it. */
-export async function findProgram(name: string, folders: readonly string[]): Promise<string | undefined> {
+export async function findProgram(
+  name: string,
+  folders: readonly string[],
+  platform: NodeJS.Platform = process.platform,
+): Promise<string | undefined> {
+  const file = platform === 'win32' ? `${name}.exe` : name
   for (const folder of folders) {
-    const path = join(folder, name)
+    const path = join(folder, file)
     if (folder === '') continue
     try {
       await access(path, constants.X_OK)

@@ -8,7 +8,7 @@ export interface Order {
   readonly delivered: string
 }
 
-/** Orders of the demo are a file of the skill: edit it, and the next call answers from the new one. */
+/** Reads an order from a file of the skill. After an edit of the file, the next call answers from the new file. */
 export function readOrder(number: number): Order {
   const text = readFileSync(new URL('../../assets/orders.json', import.meta.url), 'utf8')
   const orders = JSON.parse(text) as readonly Order[]

@@ -1,4 +1,5 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
+import { dirname } from 'node:path'
 import { SkillError } from '../../index.ts'
 import { toMessage } from '../../internal-entry.ts'
 import { killGroup } from '../process-group.ts'
@@ -130,7 +131,10 @@ export async function runGit(args: readonly string[], run: GitRun = {}): Promise
   }
 }
 
-/** Starts git with pipes and hardened settings, in its own process group. */
+/**
+ * Starts git with pipes and hardened settings, in its own process group. Windows searches the working directory for programs
+ * first, so git starts in a folder where no project can put a `git.exe`.
+ */
 export function spawnGit(
   args: readonly string[],
   { gitDirectory, access, settings = [] }: GitRun,
@@ -141,6 +145,7 @@ export function spawnGit(
     detached: process.platform !== 'win32',
     stdio: ['pipe', 'pipe', 'pipe'],
     windowsHide: true,
+    ...(process.platform === 'win32' ? { cwd: dirname(process.execPath) } : {}),
     env: environment(access),
   })
 }

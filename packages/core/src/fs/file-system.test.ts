@@ -1,0 +1,21 @@
+import { expect, test } from 'vitest'
+import { type FileStat, isSameStat } from './file-system.ts'
+
+const FACTS: FileStat = {
+  kind: 'file',
+  size: 1,
+  mtimeMs: 1,
+  ctimeMs: 1,
+  birthtimeMs: 1,
+  ino: 7,
+  dev: 3,
+  links: 1,
+  isExecutable: false,
+}
+
+test('a file is the same where the system reports its device only while it is open', () => {
+  expect(isSameStat(FACTS, { ...FACTS, dev: 0 })).toBe(true)
+  expect(isSameStat({ ...FACTS, dev: 0 }, FACTS)).toBe(true)
+  expect(isSameStat(FACTS, { ...FACTS, dev: 4 })).toBe(false)
+  expect(isSameStat(FACTS, { ...FACTS, dev: 0, ino: 8 })).toBe(false)
+})

@@ -1,0 +1,25 @@
+import { isInside } from './disk-facts.ts'
+
+/** A watch that holds its folder open. */
+interface HeldFolder {
+  readonly path: string
+  /** Ends the watch and reports that it ended. */
+  readonly release: () => void
+}
+
+/** The watched folders of Windows, where a folder cannot be moved while a folder below it is watched. */
+export class HeldFolders {
+  readonly #held = new Set<HeldFolder>()
+
+  /** Returns a function that forgets the folder. */
+  add(path: string, release: () => void): () => void {
+    const held = { path, release }
+    this.#held.add(held)
+    return () => void this.#held.delete(held)
+  }
+
+  /** Ends the watch of a folder and of every folder below it. */
+  release(folder: string): void {
+    for (const { path, release } of this.#held) if (isInside(path, folder)) release()
+  }
+}

@@ -1,0 +1,43 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+/** File beside bundled code that holds the licences of the packages that were copied into it. */
+export const LICENSES = 'LICENSES.txt'
+
+interface Manifest {
+  readonly name: string
+  readonly version: string
+  readonly license: string
+}
+
+/** Helpers that the bundler adds under a name of its own, for example `\0@oxc-project+runtime@0.156.0/helpers/esm/usingCtx.js`. */
+const VIRTUAL = /^\0(@?[^@/+]+)\+?([^@/]*)@/
+
+/**
+ * Returns the licences of the packages to which modules belong, sorted by name. Modules of this repository have none.
+ * @param moduleIds paths of files, or names of virtual modules
+ * @throws {Error} when a package has no licence file
+ */
+export function describeLicenses(moduleIds: Iterable<string>): string {
+  const folders = new Set([...moduleIds].flatMap(id => findPackage(id) ?? []))
+  return [...folders]
+    .sort()
+    .map(describeLicense)
+    .join(`\n${'-'.repeat(80)}\n\n`)
+}
+
+function findPackage(id: string): string | undefined {
+  const virtual = VIRTUAL.exec(id)
+  if (virtual !== null) return join('node_modules', virtual[1] ?? '', virtual[2] ?? '')
+  return /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(id)?.[0]
+}
+
+function describeLicense(folder: string): string {
+  const { name, version, license } = JSON.parse(
+    readFileSync(join(folder, 'package.json'), 'utf8'),
+  ) as Manifest
+  const file = readdirSync(folder).find(each => /^licen[cs]e/i.test(each))
+  if (file === undefined || !existsSync(join(folder, file)))
+    throw new Error(`${folder} has no licence file; a package without one cannot be bundled`)
+  return `${name} ${version} (${license})\n\n${readFileSync(join(folder, file), 'utf8').trim()}\n`
+}

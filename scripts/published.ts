@@ -1,0 +1,13 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+// Prints the packages that are published, as `--workspace` options of npm.
+
+const folders = readdirSync('packages').map(name => join('packages', name))
+const published = folders.filter(folder => {
+  const { private: isPrivate } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as {
+    private?: boolean
+  }
+  return isPrivate !== true
+})
+console.log(published.map(folder => `--workspace ${folder}`).join(' '))

@@ -1,0 +1,125 @@
+import { execFileSync } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, posix, resolve } from 'node:path'
+import { beforeAll, describe, expect, test } from 'vitest'
+
+interface Manifest {
+  readonly name: string
+  readonly version: string
+  readonly private?: boolean
+  readonly license: string
+  readonly keywords: readonly string[]
+  readonly homepage: string
+  readonly repository: { readonly url: string; readonly directory: string }
+  readonly bin?: Readonly<Record<string, string>>
+  readonly exports: Readonly<Record<string, string | Readonly<Record<string, string>>>>
+  readonly publishConfig: unknown
+  readonly dependencies?: Readonly<Record<string, string>>
+}
+
+interface Publication {
+  readonly files: readonly { readonly path: string; readonly mode: number }[]
+  readonly unpackedSize: number
+}
+
+interface SourceMap {
+  readonly sources: readonly string[]
+  readonly sourcesContent: readonly (string | null)[]
+}
+
+const readManifest = (folder: string): Manifest =>
+  JSON.parse(readFileSync(join('packages', folder, 'package.json'), 'utf8')) as Manifest
+
+const folders = readdirSync('packages').filter(folder => readManifest(folder).private !== true)
+const manifests = folders.map(readManifest)
+
+/** What npm would publish. Ends in a dry run, so nothing leaves this machine. */
+function publish(folder: string): Publication {
+  const args = ['publish', '--dry-run', '--json', '--ignore-scripts', '--tag', 'latest']
+  const output = execFileSync('npm', args, {
+    cwd: join('packages', folder),
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const published = JSON.parse(output) as Publication | Record<string, Publication>
+  return 'files' in published ? (published as Publication) : (Object.values(published)[0] as Publication)
+}
+
+const LARGEST_BYTES = 5_000_000
+/** Code, maps, declarations, the page, and what each package has at its top. */
+const EXPECTED =
+  /^(?:package\.json|README\.md|LICENSE|CHANGELOG\.md|skillstoke\.schema\.json|bin\/\w+\.js|skills\/[\w-]+\/SKILL\.md|dist\/LICENSES\.txt|dist\/page\/(?:LICENSES\.txt|index\.html|[\w./-]+\.(?:js|css|svg))|dist\/[\w/-]+\.(?:js|js\.map|d\.ts))$/
+
+describe.each(folders)('the publication of packages/%s', folder => {
+  const manifest = readManifest(folder)
+  let paths: readonly string[]
+  let publication: Publication
+
+  beforeAll(() => {
+    publication = publish(folder)
+    paths = publication.files.map(({ path }) => path)
+  })
+
+  test('holds code, declarations and texts, and neither tests nor sources', () => {
+    expect(paths.filter(path => !EXPECTED.test(path))).toEqual([])
+    expect(paths.filter(path => /\.test\b|testing\/fixtures|tsbuildinfo/.test(path))).toEqual([])
+    for (const text of ['README.md', 'LICENSE', 'CHANGELOG.md']) expect(paths).toContain(text)
+    expect(publication.unpackedSize).toBeLessThan(LARGEST_BYTES)
+  })
+
+  test('has every file that package.json names', () => {
+    const named = [
+      ...Object.values(manifest.bin ?? {}),
+      ...Object.values(manifest.exports).flatMap(target =>
+        typeof target === 'string' ? [target] : Object.values(target),
+      ),
+    ].map(path => posix.normalize(path))
+    expect(named.filter(path => !paths.includes(path))).toEqual([])
+    const programs = publication.files.filter(({ path }) => path.startsWith('bin/'))
+    expect(programs.filter(({ mode }) => (mode & 0o111) === 0)).toEqual([])
+  })
+
+  test('has every declaration that an entry point reaches', () => {
+    const seen = new Set<string>()
+    const visit = (path: string): void => {
+      if (seen.has(path)) return
+      seen.add(path)
+      const text = readFileSync(join('packages', folder, path), 'utf8')
+      for (const [, specifier = ''] of text.matchAll(/(?:from|import)\s*\(?\s*['"](\.[^'"]+)['"]/g))
+        visit(posix.join(posix.dirname(path), specifier.replace(/\.(?:js|tsx?)$/, '.d.ts')))
+    }
+    for (const target of Object.values(manifest.exports))
+      if (typeof target !== 'string' && target['types'] !== undefined) visit(posix.normalize(target['types']))
+    expect([...seen].filter(path => !paths.includes(path))).toEqual([])
+  })
+
+  test('has a source map with sources for each map that the code names', () => {
+    const code = paths.filter(path => path.startsWith('dist/') && !path.startsWith('dist/page/'))
+    for (const path of code.filter(each => each.endsWith('.js.map'))) {
+      const map = JSON.parse(readFileSync(join('packages', folder, path), 'utf8')) as SourceMap
+      expect(map.sources.length, path).toBeGreaterThan(0)
+      expect(map.sourcesContent.every(content => content !== null && content !== '')).toBe(true)
+      expect(map.sources.filter(source => resolve('/', dirname(path), source).includes('.test.'))).toEqual([])
+    }
+  })
+
+  test('names its licence, its repository and its keywords', () => {
+    expect(manifest).toMatchObject({
+      license: 'MIT',
+      repository: { url: manifests[0]?.repository.url, directory: `packages/${folder}` },
+      homepage: manifests[0]?.homepage,
+      publishConfig: { access: 'public', provenance: true },
+    })
+    expect(manifest.keywords).toEqual(expect.arrayContaining(['agent', 'skills']))
+  })
+})
+
+test('all packages have one version, and ask each other for it', () => {
+  const [version] = new Set(manifests.map(manifest => manifest.version))
+  const names = new Set(manifests.map(({ name }) => name))
+  for (const manifest of manifests) {
+    expect(manifest.version).toBe(version)
+    for (const [name, range] of Object.entries(manifest.dependencies ?? {}))
+      if (names.has(name)) expect(range, `${manifest.name} needs ${name}`).toBe(`^${version}`)
+  }
+})
