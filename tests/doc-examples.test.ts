@@ -81,6 +81,11 @@ describe('an example in a docstring', () => {
     expect(run?.stdout).toBe(promised.join(''))
   })
 
+  test('is a fence that this test finds', () => {
+    const tags = sources.flatMap(source => readFileSync(source, 'utf8').match(/^ *\* @example\b/gm) ?? [])
+    expect(examples.length).toBe(tags.length)
+  })
+
   test('has the types that it needs', { timeout: TIMEOUT_MS }, () => {
     const config = join(FOLDER, 'tsconfig.json')
     const compilerOptions = { incremental: false, tsBuildInfoFile: null, moduleDetection: 'force' }
