@@ -1,5 +1,6 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { expect, test } from 'vitest'
+import { readCode } from './fixtures/read-code.ts'
 
 /** Lists the source files that run for a user, without tests and declarations. */
 function listSources(): string[] {
@@ -27,5 +28,5 @@ test.each<[what: string, file: string, pattern: RegExp]>([
 ])('only one file %s: %s', (_, file, pattern) => {
   const files = listSources()
   expect(files.length).toBeGreaterThan(300)
-  expect(files.filter(each => pattern.test(readFileSync(each, 'utf8')))).toEqual([file])
+  expect(files.filter(each => pattern.test(readCode(each)))).toEqual([file])
 })

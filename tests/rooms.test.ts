@@ -1,7 +1,8 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { verifies } from '@skillstoke/requirements'
 import { expect, test } from 'vitest'
+import { readCode } from './fixtures/read-code.ts'
 
 // Which room of the core may import which. To change the architecture, change this table.
 const ROOMS: Readonly<Record<string, readonly string[]>> = {
@@ -78,7 +79,7 @@ function listSources(folder: string): string[] {
 
 function listImports(): Import[] {
   return listSources(SRC).flatMap(file => {
-    const text = readFileSync(file, 'utf8')
+    const text = readCode(file)
     const room = relative(SRC, file).split('/')[0]?.replace(/\.ts$/, '') ?? ''
     return [...text.matchAll(/from '(\.[^']+)'/g)].map(match => {
       const path = relative(SRC, resolve(dirname(file), match[1] ?? ''))
@@ -109,7 +110,7 @@ test(`rooms import only what the table allows ${verifies('EXO-09')}`, () => {
 function listPackageImports(files: readonly string[]): { readonly file: string; readonly name: string }[] {
   return files.flatMap(file =>
     [
-      ...readFileSync(file, 'utf8').matchAll(
+      ...readCode(file).matchAll(
         /(?:from|import|import\()\s*['"]((?:@skillstoke\/|skillstoke\/)[^'"]+)['"]/g,
       ),
     ].map(match => ({ file, name: match[1] ?? '' })),
@@ -141,7 +142,7 @@ test('packages import the entry points of lower packages, and no path inside the
   const inside = Object.keys(PACKAGES).flatMap(own => {
     const folder = resolve('packages', own)
     return listSources(join(folder, 'src')).flatMap(file =>
-      [...readFileSync(file, 'utf8').matchAll(/from '(\.[^']+)'/g)]
+      [...readCode(file).matchAll(/from '(\.[^']+)'/g)]
         .map(match => resolve(dirname(file), match[1] ?? ''))
         .filter(path => !path.startsWith(`${folder}/`))
         .map(path => ({ file, path })),

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { readCode } from './fixtures/read-code.ts'
 
 const CORE = resolve('packages/core')
 const { exports } = JSON.parse(readFileSync(join(CORE, 'package.json'), 'utf8')) as {
@@ -14,7 +15,7 @@ const NEUTRAL = ['.', './source', './types', './internal', './testing', './comma
 function modulesFrom(entry: string, found = new Set<string>()): Set<string> {
   if (found.has(entry)) return found
   found.add(entry)
-  const text = readFileSync(entry, 'utf8')
+  const text = readCode(entry)
   for (const [, path] of text.matchAll(/(?:from|import\()\s*['"](\.[^'"]+)['"]/g))
     modulesFrom(resolve(dirname(entry), path ?? ''), found)
   return found
@@ -33,7 +34,7 @@ describe.each(NEUTRAL)('%s', door => {
 
   test('imports no Node module', () => {
     const wrong = [...modulesFrom(entry)].filter(path =>
-      /(?:from|import\()\s*['"](?:node:|fs|path|crypto)/.test(readFileSync(path, 'utf8')),
+      /(?:from|import\()\s*['"](?:node:|fs|path|crypto)/.test(readCode(path)),
     )
     expect(wrong).toEqual([])
   })

@@ -62,7 +62,20 @@ export function checkRange(range: MessageRange): void {
   checkWholeNumber('limit', range.limit, 0)
 }
 
-/** Thrown when another writer appended first. Read the conversation again before the next append. */
+/**
+ * Thrown when another writer appended first. Read the conversation again before the next append.
+ *
+ * @example
+ * ```ts
+ * import { ConversationConflictError, MemoryConversationStore } from '@skillstoke/agent'
+ *
+ * const store = new MemoryConversationStore()
+ * const message = (id: string) => ({ id, role: 'user', content: 'Hello.', at: Date.now() }) as const
+ * await store.append('local', 'chat-1', 0, [message('a')])
+ * const failure = await store.append('local', 'chat-1', 0, [message('b')]).catch((error: unknown) => error)
+ * if (failure instanceof ConversationConflictError) console.log(failure.actualSeq) // prints 1
+ * ```
+ */
 export class ConversationConflictError extends Error {
   override readonly name: string = 'ConversationConflictError'
   readonly expectedSeq: number

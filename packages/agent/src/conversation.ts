@@ -62,7 +62,22 @@ interface StoredConversation {
   readonly state?: SessionState
 }
 
-/** One conversation: an append-only list of messages after a system text that never changes. */
+/**
+ * One conversation: an append-only list of messages after a system text that never changes.
+ *
+ * @example
+ * ```ts
+ * import { createOfflineModel, SkillAgent } from '@skillstoke/agent'
+ * import { createSkillRuntime } from '@skillstoke/core'
+ * import { directory } from '@skillstoke/core/node'
+ *
+ * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+ * const agent = new SkillAgent({ skills, model: createOfflineModel() })
+ * using chat = agent.conversation('chat-1')
+ * await chat.send('Use the skill "support-pdf".')
+ * console.log(chat.messages[0]?.role, chat.system.includes('support-pdf')) // prints user true
+ * ```
+ */
 export class Conversation implements Disposable {
   readonly id: string
   readonly session: SkillSession
@@ -141,7 +156,23 @@ export class Conversation implements Disposable {
     throw new Error('the turn ended without a result')
   }
 
-  /** Sends a message and yields events until the answer is complete. @throws {SkillError} as `send` */
+  /**
+   * Sends a message and yields events until the answer is complete. @throws {SkillError} as `send`
+   *
+   * @example
+   * ```ts
+   * import { createOfflineModel, SkillAgent } from '@skillstoke/agent'
+   * import { createSkillRuntime } from '@skillstoke/core'
+   * import { directory } from '@skillstoke/core/node'
+   *
+   * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+   * const agent = new SkillAgent({ skills, model: createOfflineModel() })
+   * for await (const event of agent.conversation('chat-1').stream('Use the skill "support-pdf".')) {
+   *   if (event.kind === 'tool-call') console.log(event.name, event.input) // prints skill { name: 'support-pdf' }
+   *   if (event.kind === 'finish') console.log(event.steps) // prints 2
+   * }
+   * ```
+   */
   async *stream(text: string, options: TurnOptions = {}): AsyncGenerator<AgentEvent, void, undefined> {
     checkOptions('stream()', options, KNOWN)
     const before = this.#turn

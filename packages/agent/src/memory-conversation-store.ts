@@ -9,7 +9,20 @@ import {
   type StoredMessage,
 } from './conversation-store.ts'
 
-/** Stores conversations in memory until the process ends. */
+/**
+ * Stores conversations in memory until the process ends.
+ *
+ * @example
+ * ```ts
+ * import { MemoryConversationStore } from '@skillstoke/agent'
+ *
+ * const store = new MemoryConversationStore()
+ * const message = { id: 'a', role: 'user', content: 'Hello.', at: Date.now() } as const
+ * console.log(await store.append('local', 'chat-1', 0, [message])) // prints 1
+ * console.log((await store.read('local', 'chat-1')).map(({ seq, content }) => `${seq}: ${content}`))
+ * // prints [ '1: Hello.' ]
+ * ```
+ */
 export class MemoryConversationStore implements ConversationStore {
   readonly #conversations = new Map<string, StoredMessage[]>()
   /** Session states by conversation and by number of messages. */

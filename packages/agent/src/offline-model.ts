@@ -11,6 +11,15 @@ import { decideOffline } from './offline-mind.ts'
  * Creates a rule-based model that needs no network and no key. It loads the skill that matches the user's words best,
  * answers with the skill's text, and follows updates. If it may write skills, it does so on request ("Create a skill
  * called x: ..."). It makes demonstrations and tests repeatable.
+ *
+ * @example
+ * ```ts
+ * import { createOfflineModel } from '@skillstoke/agent'
+ * import { generateText } from 'ai'
+ *
+ * const { text } = await generateText({ model: createOfflineModel(), prompt: 'Hello.' })
+ * console.log(text.length > 0) // prints true
+ * ```
  */
 export function createOfflineModel(): LanguageModelV4 {
   return {

@@ -21,6 +21,18 @@ const KNOWN: KnownOptions<ModelConfig> = { model: true, baseUrl: true, apiKey: t
  * Returns the model that a configuration names.
  * @throws {SkillError} INVALID_OPTION for an unknown option
  * @throws {TypeError} when `baseUrl` is set without a model, or is not an http URL
+ *
+ * @example
+ * ```ts
+ * import { resolveModel, SkillAgent } from '@skillstoke/agent'
+ * import { createSkillRuntime } from '@skillstoke/core'
+ * import { directory } from '@skillstoke/core/node'
+ *
+ * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+ * const model = resolveModel({ model: 'qwen3', baseUrl: 'http://127.0.0.1:11434/v1' })
+ * const agent = new SkillAgent({ skills, model })
+ * console.log(agent.conversation('chat-1').messages) // prints []
+ * ```
  */
 export function resolveModel(config: ModelConfig = {}): LanguageModel {
   checkOptions('resolveModel()', config, KNOWN)

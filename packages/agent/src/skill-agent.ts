@@ -59,7 +59,21 @@ const KNOWN_OPTIONS: KnownOptions<SkillAgentOptions> = {
   maxRetries: true,
 }
 
-/** A multi-turn agent that updates its conversations before every model call. */
+/**
+ * A multi-turn agent that updates its conversations before every model call.
+ *
+ * @example
+ * ```ts
+ * import { createOfflineModel, SkillAgent } from '@skillstoke/agent'
+ * import { createSkillRuntime } from '@skillstoke/core'
+ * import { directory } from '@skillstoke/core/node'
+ *
+ * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+ * const agent = new SkillAgent({ skills, model: createOfflineModel(), instructions: 'You are a helpful assistant.' })
+ * const { text } = await agent.conversation('chat-1').send('Use the skill "support-pdf".')
+ * console.log(text.includes('Instructions of support-pdf.')) // prints true
+ * ```
+ */
 export class SkillAgent {
   readonly #options: SkillAgentOptions
   readonly #store: ConversationStore
@@ -86,6 +100,21 @@ export class SkillAgent {
    * Returns the conversation with an id from the store, even if another process wrote it long ago. The stored messages
    * and the catalog stay unchanged, and the next model call is preceded by a notice of later changes. With the delivery
    * `rebuild`, the catalog is current.
+   *
+   * @example
+   * ```ts
+   * import { createOfflineModel, openConversationStore, SkillAgent } from '@skillstoke/agent'
+   * import { createSkillRuntime } from '@skillstoke/core'
+   * import { directory } from '@skillstoke/core/node'
+   *
+   * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+   * await using store = await openConversationStore('./conversations.sqlite')
+   * const agent = new SkillAgent({ skills, model: createOfflineModel(), store })
+   * const first = agent.conversation('chat-1')
+   * await first.send('Hello.')
+   * first.close()
+   * console.log((await agent.open('chat-1')).messages.length) // prints 2
+   * ```
    */
   async open(id: string): Promise<Conversation> {
     const { tenant = DEFAULT_TENANT } = this.#options

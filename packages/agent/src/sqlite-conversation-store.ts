@@ -28,6 +28,20 @@ const BUSY_TIMEOUT_MS = 10_000
  * Opens the conversations in a file, and creates the file if necessary. Several processes may open it. The caller must
  * close the store.
  * @throws {SkillError} IO_FAILED when the file cannot be opened, or was written by a newer version
+ *
+ * @example
+ * ```ts
+ * import { createOfflineModel, openConversationStore, SkillAgent } from '@skillstoke/agent'
+ * import { createSkillRuntime } from '@skillstoke/core'
+ * import { directory } from '@skillstoke/core/node'
+ *
+ * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+ * await using store = await openConversationStore('./conversations.sqlite')
+ * const agent = new SkillAgent({ skills, model: createOfflineModel(), store })
+ * await agent.conversation('chat-1').send('Hello.')
+ * const stored = await store.read('local', 'chat-1')
+ * console.log(stored.map(({ role }) => role)) // prints [ 'system', 'user', 'assistant' ]
+ * ```
  */
 export async function openConversationStore(path: string): Promise<SqliteConversationStore> {
   const file = resolve(path)
@@ -56,7 +70,19 @@ async function migrate(db: Database): Promise<void> {
   if (error !== undefined) throw error
 }
 
-/** Stores conversations in an SQLite file. Created by `openConversationStore`. */
+/**
+ * Stores conversations in an SQLite file. Created by `openConversationStore`.
+ *
+ * @example
+ * ```ts
+ * import { openConversationStore } from '@skillstoke/agent'
+ *
+ * await using store = await openConversationStore('./conversations.sqlite')
+ * await store.append('local', 'chat-1', 0, [{ id: 'a', role: 'user', content: 'Hello.', at: Date.now() }])
+ * await store.fork('local', 'chat-1', 1, 'chat-2')
+ * console.log((await store.read('local', 'chat-2', { limit: 10 })).length) // prints 1
+ * ```
+ */
 export class SqliteConversationStore implements ConversationStore, AsyncDisposable {
   readonly #database: Database
   #isClosed = false

@@ -18,14 +18,17 @@ export interface AiToolOutput extends ToolResult {
  *
  * @example
  * ```ts
- * const session = skills.session({ id: 'chat-1' })
- * const { text } = await generateText({
- *   model,
- *   instructions: session.catalog,
- *   tools: toAiTools(session.tools),
- *   stopWhen: stepCountIs(20),
- *   prompt: 'Fill in the form.',
- * })
+ * import { createOfflineModel, toAiTools } from '@skillstoke/agent'
+ * import { createSkillRuntime } from '@skillstoke/core'
+ * import { directory } from '@skillstoke/core/node'
+ * import { generateText, stepCountIs } from 'ai'
+ *
+ * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+ * const { catalog, tools } = skills.session({ id: 'chat-1' })
+ * const call = { instructions: catalog, tools: toAiTools(tools), stopWhen: stepCountIs(20) }
+ * const prompt = 'Use the skill "support-pdf".'
+ * const { text } = await generateText({ ...call, model: createOfflineModel(), prompt })
+ * console.log(text.includes('Instructions of support-pdf.')) // prints true
  * ```
  */
 export function toAiTools(definitions: readonly ToolDefinition[]): ToolSet {

@@ -12,7 +12,19 @@ export interface EventBusOptions {
 
 const KNOWN: KnownOptions<EventBusOptions> = { onHandlerError: true }
 
-/** Calls handlers one after the other, in the order in which they were added, and waits for asynchronous ones. */
+/**
+ * Calls handlers one after the other, in the order in which they were added, and waits for asynchronous ones.
+ *
+ * @example
+ * ```ts
+ * import { EventBus } from '@skillstoke/compat'
+ *
+ * const bus = new EventBus({ onHandlerError: error => console.error(error) })
+ * const stop = bus.on('skill:added', ({ skill }) => console.log(skill)) // prints maps
+ * await bus.emit('skill:added', { skill: 'maps' })
+ * stop()
+ * ```
+ */
 export class EventBus {
   readonly #handlers = new Map<string, Set<EventHandler>>()
   readonly #onHandlerError: (error: unknown, name: string) => void

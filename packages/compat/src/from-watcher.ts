@@ -20,7 +20,19 @@ export interface FromWatcherOptions {
 
 const KNOWN: KnownOptions<FromWatcherOptions> = { label: true, logger: true, clock: true }
 
-/** Returns a source that applies the events of an Exo watcher to its contents. Retries a watcher that fails. */
+/**
+ * Returns a source that applies the events of an Exo watcher to its contents. Retries a watcher that fails.
+ *
+ * @example
+ * ```ts
+ * import { fromWatcher, LocalFileWatcher } from '@skillstoke/compat'
+ * import { createSkillRuntime } from '@skillstoke/core'
+ *
+ * const source = fromWatcher(new LocalFileWatcher('./incoming', { debounceMs: 20 }), { label: 'incoming' })
+ * await using skills = await createSkillRuntime({ sources: [source] })
+ * console.log(skills.status().map(({ label }) => label)) // prints [ 'incoming' ]
+ * ```
+ */
 export function fromWatcher(watcher: SkillWatcherLike, options: FromWatcherOptions): SkillSource {
   checkOptions('fromWatcher()', options, KNOWN)
   return new WatcherSource(watcher, options)

@@ -38,7 +38,21 @@ const KNOWN_WATCHER: KnownOptions<GitHubPollingWatcherOptions> = { ...KNOWN, log
 
 export const DEFAULT_POLL_INTERVAL_MS = 300_000
 
-/** Watches the skills of a repository on GitHub or another server by polling. */
+/**
+ * Watches the skills of a repository on GitHub or another server by polling.
+ *
+ * @example
+ * ```ts no-run
+ * import { GitHubPollingWatcher, SkillRegistry, SkillSyncManager } from '@skillstoke/compat'
+ *
+ * const url = 'https://github.com/acme/skills/tree/main/team'
+ * await using registry = new SkillRegistry().registerSource(url)
+ * await registry.loadAll()
+ * await using manager = new SkillSyncManager(registry, {})
+ * manager.addWatcher(new GitHubPollingWatcher(url, { pollIntervalMs: 60_000 }))
+ * await manager.start()
+ * ```
+ */
 export class GitHubPollingWatcher extends SourceWatcher {
   /**
    * @param sourceUrl a repository, or the page of a folder in one: `https://github.com/org/skills/tree/main/skills`

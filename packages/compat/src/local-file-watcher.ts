@@ -15,7 +15,25 @@ const KNOWN: KnownOptions<LocalFileWatcherOptions> = { debounceMs: true, logger:
 
 export const DEFAULT_DEBOUNCE_MS = 500
 
-/** Watches the skills below a local folder, which need not exist yet. */
+/**
+ * Watches the skills below a local folder, which need not exist yet.
+ *
+ * @example
+ * ```ts
+ * import { mkdir, writeFile } from 'node:fs/promises'
+ * import { LocalFileWatcher } from '@skillstoke/compat'
+ *
+ * const watcher = new LocalFileWatcher('./skills', { debounceMs: 20 })
+ * watcher.ready.then(async () => {
+ *   await mkdir('skills/maps')
+ *   await writeFile('skills/maps/SKILL.md', '---\nname: maps\ndescription: Finds routes.\n---\nCall route.\n')
+ * })
+ * for await (const batch of watcher.watch()) {
+ *   console.log(batch.map(({ kind, skillName }) => `${kind} ${skillName}`)) // prints [ 'added maps' ]
+ *   watcher.stop()
+ * }
+ * ```
+ */
 export class LocalFileWatcher extends SourceWatcher {
   /**
    * @throws {SkillError} INVALID_OPTION for an empty path or a debounce time below 0

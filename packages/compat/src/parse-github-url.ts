@@ -15,6 +15,15 @@ const ADDRESS =
  * Splits a GitHub URL into its parts; returns `null` for any other text. In `tree/a/b`, the first segment is the
  * branch, although branch names may contain slashes. `GitHubPollingWatcher` resolves such names by asking the
  * repository.
+ *
+ * @example
+ * ```ts
+ * import { parseGithubUrl } from '@skillstoke/compat'
+ *
+ * const address = parseGithubUrl('https://github.com/acme/skills/tree/main/team')
+ * console.log(address?.owner, address?.repo, address?.branch, address?.subdir) // prints acme skills main team
+ * console.log(parseGithubUrl('https://example.com/skills')) // prints null
+ * ```
  */
 export function parseGithubUrl(url: string): GitHubAddress | null {
   const [, owner = '', repo = '', branch = 'main', subdir = ''] = ADDRESS.exec(url.trim()) ?? []

@@ -30,7 +30,20 @@ export const PRESET_NAMES = ['default', 'exo', 'omni', 'crabtalk', 'rustfox', 'p
 
 export type PresetName = (typeof PRESET_NAMES)[number]
 
-/** The policies of each design; everything else keeps its default. */
+/**
+ * The policies of each design; everything else keeps its default.
+ *
+ * @example
+ * ```ts
+ * import { PRESETS } from '@skillstoke/compat'
+ * import { createSkillRuntime } from '@skillstoke/core'
+ * import { directory } from '@skillstoke/core/node'
+ *
+ * const { runtime, source, session } = PRESETS.rustfox
+ * await using skills = await createSkillRuntime({ ...runtime, sources: [directory('./skills', source)] })
+ * console.log(skills.session({ ...session, id: 'chat-1' }).catalog.includes('support-pdf')) // prints true
+ * ```
+ */
 export const PRESETS: Readonly<Record<PresetName, Preset>> = Object.freeze({
   default: { runtime: {}, source: {}, session: {}, binding: {}, writer: {}, mcp: {} },
   /**

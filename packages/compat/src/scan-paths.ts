@@ -38,7 +38,20 @@ export interface ScanPathsOptions {
 
 const KNOWN: KnownOptions<ScanPathsOptions> = { keywords: true, intents: true }
 
-/** Finds the commands in pairs of path and content, without touching a file system or running code. */
+/**
+ * Finds the commands in pairs of path and content, without touching a file system or running code.
+ *
+ * @example
+ * ```ts
+ * import { scanPaths } from '@skillstoke/compat'
+ *
+ * const script = `import { defineCommand } from 'skillstoke/command'
+ * export const day = defineCommand({ name: 'day', description: 'Names the day.', run: () => 'Monday' })`
+ * const tools = await scanPaths([['scripts/day.ts', script]], 'calendar', { keywords: ['date'] })
+ * console.log(tools.map(({ toolName, functionName }) => `${toolName} is ${functionName}`))
+ * // prints [ 'calendar.day is day' ]
+ * ```
+ */
 export async function scanPaths(
   files: readonly (readonly [path: string, content: string])[],
   skillName: string,
@@ -55,7 +68,19 @@ export async function scanPaths(
   return commands.map(command => toRecord(command, paths.get(command.path) ?? command.path, options))
 }
 
-/** Finds the commands in one file. */
+/**
+ * Finds the commands in one file.
+ *
+ * @example
+ * ```ts
+ * import { parseScriptContent } from '@skillstoke/compat'
+ *
+ * const script = `import { defineCommand } from 'skillstoke/command'
+ * export const day = defineCommand({ name: 'day', description: 'Names the day.', run: () => 'Monday' })`
+ * const [tool] = await parseScriptContent('scripts/day.ts', script, 'calendar')
+ * console.log(tool?.toolName, tool?.keywords) // prints calendar.day [ 'calendar', 'day' ]
+ * ```
+ */
 export async function parseScriptContent(
   path: string,
   content: string,

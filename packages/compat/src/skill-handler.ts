@@ -26,7 +26,19 @@ export interface SkillHandlerOptions {
 const KNOWN: KnownOptions<SkillHandlerOptions> = { logger: true }
 const KNOWN_SCOPE: KnownOptions<AgentScope> = { skills: true }
 
-/** crabtalk's skill tool and slash commands over folders. Each call reads the current files. */
+/**
+ * crabtalk's skill tool and slash commands over folders. Each call reads the current files.
+ *
+ * @example
+ * ```ts
+ * import { SkillHandler } from '@skillstoke/compat'
+ *
+ * await using handler = await SkillHandler.load(['./skills', './more'])
+ * const answer = await handler.call({ name: 'support-pdf' }, { skills: ['support-pdf'] })
+ * console.log(answer.includes('Instructions of support-pdf.')) // prints true
+ * console.log(await handler.resolveSlash('Hello.')) // prints Hello.
+ * ```
+ */
 export class SkillHandler implements AsyncDisposable {
   /** The underlying runtime, for features that crabtalk does not have. */
   readonly runtime: SkillRuntime

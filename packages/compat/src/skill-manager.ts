@@ -37,6 +37,20 @@ export type SkillTransition = 'load' | 'unload' | 'reload'
 
 /**
  * omni's skills in one folder: commands in scripts. Requesting a skill reloads its commands if the skill has changed.
+ *
+ * @example
+ * ```ts
+ * import { mkdir, writeFile } from 'node:fs/promises'
+ * import { SkillManager } from '@skillstoke/compat'
+ *
+ * await mkdir('skills/support-pdf/scripts')
+ * const script = `import { defineCommand } from 'skillstoke/command'
+ * export const count = defineCommand({ name: 'count', description: 'Counts forms.', run: () => 12 })`
+ * await writeFile('skills/support-pdf/scripts/count.ts', script)
+ * await using manager = await SkillManager.open('./skills')
+ * console.log(await (await manager.getSkill('support-pdf'))?.execute('count')) // prints 12
+ * console.log(manager.listCommands()) // prints [ 'support-pdf.count' ]
+ * ```
  */
 export class SkillManager implements AsyncDisposable {
   /** The underlying runtime, for features that omni does not have. */
@@ -180,7 +194,19 @@ export class SkillManager implements AsyncDisposable {
   }
 }
 
-/** A skill with its commands. Execution always uses the newest code. */
+/**
+ * A skill with its commands. Execution always uses the newest code.
+ *
+ * @example
+ * ```ts
+ * import { SkillManager } from '@skillstoke/compat'
+ *
+ * await using manager = await SkillManager.open('./skills')
+ * const skill = await manager.getSkill('support-pdf')
+ * console.log(skill?.name, skill?.commands) // prints support-pdf []
+ * console.log(await manager.getSkill('maps')) // prints null
+ * ```
+ */
 export class ScriptSkill {
   readonly name: string
   /** Newest modification time of its scripts when it was requested, in milliseconds. */

@@ -48,6 +48,16 @@ const KNOWN_SEARCH: KnownOptions<SearchOptions> = { query: true, skillType: true
 /**
  * Exo's registry: folders that are loaded on demand. A `SkillSyncManager` keeps it up to date between loads. Skills and
  * their instructions are available synchronously.
+ *
+ * @example
+ * ```ts
+ * import { SkillRegistry } from '@skillstoke/compat'
+ *
+ * await using registry = new SkillRegistry({ conflictStrategy: 'keep_first' }).registerSource('./skills')
+ * await registry.loadAll()
+ * console.log(registry.listNames(), registry.get('support-pdf').usage)
+ * // prints [ 'support-pdf' ] Instructions of support-pdf.
+ * ```
  */
 export class SkillRegistry implements AsyncDisposable {
   readonly #options: SkillRegistryOptions

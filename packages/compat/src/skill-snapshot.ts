@@ -13,6 +13,14 @@ export type SkillSnapshot<Any extends ExoSkill = ExoSkill> = ReadonlyMap<string,
  * Reads the skills below a folder, or in a repository on GitHub, once.
  * @throws {SkillError} SOURCE_MISSING; INVALID_OPTION with `Invalid GitHub URL: ...`; IO_FAILED or NOT_FOUND when a
  * repository cannot be read
+ *
+ * @example
+ * ```ts
+ * import { collectSkills } from '@skillstoke/compat'
+ *
+ * const skills = await collectSkills('./skills')
+ * console.log(skills.get('support-pdf')?.usage) // prints Instructions of support-pdf.
+ * ```
  */
 export async function collectSkills(
   pathOrUrl: string,
@@ -23,7 +31,17 @@ export async function collectSkills(
   return registry.skills
 }
 
-/** Returns a SHA-256 digest, 64 hexadecimal digits, of all skills of a snapshot and their paths. */
+/**
+ * Returns a SHA-256 digest, 64 hexadecimal digits, of all skills of a snapshot and their paths.
+ *
+ * @example
+ * ```ts
+ * import { collectSkills, fingerprintSnapshot } from '@skillstoke/compat'
+ *
+ * const [before, after] = [await collectSkills('./skills'), await collectSkills('./skills')]
+ * console.log(fingerprintSnapshot(before) === fingerprintSnapshot(after)) // prints true
+ * ```
+ */
 export function fingerprintSnapshot(skills: SkillSnapshot): string {
   return digest([...statesOf(skills)].sort(([a], [b]) => compareText(a, b)))
 }
@@ -32,6 +50,16 @@ export function fingerprintSnapshot(skills: SkillSnapshot): string {
  * Returns the changes between two snapshots: added, then removed, then modified skills, each sorted by name. A skill
  * that only moved is modified.
  * @param sourcePath folder or URL of both snapshots
+ *
+ * @example
+ * ```ts
+ * import { collectSkills, diffSnapshots, Skill } from '@skillstoke/compat'
+ *
+ * const before = await collectSkills('./skills')
+ * const after = new Map(before).set('maps', new Skill({ name: 'maps', description: 'Finds routes.' }))
+ * const changes = diffSnapshots(before, after, './skills')
+ * console.log(changes.map(({ kind, skillName }) => `${kind} ${skillName}`)) // prints [ 'added maps' ]
+ * ```
  */
 export function diffSnapshots(
   before: SkillSnapshot,

@@ -9,7 +9,18 @@ export interface NameChanges {
   readonly modified: readonly string[]
 }
 
-/** Returns a SHA-256 digest, 64 hexadecimal digits, of all fields of a skill except its path. */
+/**
+ * Returns a SHA-256 digest, 64 hexadecimal digits, of all fields of a skill except its path.
+ *
+ * @example
+ * ```ts
+ * import { fingerprintSkill, Skill } from '@skillstoke/compat'
+ *
+ * const skill = new Skill({ name: 'maps', description: 'Finds routes.', path: 'skills/maps/SKILL.md' })
+ * const moved = new Skill({ ...skill, path: 'skills/travel/maps/SKILL.md' })
+ * console.log(fingerprintSkill(skill) === fingerprintSkill(moved)) // prints true
+ * ```
+ */
 export function fingerprintSkill(skill: ExoSkill): string {
   const { name, description, usage, toolList, skillType, active } = skill
   return digest([name, description, usage, sortKeys(toolList), skillType, active])

@@ -52,6 +52,22 @@ interface Task {
 /**
  * Keeps a registry, and the agents bound to it, up to date with the events of watchers. Stop or dispose of it after
  * use; it can be started again.
+ *
+ * @example
+ * ```ts
+ * import { LocalFileWatcher, SkillRegistry, SkillSyncManager } from '@skillstoke/compat'
+ * import type { NamedTool } from '@skillstoke/core'
+ *
+ * const tools = new Set<string>()
+ * const agent = { addTool: ({ name }: NamedTool) => tools.add(name), removeTool: (name: string) => tools.delete(name) }
+ * await using registry = new SkillRegistry().registerSource('./skills')
+ * await registry.loadAll()
+ * await using manager = new SkillSyncManager(registry, { 'support-pdf': { name: 'read_pdf' } })
+ * manager.addWatcher(new LocalFileWatcher('./skills'))
+ * await manager.bindAgent(agent)
+ * await manager.start()
+ * console.log([...tools]) // prints [ 'read_pdf' ]
+ * ```
  */
 export class SkillSyncManager implements AsyncDisposable {
   readonly #registry: SkillRegistry

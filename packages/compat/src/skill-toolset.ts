@@ -65,6 +65,18 @@ interface Scanned<Files extends FileSystem> {
 /**
  * pai's toolset: instructions that list the skills in an agent's folders, scanned at each request. It has no tools; the
  * agent reads and runs skills with its own tools.
+ *
+ * @example
+ * ```ts
+ * import { SkillToolset } from '@skillstoke/compat'
+ * import { NodeFileSystem } from '@skillstoke/core/node'
+ *
+ * await using toolset = new SkillToolset('skills', { extraDirNames: ['.agents/skills'] })
+ * const context = { fileOperator: new NodeFileSystem(), allowedPaths: [process.cwd()] }
+ * const instructions = await toolset.getInstructions(context) // at the start of every request
+ * console.log(instructions?.includes('support-pdf')) // prints true
+ * console.log((await toolset.getSkills(context)).map(({ name }) => name)) // prints [ 'support-pdf' ]
+ * ```
  */
 export class SkillToolset<Files extends FileSystem = FileSystem> implements AsyncDisposable {
   readonly skillsDirName: string

@@ -14,7 +14,18 @@ export interface SkillChangeFields {
 
 const KINDS: readonly SkillChangeKind[] = ['added', 'modified', 'removed']
 
-/** A change that a watcher found: one skill was added, modified or removed. Immutable. */
+/**
+ * A change that a watcher found: one skill was added, modified or removed. Immutable.
+ *
+ * @example
+ * ```ts
+ * import { SkillChangeEvent } from '@skillstoke/compat'
+ *
+ * const skill = { name: 'maps', description: 'Finds routes.', body: 'Call route.' }
+ * const event = new SkillChangeEvent({ kind: 'added', skillName: 'maps', skill, sourcePath: './skills' })
+ * console.log(event.kind, event.skill?.name) // prints added maps
+ * ```
+ */
 export class SkillChangeEvent implements SkillChangeFields {
   readonly kind: SkillChangeKind
   readonly skillName: string
@@ -59,7 +70,23 @@ export interface SkillWatcherLike {
   readonly origin?: string
 }
 
-/** Base class for watchers. */
+/**
+ * Base class for watchers.
+ *
+ * @example
+ * ```ts
+ * import { fromWatcher, SkillChangeEvent, SkillWatcher } from '@skillstoke/compat'
+ *
+ * class OnceWatcher extends SkillWatcher {
+ *   async *watch() {
+ *     const skill = { name: 'maps', description: 'Finds routes.' }
+ *     yield [new SkillChangeEvent({ kind: 'added', skillName: 'maps', skill, sourcePath: 'rows:main' })]
+ *   }
+ *   stop() {}
+ * }
+ * console.log(fromWatcher(new OnceWatcher(), { label: 'rows' }).label) // prints rows
+ * ```
+ */
 export abstract class SkillWatcher implements SkillWatcherLike {
   abstract watch(): AsyncIterable<readonly SkillChangeEvent[]>
   abstract stop(): void | Promise<void>

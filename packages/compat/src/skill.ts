@@ -14,7 +14,17 @@ export interface SkillFields {
   readonly path?: string
 }
 
-/** A skill with Exo's fields. Immutable. */
+/**
+ * A skill with Exo's fields. Immutable.
+ *
+ * @example
+ * ```ts
+ * import { Skill } from '@skillstoke/compat'
+ *
+ * const skill = new Skill({ name: 'maps', description: 'Finds routes.', usage: 'Call route.' })
+ * console.log(skill.name, skill.active, skill.toolList) // prints maps true {}
+ * ```
+ */
 export class Skill implements Required<SkillFields> {
   readonly name: string
   readonly description: string

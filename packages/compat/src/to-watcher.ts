@@ -97,7 +97,23 @@ export class SourceWatcher extends SkillWatcher {
   }
 }
 
-/** Returns a watcher for Exo that reports the changes of a source. */
+/**
+ * Returns a watcher for Exo that reports the changes of a source.
+ *
+ * @example
+ * ```ts
+ * import { toWatcher } from '@skillstoke/compat'
+ * import { MemorySource } from '@skillstoke/core'
+ *
+ * const source = new MemorySource({ label: 'mine' })
+ * const watcher = toWatcher(source)
+ * watcher.ready.then(() => source.put({ name: 'maps', description: 'Finds routes.' }))
+ * for await (const batch of watcher.watch()) {
+ *   console.log(batch.map(({ kind, skillName }) => `${kind} ${skillName}`)) // prints [ 'added maps' ]
+ *   watcher.stop()
+ * }
+ * ```
+ */
 export function toWatcher(source: SkillSource, options?: SourceWatcherOptions): SourceWatcher {
   return new SourceWatcher(source, options)
 }

@@ -7,12 +7,34 @@ export interface ToolResolver<Tool extends NamedTool = NamedTool> {
   resolve(skill: ExoSkill): readonly Tool[] | Promise<readonly Tool[]>
 }
 
-/** Whether a value is a resolver. In a map, `resolve` may be the name of a skill, but its value is not a function. */
+/**
+ * Whether a value is a resolver. In a map, `resolve` may be the name of a skill, but its value is not a function.
+ *
+ * @example
+ * ```ts
+ * import { isToolResolver } from '@skillstoke/compat'
+ *
+ * console.log(isToolResolver({ resolve: () => [] })) // prints true
+ * console.log(isToolResolver({ resolve: { name: 'read_pdf' } })) // prints false
+ * ```
+ */
 export function isToolResolver(value: unknown): value is ToolResolver {
   return hasResolve(value)
 }
 
-/** Resolves tools by skill name. A single tool counts as a list of one; an unknown name has no tools. */
+/**
+ * Resolves tools by skill name. A single tool counts as a list of one; an unknown name has no tools.
+ *
+ * @example
+ * ```ts
+ * import { DictToolResolver } from '@skillstoke/compat'
+ *
+ * const resolver = new DictToolResolver({ 'support-pdf': [{ name: 'read_pdf' }, { name: 'fill_pdf' }] })
+ * console.log(resolver.resolve({ name: 'support-pdf' }).map(({ name }) => name))
+ * // prints [ 'read_pdf', 'fill_pdf' ]
+ * console.log(resolver.resolve({ name: 'maps' })) // prints []
+ * ```
+ */
 export class DictToolResolver<Tool extends NamedTool = NamedTool> implements ToolResolver<Tool> {
   readonly #tools: ToolMap<Tool>
 

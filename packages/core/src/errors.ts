@@ -67,7 +67,23 @@ export interface SkillErrorOptions {
 
 const BRAND = 'skillstoke.error'
 
-/** The only error class of the library. `code` names the failure. */
+/**
+ * The only error class of the library. `code` names the failure.
+ *
+ * @example
+ * ```ts
+ * import { createSkillRuntime, SkillError } from '@skillstoke/core'
+ * import { directory } from '@skillstoke/core/node'
+ *
+ * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+ * try {
+ *   await skills.load('support-doc')
+ * } catch (error) {
+ *   if (!SkillError.isInstance(error)) throw error
+ *   console.log(error.code, error.data['available']) // prints SKILL_NOT_FOUND [ 'support-pdf' ]
+ * }
+ * ```
+ */
 export class SkillError extends Error {
   override readonly name: string = 'SkillError'
   readonly code: SkillErrorCode

@@ -39,7 +39,18 @@ export interface Logger {
 
 const ignore = (): void => undefined
 
-/** The clock and the timers of the JavaScript runtime. `after` waits in steps when a delay is longer than `LONGEST_TIMER_MS`. */
+/**
+ * The clock and the timers of the JavaScript runtime. `after` waits in steps when a delay is longer than `LONGEST_TIMER_MS`.
+ *
+ * @example
+ * ```ts
+ * import { systemClock } from '@skillstoke/core/source'
+ *
+ * const startedAt = systemClock.monotonic()
+ * await new Promise<void>(resolve => systemClock.after(20, resolve))
+ * console.log(systemClock.monotonic() - startedAt >= 19) // prints true
+ * ```
+ */
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
@@ -59,7 +70,16 @@ export const systemClock: Clock = {
 
 const encoder = new TextEncoder()
 
-/** Computes SHA-256 in plain JavaScript, for every runtime. `@skillstoke/core/node` has a faster hasher. */
+/**
+ * Computes SHA-256 in plain JavaScript, for every runtime. `@skillstoke/core/node` has a faster hasher.
+ *
+ * @example
+ * ```ts
+ * import { portableHasher } from '@skillstoke/core/source'
+ *
+ * console.log(portableHasher.sha256('Say hello.').length) // prints 64
+ * ```
+ */
 export const portableHasher: Hasher = {
   sha256: data => bytesToHex(sha256(typeof data === 'string' ? encoder.encode(data) : data)),
 }

@@ -68,6 +68,21 @@ const DEFAULT_MAX_SERVER_BYTES = 200_000_000
  * of each file, and does not read unchanged files again. A command runs without further checks, so it must come from
  * the user of the program, never from a file of a project.
  * @throws {SkillError} INVALID_OPTION
+ *
+ * @example
+ * ```ts no-run
+ * import { createSkillRuntime } from '@skillstoke/core'
+ * import { mcpServer } from '@skillstoke/mcp/source'
+ *
+ * const headers = { authorization: `Bearer ${process.env['SKILLS_TOKEN']}` }
+ * await using skills = await createSkillRuntime({
+ *   sources: [
+ *     mcpServer('https://skills.example.com/mcp', { headers }),
+ *     mcpServer({ command: 'npx', args: ['skillstoke', 'mcp', '--root', './skills'] }, { trust: 'auto' }),
+ *   ],
+ * })
+ * console.log(skills.current.list().map(skill => skill.name))
+ * ```
  */
 export function mcpServer(target: string | McpCommand, options: McpServerOptions = {}): SkillSource {
   checkOptions('mcpServer()', options, KNOWN)

@@ -126,6 +126,22 @@ const INTRODUCTION =
  * (SEP-2640) and notifications. Supports stdio and Streamable HTTP, and the protocol versions 2025-11-25 and
  * 2026-07-28. All lasting state is in the runtime; server objects are temporary. The host must check `Host` and
  * `Origin`.
+ *
+ * @example
+ * ```ts
+ * import { createSkillRuntime } from '@skillstoke/core'
+ * import { directory } from '@skillstoke/core/node'
+ * import { SkillMcp } from '@skillstoke/mcp'
+ *
+ * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+ * await using mcp = new SkillMcp(skills, { name: 'support-skills', version: '1.0.0' })
+ * const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
+ * const clientInfo = { name: 'client', version: '1.0.0' }
+ * const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo }
+ * const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params })
+ * const response = await mcp.fetch(new Request('http://localhost/mcp', { method: 'POST', headers, body }))
+ * console.log(response.status) // prints 200
+ * ```
  */
 export class SkillMcp implements AsyncDisposable {
   readonly #skills: SkillRuntime
@@ -200,6 +216,17 @@ export class SkillMcp implements AsyncDisposable {
   /**
    * Serves standard input and output. Resolves when the client has disconnected or the signal has aborted.
    * @throws {SkillError} CLOSED, INVALID_OPTION
+   *
+   * @example
+   * ```ts no-run
+   * import { createSkillRuntime } from '@skillstoke/core'
+   * import { directory } from '@skillstoke/core/node'
+   * import { SkillMcp } from '@skillstoke/mcp'
+   *
+   * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+   * await using mcp = new SkillMcp(skills, { name: 'support-skills', version: '1.0.0' })
+   * await mcp.serveStdio()
+   * ```
    */
   async serveStdio(options: ServeStdioOptions = {}): Promise<void> {
     checkOptions('serveStdio()', options, KNOWN_STDIO)

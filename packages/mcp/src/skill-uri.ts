@@ -9,7 +9,18 @@ export interface SkillUri {
 /** Name that the Skills extension uses for the file with the instructions. */
 export const MANIFEST_FILE = 'SKILL.md'
 
-/** Returns `skill://<name>/<path>` with percent-encoded segments. Without a path, it names the folder of the skill. */
+/**
+ * Returns `skill://<name>/<path>` with percent-encoded segments. Without a path, it names the folder of the skill.
+ *
+ * @example
+ * ```ts
+ * import { toSkillUri } from '@skillstoke/mcp'
+ *
+ * console.log(toSkillUri('support-pdf', 'references/the form.md'))
+ * // prints skill://support-pdf/references/the%20form.md
+ * console.log(toSkillUri('support-pdf')) // prints skill://support-pdf
+ * ```
+ */
 export function toSkillUri(name: string, path = ''): string {
   const segments = path === '' ? [name] : [name, ...path.split('/')]
   return `skill://${segments.map(encodeURIComponent).join('/')}`
@@ -22,6 +33,14 @@ export function toFileUri(skill: Skill, path: string): string {
 
 /**
  * Parses a skill URI. Returns `undefined` for other URIs, and for those with a query, a fragment or an unsafe segment.
+ *
+ * @example
+ * ```ts
+ * import { parseSkillUri } from '@skillstoke/mcp'
+ *
+ * console.log(parseSkillUri('skill://support-pdf/SKILL.md')) // prints { name: 'support-pdf', path: 'SKILL.md' }
+ * console.log(parseSkillUri('file:///etc/hosts')) // prints undefined
+ * ```
  */
 export function parseSkillUri(uri: string): SkillUri | undefined {
   const match = /^skill:\/\/([^?#]+)$/i.exec(uri)

@@ -45,6 +45,20 @@ import {
  * installed, by bubblewrap. Pass it to `createSkillRuntime` as `scripts`.
  * @throws {SkillError} INVALID_OPTION
  * @throws {SkillError} UNSUPPORTED_RUNTIME on Bun and Deno, whose processes the permission model of Node cannot contain
+ *
+ * @example
+ * ```ts
+ * import { createSkillRuntime, MemorySource } from '@skillstoke/core'
+ * import { childProcesses } from '@skillstoke/scripts'
+ *
+ * const script = `import { defineCommand } from 'skillstoke/command'
+ * export const day = defineCommand({ name: 'day', description: 'Names the day.', run: () => 'Monday' })`
+ * const source = new MemorySource({ label: 'mine' }, [
+ *   { name: 'calendar', description: 'Use for dates.', files: { 'scripts/day.ts': script } },
+ * ])
+ * await using skills = await createSkillRuntime({ sources: [source], scripts: childProcesses({ maxProcesses: 2 }) })
+ * console.log((await skills.scripts.execute('calendar.day')).value) // prints Monday
+ * ```
  */
 export function childProcesses(options: ScriptRunnerOptions = {}): ChildProcesses {
   const { bun, deno } = process.versions

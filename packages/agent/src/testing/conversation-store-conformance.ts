@@ -9,7 +9,17 @@ export interface ConversationStoreCase {
 
 const DIGEST: Digest = `sha256:${'0'.repeat(64)}`
 
-/** The requirements of `ConversationStore` for any test runner. Call `check` of each case with an empty store. */
+/**
+ * The requirements of `ConversationStore` for any test runner. Call `check` of each case with an empty store.
+ *
+ * @example
+ * ```ts
+ * import { MemoryConversationStore } from '@skillstoke/agent'
+ * import { conversationStoreConformance } from '@skillstoke/agent/testing'
+ *
+ * for (const { check } of conversationStoreConformance) await check(new MemoryConversationStore())
+ * ```
+ */
 export const conversationStoreConformance: readonly ConversationStoreCase[] = [
   {
     name: 'append() compares the last position, lets one of two writers win, and ignores a repeat',

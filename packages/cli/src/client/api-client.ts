@@ -55,7 +55,18 @@ const KNOWN_RELOAD: KnownOptions<{ readonly timeoutMs?: number }> = { timeoutMs:
 const FIRST_RETRY_MS = 250
 const MAX_RETRY_MS = 5_000
 
-/** A typed client of the API of `stoke dev`, for the page, for other processes and for your own programs. */
+/**
+ * A typed client of the API of `stoke dev`, for the page, for other processes and for your own programs.
+ *
+ * @example
+ * ```ts no-run
+ * import { ApiClient } from 'skillstoke/client'
+ *
+ * const client = new ApiClient({ url: 'http://127.0.0.1:4114', token: process.env['STOKE_TOKEN'] ?? '' })
+ * for (const { name, status } of (await client.skills()).skills) console.log(name, status)
+ * for await (const event of client.events({ signal: AbortSignal.timeout(60_000) })) console.log(event)
+ * ```
+ */
 export class ApiClient {
   readonly #url: string
   readonly #token: string | undefined

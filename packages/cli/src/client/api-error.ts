@@ -1,6 +1,22 @@
 import type { ApiErrorCode } from './api-types.ts'
 
-/** An error response of the server, or an unexpected response. */
+/**
+ * An error response of the server, or an unexpected response.
+ *
+ * @example
+ * ```ts
+ * import { once } from 'node:events'
+ * import { createServer } from 'node:http'
+ * import { ApiClient, ApiError } from 'skillstoke/client'
+ *
+ * const server = createServer((_request, response) => response.writeHead(401).end()).listen(0, '127.0.0.1')
+ * await once(server, 'listening')
+ * const { port } = server.address() as { port: number }
+ * const failure = await new ApiClient({ url: `http://127.0.0.1:${port}` }).skills().catch((error: unknown) => error)
+ * if (failure instanceof ApiError) console.log(failure.status) // prints 401
+ * server.close()
+ * ```
+ */
 export class ApiError extends Error {
   override readonly name: string = 'ApiError'
   readonly status: number

@@ -18,6 +18,18 @@ const KNOWN: KnownOptions<AuthorToolsOptions> = { isInScope: true, author: true 
 /**
  * Creates the tools with which a model writes skills: `write_skill_file` and `reload_skills`. @throws {SkillError}
  * INVALID_OPTION
+ *
+ * @example
+ * ```ts
+ * import { createAuthorTools, createSkillRuntime } from '@skillstoke/core'
+ * import { directory } from '@skillstoke/core/node'
+ *
+ * await using skills = await createSkillRuntime({ sources: [directory('./skills', { writable: true })] })
+ * const session = skills.session({ id: 'chat-1' })
+ * const author = { name: 'helper', conversation: session.conversation }
+ * const tools = [...session.tools, ...createAuthorTools(skills.writer(), { author })]
+ * console.log(tools.map(tool => tool.name).slice(-2)) // prints [ 'write_skill_file', 'reload_skills' ]
+ * ```
  */
 export function createAuthorTools(
   writer: SkillWriter,

@@ -151,6 +151,18 @@ const encoder = new TextEncoder()
 /**
  * Writes skills into one folder, one whole file at a time. Refuses a file that would make the skill invalid. Skills of
  * other sources are copied into the folder before a change. Removed skills are moved to the trash, not deleted.
+ *
+ * @example
+ * ```ts
+ * import { createSkillRuntime } from '@skillstoke/core'
+ * import { directory } from '@skillstoke/core/node'
+ *
+ * await using skills = await createSkillRuntime({ sources: [directory('./skills', { writable: true })] })
+ * const writer = skills.writer()
+ * await writer.write({ skill: 'support-pdf', path: 'references/forms.md', content: 'Forms have 12 fields.\n' })
+ * console.log(skills.current.get('support-pdf').files.map(file => file.path))
+ * // prints [ 'SKILL.md', 'references/forms.md' ]
+ * ```
  */
 export class SkillWriter {
   readonly #layer: WritableLayer
@@ -184,6 +196,19 @@ export class SkillWriter {
    * @throws {SkillError} INVALID_NAME, INVALID_PATH, SKILL_INVALID (nothing is written that could not be served),
    * INVALID_OPTION, TOO_LARGE, OUTSIDE_ROOT, IO_FAILED; CHANGED_SINCE_READ when the file is not at `baseDigest`, or its
    * folder holds another skill; SKILL_NOT_FOUND when the skill was removed; the reason of the signal when it aborts
+   *
+   * @example
+   * ```ts
+   * import { createSkillRuntime, renderSkillText, SkillError } from '@skillstoke/core'
+   * import { directory } from '@skillstoke/core/node'
+   *
+   * await using skills = await createSkillRuntime({ sources: [directory('./skills', { writable: true })] })
+   * const content = renderSkillText({ name: 'support-pdf', description: 'Fills in forms.', body: 'Do it.' })
+   * const file = { skill: 'support-pdf', path: 'SKILL.md', content }
+   * const failure = await skills.writer().write({ ...file, baseDigest: 'none' }).catch((error: unknown) => error)
+   * console.log(SkillError.isInstance(failure, 'CHANGED_SINCE_READ')) // prints true
+   * console.log((await skills.writer().write(file)).isNew) // prints false
+   * ```
    */
   async write(request: SkillWriteRequest): Promise<SkillWriteResult> {
     // A misspelt baseDigest would overwrite a file, and a misspelt agent would go live.
@@ -230,6 +255,16 @@ export class SkillWriter {
    * Moves the folder of a skill to the trash, where no source looks. Returns its new path.
    * @throws {SkillError} SKILL_NOT_FOUND; CHANGED_SINCE_READ when its folder now holds another skill; READ_ONLY when it
    * is in another source, or has no folder of its own
+   *
+   * @example
+   * ```ts
+   * import { createSkillRuntime } from '@skillstoke/core'
+   * import { directory } from '@skillstoke/core/node'
+   *
+   * await using skills = await createSkillRuntime({ sources: [directory('./skills', { writable: true })] })
+   * const trash = await skills.writer().quarantine('support-pdf')
+   * console.log(trash.includes('support-pdf'), skills.current.list()) // prints true []
+   * ```
    */
   async quarantine(name: string): Promise<string> {
     await this.#look(name)

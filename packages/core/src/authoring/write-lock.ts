@@ -6,7 +6,19 @@ export interface WriteLock {
   close?(): Promise<void>
 }
 
-/** A lock for sources that only this process writes to. Work under the lock must not take it again. */
+/**
+ * A lock for sources that only this process writes to. Work under the lock must not take it again.
+ *
+ * @example
+ * ```ts
+ * import { InProcessWriteLock } from '@skillstoke/core/source'
+ *
+ * const lock = new InProcessWriteLock()
+ * const first = lock.run(async () => console.log('first')) // prints first
+ * const second = lock.run(async () => console.log('second')) // prints second
+ * await Promise.all([first, second])
+ * ```
+ */
 export class InProcessWriteLock implements WriteLock {
   #queue: Promise<unknown> = Promise.resolve()
 

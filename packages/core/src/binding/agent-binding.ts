@@ -56,6 +56,19 @@ const INSTRUCTIONS = Symbol('instructions')
 /**
  * Keeps an agent up to date: it has the tools of the skills that it may see, and instructions built from them. Failures
  * of the agent, the resolver or the builder are retried and delay no other agent.
+ *
+ * @example
+ * ```ts
+ * import { createSkillRuntime } from '@skillstoke/core'
+ * import { directory } from '@skillstoke/core/node'
+ *
+ * const agent = { instructions: 'You are a helpful assistant.', addTool() {}, removeTool() {} }
+ * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+ * const binding = await skills.bind(agent, { instructions: known => known.map(skill => skill.name).join() })
+ * console.log(agent.instructions.endsWith('support-pdf'), binding.problems()) // prints true []
+ * await binding.unbind()
+ * console.log(agent.instructions) // prints You are a helpful assistant.
+ * ```
  */
 export class AgentBinding implements AsyncDisposable {
   readonly #agent: BindableAgent

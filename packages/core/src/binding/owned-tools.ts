@@ -1,7 +1,25 @@
 import { compareText } from '../skill/compare.ts'
 import type { NamedTool } from '../tool/tool-resolver.ts'
 
-/** An agent whose tools and instructions can change while it runs. */
+/**
+ * An agent whose tools and instructions can change while it runs.
+ *
+ * @example
+ * ```ts
+ * import { type BindableAgent, createSkillRuntime } from '@skillstoke/core'
+ * import { directory } from '@skillstoke/core/node'
+ *
+ * const tools = new Map<string, { name: string }>()
+ * const agent: BindableAgent = {
+ *   addTool: tool => tools.set(tool.name, tool),
+ *   removeTool: name => tools.delete(name),
+ *   hasTool: name => tools.has(name),
+ * }
+ * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+ * await skills.bind(agent, { tools: { resolve: skill => [{ name: `open_${skill.name}` }] } })
+ * console.log([...tools.keys()]) // prints [ 'open_support-pdf' ]
+ * ```
+ */
 export interface BindableAgent<Tool extends NamedTool = NamedTool> {
   addTool(tool: Tool): unknown
   /** The result is ignored. */

@@ -4,6 +4,16 @@ import { escapeText } from './escape.ts'
 /**
  * Renders a catalog. Receives the listed skills, sorted by name, and the number of omitted ones. Equal input must
  * give equal text. An empty list means that no skill fits.
+ *
+ * @example
+ * ```ts
+ * import { type CatalogFormat, createSkillRuntime } from '@skillstoke/core'
+ * import { directory } from '@skillstoke/core/node'
+ *
+ * const oneLine: CatalogFormat = listed => `Skills: ${listed.map(skill => skill.name).join()}`
+ * await using skills = await createSkillRuntime({ sources: [directory('./skills')], catalog: { format: oneLine } })
+ * console.log(skills.session({ id: 'chat-1' }).catalog) // prints Skills: support-pdf
+ * ```
  */
 export type CatalogFormat = (skills: readonly Skill[], omitted: number) => string
 

@@ -52,6 +52,16 @@ export interface SkillCatalog {
 /**
  * Renders the names and descriptions for one agent. `skills` must be sorted by name. Equal input gives equal
  * bytes. Skills that exceed the budget are omitted from the end, and the text says so.
+ *
+ * @example
+ * ```ts
+ * import { createSkillRuntime, renderCatalog } from '@skillstoke/core'
+ * import { directory } from '@skillstoke/core/node'
+ *
+ * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+ * const { text, listed } = renderCatalog(skills.current.list(), { format: 'markdown', maxTokens: 1_000 })
+ * console.log(listed, text.split('\n')[0]) // prints [ 'support-pdf' ] ## Available Skills
+ * ```
  */
 export function renderCatalog(skills: readonly Skill[], options: CatalogOptions = {}): SkillCatalog {
   checkCatalogOptions('renderCatalog()', options)

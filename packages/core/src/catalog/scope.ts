@@ -24,6 +24,15 @@ const EVERYTHING: ScopeTest = () => true
  * An empty or missing `include` means unrestricted.
  * @throws {SkillError} INVALID_OPTION for unknown fields, with the nearest known one, and for an empty pattern, which would
  * silently match nothing
+ *
+ * @example
+ * ```ts
+ * import { createScopeTest } from '@skillstoke/core'
+ *
+ * const isInScope = createScopeTest({ include: ['support-*'], exclude: ['support-internal'] })
+ * console.log(isInScope('support-pdf'), isInScope('support-internal'), isInScope('billing'))
+ * // prints true false false
+ * ```
  */
 export function createScopeTest(scope: SkillScope | undefined): ScopeTest {
   if (scope !== undefined) checkScope(scope)

@@ -63,7 +63,22 @@ export type SkillEventHandler<Name extends SkillEventName> = (
   payload: SkillEvents[Name],
 ) => void | Promise<void>
 
-/** The receiver of events. The bus of this package stays in the process. Another bus may forward events. */
+/**
+ * The receiver of events. The bus of this package stays in the process. Another bus may forward events.
+ *
+ * @example
+ * ```ts
+ * import { createSkillRuntime, MemorySource } from '@skillstoke/core'
+ *
+ * const source = new MemorySource({ label: 'mine' })
+ * await using skills = await createSkillRuntime({ sources: [source] })
+ * const stop = skills.events.on('skill:added', ({ skill }) => console.log(skill.name)) // prints greet
+ * source.put({ name: 'greet', description: 'Use when greeting.' })
+ * await skills.fresh()
+ * await skills.delivered()
+ * stop()
+ * ```
+ */
 export interface EventBus {
   /** Adds a handler. Returns a function that removes it. */
   on<Name extends SkillEventName>(name: Name, handler: SkillEventHandler<Name>): () => void

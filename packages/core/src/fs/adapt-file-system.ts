@@ -68,7 +68,26 @@ const KNOWN: KnownOptions<AdaptFileSystemOptions> = {
 export const DEFAULT_FILE_TIMEOUT_MS = 30_000
 const DEFAULT_CONCURRENCY = 8
 
-/** Creates a file system from three functions, for example over a database, a bucket, an API or a remote disk. */
+/**
+ * Creates a file system from three functions, for example over a database, a bucket, an API or a remote disk.
+ *
+ * @example
+ * ```ts
+ * import { createSkillRuntime } from '@skillstoke/core'
+ * import { adaptFileSystem, FileSource } from '@skillstoke/core/source'
+ *
+ * const folders = new Map([['/skills', ['greet']], ['/skills/greet', ['SKILL.md']]])
+ * const kindOf = (path: string) => (folders.has(path) ? 'directory' : 'file')
+ * const fileSystem = adaptFileSystem({
+ *   list: async path => folders.get(path)?.map(name => ({ name, kind: kindOf(`${path}/${name}`) })),
+ *   stat: async path => ({ kind: kindOf(path) }),
+ *   read: async () => new TextEncoder().encode('---\nname: greet\ndescription: Use when greeting.\n---\nSay hello.\n'),
+ * })
+ * const source = new FileSource({ fileSystem, root: '/skills', label: 'api' })
+ * await using skills = await createSkillRuntime({ sources: [source] })
+ * console.log((await skills.load('greet')).body) // prints Say hello.
+ * ```
+ */
 export function adaptFileSystem(files: SimpleFiles, options: AdaptFileSystemOptions = {}): FileSystem {
   return new AdaptedFileSystem(files, options)
 }

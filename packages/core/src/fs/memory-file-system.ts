@@ -14,7 +14,19 @@ interface MemoryDirectory {
 }
 type MemoryNode = MemoryFile | MemoryDirectory
 
-/** A file system in memory, for tests, for bundled skills, and for hosts that store skills themselves. */
+/**
+ * A file system in memory, for tests, for bundled skills, and for hosts that store skills themselves.
+ *
+ * @example
+ * ```ts
+ * import { MemoryFileSystem } from '@skillstoke/core/source'
+ *
+ * const files = new MemoryFileSystem({ '/skills/greet/SKILL.md': 'A text.' })
+ * files.write('/skills/greet/scripts/hello.ts', new Uint8Array())
+ * console.log((await files.list('/skills/greet')).map(({ name, kind }) => `${kind} ${name}`))
+ * // prints [ 'file SKILL.md', 'directory scripts' ]
+ * ```
+ */
 export class MemoryFileSystem implements WritableFileSystem {
   readonly #root: MemoryDirectory
   readonly #watchers = new Map<string, Set<() => void>>()

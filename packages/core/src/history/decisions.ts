@@ -378,7 +378,22 @@ export class DecidedFolders {
   }
 }
 
-/** Decisions in memory, which end with the process. */
+/**
+ * Decisions in memory, which end with the process.
+ *
+ * @example
+ * ```ts
+ * import { createSkillRuntime, MemorySource } from '@skillstoke/core'
+ * import { MemoryDecisions } from '@skillstoke/core/source'
+ *
+ * const greet = { name: 'greet', description: 'Use when greeting.' }
+ * const source = new MemorySource({ label: 'team', trust: 'review' }, [greet])
+ * const decisions = new MemoryDecisions()
+ * decisions.subscribe(made => console.log(made.map(({ decision }) => `${decision.kind} by ${decision.by}`)))
+ * await using skills = await createSkillRuntime({ sources: [source], state: { decisions } })
+ * await skills.review.approve('greet', { by: 'ada' }) // prints [ 'approve by ada' ]
+ * ```
+ */
 export class MemoryDecisions implements DecisionStore {
   readonly isLasting = false
   readonly #folders = new DecidedFolders()

@@ -60,7 +60,21 @@ export interface MemoryRevisionLogOptions {
 
 const KNOWN_LOG: KnownOptions<MemoryRevisionLogOptions> = { maxRecords: true }
 
-/** A history in memory, which ends with the process. */
+/**
+ * A history in memory, which ends with the process.
+ *
+ * @example
+ * ```ts
+ * import { createSkillRuntime, MemorySource } from '@skillstoke/core'
+ * import { MemoryRevisionLog } from '@skillstoke/core/source'
+ *
+ * const source = new MemorySource({ label: 'mine' }, [{ name: 'greet', description: 'Use when greeting.' }])
+ * const history = new MemoryRevisionLog({ maxRecords: 20 })
+ * await using skills = await createSkillRuntime({ sources: [source], state: { history } })
+ * console.log((await skills.history.log('greet')).map(({ event, name }) => `${event} ${name}`))
+ * // prints [ 'live greet' ]
+ * ```
+ */
 export class MemoryRevisionLog implements RevisionLog {
   readonly #records = new Map<string, readonly RevisionRecord[]>()
   readonly #maxRecords: number

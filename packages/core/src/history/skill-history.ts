@@ -55,7 +55,20 @@ export interface RollbackOutcome {
   readonly how: 'written' | 'pinned' | 'unchanged'
 }
 
-/** Lists earlier revisions of skills and restores them. Every method fails when no history is kept. */
+/**
+ * Lists earlier revisions of skills and restores them. Every method fails when no history is kept.
+ *
+ * @example
+ * ```ts
+ * import { createSkillRuntime } from '@skillstoke/core'
+ * import { directory, openState } from '@skillstoke/core/node'
+ *
+ * const state = await openState('./state')
+ * await using skills = await createSkillRuntime({ sources: [directory('./skills')], state })
+ * const steps = await skills.history.log('support-pdf')
+ * console.log(steps.map(({ event, cause }) => `${event}: ${cause}`)) // prints [ 'live: found' ]
+ * ```
+ */
 export class SkillHistory {
   readonly #options: HistoryOptions
 
@@ -91,6 +104,20 @@ export class SkillHistory {
    * with the newest text or, if that is served, the revision before it. With one given, compares that revision with the
    * newest text.
    * @throws {SkillError} SKILL_NOT_FOUND, REVISION_NOT_FOUND
+   *
+   * @example
+   * ```ts
+   * import { createSkillRuntime, MemorySource } from '@skillstoke/core'
+   * import { MemoryRevisionLog } from '@skillstoke/core/source'
+   *
+   * const greet = { name: 'greet', description: 'Use when greeting.', body: 'Say hello.' }
+   * const source = new MemorySource({ label: 'mine' }, [greet])
+   * await using skills = await createSkillRuntime({ sources: [source], state: { history: new MemoryRevisionLog() } })
+   * source.put({ ...greet, description: 'Use for greetings.' })
+   * await skills.fresh()
+   * const { fields, isBodyChanged } = await skills.history.diff('greet')
+   * console.log(fields.map(({ field }) => field), isBodyChanged) // prints [ 'description' ] false
+   * ```
    */
   async diff(target: SkillTarget, from?: string, to?: string): Promise<RevisionDiff & RevisionPair> {
     const { place, name, serving, newest = serving } = await this.#find(target)
@@ -115,6 +142,20 @@ export class SkillHistory {
    * @throws {SkillError} SKILL_NOT_FOUND; REVISION_NOT_FOUND when there is no earlier revision, or it is no longer stored;
    * INVALID_OPTION when it was rejected or is not a whole digest; CHANGED_SINCE_READ when the folder changed meanwhile; READ_ONLY
    * when the skill was removed from a read-only source; HIDDEN_TEXT when it was never live; IO_FAILED
+   *
+   * @example
+   * ```ts
+   * import { createSkillRuntime, MemorySource } from '@skillstoke/core'
+   * import { MemoryRevisionLog } from '@skillstoke/core/source'
+   *
+   * const greet = { name: 'greet', description: 'Use when greeting.', body: 'Say hello.' }
+   * const source = new MemorySource({ label: 'mine' }, [greet])
+   * await using skills = await createSkillRuntime({ sources: [source], state: { history: new MemoryRevisionLog() } })
+   * source.put({ ...greet, body: 'Shout.' })
+   * await skills.fresh()
+   * const { how } = await skills.history.rollback('greet', { by: 'ada' })
+   * console.log(how, (await skills.load('greet')).body) // prints pinned Say hello.
+   * ```
    */
   async rollback(target: SkillTarget, options: RollbackOptions = {}): Promise<RollbackOutcome> {
     checkOptions('rollback()', options, KNOWN)

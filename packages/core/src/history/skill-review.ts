@@ -75,6 +75,18 @@ const KNOWN: KnownOptions<DecideOptions> = { ...KNOWN_ALL, revision: true }
  * Decides what may be served. A decision is bound to a source, a folder and a revision, so the next revision needs a new
  * decision.
  * A decision that already holds is not recorded again, unless it has a note.
+ *
+ * @example
+ * ```ts
+ * import { createSkillRuntime } from '@skillstoke/core'
+ * import { directory } from '@skillstoke/core/node'
+ *
+ * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+ * await skills.review.disable('support-pdf', { by: 'ada', note: 'Not before the audit.' })
+ * console.log(skills.current.reports().map(({ status }) => status)) // prints [ 'disabled' ]
+ * await skills.review.enable('support-pdf', { by: 'ada' })
+ * console.log(skills.current.list().length) // prints 1
+ * ```
  */
 export class SkillReview {
   readonly #options: ReviewOptions
@@ -84,7 +96,21 @@ export class SkillReview {
     this.#options = options
   }
 
-  /** Returns the skills that wait for a decision, sorted by name. */
+  /**
+   * Returns the skills that wait for a decision, sorted by name.
+   *
+   * @example
+   * ```ts
+   * import { createSkillRuntime, MemorySource } from '@skillstoke/core'
+   *
+   * const greet = { name: 'greet', description: 'Use when greeting.' }
+   * const source = new MemorySource({ label: 'team', trust: 'review' }, [greet])
+   * await using skills = await createSkillRuntime({ sources: [source] })
+   * console.log(skills.current.list()) // prints []
+   * console.log(skills.review.pending().map(({ name, status }) => `${name}: ${status}`))
+   * // prints [ 'greet: pending' ]
+   * ```
+   */
   pending(): readonly SkillReport[] {
     return this.#options.registry.current.reports().filter(report => report.status === 'pending')
   }
@@ -103,6 +129,20 @@ export class SkillReview {
    * Lets the newest revision of a skill go live.
    * @throws {SkillError} SKILL_NOT_FOUND; CHANGED_SINCE_READ when it is not the reviewed revision; SKILL_INVALID when
    * its text is broken; INVALID_OPTION when several sources have the name, or the revision is not a whole digest; HIDDEN_TEXT
+   *
+   * @example
+   * ```ts
+   * import { createSkillRuntime, MemorySource } from '@skillstoke/core'
+   *
+   * const source = new MemorySource({ label: 'team', trust: 'review' })
+   * await using skills = await createSkillRuntime({ sources: [source] })
+   * source.put({ name: 'maps', description: 'Finds routes.' })
+   * await skills.fresh()
+   * for (const { name, revision } of skills.review.pending()) {
+   *   if (revision !== undefined) await skills.review.approve(name, { revision, by: 'ada' })
+   * }
+   * console.log(skills.current.list().map(skill => skill.name)) // prints [ 'maps' ]
+   * ```
    */
   async approve(target: SkillTarget, options: DecideOptions = {}): Promise<DecidedSkill> {
     checkOptions('approve()', options, KNOWN)
@@ -142,6 +182,20 @@ export class SkillReview {
    * Serves one revision regardless of newer texts, by default the currently served one.
    * @throws {SkillError} SKILL_NOT_FOUND; REVISION_NOT_FOUND when the store does not have it; INVALID_OPTION when it is not
    * a whole digest, or none is named and none is served; HIDDEN_TEXT when it was neither approved nor served before
+   *
+   * @example
+   * ```ts
+   * import { createSkillRuntime, MemorySource } from '@skillstoke/core'
+   *
+   * const greet = { name: 'greet', description: 'Use when greeting.', body: 'Say hello.' }
+   * const source = new MemorySource({ label: 'mine' }, [greet])
+   * await using skills = await createSkillRuntime({ sources: [source] })
+   * await skills.review.pin('greet', { by: 'ada' })
+   * source.put({ ...greet, body: 'Shout.' })
+   * console.log((await skills.load('greet')).body) // prints Say hello.
+   * await skills.review.unpin('greet', { by: 'ada' })
+   * console.log((await skills.load('greet')).body) // prints Shout.
+   * ```
    */
   async pin(target: SkillTarget, options: DecideOptions = {}): Promise<DecidedSkill> {
     checkOptions('pin()', options, KNOWN)
@@ -193,6 +247,17 @@ export class SkillReview {
    * it covers the served revision, or the waiting one if none is served.
    * @throws {SkillError} SKILL_NOT_FOUND; CHANGED_SINCE_READ when it is not the reviewed revision; INVALID_OPTION for an
    * unknown capability
+   *
+   * @example
+   * ```ts
+   * import { createSkillRuntime } from '@skillstoke/core'
+   * import { directory } from '@skillstoke/core/node'
+   *
+   * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+   * await skills.review.grant('support-pdf', ['fs.read:./forms'], { by: 'ada' })
+   * console.log(skills.review.grantedTo(skills.current.get('support-pdf'))) // prints [ 'fs.read:./forms' ]
+   * await skills.review.revoke('support-pdf', ['fs.read:./forms'], { by: 'ada' })
+   * ```
    */
   async grant(
     target: SkillTarget,

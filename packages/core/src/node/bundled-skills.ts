@@ -5,6 +5,15 @@ import { directory } from './directory.ts'
 /**
  * Returns the skills that come with this package. `creating-skills` teaches an agent to write more skills with
  * `write_skill_file`. Put this source last, so that the user's own skills take precedence.
+ *
+ * @example
+ * ```ts
+ * import { createSkillRuntime } from '@skillstoke/core'
+ * import { bundledSkills, directory } from '@skillstoke/core/node'
+ *
+ * await using skills = await createSkillRuntime({ sources: [directory('./skills'), bundledSkills()] })
+ * console.log(skills.current.list().map(skill => skill.name)) // prints [ 'creating-skills', 'support-pdf' ]
+ * ```
  */
 export function bundledSkills(): SkillSource {
   const folder = fileURLToPath(new URL('skills', import.meta.resolve('@skillstoke/core/package.json')))

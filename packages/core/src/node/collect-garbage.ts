@@ -65,6 +65,18 @@ const BUSY_TIMEOUT_MS = 5_000
  * compared with its digest. A damaged file is forgotten and read from its source when it is needed again. A damaged
  * index is moved aside, and its readable rows are copied into a new one. Other processes may keep running.
  * @throws {SkillError} NOT_FOUND when there is no store; IO_FAILED when nothing can be written there
+ *
+ * @example
+ * ```ts
+ * import { createSkillRuntime } from '@skillstoke/core'
+ * import { collectGarbage, directory, openState } from '@skillstoke/core/node'
+ *
+ * const state = await openState('./state')
+ * const skills = await createSkillRuntime({ sources: [directory('./skills')], state })
+ * await skills.close()
+ * const { trees, damaged, keptBytes } = await collectGarbage('./state', { isDryRun: true })
+ * console.log(trees, damaged, keptBytes > 0) // prints 0 0 true
+ * ```
  */
 export async function collectGarbage(
   stateDirectory: string,

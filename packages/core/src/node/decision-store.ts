@@ -48,6 +48,17 @@ const SCHEMA = `
  * the directory share them. Other processes follow a decision within `pollMs`. A damaged database is moved aside, and
  * `damage` reports it. Folders for which the skill store remembers decisions then keep their last good revision.
  * @throws {SkillError} IO_FAILED when the directory or the database cannot be used
+ *
+ * @example
+ * ```ts
+ * import { createSkillRuntime } from '@skillstoke/core'
+ * import { directory, openDecisions } from '@skillstoke/core/node'
+ *
+ * const decisions = await openDecisions('./state', { pollMs: 1_000 }) // closed with the runtime
+ * await using skills = await createSkillRuntime({ sources: [directory('./skills')], state: { decisions } })
+ * await skills.review.disable('support-pdf', { by: 'ada' })
+ * console.log((await skills.review.decisions('support-pdf')).map(({ kind }) => kind)) // prints [ 'disable' ]
+ * ```
  */
 export async function openDecisions(
   stateDirectory: string,

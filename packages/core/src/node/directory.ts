@@ -52,6 +52,17 @@ const KNOWN: KnownOptions<DirectoryOptions> = {
  * Returns a source for the skills below a folder of this machine. The folder may be created later. A relative path is
  * resolved against the working directory at the time of the call.
  * @throws {SkillError} INVALID_OPTION for an empty path
+ *
+ * @example
+ * ```ts
+ * import { createSkillRuntime } from '@skillstoke/core'
+ * import { directory } from '@skillstoke/core/node'
+ *
+ * await using skills = await createSkillRuntime({
+ *   sources: [directory('./skills', { label: 'mine', writable: true }), directory('./more')],
+ * })
+ * console.log(skills.status().map(({ label }) => label)) // prints [ 'mine', 'more' ]
+ * ```
  */
 export function directory(path: string, options: DirectoryOptions = {}): SkillSource {
   checkOptions('directory()', options, KNOWN)

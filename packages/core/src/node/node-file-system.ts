@@ -41,6 +41,18 @@ const REMOTE_TYPES: ReadonlyMap<number, string> = new Map([
 /**
  * The disk of this machine. Calls run synchronously in slices of a few milliseconds, because that is many times faster
  * with a warm cache. If the disk is slow, calls go to the thread pool until it is fast again.
+ *
+ * @example
+ * ```ts
+ * import { resolve } from 'node:path'
+ * import { createSkillRuntime } from '@skillstoke/core'
+ * import { NodeFileSystem } from '@skillstoke/core/node'
+ * import { FileSource } from '@skillstoke/core/source'
+ *
+ * const source = new FileSource({ fileSystem: new NodeFileSystem(), root: resolve('./skills'), label: 'mine' })
+ * await using skills = await createSkillRuntime({ sources: [source] })
+ * console.log(skills.current.list().map(skill => skill.name)) // prints [ 'support-pdf' ]
+ * ```
  */
 export class NodeFileSystem implements WritableFileSystem {
   /** All instances read the same disk. A subclass may read something else, so it has no identity. */

@@ -1,7 +1,18 @@
 import { hash } from 'node:crypto'
 import type { Hasher } from '../source-entry.ts'
 
-/** SHA-256 with Node's own implementation. */
+/**
+ * SHA-256 with Node's own implementation.
+ *
+ * @example
+ * ```ts
+ * import { createSkillRuntime } from '@skillstoke/core'
+ * import { directory, nodeHasher } from '@skillstoke/core/node'
+ *
+ * await using skills = await createSkillRuntime({ sources: [directory('./skills')], tuning: { hasher: nodeHasher } })
+ * console.log(skills.current.get('support-pdf').revision.startsWith('sha256:')) // prints true
+ * ```
+ */
 export const nodeHasher: Hasher = {
   sha256: data => hash('sha256', data, 'hex'),
 }

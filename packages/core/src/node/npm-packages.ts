@@ -46,6 +46,18 @@ const LEFT_OUT: ReadonlySet<string> = new Set(['node_modules', '.git'])
 /**
  * Returns a source for the skills of installed npm packages, which are in `node_modules/<package>/skills`. The source
  * installs and runs nothing. It notices a new installation within a minute, and on `reload`.
+ *
+ * @example
+ * ```ts
+ * import { cp } from 'node:fs/promises'
+ * import { createSkillRuntime } from '@skillstoke/core'
+ * import { npmPackages } from '@skillstoke/core/node'
+ *
+ * await cp('skills', 'node_modules/forms/skills', { recursive: true }) // as an installation does
+ * await using skills = await createSkillRuntime({ sources: [npmPackages('.', { packages: ['forms'] })] })
+ * console.log(skills.review.pending().map(({ name, location }) => `${name}: ${location}`))
+ * // prints [ 'support-pdf: forms/support-pdf' ]
+ * ```
  */
 export function npmPackages(projectFolder: string, options: NpmPackagesOptions = {}): SkillSource {
   checkOptions('npmPackages()', options, KNOWN)

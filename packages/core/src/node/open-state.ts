@@ -41,6 +41,18 @@ export interface OpenedState extends SkillState, AsyncDisposable {
  * the history and the write lock. If one part cannot be opened, the parts already open are closed again.
  * @param directory is created when it does not exist; `defaultStateDirectory()` without it
  * @throws {SkillError} IO_FAILED with the path when the directory or a file in it cannot be used; INVALID_OPTION
+ *
+ * @example
+ * ```ts
+ * import { createSkillRuntime } from '@skillstoke/core'
+ * import { directory, openState } from '@skillstoke/core/node'
+ *
+ * await using skills = await createSkillRuntime({
+ *   sources: [directory('./skills')],
+ *   state: await openState('./state'), // closed with the runtime
+ * })
+ * console.log((await skills.history.log('support-pdf')).length) // prints 1
+ * ```
  */
 export async function openState(
   directory: string = defaultStateDirectory(),

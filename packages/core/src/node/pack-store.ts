@@ -59,6 +59,16 @@ const sync = promisify(fdatasync)
  * are put. The index names them only after they are on the disk. A crash therefore loses at most the last puts, and
  * never leaves a name without its bytes.
  * @throws {SkillError} IO_FAILED when the directory or the index cannot be used
+ *
+ * @example
+ * ```ts
+ * import { createSkillRuntime } from '@skillstoke/core'
+ * import { directory, openPackStore } from '@skillstoke/core/node'
+ *
+ * const store = await openPackStore('./state') // closed with the runtime
+ * await using skills = await createSkillRuntime({ sources: [directory('./skills')], state: { store } })
+ * console.log(store.has(skills.current.get('support-pdf').files[0]?.digest ?? 'sha256:')) // prints true
+ * ```
  */
 export async function openPackStore(stateDirectory: string): Promise<SkillStore> {
   createStateDirectory(stateDirectory)

@@ -33,6 +33,16 @@ const FILE = { name: 'history.sqlite', what: 'the steps of the history', schema:
  * Opens the history of a state directory, which all its processes share. If several processes see the same change, only
  * one of them records it. A damaged database is moved aside, and `damage` reports it.
  * @throws {SkillError} IO_FAILED when the directory or the database cannot be used
+ *
+ * @example
+ * ```ts
+ * import { createSkillRuntime } from '@skillstoke/core'
+ * import { directory, openRevisionLog } from '@skillstoke/core/node'
+ *
+ * const history = await openRevisionLog('./state', { maxRecords: 20 }) // closed with the runtime
+ * await using skills = await createSkillRuntime({ sources: [directory('./skills')], state: { history } })
+ * console.log((await skills.history.log('support-pdf'))[0]?.event) // prints live
+ * ```
  */
 export async function openRevisionLog(
   stateDirectory: string,

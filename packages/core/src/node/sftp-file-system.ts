@@ -31,6 +31,20 @@ const EXECUTABLE_BY_OWNER = 0o100
 /**
  * Reads files of another machine over SFTP. The caller keeps the connection. If the connection is lost, the skills
  * stay, and the source reports the fault until the client is connected again. The source polls for changes.
+ *
+ * @example
+ * ```ts no-run
+ * import SftpClient from 'ssh2-sftp-client'
+ * import { createSkillRuntime } from '@skillstoke/core'
+ * import { sftpFileSystem } from '@skillstoke/core/node'
+ * import { FileSource } from '@skillstoke/core/source'
+ *
+ * const client = new SftpClient()
+ * await client.connect({ host: 'skills.example.com', username: 'ada', agent: process.env['SSH_AUTH_SOCK'] ?? '' })
+ * const source = new FileSource({ fileSystem: sftpFileSystem(client), root: '/srv/skills', label: 'remote' })
+ * await using skills = await createSkillRuntime({ sources: [source] })
+ * console.log(skills.status()[0]?.mode)
+ * ```
  */
 export function sftpFileSystem(client: SftpClient, options: AdaptFileSystemOptions = {}): FileSystem {
   return adaptFileSystem(

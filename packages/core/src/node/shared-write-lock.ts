@@ -29,6 +29,15 @@ export interface SharedWriteLock extends WriteLock, AsyncDisposable {
  * closes it after the last write. On a read-only or full disk it opens as well, and `run` throws IO_FAILED until the
  * disk is writable.
  * @throws {SkillError} INVALID_OPTION; IO_FAILED when the directory or the database cannot be used
+ *
+ * @example
+ * ```ts
+ * import { appendFile } from 'node:fs/promises'
+ * import { openWriteLock } from '@skillstoke/core/node'
+ *
+ * await using lock = await openWriteLock('./state', { timeoutMs: 5_000 })
+ * await lock.run(async () => await appendFile('skills/support-pdf/SKILL.md', 'One more line.\n'))
+ * ```
  */
 export async function openWriteLock(
   stateDirectory: string,

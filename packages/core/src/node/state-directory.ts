@@ -7,6 +7,13 @@ import { toMessage } from '../internal-entry.ts'
 /**
  * Returns the directory for state that outlives a process: `$XDG_STATE_HOME/skillstoke`, else
  * `~/.local/state/skillstoke`.
+ *
+ * @example
+ * ```ts
+ * import { defaultStateDirectory } from '@skillstoke/core/node'
+ *
+ * console.log(defaultStateDirectory({ XDG_STATE_HOME: '/srv/state' })) // prints /srv/state/skillstoke
+ * ```
  */
 export function defaultStateDirectory(
   environment: Readonly<Record<string, string | undefined>> = process.env,
@@ -19,6 +26,16 @@ export function defaultStateDirectory(
  * Creates a state directory if it is missing, and refuses one that other users can write to. Other users cannot read a
  * new one either.
  * @throws {SkillError} INVALID_OPTION when the path is empty; IO_FAILED
+ *
+ * @example
+ * ```ts
+ * import { createStateDirectory, openDecisions } from '@skillstoke/core/node'
+ *
+ * const path = createStateDirectory('./state')
+ * const decisions = await openDecisions(path)
+ * console.log(decisions.isLasting) // prints true
+ * await decisions.close()
+ * ```
  */
 export function createStateDirectory(path: string): string {
   if (path.trim() === '')

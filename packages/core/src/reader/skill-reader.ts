@@ -65,6 +65,17 @@ const KNOWN_SEARCH: KnownOptions<SearchOptions> = { limit: true }
  * Reads skills: which exist, what they say, and why a skill does not reach a conversation. Tools, sessions, scripts,
  * MCP servers and writers accept a reader. `forConversation` returns a reader with a narrower scope, or one that also
  * sees what the conversation wrote.
+ *
+ * @example
+ * ```ts
+ * import { createSkillRuntime, type SkillReader } from '@skillstoke/core'
+ * import { directory } from '@skillstoke/core/node'
+ *
+ * const countOf = (reader: SkillReader) => reader.catalog().listed.length
+ * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+ * console.log(countOf(skills), countOf(skills.forConversation({ scope: { include: ['billing-*'] } })))
+ * // prints 1 0
+ * ```
  */
 export class SkillReader {
   /** Tests whether a skill of this name exists for this reader. */
@@ -96,6 +107,18 @@ export class SkillReader {
    * Waits until every change made before the call is visible; takes microseconds while file events are reliable. A
    * folder that keeps changing is never shown half, so the call can take two seconds during continuous writes.
    * @throws {SkillError} CLOSED, INVALID_OPTION
+   *
+   * @example
+   * ```ts
+   * import { writeFile } from 'node:fs/promises'
+   * import { createSkillRuntime } from '@skillstoke/core'
+   * import { directory } from '@skillstoke/core/node'
+   *
+   * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+   * await writeFile('skills/support-pdf/SKILL.md', '---\nname: support-pdf\ndescription: Fills in forms.\n---\nDo it.\n')
+   * const generation = await skills.fresh()
+   * console.log(generation.get('support-pdf').description) // prints Fills in forms.
+   * ```
    */
   async fresh(options?: FreshOptions): Promise<Generation> {
     checkOptions('fresh()', options, KNOWN_FRESH)
@@ -107,6 +130,18 @@ export class SkillReader {
   /**
    * Reads the folders of one name again, and looks for a new folder of that name. Takes two seconds at most.
    * @throws {SkillError} CLOSED
+   *
+   * @example
+   * ```ts
+   * import { writeFile } from 'node:fs/promises'
+   * import { createSkillRuntime } from '@skillstoke/core'
+   * import { directory } from '@skillstoke/core/node'
+   *
+   * await using skills = await createSkillRuntime({ sources: [directory('./skills', { watching: 'off' })] })
+   * await writeFile('skills/support-pdf/notes.md', 'Forms have 12 fields.')
+   * const generation = await skills.refresh('support-pdf')
+   * console.log(generation.get('support-pdf').files.map(file => file.path)) // prints [ 'SKILL.md', 'notes.md' ]
+   * ```
    */
   async refresh(name: string): Promise<Generation> {
     if (this.#view.pinned === undefined) await this.#parts.sources.refresh(name)
@@ -116,6 +151,18 @@ export class SkillReader {
   /**
    * Reads the folder of a skill again, then returns the skill with its instructions.
    * @throws {SkillError} CLOSED, SKILL_NOT_FOUND, REVISION_NOT_FOUND
+   *
+   * @example
+   * ```ts
+   * import { createSkillRuntime, SkillError } from '@skillstoke/core'
+   * import { directory } from '@skillstoke/core/node'
+   *
+   * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+   * const { name, body } = await skills.load('support-pdf')
+   * console.log(name, body) // prints support-pdf Instructions of support-pdf.
+   * const failure = await skills.load('support-doc').catch((error: unknown) => error)
+   * console.log(SkillError.isInstance(failure, 'SKILL_NOT_FOUND')) // prints true
+   * ```
    */
   async load(name: string): Promise<LoadedSkill> {
     const generation = await this.refresh(name)
@@ -142,6 +189,17 @@ export class SkillReader {
   /**
    * Reads one file at a revision, which may be old.
    * @throws {SkillError} FILE_NOT_FOUND; REVISION_NOT_FOUND when the store no longer has it
+   *
+   * @example
+   * ```ts
+   * import { createSkillRuntime } from '@skillstoke/core'
+   * import { directory } from '@skillstoke/core/node'
+   *
+   * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+   * const skill = skills.current.get('support-pdf')
+   * const bytes = await skills.readFile(skill, 'SKILL.md')
+   * console.log(new TextDecoder().decode(bytes).split('\n')[1]) // prints name: support-pdf
+   * ```
    */
   async readFile({ name, revision, files }: ReadableRevision, path: string): Promise<Uint8Array> {
     const file = files.find(each => each.path === path)
@@ -161,7 +219,21 @@ export class SkillReader {
     return await this.#parts.store.getTree(revision)
   }
 
-  /** Searches names and descriptions, best match first. @throws {SkillError} INVALID_OPTION */
+  /**
+   * Searches names and descriptions, best match first. @throws {SkillError} INVALID_OPTION
+   *
+   * @example
+   * ```ts
+   * import { createSkillRuntime, MemorySource } from '@skillstoke/core'
+   *
+   * const source = new MemorySource({ label: 'mine' }, [
+   *   { name: 'maps', description: 'Finds routes between towns.' },
+   *   { name: 'mail', description: 'Writes letters.' },
+   * ])
+   * await using skills = await createSkillRuntime({ sources: [source] })
+   * console.log(skills.search('routes').map(({ skill }) => skill.name)) // prints [ 'maps' ]
+   * ```
+   */
   search(query: string, options: SearchOptions = {}): readonly SearchHit[] {
     checkOptions('search()', options, KNOWN_SEARCH)
     const { limit = DEFAULT_SEARCH_LIMIT } = options
@@ -169,7 +241,22 @@ export class SkillReader {
     return this.#parts.index.search(this.current.list(), query, { limit, isInScope: this.isInScope })
   }
 
-  /** Renders names and descriptions for a prompt. Returns the same object until the text changes. */
+  /**
+   * Renders names and descriptions for a prompt. Returns the same object until the text changes.
+   *
+   * @example
+   * ```ts
+   * import { createSkillRuntime } from '@skillstoke/core'
+   * import { directory } from '@skillstoke/core/node'
+   *
+   * await using skills = await createSkillRuntime({
+   *   sources: [directory('./skills')],
+   *   catalog: { format: 'markdown', maxTokens: 2_000 },
+   * })
+   * const { listed, omitted, tokens } = skills.catalog()
+   * console.log(listed, omitted, tokens < 2_000) // prints [ 'support-pdf' ] [] true
+   * ```
+   */
   catalog(): SkillCatalog {
     return this.#parts.catalogs.render(this.current, this.#view.scope)
   }
@@ -179,7 +266,20 @@ export class SkillReader {
     return this.#parts.commands?.offer(skill) ?? NO_COMMANDS
   }
 
-  /** Returns a reader for one conversation, or for one scope. */
+  /**
+   * Returns a reader for one conversation, or for one scope.
+   *
+   * @example
+   * ```ts
+   * import { createSkillRuntime, MemorySource } from '@skillstoke/core'
+   *
+   * const named = (name: string) => ({ name, description: 'Use on request.' })
+   * const source = new MemorySource({ label: 'mine' }, [named('support-mail'), named('billing')])
+   * await using skills = await createSkillRuntime({ sources: [source] })
+   * const reader = skills.forConversation({ scope: { include: ['support-*'] } })
+   * console.log(reader.catalog().listed, reader.isInScope('billing')) // prints [ 'support-mail' ] false
+   * ```
+   */
   forConversation(view: ConversationView): SkillReader {
     checkOptions('forConversation()', view, KNOWN_VIEW)
     return new SkillReader(this.#parts, view)
@@ -188,12 +288,37 @@ export class SkillReader {
   /**
    * Explains at which step a skill stopped on its way into a conversation: found, parsed, eligible, commands, scoped,
    * listed, announced, loaded. `asked` is a name, the name of a folder, or a path. Answers from the newest generation.
+   *
+   * @example
+   * ```ts
+   * import { createSkillRuntime } from '@skillstoke/core'
+   * import { directory } from '@skillstoke/core/node'
+   *
+   * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+   * const session = skills.session({ id: 'chat-1', scope: { exclude: ['support-*'] } })
+   * const { steps } = skills.explain('support-pdf', session)
+   * console.log(steps.find(({ ok }) => !ok)?.step) // prints scoped
+   * ```
    */
   explain(asked: string, conversation?: ToldConversation): SkillExplanation {
     return this.#explainer(conversation).explain(asked)
   }
 
-  /** Answers like `explain`. If no skill matches, searches the sources for the reason. */
+  /**
+   * Answers like `explain`. If no skill matches, searches the sources for the reason.
+   *
+   * @example
+   * ```ts
+   * import { writeFile } from 'node:fs/promises'
+   * import { createSkillRuntime } from '@skillstoke/core'
+   * import { directory } from '@skillstoke/core/node'
+   *
+   * await writeFile('skills/notes.md', 'This file is not a skill.')
+   * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+   * const { steps, notSkills } = await skills.why('notes')
+   * console.log(steps[0]?.ok, notSkills?.length) // prints false 1
+   * ```
+   */
   async why(asked: string, conversation?: ToldConversation): Promise<SkillExplanation> {
     return await this.#explainer(conversation).why(asked)
   }

@@ -41,7 +41,23 @@ export interface AdmissionRequest {
   readonly isFirst: boolean
 }
 
-/** A policy that decides whether a revision goes live or is held. The policy itself keeps its approvals. */
+/**
+ * A policy that decides whether a revision goes live or is held. The policy itself keeps its approvals.
+ *
+ * @example
+ * ```ts
+ * import { createSkillRuntime, MemorySource } from '@skillstoke/core'
+ * import type { AdmissionPolicy } from '@skillstoke/core/source'
+ *
+ * const licensedOnly: AdmissionPolicy = {
+ *   admit: ({ skill }) =>
+ *     skill.license === undefined ? { kind: 'hold', reason: 'the skill has no licence' } : { kind: 'admit' },
+ * }
+ * const source = new MemorySource({ label: 'mine' }, [{ name: 'greet', description: 'Use when greeting.' }])
+ * await using skills = await createSkillRuntime({ sources: [source], review: { admission: licensedOnly } })
+ * console.log(skills.current.reports()[0]?.status) // prints pending
+ * ```
+ */
 export interface AdmissionPolicy {
   /** Decides about one revision. */
   admit(request: AdmissionRequest): AdmissionVerdict

@@ -57,6 +57,17 @@ export interface SourceReport {
 /**
  * One immutable state of the registry. Readers use nothing else.
  * The number counts the visible changes of this process. The digest is equal on every machine that serves the same skills.
+ *
+ * @example
+ * ```ts
+ * import { createSkillRuntime } from '@skillstoke/core'
+ * import { directory } from '@skillstoke/core/node'
+ *
+ * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+ * const generation = skills.current // does not change while you read it
+ * console.log(generation.find('support-pdf')?.description) // prints Does what support-pdf does.
+ * console.log(generation.find('support-doc')) // prints undefined
+ * ```
  */
 export interface Generation {
   readonly number: number
@@ -71,7 +82,23 @@ export interface Generation {
   find(name: string): Skill | undefined
   /** Returns the served skill of a name. @throws {SkillError} SKILL_NOT_FOUND; `data.available` lists the names */
   get(name: string): Skill
-  /** Returns the reports of all folders, including broken and shadowed ones, sorted by name and then by precedence. */
+  /**
+   * Returns the reports of all folders, including broken and shadowed ones, sorted by name and then by precedence.
+   *
+   * @example
+   * ```ts
+   * import { mkdir, writeFile } from 'node:fs/promises'
+   * import { createSkillRuntime } from '@skillstoke/core'
+   * import { directory } from '@skillstoke/core/node'
+   *
+   * await mkdir('skills/maps')
+   * await writeFile('skills/maps/SKILL.md', 'This text has no description.')
+   * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+   * for (const { name, status, diagnostics } of skills.current.reports()) console.log(name, status, diagnostics.length)
+   * // prints maps broken 1
+   * // prints support-pdf ok 0
+   * ```
+   */
   reports(): readonly SkillReport[]
   sources(): readonly SourceReport[]
   /**

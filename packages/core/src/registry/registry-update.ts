@@ -40,7 +40,22 @@ export function toChange(
     : { kind: 'modified', name, oldSkill: before, newSkill: after, facets }
 }
 
-/** Returns the net changes from one generation to a later one, in the order of an update. */
+/**
+ * Returns the net changes from one generation to a later one, in the order of an update.
+ *
+ * @example
+ * ```ts
+ * import { createSkillRuntime, diffGenerations, MemorySource } from '@skillstoke/core'
+ *
+ * const source = new MemorySource({ label: 'mine' }, [{ name: 'greet', description: 'Use when greeting.' }])
+ * await using skills = await createSkillRuntime({ sources: [source] })
+ * const before = skills.current
+ * source.put({ name: 'maps', description: 'Finds routes.' })
+ * source.remove('greet')
+ * const changes = diffGenerations(before, await skills.fresh())
+ * console.log(changes.map(({ kind, name }) => `${kind} ${name}`)) // prints [ 'added maps', 'removed greet' ]
+ * ```
+ */
 export function diffGenerations(before: Generation, after: Generation): readonly SkillChange[] {
   return changesOf(
     [...before.list(), ...after.list()].map(skill => skill.name),

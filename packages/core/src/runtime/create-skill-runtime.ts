@@ -12,6 +12,15 @@ const MAX_CODE_WAIT_MS = 1_000
  * others, and `status()` reports it. If the call fails, it closes `state` and `scripts` of the options.
  * @throws {SkillError} INVALID_OPTION; DUPLICATE_SOURCE when two sources have the same label; SOURCE_MISSING,
  * DUPLICATE_SKILL, SKILL_INVALID or HOOK_FAILED where the options ask for it; UNSUPPORTED_RUNTIME on an old Node
+ *
+ * @example
+ * ```ts
+ * import { createSkillRuntime } from '@skillstoke/core'
+ * import { directory } from '@skillstoke/core/node'
+ *
+ * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+ * console.log(skills.current.list().map(skill => skill.name)) // prints [ 'support-pdf' ]
+ * ```
  */
 export async function createSkillRuntime(options: SkillRuntimeOptions): Promise<SkillRuntime> {
   assertSupported()

@@ -52,7 +52,21 @@ const KNOWN_TOOLS: KnownOptions<ToolsOptions> = { ...KNOWN_SCOPE, skillToolName:
 const KNOWN_COMMAND_TOOLS = { ...KNOWN_SCOPE, toName: true } as const
 const KNOWN_SCOPED_SLASH = { ...KNOWN_SLASH, ...KNOWN_SCOPE }
 
-/** Serves live skills: one generation for every reader, updated from the sources. Created by `createSkillRuntime`. */
+/**
+ * Serves live skills: one generation for every reader, updated from the sources. Created by `createSkillRuntime`.
+ *
+ * @example
+ * ```ts
+ * import { createSkillRuntime } from '@skillstoke/core'
+ * import { directory } from '@skillstoke/core/node'
+ *
+ * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+ * const { body } = await skills.load('support-pdf')
+ * console.log(body) // prints Instructions of support-pdf.
+ * const session = skills.session({ id: 'chat-1' })
+ * console.log(session.tools.map(tool => tool.name)) // prints [ 'skill', 'read_skill_file' ]
+ * ```
+ */
 export class SkillRuntime extends SkillReader implements AsyncDisposable {
   /** Emits an event for each change, reload, decision and call. */
   readonly events: EventBus
@@ -77,12 +91,44 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
   /**
    * Adds a subscriber for visible changes. Returns a function that removes it. Phases run in their order. A subscriber
    * that throws or hangs does not affect the others. @throws {SkillError} INVALID_OPTION
+   *
+   * @example
+   * ```ts
+   * import { createSkillRuntime, MemorySource } from '@skillstoke/core'
+   *
+   * const source = new MemorySource({ label: 'mine' })
+   * await using skills = await createSkillRuntime({ sources: [source] })
+   * skills.subscribe(({ changes }) => {
+   *   for (const { kind, name } of changes) console.log(kind, name) // prints added greet
+   * })
+   * source.put({ name: 'greet', description: 'Use when greeting.' })
+   * await skills.fresh()
+   * await skills.delivered()
+   * ```
    */
   subscribe(subscriber: UpdateSubscriber, options?: SubscribeOptions): () => void {
     return this.#parts.registry.subscribe(subscriber, options)
   }
 
-  /** Yields the current generation, then each newer one. Ends when the runtime is closed or the signal aborts. */
+  /**
+   * Yields the current generation, then each newer one. Ends when the runtime is closed or the signal aborts.
+   *
+   * @example
+   * ```ts
+   * import { createSkillRuntime, MemorySource } from '@skillstoke/core'
+   *
+   * const source = new MemorySource({ label: 'mine' })
+   * await using skills = await createSkillRuntime({ sources: [source] })
+   * for await (const generation of skills.watch()) {
+   *   const names = generation.list().map(skill => skill.name)
+   *   console.log(names)
+   *   // prints []
+   *   // prints [ 'greet' ]
+   *   if (names.length > 0) break
+   *   source.put({ name: 'greet', description: 'Use when greeting.' })
+   * }
+   * ```
+   */
   watch(signal?: AbortSignal): AsyncGenerator<Generation, void, undefined> {
     return this.#parts.registry.watch(signal)
   }
@@ -91,6 +137,17 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
    * Adds a source with the lowest precedence. Resolves when its skills are visible, or when `status()` reports the
    * reason.
    * @throws {SkillError} CLOSED; DUPLICATE_SOURCE when another source has its label
+   *
+   * @example
+   * ```ts
+   * import { createSkillRuntime, MemorySource } from '@skillstoke/core'
+   * import { directory } from '@skillstoke/core/node'
+   *
+   * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+   * const greet = { name: 'greet', description: 'Use when greeting.' }
+   * await skills.addSource(new MemorySource({ label: 'plugin' }, [greet]))
+   * console.log(skills.current.list().map(skill => skill.name)) // prints [ 'greet', 'support-pdf' ]
+   * ```
    */
   async addSource(source: SkillSource): Promise<void> {
     await this.#parts.sources.add(source).start()
@@ -100,6 +157,18 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
    * Sweeps every source. Everything on disk before the call is visible afterwards, or the report contains the error.
    * @throws {SkillError} CLOSED; SOURCE_MISSING, DUPLICATE_SKILL, SKILL_INVALID or HOOK_FAILED where the options ask
    * for it
+   *
+   * @example
+   * ```ts
+   * import { writeFile } from 'node:fs/promises'
+   * import { createSkillRuntime } from '@skillstoke/core'
+   * import { directory } from '@skillstoke/core/node'
+   *
+   * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+   * await writeFile('skills/support-pdf/SKILL.md', '---\nname: support-pdf\ndescription: Fills in forms.\n---\nDo it.\n')
+   * const { count, modified, errors } = await skills.reload()
+   * console.log(count, modified, errors) // prints 1 [ 'support-pdf' ] []
+   * ```
    */
   async reload(): Promise<ReloadReport> {
     return await this.#parts.reloads.reload()
@@ -108,6 +177,16 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
   /**
    * Reads the folders of one name again, and finds a new folder of that name.
    * @throws {SkillError} CLOSED
+   *
+   * @example
+   * ```ts
+   * import { createSkillRuntime } from '@skillstoke/core'
+   * import { directory } from '@skillstoke/core/node'
+   *
+   * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+   * console.log((await skills.reloadSkill('support-pdf')).status) // prints reloaded
+   * console.log((await skills.reloadSkill('support-doc')).status) // prints not-found
+   * ```
    */
   async reloadSkill(name: string): Promise<SkillReload> {
     return await this.#parts.reloads.reloadSkill(name)
@@ -125,6 +204,17 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
    * Opens a session that follows the skills, or continues a stored one.
    * @throws {SkillError} CLOSED, INVALID_OPTION; DUPLICATE_SESSION when an open session has the id and no state is
    * resumed
+   *
+   * @example
+   * ```ts
+   * import { createSkillRuntime } from '@skillstoke/core'
+   * import { directory } from '@skillstoke/core/node'
+   *
+   * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+   * using session = skills.session({ id: 'chat-1', scope: { include: ['support-*'] } })
+   * const system = `You are a helpful assistant.\n\n${session.catalog}`
+   * console.log(system.includes('support-pdf'), session.catalogDetails.listed) // prints true [ 'support-pdf' ]
+   * ```
    */
   session(options: SessionOptions): SkillSession {
     this.#parts.sources.assertOpen()
@@ -140,6 +230,17 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
    * Creates the constant tools for a host that keeps no conversation, such as a stateless server. They answer from the
    * newest generation and keep no state between calls.
    * @throws {SkillError} CLOSED, INVALID_OPTION
+   *
+   * @example
+   * ```ts
+   * import { createSkillRuntime } from '@skillstoke/core'
+   * import { directory } from '@skillstoke/core/node'
+   *
+   * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+   * const [skill] = skills.tools({ scope: { exclude: ['internal-*'] } })
+   * const answer = await skill?.execute({ name: 'support-pdf' })
+   * console.log(answer?.isError, answer?.text.includes('Instructions of support-pdf.')) // prints false true
+   * ```
    */
   tools(options: ToolsOptions = {}): readonly ToolDefinition[] {
     this.#parts.sources.assertOpen()
@@ -165,6 +266,20 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
    * Creates a tool for each current command. Its name is `skill__command`, or the result of `toName`. The list changes
    * with the skills, so the agent or client must support changing tools.
    * @throws {SkillError} INVALID_OPTION when the runtime has no runner
+   *
+   * @example
+   * ```ts
+   * import { createSkillRuntime, MemorySource } from '@skillstoke/core'
+   * import { childProcesses } from '@skillstoke/scripts'
+   *
+   * const script = `import { defineCommand } from 'skillstoke/command'
+   * export const day = defineCommand({ name: 'day', description: 'Names the day.', run: () => 'Monday' })`
+   * const source = new MemorySource({ label: 'mine' }, [
+   *   { name: 'calendar', description: 'Use for dates.', files: { 'scripts/day.ts': script } },
+   * ])
+   * await using skills = await createSkillRuntime({ sources: [source], scripts: childProcesses() })
+   * console.log(skills.commandTools().map(tool => tool.name)) // prints [ 'calendar__day' ]
+   * ```
    */
   commandTools(
     options: ScopeOptions & { readonly toName?: (command: SkillCommand) => string } = {},
@@ -193,6 +308,17 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
    * Finds a skill by its name or by words, as the skill tool does. Returns the skill after a check of its folder, near
    * matches, or nothing. Records nothing.
    * @throws {SkillError} CLOSED, INVALID_OPTION
+   *
+   * @example
+   * ```ts
+   * import { createSkillRuntime } from '@skillstoke/core'
+   * import { directory } from '@skillstoke/core/node'
+   *
+   * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+   * const found = await skills.lookup('suport-pdf')
+   * if (found.kind === 'loaded') console.log(found.body)
+   * if (found.kind === 'not-found') console.log(found.suggestions) // prints [ 'support-pdf' ]
+   * ```
    */
   async lookup(name: string, options: ScopeOptions = {}): Promise<LoadOutcome> {
     checkOptions('lookup()', options, KNOWN_SCOPE)
@@ -211,6 +337,21 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
   /**
    * Adds the tools and instructions of the current skills to an agent, and updates them after each change, even during
    * a run. An agent that is already bound keeps its binding. @throws {SkillError} CLOSED
+   *
+   * @example
+   * ```ts
+   * import { createSkillRuntime } from '@skillstoke/core'
+   * import { directory } from '@skillstoke/core/node'
+   *
+   * const tools = new Set<string>()
+   * const agent = {
+   *   addTool: ({ name }: { name: string }) => tools.add(name),
+   *   removeTool: (name: string) => tools.delete(name),
+   * }
+   * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+   * await skills.bind(agent, { tools: { 'support-pdf': { name: 'read_pdf' } } })
+   * console.log(tools) // prints Set(1) { 'read_pdf' }
+   * ```
    */
   async bind<Tool extends NamedTool>(
     agent: BindableAgent<Tool>,
@@ -225,7 +366,21 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
     await this.#parts.binder.unbind(agent)
   }
 
-  /** Returns a writer for the first writable source. @throws {SkillError} CLOSED; READ_ONLY when there is none */
+  /**
+   * Returns a writer for the first writable source. @throws {SkillError} CLOSED; READ_ONLY when there is none
+   *
+   * @example
+   * ```ts
+   * import { createSkillRuntime } from '@skillstoke/core'
+   * import { directory } from '@skillstoke/core/node'
+   *
+   * await using skills = await createSkillRuntime({ sources: [directory('./skills', { writable: true })] })
+   * const content = '---\nname: release-notes\ndescription: Use when release notes are written.\n---\nOne line each.\n'
+   * const { isNew } = await skills.writer().write({ skill: 'release-notes', path: 'SKILL.md', content })
+   * console.log(isNew, skills.current.find('release-notes')?.description)
+   * // prints true Use when release notes are written.
+   * ```
+   */
   writer(options: SkillWriterOptions = {}): SkillWriter {
     this.#parts.sources.assertOpen()
     return this.#parts.changes.createWriter(options)
@@ -236,7 +391,19 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
     return await this.#parts.sources.findNotSkills()
   }
 
-  /** Returns the state of each source, in order of precedence. */
+  /**
+   * Returns the state of each source, in order of precedence.
+   *
+   * @example
+   * ```ts
+   * import { createSkillRuntime } from '@skillstoke/core'
+   * import { directory } from '@skillstoke/core/node'
+   *
+   * await using skills = await createSkillRuntime({ sources: [directory('./skills', { watching: 'off' })] })
+   * for (const { label, mode, lastError } of skills.status()) console.log(label, mode, lastError ?? 'no error')
+   * // prints skills manual no error
+   * ```
+   */
   status(): readonly SourceStatus[] {
     return this.#parts.sources.status()
   }

@@ -96,7 +96,22 @@ export interface DefinedCommand {
 /** The same symbol in every copy of this module. */
 const COMMAND_BRAND: unique symbol = Symbol.for('skillstoke.command')
 
-/** Defines a command of a skill. Export the result from a file in `scripts/`, under any name. */
+/**
+ * Defines a command of a skill. Export the result from a file in `scripts/`, under any name.
+ *
+ * @example
+ * ```ts
+ * import { defineCommand } from 'skillstoke/command'
+ *
+ * export const greet = defineCommand({
+ *   name: 'greet',
+ *   description: 'Greets a person by name.',
+ *   input: { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] },
+ *   hints: { readOnly: true },
+ *   run: ({ name }) => `Hello, ${name}!`, // name is a string
+ * })
+ * ```
+ */
 export function defineCommand<const Input extends JsonSchemaObject | StandardSchema = JsonSchemaObject>(
   definition: CommandDefinition<Input>,
 ): DefinedCommand {

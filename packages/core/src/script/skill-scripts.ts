@@ -64,7 +64,23 @@ const KNOWN_RUN: KnownOptions<ScriptRunOptions> = {
   onLine: true,
 }
 
-/** The scripts of all skills: lists their commands and runs them. Created by `SkillRuntime`. */
+/**
+ * The scripts of all skills: lists their commands and runs them. Created by `SkillRuntime`.
+ *
+ * @example
+ * ```ts
+ * import { createSkillRuntime, MemorySource } from '@skillstoke/core'
+ * import { childProcesses } from '@skillstoke/scripts'
+ *
+ * const script = `import { defineCommand } from 'skillstoke/command'
+ * export const day = defineCommand({ name: 'day', description: 'Names the day.', run: () => 'Monday' })`
+ * const source = new MemorySource({ label: 'mine' }, [
+ *   { name: 'calendar', description: 'Use for dates.', files: { 'scripts/day.ts': script } },
+ * ])
+ * await using skills = await createSkillRuntime({ sources: [source], scripts: childProcesses() })
+ * console.log(skills.scripts.list().map(({ id }) => id)) // prints [ 'calendar.day' ]
+ * ```
+ */
 export class SkillScripts {
   readonly #options: SkillScriptsOptions
   readonly #slots: ProgramSlots
@@ -151,6 +167,21 @@ export class SkillScripts {
    * Runs a command by its id outside this process, with the code that is on disk now.
    * @throws {SkillError} COMMAND_NOT_FOUND with `data.available`; SKILL_NOT_FOUND, INPUT_INVALID, SCRIPT_FAILED,
    * TIMED_OUT, TOO_LARGE, INVALID_OPTION; the reason of the signal when it aborts
+   *
+   * @example
+   * ```ts
+   * import { createSkillRuntime, MemorySource } from '@skillstoke/core'
+   * import { childProcesses } from '@skillstoke/scripts'
+   *
+   * const script = `import { defineCommand } from 'skillstoke/command'
+   * export const day = defineCommand({ name: 'day', description: 'Names the day.', run: () => 'Monday' })`
+   * const source = new MemorySource({ label: 'mine' }, [
+   *   { name: 'calendar', description: 'Use for dates.', files: { 'scripts/day.ts': script } },
+   * ])
+   * await using skills = await createSkillRuntime({ sources: [source], scripts: childProcesses() })
+   * const { value } = await skills.scripts.execute('calendar.day', {}, { timeoutMs: 5_000 })
+   * console.log(value) // prints Monday
+   * ```
    */
   async execute(id: string, input: unknown = {}, options: ScriptRunOptions = {}): Promise<CommandResult> {
     checkRunOptions('execute()', options)
@@ -192,6 +223,18 @@ export class SkillScripts {
    * Runs a script that is not a command, with its interpreter. Returns its outputs and its exit code.
    * @throws {SkillError} SKILL_NOT_FOUND, FILE_NOT_FOUND, SCRIPT_REFUSED, TIMED_OUT, INVALID_OPTION; the reason of the
    * signal when it aborts
+   *
+   * @example
+   * ```ts
+   * import { createSkillRuntime, MemorySource } from '@skillstoke/core'
+   * import { childProcesses } from '@skillstoke/scripts'
+   *
+   * const files = { 'scripts/add.js': 'console.log(20 + Number(process.argv[2]))' }
+   * const source = new MemorySource({ label: 'mine' }, [{ name: 'sums', description: 'Use to add.', files }])
+   * await using skills = await createSkillRuntime({ sources: [source], scripts: childProcesses() })
+   * const { stdout, exitCode } = await skills.scripts.run('sums', 'scripts/add.js', ['22'])
+   * console.log(exitCode, stdout.trim()) // prints 0 42
+   * ```
    */
   async run(
     name: string,

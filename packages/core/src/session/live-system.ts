@@ -7,6 +7,19 @@ export interface RoleMessage {
 /**
  * Returns the messages of one model call with `system` as the system message. Replaces an existing system message at
  * its position, or puts a new one first. Does not modify the given array, so the stored history stays unchanged.
+ *
+ * @example
+ * ```ts
+ * import { createSkillRuntime, withLiveSystem } from '@skillstoke/core'
+ * import { directory } from '@skillstoke/core/node'
+ *
+ * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+ * using session = skills.session({ id: 'chat-1', delivery: 'rebuild' })
+ * const history = [{ role: 'user', content: 'Fill in the form.' }]
+ * await session.update()
+ * const messages = withLiveSystem(history, `You are a helpful assistant.\n\n${session.catalog}`)
+ * console.log(messages.map(({ role }) => role), history.length) // prints [ 'system', 'user' ] 1
+ * ```
  */
 export function withLiveSystem<Message extends RoleMessage>(
   messages: readonly Message[],

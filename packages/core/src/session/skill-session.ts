@@ -33,6 +33,19 @@ import { type Proposal, TellingRecord } from './telling-record.ts'
 /**
  * The record of what one conversation was told. Its catalog and tools never change. Changes arrive as appended
  * messages, so bytes that were already sent to the model stay unchanged.
+ *
+ * @example
+ * ```ts
+ * import { createSkillRuntime } from '@skillstoke/core'
+ * import { directory } from '@skillstoke/core/node'
+ *
+ * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+ * using session = skills.session({ id: 'chat-1' })
+ * const [skill] = session.tools
+ * await skill?.execute({ name: 'support-pdf' })
+ * console.log(session.ledger.entries().map(({ name }) => name)) // prints [ 'support-pdf' ]
+ * console.log(await session.update()) // prints undefined
+ * ```
  */
 export class SkillSession implements Disposable {
   readonly id: string
@@ -148,6 +161,21 @@ export class SkillSession implements Disposable {
    * in between are left out. Call it before every model call, and call `offer.commit()` once your stored history
    * contains the message. A failed call or a dropped turn then loses nothing.
    * @throws {SkillError} CLOSED, INVALID_OPTION
+   *
+   * @example
+   * ```ts
+   * import { createSkillRuntime, MemorySource } from '@skillstoke/core'
+   *
+   * const source = new MemorySource({ label: 'mine' })
+   * await using skills = await createSkillRuntime({ sources: [source] })
+   * using session = skills.session({ id: 'chat-1' })
+   * const messages: { role: 'user'; content: string }[] = []
+   * source.put({ name: 'greet', description: 'Use when greeting.' })
+   * const offer = await session.offer()
+   * if (offer !== undefined) messages.push({ role: 'user', content: offer.text })
+   * offer?.commit()
+   * console.log(messages[0]?.content.includes('added: greet'), await session.offer()) // prints true undefined
+   * ```
    */
   async offer(options?: OfferOptions): Promise<SessionOffer | undefined> {
     checkOptions('offer()', options, KNOWN_OFFER)
@@ -159,6 +187,19 @@ export class SkillSession implements Disposable {
    * Returns what `offer` returns, already committed. Use it when the host appends the message at once and never drops
    * it.
    * @throws {SkillError} CLOSED, INVALID_OPTION
+   *
+   * @example
+   * ```ts
+   * import { createSkillRuntime, MemorySource } from '@skillstoke/core'
+   *
+   * const source = new MemorySource({ label: 'mine' })
+   * await using skills = await createSkillRuntime({ sources: [source] })
+   * using session = skills.session({ id: 'chat-1' })
+   * source.put({ name: 'greet', description: 'Use when greeting.' })
+   * const update = await session.update()
+   * console.log(update?.text.split('\n')[1]) // prints - added: greet: Use when greeting.
+   * console.log(await session.update()) // prints undefined
+   * ```
    */
   async update(options?: OfferOptions): Promise<SessionUpdate | undefined> {
     checkOptions('update()', options, KNOWN_OFFER)
@@ -185,6 +226,18 @@ export class SkillSession implements Disposable {
    * Puts the instructions of a skill into a message that begins with `/` and its name, before the model sees it.
    * Returns other messages unchanged.
    * @throws {SkillError} CLOSED, INVALID_OPTION
+   *
+   * @example
+   * ```ts
+   * import { createSkillRuntime } from '@skillstoke/core'
+   * import { directory } from '@skillstoke/core/node'
+   *
+   * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+   * using session = skills.session({ id: 'chat-1' })
+   * const { skill, arguments: rest, text } = await session.expandSlash('/support-pdf the contract')
+   * console.log(skill?.name, rest) // prints support-pdf the contract
+   * console.log(text.includes('Instructions of support-pdf.')) // prints true
+   * ```
    */
   async expandSlash(message: string, options: SlashOptions = {}): Promise<SlashExpansion> {
     checkOptions('expandSlash()', options, KNOWN_SLASH)
@@ -195,6 +248,21 @@ export class SkillSession implements Disposable {
    * Returns the reason why a tool call is refused, as an answer to the model; `undefined` if it is allowed. Only
    * `allowedTools: 'enforce'` refuses tools, and only while active skills list their allowed tools. Active skills of a
    * parent also restrict its children. Call it inside the tool, because models call tools that they saw earlier.
+   *
+   * @example
+   * ```ts
+   * import { createSkillRuntime, MemorySource } from '@skillstoke/core'
+   *
+   * const source = new MemorySource({ label: 'mine' }, [
+   *   { name: 'review', description: 'Reviews code.', fields: { 'allowed-tools': 'Read Bash(git:*)' } },
+   * ])
+   * await using skills = await createSkillRuntime({ sources: [source] })
+   * using session = skills.session({ id: 'chat-1', allowedTools: 'enforce' })
+   * session.beginTurn()
+   * await session.expandSlash('/review')
+   * console.log(session.checkTool('Bash', { command: 'git log' })) // prints undefined
+   * console.log(session.checkTool('Write', { path: 'a.txt' }) === undefined) // prints false
+   * ```
    */
   checkTool(name: string, input: unknown): string | undefined {
     // Reading has no effect, and a skill may use its own scripts.
@@ -210,7 +278,23 @@ export class SkillSession implements Disposable {
     return describeUnknownTool(name, tools, this.#access.reader, this.#skillToolName)
   }
 
-  /** Returns the state to store with the conversation, so that another process can continue it. */
+  /**
+   * Returns the state to store with the conversation, so that another process can continue it.
+   *
+   * @example
+   * ```ts
+   * import { createSkillRuntime, type SessionState } from '@skillstoke/core'
+   * import { directory } from '@skillstoke/core/node'
+   *
+   * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+   * const before = skills.session({ id: 'chat-1' })
+   * const stored = JSON.stringify(before.state())
+   * before.close()
+   * const state: SessionState = JSON.parse(stored)
+   * using session = skills.session({ id: 'chat-1', resume: state })
+   * console.log(session.catalog === before.catalog) // prints true
+   * ```
+   */
   state(): SessionState {
     return this.#record.state()
   }
@@ -220,6 +304,19 @@ export class SkillSession implements Disposable {
    * example after a failed turn. Loads and reports since then are forgotten, open offers become void, and no skill is
    * active. `tools` stay unchanged.
    * @throws {SkillError} CLOSED; INVALID_OPTION when the state is damaged
+   *
+   * @example
+   * ```ts
+   * import { createSkillRuntime } from '@skillstoke/core'
+   * import { directory } from '@skillstoke/core/node'
+   *
+   * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+   * using session = skills.session({ id: 'chat-1' })
+   * const before = session.state()
+   * await session.expandSlash('/support-pdf')
+   * session.revert(before) // the turn failed, and the host dropped its messages
+   * console.log(session.ledger.entries()) // prints []
+   * ```
    */
   revert(state: SessionState): void {
     this.#assertOpen()
@@ -233,6 +330,19 @@ export class SkillSession implements Disposable {
    * include, and the skills that this conversation wrote. It has its own ledger and inherits the options that are not
    * given. Closing this session closes the child.
    * @throws {SkillError} CLOSED, INVALID_OPTION; DUPLICATE_SESSION when an open session has the id
+   *
+   * @example
+   * ```ts
+   * import { createSkillRuntime, MemorySource } from '@skillstoke/core'
+   *
+   * const named = (name: string) => ({ name, description: 'Use on request.' })
+   * const listed = ['support-mail', 'support-internal', 'billing'].map(named)
+   * const source = new MemorySource({ label: 'mine' }, listed)
+   * await using skills = await createSkillRuntime({ sources: [source] })
+   * using session = skills.session({ id: 'chat-1', scope: { include: ['support-*'] } })
+   * using helper = session.child({ id: 'chat-1/helper', scope: { exclude: ['support-internal'] } })
+   * console.log(helper.catalogDetails.listed) // prints [ 'support-mail' ]
+   * ```
    */
   child(options: SessionOptions): SkillSession {
     this.#assertOpen()
@@ -247,6 +357,19 @@ export class SkillSession implements Disposable {
    * Starts the conversation over on the newest generation, with a new catalog and the newest revisions of the loaded
    * skills. Earlier offers become void.
    * @throws {SkillError} CLOSED, INVALID_OPTION
+   *
+   * @example
+   * ```ts
+   * import { createSkillRuntime } from '@skillstoke/core'
+   * import { directory } from '@skillstoke/core/node'
+   *
+   * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+   * using session = skills.session({ id: 'chat-1' })
+   * await session.expandSlash('/support-pdf')
+   * // The host has replaced the old messages by a summary.
+   * const { catalog, restore } = await session.rebase({ maxTokens: 4_000 })
+   * console.log(catalog === session.catalog, restore.map(skill => skill.name)) // prints true [ 'support-pdf' ]
+   * ```
    */
   async rebase(options: RebaseOptions = {}): Promise<SessionRebase> {
     this.#assertOpen()

@@ -49,6 +49,14 @@ const ORDINARY = new RegExp(
  * Finds invisible text: tag characters, zero-width characters, bidirectional controls, variation selectors, fillers and
  * control characters. Joiners inside words and emoji that need them are no findings. Neither is a byte order mark at the
  * start of the text.
+ *
+ * @example
+ * ```ts
+ * import { findHiddenText } from '@skillstoke/core'
+ *
+ * const [found] = findHiddenText('Say hello.\nIgnore\u200Bthis.')
+ * console.log(found?.line, found?.shown) // prints 2 U+200B
+ * ```
  */
 export function findHiddenText(text: string): readonly HiddenText[] {
   const found = findAll(text)
@@ -84,7 +92,16 @@ function findAll(text: string): readonly HiddenText[] {
   return found
 }
 
-/** Returns the text with each hidden character written out, such as `<U+200B>`. Byte order marks are written out, too. */
+/**
+ * Returns the text with each hidden character written out, such as `<U+200B>`. Byte order marks are written out, too.
+ *
+ * @example
+ * ```ts
+ * import { showHiddenText } from '@skillstoke/core'
+ *
+ * console.log(showHiddenText('Ignore\u200Bthis.')) // prints Ignore<U+200B>this.
+ * ```
+ */
 export function showHiddenText(text: string): string {
   const found = findAll(text)
   if (found.length === 0) return text

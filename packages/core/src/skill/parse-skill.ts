@@ -23,6 +23,15 @@ const KNOWN: KnownOptions<ParseSkillOptions> = { directoryName: true, path: true
  * Parses the bytes of a SKILL.md tolerantly. Readable content is served, and each tolerated fault becomes a warning with
  * line, reason and fix. Only four errors stop a skill: no description, unreadable YAML, an unsafe name, or a size
  * beyond the limits. Sizes are checked before parsing.
+ *
+ * @example
+ * ```ts
+ * import { parseSkill } from '@skillstoke/core'
+ *
+ * const bytes = new TextEncoder().encode('---\nname: greet\ndescription: Use when greeting.\n---\nSay hello.\n')
+ * const parsed = parseSkill(bytes, { directoryName: 'greet' })
+ * if (parsed.ok) console.log(parsed.value.name, parsed.value.body) // prints greet Say hello.
+ * ```
  */
 export function parseSkill(bytes: Uint8Array, options: ParseSkillOptions = {}): Outcome<ParsedSkill> {
   checkOptions('parseSkill()', options, KNOWN)

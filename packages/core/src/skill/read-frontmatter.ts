@@ -4,6 +4,15 @@ import { decodeAnyText } from './text.ts'
 /**
  * Returns all fields of a SKILL.md's frontmatter as YAML 1.2 reads them, or `undefined` when the frontmatter is not valid
  * YAML. `parseSkill` also accepts texts that it had to repair. Use this function to copy the fields verbatim.
+ *
+ * @example
+ * ```ts
+ * import { readFile } from 'node:fs/promises'
+ * import { readFrontmatter } from '@skillstoke/core'
+ *
+ * const fields = readFrontmatter(await readFile('skills/support-pdf/SKILL.md'))
+ * console.log(fields?.['description']) // prints Does what support-pdf does.
+ * ```
  */
 export function readFrontmatter(bytes: Uint8Array): Readonly<Record<string, unknown>> | undefined {
   const split = splitSkillText(decodeAnyText(bytes))

@@ -8,7 +8,19 @@ export interface SkillDefinition {
   readonly fields?: Readonly<Record<string, unknown>>
 }
 
-/** Renders a SKILL.md. Writes every value as JSON, which is always valid YAML. */
+/**
+ * Renders a SKILL.md. Writes every value as JSON, which is always valid YAML.
+ *
+ * @example
+ * ```ts
+ * import { mkdir, writeFile } from 'node:fs/promises'
+ * import { renderSkillText } from '@skillstoke/core'
+ *
+ * const text = renderSkillText({ name: 'maps', description: 'Finds routes.', body: 'Call route.' })
+ * await mkdir('skills/maps', { recursive: true })
+ * await writeFile('skills/maps/SKILL.md', text)
+ * ```
+ */
 export function renderSkillText(definition: SkillDefinition): string {
   const { name, description, body = '', fields = {} } = definition
   const lines = Object.entries({ name, description, ...fields })

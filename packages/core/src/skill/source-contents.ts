@@ -29,6 +29,7 @@ export interface SourceContents {
   readonly diagnostics: readonly Diagnostic[]
 }
 
+/** Contents without skills and findings. */
 export const EMPTY_CONTENTS: SourceContents = Object.freeze({
   entries: Object.freeze([]),
   diagnostics: Object.freeze([]),

@@ -25,6 +25,17 @@ const FIELDS: readonly string[] = SPECIFIED_FIELDS
  *
  * A list without errors means valid. Nothing is repaired: faults that `parseSkill` tolerates are errors here.
  * @throws {SkillError} INVALID_OPTION
+ *
+ * @example
+ * ```ts
+ * import { readFile } from 'node:fs/promises'
+ * import { validateSkill } from '@skillstoke/core'
+ *
+ * const bytes = await readFile('skills/support-pdf/SKILL.md')
+ * console.log(validateSkill(bytes, { directoryName: 'support-pdf' })) // prints []
+ * console.log(validateSkill(bytes, { directoryName: 'other' }).map(({ code }) => code))
+ * // prints [ 'NAME_DIRECTORY_MISMATCH' ]
+ * ```
  */
 export function validateSkill(bytes: Uint8Array, options: ValidateSkillOptions = {}): Diagnostic[] {
   checkOptions('validateSkill()', options, KNOWN)

@@ -37,6 +37,17 @@ const KNOWN: KnownOptions<AllowedPathsOptions> = {
  * `onDuplicate: 'last-wins'`: a later path then overrides an earlier one, and within one path `dirName` overrides the
  * others. Folders need not exist yet. Skills are found in a folder itself and one level below.
  * @throws {SkillError} INVALID_OPTION for an empty path; INVALID_PATH for a folder name that leaves its path
+ *
+ * @example
+ * ```ts
+ * import { createSkillRuntime } from '@skillstoke/core'
+ * import { NodeFileSystem } from '@skillstoke/core/node'
+ * import { fromAllowedPaths } from '@skillstoke/core/source'
+ *
+ * const sources = fromAllowedPaths(new NodeFileSystem(), [process.cwd()], { extraDirNames: ['.agents/skills'] })
+ * await using skills = await createSkillRuntime({ sources, onDuplicate: 'last-wins' })
+ * console.log(skills.current.list().map(skill => skill.name)) // prints [ 'support-pdf' ]
+ * ```
  */
 export function fromAllowedPaths(
   fileSystem: FileSystem,

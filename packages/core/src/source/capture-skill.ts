@@ -40,6 +40,16 @@ const encoder = new TextEncoder()
 /**
  * Makes a source entry from bytes: stores them, parses the text, and collects diagnostics. For sources that are not
  * file systems.
+ *
+ * @example
+ * ```ts
+ * import { captureSkill, MemorySkillStore, portableHasher } from '@skillstoke/core/source'
+ *
+ * const files = { 'SKILL.md': '---\nname: greet\ndescription: Use when greeting.\n---\nSay hello.\n' }
+ * const context = { store: new MemorySkillStore(), hasher: portableHasher }
+ * const entry = captureSkill({ source: 'rows', location: 'greet', files }, context)
+ * console.log(entry.skill?.description, entry.diagnostics) // prints Use when greeting. []
+ * ```
  */
 export function captureSkill(folder: SkillFolder, context: CaptureContext): SourceEntry {
   const { source, location, directory } = folder

@@ -70,6 +70,19 @@ const BUSY_PROBES = 32
  * ```
  *
  * The `WorkList` holds the pending work of a mirrored root.
+ *
+ * @example
+ * ```ts
+ * import { createSkillRuntime } from '@skillstoke/core'
+ * import { FileSource, MemoryFileSystem } from '@skillstoke/core/source'
+ *
+ * const text = '---\nname: greet\ndescription: Use when greeting.\n---\nSay hello.\n'
+ * const fileSystem = new MemoryFileSystem({ '/skills/greet/SKILL.md': text })
+ * const source = new FileSource({ fileSystem, root: '/skills', label: 'memory' })
+ * await using skills = await createSkillRuntime({ sources: [source] })
+ * fileSystem.write('/skills/greet/SKILL.md', text.replace('hello', 'good morning'))
+ * console.log((await skills.load('greet')).body) // prints Say good morning.
+ * ```
  */
 export class FileSource implements SkillSource {
   readonly label: string

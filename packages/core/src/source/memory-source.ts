@@ -32,7 +32,21 @@ export interface MemorySkill extends SkillDefinition {
   readonly files?: FileContents
 }
 
-/** Skills that the host itself keeps, in a program or a database. Each change is live at once. */
+/**
+ * Skills that the host itself keeps, in a program or a database. Each change is live at once.
+ *
+ * @example
+ * ```ts
+ * import { createSkillRuntime, MemorySource } from '@skillstoke/core'
+ *
+ * const source = new MemorySource({ label: 'mine' }, [
+ *   { name: 'greet', description: 'Use when greeting.', body: 'Say hello.', files: { 'names.md': 'Ada' } },
+ * ])
+ * await using skills = await createSkillRuntime({ sources: [source] })
+ * source.put({ name: 'greet', description: 'Use when greeting.', body: 'Say good morning.' })
+ * console.log((await skills.load('greet')).body) // prints Say good morning.
+ * ```
+ */
 export class MemorySource implements SkillSource {
   readonly label: string
   readonly origin: string

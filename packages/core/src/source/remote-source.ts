@@ -124,6 +124,23 @@ export const DEFAULT_FIRST_WAIT_MS = 10_000
 /**
  * A source whose skills come from another machine. A start serves the stored copy at once, even without a network.
  * A failed fetch changes nothing. A newer tree replaces the old tree as a whole.
+ *
+ * @example
+ * ```ts
+ * import { createSkillRuntime } from '@skillstoke/core'
+ * import { RemoteSource, restoreTree, storeTree, type TreeFetcher } from '@skillstoke/core/source'
+ *
+ * const origin = 'bucket:team'
+ * const bytes = new TextEncoder().encode('---\nname: greet\ndescription: Use when greeting.\n---\nSay hello.\n')
+ * const file = { path: 'greet/SKILL.md', kind: 'file', bytes, isExecutable: false } as const
+ * const fetcher: TreeFetcher = {
+ *   restore: context => restoreTree(origin, context),
+ *   fetch: async context => ({ tree: storeTree(origin, [file], context) }),
+ * }
+ * const source = new RemoteSource(fetcher, { label: 'team', origin, trust: 'auto' })
+ * await using skills = await createSkillRuntime({ sources: [source] })
+ * console.log(skills.current.list().map(skill => skill.name)) // prints [ 'greet' ]
+ * ```
  */
 export class RemoteSource implements SkillSource {
   readonly label: string

@@ -133,6 +133,25 @@ export interface WritableFolder {
  *
  * A simple source has only `label`, `origin`, `trust`, `read` and `state`. It is read at the start, on `reload`, when a
  * skill is loaded, and at the interval that `state` returns.
+ *
+ * @example
+ * ```ts
+ * import { createSkillRuntime } from '@skillstoke/core'
+ * import { captureSkill, type SkillSource } from '@skillstoke/core/source'
+ *
+ * const files = { 'SKILL.md': '---\nname: greet\ndescription: Use when greeting.\n---\nSay hello.\n' }
+ * const place = { label: 'rows', origin: 'rows:main', trust: 'auto' } as const
+ * const source: SkillSource = {
+ *   ...place,
+ *   state: () => ({ mode: 'polling', sweepMs: 60_000 }),
+ *   async read(context) {
+ *     const entry = captureSkill({ source: 'rows', location: 'greet', files }, context)
+ *     return { contents: { entries: [entry], diagnostics: [] }, settled: true }
+ *   },
+ * }
+ * await using skills = await createSkillRuntime({ sources: [source] })
+ * console.log(skills.current.list().map(skill => skill.name)) // prints [ 'greet' ]
+ * ```
  */
 export interface SkillSource {
   /** Short name given by the host. It is part of the generation's digest, so it must not be a path of one machine. */

@@ -18,6 +18,17 @@ export interface FetchedFile {
 /**
  * Stores fetched files, so that they survive a restart, and makes a tree of them. The version of the tree is the digest
  * of all its files.
+ *
+ * @example
+ * ```ts
+ * import { MemorySkillStore, portableHasher, storeTree } from '@skillstoke/core/source'
+ *
+ * const context = { store: new MemorySkillStore(), hasher: portableHasher }
+ * const bytes = new TextEncoder().encode('Say hello.')
+ * const file = { path: 'greet/notes.md', kind: 'file', bytes, isExecutable: false } as const
+ * const tree = storeTree('bucket:team', [file], context)
+ * console.log(tree.files.map(({ path, size }) => `${path}: ${size}`)) // prints [ 'greet/notes.md: 10' ]
+ * ```
  */
 export function storeTree(
   origin: string,
@@ -43,7 +54,20 @@ export function storeTree(
   return toTree(revision, kept, others, store)
 }
 
-/** Returns the tree that was stored last for an origin; `undefined` if there is none or the store has lost it. */
+/**
+ * Returns the tree that was stored last for an origin; `undefined` if there is none or the store has lost it.
+ *
+ * @example
+ * ```ts
+ * import { MemorySkillStore, portableHasher, restoreTree, storeTree } from '@skillstoke/core/source'
+ *
+ * const context = { store: new MemorySkillStore(), hasher: portableHasher }
+ * const tree = storeTree('bucket:team', [], context)
+ * const restored = await restoreTree('bucket:team', context)
+ * console.log(restored?.version === tree.version, await restoreTree('bucket:other', context))
+ * // prints true undefined
+ * ```
+ */
 export async function restoreTree(
   origin: string,
   { store }: Pick<FetchContext, 'store'>,
@@ -55,7 +79,19 @@ export async function restoreTree(
   return toTree(revision, files, [], store)
 }
 
-/** Lists the files of a tree below a folder, with paths relative to it. Keeps an entry that cannot be fetched again. */
+/**
+ * Lists the files of a tree below a folder, with paths relative to it. Keeps an entry that cannot be fetched again.
+ *
+ * @example
+ * ```ts
+ * import { listFilesBelow, MemorySkillStore, portableHasher, storeTree } from '@skillstoke/core/source'
+ *
+ * const file = (path: string) => ({ path, kind: 'file' as const, bytes: new Uint8Array(1), isExecutable: false })
+ * const context = { store: new MemorySkillStore(), hasher: portableHasher }
+ * const tree = storeTree('bucket:team', [file('greet/SKILL.md'), file('maps/SKILL.md')], context)
+ * console.log((await listFilesBelow(tree, 'greet')).map(({ path }) => path)) // prints [ 'SKILL.md' ]
+ * ```
+ */
 export async function listFilesBelow(
   tree: FileTree | undefined,
   folder: string,
@@ -70,7 +106,19 @@ export async function listFilesBelow(
   return files
 }
 
-/** Describes an entry that was refused. Other entries are not affected. */
+/**
+ * Describes an entry that was refused. Other entries are not affected.
+ *
+ * @example
+ * ```ts
+ * import type { FetchResult } from '@skillstoke/core/source'
+ * import { refuseTreeEntry } from '@skillstoke/core/source'
+ *
+ * const result: FetchResult = { notices: [refuseTreeEntry('../notes.md', 'The path leads out of the archive.')] }
+ * console.log(result.notices?.map(({ code, path }) => `${code}: ${path}`))
+ * // prints [ 'ENTRY_REFUSED: ../notes.md' ]
+ * ```
+ */
 export function refuseTreeEntry(path: string, message: string): Diagnostic {
   return {
     code: 'ENTRY_REFUSED',

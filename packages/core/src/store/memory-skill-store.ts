@@ -45,6 +45,20 @@ interface Tree {
 /**
  * The default store, which lasts as long as the process. It collects unused revisions after a grace period. When
  * replaced revisions hold more than 4 MB together, it collects the oldest of them after five seconds.
+ *
+ * @example
+ * ```ts
+ * import { createSkillRuntime, MemorySource } from '@skillstoke/core'
+ * import { MemorySkillStore } from '@skillstoke/core/source'
+ *
+ * const source = new MemorySource({ label: 'mine' }, [{ name: 'greet', description: 'Use when greeting.' }])
+ * const store = new MemorySkillStore({ graceMs: Infinity }) // keeps every revision
+ * await using skills = await createSkillRuntime({ sources: [source], state: { store } })
+ * const { revision } = skills.current.get('greet')
+ * source.remove('greet')
+ * await skills.fresh()
+ * console.log((await store.getTree(revision))?.map(file => file.path)) // prints [ 'SKILL.md' ]
+ * ```
  */
 export class MemorySkillStore implements SkillStore {
   readonly #blobs = new Map<Digest, Blob>()

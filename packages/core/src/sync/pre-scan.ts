@@ -11,7 +11,20 @@ export interface PreScanContext {
   readonly signal: AbortSignal
 }
 
-/** A function that prepares the folders of the sources: copies built-in skills, downloads, checks. */
+/**
+ * A function that prepares the folders of the sources: copies built-in skills, downloads, checks.
+ *
+ * @example
+ * ```ts
+ * import { cp } from 'node:fs/promises'
+ * import { createSkillRuntime, type PreScanHook } from '@skillstoke/core'
+ * import { directory } from '@skillstoke/core/node'
+ *
+ * const copySkills: PreScanHook = async () => await cp('./skills', './copied', { recursive: true })
+ * await using skills = await createSkillRuntime({ sources: [directory('./copied')], preScan: copySkills })
+ * console.log(skills.current.list().map(skill => skill.name)) // prints [ 'support-pdf' ]
+ * ```
+ */
 export type PreScanHook = (context: PreScanContext) => void | Promise<void>
 
 export interface PreScanOptions {

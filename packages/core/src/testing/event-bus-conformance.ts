@@ -13,7 +13,20 @@ const batch = (generation: number): SkillEvents['skills:batch'] => ({
   changes: [],
 })
 
-/** The promises of `EventBus`, for any test runner. Call `check` with a fresh bus for each case. */
+/**
+ * The promises of `EventBus`, for any test runner. Call `check` with a fresh bus for each case.
+ *
+ * @example
+ * ```ts
+ * import { createSkillRuntime } from '@skillstoke/core'
+ * import { eventBusConformance } from '@skillstoke/core/testing'
+ *
+ * for (const { check } of eventBusConformance) {
+ *   await using skills = await createSkillRuntime({ sources: [] })
+ *   await check(skills.events)
+ * }
+ * ```
+ */
 export const eventBusConformance: readonly EventBusCase[] = [
   {
     name: 'emit() calls the handlers of a name in order, and waits for slow handlers',

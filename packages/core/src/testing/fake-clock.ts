@@ -5,7 +5,19 @@ interface Timer {
   readonly callback: () => void
 }
 
-/** A clock whose time passes only when a test advances it. */
+/**
+ * A clock whose time passes only when a test advances it.
+ *
+ * @example
+ * ```ts
+ * import { FakeClock } from '@skillstoke/core/testing'
+ *
+ * const clock = new FakeClock()
+ * clock.after(60_000, () => console.log('one minute later')) // prints one minute later
+ * await clock.advance(60_000)
+ * console.log(clock.pendingTimers) // prints 0
+ * ```
+ */
 export class FakeClock implements Clock {
   #now = 0
   readonly #startedAt: number

@@ -23,7 +23,22 @@ export interface FileSystemCase {
 
 const MAX = 1_000_000
 
-/** The promises of `FileSystem`, for any test runner. Call `check` with a fresh subject for each case. */
+/**
+ * The promises of `FileSystem`, for any test runner. Call `check` with a fresh subject for each case.
+ *
+ * @example
+ * ```ts
+ * import { MemoryFileSystem } from '@skillstoke/core/source'
+ * import { fileSystemConformance } from '@skillstoke/core/testing'
+ *
+ * for (const { check } of fileSystemConformance) {
+ *   const files = new MemoryFileSystem({ '/root/.keep': '' })
+ *   files.remove('/root/.keep')
+ *   const put = (path: string, content: string | Uint8Array) => files.write(path, content)
+ *   await check({ fileSystem: files, writable: files, root: '/root', put, remove: path => files.remove(path) })
+ * }
+ * ```
+ */
 export const fileSystemConformance: readonly FileSystemCase[] = [
   {
     name: 'list() returns the names and kinds of the direct entries of a folder',

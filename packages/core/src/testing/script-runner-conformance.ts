@@ -12,6 +12,18 @@ const HEAD = "import { defineCommand } from 'skillstoke/command'\n"
 /**
  * The promises of `ScriptRunner`, for any test runner. Call `check` with a fresh runner for each case, and close the
  * runner.
+ *
+ * @example
+ * ```ts
+ * import { scriptRunnerConformance } from '@skillstoke/core/testing'
+ * import { childProcesses } from '@skillstoke/scripts'
+ *
+ * for (const { check } of scriptRunnerConformance.slice(0, 2)) {
+ *   const runner = childProcesses()
+ *   await check(runner)
+ *   await runner.close()
+ * }
+ * ```
  */
 export const scriptRunnerConformance: readonly ScriptRunnerCase[] = [
   {

@@ -28,7 +28,22 @@ export interface SourceCase {
 const text = (name: string, body = 'Body.'): string =>
   renderSkillText({ name, description: `Does ${name}.`, body })
 
-/** The promises of `SkillSource`, for any test runner. Call `check` with a fresh subject for each case. */
+/**
+ * The promises of `SkillSource`, for any test runner. Call `check` with a fresh subject for each case.
+ *
+ * @example
+ * ```ts
+ * import { FileSource, MemoryFileSystem } from '@skillstoke/core/source'
+ * import { sourceConformance } from '@skillstoke/core/testing'
+ *
+ * for (const { check } of sourceConformance) {
+ *   const fileSystem = new MemoryFileSystem()
+ *   const source = new FileSource({ fileSystem, root: '/skills', label: 'memory' })
+ *   const put = (path: string, content: string) => fileSystem.write(`/skills/${path}`, content)
+ *   await check({ source, put, remove: name => fileSystem.remove(`/skills/${name}`) })
+ * }
+ * ```
+ */
 export const sourceConformance: readonly SourceCase[] = [
   {
     name: 'read() returns complete contents, sorted, with the label of the source',

@@ -10,7 +10,17 @@ export interface StoreCase {
 
 const encoder = new TextEncoder()
 
-/** The promises of `SkillStore`, for any test runner. Call `check` with a fresh store for each case. */
+/**
+ * The promises of `SkillStore`, for any test runner. Call `check` with a fresh store for each case.
+ *
+ * @example
+ * ```ts
+ * import { MemorySkillStore } from '@skillstoke/core/source'
+ * import { storeConformance } from '@skillstoke/core/testing'
+ *
+ * for (const { check } of storeConformance) await check(new MemorySkillStore())
+ * ```
+ */
 export const storeConformance: readonly StoreCase[] = [
   {
     name: 'get() returns the bytes that were put under their digest',

@@ -56,7 +56,22 @@ export type ToolInputField = {
   minimum?: number
 }
 
-/** A function that a model may call. Name, description and schema never change during a conversation. */
+/**
+ * A function that a model may call. Name, description and schema never change during a conversation.
+ *
+ * @example
+ * ```ts
+ * import { createSkillRuntime } from '@skillstoke/core'
+ * import { directory } from '@skillstoke/core/node'
+ *
+ * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+ * const { tools } = skills.session({ id: 'chat-1' })
+ * const answerCall = async (name: string, input: unknown) =>
+ *   (await tools.find(tool => tool.name === name)?.execute(input))?.text ?? `There is no tool ${name}.`
+ * console.log((await answerCall('skill', '{"name":"support-pdf"}')).includes('Instructions')) // prints true
+ * console.log(await answerCall('weather', {})) // prints There is no tool weather.
+ * ```
+ */
 export interface ToolDefinition {
   /** Matches `[A-Za-z0-9_-]{1,64}`. */
   readonly name: string

@@ -5,7 +5,20 @@ export interface NamedTool {
   readonly name: string
 }
 
-/** The mapping from skills to tools of the host. */
+/**
+ * The mapping from skills to tools of the host.
+ *
+ * @example
+ * ```ts
+ * import { createSkillRuntime, type NamedTool, type ToolResolver } from '@skillstoke/core'
+ * import { directory } from '@skillstoke/core/node'
+ *
+ * const tools: ToolResolver<NamedTool> = { resolve: ({ name }) => [{ name: `open_${name}` }] }
+ * const agent = { addTool: ({ name }: NamedTool) => console.log(`added ${name}`), removeTool() {} }
+ * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+ * await skills.bind(agent, { tools }) // prints added open_support-pdf
+ * ```
+ */
 export interface ToolResolver<Tool extends NamedTool = NamedTool> {
   /** Returns the tools of a skill, or an empty list. Called again for each new revision. */
   resolve(skill: Skill): readonly Tool[] | Promise<readonly Tool[]>

@@ -5,6 +5,19 @@ import { mayHaveCommands, NO_COMMANDS } from './command-texts.ts'
  * Finds the commands of a skill in the texts of its files, without a file system and without running code. Files that
  * are not code need only a path.
  * @param known files that had commands before; if one of them cannot be parsed, it is reported as broken
+ *
+ * @example
+ * ```ts
+ * import { nodeHasher } from '@skillstoke/core/node'
+ * import { scanScripts } from '@skillstoke/scripts'
+ *
+ * const text = `import { defineCommand } from 'skillstoke/command'
+ * export const day = defineCommand({ name: 'day', description: 'Names the day.', run: () => 'Monday' })`
+ * const file = { path: 'scripts/day.ts', text, digest: `sha256:${nodeHasher.sha256(text)}` } as const
+ * const { commands, diagnostics } = await scanScripts('calendar', [file])
+ * console.log(commands.map(({ id, line }) => `${id} at line ${line}`), diagnostics)
+ * // prints [ 'calendar.day at line 2' ] []
+ * ```
  */
 export async function scanScripts(
   skill: string,

@@ -67,6 +67,18 @@ export const DEFAULT_MAX_ARCHIVE_BYTES = 50_000_000
  * Returns a source for the skills in a zip or tar.gz archive: a local file, or an https URL that the source polls. The
  * archive is read in memory; nothing is unpacked to a disk.
  * @throws {SkillError} INVALID_OPTION
+ *
+ * @example
+ * ```ts
+ * import { execFileSync } from 'node:child_process'
+ * import { createSkillRuntime } from '@skillstoke/core'
+ * import { archive } from '@skillstoke/core/node'
+ *
+ * execFileSync('tar', ['-czf', 'team.tar.gz', 'skills'])
+ * const source = archive('./team.tar.gz', { path: 'skills', trust: 'auto' })
+ * await using skills = await createSkillRuntime({ sources: [source] })
+ * console.log(source.label, skills.current.list().map(skill => skill.name)) // prints team [ 'support-pdf' ]
+ * ```
  */
 export function archive(pathOrUrl: string, options: ArchiveOptions = {}): SkillSource {
   checkOptions('archive()', options, KNOWN)

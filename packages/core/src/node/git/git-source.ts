@@ -93,6 +93,18 @@ export const DEFAULT_MAX_REPOSITORY_BYTES = 200_000_000
  * `owner/repository`, and the URL of a folder on GitHub (`.../tree/<branch>/<folder>`). The source reads files from its
  * own bare copy without a work tree. Nothing of the repository runs, and no half-finished checkout is visible.
  * @throws {SkillError} INVALID_OPTION for an invalid URL, ref or path
+ *
+ * @example
+ * ```ts no-run
+ * import { createSkillRuntime } from '@skillstoke/core'
+ * import { git, openState } from '@skillstoke/core/node'
+ *
+ * await using skills = await createSkillRuntime({
+ *   sources: [git('https://github.com/acme/skills', { ref: 'v2', path: 'skills', label: 'acme' })],
+ *   state: await openState('./state'), // approvals survive this process
+ * })
+ * for (const { name, revision } of skills.review.pending()) console.log(name, revision)
+ * ```
  */
 export function git(url: string, options: GitOptions = {}): SkillSource {
   checkOptions('git()', options, KNOWN)

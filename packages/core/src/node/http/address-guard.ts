@@ -64,6 +64,19 @@ export function isPublicAddress(address: string): boolean {
 /**
  * Checks a URL before any request to it.
  * @throws {SkillError} INVALID_OPTION when the URL is not allowed
+ *
+ * @example
+ * ```ts
+ * import { SkillError } from '@skillstoke/core'
+ * import { checkUrl } from '@skillstoke/core/node'
+ *
+ * checkUrl(new URL('https://example.com/skills'), { privateHosts: [] })
+ * try {
+ *   checkUrl(new URL('https://10.0.0.1/skills'), { privateHosts: [] })
+ * } catch (error) {
+ *   console.log(SkillError.isInstance(error, 'INVALID_OPTION')) // prints true
+ * }
+ * ```
  */
 export function checkUrl(url: URL, access: HostAccess): void {
   checkOptions('checkUrl()', access, KNOWN)

@@ -160,6 +160,16 @@ const DEFAULT_MAX_ANSWER_BYTES = 64_000_000
 /**
  * Returns a `fetch` with the same guards, for clients with their own protocol. It returns redirects and does not follow
  * them.
+ *
+ * @example
+ * ```ts
+ * import { SkillError } from '@skillstoke/core'
+ * import { createGuardedFetch } from '@skillstoke/core/node'
+ *
+ * const guarded = createGuardedFetch({ privateHosts: [], maxBytes: 1_000_000 })
+ * const failure = await guarded('https://169.254.169.254/latest').catch((error: unknown) => error)
+ * console.log(SkillError.isInstance(failure, 'INVALID_OPTION')) // prints true
+ * ```
  */
 export function createGuardedFetch(options: GuardedFetchOptions): typeof fetch {
   checkOptions('createGuardedFetch()', options, KNOWN)

@@ -59,6 +59,15 @@ const CONCURRENCY = 4
  * Returns a source for the skills that a site offers in `/.well-known/agent-skills/index.json`, or in the older
  * `/.well-known/skills/`. A skill with a digest is refused unless the digest matches.
  * @throws {SkillError} INVALID_OPTION
+ *
+ * @example
+ * ```ts no-run
+ * import { createSkillRuntime } from '@skillstoke/core'
+ * import { wellKnown } from '@skillstoke/core/node'
+ *
+ * await using skills = await createSkillRuntime({ sources: [wellKnown('https://example.com', { label: 'site' })] })
+ * for (const { name, description } of skills.review.pending()) console.log(name, description)
+ * ```
  */
 export function wellKnown(url: string, options: WellKnownOptions = {}): SkillSource {
   checkOptions('wellKnown()', options, KNOWN)
