@@ -1,7 +1,9 @@
 import { writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import type { Command, Option } from 'commander'
 import { createProgram } from '../packages/cli/src/main.ts'
+
+type Command = ReturnType<typeof createProgram>
+type Option = Command['options'][number]
 
 // Writes docs/cli-reference.md from the program, so that the page and `--help` cannot differ.
 

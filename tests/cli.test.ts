@@ -443,9 +443,9 @@ test('run prints the command that grants what a refused script needs, with the s
   const refused = run()
   expect(refused.status).toBe(2)
   expect(refused.stderr).toMatch(
-    /without containment .*\n {2}fix: stoke grant pdf exec --root .* --state .*\n$/,
+    /without containment .*\n {2}fix: .*stoke grant pdf exec --root .* --state .*\n$/,
   )
-  const [, words = ''] = /fix: stoke (.*)\n/.exec(refused.stderr) ?? []
+  const [, words = ''] = /fix: .*?stoke (.*)\n/.exec(refused.stderr) ?? []
   expect(stoke(words.split(' ')).status).toBe(0)
   expect(run()).toMatchObject({ status: 0, stdout: 'said\n' })
 })

@@ -170,7 +170,7 @@ test('add and remove replace no changed or foreign folder without --force', () =
   )
   expect(it.run('add', it.place, 'pdf').stderr).toMatch(/installed and updated by the "skills" command line/)
   expect(it.run('remove', 'pdf').stderr).toMatch(
-    /was not added with "stoke add", but installed by the "skills" command line/,
+    /was not added with ".*stoke add", but installed by the "skills" command line/,
   )
   expect(it.run('add', it.place, 'pdf', '--force').status).toBe(0)
   const [aside] = readdirSync(it.at('skills/.trash')).filter(name => name.startsWith('pdf-'))
@@ -234,7 +234,7 @@ test('rollback and remove refuse a link and explain how to remove it', () => {
       ),
     ])
   }
-  const [, pin = ''] = /"stoke (pin \S+)"/.exec(it.run('rollback', 'maps').stderr) ?? []
+  const [, pin = ''] = /stoke (pin \S+)"/.exec(it.run('rollback', 'maps').stderr) ?? []
   expect(it.run(...pin.split(' ')).status).toBe(0)
   expect(it.run('show', 'maps').stdout).toMatch(/First\.\n$/)
 })
@@ -483,7 +483,7 @@ test('add without --force replaces no skill from another source and writes to no
   const refused = {
     status: 2,
     stderr: expect.stringMatching(
-      /pdf was added from .* to skills\/pdf; remove it with "stoke remove pdf" first/,
+      /pdf was added from .* to skills\/pdf; remove it with ".*stoke remove pdf" first/,
     ),
   }
   expect(it.run('add', it.place, 'pdf', '--to', 'mine')).toMatchObject(refused)
@@ -575,7 +575,7 @@ test('update has nothing to do and verify fails when no skill was added', () => 
   using it = new Project()
   expect(it.run('update')).toMatchObject({
     status: 0,
-    stdout: 'this project has no copied skills; see "stoke add --help"\n',
+    stdout: expect.stringMatching(/^this project has no copied skills; see ".*stoke add --help"\n$/),
   })
   const there = { status: 2, stderr: expect.stringMatching(/there is no skillstoke.lock.json in/) }
   expect(it.run('verify')).toMatchObject(there)

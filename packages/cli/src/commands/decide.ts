@@ -17,6 +17,7 @@ import {
   printLine,
   toTerminalLine,
 } from '../output.ts'
+import { findProgramName } from '../program-name.ts'
 import { toRow } from '../server/skill-rows.ts'
 import { parseNamedSkill } from '../skill-target.ts'
 
@@ -108,7 +109,7 @@ export async function pending(config: Config, flags: { readonly json: boolean })
       printLine(`  ${paint('yellow', 'new:')} ${toTerminalLine(grown)}`)
     for (const doubtful of doubtsAbout(report)) printLine(`  ${formatDiagnostic(doubtful, paint)}`)
     const diff = toTerminalLine(toCommandLine(['diff', target, ...config.options]))
-    printLine(paint('dim', `  stoke ${diff}`))
+    printLine(paint('dim', `  ${findProgramName()} ${diff}`))
     if (report.revision !== undefined)
       printLine(paint('dim', `  ${toApproveCommand({ ...report, target }, config)}`))
   }

@@ -24,7 +24,7 @@ import {
   toAdvice,
   toTerminalText,
 } from '../output.ts'
-import { nameProgram } from '../program-name.ts'
+import { findProgramName, nameProgram } from '../program-name.ts'
 import { ageOfChange, ageOfReport, timeOfUpdate } from '../save-age.ts'
 import { describeMcpSetup } from './mcp-setup.ts'
 
@@ -97,7 +97,7 @@ export class DevPrinter {
       print(
         paint(
           'cyan',
-          `  ${waiting} ${waiting === 1 ? 'change waits' : 'changes wait'} for approval: stoke ${toCommandLine(['pending', ...config.options])}`,
+          `  ${waiting} ${waiting === 1 ? 'change waits' : 'changes wait'} for approval: ${findProgramName()} ${toCommandLine(['pending', ...config.options])}`,
         ),
       )
     this.#sourceFindings(skills.current)
