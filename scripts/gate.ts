@@ -46,6 +46,9 @@ const beside: readonly Step[] = [
   ]),
 ]
 
+/** Fails for a link that leads nowhere. */
+const site: Step = { name: 'documentation site', command: ['node', 'site/build.ts'] }
+
 const tests: Step = {
   name: 'tests and examples',
   command: ['vitest', 'run', ...reportTo(RESULTS)],
@@ -79,15 +82,20 @@ const LOW_PRIORITY = 10
 
 mkdirSync('.tmp', { recursive: true })
 installPrograms()
-installRuntimes()
+installFolder('tests/runtimes', 'the runtimes for the tests of the packages')
+const hasSite = installFolder('site', 'the generator of the documentation site')
 if (await runAll(before)) {
   const [areTestsGreen, areOthersGreen] = await Promise.all([
     run(tests, { isShown: true }),
-    runAll(beside, { isLowPriority: true }),
+    runAll(hasSite ? [...beside, site] : beside, { isLowPriority: true }),
   ])
   const hasOldNode = existsSync(OLD_NODE)
   const isOldNodeGreen = !hasOldNode || (await run(oldNodeTests, {}))
-  const counts = [countTests(RESULTS), hasOldNode ? countTests(OLD_NODE_RESULTS) : ONE_SKIPPED]
+  const counts = [
+    countTests(RESULTS),
+    ...(hasOldNode ? [countTests(OLD_NODE_RESULTS)] : [ONE_SKIPPED]),
+    ...(hasSite ? [] : [ONE_SKIPPED]),
+  ]
   process.exitCode = report(areTestsGreen && areOthersGreen && isOldNodeGreen, counts)
 } else process.exitCode = 1
 
@@ -158,14 +166,14 @@ function readManifest(directory: string): { readonly private?: boolean } {
   return JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8')) as { private?: boolean }
 }
 
-/** Installs the runtimes and compilers for the tests of the packed packages. If that fails, these tests are skipped and counted. */
-function installRuntimes(): void {
-  const folder = 'tests/runtimes'
-  if (existsSync(join(folder, 'node_modules'))) return
-  console.log('installing the runtimes for the tests of the packages')
+/** Installs packages that only the gate needs. Returns false if that fails; what needs them is then skipped and counted. */
+function installFolder(folder: string, purpose: string): boolean {
+  if (existsSync(join(folder, 'node_modules'))) return true
+  console.log(`installing ${purpose}`)
   const args = ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--silent']
   const { status } = spawnSync('npm', args, { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] })
-  if (status !== 0) console.log('the runtimes could not be installed; their tests are skipped')
+  if (status !== 0) console.log(`could not install ${purpose}; what needs it is skipped`)
+  return status === 0
 }
 
 /** Installs missing programs that the tests need, if allowed. Otherwise the tests that need them are skipped and counted. */

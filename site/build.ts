@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, posix, resolve } from 'node:path'
 import { checkLinks } from './check-links.ts'
+import { makePictures } from './pictures.ts'
 
 // Builds the documentation site into site/.tmp/html: the pages of docs/, ARCHITECTURE.md, and an API reference from the
 // declarations of the packages. Fails if a link leads nowhere. Needs the packages to be built.
@@ -27,6 +28,7 @@ cpSync(join(ROOT, 'ARCHITECTURE.md'), join(PAGES, 'architecture.md'))
 cpSync(join(import.meta.dirname, 'index.md'), join(PAGES, 'index.md'))
 for (const name of listPages(PAGES)) adaptPage(name)
 writeApi()
+if (existsSync(process.env['CHROMIUM'] ?? '/usr/bin/chromium')) await makePictures(join(PAGES, 'images'))
 run('vitepress', ['build', '.'], { SITE_PAGES: PAGES, SITE_OUTPUT: HTML })
 const { pages, links, broken } = checkLinks(HTML)
 for (const line of broken) console.error(line)
@@ -61,7 +63,8 @@ function adaptPage(name: string): void {
   const original = name === 'architecture.md' ? 'ARCHITECTURE.md' : posix.join('docs', name)
   const text = readFileSync(path, 'utf8').replace(
     /\]\((?!https?:|mailto:|#|\/)([^)\s#]+)(#[^)\s]*)?\)/g,
-    (_all, target: string, anchor = '') => `](${adaptLink(posix.join(posix.dirname(original), target))}${anchor})`,
+    (_all, target: string, anchor = '') =>
+      `](${adaptLink(posix.join(posix.dirname(original), target))}${anchor})`,
   )
   writeFileSync(path, text)
   if (!name.endsWith('README.md')) return
@@ -75,7 +78,8 @@ function adaptLink(target: string): string {
   if (!target.startsWith('docs')) return REPOSITORY + target
   const inside = target.slice('docs'.length)
   if (inside === '' || inside === '/') return '/'
-  if (!inside.endsWith('.md')) return existsSync(join(ROOT, target, 'README.md')) ? `${inside}/index.md` : inside
+  if (!inside.endsWith('.md'))
+    return existsSync(join(ROOT, target, 'README.md')) ? `${inside}/index.md` : inside
   return inside.replace(/README\.md$/, 'index.md')
 }
 
@@ -110,7 +114,14 @@ function writeApi(): void {
     return file
   })
   const tsconfig = join(TARGET, 'tsconfig.json')
-  const settings = { module: 'nodenext', target: 'esnext', lib: ['esnext'], types: ['node'], skipLibCheck: true, strict: true }
+  const settings = {
+    module: 'nodenext',
+    target: 'esnext',
+    lib: ['esnext'],
+    types: ['node'],
+    skipLibCheck: true,
+    strict: true,
+  }
   writeFileSync(
     tsconfig,
     JSON.stringify({
@@ -120,7 +131,15 @@ function writeApi(): void {
   )
   const out = join(PAGES, 'api')
   const entryPoints = files.flatMap(file => ['--entryPoints', file])
-  run('typedoc', ['--options', join(import.meta.dirname, 'typedoc.json'), '--out', out, '--tsconfig', tsconfig, ...entryPoints])
+  run('typedoc', [
+    '--options',
+    join(import.meta.dirname, 'typedoc.json'),
+    '--out',
+    out,
+    '--tsconfig',
+    tsconfig,
+    ...entryPoints,
+  ])
   for (const { name } of entries) {
     const page = join(out, `${toFileName(name)}.md`)
     writeFileSync(page, readFileSync(page, 'utf8').replace(/^# .*$/m, `# ${name}`))
@@ -128,7 +147,16 @@ function writeApi(): void {
   const rows = entries.map(({ name }) => `| [${name}](${toFileName(name)}.md) |`)
   writeFileSync(
     join(out, 'index.md'),
-    ['# API', '', 'Every public name, by entry point. The declarations of the packages are the source of these pages.', '', '| entry point |', '|---|', ...rows, ''].join('\n'),
+    [
+      '# API',
+      '',
+      'Every public name, by entry point. The declarations of the packages are the source of these pages.',
+      '',
+      '| entry point |',
+      '|---|',
+      ...rows,
+      '',
+    ].join('\n'),
   )
 }
 

@@ -59,7 +59,7 @@ describe('the pages', () => {
     const named = PAGES.flatMap(page =>
       [
         ...readFileSync(page, 'utf8').matchAll(
-          /npm (?:run )?(start|check|test:watch|test:only|test|bench|format|changeset|soak|torture|requirements)\b/g,
+          /npm (?:run )?(start|check|test:watch|test:only|test|bench|format|changeset|soak|torture|requirements|cli-reference|docs|pictures)\b/g,
         ),
       ].map(match => match[1] ?? ''),
     )

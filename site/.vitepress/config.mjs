@@ -18,6 +18,7 @@ function itemsOf(folder) {
   return names.sort().map(name => item(`${folder}/${name.slice(0, -3)}`))
 }
 
+// biome-ignore lint/style/noDefaultExport: VitePress requires it
 export default {
   title: 'Skillstoke',
   description: 'Live skills for running AI agents',
