@@ -32,6 +32,14 @@ class InterruptedFileSystem extends MemoryFileSystem {
   }
 }
 
+/** Gives every file with the name `linked` a second name. */
+class LinkedFileSystem extends MemoryFileSystem {
+  override async read(path: string, options: FileReadOptions): Promise<OpenedFile> {
+    const { bytes, stat } = await super.read(path, options)
+    return { bytes, stat: { ...stat, links: path.endsWith('/linked') ? 2 : 1 } }
+  }
+}
+
 const store = new MemorySkillStore()
 
 const read = (
@@ -353,6 +361,19 @@ describe('a FileSource', () => {
     expect(reviewed.current.reports().map(report => [report.name, report.status])).toEqual([['a', 'pending']])
     await trusted.close()
     await reviewed.close()
+  })
+
+  test('asks for a copy of a hard link in a reviewed source', async () => {
+    const fileSystem = new LinkedFileSystem({
+      '/skills/a/SKILL.md': text('a'),
+      '/skills/a/linked': 'x',
+    })
+    const skills = await open(fileSystem, { trust: 'review' })
+    expect(skills.current.reports()[0]?.diagnostics).toMatchObject([
+      { code: 'LINK_REFUSED', fix: 'replace the hard link with a copy of the file' },
+      { code: 'REVISION_HELD' },
+    ])
+    await skills.close()
   })
 
   test('reports a skill with an unusable .skillignore as broken, with the reason', async () => {
