@@ -156,6 +156,17 @@ test.each<[verb: string, option: string, text: string]>([
   expect(help.slice(help.indexOf(` ${option} `))).toContain(text)
 })
 
+test('stoke --help has every variable and exit code of docs/cli.md', () => {
+  const page = readFileSync('docs/cli.md', 'utf8')
+  const help = stokeProcess(['--help']).stdout
+  const variables = new Set(page.match(/\bSKILLSTOKE_[A-Z_]+/g))
+  expect(variables.size).toBeGreaterThan(10)
+  expect([...variables].filter(name => !help.includes(name))).toEqual([])
+  const codes = [...page.matchAll(/^\| (\d+) \|/gm)].map(([, code]) => code)
+  expect(codes).toEqual(['0', '1', '2', '130'])
+  expect(help.slice(help.indexOf('Exit codes:')).match(/\d+/g)).toEqual(codes)
+})
+
 test('PRESETS has an entry for every preset name and no other', () => {
   expect(Object.keys(PRESETS)).toEqual(PRESET_NAMES)
 })

@@ -586,7 +586,7 @@ test('a configuration limits the size of a fetch', () => {
   const sources = [{ archive: 'team.zip', maxMegabytes: 1 }]
   writeFileSync(folder.at('skillstoke.json'), JSON.stringify({ roots: ['skills'], sources }))
   expect(stoke(['list', '--state', folder.at('state')], { cwd: folder.path }).stderr).toMatch(
-    /team.zip" has 1\d{6} bytes; at most 1000000 are read; there is nothing of it here yet/,
+    /team.zip" has 1\d{6} bytes; at most 1000000 are read; no skills have been read from it yet/,
   )
 })
 

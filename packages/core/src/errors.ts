@@ -48,7 +48,7 @@ export type SkillErrorCode =
   | 'COMMAND_NOT_FOUND'
   /** The input of a command has missing, unknown or wrong fields. */
   | 'INPUT_INVALID'
-  /** The script may not run: a capability is not granted, or no sandbox is available. */
+  /** The script may not run, for example without a grant, a sandbox or an interpreter, or while too many calls wait. */
   | 'SCRIPT_REFUSED'
   /** The script does not load, threw an error, or ended without a result. */
   | 'SCRIPT_FAILED'
@@ -56,7 +56,7 @@ export type SkillErrorCode =
   | 'TIMED_OUT'
   /** The object was closed before the call. */
   | 'CLOSED'
-  /** The JavaScript runtime is too old. */
+  /** The JavaScript runtime is too old, or it cannot run scripts as child processes. */
   | 'UNSUPPORTED_RUNTIME'
 
 export interface SkillErrorOptions {

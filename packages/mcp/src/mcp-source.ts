@@ -204,7 +204,7 @@ class McpFetcher implements TreeFetcher {
         const folder = folderOf(entry.uri)
         const kept = folder === undefined ? [] : await listFilesBelow(known, folder, signal)
         files.push(...kept.map(file => ({ ...file, path: `${folder}/${file.path}` })))
-        notices.push(this.#notice(entry.uri, toMessage(thrown)))
+        notices.push(this.#notice(entry.uri, toMessage(thrown), kept.length > 0))
       }
     }
     const tree = storeTree(this.origin, files, context)
@@ -236,8 +236,8 @@ class McpFetcher implements TreeFetcher {
     return files
   }
 
-  #notice(uri: string, reason: string): Diagnostic {
-    return refuseTreeEntry(this.origin, `${uri}: ${reason}`)
+  #notice(uri: string, reason: string, isKept: boolean = false): Diagnostic {
+    return refuseTreeEntry(this.origin, `${uri}: ${reason}`, isKept)
   }
 }
 

@@ -177,7 +177,7 @@ export class ApiClient {
     }
   }
 
-  /** Restores an earlier revision, named by its whole digest. @throws {ApiError} NOT_FOUND, CONFLICT */
+  /** Restores an earlier revision, named by its whole digest. @throws {ApiError} NOT_FOUND, CONFLICT, READ_ONLY */
   async rollback(skill: string, revision: string): Promise<RollbackResult> {
     return (await this.#request('POST', '/api/rollback', { skill, revision })) as RollbackResult
   }

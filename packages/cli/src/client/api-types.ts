@@ -376,4 +376,6 @@ export type ApiErrorCode =
   | 'INVALID_REQUEST'
   | 'CONFLICT'
   | 'HIDDEN_TEXT'
+  | 'READ_ONLY'
+  | 'IO_FAILED'
   | 'FAILED'

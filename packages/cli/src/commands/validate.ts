@@ -1,4 +1,4 @@
-import { type Stats, statSync } from 'node:fs'
+import { lstatSync, type Stats, statSync } from 'node:fs'
 import { basename, dirname, join, parse, resolve } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import {
@@ -9,7 +9,13 @@ import {
   type SkillRuntime,
   validateSkill,
 } from '@skillstoke/core'
-import { checkCapabilities, decodeUnmarkedText, mayBeImported, toMessage } from '@skillstoke/core/internal'
+import {
+  checkCapabilities,
+  decodeUnmarkedText,
+  isError,
+  mayBeImported,
+  toMessage,
+} from '@skillstoke/core/internal'
 import { directory, NodeFileSystem, nodeHasher } from '@skillstoke/core/node'
 import { DEFAULT_LIMITS, type NotSkill } from '@skillstoke/core/source'
 import type { SourceReport } from '@skillstoke/core/types'
@@ -29,7 +35,6 @@ interface Verdict {
 }
 
 const SKILL_FILES = ['SKILL.md', 'skill.md']
-const UNREADABLE: ReadonlySet<string> = new Set(['FILE_UNREADABLE', 'DIRECTORY_UNREADABLE'])
 
 /** Implements `stoke validate`: checks SKILL.md files as the reference validator does, and scans scripts without running them. */
 export async function validate(
@@ -97,9 +102,12 @@ async function validateFolders(root: string): Promise<readonly Verdict[]> {
     const skill = skills.current.find(name)
     const found = skill?.location === location ? await validateScripts(skill, path, skills) : []
     // `validateFile` has reported hidden text in the instructions already.
-    const others = doubtsAbout(report).filter(each => resolve(each.path ?? '') !== resolve(file))
-    const unreadable = report.diagnostics.filter(({ code }) => UNREADABLE.has(code))
-    return [toVerdict(path, [...diagnostics, ...others, ...unreadable, ...found])]
+    const isElsewhere = (each: Diagnostic): boolean => resolve(each.path ?? '') !== resolve(file)
+    const others = doubtsAbout(report).filter(isElsewhere)
+    // An error in SKILL.md is listed once, although the reader may report it with another code than the validator.
+    const isInvalid = diagnostics.some(isError)
+    const unserved = report.diagnostics.filter(each => isError(each) && (isElsewhere(each) || !isInvalid))
+    return [toVerdict(path, [...diagnostics, ...others, ...unserved, ...found])]
   })
   const { found, isComplete } = await skills.findNotSkills()
   return [
@@ -181,12 +189,13 @@ function describeUnread(file: string, { code, message }: SkillError): Diagnostic
     : { ...finding, code: 'SKILL_FILE_UNREADABLE', fix: 'replace it with a readable regular file' }
 }
 
+/** Returns true for a link without a target too, because the skill is then broken, not missing. */
 function exists(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false }) !== undefined
+  return lstatSync(path, { throwIfNoEntry: false }) !== undefined
 }
 
 function toVerdict(path: string, diagnostics: readonly Diagnostic[]): Verdict {
-  return { path, valid: !diagnostics.some(diagnostic => diagnostic.severity === 'error'), diagnostics }
+  return { path, valid: !diagnostics.some(isError), diagnostics }
 }
 
 function missing(path: string, message: string, fix: string): Verdict {

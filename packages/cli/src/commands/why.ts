@@ -5,7 +5,6 @@ import { createPaint, formatTable, printJson, printLine, toTerminalLine } from '
 import { askOrScan, printSource } from '../running-dev.ts'
 import { toAsked } from '../skill-target.ts'
 import { countTokens } from '../tokens.ts'
-import { withUnreadSources } from '../unread-sources.ts'
 
 export interface WhyOptions {
   readonly json: boolean
@@ -33,7 +32,7 @@ export async function why(asked: string, config: Config, options: WhyOptions): P
       })
       await skills.scripts.ready(skills.current.find(name))
       const view = skills.forConversation(config.scope === undefined ? {} : { scope: config.scope })
-      return withUnreadSources(await view.why(name), skills.current)
+      return await view.why(name)
     },
   )
   const isServed = answer.steps.every(step => step.ok)

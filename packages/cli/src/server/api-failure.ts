@@ -40,6 +40,12 @@ export async function answer(context: Context, work: () => Promise<object>): Pro
         return fail(context, 409, 'CONFLICT', thrown.message)
       case 'HIDDEN_TEXT':
         return fail(context, 409, 'HIDDEN_TEXT', thrown.message)
+      case 'READ_ONLY':
+        return fail(context, 409, 'READ_ONLY', thrown.message)
+      case 'IO_FAILED':
+        return fail(context, 500, 'IO_FAILED', thrown.message)
+      case 'CLOSED':
+        throw thrown
       default:
         return fail(context, 400, 'INVALID_REQUEST', thrown.message)
     }

@@ -1,4 +1,4 @@
-import type { SkillExplanation, SkillRuntime, SkillScope, SkillStatus } from '@skillstoke/core'
+import type { SkillRuntime, SkillScope, SkillStatus } from '@skillstoke/core'
 import { decodePlainText, describeNewCapabilities, MAX_LOOK_MS, targetOf } from '@skillstoke/core/internal'
 import { type Context, Hono } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
@@ -6,7 +6,6 @@ import type { FileText, SkillDetail, SkillDiff } from '../client/api-types.ts'
 import { describeModified, describeRejected } from '../describe-change.ts'
 import { readNewestText } from '../newest-text.ts'
 import { findNotSkills } from '../not-skills.ts'
-import { withUnreadSources } from '../unread-sources.ts'
 import { fail } from './api-failure.ts'
 import { streamEvents } from './event-stream.ts'
 import type { LiveState } from './live-state.ts'
@@ -159,11 +158,10 @@ async function explain(context: Context, { skills, view }: ApiOptions): Promise<
   const name = context.req.param('name') ?? ''
   const id = context.req.query('session')
   await skills.fresh(BOUND)
-  const complete = (found: SkillExplanation): SkillExplanation => withUnreadSources(found, skills.current)
-  if (id === undefined) return context.json(complete(await skills.forConversation(view).why(name)))
+  if (id === undefined) return context.json(await skills.forConversation(view).why(name))
   const sessions = skills.sessions()
   const session = sessions.find(each => each.id === id)
-  if (session !== undefined) return context.json(complete(await skills.why(name, session)))
+  if (session !== undefined) return context.json(await skills.why(name, session))
   const ids = sessions.map(each => each.id).join(', ')
   const reason = `there is no conversation ${JSON.stringify(id)}; there are: ${ids === '' ? 'none' : ids}`
   return fail(context, 404, 'NOT_FOUND', reason)

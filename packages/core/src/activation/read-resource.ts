@@ -2,6 +2,7 @@ import { SkillError } from '../errors.ts'
 import { findByNameOrFolder, toKnownName } from '../reader/find-by-name.ts'
 import type { SkillReader } from '../reader/skill-reader.ts'
 import type { Generation } from '../registry/generation.ts'
+import { describeUnread } from '../registry/skill-not-found.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { SkillFile } from '../skill/manifest.ts'
 import { findNearNames } from '../skill/near-names.ts'
@@ -52,7 +53,7 @@ export async function readResource(
       .flatMap(each => (conversation.reader.isInScope(each.name) ? each.name : []))
     throw new SkillError(
       'SKILL_NOT_FOUND',
-      `there is no skill ${JSON.stringify(name)}${suggest(name, names)}`,
+      `there is no skill ${JSON.stringify(name)}${describeUnread(generation.sources())}${suggest(name, names)}`,
     )
   }
   const loaded = (conversation.ledger.find(name) ?? conversation.ledger.find(skill.name))?.revision

@@ -103,7 +103,8 @@ export class SkillHistory {
    * Compares two revisions, given as whole digests or by their first digits. With none given, compares the served revision
    * with the newest text or, if that is served, the revision before it. With one given, compares that revision with the
    * newest text.
-   * @throws {SkillError} SKILL_NOT_FOUND, REVISION_NOT_FOUND
+   * @throws {SkillError} SKILL_NOT_FOUND; REVISION_NOT_FOUND; SKILL_INVALID when the newest text is broken or removed and no
+   * revision is served
    *
    * @example
    * ```ts

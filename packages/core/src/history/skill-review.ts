@@ -4,11 +4,11 @@ import { checkOptions, type KnownOptions } from '../options.ts'
 import type { SkillReader } from '../reader/skill-reader.ts'
 import type { FolderPlace } from '../registry/admission.ts'
 import { type SkillReport, targetOf } from '../registry/generation.ts'
+import { createSkillNotFound } from '../registry/skill-not-found.ts'
 import type { SkillRegistry } from '../registry/skill-registry.ts'
 import { CAPABILITY_FORMS, isCapability, type ScriptCapability } from '../skill/capabilities.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
 import type { Digest } from '../skill/digest.ts'
-import { describeUnknownSkill } from '../skill/near-names.ts'
 import type { Skill } from '../skill/skill.ts'
 import { flushStore } from '../store/flush-store.ts'
 import type { SkillStore } from '../store/skill-store.ts'
@@ -405,9 +405,7 @@ export class SkillReview {
     const origin = report === undefined ? undefined : this.#originOf(report.source)
     if (report === undefined || origin === undefined) {
       const available = [...new Set(reports.map(({ name }) => name))]
-      throw new SkillError('SKILL_NOT_FOUND', describeUnknownSkill(target, available), {
-        data: { name: target, available },
-      })
+      throw createSkillNotFound(target, available, this.#options.registry.current.sources())
     }
     if (another !== undefined && likely.length !== 1) {
       const choices = matching.map(each => JSON.stringify(targetOf(each))).join(', ')

@@ -376,7 +376,9 @@ describe('wellKnown', () => {
     await skills.reload()
     expect([(await skills.load('pdf')).body, (await skills.load('docx')).body]).toEqual(['First.', 'Second.'])
     expect(told(skills)).toEqual([
-      expect.stringMatching(/^pdf: the download is sha256:.*; the index says sha256:0+/),
+      expect.stringMatching(
+        /^pdf: the download is sha256:.*; the index says sha256:0+; the entry keeps its last state$/,
+      ),
     ])
   })
 
@@ -396,6 +398,7 @@ describe('wellKnown', () => {
     await using skills = await open(wellKnown(`http://${site.host}`, onSite()))
     expect(names(skills)).toEqual(['pdf'])
     expect(told(skills)).toEqual([expect.stringMatching(message)])
+    expect(told(skills)[0]).toMatch(/; the entry is left out$/)
   })
 
   test.each([

@@ -1,6 +1,7 @@
 import type { SkillCatalog } from '../catalog/render-catalog.ts'
 import { createScopeTest, type SkillScope } from '../catalog/scope.ts'
 import type { Generation, SkillReport } from '../registry/generation.ts'
+import { findUnread } from '../registry/skill-not-found.ts'
 import { type Diagnostic, type DiagnosticCode, isAboutScripts, isError } from '../skill/diagnostic.ts'
 import { type Digest, shortDigest } from '../skill/digest.ts'
 import { findNearNames } from '../skill/near-names.ts'
@@ -90,16 +91,27 @@ export function explainSkill(asked: string, audience: ExplainedFor, answer: Answ
   }
 }
 
-function describeMissing(asked: string, generation: Generation, { finding, notSkills = [] }: Answer): Step {
+function describeMissing(asked: string, generation: Generation, answer: Answer): Step {
+  const detail = describeNotFound(asked, generation, answer)
+  const unread = findUnread(generation.sources())
+  if (unread.length === 0) return ['found', false, detail]
+  const others = generation.reports().length === 0 ? [] : [`in the other sources: ${detail}`]
+  return ['found', false, [...unread, ...others].join('; ')]
+}
+
+function describeNotFound(
+  asked: string,
+  generation: Generation,
+  { finding, notSkills = [] }: Answer,
+): string {
   const sources = generation.sources()
   const refused = sources.flatMap(source => source.diagnostics.filter(each => isAbout(each, asked)))
-  if (refused.length > 0)
-    return ['found', false, refused.map(each => `${each.path}: ${each.message}`).join('; ')]
+  if (refused.length > 0) return refused.map(each => `${each.path}: ${each.message}`).join('; ')
   if (notSkills.length > 0) {
     const reasons = notSkills.map(({ path, message, fix }) => `${path} ${message}; ${fix}`)
-    return ['found', false, reasons.join('; ')]
+    return reasons.join('; ')
   }
-  if (finding !== undefined) return ['found', false, finding]
+  if (finding !== undefined) return finding
   const near = findNearNames(
     asked,
     generation.reports().map(each => each.name),
@@ -107,7 +119,7 @@ function describeMissing(asked: string, generation: Generation, { finding, notSk
   const hint = near.length === 0 ? '' : `; did you mean ${near.join(' or ')}?`
   const labels = sources.map(source => source.label).join(', ')
   const what = asked.includes('/') ? 'nothing at this path' : 'no folder with this name'
-  return ['found', false, `${what} in ${labels === '' ? 'any source' : labels}${hint}`]
+  return `${what} in ${labels === '' ? 'any source' : labels}${hint}`
 }
 
 function* walk(

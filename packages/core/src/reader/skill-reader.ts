@@ -5,11 +5,11 @@ import type { SearchHit, SkillSearch } from '../catalog/skill-search.ts'
 import { checkNumber, SkillError } from '../errors.ts'
 import { checkOptions, type KnownOptions } from '../options.ts'
 import type { Generation } from '../registry/generation.ts'
+import { createSkillNotFound } from '../registry/skill-not-found.ts'
 import type { SkillRegistry } from '../registry/skill-registry.ts'
 import type { Digest } from '../skill/digest.ts'
 import { splitAnyText } from '../skill/frontmatter.ts'
 import type { SkillFile } from '../skill/manifest.ts'
-import { describeUnknownSkill } from '../skill/near-names.ts'
 import type { LoadedSkill, Skill } from '../skill/skill.ts'
 import { decodeAnyText } from '../skill/text.ts'
 import type { SkillStore } from '../store/skill-store.ts'
@@ -343,7 +343,5 @@ export class SkillReader {
 
 function createNotFound(name: string, generation: Generation, isInScope: ScopeTest): SkillError {
   const available = generation.list().flatMap(skill => (isInScope(skill.name) ? skill.name : []))
-  return new SkillError('SKILL_NOT_FOUND', describeUnknownSkill(name, available), {
-    data: { name, available },
-  })
+  return createSkillNotFound(name, available, generation.sources())
 }

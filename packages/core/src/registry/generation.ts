@@ -1,9 +1,8 @@
-import { SkillError } from '../errors.ts'
 import { binarySearch, compareText } from '../skill/compare.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
 import type { Digest } from '../skill/digest.ts'
-import { describeUnknownSkill } from '../skill/near-names.ts'
 import type { Skill } from '../skill/skill.ts'
+import { createSkillNotFound } from './skill-not-found.ts'
 
 /** The values of `SkillStatus`. */
 export const SKILL_STATUSES = [
@@ -147,9 +146,7 @@ export function createGeneration(parts: GenerationParts): Generation {
       const skill = find(name)
       if (skill !== undefined) return skill
       const available = skills.map(each => each.name)
-      throw new SkillError('SKILL_NOT_FOUND', describeUnknownSkill(name, available), {
-        data: { name, available },
-      })
+      throw createSkillNotFound(name, available, sources)
     },
     reports: () => (reports ??= Object.freeze(parts.createReports())),
     sources: () => sources,

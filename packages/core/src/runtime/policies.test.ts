@@ -300,6 +300,7 @@ describe('reading', () => {
     expect(reportOf(it.skills, 'maps')).toEqual(['warning', ['NAME_DIRECTORY_MISMATCH']])
     expect(reportOf(it.skills, 'bare')[0]).toBe('broken')
     expect(it.skills.current.get('short').description).toBe('The short spelling.')
+    expect(reportOf(it.skills, 'short')).toEqual(['warning', ['FIELD_ALIAS', 'BODY_EMPTY']])
   })
 
   test(`can check names strictly or not at all ${verifies('P09', 'P10')}`, async () => {

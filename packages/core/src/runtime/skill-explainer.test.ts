@@ -150,6 +150,47 @@ describe('SkillRuntime.why() for a path that is not a skill', () => {
   })
 })
 
+describe('a skill that is missing while a source cannot be read', () => {
+  /** A runtime with the source `lost`, whose root is a file, and the source `skills`. */
+  async function openBoth(files: Readonly<Record<string, string>>): Promise<SkillRuntime> {
+    const fileSystem = new MemoryFileSystem({ '/lost': 'text', '/skills/readme.txt': '', ...files })
+    const sources = ['lost', 'skills'].map(
+      label => new FileSource({ fileSystem, root: `/${label}`, label, watching: 'off' }),
+    )
+    return await createSkillRuntime({ sources, tuning: { settle: NO_SETTLE } })
+  }
+
+  test('why() and explain() name the source and the reason', async () => {
+    await using skills = await openBoth({ '/skills/pdf/SKILL.md': text('pdf') })
+    const detail = expect.stringMatching(
+      /^lost: the source could not be read: .*; in the other sources: no folder with this name in lost, skills; did you mean "pdf"\?$/,
+    )
+    expect((await skills.why('pfd')).steps).toEqual([{ step: 'found', ok: false, detail }])
+    expect(skills.explain('pfd').steps).toEqual([{ step: 'found', ok: false, detail }])
+    expect((await skills.why('pdf')).steps[0]?.ok).toBe(true)
+  })
+
+  test('why() reports only the source if there are no skills', async () => {
+    await using skills = await openBoth({})
+    const detail = (await skills.why('pdf')).steps[0]?.detail
+    expect(detail).toMatch(/^lost: the source could not be read: /)
+    expect(detail).not.toContain('no folder with this name')
+  })
+
+  test('errors and the tools of a model name the source', async () => {
+    await using skills = await openBoth({ '/skills/pdf/SKILL.md': text('pdf') })
+    const unread = 'the source "lost" could not be read, so the skill may be in it'
+    const notFound = `there is no skill "maps"; available: pdf; ${unread}`
+    expect(() => skills.current.get('maps')).toThrow(notFound)
+    await expect(skills.load('maps')).rejects.toThrow(notFound)
+    const [load, read] = skills.session({ id: 't' }).tools
+    expect((await load?.execute({ name: 'pfd' }))?.text).toBe(
+      `no skill "pfd"; ${unread}; did you mean "pdf"?`,
+    )
+    expect((await read?.execute({ skill: 'maps', path: 'a.md' }))?.text).toContain(unread)
+  })
+})
+
 describe('SkillRuntime.findNotSkills()', () => {
   test('lists the entries that a person would expect to be skills, and marks the others', async () => {
     await using skills = await open(new MemoryFileSystem(FILES))

@@ -12,7 +12,7 @@ export interface CommandHints {
 
 /** The second argument of `run`. */
 export interface CommandContext {
-  /** Aborts when the caller no longer wants the answer. */
+  /** Aborts when the caller cancels the call. */
   readonly signal: AbortSignal
   /** Reports progress. `total` has the same unit as `done`; omit it if it is unknown. */
   readonly progress: (done: number, total?: number, message?: string) => void

@@ -74,7 +74,10 @@ export type Severity = (typeof SEVERITIES)[number]
 /** One finding about a skill or a source. Diagnostics are shown and never thrown. */
 export interface Diagnostic {
   readonly code: DiagnosticCode
-  /** `error`: the text is not served. `warning`: the text is served, but something is wrong. `info`: a remark. */
+  /**
+   * `error`: the newest text, commands or contents are not served. `warning`: the skill is served with a fault, or a
+   * decision keeps its newest revision from being served. `info`: a remark.
+   */
   readonly severity: Severity
   /** What is wrong, with the value, and what would be right. */
   readonly message: string

@@ -10,7 +10,7 @@ export interface SkillLimits {
   readonly maxFiles: number
   /** Bytes of all files of one skill. @default 16 MiB */
   readonly maxFolderBytes: number
-  /** Directory levels inside one skill. @default 8 */
+  /** Levels of a path inside one skill, including the file. @default 8 */
   readonly maxFolderDepth: number
   /** Directory levels below a root that are searched for skills. @default 6 */
   readonly maxDiscoveryDepth: number

@@ -213,6 +213,12 @@ describe('parseSkill() refuses unusable files:', () => {
       'FRONTMATTER_TOO_LARGE',
       1,
     ],
+    [
+      'frontmatter with many bytes in few characters',
+      `---\nname: pdf\ndescription: x\nlicense: ${'\u00e9'.repeat(8_200)}\n---\nx`,
+      'FRONTMATTER_TOO_LARGE',
+      1,
+    ],
     ['a large file', `---\n${FIELDS}---\n${'x'.repeat(263_000)}`, 'SKILL_FILE_TOO_LARGE', 1],
   ])('%s', (_what, text, code, line) => {
     const { skill, diagnostics } = parse(text)

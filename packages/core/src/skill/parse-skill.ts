@@ -6,7 +6,7 @@ import { describeHiddenText } from './hidden-text.ts'
 import { DEFAULT_LIMITS, type SkillLimits } from './limits.ts'
 import { DEFAULT_READING, type ReadingPolicy } from './reading-policy.ts'
 import { type ParsedSkill, SkillFields } from './skill-fields.ts'
-import { decodeText } from './text.ts'
+import { decodeText, findExcessBytes } from './text.ts'
 
 export interface ParseSkillOptions {
   /** Name of the skill's folder. It replaces a missing name, and it is compared with a given name. */
@@ -20,9 +20,9 @@ export interface ParseSkillOptions {
 const KNOWN: KnownOptions<ParseSkillOptions> = { directoryName: true, path: true, limits: true, policy: true }
 
 /**
- * Parses the bytes of a SKILL.md tolerantly. Readable content is served, and each tolerated fault becomes a warning with
- * line, reason and fix. Only four errors stop a skill: no description, unreadable YAML, an unsafe name, or a size
- * beyond the limits. Sizes are checked before parsing.
+ * Parses the bytes of a SKILL.md tolerantly. Each tolerated fault becomes a warning with line, reason and fix. These
+ * errors stop a skill: bytes that are not UTF-8, a size beyond the limits, an unreadable frontmatter, no description, an
+ * unsafe name, and what `policy` does not tolerate. Sizes are checked before parsing.
  *
  * @example
  * ```ts
@@ -70,10 +70,11 @@ function parseText(text: string, options: ParseSkillOptions, limits: SkillLimits
   const split = isStrict ? splitServedText(text) : splitAnyText(text)
   if (!split.ok) return split
   const { frontmatter, frontmatterLine } = split.value
-  if (frontmatter.length > limits.maxFrontmatterBytes) {
+  const excess = findExcessBytes(frontmatter, limits.maxFrontmatterBytes)
+  if (excess !== undefined) {
     return stop(
       'FRONTMATTER_TOO_LARGE',
-      `the frontmatter has ${frontmatter.length} characters; at most ${limits.maxFrontmatterBytes} are read`,
+      `the frontmatter has ${excess} bytes; at most ${limits.maxFrontmatterBytes} are read`,
       'keep name, description and a few fields; move the rest into the body',
     )
   }

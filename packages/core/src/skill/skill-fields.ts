@@ -53,6 +53,7 @@ export class SkillFields {
   readonly #firstLine: number
   readonly #policy: ReadingPolicy
   readonly #diagnostics: Diagnostic[]
+  #hasAlias = false
   /** Created for the first finding. */
   #lines: ReadonlyMap<string, number> | undefined
 
@@ -176,6 +177,7 @@ export class SkillFields {
   #aliasOfDescription(): string | undefined {
     const description = this.#text('desc')
     if (description === undefined) return undefined
+    this.#hasAlias = true
     this.#note('FIELD_ALIAS', 'warning', 'desc', '"desc" was read as "description"', 'write "description"')
     return description
   }
@@ -290,6 +292,7 @@ export class SkillFields {
         continue
       }
       extra[detach(key)] = copyValue(value)
+      if (key === 'desc' && this.#hasAlias) continue
       this.#note(
         'FIELD_UNKNOWN',
         'info',

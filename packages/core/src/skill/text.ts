@@ -1,5 +1,8 @@
 // Created once, because creating a decoder costs more than decoding a short text.
 const strictDecoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+const encoder = new TextEncoder()
+/** UTF-8 needs at most this many bytes for one UTF-16 code unit. */
+const MOST_BYTES_PER_UNIT = 3
 
 /** Decodes UTF-8 and keeps a byte order mark; `undefined` if the bytes are not UTF-8. */
 export function decodeText(bytes: Uint8Array): string | undefined {
@@ -28,6 +31,13 @@ export function decodeStrictText(bytes: Uint8Array): string | undefined {
 /** Decodes like `decodeStrictText`, but also returns `undefined` for bytes with a NUL, which means a binary file. */
 export function decodePlainText(bytes: Uint8Array): string | undefined {
   return bytes.includes(0) ? undefined : decodeStrictText(bytes)
+}
+
+/** Returns the size of a text in UTF-8 if it exceeds a limit, or else `undefined`. */
+export function findExcessBytes(text: string, maxBytes: number): number | undefined {
+  if (text.length * MOST_BYTES_PER_UNIT <= maxBytes) return undefined
+  const { length } = encoder.encode(text)
+  return length > maxBytes ? length : undefined
 }
 
 /** Returns the form of a text that searches compare: without case, and with composed characters. */

@@ -1,4 +1,4 @@
-/** The values of `Trust`. */
+/** The values of `SourceTrust`. */
 export const TRUSTS = ['auto', 'review'] as const
 
 /** Whether changes of a source go live automatically (`auto`) or wait for an approval (`review`). */

@@ -6,7 +6,7 @@ import { describeHiddenText } from './hidden-text.ts'
 import { DEFAULT_LIMITS } from './limits.ts'
 import { MAX_COMPATIBILITY_LENGTH, MAX_DESCRIPTION_LENGTH, SPECIFIED_FIELDS } from './skill-fields.ts'
 import { findNameFaults, normalizeName } from './skill-name.ts'
-import { decodeText } from './text.ts'
+import { decodeText, findExcessBytes } from './text.ts'
 import { MAX_YAML_DEPTH, toYamlDiagnostic } from './yaml-text.ts'
 
 interface ValidateSkillOptions {
@@ -64,11 +64,12 @@ function validateText(text: string, directoryName: string | undefined): Diagnost
   const split = splitSkillText(text)
   if (!split.ok) return [...split.diagnostics]
   const { frontmatter, frontmatterLine: firstLine, diagnostics } = split.value
-  if (frontmatter.length > DEFAULT_LIMITS.maxFrontmatterBytes) {
+  const excess = findExcessBytes(frontmatter, DEFAULT_LIMITS.maxFrontmatterBytes)
+  if (excess !== undefined) {
     return [
       error(
         'FRONTMATTER_TOO_LARGE',
-        `the frontmatter has ${frontmatter.length} characters; at most ${DEFAULT_LIMITS.maxFrontmatterBytes} are read`,
+        `the frontmatter has ${excess} bytes; at most ${DEFAULT_LIMITS.maxFrontmatterBytes} are read`,
         1,
       ),
     ]

@@ -46,9 +46,11 @@ export class EntryClassifier {
 
   classify(entry: DirectoryEntry, context: EntryContext): Awaitable<EntryClass> {
     const { node, inSkill } = context
+    const isSkillFile = entry.name === node.skillFile
+    if (!isSkillFile && isIgnored(node, entry)) return undefined
+    if (inSkill && this.#isTooDeep(node)) return this.#refuseDepth(context)
     // Reads anything of this name, so that a pipe or a link that leaves the root makes the skill broken, not missing.
-    if (entry.name === node.skillFile) return 'file'
-    if (isIgnored(node, entry)) return undefined
+    if (isSkillFile) return 'file'
     if (entry.name.includes('\uFFFD')) {
       if (inSkill)
         this.#tell(context, entry.name, 'FILE_SKIPPED', 'has a name that is not UTF-8', 'rename it')
@@ -132,23 +134,33 @@ export class EntryClassifier {
     return { realPath }
   }
 
-  /** Whether a directory is walked: inside a skill down to a depth, outside only where skills may be. */
-  #isWalked(name: string, context: EntryContext): boolean {
-    const { node, inSkill, findings } = context
-    if (!inSkill) return this.isDiscoverable(node, name, inSkill)
+  /** Whether a directory is walked. Outside of skills, only directories that may contain skills are. */
+  #isWalked(name: string, { node, inSkill }: EntryContext): boolean {
+    return inSkill || this.isDiscoverable(node, name, inSkill)
+  }
+
+  /** Whether the entries of a directory inside a skill are too deep. The directory itself may be empty. */
+  #isTooDeep(node: DirectoryNode): boolean {
     const { maxFolderDepth } = this.#options.limits
+    if (node.depth < maxFolderDepth) return false
     const outermost = owningSkills(node).at(-1)
-    if (node.depth - (outermost?.depth ?? 0) + 1 < maxFolderDepth) return true
+    return node.depth - (outermost?.depth ?? 0) >= maxFolderDepth
+  }
+
+  /** Reports a directory with entries that are too deep, once. */
+  #refuseDepth({ node, findings }: EntryContext): undefined {
+    if (findings.some(({ code }) => code === 'FOLDER_TOO_DEEP')) return undefined
+    const { displayPath, limits } = this.#options
     findings.push(
-      toFinding(this.#options.displayPath, {
+      toFinding(displayPath, {
         code: 'FOLDER_TOO_DEEP',
         severity: 'error',
-        path: childPath(node, name),
-        reason: `is more than ${maxFolderDepth} levels deep in its skill`,
-        fix: 'move it up, or list it in .skillignore',
+        path: node.path,
+        reason: `has entries more than ${limits.maxFolderDepth} levels deep in its skill`,
+        fix: 'move them up, or list the folder in .skillignore',
       }),
     )
-    return false
+    return undefined
   }
 
   #refuse(context: EntryContext, name: string, reason: string, fix: string): undefined {

@@ -32,6 +32,14 @@ class InterruptedFileSystem extends MemoryFileSystem {
   }
 }
 
+/** Gives every file with the name `linked` a second name. */
+class LinkedFileSystem extends MemoryFileSystem {
+  override async read(path: string, options: FileReadOptions): Promise<OpenedFile> {
+    const { bytes, stat } = await super.read(path, options)
+    return { bytes, stat: { ...stat, links: path.endsWith('/linked') ? 2 : 1 } }
+  }
+}
+
 const store = new MemorySkillStore()
 
 const read = (
@@ -288,8 +296,60 @@ describe('a FileSource', () => {
     expect(skills.current.list().map(skill => skill.name)).toEqual(['caf\u00e9', 'z'])
     expect((await skills.load('caf\u00e9')).body).toBe('one')
     expect(skills.current.sources()[0]?.diagnostics).toEqual([
-      expect.objectContaining({ code: 'PATH_COLLISION' }),
+      expect.objectContaining({
+        code: 'PATH_COLLISION',
+        message: expect.stringMatching(
+          / exists twice, in different Unicode spellings; this entry is not read$/,
+        ),
+      }),
     ])
+    await skills.close()
+  })
+
+  test('reports two spellings of one name inside a skill as an error of the whole skill', async () => {
+    const skills = await open(
+      new MemoryFileSystem({
+        '/skills/a/SKILL.md': text('a'),
+        '/skills/a/caf\u00e9.md': 'one',
+        '/skills/a/cafe\u0301.md': 'two',
+      }),
+    )
+    expect(skills.current.reports()[0]).toMatchObject({
+      status: 'broken',
+      diagnostics: [
+        {
+          code: 'PATH_COLLISION',
+          message: expect.stringMatching(/ exists twice, in different Unicode spellings$/),
+        },
+      ],
+    })
+    await skills.close()
+  })
+
+  test('reports files more than 8 levels deep in a skill, but no empty folder', async () => {
+    const fileSystem = new MemoryFileSystem({
+      '/skills/a/SKILL.md': text('a'),
+      '/skills/a/1/2/3/4/5/6/7/file': 'x',
+      '/skills/a/1/2/3/4/5/6/7/8/file': 'x',
+      '/skills/a/1/2/3/4/5/6/7/8/other': 'x',
+    })
+    const skills = await open(fileSystem)
+    expect(skills.current.reports()[0]).toMatchObject({
+      status: 'broken',
+      diagnostics: [
+        {
+          code: 'FOLDER_TOO_DEEP',
+          path: '/skills/a/1/2/3/4/5/6/7/8',
+          message: '"8" has entries more than 8 levels deep in its skill',
+        },
+      ],
+    })
+    fileSystem.remove('/skills/a/1/2/3/4/5/6/7/8/file')
+    fileSystem.remove('/skills/a/1/2/3/4/5/6/7/8/other')
+    await skills.reload()
+    expect(await fileSystem.list('/skills/a/1/2/3/4/5/6/7')).toHaveLength(2)
+    expect(skills.current.reports()[0]).toMatchObject({ status: 'ok', diagnostics: [] })
+    expect(skills.current.get('a').files.map(({ path }) => path)).toEqual(['1/2/3/4/5/6/7/file', 'SKILL.md'])
     await skills.close()
   })
 
@@ -301,6 +361,19 @@ describe('a FileSource', () => {
     expect(reviewed.current.reports().map(report => [report.name, report.status])).toEqual([['a', 'pending']])
     await trusted.close()
     await reviewed.close()
+  })
+
+  test('asks for a copy of a hard link in a reviewed source', async () => {
+    const fileSystem = new LinkedFileSystem({
+      '/skills/a/SKILL.md': text('a'),
+      '/skills/a/linked': 'x',
+    })
+    const skills = await open(fileSystem, { trust: 'review' })
+    expect(skills.current.reports()[0]?.diagnostics).toMatchObject([
+      { code: 'LINK_REFUSED', fix: 'replace the hard link with a copy of the file' },
+      { code: 'REVISION_HELD' },
+    ])
+    await skills.close()
   })
 
   test('reports a skill with an unusable .skillignore as broken, with the reason', async () => {

@@ -203,6 +203,7 @@ export class FolderReader {
         throw new SkillError(
           'OUTSIDE_ROOT',
           'it is a hard link, and a reviewed source does not read hard links',
+          { data: { links: stat.links } },
         )
       }
       const before = file.believed
@@ -289,7 +290,9 @@ export class FolderReader {
         'LINK_REFUSED',
         'warning',
         `${shown} was left out: ${toMessage(thrown)}`,
-        'copy the file, or allow the folder of its target as a link root',
+        thrown.data['links'] === undefined
+          ? 'copy the file, or allow the folder of its target as a link root'
+          : 'replace the hard link with a copy of the file',
       )
     }
     if (thrown.code === 'WRONG_KIND') {

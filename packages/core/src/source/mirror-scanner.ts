@@ -370,7 +370,7 @@ export class MirrorScanner {
             code: 'PATH_COLLISION',
             severity: 'error',
             path: node.path === '' ? entry.name : `${node.path}/${entry.name}`,
-            reason: 'exists twice, in different Unicode spellings; this entry was left out',
+            reason: `exists twice, in different Unicode spellings${inSkill ? '' : '; this entry is not read'}`,
             fix: 'rename one of the two',
           }),
         )

@@ -107,7 +107,7 @@ export async function listFilesBelow(
 }
 
 /**
- * Describes an entry that was refused. Other entries are not affected.
+ * Describes an entry that was refused, and whether it keeps its last state. Other entries are not affected.
  *
  * @example
  * ```ts
@@ -119,11 +119,11 @@ export async function listFilesBelow(
  * // prints [ 'ENTRY_REFUSED: ../notes.md' ]
  * ```
  */
-export function refuseTreeEntry(path: string, message: string): Diagnostic {
+export function refuseTreeEntry(path: string, message: string, isKept: boolean = false): Diagnostic {
   return {
     code: 'ENTRY_REFUSED',
     severity: 'warning',
-    message: `${message}; the entry was left out, or keeps its last state`,
+    message: `${message}; the entry ${isKept ? 'keeps its last state' : 'is left out'}`,
     path,
     fix: 'correct the entry at its origin',
   }

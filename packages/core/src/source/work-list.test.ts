@@ -57,7 +57,7 @@ describe('WorkList attempts', () => {
     expect([work.isRestless(inside), work.isWaiting()]).toEqual([true, false])
   })
 
-  test('a restless folder is awaited again only after a reading without new marks in it', () => {
+  test('the source waits for a restless folder again only after a reading without new marks in it', () => {
     const work = new WorkList()
     const node = folder('pdf')
     work.reject(node)

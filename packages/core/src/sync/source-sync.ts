@@ -354,7 +354,7 @@ export class SourceSync {
   async #report(): Promise<void> {
     const { source, registry } = this.#options
     const isEmpty = (this.#contents?.entries.length ?? 0) === 0
-    const rest = isEmpty ? 'there is nothing of it here yet' : undefined
+    const rest = isEmpty ? 'no skills have been read from it yet' : undefined
     await registry.reportSource(source.label, describeFailure(source.origin, this.#failure, rest))
   }
 

@@ -3,6 +3,7 @@ import { type LoadOutcome, loadSkill } from '../activation/load-skill.ts'
 import { escapeEndTag, escapeText } from '../catalog/escape.ts'
 import { SkillError } from '../errors.ts'
 import type { CommandSummary } from '../reader/command-offer.ts'
+import { describeUnread } from '../registry/skill-not-found.ts'
 import { isError } from '../skill/diagnostic.ts'
 import { shortDigest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
@@ -45,6 +46,7 @@ export function createSkillTool(conversation: Conversation, toolName: string): T
 
 function toResult(outcome: LoadOutcome, conversation: Conversation, toolName: string): ToolResult {
   const origin = { generation: outcome.generation.digest }
+  const unread = describeUnread(outcome.generation.sources())
   const isUnknown = outcome.kind === 'matches' || outcome.kind === 'not-found'
   if (isUnknown && conversation.describeUnknownSkill !== undefined) {
     const skills = outcome.generation.list().filter(skill => conversation.reader.isInScope(skill.name))
@@ -60,7 +62,7 @@ function toResult(outcome: LoadOutcome, conversation: Conversation, toolName: st
       return toolSuccess(renderList(outcome.skills, toolName), origin)
     case 'matches':
       return toolSuccess(
-        `There is no skill ${JSON.stringify(outcome.query)}. These match the words; load one by its name:\n${renderLines(outcome.skills)}`,
+        `There is no skill ${JSON.stringify(outcome.query)}${unread}. These match the words; load one by its name:\n${renderLines(outcome.skills)}`,
         origin,
       )
     case 'broken': {
@@ -78,7 +80,7 @@ function toResult(outcome: LoadOutcome, conversation: Conversation, toolName: st
         near === ''
           ? `call ${toolName} with an empty name to list the ${outcome.available} available`
           : `did you mean ${near}?`
-      return toolFailure(`no skill ${JSON.stringify(outcome.query)}; ${hint}`, origin)
+      return toolFailure(`no skill ${JSON.stringify(outcome.query)}${unread}; ${hint}`, origin)
     }
     default:
       return outcome satisfies never

@@ -138,6 +138,7 @@ class WellKnownFetcher implements TreeFetcher {
             refuseTreeEntry(
               (entry.kind === 'files' ? url : entry.url).href,
               `${entry.name}: ${toMessage(thrown)}`,
+              kept !== undefined,
             ),
           )
         }

@@ -1,0 +1,91 @@
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import type { Config } from '../config/config.ts'
+import { validate } from './validate.ts'
+
+let root: string
+
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'skillstoke-validate-'))
+})
+
+afterEach(() => {
+  vi.restoreAllMocks()
+  rmSync(root, { recursive: true })
+})
+
+function write(path: string, content: string): void {
+  mkdirSync(dirname(join(root, path)), { recursive: true })
+  writeFileSync(join(root, path), content)
+}
+
+const text = (name: string): string => `---\nname: ${name}\ndescription: Reads PDF files.\n---\nText.\n`
+
+/** Returns the exit code, and the folder, verdict and codes of each skill. */
+async function run(): Promise<readonly [exitCode: number, verdicts: readonly unknown[]]> {
+  let printed = ''
+  vi.spyOn(process.stdout, 'write').mockImplementation(chunk => {
+    printed += String(chunk)
+    return true
+  })
+  const exitCode = await validate([root], {} as Config, { json: true })
+  vi.restoreAllMocks()
+  const verdicts: { path: string; valid: boolean; diagnostics: { code: string }[] }[] = JSON.parse(printed)
+  return [
+    exitCode,
+    verdicts.map(({ path, valid, diagnostics }) => [
+      path.slice(root.length + 1),
+      valid,
+      diagnostics.map(({ code }) => code),
+    ]),
+  ]
+}
+
+test.each<readonly [code: string, fill: () => void]>([
+  ['TOO_MANY_FILES', () => Array.from({ length: 512 }, (_, index) => write(`pdf/files/${index}`, 'x'))],
+  ['FOLDER_TOO_DEEP', () => write('pdf/1/2/3/4/5/6/7/8/file', 'x')],
+  [
+    'FOLDER_TOO_LARGE',
+    () => {
+      write('pdf/large.bin', '')
+      truncateSync(join(root, 'pdf/large.bin'), 17 * 1024 * 1024)
+    },
+  ],
+  ['IGNORE_FILE_INVALID', () => write('pdf/.skillignore', 'x\n'.repeat(20_000))],
+  [
+    'PATH_COLLISION',
+    () => {
+      write('pdf/caf\u00e9.md', 'composed')
+      write('pdf/cafe\u0301.md', 'decomposed')
+    },
+  ],
+  [
+    'SKILL_FILE_UNREADABLE',
+    () => {
+      rmSync(join(root, 'pdf/SKILL.md'))
+      symlinkSync('missing.md', join(root, 'pdf/SKILL.md'))
+    },
+  ],
+  ['SKILL_FILE_TOO_LARGE', () => write('pdf/SKILL.md', text('pdf') + 'x'.repeat(300_000))],
+  ['DESCRIPTION_MISSING', () => write('pdf/SKILL.md', '---\nname: pdf\n---\nText.\n')],
+])('a skill that is not served because of %s is invalid, with one finding', async (code, fill) => {
+  write('pdf/SKILL.md', text('pdf'))
+  fill()
+  expect(await run()).toEqual([1, [['pdf', false, [code]]]])
+})
+
+test('an unsafe name is reported once', async () => {
+  write('x/SKILL.md', text('"../x"'))
+  const [exitCode, verdicts] = await run()
+  expect(exitCode).toBe(1)
+  expect(verdicts).toEqual([['x', false, expect.not.arrayContaining(['NAME_UNSAFE'])]])
+})
+
+test('a skill that is served with a warning about its folder is valid', async () => {
+  write('pdf/SKILL.md', text('pdf'))
+  mkdirSync(join(root, 'pdf/1/2/3/4/5/6/7/8'), { recursive: true })
+  symlinkSync('/etc/hostname', join(root, 'pdf/outside'))
+  expect(await run()).toEqual([0, [['pdf', true, []]]])
+})
