@@ -72,6 +72,8 @@ async function bundle(folder: string, entries: readonly string[]): Promise<strin
     dir: join(folder, 'dist'),
     format: 'esm',
     sourcemap: true,
+    // The declarations have the docstrings.
+    comments: { jsdoc: false },
     chunkFileNames: '[name]-[hash].js',
   })
   return output.flatMap(file => (file.type === 'chunk' ? file.moduleIds : []))
