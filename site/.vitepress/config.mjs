@@ -18,6 +18,9 @@ function itemsOf(folder) {
   return names.sort().map(name => item(`${folder}/${name.slice(0, -3)}`))
 }
 
+/** Ranks the pages of the API below all others. The page is part of the id of a search result. */
+const rank = id => (id.includes('/api/') ? 0.2 : 1)
+
 // biome-ignore lint/style/noDefaultExport: VitePress requires it
 export default {
   title: 'Skillstoke',
@@ -28,7 +31,8 @@ export default {
   cleanUrls: true,
   lastUpdated: false,
   themeConfig: {
-    search: { provider: 'local' },
+    // Guides come before the API pages, which repeat many words.
+    search: { provider: 'local', options: { miniSearch: { searchOptions: { boostDocument: rank } } } },
     outline: [2, 3],
     socialLinks: [{ icon: 'github', link: repository }],
     nav: [
