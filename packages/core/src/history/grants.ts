@@ -5,8 +5,8 @@ import type { FolderDecisions } from './decisions.ts'
 
 /**
  * Returns the capabilities that the scripts of a revision may use. In a trusted source, grants are for the folder, so they stay
- * valid after an edit. In a reviewed source, a revision has only the capabilities that it declared when it was approved, and
- * those that were granted to that revision.
+ * valid after an edit. In a reviewed source, a revision has the capabilities that it declared when it was approved. It also has
+ * those granted to this one revision.
  */
 export function grantedTo(
   skill: Skill,

@@ -596,7 +596,7 @@ describe('a text that an agent writes', () => {
     ])
   })
 
-  test('waits for approval even while the agent writes the next text', async () => {
+  test('the text of the agent waits for approval even while the agent writes the next text', async () => {
     await using it = await openOwn({})
     const bodies = new Set<string | undefined>()
     it.skills.subscribe(({ generation }) => void bodies.add(generation.find('pdf')?.description))
@@ -612,7 +612,7 @@ describe('a text that an agent writes', () => {
     expect([...bodies].filter(each => /First|Second|Third/.test(each ?? ''))).toEqual([])
   })
 
-  test('still waits for approval after a later text of the agent was approved', async () => {
+  test('an older text of the agent still waits for approval after a later text was approved', async () => {
     await using it = await openOwn()
     const own = writing(it.skills, 'chat-1')
     await own.write('pdf', 'SKILL.md', text('pdf', 'First.'))
@@ -622,7 +622,7 @@ describe('a text that an agent writes', () => {
     expect([it.statusOf('pdf'), await it.bodyOf('pdf')]).toEqual(['pending', 'Second.'])
   })
 
-  test('forms one skill with other files that the agent wrote, and its conversation can read those files', async () => {
+  test('several files that an agent wrote form one skill, and the conversation of the agent can read them', async () => {
     await using it = await openOwn()
     const own = writing(it.skills, 'chat-1')
     await own.write('notes', 'SKILL.md', text('notes', 'See references/a.md.'))
@@ -635,7 +635,7 @@ describe('a text that an agent writes', () => {
     )
   })
 
-  test('still waits for approval after a restart, and after a person edited another file of the folder', async () => {
+  test('the text of the agent still waits for approval after a restart, and after a person edited another file', async () => {
     const [store, decisions] = [new MemorySkillStore(), new MemoryDecisions()]
     let files: Record<string, string>
     {
@@ -651,7 +651,7 @@ describe('a text that an agent writes', () => {
     expect([await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual(['By hand.', 'ok'])
   })
 
-  test('is served while it is pinned, and waits for approval again after unpin()', async () => {
+  test('the text of the agent is served while it is pinned, and waits for approval again after unpin()', async () => {
     await using it = await openOwn()
     await writing(it.skills, 'c').write('pdf', 'SKILL.md', text('pdf', 'Agent.'))
     const { revision } = it.skills.current.reports()[0] ?? {}
@@ -661,7 +661,7 @@ describe('a text that an agent writes', () => {
     expect([await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual(['Human.', 'pending'])
   })
 
-  test('once it is approved, edits of other files go live immediately, even after a restart', async () => {
+  test('once the text of the agent is approved, edits of other files go live immediately, even after a restart', async () => {
     const [store, decisions] = [new MemorySkillStore(), new MemoryDecisions()]
     {
       await using it = await openOwn({ state: { store, decisions } })
@@ -677,14 +677,14 @@ describe('a text that an agent writes', () => {
     expect([await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual(['Agent.', 'ok'])
   })
 
-  test('needs no approval if it equals the served text', async () => {
+  test('the text of the agent needs no approval if it equals the served text', async () => {
     await using it = await openOwn()
     await writing(it.skills, 'chat-1').write('pdf', 'SKILL.md', text('pdf', 'Human.'))
     await it.put('/mine/pdf/extra.md', 'By hand.')
     expect(it.statusOf('pdf')).toBe('ok')
   })
 
-  test('goes live immediately if the host allows it', async () => {
+  test('the text of the agent goes live immediately if the host allows it', async () => {
     await using it = await openOwn({ review: { agentWrites: 'live' } })
     await writing(it.skills, 'chat-1').write('pdf', 'SKILL.md', text('pdf', 'Agent.'))
     expect(await it.bodyOf('pdf')).toBe('Agent.')

@@ -52,9 +52,9 @@ export function nameOf(candidate: Candidate): string {
 }
 
 /**
- * Orders folders that compete for the same name. Folders of trusted sources come before those of reviewed sources, so that
- * fetched skills never replace chosen ones. Between sources of equal trust, the order of sources decides. Within one source, a
- * folder precedes links to it, and otherwise the path decides.
+ * Orders folders that compete for the same name. Folders of trusted sources come before those of reviewed sources, so that a
+ * fetched skill never replaces a trusted skill. Between sources of equal trust, the order of sources decides. Within one
+ * source, a folder precedes links to it, and otherwise the path decides.
  */
 export function byPrecedence(a: Candidate, b: Candidate, direction: 1 | -1 = 1): number {
   return (
@@ -273,7 +273,7 @@ export function findWritten(
   })
 }
 
-/** Maps each name to the candidate that serves it. */
+/** Maps each skill name to the candidate that is served under this name. */
 function findWinners(
   slots: readonly (readonly Candidate[])[],
   skills: readonly Skill[],

@@ -5,7 +5,7 @@ import type { FolderPlace, StandingDecision } from './admission.ts'
 
 /**
  * Notes in the store which folders have standing decisions. A `DecisionStore` keeps the decisions themselves. If that store is
- * lost, a note still shows that its folder had decisions, so no new revision of the folder is served.
+ * lost, a note still shows that its folder had decisions. No new revision of such a folder is served.
  */
 export class DecisionMemory {
   readonly #store: SkillStore

@@ -258,7 +258,10 @@ export class SkillRegistry {
     return placeOf(folder, label => this.findSource(label))
   }
 
-  /** Returns the newest text of a folder as a skill, live or not; `undefined` when it is broken or removed. */
+  /**
+   * Returns the newest text of a folder as a skill, even if the text is not live; `undefined` when the text is broken or
+   * removed.
+   */
   findNewest({ origin, location }: FolderPlace): Skill | undefined {
     const slot = this.#slots.find(each => each.origin === origin)
     return slot?.contents.entries.find(entry => entry.location === location)?.skill
@@ -280,13 +283,15 @@ export class SkillRegistry {
     return this.#lastGood.find(origin, location).last !== undefined
   }
 
-  /** Reads a stored revision of a folder as a skill; `undefined` when the store does not have it or cannot read it. */
+  /**
+   * Returns a stored revision of a folder as a skill; `undefined` when the store does not have the revision or cannot read it.
+   */
   async readRevision(place: FolderPlace, revision: Digest): Promise<Skill | undefined> {
     const slot = this.#slots.find(({ origin }) => origin === place.origin)
     if (slot === undefined) return undefined
     const candidate = slot.candidates.find(({ entry }) => entry.location === place.location)
     const known = [candidate?.entry.skill, candidate?.live].find(skill => skill?.revision === revision)
-    // A removed folder still has revisions.
+    // The revisions of a removed folder can still be read.
     const entry = candidate?.entry ?? { location: place.location }
     return known ?? (await this.#lastGood.readRevision(slot, entry, revision))
   }
@@ -387,7 +392,7 @@ export class SkillRegistry {
 
   async #commit(slot: SourceSlot, contents: SourceContents): Promise<void> {
     if (contents === slot.contents && slot.fault === undefined) return
-    // An agent in another process records its write before it writes the file.
+    // Read the decisions first: an agent in another process records its write before it writes the file.
     this.#builder.refresh()
     const paired = pairWithCandidates(slot.candidates, slot.contents.entries, contents.entries)
     slot.fault = undefined

@@ -44,7 +44,7 @@ export class CodeRecords {
     if (ref !== undefined) this.#options.store.setRef(ref, skill.revision)
   }
 
-  /** Deletes the revision that `remember` stored, if no revision of the skill is served. */
+  /** Deletes what `remember` stored. Call this method when no revision of the skill is served any longer. */
   forget(skill: Skill): void {
     const ref = this.#refOf(skill)
     if (ref !== undefined) this.#options.store.setRef(ref, undefined)

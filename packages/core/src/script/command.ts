@@ -12,7 +12,7 @@ export interface SkillCommand {
   readonly description: string
   /** JSON Schema of the input object. */
   readonly inputSchema: Readonly<Record<string, unknown>>
-  /** True if the script had to run in its sandbox to read the schema. */
+  /** True if the schema was found by running the script in its sandbox. */
   readonly isDynamic: boolean
   readonly hints: CommandHints
   /** The file that exports the command, relative to the folder of the skill. */
@@ -150,7 +150,7 @@ export function mayBeImported(path: string): boolean {
   return /\.(?:[mc]?[jt]s|json)$/.test(path)
 }
 
-/** True if a module never exports commands, because it is private, a test or a type declaration file. */
+/** True if a path is a module that may not export commands, for example a test. */
 export function isHelperModule(path: string): boolean {
   return MODULE.test(path) && !mayExportCommands(path)
 }

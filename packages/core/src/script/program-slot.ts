@@ -147,7 +147,7 @@ export class ProgramSlot {
     this.#queue = this.#queue.then(() => this.#follow())
   }
 
-  /** Ends serving, draining and loading code whose permission was revoked. */
+  /** Ends all code whose permission was revoked, whether the code serves, drains or is being loaded. */
   endForbidden(): void {
     if (this.#serving !== undefined && this.#isForbidden(this.#serving))
       this.#swap(undefined, { withinMs: 0 })
@@ -401,7 +401,7 @@ function fallbackPath({ code }: Diagnostic, { skillFile }: Skill): string {
   return code.startsWith('CAPABILITY') ? skillFile : 'scripts'
 }
 
-/** Shortens the grace period. The first call of `close` reports a failure. */
+/** Shortens the grace period of a closing program. Ignores a failure, because the first `close` call already reports it. */
 function hurry(program: LoadedProgram, withinMs: number): void {
   program.close({ withinMs }).catch(() => undefined)
 }

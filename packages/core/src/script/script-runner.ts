@@ -109,8 +109,8 @@ export interface ScriptRunner {
   mayRun(path: string): boolean
   /**
    * Runs a file with its interpreter.
-   * @throws {SkillError} FILE_NOT_FOUND; SCRIPT_REFUSED when the interpreter is unknown, or when there is no sandbox and `exec`
-   * is not granted; TIMED_OUT
+   * @throws {SkillError} FILE_NOT_FOUND; SCRIPT_REFUSED when the interpreter is unknown, or when nothing restricts the script
+   * and `exec` is not granted; TIMED_OUT
    */
   runFile(
     program: ScriptProgram,

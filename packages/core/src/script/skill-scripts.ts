@@ -164,9 +164,9 @@ export class SkillScripts {
   }
 
   /**
-   * Runs a command by its id outside this process, with the code that is on disk now.
-   * @throws {SkillError} COMMAND_NOT_FOUND with `data.available`; SKILL_NOT_FOUND, INPUT_INVALID, SCRIPT_FAILED,
-   * TIMED_OUT, TOO_LARGE, INVALID_OPTION; the reason of the signal when it aborts
+   * Runs the command with the given id in another process, with the code that is on disk now.
+   * @throws {SkillError} COMMAND_NOT_FOUND with `data.available`; SKILL_NOT_FOUND, INPUT_INVALID, SCRIPT_FAILED, TIMED_OUT,
+   * TOO_LARGE, INVALID_OPTION; the reason of the signal when it aborts
    *
    * @example
    * ```ts
@@ -294,8 +294,8 @@ export class SkillScripts {
   }
 
   /**
-   * Drops the processes, loaded modules and scanned commands of one skill. Scans the code again; the next call loads it. If the
-   * newest code is broken, the last good code keeps serving.
+   * Drops the processes, loaded modules and scanned commands of one skill. Scans its code again, and the next call loads that
+   * code. If the newest code is broken, the last good code keeps serving.
    * @throws {SkillError} SKILL_NOT_FOUND
    */
   async clear(name: string): Promise<void> {
