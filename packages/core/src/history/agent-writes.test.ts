@@ -13,8 +13,8 @@ function write(path: string, digest: string): RecordedDecision {
   return { kind: 'write', path, digest: `sha256:${digest}`, by: 'the bot', at: 0 }
 }
 
-describe('a note about a text of an agent', () => {
-  test('is kept even if the agent writes another file thousands of times', () => {
+describe('notes about texts that agents wrote', () => {
+  test('a note is kept even if the agent writes another file thousands of times', () => {
     let folder: FolderDecisions | undefined = withDecision(undefined, write('scripts/evil.sh', 'evil'))
     for (let count = 0; count < 5_000; count++)
       folder = withDecision(folder, write('SKILL.md', String(count)))
@@ -23,7 +23,7 @@ describe('a note about a text of an agent', () => {
     expect(folder?.forgotten).toBeUndefined()
   })
 
-  test('is dropped when there are too many, and then every change waits for an approval', async () => {
+  test('a note is dropped when a folder has too many, and every later change then waits for an approval', async () => {
     const files = new MemoryFileSystem({ '/mine/pdf/SKILL.md': `${TEXT}Human.\n` })
     const decisions = new MemoryDecisions()
     const source = new FileSource({ fileSystem: files, root: '/mine', label: 'mine', watching: 'off' })
@@ -52,7 +52,7 @@ describe('a note about a text of an agent', () => {
   })
 })
 
-test('only an approval clears the mark of a dropped note', () => {
+test('only an approval clears the record that a note was dropped', () => {
   let folder: FolderDecisions | undefined
   for (let count = 0; count < 1_001; count++)
     folder = withDecision(folder, write(`${count}.md`, String(count)))

@@ -2,7 +2,7 @@ import { declaredCapabilities } from '../skill/capabilities.ts'
 import { compareText } from '../skill/compare.ts'
 import type { Skill } from '../skill/skill.ts'
 
-/** Describes new capabilities of a revision compared to the one before, in words for the reviewer. */
+/** Describes for a reviewer which capabilities a revision adds to those of the previous revision. */
 export function describeNewCapabilities(before: Skill | undefined, after: Skill): readonly string[] {
   const found: string[] = []
   const had = new Map(before?.files.map(file => [file.path, file]))
@@ -14,7 +14,7 @@ export function describeNewCapabilities(before: Skill | undefined, after: Skill)
     else if (!isProgram(old.path, old.isExecutable)) found.push(`${shown} becomes executable`)
   }
   const tools = new Set(before?.allowedTools)
-  // A missing list means no restriction, so removing the list allows every tool.
+  // Without a list, every tool may be used, so removing the list is a new capability.
   if (before?.allowedTools !== undefined && after.allowedTools === undefined)
     found.push('allowed-tools was removed, so every tool may be used')
   // Some agents pre-approve the listed tools, so even a first list is a new capability.

@@ -5,16 +5,16 @@ import { describeNewCapabilities } from './capabilities.ts'
 
 /** The differences between two revisions. */
 export interface RevisionDiff {
-  /** Absent when there is no revision to compare with. */
+  /** Absent when there is no earlier revision. */
   readonly from?: Digest
   readonly to: Digest
-  /** Fields of the frontmatter that differ, in the order of the newer text. */
+  /** Frontmatter fields that differ, in the order of the newer revision. */
   readonly fields: readonly FieldChange[]
   /** Whether the instructions differ. */
   readonly isBodyChanged: boolean
   /** All changed files, including the SKILL.md, sorted by path. */
   readonly files: readonly FileChange[]
-  /** New capabilities of the newer revision. */
+  /** Descriptions of the capabilities that the newer revision adds. */
   readonly newCapabilities: readonly string[]
 }
 
@@ -32,7 +32,7 @@ export interface FileChange {
   readonly after?: SkillFile
 }
 
-/** Compares two revisions of a skill: fields, instructions, files. */
+/** Compares the frontmatter fields, instructions and files of two revisions. */
 export function compareRevisions(before: Skill | undefined, after: Skill): RevisionDiff {
   return {
     ...(before === undefined ? {} : { from: before.revision }),

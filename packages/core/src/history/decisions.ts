@@ -8,7 +8,7 @@ export type SkillDecision =
   | {
       readonly kind: 'approve'
       readonly revision: Digest
-      /** Texts of an agent in this revision. The approval makes them ordinary texts. */
+      /** Texts of agents in this revision. The approval of the revision also approves these texts. */
       readonly settles?: readonly WrittenFile[]
     }
   /** The revision must not be served, even if it is served now. */
@@ -23,12 +23,12 @@ export type SkillDecision =
   | {
       readonly kind: 'grant'
       readonly capabilities: readonly ScriptCapability[]
-      /** The only revision that may use them; absent if every revision may. */
+      /** The only revision whose scripts may use the capabilities; absent if the grant is for every revision. */
       readonly revision?: Digest
     }
-  /** Scripts of the folder may no longer use these capabilities, at any revision. */
+  /** Scripts of the folder lose these capabilities in every revision. */
   | { readonly kind: 'revoke'; readonly capabilities: readonly ScriptCapability[] }
-  /** All changes of the source wait. The decision belongs to the source, not to a folder. */
+  /** Every change of the source waits for an approval. The decision is about the source, not about a folder. */
   | { readonly kind: 'freeze' }
   | { readonly kind: 'thaw' }
   /** An agent is about to write this file. */
@@ -43,7 +43,7 @@ export type SkillDecision =
 /** The kinds of decisions. */
 export type DecisionKind = SkillDecision['kind']
 
-/** Whether a kind of decision changes the rights of code without a change of the served text. */
+/** True for each kind of decision that can change the rights of scripts while the served text stays the same. */
 export const IS_ABOUT_CODE: Readonly<Record<DecisionKind, boolean>> = {
   approve: true,
   reject: true,
@@ -66,7 +66,7 @@ export interface WrittenFile {
 
 /** Author and time of a decision. */
 export interface DecisionMeta {
-  /** The person, account or program that decided, for people. */
+  /** Display name of the person, account or program that decided. */
   readonly by: string
   /** Wall time in milliseconds since the epoch. */
   readonly at: number
@@ -75,7 +75,7 @@ export interface DecisionMeta {
 
 export type RecordedDecision = SkillDecision & DecisionMeta
 
-/** A text that an agent wrote and that is not approved. */
+/** An unapproved text that an agent wrote. */
 export interface AgentWrite extends DecisionMeta, WrittenFile {
   readonly conversation?: string
 }
@@ -86,7 +86,7 @@ export interface Grant extends DecisionMeta {
   readonly revision?: Digest
 }
 
-/** The sum of all decisions about one folder. */
+/** The combined effect of all decisions about one folder. */
 export interface FolderDecisions {
   readonly approved: ReadonlyMap<Digest, DecisionMeta>
   readonly rejected: ReadonlyMap<Digest, DecisionMeta>
@@ -94,43 +94,48 @@ export interface FolderDecisions {
   readonly disabled?: DecisionMeta
   readonly frozen?: DecisionMeta
   readonly granted: readonly Grant[]
-  /** Capabilities that were revoked and not granted or approved again. */
+  /** Revoked capabilities that no later decision granted or approved again. */
   readonly revoked: ReadonlySet<ScriptCapability>
   /**
-   * Unapproved texts of agents, oldest first. A text stays listed after the agent wrote the next one, because it may be read
-   * late.
+   * Unapproved texts of agents, oldest first. A text stays listed after the agent overwrites it, because a late scan may still
+   * deliver the older text.
    */
   readonly writes: readonly AgentWrite[]
   /**
-   * The latest note that had to be dropped for lack of room. Until an approval, every unapproved revision of the folder waits.
+   * The entry of `writes` that was dropped last because there were too many. Until an approval, every unapproved revision of
+   * the folder waits.
    */
   readonly forgotten?: AgentWrite
 }
 
 /**
- * A store for decisions. It is outside everything that is served, so that no skill can approve itself. `find` answers
+ * A store for decisions. The store is kept outside all skill folders, so that no skill can approve itself. `find` answers
  * synchronously from memory.
  */
 export interface DecisionStore {
   /** Whether decisions outlive the process. @default false */
   readonly isLasting?: boolean
-  /** Damage that was found when the decisions were opened, for people. */
+  /** Describes damage that was found when the decisions were loaded. */
   readonly damage?: string
   find(place: FolderPlace): FolderDecisions | undefined
   /** Reads the decisions that other processes have made. */
   refresh(): void
-  /** Records a decision. Resolves once it is stored, durably if the store is durable. */
+  /** Records a decision. Resolves once the decision is stored. A durable store has flushed it to disk by then. */
   record(place: FolderPlace, decision: RecordedDecision): Promise<void>
   /**
-   * Moves the decisions about folders to new locations. Resolves once the move is stored, durably if the store is durable.
-   * Folders may have swapped locations. Every process with the same store sees a move itself and reports it.
+   * Moves the decisions about folders to new locations. Resolves once the move is stored. A durable store has flushed it to
+   * disk by then. Two folders may swap locations. Every process that shares the store detects the move itself and calls this
+   * method.
    */
   move(origin: string, moves: readonly FolderMove[]): Promise<void>
   /** Returns the folders of a source that contain unapproved texts of agents. */
   listWritten(origin: string): readonly DecidedFolder[]
   /** Returns every decision about a folder, oldest first. */
   list(place: FolderPlace): Promise<readonly RecordedDecision[]>
-  /** Calls back after each decision, of this process or another one. Returns a function that unsubscribes. */
+  /**
+   * Calls `onChange` after each decision, whether this process or another process made it. Returns a function that
+   * unsubscribes.
+   */
   subscribe(onChange: (made: readonly MadeDecision[]) => void): () => void
   close(): Promise<void>
 }
@@ -140,7 +145,7 @@ export interface MadeDecision {
   readonly decision: RecordedDecision
 }
 
-/** Returns the place for decisions about a source as a whole. No folder has this location. */
+/** Returns the place under which decisions about a whole source are recorded. No folder has its location. */
 export function placeOfSource(origin: string): FolderPlace {
   return { origin, location: '.' }
 }
@@ -149,11 +154,11 @@ export function keyOf({ origin, location }: FolderPlace): string {
   return JSON.stringify([origin, location])
 }
 
-/** Maximum noted texts per file. Older texts were overwritten long ago. */
+/** Maximum number of agent texts that are noted per file. Older texts were overwritten long ago. */
 const MAX_TEXTS_OF_FILE = 16
 const MAX_WRITES = 1_000
 
-/** The time within which a decision takes effect, also in other processes. A later step has another cause. */
+/** Time within which a decision takes effect in every process. A step that is recorded later has another cause. */
 export const EFFECT_MS = 60_000
 
 const NOTHING: FolderDecisions = Object.freeze({
@@ -165,7 +170,8 @@ const NOTHING: FolderDecisions = Object.freeze({
 })
 
 /**
- * Adds one decision to those of a folder. Approving or pinning a revision cancels its rejection, and a rejection cancels both.
+ * Adds one decision to the earlier decisions about a folder. Approving or pinning a revision cancels its rejection. Rejecting a
+ * revision cancels its approval and its pin.
  */
 export function withDecision(
   before: FolderDecisions | undefined,
@@ -258,8 +264,8 @@ export function withDecision(
 }
 
 /**
- * Adds a note about a text of an agent. A file with too many texts loses its oldest note. Notes about other files stay.
- * If the folder has too many notes, its oldest one is dropped and returned as `forgotten`.
+ * Adds a note about a text that an agent wrote. If there are too many notes about the file, the oldest of them is dropped. If
+ * the folder has too many notes, its oldest note is dropped and returned as `forgotten`.
  */
 function withWrite(
   before: readonly AgentWrite[],
@@ -273,7 +279,7 @@ function withWrite(
   return { writes: rest, ...(forgotten === undefined ? {} : { forgotten }) }
 }
 
-/** Returns true if a decision would change nothing for a folder. */
+/** Returns true if a decision is already in effect for a folder, so that recording it changes nothing. */
 export function holdsAlready(now: FolderDecisions | undefined, decision: SkillDecision): boolean {
   const { approved, rejected, granted, revoked, pinned, disabled, frozen } = now ?? NOTHING
   switch (decision.kind) {
@@ -318,7 +324,7 @@ function without<Key, Value>(map: ReadonlyMap<Key, Value>, keys: readonly Key[])
   return copy
 }
 
-/** Moves the entries of folders, keyed by `keyOf`, to their new locations. */
+/** Moves map entries of folders to the keys of their new locations. The keys come from `keyOf`. */
 export function moveFolders<Known>(
   folders: Map<string, Known>,
   origin: string,
@@ -336,10 +342,10 @@ export function moveFolders<Known>(
 /** The location of a folder and the decisions about it. */
 export type DecidedFolder = readonly [location: string, decided: FolderDecisions]
 
-/** Adds up decisions and moves in their order. Stores answer questions about folders from it. */
+/** Combines decisions and moves in the order in which they were made. A `DecisionStore` answers `find` from this object. */
 export class DecidedFolders {
   readonly #folders = new Map<string, FolderDecisions>()
-  /** Cache by source; absent after a change. */
+  /** Cached results of `listWritten`, by source; undefined after a change. */
   #written: Map<string, DecidedFolder[]> | undefined
 
   find(place: FolderPlace): FolderDecisions | undefined {
@@ -361,7 +367,10 @@ export class DecidedFolders {
     this.#folders.clear()
   }
 
-  /** Returns the folders with texts of agents. Cached, because it is called for each skill of a source. */
+  /**
+   * Returns the folders that contain unapproved texts of agents. The result is cached, because this method is called for each
+   * skill of a source.
+   */
   listWritten(origin: string): readonly DecidedFolder[] {
     this.#written ??= this.#findWritten()
     return this.#written.get(origin) ?? []
@@ -379,7 +388,7 @@ export class DecidedFolders {
 }
 
 /**
- * Decisions in memory, which end with the process.
+ * Keeps decisions in memory. They are lost when the process ends.
  *
  * @example
  * ```ts

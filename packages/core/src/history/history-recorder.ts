@@ -6,7 +6,7 @@ import type { SkillStore } from '../store/skill-store.ts'
 import { type DecisionStore, EFFECT_MS, keyOf, type RecordedDecision } from './decisions.ts'
 import type { RevisionAuthor, RevisionCause, RevisionLog, RevisionRecord } from './revision-log.ts'
 
-/** The known origin of a change. */
+/** The author and the cause of a change. */
 export interface ChangeOrigin {
   readonly author: RevisionAuthor
   readonly cause: RevisionCause
@@ -18,7 +18,7 @@ export interface HistoryRecorderOptions {
   readonly store: SkillStore
   readonly decisions: DecisionStore
   readonly clock: Clock
-  /** Returns the origin of a source, whether it is remote, and its access to the last change of a folder. */
+  /** Finds a source by its label. */
   readonly findSource: (label: string) => RecordedSource | undefined
 }
 
@@ -34,7 +34,7 @@ interface Seen {
   readonly name: string
   readonly revision?: Digest
   readonly event: RevisionRecord['event']
-  /** When the change became visible. Writing the record takes time. */
+  /** Time at which the change became visible. The record is written later. */
   readonly at: number
 }
 
@@ -46,7 +46,7 @@ const MAX_EXPECTED = 1_000
 /** Records each new revision with its author, and keeps its files in the store. */
 export class HistoryRecorder {
   readonly #options: HistoryRecorderOptions
-  /** Announced changes, by place and digest. */
+  /** Origins of announced changes, by place and digest. */
   readonly #expected = new Map<string, ChangeOrigin>()
   #recording: Promise<void> = Promise.resolve()
 
@@ -61,7 +61,7 @@ export class HistoryRecorder {
     this.#expected.set(`${keyOf(place)}${digest}`, origin)
   }
 
-  /** Records the changes of an update. Resolves when they are written. */
+  /** Records the changes of an update. Resolves when the records are written. */
   async record(update: RegistryUpdate): Promise<void> {
     const seen = this.#findSeen(update)
     // Sequential, because the next update may concern the same folders.
@@ -89,7 +89,7 @@ export class HistoryRecorder {
       const { source, name, revision } = report
       seen.push({ place, source, name, revision, event: 'held', at })
     }
-    // A folder whose skill was renamed gets one step, under the new name.
+    // If a skill is renamed in its folder, only one step is recorded, under the new name.
     const live = new Set(seen.flatMap(({ event, place }) => (event === 'live' ? keyOf(place) : [])))
     return seen.filter(({ event, place }) => event !== 'removed' || !live.has(keyOf(place)))
   }
@@ -118,7 +118,7 @@ export class HistoryRecorder {
     if (added.length > 0) await this.#forget(await log.append(added))
   }
 
-  /** Removes files of dropped steps from the store, unless the log still lists their revision. */
+  /** Releases the revisions of dropped steps in the store, unless the log still lists the same revision. */
   async #forget(dropped: readonly RevisionRecord[]): Promise<void> {
     const { log, store } = this.#options
     for (const { origin, location, revision } of dropped) {
@@ -162,7 +162,7 @@ export class HistoryRecorder {
     return undefined
   }
 
-  /** Returns the decision since the last step that caused this one, if there is one. */
+  /** Returns the decision that caused this step, if one was made since the previous step. */
   async #findDecided(
     place: FolderPlace,
     revision: Digest | undefined,
@@ -171,20 +171,20 @@ export class HistoryRecorder {
   ): Promise<ChangeOrigin | undefined> {
     const { decisions } = this.#options
     const [last] = records
-    // A revision that was never seen before was written, even if there are decisions.
+    // A revision that is seen for the first time comes from a write, not from a decision.
     const isSeen = revision === undefined || records.some(record => record.revision === revision)
     if (last === undefined || !isSeen || decisions.find(place) === undefined) return undefined
     const made = await decisions.list(place)
     const decision = made.findLast(each => {
       if (each.at < last.at) return false
       if ('revision' in each && each.revision === revision) return isBeginning(each, revision)
-      // The decision names no revision, so it caused only steps that followed shortly.
+      // A decision that names no revision can only have caused a step that followed shortly.
       return at - each.at <= EFFECT_MS && (revision === undefined ? isEnd(each) : isBeginning(each, revision))
     })
     return decision === undefined ? undefined : toOrigin(decision)
   }
 
-  /** Returns the agent of another process that noted this text before writing it. */
+  /** Returns the agent that noted this text before writing it, for example in another process. */
   async #findWritten(place: FolderPlace, revision: Digest): Promise<ChangeOrigin | undefined> {
     const writes = this.#options.decisions.find(place)?.writes
     if (writes === undefined || writes.length === 0) return undefined
@@ -196,12 +196,12 @@ export class HistoryRecorder {
   }
 }
 
-/** Returns true if a decision can end the serving of a skill. */
+/** Returns true if a decision can stop a skill from being served. */
 function isEnd({ kind }: RecordedDecision): boolean {
   return kind === 'disable' || kind === 'reject' || kind === 'unpin'
 }
 
-/** Returns true if a decision can start the serving of a known revision. */
+/** Returns true if a decision can make a known revision live. */
 function isBeginning(decision: RecordedDecision, revision: Digest): boolean {
   if (decision.kind === 'approve' || decision.kind === 'pin') return decision.revision === revision
   return decision.kind === 'enable' || decision.kind === 'unpin' || decision.kind === 'reject'
@@ -215,13 +215,13 @@ function toOrigin({ kind, by, note }: RecordedDecision): ChangeOrigin {
   }
 }
 
-/** Returns true if the log, newest first, already contains the step. */
+/** Returns true if `records`, sorted newest first, already contains the step. */
 function isKnown(
   records: readonly RevisionRecord[],
   event: RevisionRecord['event'],
   revision: Digest | undefined,
 ): boolean {
-  // A revision that was served before was held by a decision, and decisions are recorded elsewhere.
+  // If the revision was recorded before, a decision holds it now. Decisions are recorded elsewhere.
   if (event === 'held') return records.some(record => record.revision === revision)
   const lastServed = records.find(record => record.event !== 'held')
   return event === 'removed'
@@ -229,7 +229,7 @@ function isKnown(
     : lastServed?.event === 'live' && lastServed.revision === revision
 }
 
-/** Returns the name under which the store keeps a revision for the history. */
+/** Returns the name of the store reference that keeps a revision for the history. */
 export function refOf({ origin, location }: FolderPlace, revision: Digest): string {
   return JSON.stringify(['history', origin, location, revision])
 }

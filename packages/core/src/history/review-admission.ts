@@ -19,11 +19,12 @@ import {
 
 export interface ReviewAdmissionOptions {
   readonly decisions: DecisionStore
-  /** Whether every change waits, including those of trusted sources. */
+  /** True if every change waits for an approval, even in trusted sources. */
   readonly isFrozen?: boolean
   /**
-   * Whether the store outlives the process. If so, a source that was already shown while frozen must be in the store. If it
-   * is missing there, the store has lost it, and nothing new of that source is served. @default false
+   * True if the store outlives the process. A source that was already shown while frozen must then be in the store. If the
+   * source is missing there, the store has lost it, and no new revision of the source is served.
+   * @default false
    */
   readonly isStoreLasting?: boolean
   /** @default the system clock */
@@ -37,12 +38,15 @@ const KNOWN: KnownOptions<ReviewAdmissionOptions> = {
   clock: true,
 }
 
-/** Creates the policy that admits changes of trusted sources, and otherwise only the revisions approved for this folder. */
+/**
+ * Creates a policy that admits changes of trusted sources. In reviewed sources it admits only revisions that were approved for
+ * the same folder.
+ */
 export function createReviewAdmission(options: ReviewAdmissionOptions): AdmissionPolicy {
   checkOptions('createReviewAdmission()', options, KNOWN)
   const { decisions, isFrozen = false, isStoreLasting = false, clock = systemClock } = options
   const isNoted = (origin: string): boolean => decisions.find(placeOfSource(origin))?.frozen !== undefined
-  // Cached from the first call of this process, because a later note may be its own.
+  // Caches the first answer for each source, because this process may itself record a freeze later.
   const wasFrozen = new Map<string, boolean>()
   const findLost = (origin: string): boolean => {
     const known = wasFrozen.get(origin) ?? (isStoreLasting && isNoted(origin))
@@ -51,7 +55,7 @@ export function createReviewAdmission(options: ReviewAdmissionOptions): Admissio
   }
   return {
     admit: request => {
-      // A host that freezes a source for the first time starts with the current contents.
+      // When a host freezes a source for the first time, the current contents are served.
       const isBegin = request.live === undefined && request.isFirst && !(isFrozen && findLost(request.origin))
       const waits = isFrozen && !isBegin
       const decided = decisions.find({ origin: request.origin, location: request.skill.location })
@@ -63,7 +67,7 @@ export function createReviewAdmission(options: ReviewAdmissionOptions): Admissio
       if (!isFrozen || !isStoreLasting || isNoted(origin)) return
       wasFrozen.set(origin, false)
       const note = { kind: 'freeze', by: 'isFrozen', at: clock.now() } as const
-      // If the note cannot be stored, the next reading tries again.
+      // If storing fails, the next scan of the source tries again.
       decisions.record(placeOfSource(origin), note).catch(() => undefined)
     },
     moved: (origin, moves) => decisions.move(origin, moves),
@@ -111,8 +115,8 @@ function findReason({ trust, isFrozen, write, forgotten, isSame }: Case): string
 }
 
 /**
- * Finds texts of an agent in this revision that were noted for a folder that no longer exists. The folder may have been moved
- * while no process ran, and an unapproved text stays unapproved at its new path.
+ * Finds an unapproved text in this revision that was noted for a folder that no longer exists. That folder may have been moved
+ * while no process ran, and moving a text does not approve it.
  */
 function findLeftWrite(request: AdmissionRequest, decisions: DecisionStore): AgentWrite | undefined {
   const { skill, origin } = request

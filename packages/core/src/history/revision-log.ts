@@ -8,7 +8,7 @@ import { type DecisionKind, keyOf } from './decisions.ts'
 export interface RevisionAuthor {
   /** `commit`: the author of a commit. `source`: the unknown author behind a remote source. */
   readonly kind: 'person' | 'agent' | 'commit' | 'source'
-  /** Name of the author, for people. */
+  /** Display name of the author. */
   readonly name?: string
 }
 
@@ -17,12 +17,15 @@ export type RevisionCause = 'found' | 'edit' | 'fetch' | 'rollback' | 'removal' 
 
 /** One step in the history of a folder. */
 export interface RevisionRecord extends FolderPlace {
-  /** Label of the source at that time. */
+  /** Label that the source had at that time. */
   readonly source: string
   readonly name: string
   /** Absent when the skill was removed. */
   readonly revision?: Digest
-  /** `live`: served from then on. `held`: seen, but not served. `removed`: no longer served. `decided`: no immediate effect. */
+  /**
+   * `live`: served from then on. `held`: seen, but not served. `removed`: no longer served. `decided`: a decision without
+   * immediate effect.
+   */
   readonly event: 'live' | 'held' | 'removed' | 'decided'
   readonly cause: RevisionCause
   readonly author: RevisionAuthor
@@ -34,15 +37,15 @@ export interface RevisionRecord extends FolderPlace {
 
 /** A store for the history of skills. */
 export interface RevisionLog {
-  /** Damage of the history that was found when it was opened or read, for people. */
+  /** Describes damage that was found when the history was loaded or read. */
   readonly damage?: string | undefined
   /** Returns the last record of a folder, from memory. */
   last(place: FolderPlace): RevisionRecord | undefined
   /** Returns the last record of every folder, in any order. */
   lasts(): readonly RevisionRecord[]
   /**
-   * Appends records, and resolves once they are stored, durably if the log is durable. Resolves to the old records that it
-   * dropped.
+   * Appends records. Resolves once they are stored, to the old records that were dropped to make room. A durable log has
+   * flushed the new records to disk by then.
    */
   append(records: readonly RevisionRecord[]): Promise<readonly RevisionRecord[]>
   /** Returns the records of a folder, newest first. */
@@ -61,7 +64,7 @@ export interface MemoryRevisionLogOptions {
 const KNOWN_LOG: KnownOptions<MemoryRevisionLogOptions> = { maxRecords: true }
 
 /**
- * A history in memory, which ends with the process.
+ * Keeps the history in memory. It is lost when the process ends.
  *
  * @example
  * ```ts

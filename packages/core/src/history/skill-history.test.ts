@@ -18,7 +18,7 @@ import { FakeClock } from '../testing/index.ts'
 const text = (name: string, body = 'Body.', extra = ''): string =>
   `---\nname: ${name}\ndescription: Does ${name}.\n${extra}---\n${body}\n`
 
-/** A log that several processes use, one after the other. */
+/** A log that stays usable after `close()`, so that the next runtime can use it. */
 class LastingLog extends MemoryRevisionLog {
   override async close(): Promise<void> {}
 }
@@ -82,7 +82,7 @@ async function read({ files }: Kit, path: string): Promise<string> {
 }
 
 describe('log()', () => {
-  test('lists decisions without an immediate effect, and does not name them as the cause of later changes', async () => {
+  test('lists a decision without immediate effect, but not as the cause of a later change', async () => {
     await using it = await open()
     const { review } = it.skills
     await it.put('/s/pdf/SKILL.md', text('pdf', 'Second.'))
@@ -130,7 +130,7 @@ describe('log()', () => {
     expect((await it.skills.history.log('pdf'))[0]?.note).toBe('fine')
   })
 
-  test('gives author, note and kind of each decision, even if nothing is served after it', async () => {
+  test('lists author, note and kind of each decision, even if the decision ends the serving of the skill', async () => {
     await using it = await open({ trust: 'review' })
     await it.skills.review.approve('pdf', { by: 'ada' })
     await it.put('/s/pdf/SKILL.md', text('pdf', 'Evil.'))
@@ -151,7 +151,7 @@ describe('log()', () => {
     expect(notes).toEqual(['incident', 'asks for secrets'])
   })
 
-  test('does not attribute a change after a decision to the decision', async () => {
+  test('names the editor, not an earlier decision, as the cause of a later edit', async () => {
     await using it = await open()
     await it.skills.review.disable('pdf', { by: 'bob' })
     await it.skills.review.enable('pdf', { by: 'bob' })
@@ -229,7 +229,7 @@ describe('diff()', () => {
     expect([diff.from, diff.to]).toEqual([first, it.skills.current.get('pdf').revision])
   })
 
-  test('compares the served revision with the waiting one by default', async () => {
+  test('by default compares the served revision with the revision that waits for approval', async () => {
     await using it = await open({ review: { isFrozen: true } })
     await it.put('/s/pdf/SKILL.md', text('pdf', 'Waits.'))
     const [report] = it.skills.current.reports()
@@ -247,7 +247,7 @@ describe('diff()', () => {
 })
 
 describe('rollback()', () => {
-  test('writes the old text as a new change, which can be rolled back itself', async () => {
+  test('writes the old text as a new change, and a second rollback can undo that change', async () => {
     await using it = await open()
     await it.put('/s/pdf/SKILL.md', text('pdf', 'Second.'))
     expect(await it.skills.history.rollback('pdf', { by: 'ada' })).toMatchObject({
@@ -281,7 +281,7 @@ describe('rollback()', () => {
     expect(await read(it, `/s/.trash/${aside?.name}/c.md`)).toBe('C.')
   })
 
-  test('T40: refuses an incomplete digest and names the whole one; planRollback() accepts it', async () => {
+  test('T40: requires a whole digest and names it, while planRollback() accepts the first digits', async () => {
     await using it = await open()
     const { revision } = it.skills.current.get('pdf')
     await it.put('/s/pdf/SKILL.md', text('pdf', 'Second.'))
@@ -295,7 +295,7 @@ describe('rollback()', () => {
     expect((await it.skills.history.planRollback('pdf', revision.slice(7, 15))).to).toBe(revision)
   })
 
-  test('changes nothing if the revision is already current and served, and planRollback() reports it', async () => {
+  test('changes nothing if the revision is already current and served; planRollback() then returns "unchanged"', async () => {
     await using it = await open()
     await it.put('/s/pdf/SKILL.md', text('pdf', 'Second.'))
     const { history, current } = it.skills
@@ -318,7 +318,7 @@ describe('rollback()', () => {
     ])
   })
 
-  test('restores a skill that was removed while no process ran, and ignores folders of other sources in the same log', async () => {
+  test('restores a skill that was removed while no process ran, even if the log also lists folders of other sources', async () => {
     const history = new LastingLog()
     const store = new MemorySkillStore()
     const other = new MemoryFileSystem({ '/other/pdf/SKILL.md': text('pdf', 'Other.') })
@@ -376,7 +376,7 @@ describe('rollback()', () => {
     expect((await it.log())[0]).toBe('live rollback somebody r')
   })
 
-  test('does not overwrite a text that was written meanwhile', async () => {
+  test('does not overwrite a text that was written since the last scan', async () => {
     await using it = await open()
     await it.put('/s/pdf/SKILL.md', text('pdf', 'Second.'))
     it.files.write('/s/pdf/SKILL.md', text('pdf', 'Meanwhile.'))
@@ -398,7 +398,7 @@ describe('rollback()', () => {
     await expect(it.skills.history.rollback('pdf')).rejects.toMatchObject({ code: 'REVISION_NOT_FOUND' })
   })
 
-  test('treats an earlier approved revision of a reviewed source as approved', async () => {
+  test('makes an earlier approved revision of a reviewed source live without a new approval', async () => {
     await using it = await open({ trust: 'review' })
     await it.skills.review.approve('pdf')
     await it.put('/s/pdf/SKILL.md', text('pdf', 'Second.'))
@@ -408,11 +408,11 @@ describe('rollback()', () => {
   })
 })
 
-/** A disk under a process that dies: after some writes, all further writes fail. */
+/** Simulates the disk of a killed process: after `remaining` writes, every write fails. */
 class DyingFileSystem extends MemoryFileSystem {
   remaining = Number.POSITIVE_INFINITY
 
-  // Not private, because the base constructor writes before a private method would exist.
+  // This method is not private, because the base constructor calls it before private methods exist.
   spend(): void {
     if (this.remaining-- <= 0) throw new Error('killed')
   }
@@ -433,7 +433,7 @@ class DyingFileSystem extends MemoryFileSystem {
   }
 }
 
-test('rollback(): if the process is killed before any write, the next process finds the old folder or the new one', async () => {
+test('if the process is killed during rollback(), the next process finds either the old folder or the new folder', async () => {
   const outcomes = new Set<string>()
   for (let writes = 0; ; writes++) {
     const files = new DyingFileSystem({ '/s/pdf/SKILL.md': text('pdf', 'First.'), '/s/pdf/a.md': 'First.' })
@@ -461,7 +461,7 @@ test('rollback(): if the process is killed before any write, the next process fi
   expect([...outcomes].sort()).toEqual(['First.', 'Second.'])
 })
 
-test('the store removes the files of steps that the history no longer lists', async () => {
+test('the store removes the files of revisions that the history no longer lists', async () => {
   const clock = new FakeClock()
   const store = new MemorySkillStore({ clock, graceMs: 10 })
   await using kit = await open({ clock, state: { store, history: new MemoryRevisionLog({ maxRecords: 3 }) } })

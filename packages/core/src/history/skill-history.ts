@@ -33,12 +33,15 @@ export interface HistoryOptions {
 export interface RollbackOptions {
   /**
    * The whole digest of the revision to go back to.
-   * @default the served revision if it is not the newest, else the revision served before it
+   * @default the served revision if the newest text is a different one, else the revision served before
    */
   readonly revision?: string
-  /** Author of the rollback, for people, in the history. @default 'somebody' */
+  /** Author of the rollback, as shown in the history. @default 'somebody' */
   readonly by?: string
-  /** As for an approval; required if the revision was never live. @default false */
+  /**
+   * Confirms that invisible characters in the revision are intended. Required if it contains some and was never live.
+   * @default false
+   */
   readonly confirmHidden?: boolean
 }
 
@@ -78,8 +81,8 @@ export class SkillHistory {
   }
 
   /**
-   * Returns every known step of a skill, newest first, even if the skill was removed. Includes decisions without a visible
-   * effect, and each rejected revision.
+   * Returns every known step of a skill, newest first, even if the skill was removed. The result includes decisions without a
+   * visible effect, and each rejected revision.
    * @throws {SkillError} SKILL_NOT_FOUND
    */
   async log(target: SkillTarget): Promise<readonly RevisionRecord[]> {
@@ -95,14 +98,14 @@ export class SkillHistory {
       const noted = note === '' ? {} : { note }
       return [{ ...place, source, name, ...revision, event: 'decided', cause, author, at, ...noted }]
     })
-    // Ties: a recorded revision sorts before the decision that caused it.
+    // At equal times, the stable sort keeps a recorded revision before the decision that caused it.
     return [...records, ...decided].sort((a, b) => b.at - a.at)
   }
 
   /**
-   * Compares two revisions, given as whole digests or by their first digits. With none given, compares the served revision
-   * with the newest text or, if that is served, the revision before it. With one given, compares that revision with the
-   * newest text.
+   * Compares two revisions, given as whole digests or by their first digits. By default, compares the served revision with the
+   * newest text. If the newest text is served, compares the revision before it with the newest text. If only `from` is given,
+   * compares `from` with the newest text.
    * @throws {SkillError} SKILL_NOT_FOUND; REVISION_NOT_FOUND; SKILL_INVALID when the newest text is broken or removed and no
    * revision is served
    *
@@ -138,11 +141,12 @@ export class SkillHistory {
   }
 
   /**
-   * Restores an old revision, even of a removed skill. In a writable source this is a new change of the folder, which can be
-   * rolled back itself. In a read-only source it is a pin.
+   * Restores an old revision, even of a removed skill. In a writable source, the rollback writes the old files as a new change
+   * of the folder. In a read-only source, the rollback pins the old revision.
    * @throws {SkillError} SKILL_NOT_FOUND; REVISION_NOT_FOUND when there is no earlier revision, or it is no longer stored;
-   * INVALID_OPTION when it was rejected or is not a whole digest; CHANGED_SINCE_READ when the folder changed meanwhile; READ_ONLY
-   * when the skill was removed from a read-only source; HIDDEN_TEXT when it was never live; IO_FAILED
+   * INVALID_OPTION when the revision was rejected or is not given as a whole digest; CHANGED_SINCE_READ when the folder changed
+   * meanwhile; READ_ONLY when the skill was removed from a read-only source; HIDDEN_TEXT when the revision has hidden text and
+   * was never live; IO_FAILED
    *
    * @example
    * ```ts
@@ -172,7 +176,8 @@ export class SkillHistory {
   }
 
   /**
-   * Returns what `rollback` would do, without changing anything. Accepts the first digits of a revision. `to` is a whole digest.
+   * Returns the outcome that `rollback` would have, and changes nothing. Accepts the first digits of a revision. `to` in the
+   * outcome is the whole digest.
    * @throws {SkillError} as `rollback`
    */
   async planRollback(target: SkillTarget, revision?: string): Promise<RollbackOutcome> {
@@ -231,7 +236,7 @@ export class SkillHistory {
     return to
   }
 
-  /** Returns the rejection of a revision, unless a later decision accepts the revision. */
+  /** Returns the rejection of a revision, unless a later decision approves or pins the revision. */
   async #findRejection(place: FolderPlace, revision: Digest): Promise<RecordedDecision | undefined> {
     const decisions = await this.#options.decisions.list(place)
     const last = decisions.findLast(each => 'revision' in each && each.revision === revision)
@@ -248,7 +253,7 @@ export class SkillHistory {
       return { place, name, source, serving, newest, isGone: false }
     } catch (thrown) {
       if (!SkillError.isInstance(thrown, 'SKILL_NOT_FOUND')) throw thrown
-      // No folder has the name now, so the logged one was removed, even if no process saw the removal.
+      // No folder has the name now, so the folder in the log was removed, even if no process saw the removal.
       const gone = log.lasts().filter(({ origin, name, source, location }) => {
         const isAsked = [name, `${source}/${name}`, `${source}/${location}`].includes(target)
         return isAsked && this.#options.registry.isKnown(origin)
@@ -271,7 +276,7 @@ export class SkillHistory {
     }
   }
 
-  /** Returns the served revision if it is not the newest, else the revision served before it. */
+  /** Returns the served revision if the newest text is a different one, else the revision served before. */
   async #findBefore(
     place: FolderPlace,
     serving: Digest | undefined,
@@ -324,10 +329,10 @@ export class SkillHistory {
   }
 }
 
-/** Parses a revision: a whole digest for a decision, its first digits for display. */
+/** Parses the text of a revision. A decision requires a whole digest. For display, the first digits are enough. */
 type ReadRevision = (text: string, known: readonly Digest[]) => Digest
 
-/** Returns the revision that the digits of a text identify. */
+/** Returns the known revision that starts with the given digits. */
 function findRevision(text: string, known: readonly Digest[]): Digest {
   const wanted = text.replace(/^sha256:/, '').toLowerCase()
   if (!/^[0-9a-f]{4,64}$/.test(wanted))
@@ -351,7 +356,7 @@ function findRevision(text: string, known: readonly Digest[]): Digest {
 }
 
 /**
- * Returns true if a decision caused a step, so the decision needs no entry of its own. A rejection always needs one,
+ * Returns true if a decision caused a step. Such a decision needs no entry of its own. A rejection always needs its own entry,
  * because its step names no revision.
  */
 function cameOf({ cause, author, at }: RevisionRecord, decision: RecordedDecision): boolean {
@@ -361,7 +366,7 @@ function cameOf({ cause, author, at }: RevisionRecord, decision: RecordedDecisio
   return cause === kind || (cause === 'rollback' && (kind === 'pin' || kind === 'approve'))
 }
 
-/** The current facts about a folder. */
+/** The current state of a folder. */
 interface Known {
   readonly place: FolderPlace
   readonly name: string

@@ -88,7 +88,7 @@ describe('a reviewed source', () => {
     expect(await it.bodyOf('pdf')).toBe('Poisoned.')
   })
 
-  test('does not serve a rejected revision, even if it was served before, and asks again for the next one', async () => {
+  test('stops serving a rejected revision, and asks for approval of the next revision', async () => {
     await using it = await open({ '/team/pdf/SKILL.md': text('pdf', 'First.') })
     await it.skills.review.approve('pdf')
     await it.put('/team/pdf/SKILL.md', text('pdf', 'Second.'))
@@ -105,7 +105,7 @@ describe('a reviewed source', () => {
     expect([await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual(['First.', 'team:rejected'])
   })
 
-  test('serves the revision before a rejected one again, even if it was never approved', async () => {
+  test('serves the previous revision again after a rejection, even if the previous revision was never approved', async () => {
     for (const frozen of [true, false]) {
       await using it = await open(
         {},
@@ -126,7 +126,7 @@ describe('a reviewed source', () => {
     expect([await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual([undefined, 'team:rejected'])
   })
 
-  test('serves the approved revision after a restart, even if another runtime served another one meanwhile', async () => {
+  test('serves the approved revision after a restart, even if another runtime served a newer revision meanwhile', async () => {
     const [store, decisions] = [new MemorySkillStore(), new MemoryDecisions()]
     const open1 = async (trust: 'auto' | 'review', body: string, own: MemoryDecisions) => {
       const fileSystem = new MemoryFileSystem({ '/team/pdf/SKILL.md': text('pdf', body) })
@@ -146,7 +146,7 @@ describe('a reviewed source', () => {
     expect(await again.readBody(again.current.get('pdf'))).toBe('First.')
   })
 
-  test('accepts an approval only for the reviewed revision', async () => {
+  test('refuses an approval if the newest revision is not the one that was reviewed', async () => {
     await using it = await open({ '/team/pdf/SKILL.md': text('pdf', 'First.') })
     const looked = revisionOf(it.skills, 'pdf')
     await it.put('/team/pdf/SKILL.md', text('pdf', 'Swapped.'))
@@ -166,7 +166,7 @@ describe('a reviewed source', () => {
     ['pin', 8],
     ['grant', 8],
   ] as const)(
-    'T40: %s refuses an incomplete digest with %i digits and names the whole one',
+    'T40: %s refuses an incomplete digest with %i digits and names the whole digest',
     async (verb, digits) => {
       await using it = await open({ '/team/pdf/SKILL.md': text('pdf', 'First.') })
       const revision = revisionOf(it.skills, 'pdf')
@@ -216,12 +216,12 @@ describe('a reviewed source', () => {
       expect(it.statusOf('pdf')).toBe('team:pending')
       await it.skills.review.approve('pdf', { revision, confirmHidden: true })
       expect(await it.bodyOf('pdf')).toBeDefined()
-      // An approved revision counts as read.
+      // Pinning an approved revision needs no second confirmation.
       await it.skills.review.pin('pdf', { revision })
     },
   )
 
-  test('T46: rolls back to a revision that was never live only if its hidden text is confirmed', async () => {
+  test('T46: rollback() to a revision that was never live requires a confirmation of its hidden text', async () => {
     await using it = await open(
       { '/team/pdf/SKILL.md': text('pdf', 'First.') },
       { state: { history: new MemoryRevisionLog() } },
@@ -238,7 +238,7 @@ describe('a reviewed source', () => {
     expect(await it.bodyOf('pdf')).toBe('Hid\u2060den.')
   })
 
-  test('pins the served revision by default, never the waiting one', async () => {
+  test('pin() without a revision fails while the only revision waits for approval', async () => {
     await using it = await open({ '/team/pdf/SKILL.md': text('pdf', 'First.') })
     await expect(it.skills.review.pin('pdf')).rejects.toMatchObject({
       code: 'INVALID_OPTION',
@@ -247,7 +247,7 @@ describe('a reviewed source', () => {
     expect(await it.bodyOf('pdf')).toBeUndefined()
   })
 
-  test('never shadows a skill of a trusted source, under any policy and order', async () => {
+  test('never shadows a skill of a trusted source, whatever the duplicate policy', async () => {
     for (const onDuplicate of [
       'first-wins',
       'last-wins',
@@ -264,7 +264,7 @@ describe('a reviewed source', () => {
     }
   })
 
-  test('prefers the waiting skill among several with the same name, and accepts "source/name"', async () => {
+  test('approve() selects the skill that waits among several with the same name, and pin() requires "source/name"', async () => {
     const mine = { '/mine/pdf/SKILL.md': text('pdf', 'Mine.') }
     await using it = await open({ '/team/pdf/SKILL.md': text('pdf', 'Theirs.') }, { mine })
     expect((await it.skills.review.approve('pdf')).source).toBe('team')
@@ -275,7 +275,7 @@ describe('a reviewed source', () => {
     expect((await it.skills.review.pin('mine/pdf')).source).toBe('mine')
   })
 
-  test('does not record a decision that already holds, unless it has a note', async () => {
+  test('does not record the same decision twice, unless the second one has a note', async () => {
     await using it = await open({ '/team/pdf/SKILL.md': text('pdf') })
     const { review } = it.skills
     expect((await review.unpin('pdf')).isNew).toBe(false)
@@ -297,8 +297,8 @@ describe('a reviewed source', () => {
     expect(kinds).toEqual(['reject', 'reject', 'approve', 'disable', 'enable', 'pin'])
   })
 
-  test('respects a recent decision of another process, even before it was received', async () => {
-    // Like a store shared by several processes, it answers from the last decisions that it has read.
+  test('records a rejection again if another process has just approved the revision', async () => {
+    // Simulates a store shared by several processes: `find` answers from the decisions that were read last.
     class Shared extends MemoryDecisions {
       heard: ReturnType<MemoryDecisions['find']>
       override find(): ReturnType<MemoryDecisions['find']> {
@@ -315,13 +315,13 @@ describe('a reviewed source', () => {
     expect((await it.skills.review.reject('pdf')).isNew).toBe(true)
   })
 
-  test('approves all waiting skills at once with approveAll()', async () => {
+  test('approveAll() approves every skill that waits for approval', async () => {
     await using it = await open({ '/team/a/SKILL.md': text('a'), '/team/b/SKILL.md': text('b') })
     expect((await it.skills.review.approveAll({ by: 'ada' })).map(({ name }) => name)).toEqual(['a', 'b'])
     expect(it.skills.review.pending()).toEqual([])
   })
 
-  test('emits events for waiting skills and for decisions', async () => {
+  test('emits an event for each skill that starts to wait and for each decision', async () => {
     await using it = await open({ '/team/pdf/SKILL.md': text('pdf') })
     const told: string[] = []
     it.skills.events.on(
@@ -339,7 +339,7 @@ describe('a reviewed source', () => {
     expect(told).toEqual(['approve pdf ada', 'pending pdf sha256', 'reject pdf bob'])
   })
 
-  test('keeps approvals across restarts, and does not apply them to another source', async () => {
+  test('keeps approvals across restarts, and applies them to no other source', async () => {
     const store = new MemorySkillStore()
     const decisions = new MemoryDecisions()
     const files = { '/team/pdf/SKILL.md': text('pdf', 'First.') }
@@ -366,7 +366,7 @@ describe('a reviewed source', () => {
 })
 
 describe('pin() and disable()', () => {
-  test('keep serving a pinned revision until it is unpinned, even if the newest text is broken', async () => {
+  test('pin() keeps a revision served until unpin(), even if the newest text is broken', async () => {
     await using it = await open({}, { mine: { '/mine/pdf/SKILL.md': text('pdf', 'First.') } })
     await it.skills.review.pin('pdf', { by: 'ada' })
     expect(it.statusOf('pdf')).toBe('mine:pinned')
@@ -379,7 +379,7 @@ describe('pin() and disable()', () => {
     expect([await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual(['Third.', 'mine:ok'])
   })
 
-  test('do not serve a rejected revision even if it was pinned, but a later pin cancels the rejection', async () => {
+  test('a rejection of the pinned revision ends its pin, and a later pin cancels the rejection', async () => {
     await using it = await open({}, { mine: { '/mine/pdf/SKILL.md': text('pdf', 'First.') } })
     const first = it.skills.current.get('pdf').revision
     await it.skills.review.pin('pdf')
@@ -389,7 +389,7 @@ describe('pin() and disable()', () => {
     expect([await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual(['First.', 'mine:pinned'])
   })
 
-  test('stop serving an unapproved revision when it is unpinned', async () => {
+  test('unpin() stops serving a revision that was never approved', async () => {
     await using it = await open({ '/team/pdf/SKILL.md': text('pdf', 'First.') })
     await it.skills.review.approve('pdf')
     await it.put('/team/pdf/SKILL.md', text('pdf', 'Unread.'))
@@ -399,7 +399,7 @@ describe('pin() and disable()', () => {
     expect([await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual(['First.', 'team:pending'])
   })
 
-  test('accept an older revision if it is stored, and refuse an unknown one', async () => {
+  test('pin() accepts an older revision that is stored, and refuses an unknown revision', async () => {
     await using it = await open({}, { mine: { '/mine/pdf/SKILL.md': text('pdf', 'First.') } })
     const first = revisionOf(it.skills, 'pdf')
     await it.put('/mine/pdf/SKILL.md', text('pdf', 'Second.'))
@@ -412,7 +412,7 @@ describe('pin() and disable()', () => {
     )
   })
 
-  test('let another skill with the same name replace a disabled skill until it is enabled', async () => {
+  test('while a skill is disabled, another skill with the same name is served', async () => {
     const mine = { '/mine/pdf/SKILL.md': text('pdf', 'Mine.') }
     await using it = await open({ '/team/pdf/SKILL.md': text('pdf', 'Theirs.') }, { mine })
     await it.skills.review.approve('team/pdf')
@@ -428,7 +428,7 @@ describe('pin() and disable()', () => {
   })
 })
 
-test('isFrozen serves the contents at the first start and holds changes of every source', async () => {
+test('with isFrozen, the contents of the first start are served, and later changes of every source wait', async () => {
   const mine = { '/mine/pdf/SKILL.md': text('pdf', 'First.') }
   await using it = await open({}, { mine, review: { isFrozen: true } })
   expect(await it.bodyOf('pdf')).toBe('First.')
@@ -443,7 +443,7 @@ test('isFrozen serves the contents at the first start and holds changes of every
   expect(await it.bodyOf('pdf')).toBe('Second.')
 })
 
-test('isFrozen serves the last served revision and holds a change made while no process ran', async () => {
+test('with isFrozen, a change made while no process ran waits, and the last served revision stays live', async () => {
   const store = new MemorySkillStore()
   const decisions = new MemoryDecisions()
   await (
@@ -456,8 +456,8 @@ test('isFrozen serves the last served revision and holds a change made while no 
   expect([await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual(['Second.', 'mine:ok'])
 })
 
-describe('isFrozen, over restarts,', () => {
-  /** Runs one process after the other over the same store and decisions. */
+describe('isFrozen with restarts', () => {
+  /** Simulates processes that run one after the other with the same store and decisions. */
   function createProcesses() {
     const store = new MemorySkillStore()
     const decisions = new MemoryDecisions()
@@ -467,14 +467,14 @@ describe('isFrozen, over restarts,', () => {
   const pdf = (body: string) => ({ '/mine/pdf/SKILL.md': text('pdf', body) })
   const docx = { '/mine/docx/SKILL.md': text('docx') }
 
-  test('still holds a new skill at the next start', async () => {
+  test('a skill that was added while no process ran waits for approval', async () => {
     const start = createProcesses()
     await (await start(pdf('First.'), true)).skills.close()
     await using it = await start({ ...pdf('First.'), ...docx }, true)
     expect([it.statusOf('pdf'), it.statusOf('docx')]).toEqual(['mine:ok', 'mine:pending'])
   })
 
-  test('holds a skill that was removed and came back changed, even if it is the only one', async () => {
+  test('a skill that was removed and came back changed waits for approval, even if it is the only skill', async () => {
     const start = createProcesses()
     await (await start(pdf('First.'), true)).skills.close()
     await (await start({}, true)).skills.close()
@@ -482,7 +482,7 @@ describe('isFrozen, over restarts,', () => {
     expect(it.statusOf('pdf')).toBe('mine:pending')
   })
 
-  test('serves the earlier revision again after an unpin', async () => {
+  test('the earlier revision is served again after unpin(), even in the next process', async () => {
     const start = createProcesses()
     await using it = await start(pdf('First.'), true)
     await it.put('/mine/pdf/SKILL.md', text('pdf', 'Second.'))
@@ -497,7 +497,7 @@ describe('isFrozen, over restarts,', () => {
   })
 })
 
-test('a pinned revision that is no longer stored is replaced by the last good revision, not by the newest', async () => {
+test('if the pinned revision is no longer stored, the last good revision is served instead of the newest', async () => {
   const decisions = new MemoryDecisions()
   const store = new MemorySkillStore()
   const first = { '/mine/pdf/SKILL.md': text('pdf', 'First.') }
@@ -511,7 +511,7 @@ test('a pinned revision that is no longer stored is replaced by the last good re
   expect(without.skills.current.find('pdf')).toBeUndefined()
 })
 
-test('a bare name selects the served skill even if identical copies exist', async () => {
+test('a name without a source selects the served skill, even if identical copies exist', async () => {
   const same = text('pdf', 'Same.')
   await using it = await open(
     { '/team/pdf/SKILL.md': same },
@@ -596,7 +596,7 @@ describe('a text that an agent writes', () => {
     ])
   })
 
-  test('does not go live unapproved while the agent writes the next one', async () => {
+  test('the text of the agent waits for approval even while the agent writes the next text', async () => {
     await using it = await openOwn({})
     const bodies = new Set<string | undefined>()
     it.skills.subscribe(({ generation }) => void bodies.add(generation.find('pdf')?.description))
@@ -612,7 +612,7 @@ describe('a text that an agent writes', () => {
     expect([...bodies].filter(each => /First|Second|Third/.test(each ?? ''))).toEqual([])
   })
 
-  test('is not approved by the approval of a later text', async () => {
+  test('an older text of the agent still waits for approval after a later text was approved', async () => {
     await using it = await openOwn()
     const own = writing(it.skills, 'chat-1')
     await own.write('pdf', 'SKILL.md', text('pdf', 'First.'))
@@ -622,7 +622,7 @@ describe('a text that an agent writes', () => {
     expect([it.statusOf('pdf'), await it.bodyOf('pdf')]).toEqual(['pending', 'Second.'])
   })
 
-  test('becomes one skill with other files of the agent, whose references the conversation can read', async () => {
+  test('several files that an agent wrote form one skill, and the conversation of the agent can read them', async () => {
     await using it = await openOwn()
     const own = writing(it.skills, 'chat-1')
     await own.write('notes', 'SKILL.md', text('notes', 'See references/a.md.'))
@@ -635,7 +635,7 @@ describe('a text that an agent writes', () => {
     )
   })
 
-  test('stays held after a restart, and after a person edits another file of the folder', async () => {
+  test('the text of the agent still waits for approval after a restart, and after a person edited another file', async () => {
     const [store, decisions] = [new MemorySkillStore(), new MemoryDecisions()]
     let files: Record<string, string>
     {
@@ -651,7 +651,7 @@ describe('a text that an agent writes', () => {
     expect([await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual(['By hand.', 'ok'])
   })
 
-  test('is replaced by the text of a person after an unpin', async () => {
+  test('the text of the agent is served while it is pinned, and waits for approval again after unpin()', async () => {
     await using it = await openOwn()
     await writing(it.skills, 'c').write('pdf', 'SKILL.md', text('pdf', 'Agent.'))
     const { revision } = it.skills.current.reports()[0] ?? {}
@@ -661,7 +661,7 @@ describe('a text that an agent writes', () => {
     expect([await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual(['Human.', 'pending'])
   })
 
-  test('becomes an ordinary text with its approval, so edits of other files go live, even after a restart', async () => {
+  test('once the text of the agent is approved, edits of other files go live immediately, even after a restart', async () => {
     const [store, decisions] = [new MemorySkillStore(), new MemoryDecisions()]
     {
       await using it = await openOwn({ state: { store, decisions } })
@@ -677,21 +677,21 @@ describe('a text that an agent writes', () => {
     expect([await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual(['Agent.', 'ok'])
   })
 
-  test('is not held if it equals the served text', async () => {
+  test('the text of the agent needs no approval if it equals the served text', async () => {
     await using it = await openOwn()
     await writing(it.skills, 'chat-1').write('pdf', 'SKILL.md', text('pdf', 'Human.'))
     await it.put('/mine/pdf/extra.md', 'By hand.')
     expect(it.statusOf('pdf')).toBe('ok')
   })
 
-  test('goes live immediately if the host allows it', async () => {
+  test('the text of the agent goes live immediately if the host allows it', async () => {
     await using it = await openOwn({ review: { agentWrites: 'live' } })
     await writing(it.skills, 'chat-1').write('pdf', 'SKILL.md', text('pdf', 'Agent.'))
     expect(await it.bodyOf('pdf')).toBe('Agent.')
   })
 })
 
-describe('describeNewCapabilities() lists the new capabilities of a revision:', () => {
+describe('the new capabilities of a revision', () => {
   async function grow(
     before: Record<string, string>,
     after: Record<string, string>,
@@ -737,11 +737,11 @@ describe('describeNewCapabilities() lists the new capabilities of a revision:', 
       { [path]: text('a', 'x', 'metadata:\n  capabilities: net exec\n') },
       ['metadata.capabilities asks for exec'],
     ],
-  ])('%s', async (_, before, after, expected) => {
+  ])('describeNewCapabilities() compares: %s', async (_, before, after, expected) => {
     expect(await grow({ [path]: text('a'), ...before }, after)).toEqual(expected)
   })
 
-  test('the report of a waiting revision contains them', async () => {
+  test('the report of a revision that waits for approval lists its new capabilities', async () => {
     await using it = await open({ '/team/a/SKILL.md': text('a') })
     await it.skills.review.approve('a')
     await it.put('/team/a/scripts/run.sh', 'x')
@@ -751,7 +751,7 @@ describe('describeNewCapabilities() lists the new capabilities of a revision:', 
   })
 })
 
-test('decisions add up in the order in which they were made', async () => {
+test('decisions about a folder are combined in the order in which they were made', async () => {
   const decisions = new MemoryDecisions()
   const place = { origin: 'o', location: 'l' }
   const made: SkillDecision[] = [

@@ -40,7 +40,7 @@ export interface ReviewOptions {
 export type SkillTarget = string
 
 export interface DecisionNote {
-  /** Author of the decision, for people, in the history. @default 'somebody' */
+  /** Author of the decision, as shown in the history. @default 'somebody' */
   readonly by?: string
   /** Reason for the decision. */
   readonly note?: string
@@ -48,20 +48,20 @@ export interface DecisionNote {
 
 /** A skill after a decision. */
 export interface DecidedSkill extends SkillReport {
-  /** False if the decision already held. Then nothing is recorded. */
+  /** False if the decision was already in effect. It is then not recorded again. */
   readonly isNew: boolean
 }
 
 export interface DecideOptions extends DecisionNote {
   /**
-   * The whole digest of the reviewed revision. The call fails if the newest revision is a different one. Without this option, the
-   * decision may concern a text that no person has seen.
+   * The whole digest of the revision that a person reviewed. The call fails if the newest revision is a different one. Without
+   * this option, the decision may concern a text that no person has seen.
    * @default the newest at the moment of the call
    */
   readonly revision?: string
   /**
-   * Confirms that invisible characters, shown as `<U+200B>`, were reviewed and are intended. `approve` and `pin` require it if
-   * there are any.
+   * Confirms that the invisible characters in the revision, shown as `<U+200B>`, are intended. `approve` and `pin` require this
+   * option if the revision contains invisible characters.
    * @default false
    */
   readonly confirmHidden?: boolean
@@ -72,9 +72,8 @@ const KNOWN_ALL: KnownOptions<Omit<DecideOptions, 'revision'>> = { ...KNOWN_NOTE
 const KNOWN: KnownOptions<DecideOptions> = { ...KNOWN_ALL, revision: true }
 
 /**
- * Decides what may be served. A decision is bound to a source, a folder and a revision, so the next revision needs a new
- * decision.
- * A decision that already holds is not recorded again, unless it has a note.
+ * Records decisions about which revisions may be served. A decision is bound to a source, a folder and a revision, so the next
+ * revision needs a new decision. A decision that is already in effect is not recorded again, unless it has a note.
  *
  * @example
  * ```ts
@@ -115,7 +114,7 @@ export class SkillReview {
     return this.#options.registry.current.reports().filter(report => report.status === 'pending')
   }
 
-  /** Returns the newest text of a folder as a skill, and the skill that is served, if they exist. */
+  /** Returns two skills of a folder, if they exist: the newest text and the served revision. */
   revisionsOf({ source, name, location, serving }: SkillReport): FolderRevisions {
     const { registry } = this.#options
     const origin = registry.findSource(source)?.origin
@@ -127,8 +126,9 @@ export class SkillReview {
 
   /**
    * Lets the newest revision of a skill go live.
-   * @throws {SkillError} SKILL_NOT_FOUND; CHANGED_SINCE_READ when it is not the reviewed revision; SKILL_INVALID when
-   * its text is broken; INVALID_OPTION when several sources have the name, or the revision is not a whole digest; HIDDEN_TEXT
+   * @throws {SkillError} SKILL_NOT_FOUND; CHANGED_SINCE_READ when the newest revision is not the reviewed one; SKILL_INVALID
+   * when the newest text is broken; INVALID_OPTION when several sources have the name, or the revision is not a whole digest;
+   * HIDDEN_TEXT
    *
    * @example
    * ```ts
@@ -150,7 +150,8 @@ export class SkillReview {
   }
 
   /**
-   * Approves every revision that waits now. Revisions that change meanwhile, or have unconfirmed hidden text, continue to wait.
+   * Approves every revision that waits now. A revision continues to wait if its folder changes meanwhile, or if it has
+   * unconfirmed hidden text.
    */
   async approveAll(options: Omit<DecideOptions, 'revision'> = {}): Promise<readonly DecidedSkill[]> {
     checkOptions('approveAll()', options, KNOWN_ALL)
@@ -179,9 +180,10 @@ export class SkillReview {
   }
 
   /**
-   * Serves one revision regardless of newer texts, by default the currently served one.
-   * @throws {SkillError} SKILL_NOT_FOUND; REVISION_NOT_FOUND when the store does not have it; INVALID_OPTION when it is not
-   * a whole digest, or none is named and none is served; HIDDEN_TEXT when it was neither approved nor served before
+   * Serves one revision regardless of newer texts. By default, pins the currently served revision.
+   * @throws {SkillError} SKILL_NOT_FOUND; REVISION_NOT_FOUND when the store does not have the revision; INVALID_OPTION when the
+   * digest is incomplete, or when no revision is given and none is served; HIDDEN_TEXT when the revision has hidden text and is
+   * neither approved nor served
    *
    * @example
    * ```ts
@@ -217,13 +219,13 @@ export class SkillReview {
     )
   }
 
-  /** Pins a revision of an exact folder. */
+  /** Pins a revision of the folder at a place. */
   async pinAt(place: FolderPlace, revision: Digest, options: DecisionNote = {}): Promise<DecidedSkill> {
     checkOptions('pinAt()', options, KNOWN_NOTE)
     return await this.#pinAt(place, revision, options)
   }
 
-  /** Removes the pin, so that the source is followed again. */
+  /** Removes the pin, so that newer revisions of the source can be served again. */
   async unpin(target: SkillTarget, options: DecisionNote = {}): Promise<DecidedSkill> {
     checkOptions('unpin()', options, KNOWN_NOTE)
     return await this.#decide(this.#find(target).place, { kind: 'unpin' }, options)
@@ -243,9 +245,9 @@ export class SkillReview {
   }
 
   /**
-   * Grants capabilities to the scripts of a skill. In a trusted source the grant covers every revision. In a reviewed source
-   * it covers the served revision, or the waiting one if none is served.
-   * @throws {SkillError} SKILL_NOT_FOUND; CHANGED_SINCE_READ when it is not the reviewed revision; INVALID_OPTION for an
+   * Grants capabilities to the scripts of a skill. In a trusted source, the grant is for every revision. In a reviewed source,
+   * the grant is for the served revision, or for the waiting revision if none is served.
+   * @throws {SkillError} SKILL_NOT_FOUND; CHANGED_SINCE_READ when the revision is not the reviewed one; INVALID_OPTION for an
    * unknown capability
    *
    * @example
@@ -274,7 +276,7 @@ export class SkillReview {
     return await this.#decide(place, { kind: 'grant', capabilities, ...bound }, options)
   }
 
-  /** Revokes granted capabilities, at every revision. @throws {SkillError} as `grant` */
+  /** Revokes capabilities in every revision of a skill. @throws {SkillError} as `grant` */
   async revoke(
     target: SkillTarget,
     capabilities: readonly ScriptCapability[],
@@ -299,7 +301,7 @@ export class SkillReview {
   }
 
   /**
-   * Finds the folder that a target names, live or not.
+   * Finds the folder that a target names, even if the folder is not served.
    * @throws {SkillError} SKILL_NOT_FOUND; INVALID_OPTION when several sources have the name and none of them serves it
    */
   find(target: SkillTarget): DecidableFolder {
@@ -307,7 +309,8 @@ export class SkillReview {
   }
 
   /**
-   * Finds the folder for `approve` and `reject`: among several with the name, the only one that waits.
+   * Finds the folder that `approve` and `reject` decide about. If several folders have the name, returns the only one that
+   * waits for approval.
    * @throws {SkillError} as `find`
    */
   findWaiting(target: SkillTarget): DecidableFolder {
@@ -347,7 +350,7 @@ export class SkillReview {
     const revision = checkNewest(report, options.revision)
     await this.#checkHidden(report.name, place, revision, options)
     const skill = this.#options.registry.findNewest(place)
-    // An approval makes an agent's texts ordinary, but only in the reviewed revision.
+    // An approval also approves the texts of agents, but only those in the reviewed revision.
     const writes =
       skill?.revision === revision ? findHeldWrites(skill, this.#options.decisions.find(place)) : []
     const settles = writes.map(({ path, digest }) => ({ path, digest }))
@@ -371,7 +374,7 @@ export class SkillReview {
     const isNew =
       note !== undefined || isLost || !holdsAlready(made.reduce(withDecision, undefined), decision)
     if (isNew) {
-      // Other processes read the named revision as soon as they receive the decision.
+      // Store the revision first: other processes read it as soon as they receive the decision.
       if ('revision' in decision) await this.#flush()
       await decisions.record(place, { ...decision, ...meta })
       await registry.reconsider(place)
@@ -391,10 +394,10 @@ export class SkillReview {
       .find(each => each.location === location && this.#originOf(each.source) === origin)
   }
 
-  /** Finds the folder that a target names. Among several with the name, it is the only one with something to decide. */
+  /** Finds the folder that a target names. If several folders have the name, returns the only one that `isLikely` accepts. */
   #find(target: SkillTarget, isLikely: (report: SkillReport) => boolean = () => true): DecidableFolder {
     const own = this.#options.registry.current.reports()
-    // A copy is meant only if the target names its source, because the skill covers all copies.
+    // A name without a source selects the skill itself. Only a target with a source can select one of its copies.
     const reports = own.some(({ name }) => name === target) ? own : own.flatMap(withCopies)
     const exact = reports.filter(({ source, location }) => target === `${source}/${location}`)
     const named = ({ name, source }: SkillReport): boolean =>
@@ -421,11 +424,11 @@ export class SkillReview {
 export interface FolderRevisions {
   /** Absent when the newest text is broken. */
   readonly skill: Skill | undefined
-  /** Absent when nothing of the folder is served. */
+  /** Undefined when no revision of the folder is served. */
   readonly live: Skill | undefined
 }
 
-/** The folder that a target means. */
+/** The folder that a target names. */
 export interface DecidableFolder {
   readonly report: SkillReport
   readonly place: FolderPlace
@@ -441,7 +444,7 @@ function checkCapabilities(capabilities: readonly string[]): void {
   )
 }
 
-/** Splits a report into one per folder, because a decision concerns one folder. */
+/** Splits a report into one report per folder, because a decision is about one folder. */
 function withCopies({ copies = [], ...report }: SkillReport): readonly SkillReport[] {
   return [report, ...copies.map(copy => ({ ...report, ...copy }))]
 }

@@ -6,8 +6,8 @@ import { type Digest, parseDigest } from '../skill/digest.ts'
  * Parses the revision that a decision names.
  *
  * @param known revisions that the caller may mean, for the message
- * @throws {SkillError} INVALID_OPTION for anything but a whole digest, because a text with the same first digits is found in
- * seconds
+ * @throws {SkillError} INVALID_OPTION unless `text` is a whole digest, because a forged revision with the same first digits can
+ * be computed in seconds
  */
 export function parseWholeRevision(text: string, known: readonly Digest[]): Digest {
   const revision = parseDigest(text)
@@ -30,7 +30,7 @@ export function parseWholeRevision(text: string, known: readonly Digest[]): Dige
 }
 
 /**
- * Returns the revision of the newest text if it is the one that the caller reviewed.
+ * Returns the newest revision if it is the one that the caller reviewed.
  *
  * @param looked the reviewed revision; if absent, any newest revision is accepted
  * @throws {SkillError} SKILL_INVALID when the text is broken; CHANGED_SINCE_READ; INVALID_OPTION as `parseWholeRevision`

@@ -2,7 +2,7 @@ import type { Digest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
 import type { SourceTrust } from '../skill/trust.ts'
 
-/** One folder of one source. Lasting decisions refer to it. */
+/** One folder of one source. Decisions that outlive a revision name this place. */
 export interface FolderPlace {
   /** Identity of the source on this machine: an absolute path or a URL. */
   readonly origin: string
@@ -10,7 +10,7 @@ export interface FolderPlace {
   readonly location: string
 }
 
-/** Returns the place of a skill's folder, or `undefined` if no source has its label any longer. */
+/** Returns the place of a skill's folder, or `undefined` if no source has the label of the skill's source any longer. */
 export function placeOf(
   { source, location }: { readonly source: string; readonly location: string },
   findSource: (label: string) => { readonly origin: string } | undefined,
@@ -27,7 +27,7 @@ export interface FolderMove {
   readonly to: string
 }
 
-/** The input of an admission policy. The registry asks before a new revision goes live. */
+/** The input of an admission policy. The registry asks the policy before a new revision goes live. */
 export interface AdmissionRequest {
   readonly skill: Skill
   /** The live revision of this folder. */
@@ -35,14 +35,14 @@ export interface AdmissionRequest {
   /** Identity of the source on this machine. */
   readonly origin: string
   readonly trust: SourceTrust
-  /** Returns true if the source has a folder with a skill at a location. */
+  /** Returns true if the source has a skill folder at the given location. */
   isPresent(location: string): boolean
   /** True if the source was never shown before, neither in this process nor in an earlier one with the same store. */
   readonly isFirst: boolean
 }
 
 /**
- * A policy that decides whether a revision goes live or is held. The policy itself keeps its approvals.
+ * A policy that decides whether a revision goes live or is held. The policy itself stores the approvals.
  *
  * @example
  * ```ts
@@ -61,20 +61,21 @@ export interface AdmissionRequest {
 export interface AdmissionPolicy {
   /** Decides about one revision. */
   admit(request: AdmissionRequest): AdmissionVerdict
-  /** Returns the decision that holds for a folder regardless of its newest text. */
+  /** Returns the decision about a folder that applies whatever its newest text is. */
   standing?(place: FolderPlace): StandingDecision | undefined
-  /** Reads the decisions that other processes have made. The registry calls it before it decides about new contents. */
+  /** Reads the decisions that other processes have made. The registry calls `refresh` before it decides about new contents. */
   refresh?(): void
   /**
-   * Moves the decisions about folders to their new locations. The registry awaits it before any question about these folders.
-   * Folders may have swapped locations.
+   * Moves the decisions about folders to their new locations. The registry awaits `moved` before it asks about these folders.
+   * Two folders may swap locations.
    */
   moved?(origin: string, moves: readonly FolderMove[]): Promise<void>
-  /** Called each time after contents of a source were shown. */
+  /** Called each time after contents of a source became visible. */
   shown?(origin: string): void
   /**
-   * Whether standing decisions outlive the process. If so, the store notes which folders have decisions, so that their
-   * loss is noticed. @default false
+   * True if standing decisions outlive the process. The store then notes which folders have decisions, so that a loss of
+   * decisions is noticed.
+   * @default false
    */
   readonly isLasting?: boolean
 }
@@ -84,21 +85,21 @@ export type AdmissionVerdict =
   | {
       readonly kind: 'hold'
       readonly reason: string
-      /** Whether a person has reviewed this very revision and rejected it. @default false */
+      /** True if a person rejected exactly this revision. @default false */
       readonly isRejected?: boolean
-      /** The conversation that wrote the revision. It sees the revision although the revision is held. */
+      /** The conversation that wrote the revision. This conversation sees the revision even while it waits for approval. */
       readonly conversation?: string
     }
 
-/** A decision about a folder that outlives its revisions. */
+/** A decision about a folder that stays in effect when the folder changes. */
 export interface StandingDecision {
   /** Why the folder is not served. */
   readonly disabled?: string
   /** The revision that is served regardless of newer texts, and why. */
   readonly pinned?: { readonly revision: Digest; readonly reason: string }
-  /** Approved revisions that may replace a held newest text, the latest decision first. */
+  /** Approved revisions that may be served while the newest text waits, sorted by the latest approval first. */
   readonly approved?: readonly Digest[]
-  /** Whether earlier decisions about the folder are lost. Then only the last good revision may be served. */
+  /** True if earlier decisions about the folder are lost. Only the last good revision may then be served. */
   readonly isLost?: boolean
   /** Returns true if a revision must no longer be served, not even as the last good one. */
   isRevoked?(revision: Digest): boolean
@@ -106,7 +107,7 @@ export interface StandingDecision {
 
 const ADMIT: AdmissionVerdict = Object.freeze({ kind: 'admit' })
 
-/** Works without a store of approvals: trusted sources go live, reviewed sources wait. */
+/** A policy without a store of approvals. Changes of trusted sources go live; changes of reviewed sources wait. */
 export const trustAdmission: AdmissionPolicy = {
   admit: ({ trust }) =>
     trust === 'auto'

@@ -15,7 +15,7 @@ import type { FreshEntry, MovedFolder } from './pair-candidates.ts'
 /** The values of `InvalidPolicy`. */
 export const INVALID_POLICIES = ['keep-last-good', 'drop'] as const
 
-/** What happens when a text cannot be served: the last good revision stays, or the skill is dropped. */
+/** What to serve when the newest text is broken: the last good revision, or nothing. */
 export type InvalidPolicy = (typeof INVALID_POLICIES)[number]
 
 export interface CandidateBuilderOptions {
@@ -24,28 +24,28 @@ export interface CandidateBuilderOptions {
   readonly memory: DecisionMemory
   readonly admission: AdmissionPolicy
   readonly onInvalid: InvalidPolicy
-  /** Whether two folders with the same name are an error. */
+  /** True if two skills with the same name are an error. */
   readonly refusesDuplicates: boolean
-  /** Findings of others about served skills. */
+  /** Diagnostics about served skills that other modules reported, for example about scripts. */
   readonly remarks: WeakMap<Skill, readonly Diagnostic[]>
   readonly logger: Logger
 }
 
-/** The facts about the source of a folder. */
+/** The source of a folder, as the builder needs it. */
 export interface CandidateSource extends LastGoodSource {
-  /** Its position in the order of precedence. */
+  /** Position of the source in the order of precedence. */
   readonly index: number
   readonly trust: SourceTrust
   /** True if the source was never shown before; absent until that is known. */
   readonly isFirst: boolean | undefined
-  /** Returns true if the source has a skill at a location. */
+  /** Returns true if the source has a skill folder at the given location. */
   isPresent(location: string): boolean
 }
 
 /** The results of `restore`, by location. */
 export type RestoredSkills = ReadonlyMap<string, Skill | undefined>
 
-/** Decides which revision each folder would serve: its newest, the pinned one, or the last good one. */
+/** Decides which revision of each folder may be served: the newest, the pinned or the last good revision. */
 export class CandidateBuilder {
   readonly #options: CandidateBuilderOptions
   readonly #lastGood: LastGood
@@ -74,8 +74,8 @@ export class CandidateBuilder {
   }
 
   /**
-   * Moves notes and decisions to the new paths of their folders. Folders may have swapped paths, and other
-   * processes with the same store may have seen the same moves.
+   * Moves notes and decisions to the new paths of their folders. Two folders may swap paths. Another process with the same
+   * store may already have made the same moves.
    */
   async move(slot: CandidateSource, moves: readonly MovedFolder[]): Promise<void> {
     const { memory, admission, logger } = this.#options
@@ -105,8 +105,8 @@ export class CandidateBuilder {
   }
 
   /**
-   * Looks up revisions that may be served instead of the newest: the one served before this process knew the folder, the
-   * pinned one, and approved ones. The result contains each location that was looked up, even if no skill was found.
+   * Looks up stored revisions that may be served instead of the newest text: pinned, approved, or served by an earlier process.
+   * The result contains each location that was looked up, even if no skill was found.
    */
   async restore(slot: CandidateSource, fresh: readonly FreshEntry[]): Promise<RestoredSkills> {
     const restored = new Map<string, Skill | undefined>()
@@ -141,8 +141,8 @@ export class CandidateBuilder {
   }
 
   /**
-   * Decides about a folder, given the results of `restore`. Returns `undefined` and changes nothing if a newer decision
-   * prevents the folder from serving that result. The caller must then call `restore` again.
+   * Decides about a folder, using the results of `restore`. If a newer decision made these results invalid, returns `undefined`
+   * and changes nothing. The caller must then call `restore` again.
    */
   build(slot: CandidateSource, fresh: FreshEntry, restored: RestoredSkills): Candidate | undefined {
     const { entry, old, former } = fresh
@@ -164,12 +164,13 @@ export class CandidateBuilder {
     const isMissing = standing?.kind === 'pinned' ? live?.revision !== standing.revision : live === undefined
     const isDropped = standing?.kind === 'disabled' || (entry.skill === undefined && onInvalid === 'drop')
     if (isMissing && !isDropped && !restored.has(entry.location)) return undefined
-    // The revision that was served before a disable or a pin is served again afterwards.
+    // The note must keep the revision that was served before a disable or a pin, because it is served again afterwards.
     const folder = this.#toSeat(slot, fresh)
     if ((live !== old?.live || former !== old) && standing === undefined) {
       const before = folder.served
       folder.served = toServed(before, live?.revision)
-      // A new seat already equals its note. Without this check, a start would ask the store twice more per folder.
+      // A new seat was read from its note, so it needs no update. Without this check, a start would ask the store twice more
+      // per folder.
       if (former !== undefined || folder.served !== before)
         this.#lastGood.remember(slot.origin, entry.location, folder.served)
     }
@@ -209,7 +210,7 @@ export class CandidateBuilder {
     this.#lastGood.remember(slot.origin, candidate.entry.location, NOTHING_SERVED)
   }
 
-  /** Returns the revision that a folder serves, if it may continue to be served. */
+  /** Returns the revision that is live now, if it may stay live. */
   #findLive(
     slot: CandidateSource,
     entry: SourceEntry,
@@ -219,15 +220,12 @@ export class CandidateBuilder {
     // A folder with a new path needs a new skill object.
     const live = former === old ? old?.live : undefined
     if (live === undefined || standing?.isRevoked?.(live.revision) === true) return undefined
-    // The pin overrode admission, so admission is asked again once the pin is gone.
+    // The pin overrode the admission policy, so the policy is asked again after the pin is removed.
     const wasPinned = old?.standing?.kind === 'pinned' && standing?.pinned === undefined
     return wasPinned && !this.#isAdmitted(slot, entry, live, undefined) ? undefined : live
   }
 
-  /**
-   * Returns the revision that was just approved, if the newest text must wait. A newer text may have been written since the
-   * approval.
-   */
+  /** Returns the revision that was just approved, if a newer text was written since and must wait. */
   async #findApproved(
     slot: CandidateSource,
     entry: SourceEntry,
@@ -239,13 +237,16 @@ export class CandidateBuilder {
     return this.#isAdmitted(slot, entry, skill, live) ? skill : undefined
   }
 
-  /** Returns the revision that served a folder last, or else an approved one. Another runtime may have served by other rules. */
+  /**
+   * Returns the revision of a folder that was served last. If the policy does not admit that revision, returns an approved one.
+   * Another runtime may have served the folder under a different policy.
+   */
   async #findServable(
     slot: CandidateSource,
     { entry, former }: Pick<FreshEntry, 'entry' | 'former'>,
     approved: readonly Digest[],
   ): Promise<Skill | undefined> {
-    // Prefer this process's record: another process may be noting its own revision at this moment.
+    // Prefer the record of this process, because another process may be writing its own note at this moment.
     const noted = former?.folder.served.last === undefined ? undefined : former.folder.served
     const { last: revision, earlier } = noted ?? this.#lastGood.find(slot.origin, entry.location)
     const last = revision === undefined ? undefined : await this.#lastGood.readRevision(slot, entry, revision)
@@ -254,7 +255,7 @@ export class CandidateBuilder {
       const skill = await this.#lastGood.readRevision(slot, entry, revision)
       if (skill !== undefined) return skill
     }
-    // The revision before the last, for the case that the last one was rejected.
+    // If the last served revision was rejected, try the revision that was served before.
     const skill = earlier === undefined ? undefined : await this.#lastGood.readRevision(slot, entry, earlier)
     return this.#isAdmitted(slot, entry, skill, skill) ? skill : undefined
   }
@@ -282,7 +283,7 @@ export class CandidateBuilder {
     return skill !== undefined && this.#askAdmission(slot, entry, skill, live).kind === 'admit'
   }
 
-  /** Asks the admission policy. If the policy fails, the skill is held and other skills are not affected. */
+  /** Asks the admission policy. If the policy throws, the skill is held, and other skills are not affected. */
   #askAdmission(
     slot: CandidateSource,
     { location }: SourceEntry,
@@ -309,7 +310,7 @@ const HOLD_LOST: AdmissionVerdict = Object.freeze({
   reason: 'the decisions about this skill are lost, so its changes wait',
 })
 
-/** Returns the same object if nothing changed. */
+/** Returns `before` itself if nothing changed. */
 function toServed(before: ServedRevisions, now: Digest | undefined): ServedRevisions {
   if (now === undefined) return NOTHING_SERVED
   return before.last === now ? before : { last: now, earlier: before.last }
@@ -325,7 +326,7 @@ function toStanding(decision: StandingDecision | undefined): Standing | undefine
   return decision?.pinned === undefined ? undefined : { kind: 'pinned', ...decision.pinned }
 }
 
-/** True if a skill was read again without a change. Then the old object is kept, so that caches stay valid. */
+/** True if a skill was read again without a change. The caller then keeps the old object, so that caches stay valid. */
 function isSameForReaders(a: Skill | undefined, b: Skill): boolean {
   return (
     a !== undefined &&

@@ -11,11 +11,11 @@ import type { DuplicatePolicy } from './duplicate-policy.ts'
 import { type SkillCopy, type SkillReport, type SkillStatus, targetOf } from './generation.ts'
 import type { ServedRevisions } from './last-good.ts'
 
-/** The state of a folder that survives a change of its path or text. The object stays the same. */
+/** The state of a folder that survives a change of its path or text. Each folder keeps the same object. */
 export interface FolderSeat {
   /** The current location of the folder. */
   location: string
-  /** The revisions noted as served last. They stay noted while another revision is pinned or nothing is served. */
+  /** The revisions that were served last. They stay noted here while another revision is pinned or nothing is served. */
   served: ServedRevisions
 }
 
@@ -23,20 +23,20 @@ export interface FolderSeat {
 export interface Candidate {
   readonly entry: SourceEntry
   readonly folder: FolderSeat
-  /** The revision that may be served: the newest if it is valid and admitted, else the last good one. */
+  /** The revision that may be served: the newest revision if it is valid and admitted, else the last good revision. */
   readonly live: Skill | undefined
-  /** Why the newest revision is not live although it is valid. */
+  /** Why a valid newest revision is not live. */
   readonly held: HeldRevision | undefined
   /** Why the folder is disabled or pinned. */
   readonly standing: Standing | undefined
-  /** Whether decisions about the folder are lost. */
+  /** True if decisions about the folder are lost. */
   readonly isLost: boolean
-  /** Findings of others about the live revision, such as scripts that do not load. */
+  /** Diagnostics about the live revision that other modules reported, such as scripts that do not load. */
   readonly remarks: readonly Diagnostic[]
   readonly sourceIndex: number
   readonly source: string
   readonly trust: SourceTrust
-  /** Whether shadowing is an error instead of a warning. */
+  /** True if shadowing is an error instead of a warning. */
   readonly refusesDuplicates: boolean
 }
 
@@ -46,15 +46,15 @@ export type Standing =
   | { readonly kind: 'disabled'; readonly reason: string }
   | { readonly kind: 'pinned'; readonly revision: Digest; readonly reason: string }
 
-/** Returns the name that a folder competes for. */
+/** Returns the skill name under which a folder may be served. */
 export function nameOf(candidate: Candidate): string {
   return candidate.live?.name ?? candidate.entry.name
 }
 
 /**
- * Orders folders that compete for the same name. Folders of trusted sources come before those of reviewed sources, so that
- * fetched skills never replace chosen ones. Then follows the order of sources. Within one source, a folder precedes links to
- * it. Otherwise the path decides.
+ * Orders folders that compete for the same name. Folders of trusted sources come before those of reviewed sources, so that a
+ * fetched skill never replaces a trusted skill. Between sources of equal trust, the order of sources decides. Within one
+ * source, a folder precedes links to it, and otherwise the path decides.
  */
 export function byPrecedence(a: Candidate, b: Candidate, direction: 1 | -1 = 1): number {
   return (
@@ -88,7 +88,7 @@ export function toReport(
       code: 'SKILL_SHADOWED',
       severity: candidate.refusesDuplicates ? 'error' : 'warning',
       message: `${quoteFolder(candidate)} is shadowed by ${quoteFolder(winner)}, which has the same name and ${describeRule(candidate, winner)}`,
-      fix: `rename one of the two, or address this one as ${JSON.stringify(describeTarget(candidate))}`,
+      fix: `rename one of the two skills, or address this skill as ${JSON.stringify(describeTarget(candidate))}`,
     })
   }
   if (lookalikes.length > 0) {
@@ -97,7 +97,7 @@ export function toReport(
       severity: 'warning',
       message: describeLookalikes(nameOf(candidate), lookalikes),
       path: entry.directory ?? describeTarget(candidate),
-      fix: 'check which of them you mean, then rename or remove the other',
+      fix: 'check which skill you mean, then rename or remove the other skill',
     })
   }
   return Object.freeze({
@@ -114,7 +114,9 @@ export function toReport(
   })
 }
 
-/** Returns the report of a folder with a problem. Cheap for the many folders without one. */
+/**
+ * Returns the report of a folder, or `undefined` if the folder has no problem. Skipping folders without a problem saves time.
+ */
 export function toProblemReport(candidate: Candidate, standing: NameStanding): SkillReport | undefined {
   if (toStatus(candidate, standing) === 'ok') return undefined
   return toReport(candidate, standing)
@@ -125,7 +127,7 @@ function toCopy({ source, entry }: Candidate): SkillCopy {
   return { source, location, ...(directory === undefined ? {} : { directory }) }
 }
 
-/** True if a folder only contains the revision that another folder already serves. */
+/** True if the only revision of a folder is the revision that the winner already serves. */
 function isCopy({ entry, live, held, standing }: Candidate, winner: Candidate | undefined): boolean {
   return (
     live !== undefined &&
@@ -152,7 +154,7 @@ function toStatus(candidate: Candidate, { winner, lookalikes }: NameStanding): S
   return isWarned ? 'warning' : 'ok'
 }
 
-/** Returns the findings about decisions that keep the newest text from being live. */
+/** Returns diagnostics about the decisions that keep the newest text from going live. */
 function describeDecision(candidate: Candidate): Diagnostic[] {
   const { entry, held, standing, live } = candidate
   const target = describeTarget(candidate)
@@ -245,14 +247,14 @@ export function createReports(
   })
 }
 
-/** Returns 1 if earlier sources come first, -1 if later sources do. */
+/** Returns 1 if earlier sources have precedence, -1 if later sources have precedence. */
 export function directionOf(policy: DuplicatePolicy): 1 | -1 {
   return policy === 'last-wins' ? -1 : 1
 }
 
 /**
- * Finds the unapproved skills that a conversation wrote. Each is live in that conversation alone, unless another skill with
- * higher precedence has its name.
+ * Finds the unapproved skills that a conversation wrote. Each of these skills is live in that conversation only, unless a skill
+ * with higher precedence has the same name.
  */
 export function findWritten(
   slots: readonly (readonly Candidate[])[],
@@ -271,7 +273,7 @@ export function findWritten(
   })
 }
 
-/** Maps each name to the candidate that serves it. */
+/** Maps each skill name to the candidate that is served under this name. */
 function findWinners(
   slots: readonly (readonly Candidate[])[],
   skills: readonly Skill[],

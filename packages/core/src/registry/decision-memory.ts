@@ -4,15 +4,15 @@ import type { SkillStore } from '../store/skill-store.ts'
 import type { FolderPlace, StandingDecision } from './admission.ts'
 
 /**
- * Notes in the store which folders have decisions, and which decisions stand. The decisions themselves are kept elsewhere.
- * If they are lost, the note keeps the folder from being served as if it had never been decided about.
+ * Notes in the store which folders have standing decisions. A `DecisionStore` keeps the decisions themselves. If that store is
+ * lost, a note still shows that its folder had decisions. No new revision of such a folder is served.
  */
 export class DecisionMemory {
   readonly #store: SkillStore
   readonly #logger: Logger
   readonly #decided: Digest
   readonly #disabled: Digest
-  /** Whether a source has notes, for each source that was looked up. */
+  /** For each source that was looked up: true if it has notes. */
   readonly #noted = new Map<string, boolean>()
   readonly #reported = new Set<string>()
 
@@ -24,7 +24,7 @@ export class DecisionMemory {
     this.#disabled = mark('disabled')
   }
 
-  /** Looks for notes about a source, possibly from another process. Must be called before a batch of `recall`. */
+  /** Looks for notes about a source, possibly from another process. Call this method before a batch of `recall` calls. */
   look(origin: string): void {
     if (this.#noted.get(origin) !== true)
       this.#noted.set(origin, this.#store.getRef(sourceNote(origin)) !== undefined)
@@ -52,7 +52,7 @@ export class DecisionMemory {
     if (this.#noted.get(origin) === true) this.#store.setRef(folderNote(origin, location), undefined)
   }
 
-  /** Returns the noted decision about a folder whose decisions are lost; `undefined` when there never was one. */
+  /** Returns the noted decision about a folder whose decisions are lost; `undefined` if the folder never had a decision. */
   recall({ origin, location }: FolderPlace): StandingDecision | undefined {
     if (this.#noted.get(origin) !== true) return undefined
     const value = this.#store.getRef(folderNote(origin, location))

@@ -1,9 +1,9 @@
 import type { Skill } from '../skill/skill.ts'
 
-/** Picks the skill to serve from several with the same name, given in the order of their sources. */
+/** Picks the skill to serve from several skills with the same name. The candidates are in the order of their sources. */
 export type DuplicateChooser = (candidates: readonly Skill[]) => Skill
 
-/** The policies that serve one of the skills and report no error. */
+/** The named policies that report no error. */
 export const DUPLICATE_WINNERS = ['first-wins', 'last-wins'] as const
 
 export type DuplicateWinner = (typeof DUPLICATE_WINNERS)[number]
@@ -15,7 +15,7 @@ export const DUPLICATE_POLICIES: readonly [...typeof DUPLICATE_WINNERS, 'error']
 ]
 
 /**
- * The rule that picks one of several skills with the same name, by the order in which their sources were declared. `error`
- * serves the first skill and reports the others as errors. Within one source, the first path comes first.
+ * The rule that picks one of several skills with the same name. The named policies go by the order in which the sources were
+ * declared. `error` serves the first skill and reports the others as errors. Within one source, the first path comes first.
  */
 export type DuplicatePolicy = (typeof DUPLICATE_POLICIES)[number] | DuplicateChooser

@@ -22,8 +22,8 @@ const rows = (skills: SkillRuntime): string[] =>
     .reports()
     .map(({ source, status, copies = [] }) => [source, status, ...copies.map(copy => copy.source)].join(' '))
 
-describe('the same files in several sources', () => {
-  test('are one skill that lists all its copies', async () => {
+describe('copies of a skill in several sources', () => {
+  test('copies are reported as one skill that lists all its copies', async () => {
     const { skills } = await open({
       '/one/pdf/SKILL.md': text('pdf'),
       '/two/tools/pdf/SKILL.md': text('pdf'),
@@ -35,7 +35,7 @@ describe('the same files in several sources', () => {
     await skills.close()
   })
 
-  test('are reported when a copy is added, changed or removed, while the served skill stays the same', async () => {
+  test('a copy that is added, changed or removed causes new reports but no change of the served skill', async () => {
     const { skills, files } = await open({ '/one/pdf/SKILL.md': text('pdf') })
     const { digest } = skills.current
     const seen: string[][] = []
@@ -57,7 +57,7 @@ describe('the same files in several sources', () => {
     await skills.close()
   })
 
-  test('stay served from the copy when the first folder is removed, without a change of the text', async () => {
+  test('a copy is served when the first folder is removed, and only the location changes', async () => {
     const { skills, files } = await open({
       '/one/pdf/SKILL.md': text('pdf'),
       '/two/pdf/SKILL.md': text('pdf'),
@@ -74,7 +74,7 @@ describe('the same files in several sources', () => {
     await skills.close()
   })
 
-  test('accept a decision about one copy alone', async () => {
+  test('a decision about one copy does not affect the other copy', async () => {
     const { skills } = await open({ '/one/pdf/SKILL.md': text('pdf'), '/two/pdf/SKILL.md': text('pdf') })
     await skills.review.disable('two/pdf')
     expect(rows(skills)).toEqual(['one ok', 'two disabled'])
@@ -82,10 +82,10 @@ describe('the same files in several sources', () => {
   })
 })
 
-describe('source/name finds a shadowed skill', () => {
+describe('a shadowed skill', () => {
   const files = { '/one/pdf/SKILL.md': text('pdf', 'First.'), '/two/pdf/SKILL.md': text('pdf', 'Second.') }
 
-  test('for programs', async () => {
+  test('source/name works for a program that reads skills', async () => {
     const { skills } = await open(files)
     const loser = skills.current.get('two/pdf')
     expect([loser.source, await skills.readBody(loser), (await skills.load('two/pdf')).body]).toEqual([
@@ -101,7 +101,7 @@ describe('source/name finds a shadowed skill', () => {
     await skills.close()
   })
 
-  test('for conversations, under its own name and within the scope', async () => {
+  test('source/name works in a conversation whose scope includes the skill', async () => {
     const { skills, files: disk } = await open(files)
     const session = skills.session({ id: 's' })
     const call = async (name: string, input: unknown): Promise<string> =>
@@ -119,7 +119,7 @@ describe('source/name finds a shadowed skill', () => {
     await skills.close()
   })
 
-  test('but not if it is disabled', async () => {
+  test('source/name finds no disabled skill', async () => {
     const { skills } = await open(files)
     await skills.review.disable('two/pdf')
     expect(skills.current.find('two/pdf')).toBeUndefined()
@@ -127,7 +127,7 @@ describe('source/name finds a shadowed skill', () => {
   })
 })
 
-test('the report of a shadowed skill names the winner and the rule', async () => {
+test('the report of a shadowed skill names the winner and the rule that decided', async () => {
   const files = { '/one/pdf/SKILL.md': text('pdf', 'First.'), '/two/pdf/SKILL.md': text('pdf', 'Second.') }
   const messages: (string | undefined)[] = []
   for (const onDuplicate of [

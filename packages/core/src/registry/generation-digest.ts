@@ -7,10 +7,10 @@ const BUCKETS = 256
 /**
  * Maintains the digest of the served skills. The cost of an update does not grow with the number of skills.
  *
- * Definition, the same on every machine: each skill belongs to the bucket that FNV-1a (32 bits, over the UTF-16 units
- * of its name) gives modulo 256. A bucket's digest is SHA-256 over the lines `name NUL label NUL revision LF` of its
- * skills, sorted by their UTF-16 units. The digest is SHA-256 over the 256 hexadecimal bucket digests in order. An empty
- * bucket counts as an empty text.
+ * The digest is defined as follows, so that it is the same on every machine. The bucket of a skill is FNV-1a (32 bits, over the
+ * UTF-16 units of its name) modulo 256. A bucket's digest is SHA-256 over the lines `name NUL label NUL revision LF` of its
+ * skills, sorted by their UTF-16 units. An empty bucket has the digest of an empty text. The digest of the generation is
+ * SHA-256 over the 256 hexadecimal bucket digests in order.
  */
 export class GenerationDigest {
   readonly #hasher: Hasher
@@ -23,7 +23,7 @@ export class GenerationDigest {
     this.#hasher = hasher
   }
 
-  /** Sets the skill that is served under a name, or removes it. */
+  /** Sets the skill that is served under a name. `undefined` removes the name. */
   put(name: string, skill: Skill | undefined): void {
     const bucket = bucketOf(name)
     this.#touched.add(bucket)

@@ -23,7 +23,7 @@ export const SKILL_STATUSES = [
  */
 export type SkillStatus = (typeof SKILL_STATUSES)[number]
 
-/** The report about one folder. Every folder has one, also if it is not served. */
+/** The report about one folder. Every folder has a report, even if it is not served. */
 export interface SkillReport {
   readonly name: string
   readonly description: string
@@ -32,10 +32,10 @@ export interface SkillReport {
   readonly directory?: string
   /** Revision of the newest text; absent when the text is broken. */
   readonly revision?: Digest
-  /** The revision that readers get for this folder; absent when they get none. */
+  /** The revision of this folder that readers get; absent when the folder is not served. */
   readonly serving?: Digest
   readonly status: SkillStatus
-  /** Other folders with the same revision, in order of precedence; absent when there are none. */
+  /** Other folders with the same revision, in order of precedence; absent when no other folder has it. */
   readonly copies?: readonly SkillCopy[]
   readonly diagnostics: readonly Diagnostic[]
 }
@@ -54,8 +54,8 @@ export interface SourceReport {
 }
 
 /**
- * One immutable state of the registry. Readers use nothing else.
- * The number counts the visible changes of this process. The digest is equal on every machine that serves the same skills.
+ * One immutable state of the registry. Readers see the registry only through generations. The number counts the visible changes
+ * of this process. The digest is equal on every machine that serves the same skills.
  *
  * @example
  * ```ts
@@ -70,13 +70,13 @@ export interface SourceReport {
  */
 export interface Generation {
   readonly number: number
-  /** Covers name, source label and revision of each served skill, but no diagnostics. */
+  /** Digest of the name, source label and revision of each served skill. Diagnostics do not affect it. */
   readonly digest: Digest
   /** Returns the served skills, sorted bytewise by name. */
   list(): readonly Skill[]
   /**
-   * Returns the served skill with exactly this name, or `undefined`. `source/name` finds the skill of one source, even if
-   * another source has precedence.
+   * Returns the served skill with exactly this name, or `undefined`. Given `source/name`, returns the skill of that source,
+   * even if another source has precedence.
    */
   find(name: string): Skill | undefined
   /** Returns the served skill of a name. @throws {SkillError} SKILL_NOT_FOUND; `data.available` lists the names */
@@ -101,8 +101,9 @@ export interface Generation {
   reports(): readonly SkillReport[]
   sources(): readonly SourceReport[]
   /**
-   * Returns this generation as one conversation sees it, including the unapproved skills that the conversation wrote. Returns the
-   * same object if there are none. Otherwise the result has the same number and digest, because other readers see no change.
+   * Returns this generation as one conversation sees it, including the unapproved skills that the conversation wrote. If the
+   * conversation wrote none, returns this object itself. The result has the same number and digest, because other readers see
+   * no change.
    */
   forConversation(id: string): Generation
 }
@@ -111,7 +112,7 @@ export interface GenerationParts {
   readonly number: number
   readonly digest: Digest
   readonly skills: readonly Skill[]
-  /** Called at most once, for the first reader of the reports. Its inputs are immutable. */
+  /** Creates the reports. Called at most once, when the reports are first read; its inputs are immutable. */
   readonly createReports: () => readonly SkillReport[]
   readonly sources: readonly SourceReport[]
   /** Returns the unapproved skills that a conversation wrote. */
@@ -159,7 +160,7 @@ export function createGeneration(parts: GenerationParts): Generation {
   return generation
 }
 
-/** Returns the text that identifies exactly one folder of one source, regardless of its skill's name. */
+/** Returns a target that identifies exactly one folder, whatever the name of its skill is. */
 export function targetOf({
   source,
   name,

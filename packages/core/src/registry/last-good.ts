@@ -6,7 +6,7 @@ import { createSkill, type Skill } from '../skill/skill.ts'
 import type { SourceEntry } from '../skill/source-contents.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 
-/** The facts about a source that are needed to read a revision by its rules. */
+/** A source, with the settings needed to read its stored revisions. */
 export interface LastGoodSource {
   readonly label: string
   readonly origin: string
@@ -16,7 +16,7 @@ export interface LastGoodSource {
 /** The revisions that a folder served. */
 export interface ServedRevisions {
   readonly last: Digest | undefined
-  /** The revision before the last one. It is served again if the last one is rejected. */
+  /** The revision served before `last`. It is served again if `last` is rejected. */
   readonly earlier: Digest | undefined
 }
 
@@ -28,7 +28,7 @@ export const NOTHING_SERVED: ServedRevisions = Object.freeze({ last: undefined, 
 export class LastGood {
   readonly #store: SkillStore
   readonly #hasher: Hasher
-  /** The notes of one source, while many of its folders are looked up. */
+  /** The preloaded notes of one source, between `beginLookUp` and `endLookUp`. */
   #ahead: { readonly origin: string; readonly refs: Map<string, Digest> } | undefined
 
   constructor(store: SkillStore, hasher: Hasher) {
@@ -36,7 +36,7 @@ export class LastGood {
     this.#hasher = hasher
   }
 
-  /** Loads the notes of a whole source, for lookups until `endLookUp`. Calls `pause` at intervals. */
+  /** Loads the notes of a whole source, so that lookups until `endLookUp` are fast. Calls `pause` at intervals. */
   async beginLookUp(origin: string, pause: () => Promise<void>): Promise<void> {
     const store = this.#store
     if (store.listRefs === undefined) return
@@ -77,7 +77,7 @@ export class LastGood {
     return this.#ahead?.origin === origin ? this.#ahead.refs.get(name) : this.#store.getRef(name)
   }
 
-  /** Keeps a pinned revision from garbage collection, separately from the revision that was served before the pin. */
+  /** Protects a pinned revision from garbage collection. The revision that was served before the pin stays protected, too. */
   keepPinned(origin: string, location: string, revision: Digest | undefined): void {
     this.#store.setRef(pinOf(origin, location), revision)
   }
@@ -88,17 +88,17 @@ export class LastGood {
   }
 
   markKnown(origin: string): void {
-    // The value is irrelevant. The digest of empty content keeps no files alive.
+    // The value is irrelevant. The digest of empty content protects no files from garbage collection.
     if (!this.isKnown(origin)) this.#store.setRef(markOf(origin), digestOf(new Uint8Array(), this.#hasher))
   }
 
-  /** Returns true if the last served revision of a folder differs from its current one. */
+  /** Returns true if the last served revision of a folder is known and differs from its newest revision. */
   isOther({ origin }: LastGoodSource, { location, skill }: SourceEntry): boolean {
     const revision = this.#look(origin, refOf(origin, location))
     return revision !== undefined && revision !== skill?.revision
   }
 
-  /** Returns true if a revision is the last one that a folder served. */
+  /** Returns true if a revision is the last served revision of a folder. */
   isLast(origin: string, location: string, revision: Digest): boolean {
     return this.#look(origin, refOf(origin, location)) === revision
   }
@@ -143,7 +143,7 @@ function pinOf(origin: string, location: string): string {
   return JSON.stringify(['pinned', origin, location])
 }
 
-/** Returns the common start of the note names of all folders of a source, given the name for its root. */
+/** Returns the prefix that the note names of all folders of a source share. `name` is the note name of the root. */
 function beginningOf(name: string): string {
   return name.slice(0, -'"]'.length)
 }

@@ -2,7 +2,7 @@ import { LookalikeNames } from '../skill/lookalike-names.ts'
 import { byPrecedence, type Candidate, directionOf, type NameStanding, nameOf } from './candidate.ts'
 import type { DuplicateChooser, DuplicatePolicy } from './duplicate-policy.ts'
 
-/** An index of the folders that compete for each name, in order of precedence. Only the writer of the registry uses it. */
+/** Lists the folders that have each skill name, in order of precedence. Only `SkillRegistry` uses this index. */
 export class NameIndex {
   readonly #policy: DuplicatePolicy
   readonly #onChooserError: (error: unknown) => void
@@ -10,8 +10,8 @@ export class NameIndex {
   readonly #lookalikes = new LookalikeNames()
 
   /**
-   * `onChooserError` receives errors of a chooser, or an error if it chose none of its candidates. The first candidate is
-   * served then.
+   * `onChooserError` receives the error if a chooser throws or returns a skill that is no candidate. The first candidate is
+   * then served.
    */
   constructor(policy: DuplicatePolicy, onChooserError: (error: unknown) => void) {
     this.#policy = policy
@@ -63,7 +63,7 @@ export class NameIndex {
     const competing = this.competing(name)
     const first = competing.find(isServable)
     if (typeof this.#policy !== 'function' || first === undefined) return first
-    // A chooser must not prefer a reviewed source over a trusted one.
+    // The chooser gets only skills of equal trust, so that no reviewed source replaces a trusted one.
     const peers = competing.filter(each => isServable(each) && each.trust === first.trust)
     return this.#choose(this.#policy, peers)
   }

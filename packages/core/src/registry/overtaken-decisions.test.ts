@@ -10,7 +10,7 @@ import type { AdmissionPolicy } from './admission.ts'
 const text = (name: string, description: string): string =>
   `---\nname: ${name}\ndescription: ${description}\n---\nBody.\n`
 
-test('a rejection that arrives during a commit makes its folder serve the earlier revision', async () => {
+test('if a rejection arrives during a commit, the earlier revision of the rejected folder is served', async () => {
   const files = new MemoryFileSystem({ '/skills/a/SKILL.md': text('a', 'First.') })
   let first: Digest | undefined
   let isRejected = false
@@ -41,10 +41,10 @@ test('a rejection that arrives during a commit makes its folder serve the earlie
   expect(skills.current.find('a')?.description).toBe('First.')
 })
 
-test('a rejection does not depend on half-written notes of another process', async () => {
+test('after a rejection, the earlier revision is served even if another process has half-written notes', async () => {
   const files = new MemoryFileSystem({ '/skills/a/SKILL.md': text('a', 'First.') })
   let torn: Digest | undefined
-  /** A store in which another process has noted its last revision, but not yet the earlier one. */
+  /** Simulates a store while another process writes its notes: the note names `last` and `earlier` have the same revision. */
   class SharedStore extends MemorySkillStore {
     override getRef(name: string): Digest | undefined {
       return torn !== undefined && /^\["(?:last-good|earlier)"/.test(name) ? torn : super.getRef(name)
@@ -63,7 +63,7 @@ test('a rejection does not depend on half-written notes of another process', asy
   expect(skills.current.find('a')?.description).toBe('First.')
 })
 
-test('a start with known folders reads fewer than four notes per folder and writes none', async () => {
+test('a start with known folders reads fewer than four notes per folder and writes no notes', async () => {
   const asked = { read: 0, noted: 0 }
   class CountingStore extends MemorySkillStore {
     override getRef(name: string): Digest | undefined {

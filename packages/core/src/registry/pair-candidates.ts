@@ -4,7 +4,7 @@ import type { SourceEntry } from '../skill/source-contents.ts'
 import type { FolderMove } from './admission.ts'
 import type { Candidate } from './candidate.ts'
 
-/** An entry that needs a decision of the registry. */
+/** An entry that the registry must decide about. */
 export interface FreshEntry {
   readonly entry: SourceEntry
   /** The candidate that had this path before. */
@@ -15,7 +15,7 @@ export interface FreshEntry {
   readonly approved?: Digest
 }
 
-/** Folders to decide about, removed folders, and moved folders. */
+/** The folders to decide about, the removed folders and the moved folders. */
 export interface PairedEntries {
   readonly fresh: readonly FreshEntry[]
   readonly removed: readonly Candidate[]
@@ -28,8 +28,8 @@ export interface MovedFolder extends FolderMove {
 }
 
 /**
- * Finds the differences between the current candidates and new contents. `candidates` and `before` have the same order. Both
- * contents are sorted by location. Equal entries at both ends are skipped without a comparison of their paths.
+ * Finds the differences between the current candidates and new contents. `candidates` and `before` must have the same order.
+ * The old and the new contents must be sorted by location. Equal entries at the start and at the end are skipped quickly.
  */
 export function pairWithCandidates(
   candidates: readonly Candidate[],
@@ -59,9 +59,9 @@ export function pairWithCandidates(
 }
 
 /**
- * Pairs folders with their earlier candidates. The identity of a folder tells whether it moved. If it did, the folder at
- * its old path is a different one. Any other folder continues the candidate at its path, for example one that was replaced
- * as a whole.
+ * Pairs folders with their earlier candidates. A folder whose identity is known from another path was moved. A folder that is
+ * now at that old path is a new folder. Any other folder, for example one that was replaced as a whole, is paired with the
+ * candidate at its path.
  */
 function findFormer(
   fresh: readonly Omit<FreshEntry, 'former'>[],
@@ -77,7 +77,7 @@ function findFormer(
   const moved = new Map<Candidate, string>()
   for (const { entry, old } of fresh.filter(isReplaced)) {
     const former = left.get(entry.identity)
-    // Two folders with the same identity are one folder that was seen twice during a move. The first one counts.
+    // If two folders have the same identity, one folder was seen twice during a move. The first of them counts.
     if (former !== undefined && former !== old && !moved.has(former)) moved.set(former, entry.location)
   }
   const byTarget = new Map(Array.from(moved, ([former, to]) => [to, former]))

@@ -19,13 +19,13 @@ export type SkillChange =
 export interface RegistryUpdate {
   readonly previous: Generation
   readonly generation: Generation
-  /** Net changes of what is served: added, then removed, then modified, each sorted by name. */
+  /** Net changes of the served skills: first added, then removed, then modified skills, each group sorted by name. */
   readonly changes: readonly SkillChange[]
-  /** Reports of folders whose problems changed, even if no served skill did. */
+  /** Reports of folders whose problems changed, even if no served skill changed. */
   readonly reports: readonly SkillReport[]
 }
 
-/** Returns the change of one name, or `undefined` when readers see no difference. */
+/** Returns the change of the skill with a name, or `undefined` if readers see no difference. */
 export function toChange(
   name: string,
   before: Skill | undefined,
@@ -64,7 +64,7 @@ export function diffGenerations(before: Generation, after: Generation): readonly
   )
 }
 
-/** Returns the changes of these names. Repeated names count once. */
+/** Returns the changes of the skills with these names. Repeated names count once. */
 function changesOf(names: readonly string[], before: Generation, after: Generation): readonly SkillChange[] {
   const changes = [...new Set(names)].map(name => toChange(name, before.find(name), after.find(name)))
   return sortChanges(changes.filter(change => change !== undefined))

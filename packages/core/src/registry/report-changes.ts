@@ -2,7 +2,7 @@ import { type Candidate, nameOf, toProblemReport, toReport } from './candidate.t
 import type { SkillReport } from './generation.ts'
 import type { NameIndex } from './name-index.ts'
 
-/** Remembers the state of names and folders before a commit, to find the reports that changed with it. */
+/** Remembers the state of names and folders before a commit, to find the reports that the commit changed. */
 export class ReportChanges {
   readonly #names: NameIndex
   /** The candidate that served each affected name before the commit. */
@@ -12,7 +12,10 @@ export class ReportChanges {
   /** The reports of folders with problems, by location. */
   readonly #problems: ReadonlyMap<string, SkillReport>
 
-  /** Must run before the index changes. `before` has the removed and replaced candidates, `after` the new ones. */
+  /**
+   * Create this object before the index changes. `before` contains the removed and replaced candidates. `after` contains the
+   * new candidates.
+   */
   constructor(names: NameIndex, before: readonly Candidate[], after: readonly Candidate[]) {
     this.#names = names
     const about = [...new Set([...before, ...after].map(nameOf))]
@@ -26,7 +29,7 @@ export class ReportChanges {
     )
   }
 
-  /** Returns the report of a folder that was decided again, if its problems changed. */
+  /** Returns the report of a folder that the commit decided about, if the problems of the folder changed. */
   find(candidate: Candidate): SkillReport | undefined {
     const standing = this.#names.standing(nameOf(candidate))
     const old = this.#problems.get(candidate.entry.location)
@@ -37,7 +40,7 @@ export class ReportChanges {
       : (report ?? toReport(candidate, standing))
   }
 
-  /** Yields folders whose report changed because of a name: another folder started or stopped shadowing it or looking like it. */
+  /** Yields the folders whose reports may have changed because a name was taken, was released, or has a new winner. */
   *affected(name: string): Generator<Candidate> {
     const before = this.was.get(name)
     const competing = this.#names.competing(name)

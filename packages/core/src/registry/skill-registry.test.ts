@@ -18,7 +18,7 @@ interface Harness {
   readonly store: MemorySkillStore
   readonly updates: RegistryUpdate[]
   readonly errors: unknown[]
-  /** Replaces the contents of a source: location to description, or `null` for a broken text. */
+  /** Replaces the contents of a source. `skills` maps each location to a description, or to `null` for a broken text. */
   readonly replace: (label: string, skills: Readonly<Record<string, string | null>>) => Promise<void>
 }
 
@@ -108,7 +108,7 @@ describe('SkillRegistry.replace()', () => {
     expect(registry.current).toBe(before)
   })
 
-  test('reports a batch as added, removed and modified, each sorted', async () => {
+  test('reports first added, then removed, then modified skills of a batch, each group sorted by name', async () => {
     const { replace, updates } = open(['a'])
     await replace('a', { b: '1', c: '1', d: '1' })
     updates.length = 0
@@ -116,7 +116,7 @@ describe('SkillRegistry.replace()', () => {
     expect(kindsOf(updates)).toEqual(['added a', 'added e', 'removed c', 'modified b', 'modified d'])
   })
 
-  test('removes the reports of removed folders, including broken and shadowed ones', async () => {
+  test('removes the reports of removed folders, even of broken and shadowed folders', async () => {
     const { registry, replace } = open(['a', 'b'])
     await replace('a', { pdf: 'P', broken: null })
     await replace('b', { pdf: 'shadowed' })
@@ -128,7 +128,7 @@ describe('SkillRegistry.replace()', () => {
     expect(registry.current.digest).toBe(digest)
   })
 
-  test('publishes a batch of thousands as one generation, in one step', async () => {
+  test('publishes a batch of thousands of skills as one generation', async () => {
     const { registry, replace, updates } = open(['a'])
     const seen = new Set<number>()
     const watching = setInterval(() => seen.add(registry.current.list().length), 0)
@@ -149,7 +149,7 @@ describe('SkillRegistry.replace()', () => {
     expect(before.get('tone').description).toBe('T')
   })
 
-  test('keeps the reports of an older generation, even if they are read late', async () => {
+  test('keeps the reports of an older generation unchanged, even if they are first read after a newer generation', async () => {
     const { registry, replace } = open(['a', 'b'])
     await replace('b', { pdf: 'B' })
     const before = registry.current
@@ -163,7 +163,7 @@ describe('SkillRegistry.replace()', () => {
 })
 
 describe('duplicates', () => {
-  test('the first source wins, and removing the winner reports the next one as a modification', async () => {
+  test('the first source wins, and when its skill is removed, the skill of the next source is reported as modified', async () => {
     const { registry, replace, updates } = open(['a', 'b'])
     await replace('b', { pdf: 'from b' })
     await replace('a', { pdf: 'from a' })
@@ -179,7 +179,7 @@ describe('duplicates', () => {
     expect(updates[0]?.changes[0]).toMatchObject({ facets: ['frontmatter', 'location'] })
   })
 
-  test('the last source wins when that is the policy', async () => {
+  test('the last source wins with onDuplicate: "last-wins"', async () => {
     const { registry, replace } = open(['a', 'b'], { onDuplicate: 'last-wins' })
     await replace('a', { pdf: 'from a' })
     await replace('b', { pdf: 'from b', 'z/pdf': 'later path' })
@@ -187,7 +187,7 @@ describe('duplicates', () => {
     expect(registry.current.reports().map(report => report.status)).toEqual(['ok', 'shadowed', 'shadowed'])
   })
 
-  test('the first path wins within one source, in any order of reading', async () => {
+  test('the first path wins within one source, whatever the order in which the skills are read', async () => {
     const { registry, replace } = open(['a'])
     await replace('a', { 'z/pdf': 'later path', 'b/pdf': 'first path' })
     expect(registry.current.get('pdf').description).toBe('first path')
@@ -213,7 +213,7 @@ describe('names that look alike', () => {
       diagnostics.map(({ code }) => code),
     ])
 
-  test('T4: both skills are reported with a warning, in reports and updates, until one is removed', async () => {
+  test('T4: the reports of both skills have a warning until one of the skills is removed', async () => {
     const it = open(['a', 'b'])
     await it.replace('a', { pdf: 'd' })
     await it.replace('b', { рdf: 'd', maps: 'd' })
@@ -241,7 +241,7 @@ describe('names that look alike', () => {
 })
 
 describe('the last good revision', () => {
-  test('stays served while the text is broken, and the report shows both', async () => {
+  test('the last good revision stays served while the text is broken, and the "broken" report names it', async () => {
     const { registry, replace, updates } = open(['a'])
     await replace('a', { pdf: 'good' })
     const before = registry.current
@@ -266,7 +266,7 @@ describe('the last good revision', () => {
     expect(second.registry.current.digest).toBe(first.registry.current.digest)
   })
 
-  test('is forgotten with a removed skill, so a new broken text serves nothing', async () => {
+  test('the last good revision of a removed skill is forgotten, so a new broken text serves nothing', async () => {
     const first = open(['a'])
     await first.replace('a', { pdf: 'good' })
     await first.replace('a', {})
@@ -294,7 +294,7 @@ describe('admission', () => {
     })
   })
 
-  test('a policy that throws for one skill holds only that skill', async () => {
+  test('if the policy throws for one skill, only that skill is held', async () => {
     const { registry, replace, errors } = open(['a'], {
       admission: {
         admit: ({ skill }) => {
@@ -313,7 +313,7 @@ describe('admission', () => {
     expect(errors.length).toBeGreaterThan(0)
   })
 
-  test('by default a reviewed source waits, and a revision admitted under other trust is not served from the store', async () => {
+  test('after its source became a reviewed one, a skill waits, and its stored revision is not served', async () => {
     const first = open(['a'])
     await first.replace('a', { pdf: 'good' })
     const registry = new SkillRegistry({ store: first.store })
@@ -325,7 +325,7 @@ describe('admission', () => {
 })
 
 describe('the digest of a generation', () => {
-  test('is the same for the same skills, in any order of sources and changes', async () => {
+  test('the digest is the same for the same skills, whatever the order of sources and changes', async () => {
     const one = open(['a', 'b'])
     await one.replace('a', { pdf: 'P', maps: 'M' })
     await one.replace('b', { tone: 'T' })
@@ -337,7 +337,7 @@ describe('the digest of a generation', () => {
     expect(two.registry.current.digest).toBe(one.registry.current.digest)
   })
 
-  test('is a fixed value for a fixed set, which versions must not change without a decision', async () => {
+  test('the digest of a fixed set of skills has a fixed value, which no release may change unintentionally', async () => {
     const { registry, replace } = open(['skills'])
     await replace('skills', { pdf: 'Reads PDF files.' })
     expect(registry.current.digest).toMatchInlineSnapshot(
@@ -347,7 +347,7 @@ describe('the digest of a generation', () => {
 })
 
 describe('subscribers', () => {
-  test('are called phase by phase, after the new generation became current', async () => {
+  test('subscribers are called phase by phase, after the new generation became current', async () => {
     const { registry, replace } = open(['a'])
     const told: string[] = []
     for (const phase of ['mcp', 'events', 'tools'] as const) {
@@ -382,7 +382,7 @@ describe('subscribers', () => {
     expect(errors).toHaveLength(2)
   })
 
-  test('are not waited for after their deadline, and then get one merged update', async () => {
+  test('a subscriber that misses its deadline does not delay others, and later gets one merged update', async () => {
     const clock = new FakeClock()
     const { registry, updates } = open(['a'], { clock, subscriberDeadlineMs: 100 })
     const store = new MemorySkillStore()
@@ -411,7 +411,7 @@ describe('subscribers', () => {
     expect(kindsOf(slow.slice(1))).toEqual(['modified pdf'])
   })
 
-  test('are never called concurrently, not even to catch up', async () => {
+  test('a subscriber is never called concurrently, even if it must catch up', async () => {
     const clock = new FakeClock()
     const { registry } = open(['a'], { clock, subscriberDeadlineMs: 100 })
     const store = new MemorySkillStore()
@@ -438,7 +438,7 @@ describe('subscribers', () => {
     expect(told).toEqual(['begin 1', 'end 1', 'begin 2', 'end 2', 'begin 3', 'end 3'])
   })
 
-  test('are not called after they unsubscribe', async () => {
+  test('a subscriber is not called after it unsubscribed', async () => {
     const { registry, replace } = open(['a'])
     const told: RegistryUpdate[] = []
     const unsubscribe = registry.subscribe(update => void told.push(update))
@@ -447,7 +447,7 @@ describe('subscribers', () => {
     expect(told).toEqual([])
   })
 
-  test('of watch() first get the current generation, and skip intermediate ones', async () => {
+  test('watch() first yields the current generation, and skips intermediate generations', async () => {
     const { registry, replace } = open(['a'])
     await replace('a', { pdf: 'P' })
     const watching = registry.watch()
@@ -469,7 +469,7 @@ test('replace() fails after close()', async () => {
   })
 })
 
-test('a recovery of the store is shown even if its failure is still being reported', async () => {
+test('a recovery of the store is shown even if the failure of the store is still being reported', async () => {
   const { registry } = open(['a'])
   const failed = registry.reportStore('a', { code: 'STORE_FAILED', severity: 'warning', message: 'full' })
   const recovered = registry.reportStore('a', undefined)
@@ -477,7 +477,7 @@ test('a recovery of the store is shown even if its failure is still being report
   expect(registry.current.sources().flatMap(({ diagnostics }) => diagnostics)).toEqual([])
 })
 
-test('get() lists the available skills when it fails', async () => {
+test('get() lists the available skills in its error', async () => {
   const { registry, replace } = open(['a'])
   await replace('a', { pdf: 'P', maps: 'M' })
   expect(() => registry.current.get('pfd')).toThrow(

@@ -40,7 +40,7 @@ export interface SkillRegistryOptions {
   readonly onInvalid?: InvalidPolicy
   /** @default trustAdmission */
   readonly admission?: AdmissionPolicy
-  /** How long later phases wait for a subscriber, in milliseconds. `Infinity` means no limit. @default 5,000 */
+  /** Maximum time in milliseconds for which later phases wait for a subscriber. `Infinity` means no limit. @default 5,000 */
   readonly subscriberDeadlineMs?: number
   readonly clock?: Clock
   readonly logger?: Logger
@@ -60,42 +60,42 @@ const KNOWN: KnownOptions<SkillRegistryOptions> = {
 
 export const DEFAULT_SUBSCRIBER_DEADLINE_MS = 5_000
 
-/** From this number of folders on, notes are loaded for the whole source at once. */
+/** If at least this many folders are looked up, the notes of the whole source are loaded together. */
 const MANY_FOLDERS = 100
 const RESTORE_SLICE = 2_000
-/** The time after which a long task yields to the event loop, and the number of items between two checks. */
+/** A long task yields to the event loop after `SLICE_MS`. It checks the time after every `SLICE` items. */
 const SLICE_MS = 4
 const SLICE = 100
 
-/** The facts that the registry needs about a source. */
+/** A source, as the registry needs it. */
 export interface RegisteredSource {
   readonly label: string
   /** Identity of the source on this machine. Its last good revisions are stored under this key. */
   readonly origin: string
   readonly trust: SourceTrust
-  /** How tolerantly the source's texts are read. */
+  /** Which deviations from the specification the source's texts may have. */
   readonly reading?: Partial<ReadingPolicy>
 }
 
 interface SourceSlot extends RegisteredSource {
   readonly index: number
   contents: SourceContents
-  /** In the order of `contents.entries`. Replaced as a whole, so generations can keep it. */
+  /** Sorted like `contents.entries`. The array is replaced and never changed, so generations can refer to it. */
   candidates: readonly Candidate[]
-  /** Why the last reading failed. */
+  /** Why the last scan failed. */
   fault: Diagnostic | undefined
-  /** Why the latest contents are not being stored. */
+  /** Why the latest contents cannot be stored. */
   storeFault: Diagnostic | undefined
   /** True if the source was never shown before; known with its first contents. */
   isFirst: boolean | undefined
-  /** The contents that are being decided about, or were last. */
+  /** The contents that the registry is deciding about, or decided about last. */
   next: SourceContents
   isPresent(location: string): boolean
 }
 
 /**
- * The only writer. Accepts complete contents from sources, decides what is visible, and replaces one immutable
- * generation by the next. Readers use `current` and never wait.
+ * Accepts complete contents from sources, decides which skills are served, and publishes each state as an immutable generation.
+ * Only this class creates generations. Readers use `current` and never wait.
  */
 export class SkillRegistry {
   readonly #onDuplicate: DuplicatePolicy
@@ -110,12 +110,12 @@ export class SkillRegistry {
   readonly #folders = new WeakMap<Skill, FolderSeat>()
   readonly #subscriptions: Subscriptions
   readonly #watchers = new Set<() => void>()
-  /** The number of folders that are live in one conversation only. */
+  /** The number of folders whose newest text is live in only one conversation. */
   #written = 0
   #current: Generation
   #queue: Promise<void> = Promise.resolve()
   #isClosed = false
-  /** When the registry last yielded to the event loop. */
+  /** Time at which the registry last yielded to the event loop. */
   #sliceBegan = 0
 
   constructor(options: SkillRegistryOptions) {
@@ -158,13 +158,13 @@ export class SkillRegistry {
     })
   }
 
-  /** The newest generation. Read it once and use the same object for related questions. */
+  /** The newest generation. Read `current` once and use the same object for related questions. */
   get current(): Generation {
     return this.#current
   }
 
   /**
-   * Declares a source. The order of declarations is the order of precedence.
+   * Declares a source. Sources declared earlier have precedence.
    * @throws {SkillError} DUPLICATE_SOURCE when another source has the label
    */
   addSource(source: RegisteredSource): void {
@@ -202,7 +202,7 @@ export class SkillRegistry {
     return await this.#enqueue(label, slot => this.#commit(slot, contents))
   }
 
-  /** Reports that a source as a whole could not be read. Its last contents stay until `replace` succeeds. */
+  /** Reports that a whole source could not be read. Its last contents stay visible until `replace` succeeds. */
   async reportSource(label: string, diagnostic: Diagnostic): Promise<void> {
     await this.#enqueue(label, async slot => {
       slot.fault = diagnostic
@@ -214,7 +214,7 @@ export class SkillRegistry {
   async reportStore(label: string, diagnostic: Diagnostic | undefined): Promise<void> {
     const reported = this.#slots.find(slot => slot.label === label)
     if (reported !== undefined && reported.storeFault?.message === diagnostic?.message) return
-    // Set before the queue, so that the next report is compared with this one even while this one waits.
+    // Set before the task is queued, so that a second call can compare its diagnostics with these.
     if (reported !== undefined) reported.storeFault = diagnostic
     await this.#enqueue(label, async slot => {
       this.#publish(slot, { served: [], changes: [] }, [], false)
@@ -222,14 +222,14 @@ export class SkillRegistry {
   }
 
   /**
-   * Reports findings about a skill after it went live. They replace its earlier findings. Ignored when the skill is no longer
+   * Reports diagnostics about a live skill, which replace its earlier ones. The call is ignored when the skill is no longer
    * served. The served skills do not change.
    * @throws {SkillError} CLOSED
    */
   async remark(skill: Skill, diagnostics: readonly Diagnostic[]): Promise<void> {
-    // Most skills never get findings, and a search for a skill scans all candidates.
+    // Return early: most skills never get diagnostics, and finding the skill scans all candidates.
     if (diagnostics.length === 0 && !this.#remarks.has(skill)) return
-    // Set before the queue, so that the next remark is compared with this one even while this one waits.
+    // Set before the task is queued, so that a second call can compare its diagnostics with these.
     this.#remarks.set(skill, diagnostics)
     await this.#enqueue(skill.source, async slot => {
       const old = slot.candidates.find(({ live }) => live === skill)
@@ -247,7 +247,7 @@ export class SkillRegistry {
     return this.#slots.find(slot => slot.label === label)
   }
 
-  /** Returns true if a source of this registry has the origin. */
+  /** Returns true if a source of this registry has the given origin. */
   isKnown(origin: string): boolean {
     return this.#slots.some(slot => slot.origin === origin)
   }
@@ -258,13 +258,16 @@ export class SkillRegistry {
     return placeOf(folder, label => this.findSource(label))
   }
 
-  /** Returns the newest text of a folder as a skill, live or not; `undefined` when it is broken or removed. */
+  /**
+   * Returns the newest text of a folder as a skill, even if the text is not live; `undefined` when the text is broken or
+   * removed.
+   */
   findNewest({ origin, location }: FolderPlace): Skill | undefined {
     const slot = this.#slots.find(each => each.origin === origin)
     return slot?.contents.entries.find(entry => entry.location === location)?.skill
   }
 
-  /** Returns true if two served skills come from the same folder, even if it was moved or changed in between. */
+  /** Returns true if two served skills come from the same folder, even if the folder was moved or changed in between. */
   isSameFolder(a: Skill, b: Skill): boolean {
     const folder = this.#folders.get(a)
     return folder !== undefined && folder === this.#folders.get(b)
@@ -280,20 +283,22 @@ export class SkillRegistry {
     return this.#lastGood.find(origin, location).last !== undefined
   }
 
-  /** Reads a stored revision of a folder as a skill; `undefined` when the store does not have it or cannot read it. */
+  /**
+   * Returns a stored revision of a folder as a skill; `undefined` when the store does not have the revision or cannot read it.
+   */
   async readRevision(place: FolderPlace, revision: Digest): Promise<Skill | undefined> {
     const slot = this.#slots.find(({ origin }) => origin === place.origin)
     if (slot === undefined) return undefined
     const candidate = slot.candidates.find(({ entry }) => entry.location === place.location)
     const known = [candidate?.entry.skill, candidate?.live].find(skill => skill?.revision === revision)
-    // A removed folder still has revisions.
+    // The revisions of a removed folder can still be read.
     const entry = candidate?.entry ?? { location: place.location }
     return known ?? (await this.#lastGood.readRevision(slot, entry, revision))
   }
 
   /**
-   * Asks the admission policy again, about one folder or all folders. Resolves when the result is visible.
-   * @param approved the approved revision of the folder, which may no longer be its newest one
+   * Asks the admission policy again, about one folder or about all folders. Resolves when the result is visible.
+   * @param approved the approved revision of the folder; the folder may have a newer revision by now
    * @throws {SkillError} CLOSED
    */
   async reconsider(place?: FolderPlace, approved?: Digest): Promise<Generation> {
@@ -341,7 +346,7 @@ export class SkillRegistry {
           yield shown
           continue
         }
-        // Disk watchers do not keep the process alive, so this timer does while a reader waits.
+        // Disk watchers do not keep the process alive, so this timer keeps it alive while a reader waits.
         const release = this.#clock.after(LONGEST_TIMER_MS, () => undefined)
         await new Promise<void>(resolve => {
           wake = resolve
@@ -354,13 +359,13 @@ export class SkillRegistry {
     }
   }
 
-  /** Resolves when all subscribers have received everything committed so far. */
+  /** Resolves when all subscribers have received all updates that were committed before the call. */
   async delivered(): Promise<void> {
     await this.#queue
     await this.#subscriptions.delivered()
   }
 
-  /** Refuses further contents, ends watchers, and waits for running deliveries. Idempotent. */
+  /** Refuses further contents, ends the `watch` iterators, and waits until running deliveries end. Idempotent. */
   async close(): Promise<void> {
     this.#isClosed = true
     for (const wake of this.#watchers) wake()
@@ -387,7 +392,7 @@ export class SkillRegistry {
 
   async #commit(slot: SourceSlot, contents: SourceContents): Promise<void> {
     if (contents === slot.contents && slot.fault === undefined) return
-    // An agent in another process records its write before it writes the file.
+    // Read the decisions first: an agent in another process records its write before it writes the file.
     this.#builder.refresh()
     const paired = pairWithCandidates(slot.candidates, slot.contents.entries, contents.entries)
     slot.fault = undefined
@@ -440,7 +445,7 @@ export class SkillRegistry {
     await this.#pauseIfDue()
     slot.contents = contents
     slot.candidates = candidates
-    // An added or removed copy changes no served skill, but must be reported.
+    // If a copy was added or removed, publish a new generation even if no served skill changed.
     const hasMoved = removed.length > 0 || fresh.some(({ old }) => old === undefined)
     this.#publish(slot, changes, reports, hasMoved)
   }
@@ -455,7 +460,10 @@ export class SkillRegistry {
     return new Map(restored)
   }
 
-  /** Returns the changed reports: of the folders decided about, and of other folders whose report changed because of them. */
+  /**
+   * Returns the changed reports, both of the folders that were decided about and of other folders that compete for the same
+   * names.
+   */
   async #findReports(told: ReportChanges, after: readonly Candidate[]): Promise<readonly SkillReport[]> {
     const reports: SkillReport[] = []
     await this.#inSlices(after, candidate => {
@@ -473,7 +481,7 @@ export class SkillRegistry {
     return reports
   }
 
-  /** Returns the changes that readers will see, given who served each name before. */
+  /** Returns the changes that readers will see. `was` maps each affected name to the candidate that served it before. */
   async #findChanges(was: ReadonlyMap<string, Candidate | undefined>): Promise<ServedChanges> {
     const served: ServedChanges['served'] = []
     const changes: SkillChange[] = []
@@ -488,7 +496,9 @@ export class SkillRegistry {
     return { served, changes: sortChanges(changes) }
   }
 
-  /** Processes large batches in slices that yield to the event loop. Readers see nothing of them before the swap. */
+  /**
+   * Processes large batches in slices, and yields to the event loop between slices. Readers see no change before `#publish`.
+   */
   async #inSlices<T>(items: readonly T[], work: (item: T) => void): Promise<void> {
     for (let i = 0; i < items.length; i += SLICE) {
       await this.#pauseIfDue()
@@ -512,7 +522,7 @@ export class SkillRegistry {
     const sources = this.#slots.map(({ label, contents, fault, storeFault }) => ({
       label,
       diagnostics: [
-        // After repeated failures, shows only the latest fault.
+        // After repeated failures of a source, only the latest fault is shown.
         ...contents.diagnostics.filter(({ code }) => code !== fault?.code),
         ...[fault, storeFault].filter(each => each !== undefined),
       ],
@@ -549,7 +559,7 @@ function isWritten({ held }: Candidate): boolean {
 }
 
 interface ServedChanges {
-  /** By name: the skill that is served now, if any. */
+  /** Maps each changed name to the skill that is served now, if any. */
   readonly served: { readonly key: string; readonly item: Skill | undefined }[]
   readonly changes: readonly SkillChange[]
 }

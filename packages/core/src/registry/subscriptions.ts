@@ -2,35 +2,36 @@ import { checkChoice } from '../errors.ts'
 import type { Clock } from '../host.ts'
 import { mergeUpdates, type RegistryUpdate } from './registry-update.ts'
 
-/** The order in which a new generation takes effect. Subscribers of one phase are independent of each other. */
+/** The phases in which subscribers learn of a new generation, in order. Subscribers of one phase do not wait for each other. */
 export const PHASES = ['tools', 'commands', 'instructions', 'events', 'mcp'] as const
 export type Phase = (typeof PHASES)[number]
 
 export type UpdateSubscriber = (update: RegistryUpdate) => void | Promise<void>
 
 export interface SubscribeOptions {
-  /** The phase of the subscriber. It is called after the subscribers of earlier phases. @default 'events' */
+  /** The phase of the subscriber. Subscribers of earlier phases are called first. @default 'events' */
   readonly phase?: Phase
 }
 
 export interface SubscriptionsOptions {
   readonly clock: Clock
-  /** How long the next phase waits for a subscriber, in milliseconds. */
+  /** Maximum time in milliseconds for which the next phase waits for a subscriber. */
   readonly deadlineMs: number
-  /** Receives errors of a subscriber, or an error if it missed its deadline. */
+  /** Called if a subscriber throws, rejects or misses its deadline. */
   readonly onError: (error: unknown, phase: Phase) => void
 }
 
 /**
  * Notifies subscribers of updates, phase by phase. A subscriber that throws or hangs does not affect others. Errors go to
- * a hook. The next phase does not wait for a subscriber past its deadline. That subscriber gets one merged update later.
+ * `onError`. The next phase does not wait for a subscriber that missed its deadline. That subscriber later gets one merged
+ * update.
  */
 export class Subscriptions {
   readonly #options: SubscriptionsOptions
   readonly #subscriptions = new Set<Subscription>()
   #pending: RegistryUpdate | undefined
   #delivery: Promise<void> | undefined
-  /** Reset in the same step that finds nothing to deliver, so that a later publication starts a new delivery. */
+  /** Set to false synchronously when no update is left, so that the next `publish` starts a new delivery. */
   #isDelivering = false
 
   constructor(options: SubscriptionsOptions) {
@@ -53,7 +54,7 @@ export class Subscriptions {
     if (!this.#isDelivering) this.#delivery = this.#deliver()
   }
 
-  /** Resolves when every update published so far has been delivered, except to late subscribers. */
+  /** Resolves when every published update was delivered. Does not wait for subscribers that missed their deadline. */
   async delivered(): Promise<void> {
     while (this.#isDelivering) await this.#delivery
   }
@@ -100,7 +101,7 @@ class Subscription {
     this.#held = undefined
   }
 
-  /** Delivers an update. Resolves when the subscriber is done or its deadline has passed; never rejects. */
+  /** Delivers an update. Resolves when the subscriber has finished or missed its deadline. Never rejects. */
   async deliver(update: RegistryUpdate): Promise<void> {
     if (this.#isCancelled) return
     if (this.#isLate) {

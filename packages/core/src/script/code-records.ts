@@ -13,7 +13,7 @@ export interface CodeRecordsOptions {
   readonly store: SkillStore
 }
 
-/** Records about the code of skills: its grants, its diagnostics, and its last working revision. */
+/** Reads and stores what is known about the scripts of skills: grants, diagnostics, and the last revision that loaded. */
 export class CodeRecords {
   readonly #options: CodeRecordsOptions
 
@@ -21,7 +21,7 @@ export class CodeRecords {
     this.#options = options
   }
 
-  /** Returns the capabilities granted to the scripts of a revision, wherever its folder is now. */
+  /** Returns the capabilities granted to the scripts of a revision, even if its folder was moved. */
   grantedTo(skill: Skill): readonly ScriptCapability[] {
     return this.#options.review.grantedTo(skill)
   }
@@ -38,20 +38,21 @@ export class CodeRecords {
     await this.#options.registry.remark(skill, diagnostics)
   }
 
-  /** Stores the last revision whose code worked, also for the next process. */
+  /** Stores the last revision whose code loaded without errors, so that a later process can restore it. */
   remember(skill: Skill): void {
     const ref = this.#refOf(skill)
     if (ref !== undefined) this.#options.store.setRef(ref, skill.revision)
   }
 
-  /** Deletes the record of `remember` once no revision of a skill is served. */
+  /** Deletes what `remember` stored. Call this method when no revision of the skill is served any longer. */
   forget(skill: Skill): void {
     const ref = this.#refOf(skill)
     if (ref !== undefined) this.#options.store.setRef(ref, undefined)
   }
 
   /**
-   * Reads the revision that `remember` stored. Returns `undefined` if it is the given one or no longer in the store.
+   * Reads the revision that `remember` stored. Returns `undefined` if that revision is the given one or is no longer in the
+   * store.
    */
   async readRemembered(skill: Skill): Promise<Skill | undefined> {
     const { registry, store } = this.#options
@@ -62,7 +63,7 @@ export class CodeRecords {
     return await registry.readRevision(place, revision)
   }
 
-  /** Returns a key of source and name, not of the folder, so that a moved folder keeps its record. */
+  /** Returns a reference name made of source and skill name, so that a moved folder keeps its record. */
   #refOf({ source, name }: Skill): string | undefined {
     const origin = this.#options.registry.findSource(source)?.origin
     return origin === undefined ? undefined : JSON.stringify(['code', origin, name])

@@ -3,7 +3,7 @@ import { type Diagnostic, describePlace } from '../skill/diagnostic.ts'
 import { findNearNames } from '../skill/near-names.ts'
 import type { ScriptScan, SkillCommand } from './command.ts'
 
-/** The commands of a skill, and the problems of its other code. */
+/** The commands of a skill, and the diagnostics about its newest code. */
 interface Offered {
   readonly commands: readonly SkillCommand[]
   readonly problems: readonly Diagnostic[]
@@ -12,9 +12,9 @@ interface Offered {
 }
 
 /**
- * Returns the error for a command that cannot be called, with a suggestion. The code is COMMAND_NOT_FOUND if the code
- * has no command of that name. It is SCRIPT_FAILED or SCRIPT_REFUSED if the code has the command, or may have it in a
- * part that cannot be read.
+ * Returns the error for a command that cannot be called, with a suggestion. The error is COMMAND_NOT_FOUND if the scripts
+ * define no such command. The error is SCRIPT_FAILED or SCRIPT_REFUSED if the scripts define the command, or if an unreadable
+ * script may define it.
  */
 export function toNotFound(
   skill: string,
@@ -50,19 +50,19 @@ export function toNotFound(
   return new SkillError('COMMAND_NOT_FOUND', `there is no command ${shown}; ${hint}`, { data })
 }
 
-/** Returns the names of the serving commands, and of those that the scan found in the newest code. */
+/** Returns the names of the commands that can be called, and of the commands that the scan found in the newest code. */
 function namesOf(slot: Offered | undefined): readonly string[] {
   const names = [...(slot?.commands ?? []), ...(slot?.scan?.commands ?? [])].map(({ name }) => name)
   return [...new Set(names)].sort()
 }
 
-/** True if the scan read all code and all command names, so that an unlisted command does not exist. */
+/** True if the scan could read all scripts and command names, so that no unlisted command exists. */
 function isAllKnown(scan: ScriptScan | undefined): boolean {
   const isUnread = ({ code }: Diagnostic): boolean => code === 'SCRIPT_INVALID' || code === 'COMMAND_INVALID'
   return scan?.isComplete === true && !scan.diagnostics.some(isUnread)
 }
 
-/** Returns the problem that keeps the newest commands of a skill from being called. */
+/** Returns the diagnostic that explains why the newest commands of a skill cannot be called. */
 function findProblem(slot: Pick<Offered, 'commands' | 'problems'> | undefined): Diagnostic | undefined {
   return slot?.problems.find(
     ({ code, severity }) =>
@@ -72,7 +72,7 @@ function findProblem(slot: Pick<Offered, 'commands' | 'problems'> | undefined): 
   )
 }
 
-/** Returns that problem as text for a person or a model. */
+/** Explains to a person or a model why the newest commands of a skill cannot be called; `undefined` if they can be called. */
 export function describeProblem(
   slot: Pick<Offered, 'commands' | 'problems'> | undefined,
 ): string | undefined {

@@ -12,12 +12,12 @@ export interface SkillCommand {
   readonly description: string
   /** JSON Schema of the input object. */
   readonly inputSchema: Readonly<Record<string, unknown>>
-  /** True if the schema could only be read by running the script, in its sandbox. */
+  /** True if the schema was found by running the script in its sandbox. */
   readonly isDynamic: boolean
   readonly hints: CommandHints
   /** The file that exports the command, relative to the folder of the skill. */
   readonly path: string
-  /** Counted from 1. Absent if only the loaded script knows the command. */
+  /** Counted from 1. Absent if the scan did not find the command, and only loading the script revealed it. */
   readonly line?: number
   /** Digest of that file. */
   readonly digest: Digest
@@ -36,14 +36,14 @@ export interface ScriptScan {
   readonly commands: readonly ScannedCommand[]
   /** The files that export commands, in the order in which they are loaded. */
   readonly modules: readonly string[]
-  /** The modules and every file of the skill that they import, as far as the imports are literal. */
+  /** The modules, and every file of the skill that a module imports with a literal path. */
   readonly sources: readonly string[]
-  /** True if the scan found everything about the commands. */
+  /** True if the scan found every command and every schema, so that no code must run to list the commands. */
   readonly isComplete: boolean
   readonly diagnostics: readonly Diagnostic[]
 }
 
-/** A file as input of a scan. */
+/** A file that a scan reads. */
 export interface ScriptText {
   /** Relative to the folder of the skill. */
   readonly path: string
@@ -51,7 +51,7 @@ export interface ScriptText {
   readonly digest: Digest
 }
 
-/** Returns a command whose schema is copied at each access, because validators modify the schema they receive. */
+/** Returns a command that copies its schema at each access, because some validators modify the schema they receive. */
 export function withOwnSchema({ inputSchema, ...rest }: SkillCommand): SkillCommand {
   return Object.freeze({
     ...rest,
@@ -63,7 +63,7 @@ export function withOwnSchema({ inputSchema, ...rest }: SkillCommand): SkillComm
 
 const NAME = /^[A-Za-z0-9_-]{1,64}$/
 
-/** Returns the fault in the name of a command, or `undefined`. */
+/** Returns the error in a command name, or `undefined` if the name is valid. */
 export function checkCommandName(name: unknown): string | undefined {
   if (typeof name === 'string' && NAME.test(name)) return undefined
   return `the name of the command is ${showValue(name, MAX_SHOWN)}; use 1 to 64 letters, digits, "_" and "-"`
@@ -73,7 +73,7 @@ const MAX_SHOWN = 100
 const MAX_DESCRIPTION = 4_096
 const MAX_SCHEMA = 65_536
 
-/** Returns the valid hints of a value that a script declared, and drops everything else. */
+/** Returns the valid hints among those that a script declared, and drops everything else. */
 export function toCommandHints(value: unknown): CommandHints {
   if (typeof value !== 'object' || value === null) return {}
   const hints = value as Readonly<Record<string, unknown>>
@@ -84,7 +84,7 @@ export function toCommandHints(value: unknown): CommandHints {
 
 const HINTS: readonly (keyof CommandHints)[] = ['readOnly', 'destructive', 'idempotent', 'openWorld']
 
-/** Returns a description of limited length; `undefined` if there is none. */
+/** Returns the description, cut to the maximum length; `undefined` if the value is not a description. */
 export function toCommandDescription(value: unknown): string | undefined {
   const text = typeof value === 'string' ? value.trim().slice(0, MAX_DESCRIPTION) : ''
   return text === '' ? undefined : text
@@ -92,7 +92,7 @@ export function toCommandDescription(value: unknown): string | undefined {
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** Returns the fault in the JSON Schema of an input, or `undefined`. */
+/** Returns the error in the JSON Schema of an input, or `undefined` if the schema is valid. */
 export function checkInputSchema(schema: unknown): string | undefined {
   if (!isFields(schema)) return 'its input is not a JSON Schema; use { type: "object", properties: { ... } }'
   const { type, properties = {}, required = [] } = schema
@@ -108,7 +108,7 @@ export function checkInputSchema(schema: unknown): string | undefined {
   return `the type of ${showValue(wrong.field, MAX_SHOWN)} in its input is ${showValue(wrong.type, MAX_SHOWN)}; use one of ${TYPES.join(', ')}`
 }
 
-/** Finds a misspelt type. A validator would only report that no input matches it. */
+/** Finds a misspelt type in a schema. A validator would only report that no input matches the schema. */
 function findWrongType(
   schema: unknown,
   field: string,
@@ -145,17 +145,20 @@ function isFields(value: unknown): value is Fields {
 
 const MODULE = /\.(?:ts|mts|js|mjs)$/
 
-/** True if modules may import a file. A scan does not need the text of other files. */
+/** True if a module may import this file. A scan does not need the text of any other file. */
 export function mayBeImported(path: string): boolean {
   return /\.(?:[mc]?[jt]s|json)$/.test(path)
 }
 
-/** True if only other code uses a module: it is private, a test, or type declarations. */
+/** True if a path is a module that may not export commands, for example a test. */
 export function isHelperModule(path: string): boolean {
   return MODULE.test(path) && !mayExportCommands(path)
 }
 
-/** True if a file may export commands: it is below `scripts/`, and not private, a test, or type declarations. */
+/**
+ * True if a file may export commands. Such a file is a module below `scripts/`, but not private, a test or a type declaration
+ * file.
+ */
 export function mayExportCommands(path: string): boolean {
   const name = path.slice(path.lastIndexOf('/') + 1)
   return (

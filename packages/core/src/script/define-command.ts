@@ -1,12 +1,12 @@
-/** The behaviour of a command, as its script declares it to callers. */
+/** What a script promises callers about the behaviour of a command. */
 export interface CommandHints {
   /** True if the command changes nothing outside itself. */
   readonly readOnly?: boolean
   /** True if the command may destroy data. */
   readonly destructive?: boolean
-  /** True if a second call with the same input changes nothing more. */
+  /** True if a second call with the same input has no further effect. */
   readonly idempotent?: boolean
-  /** True if the command reaches beyond this machine. */
+  /** True if the command communicates with other machines. */
   readonly openWorld?: boolean
 }
 
@@ -14,13 +14,13 @@ export interface CommandHints {
 export interface CommandContext {
   /** Aborts when the caller cancels the call. */
   readonly signal: AbortSignal
-  /** Reports progress. `total` has the same unit as `done`; omit it if it is unknown. */
+  /** Reports progress. `total` has the same unit as `done`; omit `total` if it is unknown. */
   readonly progress: (done: number, total?: number, message?: string) => void
   /** Writes a line for the operators of the host. Models do not see it. */
   readonly log: (message: string) => void
   /** The folder of the skill at the running revision, read-only. */
   readonly skillDirectory: string
-  /** A writable folder for this call only. It is removed after the call. */
+  /** A writable folder for this call only. The folder is removed after the call. */
   readonly scratchDirectory: string
 }
 
@@ -33,7 +33,8 @@ export interface JsonSchemaObject {
 }
 
 /**
- * The part of a Standard Schema (standardschema.dev) that a command needs. zod, valibot, arktype and others provide it.
+ * The part of a Standard Schema (standardschema.dev) that a command needs. Schemas of zod, valibot, arktype and other libraries
+ * have this part.
  */
 export interface StandardSchema<Output = unknown> {
   readonly '~standard': {
@@ -41,7 +42,7 @@ export interface StandardSchema<Output = unknown> {
     readonly vendor: string
     readonly validate: (value: unknown) => unknown
     readonly types?: { readonly input: unknown; readonly output: Output } | undefined
-    /** Returns the schema for callers. Without it, callers see no fields. */
+    /** Converts the schema to JSON Schema for callers. Without `jsonSchema`, callers see no fields. */
     readonly jsonSchema?: {
       readonly input: (options: { readonly target: 'draft-2020-12' }) => Record<string, unknown>
     }
@@ -62,7 +63,7 @@ type FieldsOf<Properties, Required> = {
   readonly [Name in keyof Properties as Name extends Required ? never : Name]?: ValueOf<Properties[Name]>
 }
 
-/** Maps plain JSON Schema to types. Other keywords become `unknown`. */
+/** Maps a plain JSON Schema to a TypeScript type. A schema with other keywords becomes `unknown`. */
 type ValueOf<Schema> = Schema extends { readonly enum: readonly (infer Value)[] }
   ? Value
   : Schema extends { readonly type: 'string' }
@@ -78,12 +79,12 @@ type ValueOf<Schema> = Schema extends { readonly enum: readonly (infer Value)[] 
 export interface CommandDefinition<Input extends JsonSchemaObject | StandardSchema = JsonSchemaObject> {
   /** Letters, digits, `_` and `-`. Callers use `skill.name`. */
   readonly name: string
-  /** Text for a model: what the command does, and when to call it. */
+  /** Text that explains to a model what the command does, and when to call it. */
   readonly description: string
   /** The schema of the input. A literal JSON Schema can be read without running the script. @default no fields */
   readonly input?: Input
   readonly hints?: CommandHints
-  /** Runs the command. A text goes to the model unchanged, any other result as JSON. */
+  /** Runs the command. The model gets a text result unchanged. Any other result is converted to JSON. */
   run(input: CommandInput<Input>, context: CommandContext): unknown
 }
 
@@ -93,7 +94,7 @@ export interface DefinedCommand {
   readonly definition: CommandDefinition<JsonSchemaObject | StandardSchema>
 }
 
-/** The same symbol in every copy of this module. */
+/** `Symbol.for` returns the same symbol in every copy of this module. */
 const COMMAND_BRAND: unique symbol = Symbol.for('skillstoke.command')
 
 /**

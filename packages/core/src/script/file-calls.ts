@@ -9,7 +9,7 @@ interface FileCall {
   readonly stop: AbortController
 }
 
-/** The running scripts that are not commands. */
+/** The running scripts that were started as files, not as commands. */
 export class FileCalls {
   readonly #records: CodeRecords
   readonly #calls = new Set<FileCall>()
@@ -18,7 +18,7 @@ export class FileCalls {
     this.#records = records
   }
 
-  /** Runs a script. Aborts it when its capabilities are revoked, or when the caller aborts. */
+  /** Runs a script. Aborts the script when its capabilities are revoked, or when the caller aborts. */
   async run<T>(
     { skill, grants }: Pick<FileCall, 'skill' | 'grants'>,
     outer: AbortSignal | undefined,
@@ -37,7 +37,7 @@ export class FileCalls {
     }
   }
 
-  /** Aborts the scripts that are no longer allowed. */
+  /** Aborts running scripts whose permission was revoked. */
   endForbidden(): void {
     for (const { skill, grants, stop } of this.#calls)
       if (this.#records.isRejected(skill) || findMissing(grants, this.#records.grantedTo(skill)).length > 0)

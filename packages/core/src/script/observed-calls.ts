@@ -6,7 +6,7 @@ export interface ObservedCallsOptions {
   readonly runner: ScriptRunner | undefined
   readonly clock: Clock
   readonly logger: Logger
-  /** Called with every event, in order. */
+  /** Called with each event, in the order in which the events happen. */
   readonly tell: <Name extends keyof ScriptEvents>(name: Name, payload: ScriptEvents[Name]) => void
 }
 
@@ -20,7 +20,7 @@ export class ObservedCalls {
     this.#options = options
   }
 
-  /** Runs a call and emits its start, progress, lines and end. */
+  /** Runs a call, and emits events for its start, progress, output lines and end. */
   async observe<Result>(
     target: Omit<ScriptCall, 'call'>,
     options: ScriptRunOptions,

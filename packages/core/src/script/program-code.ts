@@ -14,13 +14,13 @@ import {
 } from './command.ts'
 import type { LoadedProgram, ScriptProgram } from './script-runner.ts'
 
-/** The code of one revision, with its grants. */
+/** The scripts of one revision, with their grants. */
 export interface Code {
   readonly skill: Skill
   readonly program: ScriptProgram
 }
 
-/** Code that passed a scan. The first call starts it. */
+/** Code that passed a scan. The first call loads this code. */
 export interface ScannedCode extends Code {
   readonly kind: 'scanned'
   readonly scan: ScriptScan
@@ -38,7 +38,9 @@ export type ServingCode = ScannedCode | StartedCode
 
 const EMPTY_SCHEMA = Object.freeze({ type: 'object', properties: {}, additionalProperties: false })
 
-/** Returns code that serves. Its commands come from the loaded module, or from the scan until then. */
+/**
+ * Returns code that accepts calls. The commands come from the loaded program, or from the scan if the code was not loaded yet.
+ */
 export function toServing(
   { skill, program, scan }: Code & Pick<ServingCode, 'scan'>,
   loaded: LoadedProgram | undefined,
@@ -54,7 +56,7 @@ function toCommand({ exportName: _name, inputSchema, ...rest }: ScannedCommand):
   return { ...rest, inputSchema: inputSchema ?? EMPTY_SCHEMA, isDynamic: false }
 }
 
-/** Returns the code of a revision, with files from the store. */
+/** Returns the program of a revision. It reads its files from the store. */
 export function toProgram(
   skill: Skill,
   grants: readonly ScriptCapability[],
@@ -69,7 +71,7 @@ export function toProgram(
   }
 }
 
-/** Reads a file for a scan. The text is empty for files that modules cannot import. */
+/** Reads a file for a scan. The text is empty for a file that no module can import. */
 export async function readText(
   store: SkillStore,
   skill: Skill,

@@ -7,7 +7,7 @@ import { MemorySkillStore } from '../store/memory-skill-store.ts'
 import type { ScriptScan, ScriptText, SkillCommand } from './command.ts'
 import type { LoadedProgram, ProgramLoad, ScriptProgram, ScriptRunner } from './script-runner.ts'
 
-/** A runner whose commands answer with their own text. */
+/** A runner in which each command returns the text of its script. */
 class TextRunner implements ScriptRunner {
   onScan: (text: string) => void = () => undefined
 
@@ -72,7 +72,7 @@ async function open(store: MemorySkillStore, scripts: TextRunner): Promise<Skill
   return await createSkillRuntime({ sources: [source], state: { store }, scripts })
 }
 
-test('ProgramSlot retries code that failed to load because of the machine, even after a call of older code', async () => {
+test('ProgramSlot retries newer code that a machine failure kept from loading, even if older code answered a call meanwhile', async () => {
   const store = new MemorySkillStore()
   {
     await using skills = await open(store, new TextRunner())

@@ -23,21 +23,21 @@ import {
 } from './program-code.ts'
 import type { LoadedProgram, ProgramLoad, ScriptRunner } from './script-runner.ts'
 
-/** The services that a slot needs. */
+/** The objects that a slot uses. */
 export interface SlotHost {
   readonly runner: ScriptRunner
   readonly store: SkillStore
   readonly clock: Clock
   readonly logger: Logger
   readonly records: CodeRecords
-  /** Called when the command list or the code behind it changed. */
+  /** Called when the command list or the code of a command changed. */
   onSwap(swap: CommandSwap): void
 }
 
 /** The replacement of the code of a skill by newer code. */
 export interface CommandSwap {
   readonly skill: string
-  /** Revision of the code that serves from now on; absent if none does. */
+  /** Revision of the code that serves from now on; absent if no code serves. */
   readonly revision?: Digest
   readonly before: readonly SkillCommand[]
   readonly after: readonly SkillCommand[]
@@ -47,16 +47,16 @@ export interface CommandSwap {
 interface Attempt {
   readonly skill: Skill
   readonly grants: readonly ScriptCapability[]
-  /** True if the code is loaded and checked now, not by the first call. */
+  /** True if the code is loaded and checked immediately. False if the first call does both. */
   readonly isEager: boolean
-  /** `lost` means that the machine failed, not the script. The next request makes another attempt. */
+  /** `lost` means that the machine failed, not the script. The next request then tries again. */
   state: 'due' | 'running' | 'ended' | 'lost'
 }
 
 const NO_COMMANDS: readonly SkillCommand[] = Object.freeze([])
 
 /**
- * The code of one skill folder: the serving code, the requested code, and the swap from one to the other.
+ * The code of one skill folder. A slot has serving code and requested code, and swaps the serving code for the requested code.
  *
  * ```text
  *   #attempt     want()          #follow()            it loads, or the script is faulty
@@ -84,13 +84,13 @@ export class ProgramSlot {
   #attempt: Attempt | undefined
   #serving: ServingCode | undefined
   #problems: readonly Diagnostic[] = []
-  /** The scan of the newest code, whether or not the code loads. */
+  /** The scan of the newest code, even if the newest code does not load. */
   #newest: ScriptScan | undefined
   /** Runs one step after the other. No step rejects. */
   #queue: Promise<void> = Promise.resolve()
-  /** Replaced code that may still answer calls. */
+  /** Replaced code whose running calls have not ended yet. */
   readonly #draining = new Map<LoadedProgram, Code & { readonly ended: Promise<void> }>()
-  /** The code that is loading. No call reaches it yet. */
+  /** The code that is being loaded. No call reaches this code yet. */
   #loading: (Code & { readonly stop: AbortController }) | undefined
   readonly #closing = new AbortController()
 
@@ -102,7 +102,7 @@ export class ProgramSlot {
     return this.#serving?.commands ?? NO_COMMANDS
   }
 
-  /** The files that define the commands, of the newest code and of the serving code. */
+  /** The files that define commands in the newest code or in the serving code. */
   get sources(): readonly string[] {
     return [...(this.#newest?.sources ?? []), ...(this.#serving?.scan.sources ?? [])]
   }
@@ -127,7 +127,7 @@ export class ProgramSlot {
     return this.#problems
   }
 
-  /** The serving code, if it was started. */
+  /** The loaded program of the serving code; undefined if the serving code was only scanned. */
   get loaded(): LoadedProgram | undefined {
     return this.#serving?.kind === 'started' ? this.#serving.loaded : undefined
   }
@@ -147,7 +147,7 @@ export class ProgramSlot {
     this.#queue = this.#queue.then(() => this.#follow())
   }
 
-  /** Ends serving, draining and loading code whose permission was revoked. */
+  /** Ends all code whose permission was revoked, whether the code serves, drains or is being loaded. */
   endForbidden(): void {
     if (this.#serving !== undefined && this.#isForbidden(this.#serving))
       this.#swap(undefined, { withinMs: 0 })
@@ -163,7 +163,10 @@ export class ProgramSlot {
     }
   }
 
-  /** Returns the code for a new call, and starts it if needed. Returns `undefined` if there is none or none loads. */
+  /**
+   * Returns the program for a new call, and loads the program if needed. Returns `undefined` if there is no code or no code
+   * loads.
+   */
   async start(): Promise<LoadedProgram | undefined> {
     await this.ready()
     // Try each code once: first the scanned code, then the last good code of an earlier process.
@@ -182,7 +185,7 @@ export class ProgramSlot {
     await Promise.all(Array.from(this.#draining.values(), ({ ended }) => ended))
   }
 
-  /** Removes the commands at once, and waits until running calls end. `withinMs` limits that time. */
+  /** Removes the commands immediately, and waits until running calls end. `withinMs` limits how long they may run. */
   async close({ withinMs }: { readonly withinMs?: number } = {}): Promise<void> {
     this.#closing.abort()
     this.endForbidden()
@@ -211,13 +214,13 @@ export class ProgramSlot {
     if (this.#serving !== serving) return
     const isSound = await this.#guard(serving.skill, async () => {
       const outcome = await this.#load(serving, true)
-      // During the load, the code may have been forbidden, or the slot closed.
+      // While the code was loading, its permission may have been revoked, or the slot may have been closed.
       if (this.#serving !== serving) return await closeLoaded(outcome)
       if (outcome.kind === 'failed') return await this.#fail(serving.skill, outcome.diagnostics)
       this.#swap(toServing(serving, outcome.program))
       this.#host.records.remember(serving.skill)
     })
-    // If an attempt is due, it runs next anyway.
+    // A due attempt runs next, so only an ended attempt must be marked as `lost`.
     if (!isSound && this.#attempt?.state === 'ended') this.#attempt.state = 'lost'
   }
 
@@ -247,7 +250,7 @@ export class ProgramSlot {
   async #try(attempt: Attempt): Promise<void> {
     const { skill } = attempt
     const scan = await this.#scan(skill, this.#serving?.scan.modules ?? (await this.#readKnown(skill)))
-    // During the scan, other code may have been requested, or this revision rejected.
+    // During the scan, other code may have been requested, or this revision may have been rejected.
     if (this.#isClosed || this.#attempt !== attempt || this.#host.records.isRejected(skill)) return
     this.#newest = scan
     const declared = declaredCapabilities(skill).filter(isCapability)
@@ -268,14 +271,14 @@ export class ProgramSlot {
     await this.#remark(skill, notes)
   }
 
-  /** Keeps the old code. If there is none, restores the last good code of an earlier process. */
+  /** Keeps the old code serving. If there is no old code, restores the last good code of an earlier process. */
   async #fail(skill: Skill, problems: readonly Diagnostic[]): Promise<void> {
     const failed = this.#serving
     if (this.#isClosed) return
-    // Code that passed its scan may fail when it runs. Then it must not serve any longer.
+    // Code that passed its scan may fail when it is loaded. Such code must no longer serve.
     if (failed === undefined || (failed.skill === skill && failed.kind === 'scanned')) {
       const older = await this.#restore(skill)
-      // During the restore, the code may have been forbidden, or the slot closed.
+      // During the restore, the permission of the code may have been revoked, or the slot may have been closed.
       const isAllowed = !this.#isClosed && older !== undefined && !this.#isForbidden(older)
       this.#swap(isAllowed ? older : undefined)
       if (!isAllowed && older?.kind === 'started') await older.loaded.close()
@@ -305,7 +308,7 @@ export class ProgramSlot {
     const program = toProgram(older, declared, this.#host.store)
     const isRefused = (): boolean => this.#isClosed || this.#isForbidden({ skill: older, program })
     if (isRefused() || scan.diagnostics.some(isError)) return undefined
-    // If only the running module knows its commands, load it.
+    // If the scan could not find all commands, load the code to find them.
     const outcome = scan.isComplete ? undefined : await this.#load({ skill: older, program, scan }, true)
     if (outcome?.kind === 'failed') return undefined
     if (isRefused()) {
@@ -315,7 +318,7 @@ export class ProgramSlot {
     return toServing({ skill: older, scan, program }, outcome?.program)
   }
 
-  /** Replaces the serving code. New calls reach the new code at once. Running calls end on the old code. */
+  /** Replaces the serving code. New calls reach the new code immediately. Running calls end on the old code. */
   #swap(next: ServingCode | undefined, ending: { readonly withinMs?: number } = {}): void {
     const old = this.#serving
     if (old === next) return
@@ -347,7 +350,8 @@ export class ProgramSlot {
   }
 
   /**
-   * Returns the modules that had commands in an earlier process. They stay command modules even if they are broken now.
+   * Returns the modules that had commands in an earlier process. These modules are scanned as command modules even if they are
+   * broken now.
    */
   async #readKnown(skill: Skill): Promise<readonly string[]> {
     const older = await this.#host.records.readRemembered(skill)
@@ -397,7 +401,7 @@ function fallbackPath({ code }: Diagnostic, { skillFile }: Skill): string {
   return code.startsWith('CAPABILITY') ? skillFile : 'scripts'
 }
 
-/** Shortens the grace period. The first call of `close` reports a failure. */
+/** Shortens the grace period of a closing program. Ignores a failure, because the first `close` call already reports it. */
 function hurry(program: LoadedProgram, withinMs: number): void {
   program.close({ withinMs }).catch(() => undefined)
 }

@@ -23,14 +23,17 @@ type SkillPlace = Pick<Skill, 'name' | 'source' | 'location'>
 /** The result of unloading the code of a skill. */
 export type UnloadStatus = 'unloaded' | 'not-loaded' | 'not-found'
 
-// Subscribers wait for the code of a change, but not for a script that does not finish loading.
+// Limits how long later subscribers wait for new code to load.
 const MAX_PHASE_WAIT_MS = 1_000
-// Time for running calls to end by themselves when the runtime closes.
+// When the runtime closes, running calls may continue for this time.
 const CLOSE_MS = 5_000
 
-/** The code of all skills, one slot for each skill with scripts. It follows the served skills and the grants. */
+/**
+ * The code of all skills, with one slot for each skill that has scripts. The slots are updated when the served skills or the
+ * grants change.
+ */
 export class ProgramSlots implements CommandOffers {
-  /** Scripts that run as files. They end when their permission is revoked. */
+  /** Running scripts that were started as files. They are aborted when their permission is revoked. */
   readonly files: FileCalls
   readonly #options: ProgramSlotsOptions
   readonly #slots = new Map<string, ProgramSlot>()
@@ -63,7 +66,7 @@ export class ProgramSlots implements CommandOffers {
     )
   }
 
-  /** Adds a listener for changes of the command list, or of the code behind it. */
+  /** Adds a listener that is called when the command list or the code of a command changes. */
   subscribe(listener: (swap: CommandSwap) => void): void {
     this.#listeners.add(listener)
   }
@@ -76,7 +79,7 @@ export class ProgramSlots implements CommandOffers {
     return this.#unloaded.has(keyOf(skill))
   }
 
-  /** Returns the commands of a skill, and the problem that blocks its newest commands. */
+  /** Returns the commands of a skill, and the reason why its newest commands cannot be called. */
   offer(skill: SkillPlace): CommandOffer {
     const served = this.#options.reader.current.find(skill.name)
     if (served !== undefined && !isSamePlace(served, skill))
@@ -91,7 +94,7 @@ export class ProgramSlots implements CommandOffers {
     }
   }
 
-  /** Follows a new generation. Resolves when its commands serve, or after one second. */
+  /** Requests the code of a new generation. Resolves when that code serves or has failed, at the latest after one second. */
   async follow({ changes }: RegistryUpdate): Promise<void> {
     const slots = changes.flatMap(change => {
       if (change.kind === 'removed') this.#forget(change.skill)
@@ -103,7 +106,7 @@ export class ProgramSlots implements CommandOffers {
     await waitAtMost(this.#options.clock, MAX_PHASE_WAIT_MS, Promise.all(slots.map(slot => slot.ready())))
   }
 
-  /** Checks all permissions again after a decision, and ends forbidden code at once. */
+  /** Checks all permissions again after a decision, and ends code without permission immediately. */
   reconsider(): void {
     for (const slot of this.#slots.values()) if (slot.skill !== undefined) slot.want(slot.skill)
     for (const slot of this.#leaving) slot.endForbidden()
@@ -111,16 +114,16 @@ export class ProgramSlots implements CommandOffers {
   }
 
   /**
-   * Requests the code of a served skill. Returns `undefined` if the skill has no code, was unloaded, or scripts are not
-   * run.
+   * Requests the code of a served skill. Returns `undefined` if the skill has no code, if its code was unloaded, or if this
+   * runtime runs no scripts.
    */
   want(skill: Skill): ProgramSlot | undefined {
     if (this.runner === undefined || this.#isClosed || this.isUnloaded(skill)) return undefined
     const known = this.find(skill)?.skill
-    // Another folder has the name now. The code of the former folder does not belong to it.
+    // If another folder has the name now, the code of the former folder must end.
     if (known !== undefined && known !== skill && !this.#options.registry.isSameFolder(known, skill))
       this.#forget(known)
-    // Most skills have no code, so skip them early.
+    // Return early, because most skills have no code.
     if (this.find(skill) === undefined && !skill.files.some(({ path }) => mayExportCommands(path)))
       return undefined
     const slot = this.#slot(skill)
@@ -128,7 +131,7 @@ export class ProgramSlots implements CommandOffers {
     return slot
   }
 
-  /** Loads the code of a skill now, even if it was unloaded or did not change. */
+  /** Loads the code of a skill immediately, even if the code was unloaded or did not change. */
   async reload(skill: Skill): Promise<{ readonly slot: ProgramSlot; readonly wasLoaded: boolean }> {
     const wasLoaded = !this.#unloaded.delete(keyOf(skill)) && this.find(skill) !== undefined
     const slot = this.#slot(skill)
@@ -142,7 +145,7 @@ export class ProgramSlots implements CommandOffers {
     const slot = this.find(skill)
     if (slot === undefined || slot.commands.length === 0) return 'not-loaded'
     this.#unloaded.add(keyOf(skill))
-    // A concurrent reload gets a new slot.
+    // Delete the slot first, so that a concurrent reload creates a new slot.
     this.#slots.delete(keyOf(skill))
     await this.#leave(slot)
     return 'unloaded'
@@ -188,25 +191,25 @@ export class ProgramSlots implements CommandOffers {
     })
   }
 
-  /** Removes the commands of a slot at once. Resolves when its calls have ended. */
+  /** Removes the commands of a slot immediately. Resolves when its running calls have ended. */
   async #leave(slot: ProgramSlot): Promise<void> {
     this.#leaving.add(slot)
     await slot.close().finally(() => this.#leaving.delete(slot))
   }
 }
 
-/** Returns the reason why a shadowed skill runs no code. Only the served skill of a name runs code. */
+/** Returns the reason why no code of a shadowed skill runs: only the served skill of a name may run code. */
 export function describeShadowed(skill: SkillPlace, served: SkillPlace): string {
   const [name, own, first] = [skill.name, skill.source, served.source].map(text => JSON.stringify(text))
   return `the code of ${name} from ${own} does not run, because ${first} comes first with that name`
 }
 
-/** True if two skills are the same folder, possibly at different revisions. */
+/** True if two skills come from the same folder, possibly at different revisions. */
 export function isSamePlace(a: SkillPlace, b: SkillPlace): boolean {
   return a.source === b.source && a.location === b.location
 }
 
-/** Returns a key of source and name, not of the folder, so that a moved folder keeps its code. */
+/** Returns a key made of source and skill name, so that a moved folder keeps its code. */
 function keyOf({ source, name }: Skill): string {
   return `${source}\0${name}`
 }

@@ -5,12 +5,12 @@ import type { CommandProgress, ScriptLine } from './script-runner.ts'
 
 /** The call that an event describes. */
 export interface ScriptCall {
-  /** Number of the call in this process. */
+  /** Number of the call, counted in this process. */
   readonly call: number
   readonly skill: string
   /** `skill.command`, or the path of a script. */
   readonly target: string
-  /** Revision of the code that ran; absent until it is known. */
+  /** Revision of the code that runs; absent until the revision is known. */
   readonly revision?: Digest
 }
 
@@ -25,7 +25,7 @@ export interface CommandsChange {
 
 /** The payload of each script event, by event name. */
 export interface ScriptEvents {
-  /** Commands of a skill were added, removed, or changed for callers. */
+  /** Commands of a skill were added or removed, or callers see a change of them. */
   'commands:changed': CommandsChange
   /** A command or a script starts. */
   'command:started': ScriptCall
@@ -35,7 +35,7 @@ export interface ScriptEvents {
   'command:finished': ScriptCall & { readonly isError: boolean; readonly durationMs: number }
 }
 
-/** Returns the change of the command list that a swap causes. */
+/** Returns how a swap changes the command list. */
 export function toCommandsChange({ skill, revision, before, after }: CommandSwap): CommandsChange {
   const old = new Map(before.map(command => [command.name, command]))
   const now = new Set(after.map(({ name }) => name))
@@ -48,7 +48,7 @@ export function toCommandsChange({ skill, revision, before, after }: CommandSwap
   }
 }
 
-/** True if callers see a difference. The position in the file does not count. */
+/** True if callers see a difference between two commands. The position in the file does not count. */
 function isDescribedOtherwise(old: SkillCommand | undefined, now: SkillCommand): boolean {
   const shown = ({ description, inputSchema, hints }: SkillCommand): string =>
     JSON.stringify([description, inputSchema, hints])

@@ -18,12 +18,12 @@ export interface ScriptProgram {
 /** The progress of a command. */
 export interface CommandProgress {
   readonly done: number
-  /** In the same unit as `done`; absent if it is unknown. */
+  /** Total in the same unit as `done`; absent if the total is unknown. */
   readonly total?: number
   readonly message?: string
 }
 
-/** A line that a script wrote to an output or with `log`. */
+/** A line that a script wrote to stdout, to stderr or with `log`. */
 export interface ScriptLine {
   readonly stream: 'log' | 'stdout' | 'stderr'
   readonly text: string
@@ -36,7 +36,7 @@ export const DEFAULT_CALL_MS = 30_000
 export const LONGEST_CALL_MS = 600_000
 
 export interface ScriptRunOptions {
-  /** Ends the work. The call throws the reason of the signal. */
+  /** Aborts the run. The call then rejects with the reason of the signal. */
   readonly signal?: AbortSignal
   /** Time limit in milliseconds, at most 600,000. @default 30,000 */
   readonly timeoutMs?: number
@@ -54,7 +54,7 @@ export interface LoadedProgram {
    * @throws {SkillError} INPUT_INVALID, SCRIPT_FAILED, TIMED_OUT, TOO_LARGE; CLOSED after `close`
    */
   call(command: string, input: unknown, options?: ScriptRunOptions): Promise<unknown>
-  /** Accepts no more calls. Running calls may end, or are ended after `withinMs`. Resolves when no process is left. */
+  /** Accepts no more calls. Running calls may continue until `withinMs` has passed. Resolves when no process is left. */
   close(options?: { readonly withinMs?: number }): Promise<void>
 }
 
@@ -62,40 +62,40 @@ export type ProgramLoad =
   | { readonly kind: 'loaded'; readonly program: LoadedProgram }
   | { readonly kind: 'failed'; readonly diagnostics: readonly Diagnostic[] }
 
-/** The result of a script that is not a command. */
+/** The result of a script that was started as a file, not as a command. */
 export interface ScriptFileRun {
   /** Absent if a signal ended the process. */
   readonly exitCode?: number
   readonly signal?: string
-  /** The output, up to the limit. */
+  /** The output on stdout, cut at the size limit. */
   readonly stdout: string
   readonly stderr: string
-  /** True if the script wrote more than the limit. */
+  /** True if the script wrote more than the size limit. */
   readonly isTruncated: boolean
 }
 
-/** The protection of the machine against scripts. */
+/** How the machine is protected against scripts. */
 export interface ScriptContainment {
   /** `permissions`: the JavaScript runtime restricts scripts. `sandbox`: the operating system restricts them, too. */
   readonly kind: 'permissions' | 'sandbox'
-  /** Text for people: the kind of protection, or the reason why there is no more. */
+  /** Describes the protection to people, or explains why it is not stronger. */
   readonly detail: string
 }
 
 export interface ProgramLoadOptions {
-  /** False for background loads, which are queued so they do not delay others. @default true */
+  /** False for background loads, which wait in a queue so that they do not delay urgent loads. @default true */
   readonly isUrgent?: boolean
-  /** Aborts the load, which then fails. */
+  /** Aborts the load. The load then fails. */
   readonly signal?: AbortSignal
 }
 
-/** Runs the code of skills, never in the process of the host. */
+/** Runs the code of skills in other processes than the host process. */
 export interface ScriptRunner {
   /** Returns the protection that is in effect on this machine. */
   containment(): Promise<ScriptContainment>
   /**
-   * Finds commands without running code. `known` lists files that had commands before and may be broken now. The caller
-   * ignores the result after the signal.
+   * Finds commands without running code. `known` lists files that had commands before, and that may be broken now. If the
+   * signal has aborted, the caller ignores the result.
    */
   scan(
     skill: string,
@@ -105,12 +105,12 @@ export interface ScriptRunner {
   ): Promise<ScriptScan>
   /** Loads and checks the modules of a scan. Faults of a script are returned as diagnostics, not thrown. */
   load(program: ScriptProgram, scan: ScriptScan, options?: ProgramLoadOptions): Promise<ProgramLoad>
-  /** True if the path of a file suggests a program that `runFile` can run. */
+  /** True if the path of a file looks like a program that `runFile` can run. */
   mayRun(path: string): boolean
   /**
    * Runs a file with its interpreter.
-   * @throws {SkillError} FILE_NOT_FOUND; SCRIPT_REFUSED when nothing would contain it and `exec` is not granted, or
-   * when its interpreter is unknown; TIMED_OUT
+   * @throws {SkillError} FILE_NOT_FOUND; SCRIPT_REFUSED when the interpreter is unknown, or when nothing restricts the script
+   * and `exec` is not granted; TIMED_OUT
    */
   runFile(
     program: ScriptProgram,

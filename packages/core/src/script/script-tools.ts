@@ -19,7 +19,7 @@ import type { CommandResult, SkillScripts } from './skill-scripts.ts'
 
 const MAX_CHARACTERS = 40_000
 
-/** Creates the constant tools that run code of skills: `run_skill_command` and `run_skill_script`. */
+/** Creates the tools `run_skill_command` and `run_skill_script`. Their definitions do not change when skills change. */
 export function createScriptTools(
   conversation: Conversation,
   scripts: SkillScripts,
@@ -27,7 +27,7 @@ export function createScriptTools(
   return [createCommandTool(conversation, scripts), createFileTool(conversation, scripts)]
 }
 
-/** Creates the tools that reload and unload code by hand: `skill_reload` and `skill_unload`. */
+/** Creates the tools `skill_reload` and `skill_unload`, with which a model reloads and unloads the code of a skill. */
 export function createAdminTools(conversation: Conversation, admin: ScriptAdmin): readonly ToolDefinition[] {
   return [
     toAdminTool(
@@ -45,16 +45,16 @@ export function createAdminTools(conversation: Conversation, admin: ScriptAdmin)
   ]
 }
 
-/** The actions of the admin tools. Each answer describes what really happened. */
+/** The actions behind `skill_reload` and `skill_unload`. Each answer describes what really happened. */
 export interface ScriptAdmin {
-  /** Reloads a skill. Starts nothing after the signal has aborted. */
+  /** Reloads a skill. If the signal has aborted, does not start a reload. */
   reload(name: string, signal?: AbortSignal): Promise<ToolResult>
   unload(name: string): Promise<ToolResult>
 }
 
 /**
- * Creates one tool for each current command, with its own name. The list changes with the skills. Each call runs the
- * newest code of its command.
+ * Creates one tool for each current command, named after the command. The list of tools changes with the skills. Each call runs
+ * the newest code of its command.
  */
 export function createCommandTools(
   conversation: Conversation,
@@ -76,7 +76,7 @@ export function createCommandTools(
     )
 }
 
-/** Returns the name of the tool of a command, in the form that models accept. */
+/** Returns the tool name for a command, using only characters that model APIs accept. */
 export function toCommandToolName({ skill, name }: SkillCommand, hasher: Hasher): string {
   return toToolName(skill, name, hasher)
 }
@@ -166,7 +166,7 @@ async function runCommand(
   })
 }
 
-/** Turns faults of a script or a model into an answer. Rethrows aborts and faults of the machine. */
+/** Turns an error that a script or a model caused into an answer. Rethrows aborts and failures of the machine. */
 async function guard(
   skill: Skill,
   conversation: Conversation,

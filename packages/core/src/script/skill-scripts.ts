@@ -42,10 +42,10 @@ export interface CommandResult {
   readonly command: SkillCommand
 }
 
-/** The state of the code of one skill. */
+/** State of the scripts of one skill. */
 export interface ScriptStatus {
   readonly skill: string
-  /** Revision of the serving code; absent if none serves. */
+  /** Revision of the serving code; absent if no code serves. */
   readonly revision?: Digest
   readonly commands: readonly SkillCommand[]
   /** Diagnostics about the newest code. */
@@ -54,7 +54,7 @@ export interface ScriptStatus {
   readonly isLoaded: boolean
 }
 
-// A call waits for newer code, but not for a script that does not finish loading.
+// Limits how long a call waits for newer code to load.
 const MAX_LOAD_WAIT_MS = 2_000
 
 const KNOWN_RUN: KnownOptions<ScriptRunOptions> = {
@@ -65,7 +65,7 @@ const KNOWN_RUN: KnownOptions<ScriptRunOptions> = {
 }
 
 /**
- * The scripts of all skills: lists their commands and runs them. Created by `SkillRuntime`.
+ * Lists and runs the commands and scripts of all skills. Created by `SkillRuntime`.
  *
  * @example
  * ```ts
@@ -94,19 +94,19 @@ export class SkillScripts {
     this.#slots.subscribe(swap => this.#announce(toCommandsChange(swap)))
   }
 
-  /** Whether this runtime runs scripts. */
+  /** True if this runtime runs scripts. */
   get canRun(): boolean {
     return this.#slots.runner !== undefined
   }
 
-  /** Returns every callable command, sorted by id, of one skill or of all. */
+  /** Returns every command of one skill or of all skills that can be called, sorted by id. */
   list(skill?: string): readonly SkillCommand[] {
     const served =
       skill === undefined ? this.#options.reader.current.list() : [this.#options.reader.current.get(skill)]
     return served.flatMap(each => this.#slots.find(each)?.commands ?? [])
   }
 
-  /** Returns the command with an id, or `undefined`. */
+  /** Returns the command with the given id, or `undefined`. */
   find(id: string): SkillCommand | undefined {
     const parts = splitCommandId(id)
     const skill = parts === undefined ? undefined : this.#options.reader.current.find(parts.skill)
@@ -115,7 +115,7 @@ export class SkillScripts {
   }
 
   /**
-   * Returns the files below `scripts/` that look like programs and do not belong to its commands.
+   * Returns the files below `scripts/` that look like programs and are not used by a command of the skill.
    * @throws {SkillError} SKILL_NOT_FOUND
    */
   listFiles(name: string): readonly string[] {
@@ -151,22 +151,22 @@ export class SkillScripts {
     })
   }
 
-  /** Resolves when the code on disk serves, or has failed. Waits for one skill, or for all. */
+  /** Resolves when the code on disk serves or has failed. Waits for the code of one skill, or of all skills. */
   async ready(skill?: Skill): Promise<void> {
     const wanted = skill === undefined ? this.#options.reader.current.list() : [skill]
     await Promise.all(wanted.map(each => this.#slots.want(each)?.ready()))
   }
 
-  /** Adds a listener for changes of the command list. Returns a function that removes it. */
+  /** Adds a listener for changes of the command list. Returns a function that removes the listener. */
   subscribe(listener: (change: CommandsChange) => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
   }
 
   /**
-   * Runs a command by its id outside this process, with the code that is on disk now.
-   * @throws {SkillError} COMMAND_NOT_FOUND with `data.available`; SKILL_NOT_FOUND, INPUT_INVALID, SCRIPT_FAILED,
-   * TIMED_OUT, TOO_LARGE, INVALID_OPTION; the reason of the signal when it aborts
+   * Runs the command with the given id in another process, with the code that is on disk now.
+   * @throws {SkillError} COMMAND_NOT_FOUND with `data.available`; SKILL_NOT_FOUND, INPUT_INVALID, SCRIPT_FAILED, TIMED_OUT,
+   * TOO_LARGE, INVALID_OPTION; the reason of the signal when it aborts
    *
    * @example
    * ```ts
@@ -207,7 +207,7 @@ export class SkillScripts {
     }
   }
 
-  /** Waits for loading code, but not longer than the limits of the call. */
+  /** Waits until code is loaded, but not longer than the time limit of the call, and only until the call is aborted. */
   async #await<T>(
     { skill, command }: CommandAddress,
     { signal, timeoutMs }: ScriptRunOptions,
@@ -220,9 +220,9 @@ export class SkillScripts {
   }
 
   /**
-   * Runs a script that is not a command, with its interpreter. Returns its outputs and its exit code.
-   * @throws {SkillError} SKILL_NOT_FOUND, FILE_NOT_FOUND, SCRIPT_REFUSED, TIMED_OUT, INVALID_OPTION; the reason of the
-   * signal when it aborts
+   * Runs a script file with its interpreter, not as a command. Returns the output and the exit code.
+   * @throws {SkillError} SKILL_NOT_FOUND, FILE_NOT_FOUND, SCRIPT_REFUSED, TIMED_OUT, INVALID_OPTION; the reason of the signal
+   * when it aborts
    *
    * @example
    * ```ts
@@ -271,7 +271,7 @@ export class SkillScripts {
   }
 
   /**
-   * Ends the code of a skill and loads it again, even if it did not change.
+   * Ends the code of a skill and loads the newest code, even if the code did not change.
    * @throws {SkillError} SKILL_NOT_FOUND
    */
   async reload(
@@ -280,7 +280,7 @@ export class SkillScripts {
     this.#assertOpen()
     const skill = this.#get(name)
     const { slot, wasLoaded } = await this.#slots.reload(skill)
-    // A reload makes clients list the commands again, even if they are the same.
+    // After a reload, clients list the commands again, even if the commands did not change.
     if (!slot.problems.some(isError))
       this.#announce({ skill: name, added: [], removed: [], modified: slot.commands })
     return { wasLoaded, problems: slot.problems }
@@ -294,26 +294,26 @@ export class SkillScripts {
   }
 
   /**
-   * Drops the processes, loaded modules and scanned commands of one skill. The code is scanned again, and the next call
-   * loads it. If the code is broken, the last good code keeps serving.
+   * Drops the processes, loaded modules and scanned commands of one skill. Scans its code again, and the next call loads that
+   * code. If the newest code is broken, the last good code keeps serving.
    * @throws {SkillError} SKILL_NOT_FOUND
    */
   async clear(name: string): Promise<void> {
     this.#assertOpen()
     const skill = this.#get(name)
     const slot = this.#slots.want(skill)
-    // Concurrent calls find the old or the new code, never none.
+    // The old code keeps serving until the new code does, so concurrent calls always find code.
     slot?.want(skill, { isEager: false, isForced: true })
     await slot?.ready()
     await slot?.drained()
   }
 
-  /** Returns the protection of this machine against scripts. */
+  /** Returns how this machine is protected against scripts. */
   async containment(): Promise<ScriptContainment> {
     return await this.#slots.requireRunner().containment()
   }
 
-  /** Returns the code and the command for a call, from the served revision. */
+  /** Returns the program and the command name for a call of the served revision. */
   async #start(name: string, command: string): Promise<{ program: LoadedProgram; command: SkillCommand }> {
     const skill = this.#get(name)
     const slot = this.#slots.want(skill)
@@ -322,7 +322,7 @@ export class SkillScripts {
     // Slow new code must not delay a call that the older code can answer.
     const serving = waited === LATE ? slot?.loaded : undefined
     const program = known === undefined ? undefined : (serving ?? (await slot?.start()))
-    // The loaded script decides which commands exist.
+    // The loaded program decides which commands exist, not the scan.
     const found = program?.commands.find(each => each.name === command)
     if (program !== undefined && found !== undefined) return { program, command: withOwnSchema(found) }
     throw toNotFound(skill.name, command, slot, this.#slots.isUnloaded(skill))
@@ -343,7 +343,7 @@ export class SkillScripts {
     return { value, revision, command }
   }
 
-  /** Returns the skill with a name. Refuses a skill whose code must not run. */
+  /** Returns the skill with the given name. Throws if the code of the skill must not run. */
   #get(name: string): Skill {
     const { current } = this.#options.reader
     const skill = current.get(name)
