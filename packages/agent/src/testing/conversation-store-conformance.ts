@@ -1,7 +1,7 @@
 import type { Digest, SessionState } from '@skillstoke/core'
 import { ConversationConflictError, type ConversationMessage, type ConversationStore } from '../index.ts'
 
-/** One requirement for conversation stores; `check` throws if a store violates it. */
+/** One requirement for conversation stores. `check` throws if the store violates this requirement. */
 export interface ConversationStoreCase {
   readonly name: string
   check(store: ConversationStore): Promise<void>
