@@ -72,12 +72,12 @@ function isLinkedAlready(path: string, target: string): boolean {
   throw new UsageError(`${path} exists already; move it away, or name another root with --to`)
 }
 
-/** Creates a link and its parent folders. Returns a function that removes them. */
+/** Creates a link and its parent folders. Returns a function that removes the link and these folders. */
 function makeLink(path: string, target: string): () => void {
   const root = dirname(path)
   try {
     const first = mkdirSync(root, { recursive: true })
-    // Windows lets only administrators make other links to folders.
+    // On Windows, only administrators may create folder links of another type than a junction.
     symlinkSync(relative(root, target), path, 'junction')
     return () => {
       rmSync(path)
@@ -88,7 +88,7 @@ function makeLink(path: string, target: string): () => void {
   }
 }
 
-/** Removes a folder and its parents up to `last`, as long as they are empty. */
+/** Removes a folder and then its parents up to `last`, until one of them is not empty. */
 function removeEmpty(folder: string, last: string): void {
   try {
     rmdirSync(folder)

@@ -76,7 +76,7 @@ test.each<readonly [code: string, fill: () => void]>([
   expect(await run()).toEqual([1, [['pdf', false, [code]]]])
 })
 
-test('an unsafe name is reported once', async () => {
+test('an unsafe name is reported only once', async () => {
   write('x/SKILL.md', text('"../x"'))
   const [exitCode, verdicts] = await run()
   expect(exitCode).toBe(1)

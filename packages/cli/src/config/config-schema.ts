@@ -70,7 +70,7 @@ export interface ConfigFile {
     | undefined
 }
 
-/** The schema of `skillstoke.json`. The JSON Schema in the package is generated from it. */
+/** The schema of `skillstoke.json`. The published JSON Schema is generated from this schema. */
 export const configSchema: z.ZodType<ConfigFile> = z
   .strictObject({
     $schema: z.string().optional().describe('JSON Schema of this file, for editors.'),

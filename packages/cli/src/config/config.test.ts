@@ -26,7 +26,7 @@ async function fault(text: string, flags: ConfigFlags = {}): Promise<string> {
 }
 
 describe('skillstoke.json', () => {
-  test('sets roots with labels, relative to the file, and the other settings of a project', async () => {
+  test('sets labelled roots, relative to the file, and all other settings of a project', async () => {
     write(`{
       "$schema": "./node_modules/skillstoke/skillstoke.schema.json",
       // comments and trailing commas are allowed
@@ -74,7 +74,7 @@ describe('skillstoke.json', () => {
     expect((await resolveConfig({}, environment)).stateDirectory).toBe('/state')
   })
 
-  test('can be another file, whose roots then count as chosen by the user', async () => {
+  test('may be another file that the user names, and its roots then count as chosen by the user', async () => {
     write('{"roots": ["a"]}', 'other.json')
     expect(await resolveConfig({ config: 'other.json' }, {})).toMatchObject({
       roots: [{ path: 'a' }],
@@ -123,7 +123,7 @@ describe('skillstoke.json', () => {
     expect(await fault(text)).toContain(message)
   })
 
-  test('a link of the project cannot be a link root outside the project', async () => {
+  test('a link inside the project that points outside is refused as a link root', async () => {
     mkdirSync(join(folder, 'inside'))
     symlinkSync(tmpdir(), join(folder, 'shared'))
     symlinkSync('inside', join(folder, 'fine'))

@@ -22,7 +22,7 @@ const WORDS: Readonly<
 }
 
 test.each(SOURCE_KIND_NAMES)(
-  '%s: only its own kind parses a flag, which converts back to the same text and matches the schema',
+  '%s: only its own kind parses the flag, and the parsed source converts back to the same flag and matches the schema',
   async name => {
     const [word, source] = WORDS[name]
     expect(parseSourceFlag(` ${word} `)).toEqual(source)

@@ -38,13 +38,16 @@ export interface KindSetup {
   readonly maxBytes: { readonly maxBytes?: number }
   readonly access: RemoteAccess
   readonly stateDirectory: string
-  /** Whether the user named it, instead of a configuration file that was merely found. */
+  /** Whether the user named this source. False if it comes from a configuration file. */
   readonly isNamed: boolean
 }
 
 type Fields = { readonly [Name in keyof ConfigSource]: Zod.ZodType<ConfigSource[Name]> }
 
-/** Parts for the schema of a kind. Zod is passed in, because most commands run without a file and never load it. */
+/**
+ * Parts for the schema of a kind. Zod is passed in, because most commands need no configuration file and so never load
+ * Zod.
+ */
 export interface FieldParts {
   readonly z: typeof Zod
   readonly path: Zod.ZodString
@@ -56,7 +59,7 @@ export interface FieldParts {
 
 /** Definition of one kind of source. */
 interface SourceKind {
-  /** Form of the command-line value, for help. */
+  /** Form of the command-line value, for help texts. */
   readonly form: string
   /** Details of the form. */
   readonly detail?: string
@@ -104,7 +107,7 @@ export const SOURCE_KINDS: Readonly<Record<SourceKindName, SourceKind>> = {
         ...(path === undefined ? {} : { path }),
         stateDirectory,
         privateHosts: access.privateHosts,
-        // A file that came with a project must not name repositories on this machine.
+        // A configuration file of a project must not name repositories on this machine.
         allowFile: isNamed,
         ...(access.gitBaseUrl === undefined ? {} : { baseUrl: access.gitBaseUrl }),
         ...(ref === undefined ? {} : { ref }),
@@ -193,7 +196,7 @@ export function kindOf(source: ConfigSource): SourceKind {
   return SOURCE_KINDS[name]
 }
 
-/** Lists the command-line forms of all kinds, for help. */
+/** Lists the command-line forms of all kinds, for help texts. */
 export function describeSourceForms({ isDetailed = false }: { readonly isDetailed?: boolean } = {}): string {
   return SOURCE_KIND_NAMES.map(name => {
     const { form, detail } = SOURCE_KINDS[name]
