@@ -168,7 +168,7 @@ export interface SkillScriptsInfo {
   readonly commands: readonly SkillCommand[]
   /** Files below `scripts/` that belong to no command. */
   readonly scripts: readonly string[]
-  /** Capabilities: `granted`, `asked` (the skill asks for them), and those that it asks for without a grant. */
+  /** Capabilities that the skill may use (`granted`), asks for (`asked`), or asks for without a grant (`missing`). */
   readonly granted: readonly string[]
   readonly asked: readonly string[]
   readonly missing: readonly string[]

@@ -9,7 +9,10 @@ import { openSkills } from '../open-skills.ts'
 import { createPaint, formatDiagnostic, printJson, printLine } from '../output.ts'
 import { realPath } from '../real-path.ts'
 
-/** Implements `stoke link`: links a skill folder from elsewhere into a root. Exits with 1 if the linked skill is not served. */
+/**
+ * Implements `stoke link`: creates a link in a root to a skill folder elsewhere. Exits with 1 if the linked skill is
+ * not served.
+ */
 export async function link(
   folder: string,
   config: Config,

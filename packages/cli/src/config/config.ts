@@ -55,7 +55,7 @@ export interface Config {
   readonly access: RemoteAccess
   /** Whether every change waits for approval, including changes of the roots. */
   readonly isFrozen: boolean
-  /** Whether the user named the sources. False if they come from a configuration file that nobody named. */
+  /** Whether the user named the sources. False if they come from the default configuration file. */
   readonly areRootsChosen: boolean
   /** Whether the roots come from a configuration file. */
   readonly areRootsOfFile: boolean

@@ -92,7 +92,7 @@ export const SOURCE_KINDS: Readonly<Record<SourceKindName, SourceKind>> = {
         .enum(GIT_UPDATES)
         .optional()
         .describe(
-          'If the history is rewritten, "ff-only" keeps the old skills and reports it, and "reset" accepts the new history.',
+          'If the history is rewritten, "ff-only" keeps the old skills and reports the rewrite, and "reset" accepts the new history.',
         ),
       ...fetched,
     }),
@@ -162,8 +162,8 @@ export const SOURCE_KINDS: Readonly<Record<SourceKindName, SourceKind>> = {
     parse: word =>
       word === 'npm' || word.startsWith('npm:') ? { npm: word.slice('npm:'.length) || '.' } : undefined,
     fields: ({ z, path, common }) => ({
-      npm: path.describe('Folder with a node_modules folder, whose packages contain skills.'),
-      packages: z.array(path).optional().describe('Only read packages with these names.'),
+      npm: path.describe('Folder that contains node_modules. Packages in node_modules contain the skills.'),
+      packages: z.array(path).optional().describe('Names of the packages to read; all others are ignored.'),
       ...common,
     }),
     create: async ({ npm = '', packages }, { common, isNamed }) => {
