@@ -8,7 +8,7 @@ export interface ConversationMessage {
   /** Unique in its conversation. Appending an id again repeats the first append and adds no message. */
   readonly id: string
   readonly role: MessageRole
-  /** Text, or the AI SDK's content parts as JSON values. */
+  /** The text of the message, or its AI SDK content parts as JSON values. */
   readonly content: unknown
   /** Wall time in milliseconds since the epoch. */
   readonly at: number
@@ -63,7 +63,7 @@ export function checkRange(range: MessageRange): void {
 }
 
 /**
- * Thrown when another writer appended first. Read the conversation again before the next append.
+ * Thrown if another writer appended messages first. Read the conversation again before you retry the append.
  *
  * @example
  * ```ts

@@ -136,7 +136,10 @@ export class Conversation implements Disposable {
     return this.#messages
   }
 
-  /** Reports whether the next model call would repeat the last request byte for byte before anything new. */
+  /**
+   * Compares the next model call with the last request. Reports whether the next call starts with the whole last
+   * request.
+   */
   comparePrefix(): PrefixReading {
     return this.#meter.compare([this.system, this.#definitions], this.#messages)
   }
@@ -218,7 +221,7 @@ export class Conversation implements Disposable {
     for (let step = 1; ; step++) {
       const offer = await this.session.offer()
       if (offer !== undefined) {
-        // The notice is a new message at the end, so that everything sent before stays unchanged.
+        // Appends the notice as a new message, so that all earlier messages stay unchanged.
         await this.#append([{ role: 'user', content: offer.text }], offer)
         yield { kind: 'skills-updated', update: offer }
       }
@@ -248,7 +251,8 @@ export class Conversation implements Disposable {
       return complete
     } finally {
       if (!isKept) {
-        // Reverts the session, because no stored message contains the skills that these tools loaded.
+        // Aborts the tools and reverts the session, because no stored message contains the skills that the tools
+        // loaded.
         stop.abort()
         this.#revert(before)
       }
@@ -367,7 +371,7 @@ export class Conversation implements Disposable {
     try {
       return await store.append(tenant, this.id, this.#seq, rows, session)
     } catch (thrown) {
-      // After a conflict, `open` must read the conversation again.
+      // Closes the conversation after a conflict, so that `open` reads it from the store again.
       if (thrown instanceof ConversationConflictError) this.close()
       throw thrown
     }
@@ -395,7 +399,7 @@ export class Conversation implements Disposable {
   }
 }
 
-/** Separates equal ids of different tenants. An encoded tenant contains no `@`. */
+/** Makes equal conversation ids of different tenants distinct. This works because an encoded tenant contains no `@`. */
 function toSessionId(id: string, tenant: string): string {
   return tenant === DEFAULT_TENANT && !id.includes('@') ? id : `${id}@${encodeURIComponent(tenant)}`
 }

@@ -25,5 +25,5 @@ export {
 } from './conversation-store.ts'
 export { MemoryConversationStore } from './memory-conversation-store.ts'
 export { openConversationStore, SqliteConversationStore } from './sqlite-conversation-store.ts'
-// For hosts with their own loop: the tools of a session for the AI SDK.
+// For hosts with their own model loop: converts the tools of a session for the AI SDK.
 export { type AiToolOutput, toAiTools } from './to-ai-tools.ts'

@@ -187,7 +187,7 @@ describe('a notice', () => {
   })
 
   test.each(['skills-updated', 'model-call'] as const)(
-    'is sent once if the turn is dropped at %s',
+    'is sent once if the reader of the turn stops at the event %s',
     async kind => {
       const { skills, model, agent, repair } = await failing()
       for await (const event of agent.conversation('chat').stream('One.')) if (event.kind === kind) break
@@ -257,7 +257,7 @@ test('open() reopens a closed conversation, and conversation() refuses an id tha
 
 test('open() continues a conversation after a conflict with another writer', async () => {
   const files = new MemoryFileSystem({ '/skills/refund/SKILL.md': skillText('refund') })
-  // Each agent has its own runtime, as in two processes.
+  // Gives each agent its own runtime, as if the agents ran in two processes.
   await using skills = await open(files)
   await using others = await open(files)
   const store = new MemoryConversationStore()
@@ -344,7 +344,7 @@ describe('a turn', () => {
     expect(conversation.messages.at(-2)?.content).toBe('/help')
   })
 
-  test('lets the offline model follow the instructions of a slash command', async () => {
+  test('lets the offline model use the skill that a slash command inserted', async () => {
     const fileSystem = files()
     await using skills = await open(fileSystem)
     const conversation = new SkillAgent({ skills, model: createOfflineModel() }).conversation()

@@ -119,7 +119,7 @@ describe('toAiTools() in the AI SDK', () => {
     expect(resultIn(model)).toEqual({ type: 'text', value: 'ready' })
   })
 
-  test('passes an abort to the tool, which rejects with its reason', async () => {
+  test('passes an abort to the tool, and the tool call rejects with the reason of the abort', async () => {
     const reason = new Error('the user has left')
     const stop = new AbortController()
     const thrown: unknown[] = []

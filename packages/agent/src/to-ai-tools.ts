@@ -14,7 +14,7 @@ export interface AiToolOutput extends ToolResult {
  *
  * The output of a tool call is the whole `ToolResult`. The model sees only the text, which is marked as an error if
  * `isError` is set. A tool with `reportsProgress` yields its progress as preliminary results, and then the answer. When
- * the `abortSignal` of the model call aborts, the tool call rejects with its reason.
+ * the `abortSignal` of the model call aborts, the tool call rejects with the reason of that signal.
  *
  * @example
  * ```ts

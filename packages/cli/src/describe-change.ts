@@ -43,7 +43,7 @@ export async function describeModified(before: Skill, after: Skill, skills: Skil
   return parts.join('\n')
 }
 
-/** Returns a diff between the served text and the rejected one. */
+/** Returns a diff between the served text and the rejected text. */
 export async function describeRejected(report: SkillReport, skills: SkillRuntime): Promise<string> {
   // Compares with the served revision of this folder, because the skill of this name may come from another folder.
   const serving = skills.review.revisionsOf(report).live

@@ -63,7 +63,7 @@ export function createProgram(finish: Finish): Command {
   const program = new Command('stoke')
     .configureOutput({ writeOut: text => process.stdout.write(nameProgram(text)) })
     .description(
-      'Keeps the skills of running AI agents live. When a skill is edited, every conversation follows at its next step.',
+      'Keeps the skills of running AI agents live. When a skill is edited, every conversation gets the edit at its next step.',
     )
     .version(readVersion())
     .showHelpAfterError('(run with --help for examples)')

@@ -44,8 +44,8 @@ export interface OpenOptions {
 }
 
 /**
- * Opens a runtime with the configured sources and the state directory. Prints problems of the state on standard error
- * before the runtime is closed.
+ * Opens a runtime with the configured sources and the state directory. Prints problems of the state on standard error,
+ * at the latest when the runtime closes.
  */
 export async function openSkills(config: Config, options: OpenOptions): Promise<SkillRuntime> {
   if (options.serves !== true)

@@ -48,7 +48,7 @@ export function toTerminalOutput(text: string): string {
   return toTerminalText(stripVTControlCharacters(text))
 }
 
-/** Like `toTerminalText`, but escapes line breaks too, so that text cannot forge another line. */
+/** Like `toTerminalText`, but escapes line breaks too, so that the text cannot look like two lines of output. */
 export function toTerminalLine(text: string): string {
   return toTerminalText(text).replace(/[\n\t]/g, toEscapes)
 }

@@ -8,7 +8,7 @@ export interface ChangeNotification {
   readonly isListChanged: boolean
   /** Changed files and folders. A folder counts as changed if any file below it changed. */
   readonly uris: ReadonlySet<string>
-  /** Whether a tool was added, removed, or described differently. */
+  /** Whether a tool was added or removed, or its description changed. */
   readonly areToolsChanged: boolean
 }
 

@@ -190,7 +190,10 @@ test('mcpServer() stops the process of a command after each fetch', async () => 
   expect((await skills.load('pdf')).body).toBe('From a command.')
 })
 
-test.each(['nonsense', 'ftp://example.com', 'file:///etc'])('mcpServer(%j) throws because the address is invalid', target => {
-  expect(() => mcpServer(target)).toThrow(/is no URL of an MCP server/)
-  expect(() => mcpServer({ command: ' ' })).toThrow(/is empty/)
-})
+test.each(['nonsense', 'ftp://example.com', 'file:///etc'])(
+  'mcpServer(%j) throws because the address is invalid',
+  target => {
+    expect(() => mcpServer(target)).toThrow(/is no URL of an MCP server/)
+    expect(() => mcpServer({ command: ' ' })).toThrow(/is empty/)
+  },
+)

@@ -36,7 +36,7 @@ export interface McpServerOptions
   > {
   /** Name of the source in digests and messages. @default the host's name, or the command's */
   readonly label?: string
-  /** Sent with each request, for example `Authorization`. */
+  /** HTTP headers of each request, for example `Authorization`. */
   readonly headers?: Readonly<Record<string, string>>
   /** Hosts that may be in a private network or on this machine, written `name` or `name:port`. @default [] */
   readonly privateHosts?: readonly string[]
@@ -68,8 +68,8 @@ const DEFAULT_MAX_SERVER_BYTES = 200_000_000
 
 /**
  * Returns a source that reads the skills of another MCP server through the Skills extension. Verifies the size and
- * digest of each file, and does not read unchanged files again. A command runs without a check or sandbox, so it must
- * come from the user of the program, never from a file of a project.
+ * digest of each file, and does not read unchanged files again. A command runs without a check or sandbox. It must come
+ * from the user of the program, never from a file of a project.
  * @throws {SkillError} INVALID_OPTION
  *
  * @example

@@ -116,7 +116,7 @@ function listen(client: Client): { notices: string[]; count: (wanted: number) =>
   }
 }
 
-describe.each(ERAS)('SkillMcp over HTTP for a client of %s', era => {
+describe.each(ERAS)('SkillMcp over HTTP, for a client with protocol version %s', era => {
   test('offers two constant tools, and their answers name the generation and the revision', async () => {
     await using it = await open({ 'pdf/SKILL.md': text('pdf') })
     const client = await it.connect(era)
@@ -412,7 +412,7 @@ describe('sessions of 2025-era clients', () => {
     await expect(open({}, options)).rejects.toThrow(message)
   })
 
-  test('treats a session as unused after a refused request', async () => {
+  test('counts a session as unused after one of its requests was refused', async () => {
     await using it = await open({ 'pdf/SKILL.md': text('pdf') }, { sessionIdleMs: 1_000 })
     const id = (await it.request({}, initialize)).headers.get('mcp-session-id') as string
     expect((await it.request({ 'mcp-session-id': id, accept: 'text/html' }, undefined, 'GET')).status).toBe(

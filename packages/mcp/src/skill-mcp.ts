@@ -30,7 +30,7 @@ import { type ConstantTools, ServedTools } from './served-tools.ts'
 import { createSkillServer, type SkillServerParts } from './skill-server.ts'
 
 export interface SkillMcpOptions {
-  /** Which skills clients may see. @default all */
+  /** The skills that clients may see. @default all */
   readonly scope?: SkillScope
   /** Name of the server in the protocol. @default 'skillstoke' */
   readonly name?: string

@@ -22,7 +22,7 @@ export interface SkillServerParts {
   readonly source: RuntimeSkillSource
   readonly extension: SkillsExtension
   readonly ttlMs: number
-  /** The conversation of a lasting connection. Its next tool answer contains the notice of changes. */
+  /** The conversation of a lasting connection. The next answer to a tool call contains the notice of changes. */
   readonly session?: SkillSession
   /** Called after each tool call. */
   readonly onCall?: () => void

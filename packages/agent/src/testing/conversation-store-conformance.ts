@@ -10,7 +10,7 @@ export interface ConversationStoreCase {
 const DIGEST: Digest = `sha256:${'0'.repeat(64)}`
 
 /**
- * The requirements of `ConversationStore` for any test runner. Call `check` of each case with an empty store.
+ * The requirements of `ConversationStore`, as cases for any test runner. Call `check` of each case with an empty store.
  *
  * @example
  * ```ts

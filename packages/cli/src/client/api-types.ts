@@ -251,7 +251,7 @@ export interface Turn {
   readonly failure: string | null
 }
 
-/** One conversation and what it was told. */
+/** One conversation, with its catalog and its notices. */
 export interface SessionInfo {
   readonly id: string
   /** The generation of the last notice or catalog of the conversation. */
@@ -264,7 +264,7 @@ export interface SessionInfo {
   }[]
   /** Notice for the next model call. Null if there is none. */
   readonly pending: Told | null
-  /** The last turns. Empty for conversations whose model calls are made elsewhere, such as those of MCP clients. */
+  /** The last turns. Empty if the model calls happen in another program, for example in an MCP client. */
   readonly turns: readonly Turn[]
 }
 

@@ -89,7 +89,7 @@ export async function rollback(
   return EXIT_OK
 }
 
-/** Refuses to write through a link, because other projects may use the folder behind it. */
+/** Throws if the skill is a link, because other projects may use the target folder of the link. */
 async function refuseLink(name: string, revision: string | undefined, skills: SkillRuntime): Promise<void> {
   // A removed skill has no report. It is not a link, so it can be restored.
   const named = skills.current

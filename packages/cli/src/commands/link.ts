@@ -26,7 +26,7 @@ export async function link(
   const path = join(root, basename(target))
   const wasThere = isLinkedAlready(path, target)
   const undo = wasThere ? () => undefined : makeLink(path, target)
-  // A person named this link, so every process of the state directory may follow it from now on.
+  // Records the link, because every process of the state directory may follow links that a person created.
   await noteLink(config.stateDirectory, path, realpathSync(target))
   await using skills = await openSkills(config, { watching: 'off' })
   const reports = skills.current.reports()

@@ -54,7 +54,7 @@ export async function list(config: Config, options: { readonly json: boolean }):
     return code
   }
   const sorted = sortForPeople(skills)
-  // Printed in one write, because a write per line is slow for thousands of findings.
+  // Prints all lines in one write, because one write per line is slow for thousands of lines.
   const lines: string[] = []
   const rows = sorted.map(row => [
     paintStatus(row.status, paint),

@@ -38,7 +38,7 @@ export interface RunFlags {
   readonly watch: boolean
 }
 
-/** Target of `stoke run`: a command, a script with arguments, or a list of what a skill offers. */
+/** Target of `stoke run`: a command, a script with arguments, or the list of all commands and scripts of a skill. */
 type Target =
   | { readonly kind: 'command'; readonly skill: string; readonly id: string; readonly input: unknown }
   | {
@@ -63,8 +63,9 @@ interface RunResult {
 }
 
 /**
- * Implements `stoke run`. Prints the result on standard output, everything else on standard error. Exits with 1 if the
- * script fails, with 2 if the target does not exist or its input is invalid, and with 130 if a signal interrupts it.
+ * Implements `stoke run`. Prints the result on standard output, and everything else on standard error. Exits with 1 if
+ * the script fails, with 2 if the target does not exist or its input is invalid, and with 130 if a signal interrupts
+ * it.
  */
 export async function run(
   words: { readonly target: string; readonly path?: string; readonly args: readonly string[] },
@@ -82,7 +83,7 @@ export async function run(
     const target = await toTarget(words, skills, flags)
     if (target.kind === 'list') {
       const skill = skills.current.get(target.skill)
-      // Loads the code first, because some problems appear only then.
+      // Loads the code before listing it, because some problems appear only when code is loaded.
       await skills.scripts.reload(skill.name)
       return listScripts(skill, skills, config, flags.json)
     }

@@ -76,7 +76,10 @@ function failed(name: string, { revision }: LockedSkill, thrown: unknown): Outco
   return { name, kind: 'failed', from: revision, to: null, note: toMessage(thrown) }
 }
 
-/** Updates one skill. Returns a failure as an outcome, so that the other skills are still updated. */
+/**
+ * Updates one skill. If the update fails, returns the failure as an outcome, so that the other skills are still
+ * updated.
+ */
 async function tryUpdate(
   name: string,
   entry: LockedSkill,

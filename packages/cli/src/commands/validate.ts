@@ -104,7 +104,7 @@ async function validateFolders(root: string): Promise<readonly Verdict[]> {
     const { diagnostics } = await validateFile(path, file)
     const skill = skills.current.find(name)
     const found = skill?.location === location ? await validateScripts(skill, path, skills) : []
-    // `validateFile` has reported hidden text in the instructions already.
+    // Skips the SKILL.md, because `validateFile` has already reported hidden text in it.
     const isElsewhere = (each: Diagnostic): boolean => resolve(each.path ?? '') !== resolve(file)
     const others = doubtsAbout(report).filter(isElsewhere)
     // Lists each error in SKILL.md once, although the runtime may report it with another code than the validator.
@@ -183,7 +183,7 @@ async function validateFile(path: string, file: string): Promise<Verdict> {
   }
 }
 
-/** Uses the same codes as the diagnostics of the runtime. */
+/** Describes an unreadable file with the same diagnostic codes that the runtime uses. */
 function describeUnread(file: string, { code, message }: SkillError): Diagnostic {
   const finding = {
     severity: 'error',

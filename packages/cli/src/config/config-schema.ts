@@ -98,14 +98,18 @@ export const configSchema: z.ZodType<ConfigFile> = z
     linkRoots: z
       .array(path)
       .optional()
-      .describe('Folders inside the project, relative to this file. Links in the roots may point into these folders.'),
+      .describe(
+        'Folders inside the project, relative to this file. Links in the roots may point into these folders.',
+      ),
     scope: z
       .strictObject({
-        include: patterns.optional().describe('Show only skills whose name matches one of these patterns; "*" matches any text.'),
+        include: patterns
+          .optional()
+          .describe('Show only skills whose name matches one of these patterns; "*" matches any text.'),
         exclude: patterns.optional().describe('Hide skills whose name matches one of these patterns.'),
       })
       .optional()
-      .describe('Which skills conversations and MCP clients may see.'),
+      .describe('The skills that conversations and MCP clients may see.'),
     catalog: z
       .strictObject({
         maxTokens: z.int().min(1).optional().describe('Maximum size of the catalog in tokens.'),

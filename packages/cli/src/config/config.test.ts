@@ -51,7 +51,7 @@ describe('skillstoke.json', () => {
     })
   })
 
-  test('yields to environment variables, which yield to flags', async () => {
+  test('is overridden by environment variables, and flags override both', async () => {
     write(
       '{"roots": ["of-file"], "server": {"port": 1, "maxSessions": 1}, "scope": {"include": ["of-file"]}}',
     )
@@ -119,7 +119,7 @@ describe('skillstoke.json', () => {
     ['[]', 'skillstoke.json:1:1: '],
     ['{"roots": [}', 'skillstoke.json:1:12: not valid JSON: value expected'],
     ['', 'skillstoke.json:1:1: not valid JSON'],
-  ])('%j is rejected with file, line, column and reason', async (text, message) => {
+  ])('the content %j is rejected with file, line, column and reason', async (text, message) => {
     expect(await fault(text)).toContain(message)
   })
 
@@ -139,7 +139,7 @@ describe('skillstoke.json', () => {
     expect(roots.map(root => root.isLinkTarget)).toEqual([false, true, true, false])
   })
 
-  test('all faults are reported at once', async () => {
+  test('all faults are reported in one error', async () => {
     expect((await fault('{"roots": 5, "server": {"port": -1}, "x": 1}')).split('\n')).toHaveLength(3)
   })
 })

@@ -35,7 +35,7 @@ export interface RootConfig {
 /** Address of the dev server, and its rules for requests. */
 export interface ServerConfig {
   readonly host: string
-  /** 0 for any free port. */
+  /** Port number. 0 chooses a free port. */
   readonly port: number
   /** Whether the user named this port. The server may replace a default port by a free port. */
   readonly isPortNamed: boolean
@@ -300,7 +300,10 @@ export function findingsOf(sources: readonly SourceReport[], config: Config): Di
   )
 }
 
-/** Whether the diagnostic is about the store. A command that opens the store prints its own warning. */
+/**
+ * Whether the diagnostic is about the store. Commands that open the store omit such a diagnostic, because they print
+ * their own warning.
+ */
 export function isAboutStore({ code }: Diagnostic): boolean {
   return code === 'STORE_FAILED'
 }

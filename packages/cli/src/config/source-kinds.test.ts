@@ -38,7 +38,7 @@ test.each(SOURCE_KIND_NAMES)(
   },
 )
 
-test('the help text and the schema list every kind', () => {
+test('the help text and the schema contain every kind of source', () => {
   expect(describeSourceForms({ isDetailed: true })).toBe(
     'a repository (URL, owner/repo or file:///folder, with #branch:folder), x.zip, x.tar.gz, well-known+https://host, npm:folder, mcp+https://host/mcp',
   )

@@ -5,7 +5,7 @@ import type { z as Zod } from 'zod'
 import { UsageError } from '../exit-code.ts'
 import { GIT_UPDATES } from '../known-values.ts'
 
-/** Kinds of sources besides the roots. Each is also the name of a field in a configuration. */
+/** Kinds of sources besides the roots. Each name is also a field of the configuration. */
 export const SOURCE_KIND_NAMES = ['git', 'archive', 'wellKnown', 'npm', 'mcp'] as const
 
 export type SourceKindName = (typeof SOURCE_KIND_NAMES)[number]
@@ -53,7 +53,7 @@ export interface FieldParts {
   readonly path: Zod.ZodString
   /** Fields that every kind has. */
   readonly common: Fields
-  /** Fields of the kinds that fetch data. */
+  /** Additional fields of every kind that fetches data. */
   readonly fetched: Fields
 }
 

@@ -40,7 +40,7 @@ export interface ListeningSession {
   readonly id: string
   /** Its next notice. */
   readonly pending: SessionUpdate | undefined
-  /** Number of its next turn. Absent for conversations whose turns run elsewhere. */
+  /** Number of its next turn. Absent if the turns of the conversation run in another program. */
   readonly nextTurn?: number
   /** Comparison of its next model call with the last model call, if known. */
   readonly prefix?: PrefixReading

@@ -130,7 +130,7 @@ function tellOthers(config: Config, server: DevServer): () => void {
   }
 }
 
-/** Lists the conversation of the demo agent and those of MCP clients. */
+/** Lists the conversation of the demo agent and the conversations of MCP clients. */
 function findListeners(skills: SkillRuntime, own: DevConversation | undefined): ListeningSession[] {
   return skills.sessions().map(session => ({
     id: session.id,

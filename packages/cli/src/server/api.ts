@@ -24,17 +24,17 @@ export interface ApiOptions {
   readonly startId: string
   readonly keepAliveMs: number
   readonly maxEventStreams: number
-  /** Ends the event streams when it aborts. */
+  /** Signal that ends all event streams. */
   readonly signal: AbortSignal
 }
 
 const MAX_BODY_BYTES = 16_384
-/** Statuses of a valid newest revision that may not be served. */
+/** Statuses of skills whose newest revision is valid but may not be served. */
 const WAITING: readonly SkillStatus[] = ['pending', 'rejected', 'pinned']
 /** Limits the wait during continuous writes. After this time, responses come from the newest complete generation. */
 const BOUND = { maxWaitMs: MAX_LOOK_MS }
 
-/** Creates the routes of `/api`. Every response comes from one generation and names it. */
+/** Creates the routes of `/api`. Every response comes from a single generation. */
 export function createApi(options: ApiOptions): Hono {
   const { skills, state, guard, signal } = options
   const api = new Hono()

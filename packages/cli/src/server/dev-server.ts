@@ -171,7 +171,7 @@ async function listen(server: Server, port: number, host: string): Promise<void>
   })
 }
 
-/** Returns the host name for URLs. An address for all interfaces becomes the loopback address. */
+/** Returns the host name for URLs. Replaces an address for all interfaces by the loopback address. */
 function toHostName(host: string): string {
   if (host === '0.0.0.0' || host === '::') return '127.0.0.1'
   return host.includes(':') ? `[${host}]` : host
