@@ -17,7 +17,7 @@ export interface ConversationTables {
     role: string
     /** Content as JSON. Empty if `text` refers to a shared text instead. */
     content: string
-    /** Digest of the shared system text. Null if `content` has the content. */
+    /** Digest of the shared system text. Null if `content` contains the text itself. */
     text: string | null
     at: number
     generation: number | null

@@ -68,7 +68,7 @@ describe('openConversationStore()', () => {
     for (const store of stores) await store.close()
   })
 
-  test('stores each system text and catalog once, until no conversation uses it', async () => {
+  test('stores each system text and catalog once, and removes it when no conversation uses it', async () => {
     const digest = `sha256:${'0'.repeat(64)}` as const
     const catalog = { digest, text: '<skills>', tokens: 2, listed: [], omitted: [] }
     const state = { version: 2, generation: digest, catalog, announced: [], ledger: [], seen: {} } as const
@@ -124,7 +124,7 @@ describe('openConversationStore()', () => {
     for (const name of ['', '-wal']) expect(statSync(`${pathOf()}${name}`).mode & 0o077).toBe(0)
   })
 
-  test('neither opens nor changes a file that is no database or comes from a newer version', async () => {
+  test('throws for a file that is not a database or that a newer version wrote, and leaves the file unchanged', async () => {
     const path = join(folder, 'broken.sqlite')
     writeFileSync(path, 'not a database, but quite long'.repeat(100))
     await expect(openConversationStore(path)).rejects.toMatchObject({

@@ -29,7 +29,7 @@ export const DEFAULT_TENANT = 'local'
 const DEFAULT_INSTRUCTIONS = 'You are a helpful assistant.'
 
 export interface TurnOptions {
-  /** Ends the turn. Messages that were complete before the end stay in the conversation. */
+  /** Ends the turn. Messages that were complete before the signal aborted stay in the conversation. */
   readonly signal?: AbortSignal
 }
 

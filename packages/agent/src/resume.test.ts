@@ -171,7 +171,7 @@ describe('a notice', () => {
   const count = (request: ScriptedModel['requests'][number] | undefined): number =>
     textOf(request).split('- added: tone').length - 1
 
-  test('of a failed model call is sent once by this process, and once by the next process', async () => {
+  test('of a failed model call appears exactly once in later prompts, in this process and in the next process', async () => {
     const { files, skills, store, model, agent, repair } = await failing()
     await expect(agent.conversation('chat').send('One.')).rejects.toThrow('the model failed')
     const state = await store.readSession('local', 'chat')

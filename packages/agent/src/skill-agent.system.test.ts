@@ -139,7 +139,7 @@ describe('SkillAgent', () => {
     ])
   })
 
-  test('sends a notice that could not be stored again with the next model call', async () => {
+  test('if a notice could not be stored, sends it again with the next model call', async () => {
     const fileSystem = refund('x')
     await using skills = await open(fileSystem)
     const store = new MemoryConversationStore()

@@ -76,7 +76,8 @@ export async function noteSource(stateDirectory: string, source: string): Promis
 }
 
 /**
- * Whether a person has already copied skills from this source, with the same text and in the same working directory.
+ * Whether `stoke add` has already copied skills from this source, written in the same way, in the same working
+ * directory.
  */
 export function isNamedSource(stateDirectory: string, source: string): boolean {
   const here = process.cwd()

@@ -5,9 +5,9 @@ export interface LegacySessionsOptions {
   readonly createServer: () => McpServer
   readonly clock: Clock
   readonly maxSessions: number
-  /** Time after its last request in which a session cannot be evicted, in milliseconds. */
+  /** How long a session cannot be evicted after its last request, in milliseconds. */
   readonly graceMs: number
-  /** Time after its last request after which an unused session is closed, in milliseconds. */
+  /** How long an unused session stays open after its last request, in milliseconds. */
   readonly idleMs: number
   readonly maxRequestBytes: number
 }

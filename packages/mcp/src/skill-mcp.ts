@@ -48,8 +48,8 @@ export interface SkillMcpOptions {
    */
   readonly maxSessions?: number
   /**
-   * Time after its last request in which a new client cannot evict a 2025-era HTTP session, in milliseconds. A session
-   * with an open stream is never evicted. @default 30,000
+   * How long new clients cannot evict a 2025-era HTTP session after the last request of that session, in milliseconds.
+   * A session with an open stream is never evicted. @default 30,000
    */
   readonly sessionGraceMs?: number
   /**

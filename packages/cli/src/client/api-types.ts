@@ -18,7 +18,7 @@ import type {
 import type { RollbackOutcome, SourceReport } from '@skillstoke/core/types'
 import type { DecisionVerb, GrantVerb } from './decision-verbs.ts'
 
-/** Identifies a generation. The number counts in one process; the digest is the same on every machine. */
+/** Identifies a generation. The number is valid in one process only. The digest is the same on every machine. */
 export interface GenerationId {
   readonly number: number
   readonly digest: Digest
@@ -227,7 +227,7 @@ export interface ModelCall {
   /** Digest of the previous request. Null for the first call. */
   readonly last: string | null
   /**
-   * Digest of the start of this request, as many messages as the previous request had. Null if this request has fewer
+   * Digest of the first messages of this request, as many as the previous request had. Null if this request has fewer
    * messages.
    */
   readonly sentBefore: string | null
