@@ -14,11 +14,11 @@ const licenses: Plugin = {
 export default defineConfig({
   root: import.meta.dirname,
   plugins: [licenses],
-  // Modules one by one: of the built files more would come along.
+  // Bundles single source modules, because the built packages would add unused code.
   resolve: { alias: sourceAliases() },
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
   build: {
-    // Into the package that serves it.
+    // Writes the page into the package that serves it.
     outDir: '../cli/dist/page',
     emptyOutDir: true,
     target: 'es2024',

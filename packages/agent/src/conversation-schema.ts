@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely'
 import type { Migration } from 'kysely/migration'
 
-/** Tables of a conversation store. JSON is stored as text; times are milliseconds since the epoch. */
+/** Tables of a conversation store. JSON is stored as text, and times are stored as milliseconds since the epoch. */
 export interface ConversationTables {
   conversation: {
     tenant: string
@@ -15,39 +15,39 @@ export interface ConversationTables {
     seq: number
     id: string
     role: string
-    /** JSON; empty if the content is a shared text. */
+    /** Content as JSON. Empty if `text` refers to a shared text instead. */
     content: string
-    /** Digest of the shared system text that is the content. */
+    /** Digest of the shared system text. Null if `content` contains the text itself. */
     text: string | null
     at: number
     generation: number | null
     digest: string | null
   }
-  /** State of a session after message number `seq`; one row for each change of that state. */
+  /** State of a session after message number `seq`. Each change of the state adds a row. */
   session: {
     tenant: string
     conversation: string
     seq: number
     generation: string
     listing: string
-    /** Digest of the catalog; null for a state of version 1. */
+    /** Digest of the catalog. Null if the state has version 1. */
     catalog: string | null
     ledger: string
     seen: string
   }
-  /** Announced skills, by the SHA-256 of their JSON, because most conversations share them. */
+  /** Lists of announced skills, keyed by the SHA-256 of their JSON. Most conversations share a list. */
   listing: {
     digest: string
     announced: string
   }
-  /** System texts and catalogs, by the SHA-256 of their JSON, because most conversations share them. */
+  /** System texts and catalogs, keyed by the SHA-256 of their JSON. Most conversations share a text. */
   text: {
     digest: string
     content: string
   }
 }
 
-/** Migrations by name, in the order in which they are applied. A published migration is never changed. */
+/** Migrations, keyed by name, in the order in which they are applied. A published migration is never changed. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '2026-11-22-conversations': {
     async up(database: Kysely<unknown>): Promise<void> {

@@ -37,7 +37,7 @@ describe('openConversationStore()', () => {
     at: 0,
   })
 
-  test('keeps conversations over a restart, and allows several open stores', async () => {
+  test('keeps conversations after a restart, and lets several stores open the same file', async () => {
     const [a, b] = await Promise.all([openConversationStore(pathOf()), openConversationStore(pathOf())])
     await a.append('t', 'c', 0, [message('a')])
     await expect(b.append('t', 'c', 0, [message('b')])).rejects.toMatchObject({ actualSeq: 1 })
@@ -50,7 +50,7 @@ describe('openConversationStore()', () => {
     expect((await later.read('t', 'c')).map(({ id }) => id)).toEqual(['a', 'b'])
   })
 
-  test('lets writers of several stores wait for each other without blocking the process', async () => {
+  test('makes writers of several stores wait for each other while the process continues', async () => {
     const stores = await Promise.all([0, 1, 2].map(() => openConversationStore(pathOf())))
     await stores[0]?.append('t', 'source', 0, [message('a')])
     let ticks = 0
@@ -68,7 +68,7 @@ describe('openConversationStore()', () => {
     for (const store of stores) await store.close()
   })
 
-  test('stores shared system texts and catalogs once, and removes them with their last conversation', async () => {
+  test('stores each system text and catalog once, and removes it when no conversation uses it', async () => {
     const digest = `sha256:${'0'.repeat(64)}` as const
     const catalog = { digest, text: '<skills>', tokens: 2, listed: [], omitted: [] }
     const state = { version: 2, generation: digest, catalog, announced: [], ledger: [], seen: {} } as const
@@ -124,7 +124,7 @@ describe('openConversationStore()', () => {
     for (const name of ['', '-wal']) expect(statSync(`${pathOf()}${name}`).mode & 0o077).toBe(0)
   })
 
-  test('refuses a file that is not a database or has a newer version, and leaves it unchanged', async () => {
+  test('throws for a file that is not a database or that a newer version wrote, and leaves the file unchanged', async () => {
     const path = join(folder, 'broken.sqlite')
     writeFileSync(path, 'not a database, but quite long'.repeat(100))
     await expect(openConversationStore(path)).rejects.toMatchObject({

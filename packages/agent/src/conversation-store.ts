@@ -3,12 +3,12 @@ import { checkOptions, checkWholeNumber, type KnownOptions } from '@skillstoke/c
 
 export type MessageRole = 'system' | 'user' | 'assistant' | 'tool'
 
-/** One message of a conversation. Stores never rewrite a message, including system messages. */
+/** One message of a conversation. A store never rewrites a message, not even a system message. */
 export interface ConversationMessage {
-  /** Unique in its conversation. Appending the same id again is a repeat, not a second message. */
+  /** Unique in its conversation. Appending an id again repeats the first append and adds no message. */
   readonly id: string
   readonly role: MessageRole
-  /** Text, or the AI SDK's content parts as JSON values. */
+  /** The text of the message, or its AI SDK content parts as JSON values. */
   readonly content: unknown
   /** Wall time in milliseconds since the epoch. */
   readonly at: number
@@ -21,7 +21,7 @@ export interface StoredMessage extends ConversationMessage {
   readonly seq: number
 }
 
-/** A store of append-only conversations. Each append must name the current last position. */
+/** A store of append-only conversations. Each append must name the position of the last message. */
 export interface ConversationStore {
   /**
    * Appends messages if the last message has the position `expectSeq`, which is 0 for a new conversation. Returns the
@@ -38,15 +38,15 @@ export interface ConversationStore {
   ): Promise<number>
   /** Returns the session state that was stored last, or `undefined` if there is none. */
   readSession(tenant: string, conversation: string): Promise<SessionState | undefined>
-  /** Returns the messages after a position, in order; an empty list for an unknown conversation. */
+  /** Returns the messages after a position, in order. For an unknown conversation, returns an empty list. */
   read(
     tenant: string,
     conversation: string,
     range?: { readonly after?: number; readonly limit?: number },
   ): Promise<readonly StoredMessage[]>
-  /** Creates a new conversation from the messages of another one up to a position. */
+  /** Creates a conversation that starts with the messages of an existing conversation up to the position `atSeq`. */
   fork(tenant: string, conversation: string, atSeq: number, newConversation: string): Promise<void>
-  /** Removes a conversation. Does nothing if it does not exist. */
+  /** Removes a conversation, if the conversation exists. */
   remove(tenant: string, conversation: string): Promise<void>
 }
 
@@ -63,7 +63,7 @@ export function checkRange(range: MessageRange): void {
 }
 
 /**
- * Thrown when another writer appended first. Read the conversation again before the next append.
+ * Thrown if another writer appended messages first. Read the conversation again before you retry the append.
  *
  * @example
  * ```ts

@@ -24,12 +24,12 @@ import type { SkillAgentOptions } from './skill-agent.ts'
 import { toAiTools, withGate } from './to-ai-tools.ts'
 
 export const DEFAULT_MAX_STEPS = 20
-/** Tenant of the conversations of a host with one user. */
+/** Default tenant, for a host that has only one user. */
 export const DEFAULT_TENANT = 'local'
 const DEFAULT_INSTRUCTIONS = 'You are a helpful assistant.'
 
 export interface TurnOptions {
-  /** Ends the turn. Messages that were complete by then stay in the conversation. */
+  /** Ends the turn. Messages that were complete before the signal aborted stay in the conversation. */
   readonly signal?: AbortSignal
 }
 
@@ -52,7 +52,7 @@ export interface ConversationParts {
   readonly options: SkillAgentOptions
   readonly store: ConversationStore
   readonly tenant: string
-  /** Called when the conversation ends for this agent. */
+  /** Called when the conversation is closed in this agent. */
   readonly onEnd: (conversation: Conversation) => void
 }
 
@@ -63,7 +63,8 @@ interface StoredConversation {
 }
 
 /**
- * One conversation: an append-only list of messages after a system text that never changes.
+ * One conversation: a system text, which stays constant unless the delivery is `rebuild`, and an append-only list of
+ * messages.
  *
  * @example
  * ```ts
@@ -90,7 +91,7 @@ export class Conversation implements Disposable {
   readonly #messages: ModelMessage[] = []
   /** The system text that was stored last. */
   #storedSystem: unknown
-  /** Identifies the session state that the store has. */
+  /** Identifies the session state that was stored last. */
   #savedState: SavedState | undefined
   #seq = 0
   #turn: Promise<void> = Promise.resolve()
@@ -136,8 +137,8 @@ export class Conversation implements Disposable {
   }
 
   /**
-   * Compares the next model call with the last one. Reports whether everything sent before would be sent again
-   * unchanged.
+   * Compares the next model call with the last request. Reports whether the next call starts with the whole last
+   * request.
    */
   comparePrefix(): PrefixReading {
     return this.#meter.compare([this.system, this.#definitions], this.#messages)
@@ -187,7 +188,7 @@ export class Conversation implements Disposable {
     }
   }
 
-  /** Ends the conversation for this agent. `SkillAgent.open` continues it from the store. Idempotent. */
+  /** Closes the conversation in this agent. `SkillAgent.open` continues the conversation from the store. Idempotent. */
   close(): void {
     this.session.close()
     this.#parts.onEnd(this)
@@ -198,7 +199,7 @@ export class Conversation implements Disposable {
   }
 
   async *#run(text: string, signal: AbortSignal | undefined): AsyncGenerator<AgentEvent, void, undefined> {
-    // Another agent may have taken over the conversation; this one must not write to it.
+    // Another agent may have taken over the conversation, so this agent must not write to it.
     if (this.session.isClosed) {
       const shown = JSON.stringify(this.id)
       throw new SkillError(
@@ -220,7 +221,7 @@ export class Conversation implements Disposable {
     for (let step = 1; ; step++) {
       const offer = await this.session.offer()
       if (offer !== undefined) {
-        // The notice is a new message at the end, so that everything sent before stays unchanged.
+        // Appends the notice as a new message, so that all earlier messages stay unchanged.
         await this.#append([{ role: 'user', content: offer.text }], offer)
         yield { kind: 'skills-updated', update: offer }
       }
@@ -250,7 +251,8 @@ export class Conversation implements Disposable {
       return complete
     } finally {
       if (!isKept) {
-        // Tools may still run, but the skills that they loaded are in no stored message.
+        // Aborts the tools and reverts the session, because no stored message contains the skills that the tools
+        // loaded.
         stop.abort()
         this.#revert(before)
       }
@@ -302,7 +304,9 @@ export class Conversation implements Disposable {
     return { answer: await result.text, wantsTools: (await result.finishReason) === 'tool-calls' }
   }
 
-  /** Runs work that loads skills and stores a message. Reverts the loads if the message cannot be stored. */
+  /**
+   * Runs `work`, which loads skills and stores a message. If `work` throws, restores the previous state of the session.
+   */
   async #orRevert<T>(work: () => Promise<T>): Promise<T> {
     const before = this.session.state()
     try {
@@ -317,7 +321,7 @@ export class Conversation implements Disposable {
     if (!this.session.isClosed) this.session.revert(before)
   }
 
-  /** Restores stored messages, and the request that the next model call is compared with. */
+  /** Restores the stored messages, and the last request for the comparison with the next model call. */
   #restore(stored: readonly StoredMessage[]): void {
     for (const { role, content, seq } of stored) {
       this.#seq = seq
@@ -329,7 +333,10 @@ export class Conversation implements Disposable {
     this.#meter.measure([this.#storedSystem, this.#definitions], this.#messages.slice(0, sent))
   }
 
-  /** Stores the system text if it differs from the last stored one; with `rebuild`, only the first one. */
+  /**
+   * Stores the system text if it differs from the last stored text. With the delivery `rebuild`, stores only the first
+   * text.
+   */
   async #storeSystem(): Promise<void> {
     const { system } = this
     if (system === this.#storedSystem || (this.session.delivery === 'rebuild' && this.#seq > 0)) return
@@ -337,7 +344,7 @@ export class Conversation implements Disposable {
     this.#storedSystem = system
   }
 
-  /** Stores messages together with the session state after them: both or neither. */
+  /** Stores messages and the resulting session state together. If that fails, stores neither. */
   async #append(messages: readonly ModelMessage[], offer?: SessionOffer): Promise<void> {
     const rows = messages.map(({ role, content }) => this.#toRow(role, content, offer))
     const news = offer?.state() ?? this.#findNews()
@@ -347,7 +354,7 @@ export class Conversation implements Disposable {
     this.#messages.push(...messages)
   }
 
-  /** Returns the state of the session if the store does not have it. */
+  /** Returns the state of the session, or `undefined` if this state is already stored. */
   #findNews(): SessionState | undefined {
     const { key, catalog } = this.#describeState()
     const isSaved = this.#savedState?.key === key && this.#savedState.catalog === catalog
@@ -364,13 +371,13 @@ export class Conversation implements Disposable {
     try {
       return await store.append(tenant, this.id, this.#seq, rows, session)
     } catch (thrown) {
-      // After a conflict, `open` must read the conversation again.
+      // Closes the conversation after a conflict, so that `open` reads it from the store again.
       if (thrown instanceof ConversationConflictError) this.close()
       throw thrown
     }
   }
 
-  /** Explains how to use a skill if the model called it as a tool. */
+  /** If the model called a skill as a tool, replaces the error by an explanation of how to load the skill. */
   #explainUnknownTools(message: ModelMessage): ModelMessage {
     if (message.role !== 'tool') return message
     const names = Object.keys(this.#tools)
@@ -392,7 +399,7 @@ export class Conversation implements Disposable {
   }
 }
 
-/** Separates equal ids of different tenants. An encoded tenant contains no `@`. */
+/** Makes equal conversation ids of different tenants distinct. This works because an encoded tenant contains no `@`. */
 function toSessionId(id: string, tenant: string): string {
   return tenant === DEFAULT_TENANT && !id.includes('@') ? id : `${id}@${encodeURIComponent(tenant)}`
 }

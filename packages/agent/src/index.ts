@@ -1,4 +1,4 @@
-// The agent and its conversations. No tool sorts the blocks.
+// Exports the agent and its conversations. The export blocks below are ordered by hand.
 
 // For hosts: the agent.
 export { SkillAgent, type SkillAgentOptions } from './skill-agent.ts'
@@ -11,7 +11,7 @@ export {
 } from './conversation.ts'
 export type { PrefixReading } from './prefix-meter.ts'
 
-// For hosts: models, offline by default, any other by configuration.
+// For hosts: the offline model, and models that a configuration names.
 export { createOfflineModel } from './offline-model.ts'
 export { type ModelConfig, resolveModel } from './resolve-model.ts'
 
@@ -25,5 +25,5 @@ export {
 } from './conversation-store.ts'
 export { MemoryConversationStore } from './memory-conversation-store.ts'
 export { openConversationStore, SqliteConversationStore } from './sqlite-conversation-store.ts'
-// For hosts with their own loop: the tools of a session for the AI SDK.
+// For hosts with their own model loop: converts the tools of a session for the AI SDK.
 export { type AiToolOutput, toAiTools } from './to-ai-tools.ts'

@@ -25,9 +25,9 @@ import {
  */
 export class MemoryConversationStore implements ConversationStore {
   readonly #conversations = new Map<string, StoredMessage[]>()
-  /** Session states by conversation and by number of messages. */
+  /** Session states, keyed by conversation and then by number of messages. */
   readonly #sessions = new Map<string, Map<number, SessionState>>()
-  /** Catalogs by digest, because conversations share them. */
+  /** Catalogs, keyed by digest. Several conversations may share a catalog. */
   readonly #catalogs = new Map<string, NonNullable<SessionState['catalog']>>()
 
   async append(

@@ -1,6 +1,6 @@
 import { TOOL_NAMES } from '@skillstoke/core/internal'
 
-/** The plan of the offline model for writing a skill: one tool call after the other, then an answer. */
+/** The plan by which the offline model writes a skill: the tool calls in order, then the final answer. */
 export interface AuthoringPlan {
   readonly calls: readonly { readonly tool: string; readonly input: unknown }[]
   readonly confirmation: string
@@ -10,8 +10,8 @@ const REQUEST =
   /\bcreate (?:a|the) skill (?:called |named )?["']?([a-z0-9-]+)["']?[:,.]\s*(.+?)(?:\s*\bfor example[:,]?\s*(.+))?$/is
 
 /**
- * Returns a plan that follows the skill `creating-skills` in a simple way: files first, `SKILL.md` last, then a reload.
- * Returns `undefined` if the question requests no skill or the tools cannot write one.
+ * Returns a simple plan for the steps of the skill `creating-skills`: write files, write `SKILL.md`, reload. Returns
+ * `undefined` if the question does not ask for a new skill, or if the tools cannot write skills.
  */
 export function planAuthoring(question: string, tools: readonly string[]): AuthoringPlan | undefined {
   const [, name, rule, example] = REQUEST.exec(question.trim()) ?? []

@@ -9,10 +9,10 @@ export type OfflineDecision =
 interface KnownSkill {
   readonly name: string
   readonly description: string
-  /** Instructions that the conversation contains. */
+  /** Instructions of the skill, if the conversation contains them. */
   body?: string
   revision?: string
-  /** Whether an update reported a newer revision. */
+  /** Whether a notice reported a newer revision of the skill. */
   isStale?: boolean
 }
 
@@ -76,7 +76,7 @@ function planCommand(
 ): { readonly tool: string; readonly input: unknown } | undefined {
   const [, skill, command, json = '{}'] = /^\/([^\s.]+)\.([\w-]+)\s*(\{.*\})?$/s.exec(question.trim()) ?? []
   if (skill === undefined || command === undefined || !tools.includes(TOOL_NAMES.runCommand)) return undefined
-  // Invalid JSON is passed on, and the tool reports the fault.
+  // Passes invalid JSON to the tool, because the tool reports the fault.
   return { tool: TOOL_NAMES.runCommand, input: { skill, command, input: json } }
 }
 
@@ -107,7 +107,7 @@ function learnUpdate(text: string, skills: Map<string, KnownSkill>): void {
   }
 }
 
-/** Learns a skill that a slash command inserted into a message. Returns the rest of the message. */
+/** Records the skill that a slash command inserted into a message. Returns the rest of the message. */
 function learnInvoked(text: string, skills: Map<string, KnownSkill>): string {
   const [block, name, body] = /<skill name="([^"]*)">\n(.*)\n<\/skill>$/s.exec(text) ?? []
   if (block === undefined || name === undefined || body === undefined) return text
@@ -138,7 +138,7 @@ function learnResults(
   return failure
 }
 
-/** Returns the skill that the question names, otherwise the one that shares most words with it. */
+/** Returns the skill that the question names, or else the skill that shares the most words with the question. */
 function chooseSkill(question: string, skills: readonly KnownSkill[]): KnownSkill | undefined {
   const words = new Set(toWords(question))
   let best: KnownSkill | undefined

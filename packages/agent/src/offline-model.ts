@@ -9,8 +9,8 @@ import { decideOffline } from './offline-mind.ts'
 
 /**
  * Creates a rule-based model that needs no network and no key. It loads the skill that matches the user's words best,
- * answers with the skill's text, and follows updates. If it may write skills, it does so on request ("Create a skill
- * called x: ..."). It makes demonstrations and tests repeatable.
+ * and answers with the newest text of that skill. If it has the tools to write skills, it creates a skill on request
+ * ("Create a skill called x: ..."). Demonstrations and tests with this model are repeatable.
  *
  * @example
  * ```ts

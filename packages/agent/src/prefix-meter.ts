@@ -1,14 +1,17 @@
 import { nodeHasher } from '@skillstoke/core/node'
 
-/** How the request of a model call relates to the previous one. */
+/** Compares the request of a model call with the previous request. */
 export interface PrefixReading {
   /** First eight digits of the digest of this request: system text, tools and all messages. */
   readonly digest: string
-  /** Digest of the previous request; absent for the first one. */
+  /** Digest of the previous request. Absent if this request is the first. */
   readonly last?: string
-  /** Digest of the part of this request that the previous one contained; equal to `last` if nothing in it changed. */
+  /**
+   * Digest of the first messages of this request, as many as the previous request had. Equals `last` if these messages
+   * are unchanged.
+   */
   readonly sentBefore?: string
-  /** Whether that part is byte-identical, so that a provider's cache stays valid. */
+  /** Whether this request starts with the whole previous request, so that a provider's cache stays valid. */
   readonly isUnchanged: boolean
 }
 
@@ -16,12 +19,12 @@ export interface PrefixReading {
 export class PrefixMeter {
   #last: { readonly digest: string; readonly messages: number } | undefined
 
-  /** Compares a request with the last one. */
+  /** Compares a request with the last request, and records nothing. */
   compare(head: unknown, messages: readonly unknown[]): PrefixReading {
     return this.#read(head, messages).reading
   }
 
-  /** Compares a request with the last one, and records it for the next comparison. */
+  /** Compares a request with the last request, and records the new request for the next comparison. */
   measure(head: unknown, messages: readonly unknown[]): PrefixReading {
     const { reading, digest } = this.#read(head, messages)
     this.#last = { digest, messages: messages.length }

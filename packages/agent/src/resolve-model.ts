@@ -3,11 +3,12 @@ import { checkOptions, type KnownOptions } from '@skillstoke/core/internal'
 import type { LanguageModel } from 'ai'
 import { createOfflineModel } from './offline-model.ts'
 
-/** Selects a model by plain configuration. */
+/** A configuration that selects a model. */
 export interface ModelConfig {
   /**
-   * `offline` (the default) needs no configuration. With `baseUrl`, the name of a model on that server. Otherwise a
-   * model string of the AI SDK such as `openai/gpt-5`, resolved by its global provider.
+   * `offline` (the default) needs no configuration. With `baseUrl`, any other value is the name of a model on that
+   * server. Without `baseUrl`, it is an AI SDK model string such as `openai/gpt-5`, which the global provider of the AI
+   * SDK resolves.
    */
   readonly model?: string
   /** An OpenAI-compatible server, for example `http://127.0.0.1:11434/v1`. */

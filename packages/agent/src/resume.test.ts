@@ -32,7 +32,7 @@ const systemOf = (request: ScriptedModel['requests'][number] | undefined): strin
   request?.prompt.flatMap(message => (message.role === 'system' ? message.content : [])).join('\n') ?? ''
 
 describe('SkillAgent.open()', () => {
-  /** A conversation that starts in one process and continues in another one, after changes. */
+  /** Starts a conversation in one process, changes the skills, and continues the conversation in another process. */
   async function continueIn(delivery: 'append' | 'rebuild'): Promise<{
     readonly first: ScriptedModel['requests'][number] | undefined
     readonly request: ScriptedModel['requests'][number] | undefined
@@ -78,7 +78,7 @@ describe('SkillAgent.open()', () => {
     }
   }
 
-  test(`continues in another process with an unchanged prefix and a notice of the changes ${verifies('FOX-06', 'PROMISE-6')}`, async () => {
+  test(`continues a conversation in another process: the prefix is unchanged, and a notice lists the changes ${verifies('FOX-06', 'PROMISE-6')}`, async () => {
     const { first, request, prefix, before, after } = await continueIn('append')
     expect(first && request && ScriptedModel.toParts(request).slice(0, first.prompt.length + 1)).toEqual(
       first && ScriptedModel.toParts(first),
@@ -99,7 +99,7 @@ describe('SkillAgent.open()', () => {
     expect(after.slice(0, before.length)).toEqual(before)
   })
 
-  test(`continues with the current system text and unchanged messages with the delivery "rebuild" ${verifies('FOX-06', 'FOX-07', 'FOX-X03', 'P16')}`, async () => {
+  test(`with the delivery "rebuild", continues with the current system text and the unchanged messages ${verifies('FOX-06', 'FOX-07', 'FOX-X03', 'P16')}`, async () => {
     const { request, before, after } = await continueIn('rebuild')
     expect(systemOf(request)).toContain('<name>new</name>')
     expect(systemOf(request)).not.toContain('<name>old</name>')
@@ -110,7 +110,7 @@ describe('SkillAgent.open()', () => {
     expect(JSON.stringify(after).match(/"role":"system"/g)).toHaveLength(1)
   })
 
-  test('reports a changed prefix if the instructions changed, and stores them', async () => {
+  test('if the instructions of the agent changed, reports a changed prefix and stores the new system text', async () => {
     const files = new MemoryFileSystem({ '/skills/refund/SKILL.md': skillText('refund') })
     await using skills = await open(files)
     const store = new MemoryConversationStore()
@@ -131,7 +131,7 @@ describe('SkillAgent.open()', () => {
     expect(systemOf(model.requests[1])).toBe(systems[1]?.content)
   })
 
-  test('starts a conversation without stored messages, and continues one without a stored session', async () => {
+  test('starts a conversation that has no stored messages, and continues a conversation that has no stored session', async () => {
     const files = new MemoryFileSystem({ '/skills/refund/SKILL.md': skillText('refund') })
     await using skills = await open(files)
     const store = new MemoryConversationStore()
@@ -145,7 +145,7 @@ describe('SkillAgent.open()', () => {
 })
 
 describe('a notice', () => {
-  /** A conversation whose next model call contains a notice, with a model that fails until it is repaired. */
+  /** Creates a conversation whose next model call contains a notice. The model fails until `repair` is called. */
   async function failing(): Promise<{
     readonly files: MemoryFileSystem
     readonly skills: SkillRuntime
@@ -171,7 +171,7 @@ describe('a notice', () => {
   const count = (request: ScriptedModel['requests'][number] | undefined): number =>
     textOf(request).split('- added: tone').length - 1
 
-  test('of a failed model call is sent once, by this process and by the next', async () => {
+  test('of a failed model call appears exactly once in later prompts, in this process and in the next process', async () => {
     const { files, skills, store, model, agent, repair } = await failing()
     await expect(agent.conversation('chat').send('One.')).rejects.toThrow('the model failed')
     const state = await store.readSession('local', 'chat')
@@ -187,7 +187,7 @@ describe('a notice', () => {
   })
 
   test.each(['skills-updated', 'model-call'] as const)(
-    'is sent once if the turn is dropped at %s',
+    'is sent once if the reader of the turn stops at the event %s',
     async kind => {
       const { skills, model, agent, repair } = await failing()
       for await (const event of agent.conversation('chat').stream('One.')) if (event.kind === kind) break
@@ -212,7 +212,7 @@ describe('a notice', () => {
     await skills.close()
   })
 
-  test('that could not be stored is not in the history, and is sent with the next call', async () => {
+  test('that could not be stored is left out of the history and is sent with the next model call', async () => {
     const { skills, store, model, agent, repair } = await failing()
     repair()
     const append = store.append.bind(store)
@@ -230,7 +230,7 @@ describe('a notice', () => {
   })
 })
 
-test('open() reopens a closed conversation, and refuses one that another agent uses', async () => {
+test('open() reopens a closed conversation, and conversation() refuses an id that another agent uses', async () => {
   const files = new MemoryFileSystem({ '/skills/refund/SKILL.md': skillText('refund') })
   await using skills = await open(files)
   const store = new MemoryConversationStore()
@@ -242,7 +242,7 @@ test('open() reopens a closed conversation, and refuses one that another agent u
   conversation.close()
   conversation.close()
   expect(skills.sessions()).toEqual([])
-  // The stored state is newer than the abandoned conversation, so it takes over.
+  // The stored state is newer than the conversation of the first agent, so the second agent takes over.
   const taken = await two.open('chat')
   const again = await one.open('chat')
   await expect(taken.send('Late.')).rejects.toMatchObject({ code: 'CLOSED' })
@@ -257,7 +257,7 @@ test('open() reopens a closed conversation, and refuses one that another agent u
 
 test('open() continues a conversation after a conflict with another writer', async () => {
   const files = new MemoryFileSystem({ '/skills/refund/SKILL.md': skillText('refund') })
-  // Each agent has its own runtime, as in two processes.
+  // Gives each agent its own runtime, as if the agents ran in two processes.
   await using skills = await open(files)
   await using others = await open(files)
   const store = new MemoryConversationStore()
@@ -274,7 +274,7 @@ test('open() continues a conversation after a conflict with another writer', asy
   expect(JSON.stringify(model.requests.at(-1)?.prompt)).toContain('Second.')
 })
 
-test('a model cannot lift enforced tools by writing another skill', async () => {
+test('a model cannot escape enforced allowed-tools by rewriting the skill', async () => {
   const skill = (tools: string): string =>
     `---\nname: fix\ndescription: Fixes.\nallowed-tools: ${tools}\n---\nFix.\n`
   const files = new MemoryFileSystem({ '/skills/fix/SKILL.md': skill('Read') })
@@ -307,7 +307,7 @@ test('a model cannot lift enforced tools by writing another skill', async () => 
   expect(ran).toEqual([])
 })
 
-test(`a conversation with the delivery "rebuild" has the current skills in every model call, and stores its first system text ${verifies('FOX-07', 'FOX-B09', 'FOX-B10', 'P05', 'EXO-03')}`, async () => {
+test(`with the delivery "rebuild", every model call has the current skills, and only the first system text is stored ${verifies('FOX-07', 'FOX-B09', 'FOX-B10', 'P05', 'EXO-03')}`, async () => {
   const files = new MemoryFileSystem({
     '/skills/refund/SKILL.md': skillText('refund', { body: 'Secret body.' }),
   })
@@ -332,7 +332,7 @@ describe('a turn', () => {
       '/skills/fix/SKILL.md': `---\nname: fix\ndescription: Fixes issues.\nallowed-tools: Read\nargument-hint: "[issue]"\n---\nFix $issue.\n`,
     })
 
-  test(`replaces a slash command by instructions before the model call ${verifies('CRAB-14', 'P29')}`, async () => {
+  test(`replaces a slash command by the instructions of the skill before the model call ${verifies('CRAB-14', 'P29')}`, async () => {
     await using skills = await open(files())
     const model = new ScriptedModel(() => ({ text: 'Fixed.' }))
     const conversation = new SkillAgent({ skills, model, reservedCommands: ['help'] }).conversation()
@@ -344,7 +344,7 @@ describe('a turn', () => {
     expect(conversation.messages.at(-2)?.content).toBe('/help')
   })
 
-  test('lets the offline model follow the instructions of a slash command', async () => {
+  test('lets the offline model use the skill that a slash command inserted', async () => {
     const fileSystem = files()
     await using skills = await open(fileSystem)
     const conversation = new SkillAgent({ skills, model: createOfflineModel() }).conversation()
@@ -353,7 +353,7 @@ describe('a turn', () => {
     expect((await conversation.send('/fix 42')).text).toBe('By the skill fix (as invoked): Mend it: 42.')
   })
 
-  test(`refuses tools that are not allowed inside the call, and allows them again in the next turn ${verifies('P30', 'CRAB-17')}`, async () => {
+  test(`lets the call of a disallowed tool fail, and allows that tool again in the next turn ${verifies('P30', 'CRAB-17')}`, async () => {
     await using skills = await open(files())
     const written: unknown[] = []
     const write = dynamicTool({

@@ -4,7 +4,7 @@ import type { ConversationTables } from './conversation-schema.ts'
 
 type Writing = Transaction<ConversationTables>
 
-/** Stores a text once for all conversations. Returns its digest. */
+/** Stores a text once for all conversations, and returns the digest of the text. */
 export async function putText(writing: Writing, content: string): Promise<string> {
   const digest = createHash('sha256').update(content).digest('hex')
   await writing
@@ -18,7 +18,7 @@ export async function putText(writing: Writing, content: string): Promise<string
 /** A row of the message table. */
 export type MessageRow = Selectable<ConversationTables['message']>
 
-/** Moves a system text into the shared table, because many conversations have the same one. */
+/** Moves a system text into the shared table, because many conversations have the same system text. */
 export async function storeText(writing: Writing, row: MessageRow): Promise<MessageRow> {
   return row.role === 'system' ? { ...row, content: '', text: await putText(writing, row.content) } : row
 }
@@ -45,7 +45,7 @@ export async function findTexts(
   return rows.flatMap(({ digest }) => digest ?? [])
 }
 
-/** Removes those texts to which no conversation refers any longer. */
+/** Removes the texts of `digests` to which no conversation refers any longer. */
 export async function removeUnusedTexts(writing: Writing, digests: readonly string[]): Promise<void> {
   for (const digest of digests)
     await writing

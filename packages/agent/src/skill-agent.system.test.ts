@@ -21,7 +21,7 @@ const refund = (body: string): MemoryFileSystem =>
   new MemoryFileSystem({ '/skills/refund/SKILL.md': skillText('refund', { body }) })
 
 describe('SkillAgent with an OpenAI-compatible server', () => {
-  test('streams text and runs tools, with the same tools and system text in every request', async () => {
+  test('streams text, runs tools, and sends the same tools and system text in every request', async () => {
     const fileSystem = refund('Within 30 days.')
     await using skills = await open(fileSystem)
     await using server = await OpenAiServer.start(call =>
@@ -73,7 +73,7 @@ describe('SkillAgent with an OpenAI-compatible server', () => {
     expect(refusing.requests).toHaveLength(1)
   })
 
-  test('ends an aborted call with the given reason, and can continue the conversation', async () => {
+  test('rejects an aborted call with the given reason, and can then continue the conversation', async () => {
     await using skills = await open(refund('x'))
     await using server = await OpenAiServer.start(call =>
       call === 1 ? { kind: 'stall' } : { kind: 'text', text: 'Fine.' },
@@ -96,7 +96,7 @@ describe('SkillAgent with an OpenAI-compatible server', () => {
 })
 
 describe('SkillAgent', () => {
-  test('follows a change between two model calls of one run', async () => {
+  test('shows a change to the next model call of the same turn', async () => {
     const fileSystem = refund('Within 30 days.')
     await using skills = await open(fileSystem)
     const model = new ScriptedModel(call => {
@@ -108,7 +108,7 @@ describe('SkillAgent', () => {
     expect(JSON.stringify(model.requests[1]?.prompt.at(-1))).toContain('- added: maps: Draws maps.')
   })
 
-  test('passes a tool’s failure to the model as an error with a fix', async () => {
+  test('passes the failure of a tool to the model as an error text that names a fix', async () => {
     await using skills = await open(refund('x'))
     const model = new ScriptedModel(call =>
       call === 1 ? { tool: 'skill', input: { name: 'refnud' } } : { text: 'Done.' },
@@ -120,7 +120,7 @@ describe('SkillAgent', () => {
     })
   })
 
-  test('ends an endless run at its limit, and reports that', async () => {
+  test('ends an endless turn at its limit, and reports that the limit was reached', async () => {
     await using skills = await open(refund('x'))
     const model = new ScriptedModel(() => ({ tool: 'skill', input: {} }))
     const result = await new SkillAgent({ skills, model, maxSteps: 3 }).conversation().send('Go.')
@@ -139,7 +139,7 @@ describe('SkillAgent', () => {
     ])
   })
 
-  test('sends an update that could not be stored with the next call', async () => {
+  test('if a notice could not be stored, sends it again with the next model call', async () => {
     const fileSystem = refund('x')
     await using skills = await open(fileSystem)
     const store = new MemoryConversationStore()
@@ -159,7 +159,7 @@ describe('SkillAgent', () => {
     expect(JSON.stringify(model.requests[0]?.prompt)).toContain('- added: maps')
   })
 
-  test('stores messages in order, the system text first, with the known generation', async () => {
+  test('stores the system text first, then all messages in order, each with the generation known at that time', async () => {
     await using skills = await open(refund('Within 30 days.'))
     const store = new MemoryConversationStore()
     const conversation = new SkillAgent({
@@ -183,7 +183,7 @@ describe('SkillAgent', () => {
 })
 
 describe('resolveModel()', () => {
-  test('returns the offline model by default, and passes on strings of the AI SDK', () => {
+  test('returns the offline model by default, and returns AI SDK model strings unchanged', () => {
     expect(resolveModel()).toMatchObject({ modelId: 'offline' })
     expect(resolveModel({ model: 'openai/gpt-5' })).toBe('openai/gpt-5')
   })
@@ -197,8 +197,8 @@ describe('resolveModel()', () => {
   })
 })
 
-describe('a turn that ends before the answer of a tool is kept', () => {
-  test.each(['abort', 'break'] as const)('loses no notice (%s)', async end => {
+describe('a turn that ends before the answer of a tool is stored', () => {
+  test.each(['abort', 'break'] as const)('still sends every notice once (end by %s)', async end => {
     const fileSystem = refund('Within 30 days.')
     await using skills = await open(fileSystem)
     const model = new ScriptedModel(call =>

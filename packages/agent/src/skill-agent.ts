@@ -18,9 +18,9 @@ export interface SkillAgentOptions {
   readonly model: LanguageModel
   /** Text of the system prompt before the catalog of skills. */
   readonly instructions?: string
-  /** Which skills its conversations may see. @default all */
+  /** The skills that conversations of this agent may see. @default all */
   readonly scope?: SkillScope
-  /** Other tools; constant for the life of the agent. */
+  /** Tools besides those of the skills. They stay the same for the life of the agent. */
   readonly tools?: ToolSet
   /** Lets the model write skills with `write_skill_file` and `reload_skills`. @default none */
   readonly writer?: SkillWriter
@@ -28,7 +28,7 @@ export interface SkillAgentOptions {
   readonly delivery?: DeliveryMode
   /** Whether notices are sent before every model call or once per turn. @default 'step' */
   readonly applyAt?: NonNullable<SessionOptions['applyAt']>
-  /** Effect of `allowed-tools` of loaded skills on the other tools. @default 'advise' */
+  /** How the field `allowed-tools` of a loaded skill affects the tools of the host. @default 'advise' */
   readonly allowedTools?: AllowedToolsPolicy
   /** Names of the host's own slash commands, without the slash. @default none */
   readonly reservedCommands?: readonly string[]
@@ -60,7 +60,7 @@ const KNOWN_OPTIONS: KnownOptions<SkillAgentOptions> = {
 }
 
 /**
- * A multi-turn agent that updates its conversations before every model call.
+ * A multi-turn agent that reports changed skills to its conversations before every model call.
  *
  * @example
  * ```ts
@@ -89,7 +89,7 @@ export class SkillAgent {
   }
 
   /**
-   * Returns the conversation with an id, and starts it if there is none.
+   * Returns the conversation with this id, or starts a new conversation.
    * @throws {SkillError} DUPLICATE_SESSION when another agent of the same runtime has it open
    */
   conversation(id: string = randomUUID()): Conversation {
@@ -97,9 +97,9 @@ export class SkillAgent {
   }
 
   /**
-   * Returns the conversation with an id from the store, even if another process wrote it long ago. The stored messages
-   * and the catalog stay unchanged, and the next model call is preceded by a notice of later changes. With the delivery
-   * `rebuild`, the catalog is current.
+   * Returns the conversation with this id from the store, even if another process stored it long ago. The stored
+   * messages and the catalog stay unchanged. Before the next model call, the conversation gets a notice of later
+   * changes. With the delivery `rebuild`, the catalog is current.
    *
    * @example
    * ```ts
@@ -126,7 +126,10 @@ export class SkillAgent {
     return this.#find(id) ?? this.#keep(new Conversation(id, this.#toParts(id), stored))
   }
 
-  /** Returns an open conversation. One that was closed, or that another agent took over, must be opened again. */
+  /**
+   * Returns an open conversation. A conversation that was closed, or that another agent took over, must be opened
+   * again.
+   */
   #find(id: string): Conversation | undefined {
     const known = this.#conversations.get(id)
     return known?.session.isClosed === true ? undefined : known

@@ -21,12 +21,12 @@ import { openSqliteDialect, whileBusy } from './sqlite-database.ts'
 type Database = Kysely<ConversationTables>
 type Writing = Transaction<ConversationTables>
 
-// How long a write waits for other writers.
+// Maximum time that a write waits for other writers.
 const BUSY_TIMEOUT_MS = 10_000
 
 /**
- * Opens the conversations in a file, and creates the file if necessary. Several processes may open it. The caller must
- * close the store.
+ * Opens a store in an SQLite file, and creates the file if necessary. Several processes may open the same file. The
+ * caller must close the store.
  * @throws {SkillError} IO_FAILED when the file cannot be opened, or was written by a newer version
  *
  * @example
@@ -99,7 +99,7 @@ export class SqliteConversationStore implements ConversationStore, AsyncDisposab
     session?: SessionState,
   ): Promise<number> {
     return await this.#write(async writing => {
-      // The write comes first: it takes the lock, so later reads see the newest state.
+      // Writes before it reads, because the write takes the lock and later reads then see the newest state.
       await writing
         .insertInto('conversation')
         .values({ tenant, id: conversation, seq: 0 })
@@ -168,7 +168,7 @@ export class SqliteConversationStore implements ConversationStore, AsyncDisposab
       .limit(1)
       .executeTakeFirst()
     if (row === undefined) return undefined
-    // Rows without a catalog are states of version 1.
+    // A row without a catalog is a state of version 1.
     const frozen = row.catalog === null ? undefined : (JSON.parse(row.catalog) as SessionState['catalog'])
     return {
       ...(frozen === undefined ? { version: 1 } : { version: 2, catalog: frozen }),
@@ -181,7 +181,7 @@ export class SqliteConversationStore implements ConversationStore, AsyncDisposab
 
   async fork(tenant: string, conversation: string, atSeq: number, newConversation: string): Promise<void> {
     await this.#write(async writing => {
-      // The write comes first, as in append().
+      // Writes before it reads, for the same reason as append().
       const { numInsertedOrUpdatedRows } = await writing
         .insertInto('conversation')
         .values({ tenant, id: newConversation, seq: 0 })
@@ -267,7 +267,7 @@ export class SqliteConversationStore implements ConversationStore, AsyncDisposab
   }
 }
 
-/** Whether the messages are already stored at this position. */
+/** Whether the same messages are already stored after position `after`. */
 async function isRepeat(
   writing: Writing,
   tenant: string,

@@ -5,13 +5,14 @@ import { type Dialect, SqliteDialect } from 'kysely'
 
 /** Opens Node's SQLite for Kysely, which expects the methods of better-sqlite3. */
 export async function openSqliteDialect(path: string): Promise<Dialect> {
-  // Imported here because older versions of Node lack the module. Creating a runtime reports that in one line.
+  // Imported here because older versions of Node lack the module. Creating a runtime reports such a version in one
+  // line.
   const { DatabaseSync } = await import('node:sqlite')
-  // Conversations are private. SQLite gives the files beside this one the same mode.
+  // Conversations are private. SQLite gives its journal files the mode of this file.
   closeSync(openSync(path, 'a', 0o600))
   const database = new DatabaseSync(path)
   try {
-    // Writers retry instead of waiting inside the synchronous driver, which would block the process.
+    // Writers retry asynchronously, because waiting inside the synchronous driver would block the process.
     database.exec('PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL')
     database.exec('PRAGMA busy_timeout = 0; PRAGMA foreign_keys = ON')
   } catch (thrown) {
@@ -35,11 +36,11 @@ export async function openSqliteDialect(path: string): Promise<Dialect> {
   })
 }
 
-// SQLITE_BUSY, in the lower byte of its variants.
+// SQLITE_BUSY. Its extended codes have this value in their lowest byte.
 const BUSY = 5
 const MAX_PAUSE_MS = 20
 
-/** Retries while another connection writes, until the time is up. */
+/** Retries `work` while another connection writes, for at most `timeoutMs`. */
 export async function whileBusy<T>(timeoutMs: number, work: () => Promise<T>): Promise<T> {
   const end = performance.now() + timeoutMs
   for (;;) {

@@ -10,7 +10,7 @@ import { toAiTools, withGate } from './to-ai-tools.ts'
 
 const SCHEMA = { type: 'object', properties: {}, required: [], additionalProperties: false } as const
 
-/** A tool that waits for its caller between two reports. */
+/** A tool that reports progress twice and waits for its caller in between. */
 function slowTool(goOn: (progress: ToolProgress) => Promise<void> = async () => undefined): ToolDefinition {
   return {
     name: 'slow',
@@ -51,7 +51,7 @@ const run = async (model: ScriptedModel, tools: ToolSet, abortSignal?: AbortSign
   })
 
 describe('toAiTools() in the AI SDK', () => {
-  test('loads skills, with the text for the model and the whole answer for the host', async () => {
+  test('loads a skill, and gives the model the text and the host the whole answer', async () => {
     const fileSystem = new MemoryFileSystem({
       '/skills/refund/SKILL.md': skillText('refund', { body: 'Within 30 days.' }),
     })
@@ -84,7 +84,7 @@ describe('toAiTools() in the AI SDK', () => {
     ])
   })
 
-  test('returns a mistake of the model as an error', async () => {
+  test('returns an error result for an invalid call of the model', async () => {
     await using skills = await createSkillRuntime({ sources: [] })
     const tools = toAiTools(skills.tools())
     for (const input of [{ nom: 'refund' }, { name: 'refund' }]) {
@@ -99,7 +99,7 @@ describe('toAiTools() in the AI SDK', () => {
 
   test('streams progress as preliminary results, and the answer as the final one', async () => {
     const seen = Promise.withResolvers<void>()
-    // The tool continues after its first report has arrived at the other end.
+    // The tool continues after the caller has received the first report.
     const tools = toAiTools([slowTool(async ({ done }) => (done === 1 ? await seen.promise : undefined))])
     const outputs: [isPreliminary: boolean, output: unknown][] = []
     const { stream } = streamText({ model: callOnce('slow'), tools, prompt: 'Go.', stopWhen: stepCountIs(3) })
@@ -119,7 +119,7 @@ describe('toAiTools() in the AI SDK', () => {
     expect(resultIn(model)).toEqual({ type: 'text', value: 'ready' })
   })
 
-  test('passes an abort to the tool, which rejects with its reason', async () => {
+  test('passes an abort to the tool, and the tool call rejects with the reason of the abort', async () => {
     const reason = new Error('the user has left')
     const stop = new AbortController()
     const thrown: unknown[] = []
@@ -138,7 +138,7 @@ describe('toAiTools() in the AI SDK', () => {
     expect(model.requests).toHaveLength(1)
   })
 
-  test('keeps the stream of a tool behind the gate of a session', async () => {
+  test('still streams the progress of a tool that withGate() wraps', async () => {
     await using skills = await createSkillRuntime({ sources: [] })
     const tools = withGate(toAiTools([slowTool()]), skills.session({ id: 'chat' }))
     const model = callOnce('slow')

@@ -2,19 +2,19 @@ import type { SkillSession, ToolContext, ToolDefinition, ToolResult } from '@ski
 import type { ToolProgress } from '@skillstoke/core/types'
 import { dynamicTool, jsonSchema, type ToolSet } from 'ai'
 
-/** The output of a call for the AI SDK: the answer, or the progress so far. */
+/** The output of a tool call for the AI SDK: the final answer or, in preliminary results, the newest progress. */
 export interface AiToolOutput extends ToolResult {
   /** Only in preliminary results. */
   readonly progress?: ToolProgress
 }
 
 /**
- * Converts tool definitions into tools of the AI SDK. Call it once for a conversation: tools that stay the same keep the
- * provider's prompt cache valid.
+ * Converts tool definitions into tools of the AI SDK. Call it once for a conversation, because tools that stay the same
+ * keep the provider's prompt cache valid.
  *
- * The output of a call is the whole `ToolResult`; the model sees its text, as an error when `isError` is set. A tool with
- * `reportsProgress` yields what it reports as preliminary results, then the answer. When the `abortSignal` of the model call
- * aborts, the tool call rejects with its reason.
+ * The output of a tool call is the whole `ToolResult`. The model sees only the text, which is marked as an error if
+ * `isError` is set. A tool with `reportsProgress` yields its progress as preliminary results, and then the answer. When
+ * the `abortSignal` of the model call aborts, the tool call rejects with the reason of that signal.
  *
  * @example
  * ```ts
@@ -51,7 +51,7 @@ function toAiTool(definition: ToolDefinition): ToolSet[string] {
   })
 }
 
-/** Yields the reports of a call, then its answer. A slow reader gets the newest report instead of each one. */
+/** Yields the progress reports of a call, then its answer. A slow reader gets only the newest report. */
 async function* streamCall(
   definition: ToolDefinition,
   input: unknown,
@@ -82,7 +82,7 @@ function describe({ done, total, message }: ToolProgress): string {
   return message ?? (total === undefined ? `${done}` : `${done} of ${total}`)
 }
 
-/** Wraps tools so that each call asks the session for permission, because a model acts on an earlier catalog. */
+/** Wraps tools so that each call asks the session for permission, because the model may know only an older catalog. */
 export function withGate(tools: ToolSet, session: SkillSession): ToolSet {
   const gated: ToolSet = {}
   for (const [name, tool] of Object.entries(tools)) {
@@ -92,7 +92,7 @@ export function withGate(tools: ToolSet, session: SkillSession): ToolSet {
         ? tool
         : {
             ...tool,
-            // Not async: a streaming tool returns an iterable, which a promise would hide from the SDK.
+            // This function is not async, because a streaming tool must return its iterable to the SDK directly.
             execute: (input: unknown, options: Parameters<typeof execute>[1]) => {
               const refusal = session.checkTool(name, input)
               if (refusal !== undefined) throw new Error(refusal)

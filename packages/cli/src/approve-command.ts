@@ -4,7 +4,7 @@ import type { Config } from './config/config.ts'
 import { toTerminalLine } from './output.ts'
 import { findProgramName } from './program-name.ts'
 
-/** A skill whose newest revision waits, as a report or as a row. */
+/** A skill whose newest revision waits for approval. A report and a row both have these fields. */
 export interface WaitingSkill {
   /** `source/name`, or another identifier of exactly this folder. */
   readonly target: string
@@ -13,8 +13,8 @@ export interface WaitingSkill {
 }
 
 /**
- * Returns the command that approves the newest revision of a skill, ready to paste. Leaves it to the person to add
- * `--confirm-hidden`.
+ * Returns a command, ready to paste, that approves the newest revision of a skill. Never contains `--confirm-hidden`,
+ * which a person must add.
  */
 export function toApproveCommand(skill: WaitingSkill, { options }: Config): string {
   const words = ['approve', `${skill.target}@${skill.revision}`, ...options]
@@ -24,12 +24,15 @@ export function toApproveCommand(skill: WaitingSkill, { options }: Config): stri
   return `${findProgramName()} ${toTerminalLine(toCommandLine(words))}${note}`
 }
 
-/** Whether a skill has invisible characters. */
+/** Whether the text of a skill contains invisible characters. */
 export function isHiding({ diagnostics }: Pick<WaitingSkill, 'diagnostics'>): boolean {
   return diagnostics.some(({ code }) => code === 'HIDDEN_TEXT')
 }
 
-/** Returns the diagnostics of a skill. The fix of REVISION_HELD becomes the approve command with the options of this call. */
+/**
+ * Returns the diagnostics of a skill. In REVISION_HELD, replaces the fix by the approve command with the options of
+ * this call.
+ */
 export function withApproveCommand(skill: WaitingSkill, config: Config): readonly Diagnostic[] {
   const { diagnostics, revision } = skill
   return diagnostics.map(each =>

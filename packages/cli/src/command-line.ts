@@ -1,4 +1,6 @@
-/** Quotes words for a POSIX shell. On Windows, quotes them for PowerShell, and for `cmd` where both agree. */
+/**
+ * Quotes words for a POSIX shell. On Windows, quotes words for PowerShell, if possible in a way that `cmd` reads too.
+ */
 export function toCommandLine(
   words: readonly string[],
   platform: NodeJS.Platform = process.platform,
@@ -10,12 +12,12 @@ function quoteForPosix(word: string): string {
   return /^[\w@%+=:,./~-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`
 }
 
-/** PowerShell treats typographic apostrophes as plain ones. */
+/** PowerShell treats typographic apostrophes as plain apostrophes. */
 const APOSTROPHES = /['\u2018-\u201b]/g
 
 function quoteForWindows(word: string): string {
   if (/^[\w+=:./\\-][\w@+=:./\\~-]*$/.test(word)) return word
-  // Both shells read these characters in the same way between double quotes.
+  // PowerShell and `cmd` read these characters in the same way between double quotes.
   if (/^[\w@+=:,./\\~ ()#&;'-]+$/.test(word) && !word.endsWith('\\')) return `"${word}"`
   return `'${word.replace(APOSTROPHES, '$&$&')}'`
 }

@@ -10,7 +10,7 @@ import { createTwoFilesPatch } from 'diff'
 import { readNewestText } from './newest-text.ts'
 import { type Paint, toTerminalText } from './output.ts'
 
-/** Describes the changes of the last update, including the changes that rejected texts would make. */
+/** Describes the changes of the last update, including the changes of texts that were rejected. */
 export async function describeLastChange(
   update: RegistryUpdate | undefined,
   skills: SkillRuntime,
@@ -43,9 +43,9 @@ export async function describeModified(before: Skill, after: Skill, skills: Skil
   return parts.join('\n')
 }
 
-/** Returns a diff between the served text and the rejected one. */
+/** Returns a diff between the served text and the rejected text. */
 export async function describeRejected(report: SkillReport, skills: SkillRuntime): Promise<string> {
-  // Takes the served revision of this folder, because another folder may serve the name.
+  // Compares with the served revision of this folder, because the skill of this name may come from another folder.
   const serving = skills.review.revisionsOf(report).live
   if (serving === undefined || report.directory === undefined)
     return `${report.name}: no earlier revision to compare with`
@@ -70,7 +70,7 @@ async function readText(skill: Skill, path: string, skills: SkillRuntime): Promi
   if (file === undefined) return undefined
   const summary = `${file.digest} (${file.size} bytes)\n`
   try {
-    // Shows text with a NUL too, so that a NUL cannot hide a change from a reviewer.
+    // Shows even text that contains a NUL, so that a NUL cannot hide a change from a reviewer.
     return decodeStrictText(await skills.readFile(skill, path)) ?? summary
   } catch (thrown) {
     if (SkillError.isInstance(thrown)) return summary

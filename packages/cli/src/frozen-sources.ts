@@ -5,14 +5,17 @@ import type { SkillSource, SkillState } from '@skillstoke/core/source'
 export interface FreezeOptions {
   /** Whether this process has `--frozen`. */
   readonly isFrozen: boolean
-  /** Whether this process serves the sources until it is stopped. Without `--frozen`, such a process thaws them. */
+  /**
+   * Whether this process serves the sources until it is stopped. If such a process starts without `--frozen`, it thaws
+   * the sources.
+   */
   readonly serves: boolean
 }
 
 /**
- * Returns whether changes of the sources wait for approval. Records frozen sources in the state, so that a later command
- * without `--frozen` does not let their changes go live. The store has the mark at once; the decisions have one that outlives
- * the store.
+ * Returns whether changes of the sources wait for approval. Marks frozen sources in the state, so that a later command
+ * without `--frozen` does not serve their changes. The mark in the store takes effect immediately, and the mark in the
+ * decisions survives the loss of the store.
  */
 export async function settleFreeze(
   sources: readonly SkillSource[],
@@ -27,10 +30,11 @@ export async function settleFreeze(
     for (const origin of origins.filter(isDecided))
       await decisions?.record(placeOfSource(origin), { kind: 'thaw', by: 'dev or mcp', at: Date.now() })
   if (store === undefined) return isFrozen
-  // Uses the digest of no bytes as the mark, because it keeps no data alive.
+  // Uses the digest of zero bytes as the mark, because a mark must not keep stored files from removal.
   const mark = isFrozen ? digestOf(new Uint8Array(), nodeHasher) : undefined
   for (const origin of origins) if (isNoted(origin) !== isFrozen) store.setRef(nameOf(origin), mark)
-  // Makes the mark visible to other processes before anything is served. The store reports a failure as `fault` and retries.
+  // Makes the mark visible to other processes before anything is served. If that fails, the store sets `fault` and
+  // retries.
   await store.flush().catch(() => undefined)
   return isFrozen
 }

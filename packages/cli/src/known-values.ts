@@ -1,5 +1,6 @@
-// Values of other packages for help texts and option checks. `scripts/bundle.ts` copies these values into the command line, so
-// that `stoke --help` loads no other package. Export only values here, because a copied class would be a different class.
+// Values of other packages for help texts and option checks. `scripts/bundle.ts` copies these values into the command
+// line, so that `stoke --help` loads no other package. Export only plain values here, because the copy of a class would
+// be another class than the original.
 export {
   CAPABILITY_FORMS,
   CATALOG_FORMAT_NAMES,

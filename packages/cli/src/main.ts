@@ -29,7 +29,7 @@ export async function main(argv: readonly string[]): Promise<void> {
   }
 }
 
-/** Drops the warning that Node 22 prints when SQLite is loaded. The command line uses SQLite on purpose. */
+/** Suppresses the warning that Node 22 prints when SQLite is loaded. */
 function silenceSqlite(): void {
   const emitWarning = process.emitWarning.bind(process) as (...args: readonly unknown[]) => void
   process.emitWarning = (...args: readonly unknown[]): void => {
@@ -58,12 +58,12 @@ async function toExitCode(thrown: unknown): Promise<number> {
   return EXIT_USAGE
 }
 
-/** Creates the program with all its verbs. */
+/** Creates the command line program with all its verbs. */
 export function createProgram(finish: Finish): Command {
   const program = new Command('stoke')
     .configureOutput({ writeOut: text => process.stdout.write(nameProgram(text)) })
     .description(
-      'Keeps the skills of running AI agents live. When a skill is edited, every conversation follows at its next step.',
+      'Keeps the skills of running AI agents live. When a skill is edited, every conversation gets the edit at its next step.',
     )
     .version(readVersion())
     .showHelpAfterError('(run with --help for examples)')

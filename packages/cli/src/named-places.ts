@@ -5,13 +5,14 @@ import { createStateDirectory, NodeFileSystem, openWriteLock } from '@skillstoke
 const FILE_NAME = 'named-places.json'
 
 /**
- * Folders and sources that a person has named on this machine. Kept in the state directory, because a file of the project
- * could name anything. If the file is missing or broken, nothing counts as named.
+ * Folders and sources that a person has named on this machine. Stored in the state directory, because a file inside the
+ * project could come from another person. If the stored file is missing or broken, no folder and no source counts as
+ * named.
  */
 export interface NamedPlaces {
   /** Links that `stoke link` created, with the real paths of their targets. */
   readonly links: readonly { readonly path: string; readonly target: string }[]
-  /** Sources from which `stoke add` copied, with the working directory of that call. */
+  /** Sources from which `stoke add` copied skills, with the working directory of that call. */
   readonly sources: readonly { readonly from: string; readonly source: string }[]
 }
 
@@ -36,7 +37,7 @@ function isNamedPlaces(value: unknown): value is NamedPlaces {
   )
 }
 
-/** Whether the value is a list of objects that have exactly these fields, all with text. */
+/** Whether the value is a list of objects that have exactly these fields, and only strings in them. */
 function isListOf(value: unknown, names: readonly string[]): boolean {
   return (
     Array.isArray(value) &&
@@ -74,7 +75,10 @@ export async function noteSource(stateDirectory: string, source: string): Promis
   await note(stateDirectory, before => ({ ...before, sources: [...before.sources, named] }))
 }
 
-/** Whether a person has copied from this source before, written the same way and in the same working directory. */
+/**
+ * Whether `stoke add` has already copied skills from this source, written in the same way, in the same working
+ * directory.
+ */
 export function isNamedSource(stateDirectory: string, source: string): boolean {
   const here = process.cwd()
   return readNamedPlaces(stateDirectory).sources.some(each => each.from === here && each.source === source)

@@ -5,8 +5,8 @@ import { NodeFileSystem } from '@skillstoke/core/node'
 import { DEFAULT_LIMITS } from '@skillstoke/core/source'
 
 /**
- * Returns the SKILL.md of a folder as it is on disk now, which may differ from the served text. Returns `undefined` if the
- * file cannot be read, leads out of its folder, is too large, or is not a regular file.
+ * Returns the SKILL.md of a folder as it is on disk now, which may differ from the served text. Returns `undefined` if
+ * the file cannot be read, is a link to a file outside its folder, is too large, or is not a regular file.
  */
 export async function readNewestText({ directory }: SkillReport): Promise<string | undefined> {
   if (directory === undefined) return undefined

@@ -7,14 +7,16 @@ import { nameProgram } from './program-name.ts'
 
 const MAX_NAMES = 10
 
-/** Finds files and folders of the sources that are not skills. Entries of `.trash` are not expected to be skills. */
+/**
+ * Lists the files and folders of the sources that are not skills. Entries of `.trash` are not expected to be skills.
+ */
 export async function findNotSkills(skills: SkillRuntime): Promise<NotSkills> {
   const { found, isComplete } = await skills.findNotSkills()
   const isTrash = ({ location }: NotSkill): boolean => location.split('/').includes('.trash')
   return { found: found.map(each => (isTrash(each) ? { ...each, isExpected: false } : each)), isComplete }
 }
 
-/** Whether an entry looks like a skill whose file has the wrong name. */
+/** Whether an entry looks like a skill whose SKILL.md has the wrong name. */
 export function isMisnamed({ reason, path }: Pick<NotSkill, 'reason' | 'path'>): boolean {
   return reason === 'misnamed' || (reason === 'file' && isNearlySkillFile(basename(path)))
 }

@@ -1,4 +1,4 @@
 /*! gpt-tokenizer, MIT License, Copyright (c) 2023-2024 Bazyli Brzoska */
 
-// A separate file, because the vocabulary has 2 MB and is loaded only at the first count.
+// This is a separate module, so that the vocabulary of 2 MB is loaded only when tokens are first counted.
 export { countTokens } from 'gpt-tokenizer/encoding/o200k_base'

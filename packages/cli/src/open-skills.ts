@@ -21,9 +21,12 @@ import { findLinkedFolders } from './named-places.ts'
 import { StateWarnings } from './state-warnings.ts'
 
 export interface OpenOptions {
-  /** `off` reads the sources once. `auto` follows changes. */
+  /** `off` reads the sources once. `auto` also watches for changes. */
   readonly watching: Exclude<WatchingMode, 'polling'>
-  /** Whether remote sources are polled, or only fetched if there is no copy. @default as `watching` */
+  /**
+   * Whether remote sources are polled. If not, a source is fetched only if the state has no copy of it. @default as
+   * `watching`
+   */
   readonly polling?: PollingMode
   /** Whether the command needs the state directory and fails without it. @default false */
   readonly needsState?: boolean
@@ -35,14 +38,14 @@ export interface OpenOptions {
    * @default false
    */
   readonly serves?: boolean
-  /** Whether scripts may be run. If it is `required`, the command fails where no script can run. @default false */
+  /** Whether scripts may run. With `required`, the command fails if no script can run here. @default false */
   readonly runsScripts?: boolean | 'required'
   readonly runtime?: Pick<SkillRuntimeOptions, 'catalog' | 'logger'>
 }
 
 /**
- * Opens a runtime with the configured sources and the state directory. Prints problems of the state on standard error, at the
- * latest when the runtime is closed.
+ * Opens a runtime with the configured sources and the state directory. Prints problems of the state on standard error,
+ * at the latest when the runtime closes.
  */
 export async function openSkills(config: Config, options: OpenOptions): Promise<SkillRuntime> {
   if (options.serves !== true)
@@ -75,7 +78,7 @@ async function createSources(
   const targets = config.roots.filter(root => root.isLinkTarget).map(root => root.path)
   const linked = findLinkedFolders(config.stateDirectory)
   const folders = config.roots.map(({ label, path }) =>
-    // Allows links from one root into another, because that is how roots share a skill.
+    // Allows links from one root into another root, because roots share a skill by such a link.
     directory(path, {
       label,
       watching,
@@ -96,8 +99,8 @@ async function createSources(
 }
 
 /**
- * Opens the state. If that fails and the command does not need it, continues without a store. If decisions exist but cannot
- * be read, throws, because nothing may be served without them.
+ * Opens the state. If the state cannot be opened and the command does not need it, returns a state without a store.
+ * Throws if decisions exist but cannot be read, because no skill may be served without them.
  */
 async function openKnownState({ stateDirectory }: Config, isNeeded: boolean): Promise<SkillState> {
   try {
@@ -118,7 +121,7 @@ function note(error: unknown): void {
   )
 }
 
-/** Returns why no script with these grants can start here, or `undefined`. */
+/** Returns the reason why no script with these grants can start here, or `undefined` if scripts can start. */
 export async function findGrantRefusal(
   grants: readonly ScriptCapability[],
   config: Config,
@@ -132,7 +135,10 @@ export async function findGrantRefusal(
   }
 }
 
-/** Returns the runner of scripts. Where the JavaScript runtime cannot contain them, skills are served without scripts. */
+/**
+ * Returns the runner of scripts. If this JavaScript runtime cannot contain scripts, returns `undefined`, and skills are
+ * served without scripts.
+ */
 async function findRunner(config: Config, hasState: boolean): Promise<ChildProcesses | undefined> {
   try {
     return await createRunner(config, hasState)
@@ -146,7 +152,7 @@ async function findRunner(config: Config, hasState: boolean): Promise<ChildProce
 async function createRunner(config: Config, hasState: boolean): Promise<ChildProcesses> {
   const { childProcesses } = await import('@skillstoke/scripts')
   const { sandbox, stateDirectory, roots, linkRoots, file } = config
-  // Without a writable state directory, the runner uses the folder for temporary files.
+  // If the state directory is not writable, the runner uses the folder for temporary files.
   return childProcesses({
     sandbox,
     protectedPaths: [

@@ -7,7 +7,7 @@ describe('a command to paste', () => {
     ['/home/me/my skills', "'/home/me/my skills'"],
     ["it's", String.raw`'it'\''s'`],
     ['', "''"],
-  ])('in a shell of POSIX has %j as %s', (word, expected) => {
+  ])('writes %j as %s for a POSIX shell', (word, expected) => {
     expect(toCommandLine([word], 'linux')).toBe(expected)
   })
 
@@ -24,7 +24,7 @@ describe('a command to paste', () => {
     ["$'; calc", "'$''; calc'"],
     ['$\u2019; calc', "'$\u2019\u2019; calc'"],
     ['', "''"],
-  ])('on Windows has %j as %s', (word, expected) => {
+  ])('writes %j as %s on Windows', (word, expected) => {
     expect(toCommandLine([word], 'win32')).toBe(expected)
   })
 })

@@ -15,17 +15,20 @@ export function createPaint(hasColor: boolean): Paint {
     : (_style, text) => text
 }
 
-// Characters that JSON does not escape but a terminal obeys or hides: C1 controls, line separators, invisible characters.
-// Line feeds are excluded, because in JSON they occur only between values.
+// Characters that JSON leaves unescaped, although a terminal acts on them or hides them: C1 controls, line separators,
+// invisible characters. Line feeds are left out, because in JSON text they occur only between values.
 const UNSAFE_IN_JSON = /[[\p{Cc}--[\n]]\p{Default_Ignorable_Code_Point}\u2028\u2029\u2800\ufff9-\ufffb]/gv
 
-/** Prints JSON with control and invisible characters as escapes. Programs read the same value, and a terminal is not affected. */
+/**
+ * Prints JSON with control and invisible characters as escapes. Programs still read the same value, and a terminal
+ * shows no raw control character.
+ */
 export function printJson(value: unknown): void {
   const json = JSON.stringify(value, undefined, 2).replace(UNSAFE_IN_JSON, toEscapes)
   process.stdout.write(`${json}\n`)
 }
 
-/** Escapes each UTF-16 code unit as JSON and JavaScript do. */
+/** Escapes each UTF-16 code unit in the syntax of JSON. */
 function toEscapes(character: string): string {
   const units = Array.from({ length: character.length }, (_, index) => character.charCodeAt(index))
   return units.map(unit => `\\u${unit.toString(16).padStart(4, '0')}`).join('')
@@ -45,12 +48,15 @@ export function toTerminalOutput(text: string): string {
   return toTerminalText(stripVTControlCharacters(text))
 }
 
-/** Like `toTerminalText`, but escapes line breaks too, so that text cannot forge another line. */
+/** Like `toTerminalText`, but escapes line breaks too, so that the text cannot look like two lines of output. */
 export function toTerminalLine(text: string): string {
   return toTerminalText(text).replace(/[\n\t]/g, toEscapes)
 }
 
-/** Prepares advice for the terminal. A command of this program gets the name that works in this folder. */
+/**
+ * Prepares advice for the terminal. In commands of this program, replaces the name by the name that works in this
+ * folder.
+ */
 export function toAdvice(text: string): string {
   return nameProgram(toTerminalText(text))
 }
@@ -96,7 +102,7 @@ export function printFindings(findings: readonly Diagnostic[], paint: Paint): vo
   for (const finding of findings) process.stderr.write(`${formatDiagnostic(finding, paint)}\n`)
 }
 
-/** Sorts broken skills first, and keeps the order of the generation otherwise. */
+/** Moves broken skills to the start, and keeps the order of the generation for all others. */
 export function sortForPeople<T extends { readonly status: SkillStatus }>(
   reports: readonly T[],
 ): readonly T[] {

@@ -2,13 +2,16 @@ import { existsSync } from 'node:fs'
 import { basename, join, relative } from 'node:path'
 import { toCommandLine } from './command-line.ts'
 
-/** The folder whose `node_modules` holds the program, by the path under which Node started it. */
+/**
+ * Matches the path under which Node started the program. The first group is the folder whose `node_modules` contains
+ * it.
+ */
 const PROJECT =
   /^(.*)[\\/](?:node_modules[\\/](?:\.bin[\\/](?:skill)?stoke|skillstoke[\\/]bin[\\/]stoke\.js)|packages[\\/]cli[\\/]bin[\\/]stoke\.js)$/
 
 /**
- * Returns the words that start this program from a folder: `stoke` if it is installed globally, otherwise `npx skillstoke`,
- * with the path of the project if the folder is outside.
+ * Returns the words that start this program from a folder. If the program is installed globally, this is `stoke`, or
+ * else `npx skillstoke`. If the folder is outside the project, the words contain the path of the project.
  * @param script the path under which Node started the program
  */
 export function findProgramName(

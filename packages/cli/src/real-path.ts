@@ -1,7 +1,10 @@
 import { lstatSync, readlinkSync, realpathSync } from 'node:fs'
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 
-/** Whether a path is inside a folder. Compares real paths, so that a link of a project cannot lead out of it. */
+/**
+ * Whether a path is inside a folder. Compares real paths, so that a link inside the folder to a place outside does not
+ * count as inside.
+ */
 export function isInside(path: string, folder: string): boolean {
   const [realFolder, real] = [realPath(folder), realPath(path)]
   if (realFolder === undefined || real === undefined) return false
@@ -15,8 +18,8 @@ export function findLinkTarget(path: string): string | undefined {
 }
 
 /**
- * Returns the real path, even if the path or the target of a link does not exist yet. Returns `undefined` if it cannot be
- * determined.
+ * Returns the real path, even if the path or the target of a link does not exist yet. Returns `undefined` if the real
+ * path cannot be determined.
  */
 export function realPath(path: string): string | undefined {
   try {

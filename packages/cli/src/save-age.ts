@@ -2,12 +2,12 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { RegistryUpdate, Skill, SkillChange, SkillReport } from '@skillstoke/core'
 
-/** Maximum age. An older file time does not belong to the present change. */
+/** Maximum age of a save. An older file time does not belong to the present change. */
 const MAX_AGE_MS = 60_000
 
 const seenTimes = new WeakMap<RegistryUpdate, number>()
 
-/** Returns the wall time at which an update was first seen. Every caller gets the same time. */
+/** Returns the wall time at which this function was first called for an update. */
 export function timeOfUpdate(update: RegistryUpdate): number {
   const seenAt = seenTimes.get(update)
   if (seenAt !== undefined) return seenAt
@@ -17,8 +17,9 @@ export function timeOfUpdate(update: RegistryUpdate): number {
 }
 
 /**
- * Returns the milliseconds from the newest save of a changed file until the update was seen. Returns `undefined` if file
- * times cannot tell, for example after a rename, a removal, a decision about a known revision, or a time set by hand.
+ * Returns the milliseconds from the newest save of a changed file until the update was seen. Returns `undefined` if the
+ * file times do not show the save. Examples are a rename, a removal, a decision about a known revision, and a time set
+ * by hand.
  */
 export function ageOfChange(change: SkillChange, update: RegistryUpdate): number | undefined {
   if (change.kind === 'removed') return undefined
@@ -35,7 +36,7 @@ export function ageOfChange(change: SkillChange, update: RegistryUpdate): number
 
 const knownTexts = new WeakMap<RegistryUpdate, ReadonlySet<string>>()
 
-/** Returns the newest revisions of all folders before an update, served or not. */
+/** Returns the newest revision of every folder before an update, whether it was served or not. */
 function textsBefore(update: RegistryUpdate): ReadonlySet<string> {
   const found = knownTexts.get(update) ?? new Set(update.previous.reports().map(textOf))
   knownTexts.set(update, found)
@@ -69,7 +70,7 @@ function youngest(
   return age < MAX_AGE_MS ? age : undefined
 }
 
-/** Returns the time of a file. Returns `undefined` if it is missing or unreadable. */
+/** Returns the time of the last save of a file. Returns `undefined` if the file is missing or unreadable. */
 function timeOf(path: string): number | undefined {
   try {
     return statSync(path).mtimeMs

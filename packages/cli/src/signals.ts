@@ -1,6 +1,8 @@
 import { EXIT_INTERRUPTED } from './exit-code.ts'
 
-/** Calls `end` at the first signal, and exits at once at the second. Returns a function that stops listening. */
+/**
+ * Calls `end` at the first signal, and exits immediately at the second signal. Returns a function that stops listening.
+ */
 export function listenForSignals(end: () => void): () => void {
   let isEnding = false
   const onSignal = (): void => {
@@ -14,5 +16,5 @@ export function listenForSignals(end: () => void): () => void {
   }
 }
 
-/** Sent by Ctrl-C, by a supervisor, and by a terminal that closes. */
+/** Signals that Ctrl-C, a supervisor or a closing terminal sends. */
 const ENDING_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const

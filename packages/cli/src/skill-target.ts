@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { UsageError } from './exit-code.ts'
 
-/** A skill as named on the command line. */
+/** A skill that the command line names. */
 export interface NamedSkill {
   /** `name`, or `source/name`. */
   readonly skill: string
@@ -10,7 +10,7 @@ export interface NamedSkill {
   readonly revision?: string
 }
 
-/** Parses `name@sha256:...`. An `@` that is followed by a `/` belongs to a folder name. */
+/** Parses `name@sha256:...`. An `@` with a later `/` is part of a folder name. */
 export function parseNamedSkill(text: string): NamedSkill {
   const [, skill = text, revision] = /^(.+)@([^@/]+)$/.exec(text) ?? []
   return { skill, ...(revision === undefined ? {} : { revision }) }

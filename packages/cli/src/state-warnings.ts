@@ -2,19 +2,19 @@ import type { SkillRuntime } from '@skillstoke/core'
 import type { SkillState, StoreFault } from '@skillstoke/core/source'
 
 export interface StateWarningOptions {
-  /** Whether the runtime has a logger, which reports damage found at the opening of the state. */
+  /** Whether the runtime has a logger, which reports damage that was found when the state was opened. */
   readonly hasLogger: boolean
-  /** Whether the command follows the runtime, and so reports faults of the store itself. */
+  /** Whether the command serves skills until it is stopped. Such a command reports faults of the store itself. */
   readonly serves: boolean
 }
 
-/** Prints warnings about the state on standard error, each once. */
+/** Prints each warning about the state once, on standard error. */
 export class StateWarnings {
   readonly #state: SkillState
   readonly #serves: boolean
   readonly #told = new Set<string>()
 
-  /** Prints damage found at the opening of the state, unless a logger reports it. */
+  /** Prints damage that was found when the state was opened, unless a logger reports it. */
   constructor(state: SkillState, { hasLogger, serves }: StateWarningOptions) {
     this.#state = state
     this.#serves = serves
@@ -22,7 +22,9 @@ export class StateWarnings {
     else this.#tell(this.#findDamage())
   }
 
-  /** Makes a runtime print the other warnings when it is closed, because a damaged page is found only when it is used. */
+  /**
+   * Makes a runtime print all other warnings when it is closed, because a damaged page is found only when it is read.
+   */
   tellRestWhenClosed(skills: SkillRuntime): SkillRuntime {
     const close = skills.close.bind(skills)
     skills.close = async () => {

@@ -5,7 +5,7 @@ import { useLoaded } from './use-loaded.ts'
 
 interface DifferenceViewProps {
   readonly name: string
-  /** Changes whenever the skill changes. */
+  /** A text that differs after each change of the skill. */
   readonly version: string
   readonly client: ApiClient
 }
@@ -17,7 +17,7 @@ const TITLES: Readonly<Record<SkillDiff['kind'], string>> = {
   none: 'Nothing has changed since the dev server started.',
 }
 
-/** Renders the refused or waiting change of a skill, or its last change. */
+/** Renders the change of a skill that was refused or waits for approval, or else the last change. */
 export function DifferenceView({ name, version, client }: DifferenceViewProps): ComponentChildren {
   const diff = useLoaded(() => client.diff(name), [name, version])
   if (diff === undefined) return <p class="empty">Loading …</p>

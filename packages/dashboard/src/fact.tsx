@@ -5,7 +5,7 @@ interface FactProps {
   readonly children: ComponentChildren
 }
 
-/** Renders one line of a list of facts. */
+/** Renders one label with its value. */
 export function Fact({ label, children }: FactProps): ComponentChildren {
   return (
     <div>

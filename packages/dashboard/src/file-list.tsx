@@ -11,7 +11,7 @@ interface FileListProps {
   readonly client: ApiClient
 }
 
-/** Renders the files of the shown revision, and the content of the open file. */
+/** Renders the list of files of the shown revision, and the content of the selected file. */
 export function FileList({ name, files, open, onOpen, client }: FileListProps): ComponentChildren {
   const digest = files.find(each => each.path === open)?.digest
   const ask = open === undefined || digest === undefined ? undefined : () => client.file(name, open)

@@ -17,20 +17,20 @@ export function Findings({ row }: { readonly row: SkillRow }): ComponentChildren
   )
 }
 
-/** Describes the line, and the file unless it is SKILL.md. */
+/** Describes the line of a diagnostic, and the file if the file is not SKILL.md. */
 function describeLine(row: SkillRow, { path, line, column }: SkillRow['diagnostics'][number]): string {
   const file = isAboutInstructions(row, path) ? '' : ` ${pathIn(row, path ?? '')}`
   if (line === undefined) return file
   return `${file} line ${line}${column === undefined ? '' : `, column ${column}`}`
 }
 
-/** Whether a finding is about the SKILL.md of a folder, or about the whole folder. */
+/** Whether a diagnostic is about the SKILL.md of a folder, or about the whole folder. */
 export function isAboutInstructions(row: SkillRow, path: string | undefined): boolean {
   if (path === undefined || path === row.location || path === row.target) return true
   return /^skill\.md$/i.test(pathIn(row, path))
 }
 
-/** Returns the path within the folder, for every way in which sources display paths. */
+/** Returns the path within the folder, for any form in which a source displays paths. */
 function pathIn({ location }: SkillRow, path: string): string {
   if (path.startsWith(`${location}/`)) return path.slice(location.length + 1)
   const folder = `/${location.split('/').at(-1)}/`

@@ -6,14 +6,14 @@ import { useLoaded } from './use-loaded.ts'
 
 interface HistoryViewProps {
   readonly name: string
-  /** The revision that is served. */
+  /** The served revision. */
   readonly serving: string | null
-  /** Changes whenever the skill changes. */
+  /** A text that differs after each change of the skill. */
   readonly version: string
   readonly client: ApiClient
 }
 
-/** Renders the recorded revisions of a skill, with a button to roll back to each. */
+/** Renders the recorded revisions of a skill, each with a button that rolls back to it. */
 export function HistoryView({ name, serving, version, client }: HistoryViewProps): ComponentChildren {
   const history = useLoaded(() => client.history(name), [name, version])
   const { isRunning, failure, run } = useAction()

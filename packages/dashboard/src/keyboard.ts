@@ -2,7 +2,7 @@ import { go, route } from './route.ts'
 import { openRow, selectNext } from './selection.ts'
 import { detailTab, isHelpOpen, selectedRow } from './store.ts'
 
-/** The single-key shortcuts, for the help. */
+/** The single-key shortcuts, as the help of the page lists them. */
 export const KEYS: readonly (readonly [key: string, meaning: string])[] = [
   ['/', 'filter the skills'],
   ['j', 'next skill'],
@@ -19,7 +19,7 @@ export function listenForKeys(): void {
     if (event.ctrlKey || event.metaKey || event.altKey) return
     if (event.key === 'Escape') return onEscape()
     if (isTyping(event.target)) return
-    // A focused element handles Enter itself.
+    // If an element has the focus, that element handles Enter itself.
     if (event.key === 'Enter' && event.target !== document.body) return
     const action = ACTIONS[event.key]
     if (action === undefined) return
@@ -36,7 +36,7 @@ const ACTIONS: Readonly<Record<string, () => void>> = {
       return field.select()
     }
     go({ view: 'skills' })
-    // The field exists only after the list is rendered.
+    // Waits, because the field does not exist before the list is rendered.
     addEventListener('hashchange', () => setTimeout(() => document.getElementById('filter')?.focus()), {
       once: true,
     })

@@ -18,12 +18,12 @@ listenForKeys()
 render(<App client={client} />, document.getElementById('app') as HTMLElement)
 await follow()
 
-/** Reloads an open page if the user opens the address with a new token in it. */
+/** Reloads the page if its address changes to one with a new token. */
 async function onNewToken(): Promise<void> {
   if (await exchangeToken()) location.reload()
 }
 
-/** Exchanges the token in the address for a cookie and a key, and removes it from the address. */
+/** Exchanges the token in the address for a cookie and a key, and removes the token from the address. */
 async function exchangeToken(): Promise<boolean> {
   const [, token] = /^#token=(.+)$/.exec(location.hash) ?? []
   if (token === undefined) return false
@@ -31,15 +31,15 @@ async function exchangeToken(): Promise<boolean> {
   try {
     localStorage.setItem(KEY, (await client.login(decodeURIComponent(token))).key)
   } catch (thrown) {
-    // Ignored here, because the first request that needs the token reports the error.
+    // Ignores the error, because the first request that needs the token reports it.
     if (!(thrown instanceof ApiError)) throw thrown
   }
   return true
 }
 
 /**
- * Follows the events while the page is visible. A hidden page closes its connection, because browsers allow few connections
- * per host. A visible page starts again from the present state.
+ * Receives the server's events while the page is visible. A hidden page closes its connection, because browsers allow
+ * few connections per host. A visible page starts again from the present state.
  */
 async function follow(): Promise<void> {
   const onConnection = (isConnected: boolean): void => {

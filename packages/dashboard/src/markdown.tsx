@@ -3,18 +3,18 @@ import { type ComponentChildren, Fragment, h } from 'preact'
 
 interface MarkdownProps {
   readonly text: string
-  /** Files of the skill that links may open. */
+  /** Files of the skill. A link to such a file shows it on this page. */
   readonly paths: ReadonlySet<string>
   readonly onFile: (path: string) => void
 }
 
-/** Parses Markdown only. HTML in a skill stays text. */
+/** Parses Markdown only. HTML in a skill is shown as text. */
 const parser = new MarkdownIt({ html: false, linkify: false })
 
-/** Moves headings of the instructions below the headings of the page. */
+/** Lowers the level of headings in the instructions, so that they rank below the headings of the page. */
 const HEADING_SHIFT = 2
 
-/** Renders Markdown as elements. Never inserts markup, so that a skill cannot change the page. */
+/** Renders Markdown as elements. Never inserts HTML of the text, so that a skill cannot change the page. */
 export function Markdown({ text, paths, onFile }: MarkdownProps): ComponentChildren {
   return <div class="markdown">{toElements(parser.parse(text, {}), { paths, onFile })}</div>
 }
@@ -42,7 +42,7 @@ function toElements(tokens: readonly Token[], links: Links): ComponentChildren[]
 }
 
 function toElement(token: Token, children: ComponentChildren[], links: Links): ComponentChildren {
-  // The parser marks paragraphs of tight lists as hidden.
+  // Omits the paragraph element that the parser marks as hidden, which it does in lists without blank lines.
   if (token.hidden) return h(Fragment, null, ...children)
   if (token.type === 'link_open') return toLink(token, children, links)
   const heading = /^h([1-6])$/.exec(token.tag)?.[1]
@@ -78,7 +78,10 @@ function toLeaf(token: Token, links: Links): ComponentChildren {
   }
 }
 
-/** Renders a link. A file of the skill opens on this page. Other links open a new tab, and only http, https and mailto. */
+/**
+ * Renders a link. A link to a file of the skill opens on this page. Links with http, https and mailto open a new tab.
+ * All other links are plain text.
+ */
 function toLink(token: Token, children: ComponentChildren[], { paths, onFile }: Links): ComponentChildren {
   const target = String(token.attrGet('href') ?? '')
   if (/^(https?|mailto):/i.test(target)) {

@@ -32,8 +32,8 @@ const WORDS: Readonly<Record<DecisionVerb, string>> = {
 }
 
 /**
- * Renders the decisions about a folder. Shows a waiting revision with its complete difference. Approves exactly the revision
- * that is shown.
+ * Renders the buttons for decisions about a folder. If a revision waits for approval, shows its complete diff. The
+ * approve button approves exactly the shown revision.
  */
 export function ReviewPanel({ row, client }: ReviewPanelProps): ComponentChildren {
   const { isRunning, failure, code, run } = useAction()
@@ -46,11 +46,11 @@ export function ReviewPanel({ row, client }: ReviewPanelProps): ComponentChildre
   ])
   const shown =
     diff !== undefined && 'value' in diff && diff.value.to === row.revision ? diff.value : undefined
-  // The server checks large files only at the approval, and then refuses it with this code.
+  // The server checks large files only when a person approves, and then refuses the approval with this code.
   const hasHidden = code === 'HIDDEN_TEXT' || row.diagnostics.some(each => each.code === 'HIDDEN_TEXT')
   const isReadyToApprove = shown !== undefined && (!hasHidden || isHiddenSeen.value)
   const decide = (verb: DecisionVerb): void => {
-    // Sends the shown revision, so that the server refuses the decision if there is a newer one.
+    // Sends the shown revision, so that the server refuses the decision if a newer revision exists.
     const revision = isWaiting ? row.revision : verb === 'pin' ? row.serving : null
     const looked = revision === null ? {} : { revision }
     const confirmed = verb === 'approve' && isHiddenSeen.value ? { confirmHidden: true } : {}
@@ -93,7 +93,7 @@ export function ReviewPanel({ row, client }: ReviewPanelProps): ComponentChildre
 
 interface WaitingProps {
   readonly row: SkillRow
-  /** Difference of exactly this revision. Absent while it loads. */
+  /** Diff of exactly this revision. Absent while it loads. */
   readonly diff: SkillDiff | undefined
 }
 

@@ -12,9 +12,9 @@ interface RunViewProps {
   readonly name: string
   /** `source/name`, for decisions. */
   readonly target: string
-  /** Changes whenever the skill changes. */
+  /** A text that differs after each change of the skill. */
   readonly version: string
-  /** The revision that is served. */
+  /** The served revision. */
   readonly serving: string | null
   readonly client: ApiClient
 }
@@ -71,11 +71,11 @@ interface PermissionsProps {
   readonly client: ApiClient
 }
 
-/** Renders the granted and requested capabilities of the scripts, and their problems. */
+/** Renders the granted and requested capabilities of the scripts, and the problems of the code. */
 function Permissions({ target, serving, info, client }: PermissionsProps): ComponentChildren {
   const { isRunning, failure, run } = useAction()
   const { granted, missing, problems, containment } = info
-  // Sends the shown revision, so that the server refuses the grant if there is a newer one.
+  // Sends the shown revision, so that the server refuses the grant if a newer revision exists.
   const looked = serving === null ? {} : { revision: serving }
   return (
     <section aria-label="Permissions">
@@ -164,7 +164,7 @@ function Runner({ name, choice, info, version, client }: RunnerProps): Component
       for await (const event of client.run(request, { signal: controller.signal }))
         if (running.value === controller) events.value = [...events.value, event].slice(-MAX_LINES)
     } catch (error) {
-      // Ignores errors of a run that a newer run has replaced.
+      // Ignores the error of a run if a newer run has started.
       if (running.value === controller)
         fault.value = controller.signal.aborted ? 'stopped' : (error as Error).message
     } finally {
@@ -172,7 +172,7 @@ function Runner({ name, choice, info, version, client }: RunnerProps): Component
     }
   }
 
-  // Runs again after a change of the skill if the box is checked. Stops the run when the form is removed.
+  // If the box is checked, runs again after each change of the skill. Stops the run when the form is removed.
   useEffect(() => {
     if (isRepeated.value && version !== firstVersion.current) void start()
     firstVersion.current = version

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 
-/** One field of the input of a command, in the form. */
+/** A form field for one property of the input of a command. */
 export interface Field {
   readonly name: string
   readonly kind: 'text' | 'number' | 'boolean' | 'choice' | 'json'

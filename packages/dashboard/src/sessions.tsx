@@ -6,7 +6,7 @@ import { toHash } from './route.ts'
 import { sessions, status } from './store.ts'
 import { type Loaded, useLoaded } from './use-loaded.ts'
 
-/** Renders each conversation: what it was told, its next notice, and whether its prefix is unchanged. */
+/** Renders each conversation: its last notices, its next notice, and whether its prefix is unchanged. */
 export function Sessions({ client }: { readonly client: ApiClient }): ComponentChildren {
   return (
     <section class="sessions" aria-labelledby="sessions-title">
@@ -102,7 +102,7 @@ function Turns({ turns }: { readonly turns: readonly Turn[] }): ComponentChildre
   )
 }
 
-/** Renders the exact catalog in the system prompt. Fetches it when the details are opened. */
+/** Renders the exact catalog in the system prompt. Fetches the catalog when the user opens the details. */
 function Catalog({ session, client }: SessionProps): ComponentChildren {
   const isOpen = useSignal(false)
   const { tokens, listed, omitted } = session.catalog

@@ -22,20 +22,22 @@ interface PaneProps {
   readonly client: ApiClient
 }
 
-/** Renders the served revision of one skill and the diagnostics of its newest text. Follows every change. */
+/**
+ * Renders the served revision of one skill and the diagnostics of its newest text. Renders again after every change.
+ */
 export function SkillDetailPane({ name, row, client }: PaneProps): ComponentChildren {
   const openFile = useSignal<string | undefined>(undefined)
   const heading = useRef<HTMLHeadingElement>(null)
   const own = rows.value.filter(each => each.name === name)
-  // Any change of a row may mean a new text or a new finding.
+  // Any change of a row may mean that the text or the diagnostics are new.
   const version = JSON.stringify(own)
 
-  // Shows the selected folder if several folders have the name.
+  // If several folders have this name, shows the selected folder.
   const target = row?.name === name ? row.target : (own[0]?.target ?? name)
   const loaded = useLoaded(() => client.skill(target), [target, version])
 
   useLayoutEffect(() => {
-    // Selects the row if the name came from the address.
+    // If the name came from the address, selects the row of that name.
     if (row?.name !== name && own[0] !== undefined) selectedPlace.value = keyOfRow(own[0])
     heading.current?.focus()
   }, [name])
@@ -218,7 +220,7 @@ interface SourceProps {
 function Source({ row, detail }: SourceProps): ComponentChildren {
   const text = detail.refusedText ?? detail.text
   if (text === null) return <p class="empty">The text cannot be shown.</p>
-  // Shows findings only at lines of the newest text, because they refer to it.
+  // Shows line diagnostics only beside the newest text, because their line numbers refer to that text.
   const isNewest = detail.refusedText !== null || detail.revision === row.revision
   const findings = isNewest ? row.diagnostics.filter(({ path }) => isAboutInstructions(row, path)) : []
   return (

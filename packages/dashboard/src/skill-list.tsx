@@ -10,7 +10,9 @@ import { filter, rows, selectedPlace, selectedRow, visibleRows } from './store.t
 const ROW_HEIGHT = 58
 const MORE_ROWS = 8
 
-/** Renders the list. Keeps only the rows near the visible part in the document, so that thousands of skills stay fast. */
+/**
+ * Renders the list. Only rows near the visible part are in the document, so that a list of thousands of skills is fast.
+ */
 export function SkillList(): ComponentChildren {
   return (
     <section class="list" aria-labelledby="list-title">

@@ -6,7 +6,7 @@ interface SourceTextProps {
   readonly findings: readonly Diagnostic[]
 }
 
-/** Renders a text with line numbers, and each finding below its line. */
+/** Renders a text with line numbers, and each diagnostic below the line that it names. */
 export function SourceText({ text, findings }: SourceTextProps): ComponentChildren {
   const byLine = Map.groupBy(
     findings.filter(finding => finding.line !== undefined),

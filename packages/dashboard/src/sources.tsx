@@ -12,7 +12,7 @@ interface SourcesProps {
 }
 
 const MAX_NOT_SKILLS = 50
-// Polls, because a read without a change sends no event.
+// Interval of polls. Polls are necessary, because a sweep that finds no change sends no event.
 const REFRESH_MS = 5_000
 
 /** Renders the sources and their states. */

@@ -8,14 +8,14 @@ import {
   type TimelineEntry,
 } from 'skillstoke/client'
 
-/** The state from the server. Everything on the page is derived from these signals. */
+/** The state that the server sent. The whole page is derived from these signals. */
 export const status = signal<ServerStatus | undefined>(undefined)
 export const sessions = signal<readonly SessionInfo[]>([])
 /** Timeline entries, newest first. */
 export const timeline = signal<readonly TimelineEntry[]>([])
 const rowsByPlace = signal<ReadonlyMap<string, SkillRow>>(new Map())
 
-/** Number of command changes of each skill since the page was opened. */
+/** How often the commands of each skill have changed since the page was opened. */
 export const commandChanges = signal<ReadonlyMap<string, number>>(new Map())
 
 export type Connection = 'connecting' | 'live' | 'lost' | 'refused'
@@ -29,12 +29,17 @@ export const isHelpOpen = signal(false)
 
 export const DETAIL_TABS = ['instructions', 'source', 'files', 'run', 'difference', 'history', 'why'] as const
 export type DetailTab = (typeof DETAIL_TABS)[number]
-/** The chosen tab. By default, a broken skill shows its source, and any other skill its instructions. */
+/**
+ * The chosen tab. By default, a broken skill shows the tab with its source, and any other skill shows its instructions.
+ */
 export const detailTab = signal<DetailTab | undefined>(undefined)
 
 const MAX_TIMELINE = 200
 
-/** Rows in the order of the list: broken, pending, others. Within each group, by name and then by precedence. */
+/**
+ * Rows in the order of the list: first broken skills, then pending skills, then all others. Each group is sorted by
+ * name and then by precedence.
+ */
 export const rows = computed<readonly SkillRow[]>(() => {
   const all = [...rowsByPlace.value.values()]
   const order = (row: SkillRow): number => (row.status === 'broken' ? 0 : row.status === 'pending' ? 1 : 2)
@@ -102,7 +107,7 @@ function precedence(row: SkillRow): number {
   return index < 0 ? Number.MAX_SAFE_INTEGER : index
 }
 
-/** Compares by code units, so that the order is equal on every machine. */
+/** Compares by code units, so that the order is the same on every machine. */
 function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
 }

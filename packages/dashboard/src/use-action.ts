@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { ApiError } from 'skillstoke/client'
 
-/** Action of a button, with its progress and failure. */
+/** The action of a button: whether it is running, and the failure of its last run. */
 export interface Action {
   readonly isRunning: boolean
   readonly failure: string | undefined

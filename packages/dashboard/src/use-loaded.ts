@@ -2,12 +2,12 @@ import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { ApiError } from 'skillstoke/client'
 
-/** Result of a request. `undefined` while it is pending. */
+/** Result of a request. `undefined` while the request is pending. */
 export type Loaded<T> = { readonly value: T } | { readonly failure: string } | undefined
 
 /**
- * Sends the request again whenever one of the inputs changes. Keeps the old result until the new one arrives. Without `ask`,
- * there is no result.
+ * Sends the request again whenever one of the inputs changes. Keeps the old result until the new result arrives. If
+ * `ask` is `undefined`, returns `undefined`.
  */
 export function useLoaded<T>(ask: (() => Promise<T>) | undefined, inputs: readonly unknown[]): Loaded<T> {
   const loaded = useSignal<Loaded<T>>(undefined)

@@ -2,13 +2,13 @@ import type { RegistryUpdate, Skill, SkillChange } from '@skillstoke/core'
 import type { Clock } from '@skillstoke/core/source'
 import { toFileUri, toSkillUri } from './skill-uri.ts'
 
-/** The notification of clients about one or more updates. */
+/** A notification that tells clients about one or more updates. */
 export interface ChangeNotification {
   /** Whether a name or a description in the list of resources changed. */
   readonly isListChanged: boolean
-  /** Changed files and folders. A folder counts as changed if anything below it changed. */
+  /** Changed files and folders. A folder counts as changed if any file below it changed. */
   readonly uris: ReadonlySet<string>
-  /** Whether a tool was added, removed, or described differently. */
+  /** Whether a tool was added or removed, or its description changed. */
   readonly areToolsChanged: boolean
 }
 
@@ -21,8 +21,8 @@ export interface ChangeNotificationsOptions {
 }
 
 /**
- * Combines updates into few notifications. Sends the first one at once. Updates within the interval become one
- * notification at its end, so that the last change of a burst is never lost.
+ * Combines updates into few notifications. The first update is sent immediately. Updates within the next interval are
+ * sent together at its end, so that the last change of a burst is never lost.
  */
 export class ChangeNotifications {
   readonly #options: ChangeNotificationsOptions

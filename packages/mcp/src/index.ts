@@ -1,8 +1,9 @@
-// The server over a runtime: what a host needs to offer its skills to MCP clients. No tool sorts the blocks.
+// Exports the server with which a host offers the skills of its runtime to MCP clients. The export blocks below are
+// ordered by hand.
 
 // For hosts: serve skills.
 export { DEFAULT_MCP_OPTIONS, type ServeStdioOptions, SkillMcp, type SkillMcpOptions } from './skill-mcp.ts'
 
-// For clients: file URIs, and the metadata keys that tell the origin of an answer.
+// For clients: skill URIs, and the metadata keys that name the revision and generation of an answer.
 export { parseSkillUri, type SkillUri, toSkillUri } from './skill-uri.ts'
 export { GENERATION_META_KEY, REVISION_META_KEY } from './skill-entry.ts'

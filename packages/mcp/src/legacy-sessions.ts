@@ -5,9 +5,9 @@ export interface LegacySessionsOptions {
   readonly createServer: () => McpServer
   readonly clock: Clock
   readonly maxSessions: number
-  /** How long after its last request a session is protected from eviction, in milliseconds. */
+  /** How long a session cannot be evicted after its last request, in milliseconds. */
   readonly graceMs: number
-  /** How long after its last request an unused session is closed anyway, in milliseconds. */
+  /** How long an unused session stays open after its last request, in milliseconds. */
   readonly idleMs: number
   readonly maxRequestBytes: number
 }
@@ -21,14 +21,15 @@ interface LegacySession {
 }
 
 /**
- * Streamable HTTP for 2025-era clients. Each client has a session, because notifications need one. An idle session is
- * closed; its client gets 404 and starts a new one, as the specification requires. A session in use is never closed for
- * another client. Beyond the limit, a new client gets 503 with a time to retry.
+ * Serves Streamable HTTP to 2025-era clients. Each client has a session, because notifications need a session. Idle
+ * sessions are closed. The client of a closed session gets 404 and starts a new session, as the specification requires.
+ * A session in use is never closed in favor of another client. If all sessions are in use, a new client gets 503 with a
+ * time to retry.
  */
 export class LegacySessions {
   readonly #options: LegacySessionsOptions
   readonly #sessions = new Map<string, LegacySession>()
-  /** Handshakes that have no session yet. */
+  /** Number of handshakes that have no session yet. */
   #beginning = 0
   /** Sessions that are being closed. */
   readonly #ending = new Set<Promise<void>>()
@@ -63,7 +64,7 @@ export class LegacySessions {
       if (isBeginning) this.#beginning--
       isBeginning = false
     }
-    // Create the server before counting it, so that a factory that throws takes no place.
+    // Creates the server before counting the handshake, so that a failed creation does not count.
     const server = createServer()
     this.#beginning++
     try {
@@ -81,7 +82,7 @@ export class LegacySessions {
       await server.connect(transport)
       const response = await this.#use(session, request)
       const id = transport.sessionId
-      // A request that is not a handshake gets its error and leaves no session.
+      // A request that was no handshake has no session id. It gets an error response, and its server is closed.
       if (id === undefined) await server.close()
       else if (this.#isClosed) this.#end(id, session)
       return response
@@ -118,7 +119,7 @@ export class LegacySessions {
     }
   }
 
-  /** Evicts the session that has been idle for longest. Returns `false` if none is idle. */
+  /** Evicts the session that has been idle for longest. Returns `false` if no session is idle. */
   #makeRoom(): boolean {
     const limit = this.#now - this.#options.graceMs
     const idle = [...this.#sessions].filter(([, session]) => isUnused(session) && session.lastUsed <= limit)
@@ -165,7 +166,7 @@ function onceTaken(response: Response, done: () => void): Response {
     return response
   }
   const reader = body.getReader()
-  // A body that is cancelled during a read ends twice.
+  // A body that is cancelled during a read calls `end` twice.
   let isOpen = true
   const end = (): void => {
     if (isOpen) done()

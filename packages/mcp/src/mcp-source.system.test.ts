@@ -15,7 +15,7 @@ let files: MemoryFileSystem
 let served: SkillRuntime
 let mcp: SkillMcp
 let calls: string[]
-/** Changes an answer in transit. */
+/** Changes an answer before the client receives it. */
 let tamper: ((body: string) => string) | undefined
 let intercept: ((response: ServerResponse) => boolean) | undefined
 
@@ -88,7 +88,7 @@ for (const each of sourceConformance.filter(({ name }) => !name.startsWith('a br
     }
   })
 
-test('mcpServer() keeps the paths of files, and does not read unchanged files again', async () => {
+test('mcpServer() reports the same paths as the server, and reads only changed files again', async () => {
   await using skills = await open()
   expect(skills.current.get('pdf').files.map(({ path }) => path)).toEqual(['SKILL.md', 'references/ä b.md'])
   expect(skills.current.get('pdf').revision).toBe(served.current.get('pdf').revision)
@@ -99,8 +99,8 @@ test('mcpServer() keeps the paths of files, and does not read unchanged files ag
   expect(calls.filter(method => method === 'resources/read')).toHaveLength(1)
 })
 
-describe('mcpServer() and untrusted servers', () => {
-  test('refuses bytes that do not match their digest, keeps that skill unchanged, and updates the others', async () => {
+describe('mcpServer() with an untrusted server', () => {
+  test('refuses files that do not match their digest, keeps the last state of that skill, and updates all other skills', async () => {
     await using skills = await open()
     await put('/s/pdf/SKILL.md', text('pdf', 'Second.'))
     await put('/s/docx/SKILL.md', text('docx'))
@@ -116,13 +116,13 @@ describe('mcpServer() and untrusted servers', () => {
     ])
   })
 
-  test('reports a server without the extension', async () => {
+  test('reports a server that does not offer the Skills extension', async () => {
     tamper = body => body.replaceAll('io.modelcontextprotocol/skills', 'io.modelcontextprotocol/other')
     await using skills = await open()
     expect(skills.status()[0]?.lastError).toMatch(/does not offer the Skills extension/)
   })
 
-  test('T27: requires an explicit permission for a server on this machine, and follows no redirects', async () => {
+  test('T27: connects to a server on this machine only with explicit permission, and never follows a redirect', async () => {
     expect(() => mcpServer(url(), { privateHosts: [] })).toThrow(/is not encrypted/)
     expect(() => mcpServer('https://169.254.169.254/mcp')).toThrow(/in a private network or on this machine/)
     expect(() => mcpServer('https://user:hunter2@example.com/mcp')).toThrow(/has credentials in it/)
@@ -138,7 +138,7 @@ describe('mcpServer() and untrusted servers', () => {
     expect([moved.status()[0]?.failures, redirected > 0]).toEqual([1, true])
   })
 
-  test('T26: refuses skills that together exceed the limit, and keeps the current ones', async () => {
+  test('T26: refuses an update whose skills together exceed the limit, and keeps the current skills', async () => {
     await using skills = await open({ maxBytes: 1_000 })
     await put('/s/docx/SKILL.md', text('docx', 'x'.repeat(1_000)))
     calls.length = 0
@@ -147,7 +147,7 @@ describe('mcpServer() and untrusted servers', () => {
     expect([skills.current.list().length, calls.includes('resources/read')]).toEqual([1, false])
   })
 
-  test('serves nothing before approval by default', async () => {
+  test('by default, serves no skill before its approval', async () => {
     await using skills = await createSkillRuntime({ sources: [mcpServer(url(), { privateHosts: [host()] })] })
     expect([skills.current.list().length, skills.review.pending().map(({ name }) => name)]).toEqual([
       0,
@@ -156,7 +156,7 @@ describe('mcpServer() and untrusted servers', () => {
   })
 })
 
-test('mcpServer() keeps the skills of an unreachable server, and follows it again later', async () => {
+test('mcpServer() keeps the skills of an unreachable server, and updates them when the server is reachable again', async () => {
   await using skills = await open()
   intercept = response => {
     response.destroy()
@@ -170,7 +170,7 @@ test('mcpServer() keeps the skills of an unreachable server, and follows it agai
   expect((await skills.load('pdf')).body).toBe('Second.')
 })
 
-test('mcpServer() ends a command after each fetch', async () => {
+test('mcpServer() stops the process of a command after each fetch', async () => {
   const program = `
     import { createSkillRuntime, MemorySource } from '@skillstoke/core'
     import { SkillMcp } from '@skillstoke/mcp'
@@ -190,7 +190,10 @@ test('mcpServer() ends a command after each fetch', async () => {
   expect((await skills.load('pdf')).body).toBe('From a command.')
 })
 
-test.each(['nonsense', 'ftp://example.com', 'file:///etc'])('%j is no server', target => {
-  expect(() => mcpServer(target)).toThrow(/is no URL of an MCP server/)
-  expect(() => mcpServer({ command: ' ' })).toThrow(/is empty/)
-})
+test.each(['nonsense', 'ftp://example.com', 'file:///etc'])(
+  'mcpServer(%j) throws because the address is invalid',
+  target => {
+    expect(() => mcpServer(target)).toThrow(/is no URL of an MCP server/)
+    expect(() => mcpServer({ command: ' ' })).toThrow(/is empty/)
+  },
+)

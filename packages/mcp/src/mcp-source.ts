@@ -18,7 +18,7 @@ import {
   type TreeFetcher,
 } from '@skillstoke/core/source'
 
-/** A server that is started for each fetch and uses standard input and output. */
+/** A command that starts an MCP server over standard input and output. It is started anew for each fetch. */
 export interface McpCommand {
   readonly command: string
   readonly args?: readonly string[]
@@ -36,11 +36,14 @@ export interface McpServerOptions
   > {
   /** Name of the source in digests and messages. @default the host's name, or the command's */
   readonly label?: string
-  /** Sent with each request, for example `Authorization`. */
+  /** HTTP headers of each request, for example `Authorization`. */
   readonly headers?: Readonly<Record<string, string>>
-  /** Hosts, as `name` or `name:port`, that may be in a private network or on this machine. @default [] */
+  /** Hosts that may be in a private network or on this machine, written `name` or `name:port`. @default [] */
   readonly privateHosts?: readonly string[]
-  /** Maximum total size of all skills of the server, in bytes; a larger server is refused. @default 200 MB */
+  /**
+   * Maximum total size of all skills of the server, in bytes. If the skills are larger, the fetch fails. @default 200
+   * MB
+   */
   readonly maxBytes?: number
 }
 
@@ -64,9 +67,9 @@ const MAX_SKILL_BYTES = 16 * 1024 * 1024
 const DEFAULT_MAX_SERVER_BYTES = 200_000_000
 
 /**
- * Returns a source of the skills of another MCP server, read through the Skills extension. Verifies the size and digest
- * of each file, and does not read unchanged files again. A command runs without further checks, so it must come from
- * the user of the program, never from a file of a project.
+ * Returns a source that reads the skills of another MCP server through the Skills extension. Verifies the size and
+ * digest of each file, and does not read unchanged files again. A command runs without a check or sandbox. It must come
+ * from the user of the program, never from a file of a project.
  * @throws {SkillError} INVALID_OPTION
  *
  * @example
@@ -150,15 +153,14 @@ class McpFetcher implements TreeFetcher {
 
   async fetch(context: FetchContext): Promise<FetchResult> {
     const { signal } = context
-    // Loaded on demand: a server of local skills never needs the client, and loading it takes longer than everything
-    // else.
+    // Loads the client on demand, because it is slow to load and a server of local skills never needs it.
     const [{ Client }, { SkillsClient }] = await Promise.all([
       import('@modelcontextprotocol/client'),
       import('@modelcontextprotocol/client/ext/skills'),
     ])
     signal.throwIfAborted()
     const client = new Client({ name: 'skillstoke', version: '1' }, { versionNegotiation: { mode: 'auto' } })
-    // A cancelled request must not leave a process or a connection behind.
+    // Closes the client on abort, so that no process and no connection stays open.
     const onAbort = (): void => void client.close()
     signal.addEventListener('abort', onAbort, { once: true })
     try {
@@ -200,7 +202,7 @@ class McpFetcher implements TreeFetcher {
         files.push(...(await this.#readSkill(skills, entry, context)))
       } catch (thrown) {
         signal.throwIfAborted()
-        // A skill that cannot be verified keeps its last files and does not affect the others.
+        // A skill that cannot be verified keeps its last files and does not affect other skills.
         const folder = folderOf(entry.uri)
         const kept = folder === undefined ? [] : await listFilesBelow(known, folder, signal)
         files.push(...kept.map(file => ({ ...file, path: `${folder}/${file.path}` })))
@@ -241,7 +243,7 @@ class McpFetcher implements TreeFetcher {
   }
 }
 
-/** Returns the total size that the entry declares, in bytes. A larger file is refused when it is read. */
+/** Returns the total size that the entry declares, in bytes. Reading a file fails if it is larger than declared. */
 function sizeOf({ resources }: SkillEntry): number {
   return resources === 'dynamic' ? 0 : resources.reduce((sum, { size }) => sum + size, 0)
 }
@@ -256,7 +258,7 @@ function folderOf(uri: string): string | undefined {
   }
 }
 
-/** Returns the error of the fetch guard, which the client may have wrapped. */
+/** Returns the error of the fetch guard, even if the MCP client wrapped it in other errors. */
 function findRefusal(thrown: unknown): SkillError | undefined {
   for (let at: unknown = thrown, i = 0; at instanceof Error && i < 5; at = at.cause, i++)
     if (SkillError.isInstance(at)) return at

@@ -1,4 +1,4 @@
-/** Media types of common skill files. Public registries call `.ts` a video and lack most script types. */
+/** Media types of common skill files. Public registries list `.ts` as a video format and lack most script types. */
 const BY_EXTENSION: ReadonlyMap<string, string> = new Map([
   ['md', 'text/markdown'],
   ['markdown', 'text/markdown'],
@@ -29,7 +29,7 @@ const BY_EXTENSION: ReadonlyMap<string, string> = new Map([
 
 const UNKNOWN = 'application/octet-stream'
 
-/** Returns the media type of a skill's file, by its extension. */
+/** Returns the media type for the extension of a file. */
 export function mediaTypeOf(path: string): string {
   const extension = /[^/]\.([^./]+)$/.exec(path)?.[1]?.toLowerCase()
   return (extension === undefined ? undefined : BY_EXTENSION.get(extension)) ?? UNKNOWN

@@ -18,8 +18,8 @@ export interface RuntimeSkillSourceOptions {
 }
 
 /**
- * Longer than a burst takes to settle. During continuous writes, answers come from the last complete generation, so
- * they are consistent with each other.
+ * Maximum wait for writes to settle. It is longer than a normal burst takes. During continuous writes, answers come
+ * from the last complete generation, so they are consistent with each other.
  */
 const BOUND = { maxWaitMs: 500 }
 
@@ -28,7 +28,7 @@ interface Page<T> {
   readonly nextCursor?: string
 }
 
-/** A file of a skill with the revision and the generation that it was read from. */
+/** A file of a skill, with the revision and the generation that the content comes from. */
 export interface SkillFileReading {
   readonly content: SkillReadResult
   readonly skill: Skill
@@ -36,9 +36,9 @@ export interface SkillFileReading {
 }
 
 /**
- * Answers requests of the Skills extension. Each answer comes from one generation. It includes everything that was on
- * disk before the request, except during continuous writes that last longer than 500 ms. A cursor names the last entry
- * of the previous page, so that later pages stay correct when skills change.
+ * Answers requests of the Skills extension. Each answer comes from one generation. The answer includes every save from
+ * before the request, unless continuous writes last longer than 500 ms. A cursor names the last entry of the previous
+ * page, so that the next page is correct even if skills changed.
  */
 export class RuntimeSkillSource implements SkillSource {
   readonly #reader: SkillReader
@@ -71,7 +71,10 @@ export class RuntimeSkillSource implements SkillSource {
     return (await this.readFile(uri))?.content
   }
 
-  /** Returns the same content as `read` with its origin, or `undefined` if no such file is served. */
+  /**
+   * Returns the content that `read` returns, with its revision and generation. Returns `undefined` if no such file is
+   * served.
+   */
   async readFile(uri: string): Promise<SkillFileReading | undefined> {
     const place = parseSkillUri(uri)
     if (place === undefined) return undefined
@@ -80,7 +83,7 @@ export class RuntimeSkillSource implements SkillSource {
     const path = skill === undefined ? '' : toFilePath(skill, place.path)
     if (skill === undefined || !skill.files.some(file => file.path === path)) return undefined
     const bytes = await this.#reader.readFile(skill, path)
-    // The text must contain every byte, including a byte order mark.
+    // Decodes every byte, including a byte order mark, so that clients can verify the digest.
     const text = decodeText(bytes)
     const mimeType = mediaTypeOf(path)
     return { content: text === undefined ? { bytes, mimeType } : { text, mimeType }, skill, generation }
@@ -141,7 +144,7 @@ function nameOf(skill: Skill): string {
   return skill.name
 }
 
-/** Compares bytewise in UTF-8, which is how a generation is sorted. */
+/** Compares the UTF-8 bytes, because a generation is sorted in this order. */
 function compareCodePoints(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a), Buffer.from(b))
 }
@@ -161,7 +164,10 @@ function decodeCursor(cursor: string): string {
   return key
 }
 
-/** Returns the direct children of a skill's folder, sorted by URI; an empty list if the folder does not exist. */
+/**
+ * Returns the direct children of a folder in a skill, sorted by URI. If the folder does not exist, returns an empty
+ * list.
+ */
 function childrenOf(skill: Skill, directory: string): Resource[] {
   const prefix = directory === '' ? '' : `${directory}/`
   const children = new Map<string, Resource>()

@@ -2,16 +2,16 @@ import type { SkillCommand, SkillRuntime, SkillScope, ToolDefinition } from '@sk
 import { toToolName } from '@skillstoke/core/internal'
 import { portableHasher } from '@skillstoke/core/source'
 
-/** Selects the tools that a server offers in addition to the constant ones. */
+/** Selects the tools that a server offers in addition to the constant tools. */
 export interface ServedToolsOptions {
   readonly scope?: SkillScope
-  /** Whether each command of a skill is a tool. */
+  /** Whether the server offers each command of a skill as a tool. */
   readonly commandTools: boolean
-  /** Whether there are tools that reload and unload code. */
+  /** Whether the server offers tools that reload and unload code. */
   readonly adminTools: boolean
 }
 
-/** The provider of the constant tools: a session, or a runtime for clients without a conversation. */
+/** The object that provides the constant tools: a session, or the runtime if the client has no conversation. */
 export interface ConstantTools {
   readonly tools: readonly ToolDefinition[]
   describeUnknownTool(name: string, tools: readonly string[]): string
@@ -19,7 +19,7 @@ export interface ConstantTools {
 
 const MAX_SETTLE_MS = 1_000
 
-/** The tools of one server object: the constant ones first, then those that change with the skills. */
+/** The tools of one server object: first the constant tools, then the tools that change with the skills. */
 export class ServedTools {
   readonly #skills: SkillRuntime
   readonly #constant: ConstantTools
@@ -31,7 +31,7 @@ export class ServedTools {
     this.#options = options
   }
 
-  /** Lists each name once. A constant tool wins over a command with the same name. */
+  /** Lists each name once. If a command has the name of a constant tool, lists the constant tool. */
   async list(): Promise<readonly ToolDefinition[]> {
     const tools = [...this.#constant.tools, ...(await this.#listChanging())]
     return [...new Map(tools.toReversed().map(tool => [tool.name, tool])).values()].toReversed()
@@ -42,7 +42,7 @@ export class ServedTools {
     return constant ?? (await this.#listChanging()).find(tool => tool.name === name)
   }
 
-  /** Returns the answer to a call of an unknown tool. */
+  /** Returns the text that answers a call of an unknown tool. */
   async describeUnknown(name: string): Promise<string> {
     const names = (await this.list()).map(tool => tool.name)
     return this.#constant.describeUnknownTool(name, names)
@@ -52,7 +52,7 @@ export class ServedTools {
     const { commandTools, adminTools, scope } = this.#options
     if (!this.#skills.scripts.canRun || !(commandTools || adminTools)) return []
     const scoped = scope === undefined ? {} : { scope }
-    // Include commands that were saved before the request, if their code loads in time.
+    // Waits, so that the list includes commands that were saved before the request, if their code loads in time.
     if (commandTools) await this.#settle()
     return [
       ...(adminTools
@@ -72,8 +72,8 @@ export class ServedTools {
 }
 
 /**
- * Returns the id of the command as tool name, because MCP allows dots. Replaces ids with characters that are not
- * allowed.
+ * Returns the tool name of a command. This is its id, because MCP allows dots in names, or a replacement if the id has
+ * characters that MCP does not allow.
  */
 function toWireName({ id, skill, name }: SkillCommand): string {
   return /^[A-Za-z0-9_.-]{1,128}$/.test(id) ? id : toToolName(skill, name, portableHasher)

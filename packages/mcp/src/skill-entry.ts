@@ -8,8 +8,8 @@ export const REVISION_META_KEY = 'io.modelcontextprotocol.skills/revision'
 export const GENERATION_META_KEY = 'io.modelcontextprotocol.skills/generation'
 
 /**
- * Converts skills to entries of the Skills extension (SEP-2640), once per revision. Frontmatter, files and digests of
- * an entry belong to one revision, because everything is read by digest.
+ * Converts each revision of a skill once to an entry of the Skills extension (SEP-2640). Frontmatter, files and digests
+ * of an entry belong to one revision, because all files are read by digest.
  */
 export class SkillEntries {
   readonly #reader: SkillReader
@@ -23,7 +23,7 @@ export class SkillEntries {
 
   /**
    * Returns the entry of a skill, or `undefined` if its frontmatter had to be repaired. Hosts compare the frontmatter
-   * with the file, so a repaired one would not match. Tools and resources serve such a skill anyway.
+   * with the file, so a repaired frontmatter would not match. Tools and resources still serve such a skill.
    */
   async get(skill: Skill): Promise<SkillEntry | undefined> {
     const known = this.#entries.get(skill)

@@ -98,7 +98,7 @@ async function open(
   }
 }
 
-/** Collects notifications, and resolves a promise when a given number has arrived. */
+/** Collects notifications. Its promise resolves when the given number of notifications has arrived. */
 function listen(client: Client): { notices: string[]; count: (wanted: number) => Promise<void> } {
   const notices: string[] = []
   let wake = (): void => undefined
@@ -116,8 +116,8 @@ function listen(client: Client): { notices: string[]; count: (wanted: number) =>
   }
 }
 
-describe.each(ERAS)('SkillMcp over HTTP for a client of %s', era => {
-  test('offers two constant tools, whose answers name generation and revision', async () => {
+describe.each(ERAS)('SkillMcp over HTTP, for a client with protocol version %s', era => {
+  test('offers two constant tools, and their answers name the generation and the revision', async () => {
     await using it = await open({ 'pdf/SKILL.md': text('pdf') })
     const client = await it.connect(era)
     const { tools } = await client.listTools()
@@ -134,7 +134,7 @@ describe.each(ERAS)('SkillMcp over HTTP for a client of %s', era => {
     expect((await client.listTools()).tools).toEqual(tools)
   })
 
-  test('answers a model’s mistake, and reports an unknown tool as an error', async () => {
+  test('explains an invalid tool call to the model, and reports an unknown tool as an error', async () => {
     await using it = await open({ 'pdf/SKILL.md': text('pdf') })
     const client = await it.connect(era)
     expect(await client.callTool({ name: 'skill', arguments: { name: 42 } })).toMatchObject({
@@ -146,7 +146,7 @@ describe.each(ERAS)('SkillMcp over HTTP for a client of %s', era => {
     )
   })
 
-  test('puts the catalog of its scope into the instructions, and serves nothing else', async () => {
+  test('puts the catalog of its scope into the instructions, and serves no skill outside the scope', async () => {
     await using it = await open(
       { 'pdf/SKILL.md': text('pdf'), 'maps/SKILL.md': text('maps') },
       { scope: { include: ['pdf'] } },
@@ -164,7 +164,7 @@ describe.each(ERAS)('SkillMcp over HTTP for a client of %s', era => {
     })
   })
 
-  test('serves files whose bytes have the digest of the entry, and names the revision in the answer', async () => {
+  test('serves files that match the digests of the entry, and names the revision in each answer', async () => {
     const image = new Uint8Array([0x89, 0x50, 0, 0xff])
     await using it = await open({
       'pdf/skill.md': text('pdf'),
@@ -189,7 +189,7 @@ describe.each(ERAS)('SkillMcp over HTTP for a client of %s', era => {
     expect(contents).toMatchObject([{ mimeType: 'image/png', _meta: { [REVISION_META_KEY]: revision } }])
   })
 
-  test('lists folders, and refuses other URIs', async () => {
+  test('lists the content of folders, and refuses URIs that name no folder', async () => {
     await using it = await open({ 'pdf/SKILL.md': text('pdf'), 'pdf/references/forms.md': 'x' })
     const skills = new SkillsClient(await it.connect(era))
     const names = async (uri: string): Promise<string[]> =>
@@ -200,7 +200,7 @@ describe.each(ERAS)('SkillMcp over HTTP for a client of %s', era => {
     await expect(names('skill://pdf/refer')).rejects.toThrow('not a directory')
   })
 
-  test('pages its lists by name, so that a page stays correct when skills change', async () => {
+  test('continues each list after a name, so that the next page is correct even if skills changed', async () => {
     await using it = await open(
       Object.fromEntries(['a', 'b', 'c', 'd', 'e'].map(name => [`${name}/SKILL.md`, text(name)])),
       { pageSize: 2 },
@@ -224,7 +224,7 @@ describe.each(ERAS)('SkillMcp over HTTP for a client of %s', era => {
     ])
   })
 
-  test('serves a skill with repaired frontmatter without an entry, and logs that once', async () => {
+  test('serves a skill with repaired frontmatter, but lists no entry for it and logs that once', async () => {
     await using it = await open({
       'pdf/SKILL.md': '---\nname: pdf\ndescription: use it: always\n---\nBody.\n',
     })
@@ -252,7 +252,7 @@ describe.each(ERAS)('SkillMcp over HTTP for a client of %s', era => {
     await expect(client.readResource({ uri })).rejects.toThrow()
   })
 
-  test(`notifies subscribers of the first change at once and of the rest of a burst together, without losing any ${verifies('OMNI-X10', 'OMNI-B07', 'P24')}`, async () => {
+  test(`sends the first change of a burst immediately and all later changes in one notification ${verifies('OMNI-X10', 'OMNI-B07', 'P24')}`, async () => {
     await using it = await open({
       'pdf/SKILL.md': text('pdf'),
       'pdf/references/a.md': '1',
@@ -281,7 +281,7 @@ describe.each(ERAS)('SkillMcp over HTTP for a client of %s', era => {
       'skill://pdf/references/a.md',
     ])
 
-    // No notification is pending, so the next one is sent at once.
+    // No notification is pending, so the next notification is sent immediately.
     await it.clock.advance(250)
     await it.remove('tone')
     await count(1)
@@ -289,7 +289,7 @@ describe.each(ERAS)('SkillMcp over HTTP for a client of %s', era => {
   })
 })
 
-test('a conversation that loaded a skill gets a notice of its change with the next answer', async () => {
+test('a conversation that loaded a skill gets a notice in the next tool answer after the skill changed', async () => {
   await using it = await open({ 'pdf/SKILL.md': text('pdf'), 'maps/SKILL.md': text('maps') })
   const client = await it.connect('2025-11-25')
   const other = await it.connect('2025-11-25')
@@ -313,7 +313,7 @@ describe('sessions of 2025-era clients', () => {
   }
   const list = { jsonrpc: '2.0', id: 2, method: 'tools/list' }
 
-  test('closes an unused session, whose client then gets 404', async () => {
+  test('closes an unused session, and then answers its client with 404', async () => {
     await using it = await open({ 'pdf/SKILL.md': text('pdf') }, { sessionIdleMs: 1_000 })
     const id = (await it.request({}, initialize)).headers.get('mcp-session-id') as string
     expect(it.skills.sessions()).toHaveLength(1)
@@ -327,7 +327,7 @@ describe('sessions of 2025-era clients', () => {
   const GRACE_MS = 10_000
   const limited = { maxSessions: 2, sessionGraceMs: GRACE_MS }
 
-  test('evicts the session that has been idle for longest if there are too many', async () => {
+  test('if there are too many sessions, evicts the session that has been idle for longest', async () => {
     await using it = await open({ 'pdf/SKILL.md': text('pdf') }, limited)
     const ids: string[] = []
     for (let count = 0; count < 3; count++) {
@@ -342,7 +342,7 @@ describe('sessions of 2025-era clients', () => {
     expect(statuses).toEqual([200, 404, 200])
   })
 
-  test('keeps a recently used session, and tells a new client when to retry', async () => {
+  test('evicts no recently used session, and tells a refused client when to retry', async () => {
     await using it = await open({ 'pdf/SKILL.md': text('pdf') }, limited)
     const ids: string[] = []
     for (let count = 0; count < 2; count++) {
@@ -358,7 +358,7 @@ describe('sessions of 2025-era clients', () => {
     expect((await it.request({}, initialize)).status).toBe(200)
   })
 
-  test('keeps a session with an open stream even if it is silent for long', async () => {
+  test('keeps a session with an open stream, even if the stream is silent for long', async () => {
     await using it = await open({ 'pdf/SKILL.md': text('pdf') }, limited)
     const clients = [await it.connect('2025-11-25'), await it.connect('2025-11-25')]
     await it.clock.advance(10 * GRACE_MS)
@@ -367,7 +367,7 @@ describe('sessions of 2025-era clients', () => {
     for (const client of clients) expect((await client.listTools()).tools).not.toEqual([])
   })
 
-  test('evicts a session whose streams were cancelled, but not one with a newer stream', async () => {
+  test('evicts a session whose streams were all cancelled, and keeps a session that opened a new stream', async () => {
     await using it = await open({ 'pdf/SKILL.md': text('pdf') }, limited)
     const begin = async (): Promise<string> =>
       (await it.request({}, initialize)).headers.get('mcp-session-id') as string
@@ -391,7 +391,7 @@ describe('sessions of 2025-era clients', () => {
     await newer.cancel()
   })
 
-  test('starts as many sessions at once as the limit allows, and no more', async () => {
+  test('starts exactly as many simultaneous sessions as the limit allows', async () => {
     await using it = await open({ 'pdf/SKILL.md': text('pdf') }, { ...limited, maxSessions: 20 })
     const statuses = await Promise.all(
       Array.from({ length: 50 }, async () => (await it.request({}, initialize)).status),
@@ -412,7 +412,7 @@ describe('sessions of 2025-era clients', () => {
     await expect(open({}, options)).rejects.toThrow(message)
   })
 
-  test('treats a session as unused after a refused request', async () => {
+  test('counts a session as unused after one of its requests was refused', async () => {
     await using it = await open({ 'pdf/SKILL.md': text('pdf') }, { sessionIdleMs: 1_000 })
     const id = (await it.request({}, initialize)).headers.get('mcp-session-id') as string
     expect((await it.request({ 'mcp-session-id': id, accept: 'text/html' }, undefined, 'GET')).status).toBe(
@@ -422,7 +422,7 @@ describe('sessions of 2025-era clients', () => {
     expect(it.skills.sessions()).toEqual([])
   })
 
-  test('never exceeds the limit when many sessions start at once', async () => {
+  test('never exceeds the limit when many sessions start simultaneously', async () => {
     await using it = await open({ 'pdf/SKILL.md': text('pdf') }, { maxSessions: 5 })
     await Promise.all(Array.from({ length: 30 }, () => it.request({}, initialize)))
     expect(it.skills.sessions().length).toBeLessThanOrEqual(5)
@@ -449,7 +449,7 @@ describe('sessions of 2025-era clients', () => {
     expect(told).toEqual([0])
   })
 
-  test('gives distinct ids to the sessions of two servers over one runtime', async () => {
+  test('gives different ids to the sessions of two servers that share one runtime', async () => {
     await using it = await open({ 'pdf/SKILL.md': text('pdf') })
     await using other = new SkillMcp(it.skills)
     const begin = new Request('http://127.0.0.1/mcp', {
@@ -462,7 +462,7 @@ describe('sessions of 2025-era clients', () => {
     expect(it.skills.sessions().map(({ id }) => id)).toEqual(['mcp-1', 'mcp-2'])
   })
 
-  test('leaves nothing behind after a request that starts no session', async () => {
+  test('keeps no session after a request that failed to start or find a session', async () => {
     await using it = await open({ 'pdf/SKILL.md': text('pdf') })
     expect((await it.request({}, list)).status).toBe(400)
     expect((await it.request({}, undefined, 'GET')).ok).toBe(false)
@@ -471,13 +471,13 @@ describe('sessions of 2025-era clients', () => {
   })
 })
 
-test('SkillMcp refuses a body beyond the limit', async () => {
+test('SkillMcp refuses a request body that exceeds the limit', async () => {
   await using it = await open({ 'pdf/SKILL.md': text('pdf') }, { maxRequestBytes: 1_000 })
   const response = await it.request({}, { jsonrpc: '2.0', id: 1, method: 'x'.repeat(2_000) })
   expect(response.status).toBe(413)
 })
 
-test('SkillMcp limits the length and number of subscriptions', async () => {
+test('SkillMcp limits the number of subscriptions and the length of their URIs', async () => {
   await using it = await open({ 'pdf/SKILL.md': text('pdf') })
   const client = await it.connect('2025-11-25')
   await expect(client.subscribeResource({ uri: `skill://${'x'.repeat(5_000)}` })).rejects.toThrow('4096')

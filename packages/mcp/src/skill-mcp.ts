@@ -30,7 +30,7 @@ import { type ConstantTools, ServedTools } from './served-tools.ts'
 import { createSkillServer, type SkillServerParts } from './skill-server.ts'
 
 export interface SkillMcpOptions {
-  /** Which skills clients may see. @default all */
+  /** The skills that clients may see. @default all */
   readonly scope?: SkillScope
   /** Name of the server in the protocol. @default 'skillstoke' */
   readonly name?: string
@@ -42,27 +42,33 @@ export interface SkillMcpOptions {
   readonly pageSize?: number
   /** Minimum time between two notifications of changes, in milliseconds. @default 250 */
   readonly notificationIntervalMs?: number
-  /** Maximum number of open 2025-era HTTP sessions. Beyond it, a new client gets 503 with Retry-After. @default 256 */
+  /**
+   * Maximum number of open 2025-era HTTP sessions. If all are in use, a new client gets 503 with Retry-After. @default
+   * 256
+   */
   readonly maxSessions?: number
   /**
-   * How long after its last request a 2025-era HTTP session is protected from eviction by new clients, in milliseconds.
-   * Sessions with an open stream are always protected. @default 30,000
+   * How long new clients cannot evict a 2025-era HTTP session after the last request of that session, in milliseconds.
+   * A session with an open stream is never evicted. @default 30,000
    */
   readonly sessionGraceMs?: number
   /**
-   * How long an unused 2025-era HTTP session stays open, in milliseconds; `Infinity` keeps it open. @default 1,800,000
+   * How long an unused 2025-era HTTP session stays open, in milliseconds. `Infinity` means forever. @default 1,800,000
    */
   readonly sessionIdleMs?: number
   /** Maximum size of a request body over HTTP, in bytes. @default 1,048,576 */
   readonly maxRequestBytes?: number
   /**
-   * Whether each command of a skill is also a tool named `skill.command`, besides `run_skill_command`. The list of
-   * tools then changes with the skills, and clients are notified. @default false
+   * Whether the server also offers each command as a tool named `skill.command`, besides `run_skill_command`. The list
+   * of tools then changes with the skills, and clients get notifications. @default false
    */
   readonly commandTools?: boolean
-  /** Whether clients may reload and unload the code of skills: `skill.reload` and `skill.unload`. @default false */
+  /**
+   * Whether clients may reload and unload the code of skills, with the tools `skill.reload` and `skill.unload`.
+   * @default false
+   */
   readonly adminTools?: boolean
-  /** Called when the conversation of a connection starts, may have continued, or ends. */
+  /** Called when the conversation of a connection starts or ends, and after each of its tool calls. */
   readonly onSessionChange?: () => void
   readonly logger?: Logger
   readonly clock?: Clock
@@ -112,7 +118,7 @@ export interface ServeStdioOptions {
 /** A server object that lasts as long as its connection, and can therefore send notifications. */
 interface Connection {
   readonly server: McpServer
-  /** URIs that a 2025-era client subscribed to. A 2026-era client gets every update, and its stream filters. */
+  /** URIs that a 2025-era client subscribed to. For a 2026-era client, its stream filters the updates instead. */
   readonly subscribed: Set<string> | 'everything'
 }
 
@@ -124,8 +130,8 @@ const INTRODUCTION =
 /**
  * Serves the skills of a runtime to MCP clients: two tools, files as `skill://` resources, the Skills extension
  * (SEP-2640) and notifications. Supports stdio and Streamable HTTP, and the protocol versions 2025-11-25 and
- * 2026-07-28. All lasting state is in the runtime; server objects are temporary. The host must check `Host` and
- * `Origin`.
+ * 2026-07-28. The runtime keeps all lasting state, so server objects are temporary. The host must check the headers
+ * `Host` and `Origin`.
  *
  * @example
  * ```ts
@@ -145,7 +151,7 @@ const INTRODUCTION =
  */
 export class SkillMcp implements AsyncDisposable {
   readonly #skills: SkillRuntime
-  /** Reads the skills that clients may see. */
+  /** Gives access to the skills that clients may see. */
   readonly #reader: SkillReader
   readonly #options: SkillMcpOptions & Readonly<Defaults>
   readonly #logger: Logger
@@ -205,7 +211,7 @@ export class SkillMcp implements AsyncDisposable {
     }
   }
 
-  /** Answers one HTTP request of either era. */
+  /** Answers one HTTP request of a 2025-era or 2026-era client. */
   async fetch(request: Request): Promise<Response> {
     if (this.#closing !== undefined) return new Response('the server is closing', { status: 503 })
     const { maxRequestBytes } = this.#options
@@ -214,7 +220,8 @@ export class SkillMcp implements AsyncDisposable {
   }
 
   /**
-   * Serves standard input and output. Resolves when the client has disconnected or the signal has aborted.
+   * Serves one client over standard input and output. Resolves when the client has disconnected or the signal has
+   * aborted.
    * @throws {SkillError} CLOSED, INVALID_OPTION
    *
    * @example
@@ -246,7 +253,7 @@ export class SkillMcp implements AsyncDisposable {
     signal?.removeEventListener('abort', end)
   }
 
-  /** Ends every connection and stops following the runtime, which stays open. Idempotent. */
+  /** Ends every connection and stops listening to the runtime. The runtime stays open. Idempotent. */
   close(): Promise<void> {
     this.#closing ??= (async () => {
       this.#unsubscribe()
@@ -264,7 +271,7 @@ export class SkillMcp implements AsyncDisposable {
     await this.close()
   }
 
-  /** Creates a server for one request, without a conversation. */
+  /** Creates a server object for one request. It has no conversation. */
   #createShortLived(): McpServer {
     const skills = this.#skills
     const { scope } = this.#options
@@ -278,7 +285,7 @@ export class SkillMcp implements AsyncDisposable {
     return this.#createServer({ constant, instructions: toInstructions(catalog) }, new Set())
   }
 
-  /** Creates a server for a connection, with a session for the conversation at its other end. */
+  /** Creates a server object for a connection, with a session for the conversation of the client. */
   #createLasting(era: 'legacy' | 'modern'): McpServer {
     const { scope } = this.#options
     const session = this.#skills.session({
@@ -300,7 +307,9 @@ export class SkillMcp implements AsyncDisposable {
     return server
   }
 
-  /** Returns an unused id. Another server of the same runtime may use ids of this form, too. */
+  /**
+   * Returns an unused id. Checks for ids in use, because another server of the same runtime may use ids of this form.
+   */
   #nextSessionId(): string {
     const taken = new Set(this.#skills.sessions().map(({ id }) => id))
     do this.#sessionCount++
@@ -326,7 +335,7 @@ export class SkillMcp implements AsyncDisposable {
     return createSkillServer(parts, subscribed)
   }
 
-  /** Notifies clients of changed tools, at the same rate as of other changes. */
+  /** Notifies clients of changed tools, within the same rate limit as other notifications. */
   #followCommands(): () => void {
     const { commandTools, adminTools } = this.#options
     if (!(commandTools || adminTools) || !this.#skills.scripts.canRun) return () => undefined
@@ -380,7 +389,7 @@ function toInstructions(catalog: string): string {
   return catalog === '' ? INTRODUCTION : `${INTRODUCTION}\n\n${catalog}`
 }
 
-/** Reports the end of the connection, whichever side ended it. */
+/** A transport that reports the end of the connection, whether the client or the server ended it. */
 class ObservedStdioTransport extends StdioServerTransport {
   readonly closed: Promise<void>
   readonly #onClosed: () => void

@@ -13,7 +13,7 @@ import type { RuntimeSkillSource } from './runtime-skill-source.ts'
 import type { ServedTools } from './served-tools.ts'
 import { GENERATION_META_KEY, REVISION_META_KEY } from './skill-entry.ts'
 
-/** Parts that all server objects of one endpoint share. They hold all state. */
+/** Parts that all server objects of one endpoint share. All state is in these parts. */
 export interface SkillServerParts {
   readonly name: string
   readonly version: string
@@ -22,14 +22,14 @@ export interface SkillServerParts {
   readonly source: RuntimeSkillSource
   readonly extension: SkillsExtension
   readonly ttlMs: number
-  /** The conversation of a lasting connection. Its next tool answer contains the notice of changes. */
+  /** The conversation of a lasting connection. The next answer to a tool call contains the notice of changes. */
   readonly session?: SkillSession
   /** Called after each tool call. */
   readonly onCall?: () => void
 }
 
 /**
- * Creates a server object, which can be discarded at any time.
+ * Creates a server object. The object has no state, so it can be discarded at any time.
  * @param subscribed receives the URIs of 2025-era subscriptions
  */
 export function createSkillServer(parts: SkillServerParts, subscribed: Set<string>): McpServer {
@@ -50,8 +50,8 @@ export function createSkillServer(parts: SkillServerParts, subscribed: Set<strin
 }
 
 /**
- * Handles tool calls without the SDK's input checks, because the tools check their input and explain mistakes to the
- * model.
+ * Handles tool calls without the input checks of the SDK, because each tool checks its input and explains mistakes to
+ * the model.
  */
 function serveTools(mcp: McpServer, parts: SkillServerParts): void {
   const { session, onCall, tools } = parts
@@ -74,14 +74,14 @@ function serveTools(mcp: McpServer, parts: SkillServerParts): void {
   })
 }
 
-/** Passes on cancellation, and progress if the client requested it. */
+/** Passes the cancellation of a request to the tool, and progress to a client that requested progress. */
 function toContext({ mcpReq }: ServerContext): ToolContext {
   const { signal, _meta } = mcpReq
   const progressToken = _meta?.progressToken
   if (progressToken === undefined) return { signal }
   let last = -Infinity
   const onProgress = ({ done, total, message }: ToolProgress): void => {
-    // The protocol requires progress to increase with each notification.
+    // Skips progress that did not increase, because the protocol requires an increase with each notification.
     if (!Number.isFinite(done) || done <= last) return
     last = done
     const params = {
@@ -90,15 +90,15 @@ function toContext({ mcpReq }: ServerContext): ToolContext {
       ...(total === undefined ? {} : { total }),
       ...(message === undefined ? {} : { message }),
     }
-    // A client that has disconnected needs no progress.
+    // Ignores failures, because a client that has disconnected needs no progress.
     mcpReq.notify({ method: 'notifications/progress', params }).catch(() => undefined)
   }
   return { signal, onProgress }
 }
 
 /**
- * Returns the notice to append to an answer, if both are of the same generation. Otherwise a later answer contains the
- * notice. A cancelled call gets none.
+ * Returns the notice to append to an answer, if the notice and the answer come from the same generation. If not, a
+ * later answer contains the notice. A cancelled call gets no notice.
  */
 function noticeFor(
   session: SkillSession | undefined,
@@ -108,7 +108,7 @@ function noticeFor(
   if (session === undefined || session.isClosed || signal.aborted) return undefined
   const offer = session.pending()
   if (offer?.digest !== generation) return undefined
-  // Committed synchronously, so that only one of two concurrent calls gets the notice.
+  // Commits synchronously, so that only one of two concurrent calls gets the notice.
   offer?.commit()
   return offer?.text
 }
@@ -142,7 +142,7 @@ function toMeta({ generation, revision }: ToolResult): Record<string, string> {
   }
 }
 
-/** Replaces the SDK's handlers, which support neither pages nor metadata about revisions. */
+/** Replaces the handlers of the SDK, because they support neither pages nor metadata about revisions. */
 function serveResources(mcp: McpServer, source: RuntimeSkillSource): void {
   mcp.server.setRequestHandler('resources/list', async ({ params }) => {
     const { generation, ...page } = await source.listManifests(params?.cursor)
@@ -163,7 +163,7 @@ function serveResources(mcp: McpServer, source: RuntimeSkillSource): void {
 const MAX_SUBSCRIPTIONS = 1_000
 const MAX_URI_LENGTH = 4_096
 
-/** Serves subscriptions of 2025-era clients. 2026-era clients subscribe on a stream that the SDK serves. */
+/** Serves subscriptions of 2025-era clients. The SDK serves the subscriptions of 2026-era clients. */
 function serveSubscriptions(mcp: McpServer, subscribed: Set<string>): void {
   mcp.server.setRequestHandler('resources/subscribe', ({ params: { uri } }) => {
     if (uri.length > MAX_URI_LENGTH) {

@@ -6,7 +6,7 @@ test.each([
   ['pdf', '', 'skill://pdf'],
   ['café', 'references/Q&A 1.md', 'skill://caf%C3%A9/references/Q%26A%201.md'],
   ['My Skill', 'a%2Fb', 'skill://My%20Skill/a%252Fb'],
-])('toSkillUri(%j, %j) is read back by parseSkillUri()', (name, path, uri) => {
+])('parseSkillUri() reverses toSkillUri(%j, %j)', (name, path, uri) => {
   expect(toSkillUri(name, path)).toBe(uri)
   expect(parseSkillUri(uri)).toEqual({ name, path })
 })
@@ -32,6 +32,6 @@ test.each([
   'skill://pdf/%FF',
   'skill://pdf/SKILL.md?revision=1',
   'skill://pdf/SKILL.md#part',
-])('parseSkillUri(%j) names nothing', uri => {
+])('parseSkillUri(%j) returns undefined', uri => {
   expect(parseSkillUri(uri)).toBeUndefined()
 })

@@ -1,16 +1,16 @@
 import type { Skill } from '@skillstoke/core'
 
-/** A file or folder of a skill that a URI names. The path is empty for the folder of the skill. */
+/** The file or folder that a skill URI names. The path is empty if the URI names the whole skill folder. */
 export interface SkillUri {
   readonly name: string
   readonly path: string
 }
 
-/** Name that the Skills extension uses for the file with the instructions. */
+/** Name that the Skills extension requires for the file with the instructions. */
 export const MANIFEST_FILE = 'SKILL.md'
 
 /**
- * Returns `skill://<name>/<path>` with percent-encoded segments. Without a path, it names the folder of the skill.
+ * Returns `skill://<name>/<path>` with percent-encoded segments. Without a path, the URI names the folder of the skill.
  *
  * @example
  * ```ts
@@ -26,13 +26,14 @@ export function toSkillUri(name: string, path = ''): string {
   return `skill://${segments.map(encodeURIComponent).join('/')}`
 }
 
-/** Returns the URI of a skill's file. A `skill.md` is served under the name that the extension requires. */
+/** Returns the URI of a file of a skill. A file `skill.md` gets the name that the Skills extension requires. */
 export function toFileUri(skill: Skill, path: string): string {
   return toSkillUri(skill.name, path === skill.skillFile ? MANIFEST_FILE : path)
 }
 
 /**
- * Parses a skill URI. Returns `undefined` for other URIs, and for those with a query, a fragment or an unsafe segment.
+ * Parses a skill URI. Returns `undefined` for any other URI, and for a URI with a query, a fragment or an unsafe
+ * segment.
  *
  * @example
  * ```ts
@@ -51,7 +52,7 @@ export function parseSkillUri(uri: string): SkillUri | undefined {
   return { name, path: path.join('/') }
 }
 
-/** Returns the path within the skill that belongs to the path of a URI. */
+/** Converts the path of a skill URI to the path of the file in the skill. */
 export function toFilePath(skill: Skill, uriPath: string): string {
   return uriPath === MANIFEST_FILE ? skill.skillFile : uriPath
 }

@@ -1,7 +1,7 @@
 import type { Digest, SessionState } from '@skillstoke/core'
 import { ConversationConflictError, type ConversationMessage, type ConversationStore } from '../index.ts'
 
-/** One requirement for conversation stores; `check` throws if a store violates it. */
+/** One requirement for conversation stores. `check` throws if the store violates this requirement. */
 export interface ConversationStoreCase {
   readonly name: string
   check(store: ConversationStore): Promise<void>
@@ -10,7 +10,7 @@ export interface ConversationStoreCase {
 const DIGEST: Digest = `sha256:${'0'.repeat(64)}`
 
 /**
- * The requirements of `ConversationStore` for any test runner. Call `check` of each case with an empty store.
+ * The requirements of `ConversationStore`, as cases for any test runner. Call `check` of each case with an empty store.
  *
  * @example
  * ```ts

@@ -42,7 +42,9 @@ export const DEFAULT_API_TIMEOUT_MS = 10_000
 
 export interface EventStreamOptions {
   readonly signal?: AbortSignal
-  /** Called with true when the stream opens, and with false when it is lost and will be retried. */
+  /**
+   * Called with true when the stream connects, and with false when the connection is lost. The client then reconnects.
+   */
   readonly onConnection?: (isConnected: boolean) => void
 }
 
@@ -56,7 +58,7 @@ const FIRST_RETRY_MS = 250
 const MAX_RETRY_MS = 5_000
 
 /**
- * A typed client of the API of `stoke dev`, for the page, for other processes and for your own programs.
+ * A typed client of the API of `stoke dev`. The page, other commands and your own programs use it.
  *
  * @example
  * ```ts no-run
@@ -82,7 +84,7 @@ export class ApiClient {
     this.#timeoutMs = options.timeoutMs ?? DEFAULT_API_TIMEOUT_MS
   }
 
-  /** Exchanges the token for the cookie of a page and the key that belongs to it. */
+  /** Exchanges the token for the cookie of a page and for the key that belongs to this cookie. */
   async login(token: string): Promise<LoginResult> {
     return (await this.#request('POST', '/api/login', { token })) as LoginResult
   }
@@ -95,13 +97,13 @@ export class ApiClient {
     return (await this.#request('GET', '/api/skills')) as SkillList
   }
 
-  /** Finds files and folders in the sources that are not skills. */
+  /** Lists the files and folders of the sources that are not skills. */
   async notSkills(): Promise<NotSkillList> {
     return (await this.#request('GET', '/api/not-skills')) as NotSkillList
   }
 
   /**
-   * Returns one skill with its files and instructions, by its name or the `target` of a row.
+   * Returns one skill with its files and instructions. `name` is a skill name or the `target` of a row.
    * @throws {ApiError} NOT_FOUND, with the sources that were searched
    */
   async skill(name: string): Promise<SkillDetail> {
@@ -109,8 +111,8 @@ export class ApiClient {
   }
 
   /**
-   * Explains at which step a skill stopped on its way to conversations, or to the one with the id `session`. `name` is a skill
-   * name, a folder name, or a path.
+   * Explains at which step a skill stopped on its way to all conversations, or to the conversation `session`. `name` is
+   * a skill name, a folder name, or a path.
    * @throws {ApiError} NOT_FOUND for an unknown conversation
    */
   async why(name: string, options: { readonly session?: string } = {}): Promise<SkillExplanation> {
@@ -122,7 +124,10 @@ export class ApiClient {
     )) as SkillExplanation
   }
 
-  /** Returns the refused or waiting change of a skill, or else its last change. `name` is `name` or `source/name`. */
+  /**
+   * Returns the change of a skill that was refused or waits for approval. Without such a change, returns the last
+   * change. `name` is `name` or `source/name`.
+   */
   async diff(name: string): Promise<SkillDiff> {
     return (await this.#request('GET', `/api/skills/${encodeURIComponent(name)}/diff`)) as SkillDiff
   }
@@ -177,12 +182,12 @@ export class ApiClient {
     }
   }
 
-  /** Restores an earlier revision, named by its whole digest. @throws {ApiError} NOT_FOUND, CONFLICT, READ_ONLY */
+  /** Restores an earlier revision. `revision` is the whole digest. @throws {ApiError} NOT_FOUND, CONFLICT, READ_ONLY */
   async rollback(skill: string, revision: string): Promise<RollbackResult> {
     return (await this.#request('POST', '/api/rollback', { skill, revision })) as RollbackResult
   }
 
-  /** Returns a file of the revision that `skill()` returns. @throws {ApiError} NOT_FOUND */
+  /** Returns a file of a skill, from the same revision as `skill()`. @throws {ApiError} NOT_FOUND */
   async file(name: string, path: string): Promise<FileText> {
     const query = `?path=${encodeURIComponent(path)}`
     return (await this.#request('GET', `/api/skills/${encodeURIComponent(name)}/file${query}`)) as FileText
@@ -192,7 +197,7 @@ export class ApiClient {
     return (await this.#request('GET', '/api/sessions')) as SessionList
   }
 
-  /** Reads everything again. Everything written to disk before the call is visible afterwards. */
+  /** Reads all sources again. Every file that was written before the call is visible afterwards. */
   async reload(options: { readonly timeoutMs?: number } = {}): Promise<ReloadResult> {
     checkOptions('reload()', options, KNOWN_RELOAD)
     checkNumber('timeoutMs', options.timeoutMs, 1, LONGEST_TIMER_MS)
@@ -200,8 +205,8 @@ export class ApiClient {
   }
 
   /**
-   * Yields the present state, then each change. After a lost connection, continues with the next event, or with the present
-   * state if the server no longer keeps that event. Ends when the signal aborts.
+   * Yields the present state, then each change. After a lost connection, continues with the next event. If the server
+   * no longer has that event, yields the present state again. Ends when the signal aborts.
    * @throws {ApiError} UNAUTHORIZED, because a retry would not help
    */
   async *events(options: EventStreamOptions = {}): AsyncGenerator<ServerEvent, void, undefined> {

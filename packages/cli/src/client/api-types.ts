@@ -18,7 +18,7 @@ import type {
 import type { RollbackOutcome, SourceReport } from '@skillstoke/core/types'
 import type { DecisionVerb, GrantVerb } from './decision-verbs.ts'
 
-/** Number of a generation in its process, and its digest, which is equal on every machine. */
+/** Identifies a generation. The number is valid in one process only. The digest is the same on every machine. */
 export interface GenerationId {
   readonly number: number
   readonly digest: Digest
@@ -26,12 +26,12 @@ export interface GenerationId {
 
 /** `GET /api/generation` */
 export interface ServerStatus {
-  /** Random id of this start of the server, and the first part of every event id. */
+  /** Random id that the server chooses at each start. Every event id begins with it. */
   readonly startId: string
   readonly pid: number
   readonly version: string
   readonly generation: GenerationId
-  /** Number of skills of each status. */
+  /** Number of skills, by status. */
   readonly counts: Readonly<Record<SkillStatus, number>>
   readonly sources: readonly SourceState[]
   readonly stateDirectory: string
@@ -46,21 +46,21 @@ export interface SourceState extends SourceStatus {
   readonly diagnostics: readonly Diagnostic[]
 }
 
-/** Token counts by the o200k vocabulary, which is an estimate for other models. */
+/** Token counts with the o200k vocabulary. For models with another vocabulary, they are estimates. */
 export interface SkillTokens {
   /** Tokens of name and description, as the catalog lists them. */
   readonly listed: number
   readonly body: number
 }
 
-/** One skill folder that was found, served or not. */
+/** One skill folder of a source, whether it is served or not. */
 export interface SkillRow {
   readonly name: string
   readonly description: string
   readonly source: string
   /** The folder, as an absolute path if it is on disk. */
   readonly location: string
-  /** Identifier of exactly this folder, for requests and the command line. */
+  /** Identifies exactly this folder, in requests and on the command line. */
   readonly target: string
   /** Revision of the newest text. Null if the text is broken. */
   readonly revision: Digest | null
@@ -70,11 +70,11 @@ export interface SkillRow {
   /** Other folders with the same revision, in order of precedence. */
   readonly copies: readonly { readonly source: string; readonly location: string }[]
   readonly diagnostics: readonly Diagnostic[]
-  /** Null if the skill is not served, and until it has been counted. */
+  /** Null if the skill is not served, or while its tokens are being counted. */
   readonly tokens: SkillTokens | null
 }
 
-/** `GET /api/skills`: every folder found, sorted by name and then by precedence. */
+/** `GET /api/skills`: every skill folder of the sources, sorted by name and then by precedence. */
 export interface SkillList {
   readonly generation: GenerationId
   readonly skills: readonly SkillRow[]
@@ -94,37 +94,37 @@ export interface FileInfo {
 /** `GET /api/skills/:name` */
 export interface SkillDetail {
   readonly generation: GenerationId
-  /** All folders with the name, the requested one first. A request by name alone means the served folder. */
+  /** All folders with this name, the requested folder first. A request by name alone asks for the served folder. */
   readonly skills: readonly SkillRow[]
   /**
-   * Revision of the next three fields: the served one, or the newest one of a folder that was named by its source and is not
-   * served. Null if there is none.
+   * Revision that `files`, `text` and `body` come from. It is the served revision, or the newest revision if the
+   * request named an unserved folder by its source. Null if there is no such revision.
    */
   readonly revision: Digest | null
-  /** Files of the revision. Empty if there is none. */
+  /** Files of `revision`. Empty if `revision` is null. */
   readonly files: readonly FileInfo[]
-  /** Text of its SKILL.md. Null if there is none. */
+  /** Text of the SKILL.md of `revision`. Null if `revision` is null. */
   readonly text: string | null
   /** Instructions without the frontmatter. */
   readonly body: string | null
-  /** The text on disk if it was refused. The diagnostics refer to its lines. */
+  /** The SKILL.md on disk if it was refused. Line numbers of the diagnostics refer to this text. */
   readonly refusedText: string | null
-  /** The steps of the skill on its way to a conversation. */
+  /** The steps by which the skill reaches a conversation. */
   readonly explanation: SkillExplanation
 }
 
 /** `GET /api/skills/:name/diff` */
 export interface SkillDiff {
   /**
-   * What the diff compares with the served revision: the refused or the waiting text. `changed` is the last change since the
-   * start.
+   * With `refused` and `waiting`, the diff compares that newer text with the served revision. With `changed`, the diff
+   * shows the last change since the server started.
    */
   readonly kind: 'refused' | 'waiting' | 'changed' | 'none'
-  /** The newer revision. Null if it is broken, or if there is no difference. */
+  /** The newer revision of the diff. Null if its text is broken, or if there is no difference. */
   readonly to: Digest | null
-  /** Unified diff. Empty if there is none. */
+  /** Unified diff. Empty if there is no difference. */
   readonly text: string
-  /** Capabilities that the newer revision has and the older one lacks. */
+  /** Capabilities that the newer revision declares and the older revision does not. */
   readonly newCapabilities: readonly string[]
 }
 
@@ -135,11 +135,16 @@ export interface DecideRequest {
   readonly verb: DecisionVerb
   /** Name of the skill, or `source/name`. */
   readonly skill: string
-  /** Whole digest of the revision that the caller has seen. The request fails if there is a newer one. Required for `approve`,
-   * `reject` and `pin`. */
+  /**
+   * Whole digest of the revision that the caller has seen. The request fails if the skill has a newer revision.
+   * Required for `approve`, `reject` and `pin`.
+   */
   readonly revision?: string
   readonly note?: string
-  /** Whether the caller confirms invisible characters. Without it, a revision that has some is refused with HIDDEN_TEXT. */
+  /**
+   * Whether the caller confirms invisible characters. Otherwise a revision with invisible characters is refused with
+   * HIDDEN_TEXT.
+   */
   readonly confirmHidden?: boolean
 }
 
@@ -149,18 +154,21 @@ export interface GrantRequest {
   /** Name of the skill, or `source/name`. */
   readonly skill: string
   readonly capabilities: readonly string[]
-  /** Whole digest of the revision that the caller has seen. The request fails if there is a newer one. Required for `grant`. */
+  /**
+   * Whole digest of the revision that the caller has seen. The request fails if the skill has a newer revision.
+   * Required for `grant`.
+   */
   readonly revision?: string
 }
 
 /** `GET /api/skills/:name/scripts` */
 export interface SkillScriptsInfo {
-  /** Revision of the code that serves. Null if none does. */
+  /** Revision of the code that answers calls. Null if no code is loaded. */
   readonly revision: Digest | null
   readonly commands: readonly SkillCommand[]
   /** Files below `scripts/` that belong to no command. */
   readonly scripts: readonly string[]
-  /** Capabilities that are granted, that the skill asks for, and that it asks for without a grant. */
+  /** Capabilities that the skill may use (`granted`), asks for (`asked`), or asks for without a grant (`missing`). */
   readonly granted: readonly string[]
   readonly asked: readonly string[]
   readonly missing: readonly string[]
@@ -182,7 +190,7 @@ export type RunEvent =
   | {
       readonly kind: 'result'
       readonly text: string
-      /** Exit code of a script that is not a command. Null if a signal ended it. */
+      /** Exit code of a script that is not a command. Null if a signal ended the script. */
       readonly exitCode?: number | null
       readonly revision: Digest
       readonly durationMs: number
@@ -194,7 +202,7 @@ export interface RollbackResult {
   readonly skill: string
   readonly from?: Digest | undefined
   readonly to: Digest
-  /** Whether the old files were written, the old revision was pinned, or nothing had to change. */
+  /** How the revision was restored: its files were written, it was pinned, or nothing had to change. */
   readonly how: RollbackOutcome['how']
 }
 
@@ -211,14 +219,17 @@ export interface FileText extends FileInfo {
   readonly text: string | null
 }
 
-/** One model call, with eight-digit digests of requests and their parts. */
+/** One model call. Its digests have eight digits. */
 export interface ModelCall {
   readonly step: number
   /** Digest of the whole request. */
   readonly prefix: string
-  /** Digest of the last request. Null for the first call. */
+  /** Digest of the previous request. Null for the first call. */
   readonly last: string | null
-  /** Digest of the part of this request that the last request sent too. Null if this request is shorter. */
+  /**
+   * Digest of the first messages of this request, as many as the previous request had. Null if this request has fewer
+   * messages.
+   */
   readonly sentBefore: string | null
   readonly isUnchanged: boolean
 }
@@ -231,7 +242,7 @@ export interface Told {
 export interface Turn {
   readonly turn: number
   readonly question: string
-  /** Notices that the conversation got in this turn. */
+  /** Notices that were sent to the conversation in this turn. */
   readonly told: readonly Told[]
   readonly calls: readonly ModelCall[]
   /** The answer, cut if it is long. Null until the turn is over. */
@@ -240,7 +251,7 @@ export interface Turn {
   readonly failure: string | null
 }
 
-/** One conversation and what it was told. */
+/** One conversation, with its catalog and its notices. */
 export interface SessionInfo {
   readonly id: string
   /** The generation of the last notice or catalog of the conversation. */
@@ -253,7 +264,7 @@ export interface SessionInfo {
   }[]
   /** Notice for the next model call. Null if there is none. */
   readonly pending: Told | null
-  /** The last turns. Empty for conversations whose model calls are made elsewhere, such as those of MCP clients. */
+  /** The last turns. Empty if the model calls happen in another program, for example in an MCP client. */
   readonly turns: readonly Turn[]
 }
 
@@ -290,13 +301,13 @@ export interface TimelineEntry {
   readonly generation: GenerationId
   /** Whether the served skills changed. */
   readonly isDigestChanged: boolean
-  /** Milliseconds from the newest save until it was visible. Null if unknown. */
+  /** Milliseconds from the newest save until the change was visible. Null if unknown. */
   readonly detectedMs: number | null
   readonly changes: readonly TimelineChange[]
   readonly problems: readonly TimelineProblem[]
-  /** Skills whose problem is solved without a change of the served revision. */
+  /** Skills whose problem was solved while the served revision stayed the same. */
   readonly fixed: readonly string[]
-  /** Number of further entries that were left out of these three lists. */
+  /** Number of entries that were left out of `changes`, `problems` and `fixed`, which are limited. */
   readonly omitted: number
 }
 
@@ -307,7 +318,7 @@ export interface ReloadResult {
   readonly changes: readonly TimelineChange[]
   /** Every skill whose status is not `ok` after the reload. */
   readonly problems: readonly TimelineProblem[]
-  /** Diagnostics of the sources, for example that one could not be read. */
+  /** Diagnostics of the sources, for example of a source that could not be read. */
   readonly sources: readonly SourceReport[]
 }
 
@@ -332,7 +343,7 @@ export interface UpdateEvent {
   readonly entry: TimelineEntry
 }
 
-/** Rows whose tokens were counted. */
+/** Sends rows whose token counts have become known. */
 export interface TokensEvent {
   readonly kind: 'tokens'
   readonly skills: readonly SkillRow[]

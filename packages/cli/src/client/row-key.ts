@@ -1,7 +1,7 @@
 import type { SkillRow } from './api-types.ts'
 
 /**
- * Returns the key of a folder's row. Events that list removed rows have the fields for it too.
+ * Returns the key of the row of a folder. Entries for removed rows also have the two fields of the key.
  *
  * @example
  * ```ts

@@ -68,7 +68,7 @@ export async function add(
       if (isThere.get(skill) !== true) await install(skill, available, root)
       const folder = relative(project, join(root, skill.name))
       after = { ...after, [skill.name]: toLocked(skill, available, place, folder) }
-      // Written after each skill, so that the lock file is correct even if this process is killed.
+      // Writes the lock file after each skill, so that it is correct even if this process is killed.
       await writeLock(config, after)
     }
     return chosen.map(({ name }) => ({ name, ...(after[name] as LockedSkill) }))
@@ -103,7 +103,9 @@ async function openPlace(place: string, config: Config): Promise<Available> {
   }
 }
 
-/** Refuses skills with invisible characters unless the caller confirms them, because a copy is live at once. */
+/**
+ * Refuses skills with invisible characters, because a copy is served immediately. The caller can confirm such skills.
+ */
 async function refuseHidden(
   chosen: readonly Skill[],
   available: Available,
@@ -122,7 +124,7 @@ async function refuseHidden(
     )
 }
 
-/** Replaces the folder of a skill in `root` with the files of the skill, as a whole. */
+/** Replaces the whole folder of a skill in `root` by a new folder with the files of the skill. */
 export async function install(skill: Skill, available: Available, root: string): Promise<void> {
   const files = await available.read(skill)
   const swap = { fileSystem: new NodeFileSystem(), root, location: skill.name }
@@ -168,8 +170,8 @@ interface Target {
 }
 
 /**
- * Returns true if the folder holds the revision already, for example after a killed `add`. Without `--force`, refuses to
- * replace other folders, local changes, and skills from another source.
+ * Returns true if the folder already contains the revision, for example after a killed `add`. Only `--force` replaces
+ * other folders, local changes, and skills from another source.
  * @throws {UsageError}
  */
 async function checkTarget(

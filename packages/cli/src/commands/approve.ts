@@ -19,15 +19,15 @@ import {
 } from './decide.ts'
 
 export interface ApproveFlags extends DecideFlags {
-  /** Whether to approve everything that waits. */
+  /** Whether to approve every revision that waits for approval. */
   readonly isAll: boolean
-  /** Whether to approve the waiting revision without showing it and asking. */
+  /** Whether to approve the waiting revision immediately, without showing it or asking the person. */
   readonly isUnseen: boolean
 }
 
 /**
- * Implements `stoke approve`: approves a revision that is named by its whole digest. If the caller names no revision, a
- * terminal shows the waiting one and asks, and approves exactly what it showed.
+ * Implements `stoke approve`: approves a revision that is named by its whole digest. If the caller names no revision,
+ * shows the waiting revision at the terminal, asks the person, and approves exactly the shown revision.
  */
 export async function approve(
   targets: readonly string[],
@@ -46,7 +46,7 @@ export async function approve(
       if (done !== undefined) approved.push(done)
     }
   } finally {
-    // Prints the approved skills even if a later one fails.
+    // Prints the approved skills even if the approval of a later skill fails.
     if (flags.json) printJson(approved.map(toDecidedRow))
   }
   if (wanted.length === 0 && !flags.json) printLine('nothing waits for approval')

@@ -29,8 +29,9 @@ export interface DecideFlags {
 }
 
 /**
- * Implements `stoke reject`, `pin`, `unpin`, `enable` and `disable` for each target. A target is `name` or `source/name`,
- * optionally with `@` and a whole digest. The decisions apply to every process of the state directory.
+ * Implements `stoke reject`, `pin`, `unpin`, `enable` and `disable` for each target. A target is `name` or
+ * `source/name`, optionally with `@` and a whole digest. Every process that uses the state directory obeys the
+ * decisions.
  */
 export async function decide(
   verb: Exclude<DecisionVerb, 'approve'>,
@@ -51,7 +52,7 @@ export async function decide(
         ),
       )
   } finally {
-    // Prints the decided skills even if a later one fails.
+    // Prints the decided skills even if the decision about a later skill fails.
     if (flags.json) printJson(reports.map(toDecidedRow))
     else for (const report of reports) printDecided(verb, report, config)
   }
@@ -76,8 +77,8 @@ export function printDecided(verb: DecisionVerb, report: DecidedSkill, { hasColo
 }
 
 /**
- * Implements `stoke pending`: reads the remote sources and lists what waits for approval, with new capabilities. Exits with
- * 1 if a revision waits or a source cannot be read.
+ * Implements `stoke pending`: reads the remote sources and lists the revisions that wait for approval, with their new
+ * capabilities. Exits with 1 if a revision waits or a source cannot be read.
  */
 export async function pending(config: Config, flags: { readonly json: boolean }): Promise<number> {
   await using skills = await openSkills(config, { watching: 'off', reportsUnreadable: true })
@@ -116,7 +117,7 @@ export async function pending(config: Config, flags: { readonly json: boolean })
   return reports.length === 0 && !findings.some(isFailure) ? EXIT_OK : EXIT_FINDINGS
 }
 
-/** For each verb, the word for a new decision and the words for one that changes nothing. */
+/** For each verb, the word for a new decision, and the words for a decision that changes nothing. */
 const WORDS: Readonly<Record<DecisionVerb, readonly [string, string]>> = {
   approve: ['approved', 'approved already:'],
   reject: ['rejected', 'rejected already:'],
@@ -126,12 +127,12 @@ const WORDS: Readonly<Record<DecisionVerb, readonly [string, string]>> = {
   disable: ['disabled', 'disabled already:'],
 }
 
-/** Returns the findings about text that a reader cannot see or may mistake. */
+/** Returns the diagnostics about invisible text and about names that look like other names. */
 export function doubtsAbout({ diagnostics }: SkillReport): readonly Diagnostic[] {
   return diagnostics.filter(({ code }) => code === 'HIDDEN_TEXT' || code === 'NAME_LOOKALIKE')
 }
 
-/** Returns the capabilities that the newest revision has and the served one lacks. */
+/** Returns the capabilities that the newest revision declares and the served revision does not. */
 export function capabilitiesOf(report: SkillReport, skills: SkillRuntime): readonly string[] {
   const { skill, live } = skills.review.revisionsOf(report)
   return skill === undefined ? [] : describeNewCapabilities(live, skill)

@@ -10,16 +10,16 @@ import { nameProgram } from '../program-name.ts'
 export interface GcFlags {
   readonly json: boolean
   readonly isDryRun: boolean
-  /** Number of steps in the history of each skill whose files are kept. */
+  /** Number of newest history records of each skill whose files are kept. */
   readonly keep?: number
 }
 
-/** One hour. The text in `describeGarbage` says so too. */
+/** One hour. The text in `describeGarbage` also names this time. */
 const GRACE_MS = 3_600_000
 /** Names of damaged databases and their logs. */
 const SET_ASIDE = /\.damaged-\d+(?:-wal|-shm)?$/
 
-/** Implements `stoke gc`: removes files from the state directory that nothing needs. */
+/** Implements `stoke gc`: removes unused files from the state directory. */
 export async function gc({ stateDirectory }: Config, { json, isDryRun, keep }: GcFlags): Promise<number> {
   const done = await collectGarbage(stateDirectory, {
     isDryRun,
@@ -60,7 +60,7 @@ function describeGarbage(done: GarbageReport, isDryRun: boolean): readonly strin
   ]
 }
 
-/** Lists damaged databases. No command removes them, so that a person can examine them. */
+/** Lists damaged databases. A person may want to examine these databases, so no command removes them. */
 function describeSetAside(stateDirectory: string): readonly string[] {
   const files = [stateDirectory, join(stateDirectory, 'store')].flatMap(folder =>
     readdirSync(folder)

@@ -17,8 +17,8 @@ import { parseNamedSkill } from '../skill-target.ts'
 import { toNote } from './decide.ts'
 
 /**
- * Implements `stoke grant` and `stoke revoke`, for every process of the state directory. Without capabilities, `grant` shows
- * those that the skill asks for and asks for confirmation, and `revoke` revokes all.
+ * Implements `stoke grant` and `stoke revoke`, for every process of the state directory. If no capability is named,
+ * `grant` lists the requested capabilities and asks for confirmation; `revoke` revokes all capabilities.
  */
 export async function grant(
   verb: GrantVerb,
@@ -109,7 +109,10 @@ export async function grant(
   return EXIT_OK
 }
 
-/** Asks the person at the terminal. Without a terminal, throws and prints the command with the capabilities written out. */
+/**
+ * Asks the person at the terminal. If there is no terminal, throws an error that contains the command with all
+ * capabilities.
+ */
 async function askFor(
   skill: string,
   capabilities: readonly string[],

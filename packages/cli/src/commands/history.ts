@@ -35,7 +35,10 @@ export async function log(
   return EXIT_OK
 }
 
-/** Implements `stoke diff`: compares two revisions. By default, shows the waiting change, or else the last change. */
+/**
+ * Implements `stoke diff`: compares two revisions. By default, shows the change that waits for approval, or else the
+ * last change.
+ */
 export async function diff(
   name: string,
   revisions: { readonly from?: string; readonly to?: string },
@@ -86,9 +89,9 @@ export async function rollback(
   return EXIT_OK
 }
 
-/** Refuses to write through a link, because other projects may use the folder behind it. */
+/** Throws if the skill is a link, because other projects may use the target folder of the link. */
 async function refuseLink(name: string, revision: string | undefined, skills: SkillRuntime): Promise<void> {
-  // A removed skill has no report, is not a link, and can be restored.
+  // A removed skill has no report. It is not a link, so it can be restored.
   const named = skills.current
     .reports()
     .filter(each => [each.name, `${each.source}/${each.name}`, targetOf(each)].includes(name))
@@ -128,7 +131,7 @@ async function rehearse(
   flags: { readonly json: boolean },
 ): Promise<number> {
   const plan = await skills.history.planRollback(target, revision)
-  // Computed first, because it throws if the files are no longer stored, and then the plan must not be printed.
+  // Describes the plan before printing anything, because this throws if the files are no longer stored.
   const text = plan.how === 'unchanged' ? undefined : await describePlan(target, plan, skills)
   if (flags.json) {
     printJson(plan)

@@ -9,7 +9,10 @@ import { openSkills } from '../open-skills.ts'
 import { createPaint, formatDiagnostic, printJson, printLine } from '../output.ts'
 import { realPath } from '../real-path.ts'
 
-/** Implements `stoke link`: links a skill folder from elsewhere into a root. Exits with 1 if the linked skill is not served. */
+/**
+ * Implements `stoke link`: creates a link in a root to a skill folder elsewhere. Exits with 1 if the linked skill is
+ * not served.
+ */
 export async function link(
   folder: string,
   config: Config,
@@ -23,7 +26,7 @@ export async function link(
   const path = join(root, basename(target))
   const wasThere = isLinkedAlready(path, target)
   const undo = wasThere ? () => undefined : makeLink(path, target)
-  // A person named this link, so every process of the state directory may follow it from now on.
+  // Records the link, because every process of the state directory may follow links that a person created.
   await noteLink(config.stateDirectory, path, realpathSync(target))
   await using skills = await openSkills(config, { watching: 'off' })
   const reports = skills.current.reports()
@@ -72,12 +75,12 @@ function isLinkedAlready(path: string, target: string): boolean {
   throw new UsageError(`${path} exists already; move it away, or name another root with --to`)
 }
 
-/** Creates a link and its parent folders. Returns a function that removes them. */
+/** Creates a link and its parent folders. Returns a function that removes the link and these folders. */
 function makeLink(path: string, target: string): () => void {
   const root = dirname(path)
   try {
     const first = mkdirSync(root, { recursive: true })
-    // Windows lets only administrators make other links to folders.
+    // On Windows, only administrators may create folder links of another type than a junction.
     symlinkSync(relative(root, target), path, 'junction')
     return () => {
       rmSync(path)
@@ -88,7 +91,7 @@ function makeLink(path: string, target: string): () => void {
   }
 }
 
-/** Removes a folder and its parents up to `last`, as long as they are empty. */
+/** Removes a folder and then its parents up to `last`, until one of them is not empty. */
 function removeEmpty(folder: string, last: string): void {
   try {
     rmdirSync(folder)

@@ -23,7 +23,7 @@ import { toGenerationId } from '../server/timeline.ts'
 
 const DESCRIPTION_WIDTH = 70
 
-/** Implements `stoke list`: prints every skill that was found, served or not. */
+/** Implements `stoke list`: prints every skill of the sources, whether it is served or not. */
 export async function list(config: Config, options: { readonly json: boolean }): Promise<number> {
   const { answer, from } = await askOrScan(
     config,
@@ -54,7 +54,7 @@ export async function list(config: Config, options: { readonly json: boolean }):
     return code
   }
   const sorted = sortForPeople(skills)
-  // Printed in one write, because a write per line is slow for thousands of findings.
+  // Prints all lines in one write, because one write per line is slow for thousands of lines.
   const lines: string[] = []
   const rows = sorted.map(row => [
     paintStatus(row.status, paint),

@@ -6,10 +6,10 @@ import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../exit-code.ts'
 import { createPaint, paintStatus, printFindings, printJson, printLine, toTerminalLine } from '../output.ts'
 import { findRunningDev } from '../server/run-file.ts'
 
-/** Long enough for a reload of tens of thousands of skills. */
+/** Timeout that is long enough for a reload of tens of thousands of skills. */
 const TIMEOUT_MS = 300_000
 
-/** Implements `stoke reload`: makes the running `dev` read everything again, with or without hints. */
+/** Implements `stoke reload`: makes the running `dev` read all sources again, even if no hint arrived. */
 export async function reload(config: Config, options: { readonly json: boolean }): Promise<number> {
   const dev = await findRunningDev(config)
   if (dev === undefined) {

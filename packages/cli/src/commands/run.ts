@@ -31,14 +31,14 @@ import { listenForSignals } from '../signals.ts'
 
 export interface RunFlags {
   readonly json: boolean
-  /** JSON text, `-` for standard input, or `@` and a file path. */
+  /** JSON text, or `-` for standard input, or `@` followed by a file path. */
   readonly input?: string
   readonly timeoutMs?: number
   /** Whether to run again after each save. */
   readonly watch: boolean
 }
 
-/** Target of `stoke run`: a command, a script with arguments, or a list of what a skill offers. */
+/** Target of `stoke run`: a command, a script with arguments, or the list of all commands and scripts of a skill. */
 type Target =
   | { readonly kind: 'command'; readonly skill: string; readonly id: string; readonly input: unknown }
   | {
@@ -63,8 +63,9 @@ interface RunResult {
 }
 
 /**
- * Implements `stoke run`. Prints the result on standard output, everything else on standard error. Exits with 1 if the
- * script fails, with 2 if the target does not exist or its input is invalid, and with 130 if a signal interrupts it.
+ * Implements `stoke run`. Prints the result on standard output, and everything else on standard error. Exits with 1 if
+ * the script fails, with 2 if the target does not exist or its input is invalid, and with 130 if a signal interrupts
+ * it.
  */
 export async function run(
   words: { readonly target: string; readonly path?: string; readonly args: readonly string[] },
@@ -82,7 +83,7 @@ export async function run(
     const target = await toTarget(words, skills, flags)
     if (target.kind === 'list') {
       const skill = skills.current.get(target.skill)
-      // Loads the code first, because some problems appear only then.
+      // Loads the code before listing it, because some problems appear only when code is loaded.
       await skills.scripts.reload(skill.name)
       return listScripts(skill, skills, config, flags.json)
     }
@@ -98,7 +99,10 @@ export async function run(
   }
 }
 
-/** Warns if no sandbox is used. The permissions of Node allow the network, signals and other programs. */
+/**
+ * Warns if no sandbox is used. Without a sandbox, Node's permissions do not block the network, signals or other
+ * programs.
+ */
 async function noteContainment({ scripts }: SkillRuntime, { hasColor }: Config): Promise<void> {
   const { kind, detail } = await scripts.containment()
   if (kind === 'permissions')
@@ -150,7 +154,10 @@ class Runner {
         : EXIT_FINDINGS
   }
 
-  /** Runs the target, and again after each change of the skill, until a signal ends it. Notices changes during a run too. */
+  /**
+   * Runs the target, and again after each change of the skill, until a signal ends it. Also notices changes that happen
+   * during a run.
+   */
   async watch(target: Exclude<Target, { kind: 'list' }>): Promise<number> {
     let last = (await this.#skills.fresh()).find(target.skill)
     await this.run(target)
@@ -170,7 +177,7 @@ class Runner {
     return EXIT_OK
   }
 
-  /** Prints the problems of the newest code, and whether older code ran instead. */
+  /** Prints the problems of the newest code. If older code ran in its place, prints that too. */
   #noteProblems(
     target: Exclude<Target, { kind: 'list' }>,
     { revision: ran, error }: Pick<RunResult, 'revision' | 'error'>,
@@ -237,14 +244,14 @@ class Runner {
     process.stderr.write(this.#paint('dim', `  fix: ${findProgramName()} ${toTerminalLine(command)}\n`))
   }
 
-  /** Prints output of a command on standard error, because it is not part of the result. */
+  /** Prints output lines of a command on standard error, because these lines are not part of the result. */
   #showLine({ stream, text: line }: ScriptLine): void {
     if (this.#flags.json) return
     this.#endProgress()
     process.stderr.write(`${this.#paint('dim', `${stream}:`)} ${toTerminalOutput(line)}\n`)
   }
 
-  /** Passes output of a script through, because it is the result. */
+  /** Prints output lines of a script unchanged, because these lines are the result. */
   #passLine({ stream, text: line }: ScriptLine): void {
     if (this.#flags.json) return
     const output = stream === 'stdout' ? process.stdout : process.stderr
@@ -268,10 +275,10 @@ class Runner {
   }
 }
 
-/** Words in the error for a script that needs "exec", because nothing would contain it. */
+/** Part of the error message for a script that no sandbox would contain, and that therefore needs "exec". */
 const GRANT_EXEC = 'grant "exec" to the skill'
 
-/** Codes of errors that the user made, not the script. */
+/** Codes of errors that the user caused, not the script. */
 const USAGE_CODES: readonly string[] = [
   'INPUT_INVALID',
   'COMMAND_NOT_FOUND',

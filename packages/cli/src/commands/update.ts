@@ -15,13 +15,13 @@ import { install, toLocked } from './add.ts'
 
 export interface UpdateFlags {
   readonly json: boolean
-  /** Whether to only report available updates. */
+  /** Whether to report available updates and change nothing. */
   readonly isCheck: boolean
   /** Whether to accept a branch or tag whose history was rewritten. */
   readonly isReset: boolean
   /** Whether to replace local changes. The old folder is kept in `.trash`. */
   readonly isForced: boolean
-  /** Whether the lock file may name folders elsewhere on this machine. */
+  /** Whether the lock file may name folders outside the project. */
   readonly isLocal: boolean
   /** Whether the caller confirms invisible characters in newer revisions. */
   readonly confirmsHidden: boolean
@@ -76,7 +76,10 @@ function failed(name: string, { revision }: LockedSkill, thrown: unknown): Outco
   return { name, kind: 'failed', from: revision, to: null, note: toMessage(thrown) }
 }
 
-/** Updates one skill. Returns a failure as an outcome, so that the other skills are still updated. */
+/**
+ * Updates one skill. If the update fails, returns the failure as an outcome, so that the other skills are still
+ * updated.
+ */
 async function tryUpdate(
   name: string,
   entry: LockedSkill,

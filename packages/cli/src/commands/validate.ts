@@ -29,14 +29,17 @@ import { doubtsAbout } from './decide.ts'
 interface Verdict {
   readonly path: string
   readonly valid: boolean
-  /** False for an entry without a SKILL.md, such as a folder that should have one. @default true */
+  /** False for an entry without a SKILL.md, such as a folder where a SKILL.md is expected. @default true */
   readonly isSkill?: boolean
   readonly diagnostics: readonly Diagnostic[]
 }
 
 const SKILL_FILES = ['SKILL.md', 'skill.md']
 
-/** Implements `stoke validate`: checks SKILL.md files as the reference validator does, and scans scripts without running them. */
+/**
+ * Implements `stoke validate`: checks SKILL.md files like the reference validator, and scans scripts without running
+ * them.
+ */
 export async function validate(
   paths: readonly string[],
   config: Config,
@@ -77,7 +80,7 @@ async function validatePath(path: string): Promise<readonly Verdict[]> {
   return [none, ...verdicts]
 }
 
-/** Validates one file. A file with another name than SKILL.md is an error, because no source serves it. */
+/** Validates one file. Reports an error if the file is not named SKILL.md, because no source serves such a file. */
 async function validateNamedFile(path: string): Promise<Verdict> {
   const { diagnostics } = await validateFile(path, path)
   const name = basename(path)
@@ -87,7 +90,7 @@ async function validateNamedFile(path: string): Promise<Verdict> {
   return toVerdict(path, [...missing(path, message, fix).diagnostics, ...diagnostics])
 }
 
-/** Validates all skills of a folder. Uses the runtime, so that it checks exactly what would be served. */
+/** Validates all skills of a folder. Uses the runtime, so that exactly those texts are checked that would be served. */
 async function validateFolders(root: string): Promise<readonly Verdict[]> {
   await using skills = await createSkillRuntime({
     sources: [directory(root, { watching: 'off' })],
@@ -101,10 +104,10 @@ async function validateFolders(root: string): Promise<readonly Verdict[]> {
     const { diagnostics } = await validateFile(path, file)
     const skill = skills.current.find(name)
     const found = skill?.location === location ? await validateScripts(skill, path, skills) : []
-    // `validateFile` has reported hidden text in the instructions already.
+    // Skips the SKILL.md, because `validateFile` has already reported hidden text in it.
     const isElsewhere = (each: Diagnostic): boolean => resolve(each.path ?? '') !== resolve(file)
     const others = doubtsAbout(report).filter(isElsewhere)
-    // An error in SKILL.md is listed once, although the reader may report it with another code than the validator.
+    // Lists each error in SKILL.md once, although the runtime may report it with another code than the validator.
     const isInvalid = diagnostics.some(isError)
     const unserved = report.diagnostics.filter(each => isError(each) && (isElsewhere(each) || !isInvalid))
     return [toVerdict(path, [...diagnostics, ...others, ...unserved, ...found])]
@@ -117,7 +120,7 @@ async function validateFolders(root: string): Promise<readonly Verdict[]> {
   ]
 }
 
-/** Returns verdicts for folders that could not be read, because their skills were not validated. */
+/** Returns a verdict for each unreadable folder, because the skills in it were not validated. */
 function toUnreadable(
   root: string,
   sources: readonly SourceReport[],
@@ -136,7 +139,10 @@ function toUnreadable(
   return [...verdicts, { ...toVerdict(root, [rest]), isSkill: false }]
 }
 
-/** Returns a verdict for an entry that looks like a skill, but not for one excluded by its name or a `.skillignore`. */
+/**
+ * Returns a verdict for an entry that looks like a skill. Returns none for entries that their name or a `.skillignore`
+ * excludes.
+ */
 function toNotSkill({ reason, path, message, fix, isExpected }: NotSkill): readonly Verdict[] {
   if (!isExpected || reason === 'skipped' || reason === 'ignored') return []
   const code = reason === 'link' ? 'LINK_REFUSED' : reason === 'too-deep' ? 'FOLDER_TOO_DEEP' : undefined
@@ -177,7 +183,7 @@ async function validateFile(path: string, file: string): Promise<Verdict> {
   }
 }
 
-/** Uses the same codes as the diagnostics of the runtime. */
+/** Describes an unreadable file with the same diagnostic codes that the runtime uses. */
 function describeUnread(file: string, { code, message }: SkillError): Diagnostic {
   const finding = {
     severity: 'error',
@@ -189,7 +195,7 @@ function describeUnread(file: string, { code, message }: SkillError): Diagnostic
     : { ...finding, code: 'SKILL_FILE_UNREADABLE', fix: 'replace it with a readable regular file' }
 }
 
-/** Returns true for a link without a target too, because the skill is then broken, not missing. */
+/** Returns true even for a link without a target, because such a skill is broken, not missing. */
 function exists(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false }) !== undefined
 }

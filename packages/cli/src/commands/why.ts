@@ -12,7 +12,10 @@ export interface WhyOptions {
   readonly session?: string
 }
 
-/** Implements `stoke why`: shows at which step a skill stopped, or why a folder or file is not a skill. */
+/**
+ * Implements `stoke why`: shows at which step a skill stopped on its way to conversations, or why a folder or file is
+ * not a skill.
+ */
 export async function why(asked: string, config: Config, options: WhyOptions): Promise<number> {
   const name = toAsked(asked)
   const { answer, from } = await askOrScan(

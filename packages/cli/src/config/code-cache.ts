@@ -3,13 +3,16 @@ import module from 'node:module'
 import { basename, join } from 'node:path'
 
 const FOLDER = 'code'
-/** Node writes the cache when a process ends. Long-lived processes write it after this time, because they may be killed. */
+/**
+ * Time after which a long-lived process writes the cache itself. Node writes it only at exit, and the process may be
+ * killed.
+ */
 const FLUSH_AFTER_MS = 5_000
 
 /**
- * Caches the compiled code of all modules loaded later in the state directory, for the next command. Does nothing if another
- * user could write there, because Node runs the cached code, or if the folder has no store. `NODE_COMPILE_CACHE` and
- * `NODE_DISABLE_COMPILE_CACHE` take precedence.
+ * Caches compiled code in the state directory, for all modules that are loaded from now on. The next command loads them
+ * faster. Does nothing if the state directory has no store. Does nothing if another user could write to the cache,
+ * because Node runs the cached code. `NODE_COMPILE_CACHE` and `NODE_DISABLE_COMPILE_CACHE` take precedence.
  */
 export function enableCodeCache(stateDirectory: string): void {
   const folder = join(stateDirectory, FOLDER)
@@ -28,7 +31,7 @@ export function enableCodeCache(stateDirectory: string): void {
   const { status } = enableCompileCache(folder)
   if (status !== constants.compileCacheStatus.ENABLED) return
   setTimeout(flushCompileCache, FLUSH_AFTER_MS).unref()
-  // Node creates a folder for each of its versions, and never removes one.
+  // Node creates a cache folder for each Node version, and never removes such a folder.
   if (!earlier.includes(basename(getCompileCacheDir() ?? '')))
     removeOtherVersions(earlier.map(name => join(folder, name)))
 }
@@ -39,7 +42,7 @@ function removeOtherVersions(folders: readonly string[]): void {
     try {
       rmSync(folder, { recursive: true, force: true })
     } catch {
-      // The folder only takes up disk space; "stoke gc" removes it.
+      // A folder that stays only uses disk space, and "stoke gc" removes it.
     }
   }
 }
@@ -53,7 +56,10 @@ function hasStore(stateDirectory: string): boolean {
   return statSync(join(stateDirectory, 'store', 'index.db'), { throwIfNoEntry: false }) !== undefined
 }
 
-/** Returns true if only this user may write to the folder. False for root in a user's folder, who could not remove the files. */
+/**
+ * Returns true if only this user may write to the folder. Returns false for root in the folder of another user, because
+ * that user could not remove the files.
+ */
 function isOursAlone(folder: string): boolean {
   const { mode, uid } = statSync(folder)
   return process.getuid === undefined || (uid === process.getuid() && (mode & 0o022) === 0)

@@ -13,7 +13,7 @@ export const CONFIG_FILE_NAME = 'skillstoke.json'
 
 const MAX_BYTES = 262_144
 
-/** A configuration file with its paths made absolute. */
+/** A configuration file whose paths were made absolute. */
 export interface LoadedConfigFile {
   readonly path: string
   readonly roots: readonly LoadedRoot[] | undefined
@@ -38,7 +38,7 @@ interface LoadedRoot {
 interface Fault {
   readonly path: readonly PropertyKey[]
   readonly reason: string
-  /** Whether the name of the field is wrong, instead of its value. */
+  /** Whether the fault is the name of the field, not its value. */
   readonly isAboutKey?: boolean
 }
 
@@ -50,7 +50,7 @@ export async function loadConfigFile(named: string | undefined): Promise<LoadedC
   const path = resolve(named ?? CONFIG_FILE_NAME)
   const text = readText(path, named !== undefined)
   if (text === undefined) return undefined
-  // Imported lazily, because most commands run without a configuration file.
+  // Imports the parsers only here, because most commands run without a configuration file.
   const [{ parseTree, printParseErrorCode, findNodeAtLocation }, { configSchema }] = await Promise.all([
     import('jsonc-parser'),
     import('./config-schema.ts'),
@@ -134,7 +134,9 @@ function toReading({
   }
 }
 
-/** Finds link roots outside the project. A file that came with a project must not allow links to other folders. */
+/**
+ * Finds link roots outside the project. A configuration file of a project must not allow links to folders outside it.
+ */
 function findOutsideLinks(file: ConfigFile, folder: string): Fault[] {
   return (file.linkRoots ?? []).flatMap((written, index) => {
     if (isInside(toAbsolute(written, folder), folder)) return []
@@ -179,7 +181,7 @@ function toFaults(issue: Issue): Fault[] {
       isAboutKey: true,
     }))
   }
-  // Among the alternatives of a union, reports the deepest fault of those whose required field is present.
+  // For a union, considers only alternatives whose required field is present, and reports their deepest fault.
   const meant = issue.errors?.filter(each => !each.some(isMissing)) ?? []
   const isNothing = meant.length === 0 && (issue.errors?.length ?? 0) > 2
   const alternatives = meant.length > 0 || isNothing ? meant : issue.errors

@@ -70,7 +70,7 @@ export interface ConfigFile {
     | undefined
 }
 
-/** The schema of `skillstoke.json`. The JSON Schema in the package is generated from it. */
+/** The schema of `skillstoke.json`. The published JSON Schema is generated from this schema. */
 export const configSchema: z.ZodType<ConfigFile> = z
   .strictObject({
     $schema: z.string().optional().describe('JSON Schema of this file, for editors.'),
@@ -93,19 +93,23 @@ export const configSchema: z.ZodType<ConfigFile> = z
       .array(source)
       .optional()
       .describe(
-        'Remote sources, after all roots in precedence. Their changes wait for approval with "stoke approve".',
+        'Remote sources, with a lower precedence than all roots. Their changes wait for approval with "stoke approve".',
       ),
     linkRoots: z
       .array(path)
       .optional()
-      .describe('Folders of the project that links in the roots may point into, relative to this file.'),
+      .describe(
+        'Folders inside the project, relative to this file. Links in the roots may point into these folders.',
+      ),
     scope: z
       .strictObject({
-        include: patterns.optional().describe('Only show skills whose name matches; "*" matches anything.'),
-        exclude: patterns.optional().describe('Hide skills whose name matches.'),
+        include: patterns
+          .optional()
+          .describe('Show only skills whose name matches one of these patterns; "*" matches any text.'),
+        exclude: patterns.optional().describe('Hide skills whose name matches one of these patterns.'),
       })
       .optional()
-      .describe('Which skills conversations and MCP clients may see.'),
+      .describe('The skills that conversations and MCP clients may see.'),
     catalog: z
       .strictObject({
         maxTokens: z.int().min(1).optional().describe('Maximum size of the catalog in tokens.'),
@@ -115,7 +119,7 @@ export const configSchema: z.ZodType<ConfigFile> = z
     onDuplicate: z
       .enum(DUPLICATE_WINNERS)
       .optional()
-      .describe('Which root serves a name that several roots have.'),
+      .describe('Which root serves a skill if several roots have a skill of that name.'),
     reading: z
       .strictObject({
         names: z

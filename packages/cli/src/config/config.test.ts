@@ -26,7 +26,7 @@ async function fault(text: string, flags: ConfigFlags = {}): Promise<string> {
 }
 
 describe('skillstoke.json', () => {
-  test('sets roots with labels, relative to the file, and the other settings of a project', async () => {
+  test('sets labelled roots, relative to the file, and all other settings of a project', async () => {
     write(`{
       "$schema": "./node_modules/skillstoke/skillstoke.schema.json",
       // comments and trailing commas are allowed
@@ -51,7 +51,7 @@ describe('skillstoke.json', () => {
     })
   })
 
-  test('yields to environment variables, which yield to flags', async () => {
+  test('is overridden by environment variables, and flags override both', async () => {
     write(
       '{"roots": ["of-file"], "server": {"port": 1, "maxSessions": 1}, "scope": {"include": ["of-file"]}}',
     )
@@ -74,7 +74,7 @@ describe('skillstoke.json', () => {
     expect((await resolveConfig({}, environment)).stateDirectory).toBe('/state')
   })
 
-  test('can be another file, whose roots then count as chosen by the user', async () => {
+  test('may be another file that the user names, and its roots then count as chosen by the user', async () => {
     write('{"roots": ["a"]}', 'other.json')
     expect(await resolveConfig({ config: 'other.json' }, {})).toMatchObject({
       roots: [{ path: 'a' }],
@@ -119,11 +119,11 @@ describe('skillstoke.json', () => {
     ['[]', 'skillstoke.json:1:1: '],
     ['{"roots": [}', 'skillstoke.json:1:12: not valid JSON: value expected'],
     ['', 'skillstoke.json:1:1: not valid JSON'],
-  ])('%j is rejected with file, line, column and reason', async (text, message) => {
+  ])('the content %j is rejected with file, line, column and reason', async (text, message) => {
     expect(await fault(text)).toContain(message)
   })
 
-  test('a link of the project cannot be a link root outside the project', async () => {
+  test('a link inside the project that points outside is refused as a link root', async () => {
     mkdirSync(join(folder, 'inside'))
     symlinkSync(tmpdir(), join(folder, 'shared'))
     symlinkSync('inside', join(folder, 'fine'))
@@ -139,7 +139,7 @@ describe('skillstoke.json', () => {
     expect(roots.map(root => root.isLinkTarget)).toEqual([false, true, true, false])
   })
 
-  test('all faults are reported at once', async () => {
+  test('all faults are reported in one error', async () => {
     expect((await fault('{"roots": 5, "server": {"port": -1}, "x": 1}')).split('\n')).toHaveLength(3)
   })
 })

@@ -18,23 +18,26 @@ import { parseSourceFlag, type RemoteConfig, resolveRemotes } from './remote-con
 import type { RemoteAccess } from './source-kinds.ts'
 import { findStateDirectory, withoutEmpty } from './state-place.ts'
 
-/** A root, with a label that is the same on every machine. */
+/** A root directory. Its label is the same on every machine. */
 export interface RootConfig {
   readonly label: string
-  /** Path as a person would write it. */
+  /** Path for display, in the form that a person would write. */
   readonly path: string
-  /** Whether a flag, a variable or a file named it. False for a default root. */
+  /** Whether a flag, an environment variable or a configuration file named this root. False for a default root. */
   readonly isNamed: boolean
-  /** Whether links in other roots may point into it. False if a project's own file names a folder outside the project. */
+  /**
+   * Whether links in other roots may point into this root. False if the project's own configuration file names a root
+   * outside the project.
+   */
   readonly isLinkTarget: boolean
 }
 
-/** Address of the dev server, and what it requires from its callers. */
+/** Address of the dev server, and its rules for requests. */
 export interface ServerConfig {
   readonly host: string
-  /** 0 for any free port. */
+  /** Port number. 0 chooses a free port. */
   readonly port: number
-  /** Whether the user named this port. If not, the server may use another port. */
+  /** Whether the user named this port. The server may replace a default port by a free port. */
   readonly isPortNamed: boolean
   /** Maximum number of open MCP sessions over HTTP. @default DEFAULT_MAX_SESSIONS */
   readonly maxSessions?: number
@@ -44,15 +47,15 @@ export interface ServerConfig {
   readonly token?: string
 }
 
-/** The resolved configuration. Only this room reads the environment. */
+/** The resolved configuration. Only the module `config` reads environment variables. */
 export interface Config {
   readonly roots: readonly RootConfig[]
-  /** Remote sources, after the roots in precedence. */
+  /** Remote sources. Their precedence is below that of all roots. */
   readonly remotes: readonly RemoteConfig[]
   readonly access: RemoteAccess
   /** Whether every change waits for approval, including changes of the roots. */
   readonly isFrozen: boolean
-  /** Whether the user named the sources, instead of a configuration file that was merely found. */
+  /** Whether the user named the sources. False if they come from the default configuration file. */
   readonly areRootsChosen: boolean
   /** Whether the roots come from a configuration file. */
   readonly areRootsOfFile: boolean
@@ -62,13 +65,13 @@ export interface Config {
   /** The configuration file that was read. */
   readonly file?: string
   readonly scope?: SkillScope
-  /** The given options that another command needs to find the same skills. */
+  /** Options of this call that another command must repeat to find the same skills. */
   readonly options: readonly string[]
   /** Format and maximum size of the catalog. */
   readonly catalog: { readonly maxTokens: number; readonly format: CatalogFormatName }
   readonly onDuplicate: DuplicateWinner
   readonly reading: Partial<ReadingPolicy>
-  /** Whether the operating system contains scripts as well. */
+  /** Whether scripts run in a sandbox of the operating system as well. */
   readonly sandbox: SandboxMode
   readonly server: ServerConfig
   readonly model: ModelConfig
@@ -101,8 +104,9 @@ export interface ConfigFlags {
 const MIN_TOKEN_LENGTH = 16
 
 /**
- * Resolves the configuration. Flags take precedence over the environment, and the environment over the file. A file may come
- * with a repository, so it cannot set the model, the host, the state directory or the sandbox.
+ * Resolves the configuration. Flags take precedence over the environment, and the environment over the file. A
+ * configuration file may come with a repository, so it cannot set the model, the host, the state directory or the
+ * sandbox.
  * @throws {UsageError} when a file or a variable is invalid
  */
 export async function resolveConfig(
@@ -118,7 +122,7 @@ export async function resolveConfig(
   const isTerminal = process.stdout.isTTY === true
   const given = flags.root?.length ? flags.root : splitPaths(environment['SKILLSTOKE_ROOTS'])
   const scope = resolveScope(flags, file)
-  // Named roots and sources replace those of the file and the defaults.
+  // Named roots and sources replace the roots and sources of the file, and the default roots.
   const isAnyGiven = given.length > 0 || (flags.source ?? []).length > 0
   const gitBaseUrl = flags.gitBaseUrl ?? environment['SKILLSTOKE_GIT_BASE_URL']
   const privateHosts = flags.privateHost ?? environment['SKILLSTOKE_PRIVATE_HOSTS']?.split(',') ?? []
@@ -276,7 +280,7 @@ function resolveRoots(given: readonly string[], file: LoadedConfigFile | undefin
   return [...roots, { label: '~/.agents/skills', path: display(home), isNamed: false, isLinkTarget: true }]
 }
 
-/** Returns a relative path inside the working directory, and the absolute path otherwise. */
+/** Returns a relative path if the path is inside the working directory, or else the absolute path. */
 function display(path: string): string {
   const fromHere = relative(process.cwd(), path)
   return fromHere.startsWith('..') || fromHere === '' ? path : fromHere
@@ -287,14 +291,19 @@ export function pathsOf({ roots, remotes }: Config): readonly string[] {
   return [...roots.map(root => root.path), ...remotes.map(remote => remote.origin)]
 }
 
-/** Returns the diagnostics of the sources. Omits missing default roots, but not missing named roots. */
+/**
+ * Returns the diagnostics of the sources. Omits diagnostics of missing default roots. Missing named roots are reported.
+ */
 export function findingsOf(sources: readonly SourceReport[], config: Config): Diagnostic[] {
   return sources.flatMap(({ diagnostics }, index) =>
     diagnostics.filter(each => each.code !== 'ROOT_MISSING' || config.roots[index]?.isNamed !== false),
   )
 }
 
-/** Whether the diagnostic is about the store. A command that opens the store prints its own warning. */
+/**
+ * Whether the diagnostic is about the store. Commands that open the store omit such a diagnostic, because they print
+ * their own warning.
+ */
 export function isAboutStore({ code }: Diagnostic): boolean {
   return code === 'STORE_FAILED'
 }

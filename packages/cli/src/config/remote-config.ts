@@ -13,11 +13,11 @@ import {
 /** A source besides the roots. Its changes wait for approval. */
 export interface RemoteConfig {
   readonly label: string
-  /** Origin of the source, the key of stored decisions. */
+  /** Origin of the source. Decisions are stored under this origin. */
   readonly origin: string
-  /** The source as it was written. */
+  /** The source as the user or the configuration file wrote it. */
   readonly source: ConfigSource
-  /** Whether the user named it, instead of a configuration file that was merely found. */
+  /** Whether the user named this source. False if it comes from a configuration file. */
   readonly isNamed: boolean
   /** Value of `--source` for this source. */
   readonly flag: string
@@ -37,7 +37,7 @@ export interface RemoteSetup extends Pick<RemoteSourceOptions, 'polling' | 'trus
 }
 
 /**
- * Parses the value of `--source` with the first kind that accepts it.
+ * Parses the value of `--source` with the first kind of source that accepts the value.
  * @throws {UsageError} when it is a folder
  */
 export function parseSourceFlag(text: string): ConfigSource {
@@ -53,7 +53,7 @@ export function parseSourceFlag(text: string): ConfigSource {
 }
 
 /**
- * Resolves the remote sources and gives each a free label.
+ * Resolves the remote sources, and gives each source an unused label.
  * @throws {UsageError} for a duplicate label; {SkillError} for an invalid source
  */
 export async function resolveRemotes(
@@ -78,7 +78,7 @@ export async function resolveRemotes(
   return remotes
 }
 
-/** Creates the source once to validate it and to learn its origin. Starts nothing. */
+/** Creates the source once, to validate its settings and to learn its origin. Starts nothing. */
 async function tryRemote(named: NamedSource, access: RemoteAccess): Promise<SkillSource> {
   const { source, place } = named
   try {

@@ -22,7 +22,7 @@ const WORDS: Readonly<
 }
 
 test.each(SOURCE_KIND_NAMES)(
-  '%s: only its own kind parses a flag, which converts back to the same text and matches the schema',
+  '%s: only its own kind parses the flag, and the parsed source converts back to the same flag and matches the schema',
   async name => {
     const [word, source] = WORDS[name]
     expect(parseSourceFlag(` ${word} `)).toEqual(source)
@@ -38,7 +38,7 @@ test.each(SOURCE_KIND_NAMES)(
   },
 )
 
-test('the help text and the schema list every kind', () => {
+test('the help text and the schema contain every kind of source', () => {
   expect(describeSourceForms({ isDetailed: true })).toBe(
     'a repository (URL, owner/repo or file:///folder, with #branch:folder), x.zip, x.tar.gz, well-known+https://host, npm:folder, mcp+https://host/mcp',
   )

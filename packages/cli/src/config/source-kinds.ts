@@ -5,7 +5,7 @@ import type { z as Zod } from 'zod'
 import { UsageError } from '../exit-code.ts'
 import { GIT_UPDATES } from '../known-values.ts'
 
-/** Kinds of sources besides the roots. Each is also the name of a field in a configuration. */
+/** Kinds of sources besides the roots. Each name is also a field of the configuration. */
 export const SOURCE_KIND_NAMES = ['git', 'archive', 'wellKnown', 'npm', 'mcp'] as const
 
 export type SourceKindName = (typeof SOURCE_KIND_NAMES)[number]
@@ -38,25 +38,28 @@ export interface KindSetup {
   readonly maxBytes: { readonly maxBytes?: number }
   readonly access: RemoteAccess
   readonly stateDirectory: string
-  /** Whether the user named it, instead of a configuration file that was merely found. */
+  /** Whether the user named this source. False if it comes from a configuration file. */
   readonly isNamed: boolean
 }
 
 type Fields = { readonly [Name in keyof ConfigSource]: Zod.ZodType<ConfigSource[Name]> }
 
-/** Parts for the schema of a kind. Zod is passed in, because most commands run without a file and never load it. */
+/**
+ * Parts for the schema of a kind. Zod is passed in, because most commands need no configuration file and so never load
+ * Zod.
+ */
 export interface FieldParts {
   readonly z: typeof Zod
   readonly path: Zod.ZodString
   /** Fields that every kind has. */
   readonly common: Fields
-  /** Fields of the kinds that fetch data. */
+  /** Additional fields of every kind that fetches data. */
   readonly fetched: Fields
 }
 
 /** Definition of one kind of source. */
 interface SourceKind {
-  /** Form of the command-line value, for help. */
+  /** Form of the command-line value, for help texts. */
   readonly form: string
   /** Details of the form. */
   readonly detail?: string
@@ -89,7 +92,7 @@ export const SOURCE_KINDS: Readonly<Record<SourceKindName, SourceKind>> = {
         .enum(GIT_UPDATES)
         .optional()
         .describe(
-          'If the history is rewritten, "ff-only" keeps the old skills and reports it, and "reset" accepts the new history.',
+          'If the history is rewritten, "ff-only" keeps the old skills and reports the rewrite, and "reset" accepts the new history.',
         ),
       ...fetched,
     }),
@@ -104,7 +107,7 @@ export const SOURCE_KINDS: Readonly<Record<SourceKindName, SourceKind>> = {
         ...(path === undefined ? {} : { path }),
         stateDirectory,
         privateHosts: access.privateHosts,
-        // A file that came with a project must not name repositories on this machine.
+        // A configuration file of a project must not name repositories on this machine.
         allowFile: isNamed,
         ...(access.gitBaseUrl === undefined ? {} : { baseUrl: access.gitBaseUrl }),
         ...(ref === undefined ? {} : { ref }),
@@ -159,8 +162,8 @@ export const SOURCE_KINDS: Readonly<Record<SourceKindName, SourceKind>> = {
     parse: word =>
       word === 'npm' || word.startsWith('npm:') ? { npm: word.slice('npm:'.length) || '.' } : undefined,
     fields: ({ z, path, common }) => ({
-      npm: path.describe('Folder with a node_modules folder, whose packages contain skills.'),
-      packages: z.array(path).optional().describe('Only read packages with these names.'),
+      npm: path.describe('Folder that contains node_modules. Packages in node_modules contain the skills.'),
+      packages: z.array(path).optional().describe('Names of the packages to read; all others are ignored.'),
       ...common,
     }),
     create: async ({ npm = '', packages }, { common, isNamed }) => {
@@ -193,7 +196,7 @@ export function kindOf(source: ConfigSource): SourceKind {
   return SOURCE_KINDS[name]
 }
 
-/** Lists the command-line forms of all kinds, for help. */
+/** Lists the command-line forms of all kinds, for help texts. */
 export function describeSourceForms({ isDetailed = false }: { readonly isDetailed?: boolean } = {}): string {
   return SOURCE_KIND_NAMES.map(name => {
     const { form, detail } = SOURCE_KINDS[name]

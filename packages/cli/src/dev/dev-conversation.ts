@@ -14,7 +14,10 @@ export interface DevConversationOptions {
   readonly question?: string
 }
 
-/** The conversation of the demo agent. Takes one turn at the start and one after each change, never two at once. */
+/**
+ * The conversation of the demo agent. Takes one turn at the start and one turn after each change, never two at the same
+ * time.
+ */
 export class DevConversation {
   readonly #options: DevConversationOptions
   #turns = 0
@@ -25,12 +28,12 @@ export class DevConversation {
     this.#options = options
   }
 
-  /** Returns the number of the next turn, and how its first model call compares with the last model call. */
+  /** Returns the number of the next turn, and compares its first model call with the last model call. */
   next(): { readonly nextTurn: number; readonly prefix: PrefixReading } {
     return { nextTurn: this.#turns + 1, prefix: this.#options.conversation.comparePrefix() }
   }
 
-  /** Requests a turn after the present one. Merges further requests into one turn. */
+  /** Requests a turn after the current turn. All requests during the current turn together cause one turn. */
   requestTurn(update?: RegistryUpdate): void {
     if (this.#options.signal.aborted) return
     this.#wanted = this.#options.question ?? this.#chooseQuestion(update)
@@ -39,7 +42,7 @@ export class DevConversation {
     })
   }
 
-  /** Resolves when the turn under way has ended. */
+  /** Resolves when the current turn has ended. */
   async close(): Promise<void> {
     this.#wanted = undefined
     await this.#running

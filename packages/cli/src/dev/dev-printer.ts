@@ -35,14 +35,14 @@ export interface DevPrinterOptions {
   readonly config: Config
 }
 
-/** A conversation that receives updates. */
+/** A conversation that gets notices. */
 export interface ListeningSession {
   readonly id: string
   /** Its next notice. */
   readonly pending: SessionUpdate | undefined
-  /** Number of its next turn. Absent for conversations whose turns run elsewhere. */
+  /** Number of its next turn. Absent if the turns of the conversation run in another program. */
   readonly nextTurn?: number
-  /** How its next model call compares with the last one, if known. */
+  /** Comparison of its next model call with the last model call, if known. */
   readonly prefix?: PrefixReading
 }
 
@@ -53,7 +53,7 @@ const MAX_SKILL_LINES = 40
 /** Prints the output of `stoke dev`: one line per event, with measured times. */
 export class DevPrinter {
   readonly #options: DevPrinterOptions
-  /** The update that the key `d` shows. */
+  /** The update whose diff the key `d` prints. */
   lastUpdate: RegistryUpdate | undefined
 
   constructor(options: DevPrinterOptions) {
@@ -103,7 +103,7 @@ export class DevPrinter {
     this.#sourceFindings(skills.current)
   }
 
-  /** Prints the addresses of the server, and how to set up clients. */
+  /** Prints the addresses of the server, and setup lines for MCP clients. */
   addresses(server: { readonly pageUrl: string; readonly mcpUrl: string; readonly token: string }): void {
     const { print, paint, config } = this.#options
     const { port, isPortNamed } = config.server
@@ -143,7 +143,7 @@ export class DevPrinter {
     )
   }
 
-  /** Prints what changed, how soon it was visible, and what each conversation will be told. */
+  /** Prints the changes, the time until they were visible, and the next notice of each conversation. */
   update(update: RegistryUpdate, sessions: readonly ListeningSession[]): void {
     const { print, paint } = this.#options
     const seenAt = timeOfUpdate(update)
@@ -166,7 +166,7 @@ export class DevPrinter {
     if (previous.digest !== generation.digest) this.#whatSessionsHear(sessions)
   }
 
-  /** Prints what each conversation will be told, and how many tokens that costs. */
+  /** Prints the next notice of each conversation, and the number of its tokens. */
   #whatSessionsHear(sessions: readonly ListeningSession[]): void {
     const { print, paint } = this.#options
     for (const { id, pending, nextTurn, prefix } of sessions.slice(0, MAX_SESSION_LINES)) {
@@ -270,7 +270,7 @@ export class DevPrinter {
   /** Prints the errors of a broken skill. `seenAt` is absent for skills that were broken before the start. */
   #rejected(report: SkillReport, seenAt?: number): void {
     const { print, paint } = this.#options
-    // If the text is live and only its scripts failed, the message says which code serves.
+    // If the text is served and only its scripts failed, the message names the code that still answers calls.
     const isText = report.serving !== undefined && report.serving === report.revision
     const stays = isText
       ? 'The text is live'

@@ -38,7 +38,7 @@ export async function dev(config: Config, options: DevOptions): Promise<number> 
   const scope = config.scope === undefined ? {} : { scope: config.scope }
   const end = new AbortController()
   {
-    // Disposes the parts in reverse order, however the block ends.
+    // Disposes the parts in reverse order when the block ends, even after an error.
     await using parts = new Parts()
     parts.defer(listenForSignals(() => end.abort()))
     const catalog = { countTokens, ...config.catalog }
@@ -116,9 +116,11 @@ async function actOn(key: string, { skills, print, end, opener, pageUrl }: KeyTa
   else if (key === 'd') print.difference(await describeLastChange(print.lastUpdate, skills))
 }
 
-/** Writes the run file, so that other processes find this one. If that fails, only prints a note. */
+/**
+ * Writes the run file, so that other processes find this process. If the file cannot be written, only prints a note.
+ */
 function tellOthers(config: Config, server: DevServer): () => void {
-  // The next start retries files that cannot be removed now.
+  // Files that cannot be removed now are removed by the next start.
   void sweepRunFiles(config).catch(() => undefined)
   try {
     return writeRunFile(config, server)
@@ -128,7 +130,7 @@ function tellOthers(config: Config, server: DevServer): () => void {
   }
 }
 
-/** Lists the conversation of the demo agent and those of MCP clients. */
+/** Lists the conversation of the demo agent and the conversations of MCP clients. */
 function findListeners(skills: SkillRuntime, own: DevConversation | undefined): ListeningSession[] {
   return skills.sessions().map(session => ({
     id: session.id,

@@ -3,13 +3,15 @@ import { fileURLToPath } from 'node:url'
 import { toCommandLine } from '../command-line.ts'
 import type { Config } from '../config/config.ts'
 
-/** Command with which an MCP client starts `stoke mcp` for the same sources, from any folder. */
+/** Command by which an MCP client can start `stoke mcp` for the same sources from any folder. */
 interface McpCommand {
   readonly command: string
   readonly args: readonly string[]
 }
 
-/** Returns setup lines for known clients. Avoids shell features, so that every shell reads the lines alike. */
+/**
+ * Returns setup lines for known clients. Uses no shell features, so that every shell reads the lines in the same way.
+ */
 export function describeMcpSetup(config: Config): readonly string[] {
   const { command, args } = toMcpCommand(config)
   const words = toCommandLine([command, ...args])
@@ -47,8 +49,8 @@ function toMcpCommand(config: Config): McpCommand {
     ...(config.scope?.exclude ?? []).flatMap(pattern => ['--exclude', pattern]),
     ...['--state', config.stateDirectory],
   ]
-  // A path in the npx cache may disappear, so use npx there. Elsewhere avoid npx, because a script's signal could open the
-  // inspector of its Node process.
+  // A program in the npx cache may disappear, so the command starts npx. Otherwise the command avoids npx, because a
+  // signal from a script could start the inspector of the npx process.
   return /[\\/]_npx[\\/]/.test(bin)
     ? toNpxCommand(['-y', 'skillstoke', 'mcp', ...options])
     : { command: process.execPath, args: [...DENO_WORDS, bin, 'mcp', ...options] }

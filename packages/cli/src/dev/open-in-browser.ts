@@ -3,10 +3,12 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 
-/** A program that still runs after this time counts as success, because it may be the browser itself. */
+/**
+ * If the started program still runs after this time, opening succeeded, because the program may be the browser itself.
+ */
 const START_MS = 2_000
 
-/** Opens pages in the browser without showing their secret address to other users of the machine. */
+/** Opens pages in the browser. Other users of the machine cannot see the secret address. */
 export class BrowserOpener implements Disposable {
   readonly #folder: string
   readonly #file: string
@@ -18,7 +20,7 @@ export class BrowserOpener implements Disposable {
   }
 
   /**
-   * Opens a URL. Writes a private file that redirects to it, because every user can read the arguments of a process.
+   * Opens a URL through a private file that redirects to it, because every user can read the arguments of a process.
    * @throws when no program can open the file, or the program fails
    */
   async open(url: string): Promise<void> {
@@ -53,7 +55,7 @@ function toCommand(file: string): [command: string, args: string[]] {
     case 'darwin':
       return ['open', [file]]
     case 'win32':
-      // The full path, because Windows looks for programs in the working directory first.
+      // Uses the full path, because Windows looks for programs in the working directory first.
       return [systemProgram('rundll32.exe'), ['url.dll,FileProtocolHandler', file]]
     default:
       return ['xdg-open', [file]]

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { Parts } from './parts.ts'
 
-test('closes parts in the reverse order of their start, also if closing one of them fails', async () => {
+test('closes all parts in the reverse order of their start, even if closing one part fails', async () => {
   const closed: string[] = []
   const parts = new Parts()
   parts.defer(() => closed.push('first'))

@@ -1,10 +1,13 @@
 import { toMessage } from '@skillstoke/core/internal'
 
-/** Closes the parts of a program in the reverse order of their start. Node 22 has no `AsyncDisposableStack`. */
+/**
+ * Closes the parts of a program in the reverse order of their start. Used because Node 22 has no
+ * `AsyncDisposableStack`.
+ */
 export class Parts implements AsyncDisposable {
   readonly #closers: (() => unknown)[] = []
 
-  /** Adds a part that has a lifetime of its own. Returns the part. */
+  /** Adds a part that can be disposed. Returns the part. */
   use<T extends AsyncDisposable | Disposable>(part: T): T {
     this.#closers.push(() =>
       Symbol.asyncDispose in part ? part[Symbol.asyncDispose]() : part[Symbol.dispose](),
@@ -12,13 +15,13 @@ export class Parts implements AsyncDisposable {
     return part
   }
 
-  /** Adds a function that ends a part. */
+  /** Adds a function that closes a part. */
   defer(close: () => unknown): void {
     this.#closers.push(close)
   }
 
   /**
-   * Closes every part, also if closing another part fails.
+   * Closes every part, even if closing another part fails.
    * @throws {AggregateError} after the last part was closed, with what the failed ones threw
    */
   async [Symbol.asyncDispose](): Promise<void> {

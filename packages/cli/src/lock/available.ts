@@ -15,9 +15,9 @@ import { createRemote, parseSourceFlag } from '../config/remote-config.ts'
 import { assertInside } from '../config/source-kinds.ts'
 import { UsageError } from '../exit-code.ts'
 
-/** A source to copy skills from, in its present state. */
+/** The present state of a source from which skills can be copied. */
 export interface Available extends AsyncDisposable {
-  /** Commit of the source, or digest of all its skills. */
+  /** Commit of the source. Without a commit, the digest of all its skills. */
   readonly version: string
   readonly skills: readonly Skill[]
   /** Errors of skills that cannot be served, and so cannot be copied. */
@@ -25,13 +25,13 @@ export interface Available extends AsyncDisposable {
   read(skill: Skill): Promise<readonly FolderFile[]>
   /** Finds invisible characters in a skill. Paths start with the name of the skill. */
   findHidden(skill: Skill): Promise<readonly Diagnostic[]>
-  /** Returns whether the present version comes after an earlier one. True for a source without a history. */
+  /** Returns whether the present version descends from the version `version`. True for a source without a history. */
   follows(version: string): Promise<boolean>
 }
 
 /**
- * Opens a source, given as for `--source`, in its present state. Nothing waits for approval, because a person decides what to
- * copy. Uses a state of its own, apart from a followed source of the same place.
+ * Opens a source, written like a value of `--source`, in its present state. No skill waits for approval, because a
+ * person decides which skills to copy. Shares no stored state with a configured source of the same origin.
  * @param options.isNamed whether a person named the source; if not, it must not be elsewhere on this machine
  * @throws {SkillError} when the source cannot be reached, or its present state cannot be read
  */
@@ -82,7 +82,7 @@ async function createPlace(flag: string, config: Config, isNamed: boolean): Prom
       return directory(flag, { label: 'source', watching: 'off', reading: config.reading })
     }
     const parsed = parseSourceFlag(flag)
-    // Fetches rewritten histories too. Each copy compares with the version in its lock, which this machine may not have seen.
+    // Also fetches rewritten histories, because each copy is later compared with the version in the lock file.
     const source = parsed.git === undefined ? parsed : { ...parsed, update: 'reset' as const }
     return await createRemote(
       { source, isNamed, label: 'source' },
@@ -102,13 +102,13 @@ async function createPlace(flag: string, config: Config, isNamed: boolean): Prom
   }
 }
 
-/** Whether the value is a folder. Only accepts paths that start with `.` or `/`, because `acme/skills` is a repository. */
+/** Whether the value names a folder. A folder must start with `.` or `/`, because `acme/skills` is a repository. */
 function isFolder(flag: string): boolean {
   const isPath = /^[./]/.test(flag) || isAbsolute(flag)
   return isPath && statSync(flag, { throwIfNoEntry: false })?.isDirectory() === true
 }
 
-// Codes that mean that an older state is shown.
+// Diagnostic codes of a source that still shows an older state.
 const STALE: ReadonlySet<string> = new Set(['REF_MISSING', 'PATH_MISSING'])
 
 async function readAll(skill: Skill, skills: SkillRuntime): Promise<readonly FolderFile[]> {

@@ -6,7 +6,7 @@ import { nodeHasher } from '@skillstoke/core/node'
 import { expect, test } from 'vitest'
 import { inspect } from './installed.ts'
 
-test('a lost executable bit is a change, except on Windows, which has none', async () => {
+test('a lost executable bit counts as a change, except on Windows, where files have no such bit', async () => {
   const project = mkdtempSync(join(tmpdir(), 'installed-'))
   try {
     mkdirSync(join(project, 'pdf'))

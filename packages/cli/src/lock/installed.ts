@@ -10,11 +10,14 @@ export interface InstalledState {
   readonly kind: 'unmodified' | 'modified' | 'missing'
   /** Files that differ from the lock, sorted. */
   readonly changed: readonly string[]
-  /** Revision of the present files. Absent if the folder has other entries, such as links. */
+  /** Revision of the present files. Absent if the folder contains entries that are not files, such as links. */
   readonly revision?: Digest
 }
 
-/** Compares a folder with the lock file, file by file. Links and other entries count as differences. */
+/**
+ * Compares a folder with the lock file, file by file. Every entry that is not a file, such as a link, counts as a
+ * difference.
+ */
 export async function inspect(
   project: string,
   locked: Pick<LockedSkill, 'path' | 'files' | 'revision'>,
@@ -29,14 +32,15 @@ export async function inspect(
   const changed = [...new Set([...differing, ...found.others])].sort((a, b) => (a < b ? -1 : 1))
   if (found.others.length > 0) return { kind: 'modified', changed }
   const revision = revisionOf(sortFiles(found.files), nodeHasher)
-  // Compares revisions too, because they include the file modes. Windows has no modes, so only the files count there.
+  // Compares revisions too, because they include the file modes. On Windows, which has no file modes, only the content
+  // counts.
   const isSame = changed.length === 0 && (revision === locked.revision || platform === 'win32')
   return isSame
     ? { kind: 'unmodified', changed, revision: locked.revision as Digest }
     : { kind: 'modified', changed, revision }
 }
 
-/** Describes the changes for people. */
+/** Describes the changed files as text. */
 export function describeChanged({ kind, changed }: InstalledState): string {
   return kind === 'modified' && changed.length === 0 ? 'file modes' : changed.join(', ')
 }
@@ -47,7 +51,7 @@ interface Folder {
   readonly others: readonly string[]
 }
 
-// Leftovers of running a skill or opening its folder. They are never part of a skill.
+// Files that programs create when a skill runs or its folder is viewed. They are never part of a skill.
 const LITTER: ReadonlySet<string> = new Set(['__pycache__', '.DS_Store', 'Thumbs.db'])
 const MAX_FILE_BYTES = 1024 * 1024 * 1024
 
@@ -59,7 +63,7 @@ async function readFolder(root: string): Promise<Folder | undefined> {
   const inside = [root]
   const visit = async (folder: string): Promise<void> => {
     for (const { name, kind } of await fileSystem.list(join(root, folder))) {
-      // Opens the name as it is on disk, and compares it in the normal form of the lock file.
+      // Reads the file by its name on disk, but compares the NFC form of the name, which the lock file uses.
       const path = folder === '' ? name : `${folder}/${name}`
       const known = path.normalize('NFC')
       if (LITTER.has(name)) continue

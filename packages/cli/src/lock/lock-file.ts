@@ -12,7 +12,7 @@ export const LOCK_FILE_NAME = 'skillstoke.lock.json'
 
 /** A skill that was copied into the project, with its source and the digest of every file. */
 export interface LockedSkill {
-  /** The source, as for `--source`. */
+  /** The source, written like a value of `--source`. */
   readonly source: string
   /** Folder in the source. */
   readonly location: string
@@ -66,7 +66,7 @@ export function readLock(config: Config): LockedSkills {
   throw new UsageError(`${path} ${describeFault(parsed.error, json)}`)
 }
 
-/** Returns the second half of an error message. */
+/** Describes the fault of an invalid lock file, as the second half of an error message. */
 function describeFault({ issues }: z.ZodError, json: unknown): string {
   const version: unknown = (json as { version?: unknown } | null)?.version
   if (typeof version === 'number' && version > 1)
@@ -77,8 +77,8 @@ function describeFault({ issues }: z.ZodError, json: unknown): string {
 }
 
 /**
- * Returns why a skill may not be copied into a folder, as the second half of an error message. A lock file comes with a
- * project, so it must not direct files to folders that programs run code from.
+ * Returns why a skill may not be copied into a folder, as the second half of an error message. A lock file may come
+ * from another person, so it must not copy files to folders from which programs run code.
  */
 export function findFolderFault(name: string, folder: string, config: Config): string | undefined {
   const fault = findPathFault(folder)
@@ -90,7 +90,7 @@ export function findFolderFault(name: string, folder: string, config: Config): s
   const root = join(project, ...segments.slice(0, -1))
   const [realProject, realRoot] = [realPath(project), realPath(root)]
   if (realProject === undefined || realRoot === undefined) return 'is a broken link'
-  // Ignores roots of the project's own file, because that file must not allow hidden folders.
+  // Ignores roots of the project's configuration file, because that file must not allow hidden folders.
   const chosen = config.areRootsOfFile ? [] : config.roots.map(each => resolve(each.path))
   return (
     findPlaceFault(relative(project, root), chosen.includes(root)) ??
@@ -101,7 +101,10 @@ export function findFolderFault(name: string, folder: string, config: Config): s
 /** Matches the usual roots of agents, such as `.agents/skills` and `.claude/skills`. */
 const USUAL_ROOT = /^\.[^/\\]+[/\\]skills$/
 
-/** Checks the path of a folder relative to the project. Called for the written path and for the real path. */
+/**
+ * Checks the path of a folder relative to the project. Called twice: for the path in the lock file, and for its real
+ * path.
+ */
 function findPlaceFault(fromProject: string, isChosen: boolean): string | undefined {
   if (isAbsolute(fromProject)) return 'leads out of the project through a link'
   const segments = fromProject.split(sep).map(segment => segment.toLowerCase())
@@ -123,7 +126,7 @@ export async function writeLock(config: Config, skills: LockedSkills): Promise<v
   })
 }
 
-/** Returns the skills that the `skills` command line installed and manages. */
+/** Returns the names of the skills that another program, the command line `skills`, installed and manages. */
 export function readForeignNames(config: Config): ReadonlySet<string> {
   const names = new Set<string>()
   for (const path of [

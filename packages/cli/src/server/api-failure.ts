@@ -52,7 +52,7 @@ export async function answer(context: Context, work: () => Promise<object>): Pro
   }
 }
 
-/** Describes the faults of a body, field by field. */
+/** Describes the faults of a request body, field by field. */
 export function describeFaults(error: ZodError): string {
   return error.issues.map(({ path, message }) => `${path.join('.') || 'the body'}: ${message}`).join('; ')
 }

@@ -19,22 +19,22 @@ export interface ApiOptions {
   readonly skills: SkillRuntime
   readonly state: LiveState
   readonly guard: RequestGuard
-  /** Scope for explanations that are not about one conversation. */
+  /** Scope that applies to an explanation if the request names no conversation. */
   readonly view: { readonly scope?: SkillScope }
   readonly startId: string
   readonly keepAliveMs: number
   readonly maxEventStreams: number
-  /** Ends the event streams when it aborts. */
+  /** Signal that ends all event streams. */
   readonly signal: AbortSignal
 }
 
 const MAX_BODY_BYTES = 16_384
-/** Statuses of a valid newest revision that may not be served. */
+/** Statuses of skills whose newest revision is valid but may not be served. */
 const WAITING: readonly SkillStatus[] = ['pending', 'rejected', 'pinned']
-/** Limits the wait during continuous writes. After it, responses come from the newest complete generation. */
+/** Limits the wait during continuous writes. After this time, responses come from the newest complete generation. */
 const BOUND = { maxWaitMs: MAX_LOOK_MS }
 
-/** Creates the routes of `/api`. Every response comes from one generation and names it. */
+/** Creates the routes of `/api`. Every response comes from a single generation. */
 export function createApi(options: ApiOptions): Hono {
   const { skills, state, guard, signal } = options
   const api = new Hono()
@@ -109,7 +109,10 @@ async function getSkill(context: Context, { skills, state, view }: ApiOptions): 
   } satisfies SkillDetail)
 }
 
-/** Responds with the diff of a name or of one folder. Among several folders with the name, prefers a refused or waiting one. */
+/**
+ * Responds with the diff of a skill name or of one folder. If several folders have the name, prefers a folder whose
+ * change was refused or waits for approval.
+ */
 async function getDiff(context: Context, { skills, state }: ApiOptions): Promise<Response> {
   const target = context.req.param('name') ?? ''
   const generation = await skills.fresh(BOUND)
@@ -139,7 +142,7 @@ async function getDiff(context: Context, { skills, state }: ApiOptions): Promise
       } satisfies SkillDiff)
     }
   }
-  // If the folder is not served, the last change of this name was a change of another folder.
+  // If this folder is not served, the last change of the name belongs to another folder.
   const isServed = meant.length === 0 || meant.some(({ serving }) => serving !== undefined)
   const change = isServed ? state.lastChangeOf(meant[0]?.name ?? target) : undefined
   if (change?.kind !== 'modified')
@@ -192,7 +195,7 @@ async function getFile(context: Context, skills: SkillRuntime): Promise<Response
 
 function createEventRoute({ state, startId, keepAliveMs, maxEventStreams, signal }: ApiOptions) {
   let open = 0
-  /** Counts the stream as open until the reader or the server ends it. */
+  /** Encodes the events, and counts the stream as open until the reader or the server ends the stream. */
   async function* encode(events: AsyncIterable<string>): AsyncGenerator<Uint8Array<ArrayBuffer>> {
     const encoder = new TextEncoder()
     open++

@@ -31,13 +31,13 @@ const LAST_WORDS_MS = 250
 const KEEP_ALIVE_MS = 15_000
 const MAX_EVENT_STREAMS = 256
 const MAX_CONNECTIONS = 1_024
-/** An MCP session keeps one connection for its stream, and needs others for its calls. */
+/** An MCP session uses one connection for its stream and further connections for its calls. */
 const CONNECTIONS_PER_SESSION = 3
 const HEADERS_TIMEOUT_MS = 5_000
 const REQUEST_TIMEOUT_MS = 30_000
-/** How often the two limits above are enforced. */
+/** Interval at which Node enforces the two timeouts above. */
 const CHECK_INTERVAL_MS = 2_500
-/** Streams get data every 15 s. A connection that accepts none of it for this long is closed. */
+/** Streams get data every 15 s. A connection that accepts no data for this time is closed. */
 const STALLED_MS = 60_000
 
 /** Serves the page, the API and the MCP endpoint of `stoke dev` on one port. */
@@ -171,7 +171,7 @@ async function listen(server: Server, port: number, host: string): Promise<void>
   })
 }
 
-/** Returns the host name for URLs. An address for all interfaces becomes the loopback address. */
+/** Returns the host name for URLs. Replaces an address for all interfaces by the loopback address. */
 function toHostName(host: string): string {
   if (host === '0.0.0.0' || host === '::') return '127.0.0.1'
   return host.includes(':') ? `[${host}]` : host

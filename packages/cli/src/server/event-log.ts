@@ -7,7 +7,7 @@ export interface LoggedEvent {
 }
 
 export interface EventLogOptions {
-  /** Maximum number of events to keep for readers that reconnect or fall behind. */
+  /** Maximum number of events that are kept for readers that reconnect or fall behind. */
   readonly maxEvents: number
   /** Maximum size of these events together, in UTF-16 code units. */
   readonly maxLength: number
@@ -16,8 +16,8 @@ export interface EventLogOptions {
 export const DEFAULT_EVENT_LOG_OPTIONS: EventLogOptions = { maxEvents: 500, maxLength: 8_000_000 }
 
 /**
- * Keeps the last events of a process, numbered from 1. Readers pull events, so a slow reader costs only its position. A
- * reader whose next event was dropped gets `'lost'` and starts over from the present state.
+ * Keeps the last events of a process, numbered from 1. Readers pull events, so the log stores no copies for slow
+ * readers. If the next event of a reader was dropped, the reader gets `'lost'` and starts over from the present state.
  */
 export class EventLog {
   readonly #options: EventLogOptions
@@ -30,7 +30,7 @@ export class EventLog {
     this.#options = options
   }
 
-  /** Number of the newest event; 0 before the first. */
+  /** Number of the newest event. 0 before the first event. */
   get last(): number {
     return this.#last
   }
@@ -45,7 +45,7 @@ export class EventLog {
     for (const done of [...this.#waiting]) done()
   }
 
-  /** Returns the event after a number, `undefined` if there is none yet, or `'lost'` if it is no longer kept. */
+  /** Returns the event after `number`, or `undefined` if it does not exist yet, or `'lost'` if it was dropped. */
   after(number: number): LoggedEvent | 'lost' | undefined {
     if (number >= this.#last) return number === this.#last ? undefined : 'lost'
     const first = this.#events[0]?.number ?? this.#last + 1

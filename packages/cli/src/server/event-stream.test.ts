@@ -35,7 +35,7 @@ describe('streamEvents()', () => {
     expect(await next()).toBe('end')
   })
 
-  test('continues after the last event of a reader of this start, and starts over for any other reader', async () => {
+  test('continues after the last event id if the id is from this server start, and otherwise begins with the present state', async () => {
     const log = new EventLog(small)
     for (let number = 1; number <= 5; number++) log.append(sessions(String(number)))
     expect(await open(log, 'abc-3').next()).toContain('id: abc-4\n')
@@ -54,7 +54,7 @@ describe('streamEvents()', () => {
     expect(await next()).toContain('id: abc-11\n')
   })
 
-  test('sends keep-alive comments without a number', async () => {
+  test('sends keep-alive comments that have no event number', async () => {
     const { next } = open(new EventLog())
     await next()
     expect(await next()).toBe(': still here\n\n')
@@ -62,7 +62,7 @@ describe('streamEvents()', () => {
 })
 
 describe('EventLog', () => {
-  test('never keeps more text than allowed, even for a single event', () => {
+  test('never keeps more text than its limit allows, and even drops a single event that is too large', () => {
     const log = new EventLog({ maxEvents: 100, maxLength: 1_000 })
     log.append(sessions('x'.repeat(400)))
     log.append(sessions('x'.repeat(400)))

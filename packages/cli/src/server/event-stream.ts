@@ -12,8 +12,9 @@ export interface EventStreamOptions {
 }
 
 /**
- * Yields server-sent events as text: first the present state, or the events that a reconnecting reader missed, then each
- * new event. Formats each event when the reader pulls it, so a stalled reader costs no memory.
+ * Yields server-sent events as text. A new reader first gets the present state, and a reconnecting reader first gets
+ * the events that it missed. Then both get each new event. An event is formatted when the reader pulls it, so a stalled
+ * reader uses no memory.
  */
 export async function* streamEvents(options: EventStreamOptions): AsyncGenerator<string, void, undefined> {
   const { log, startId, createState, keepAliveMs, signal } = options
@@ -33,7 +34,7 @@ export async function* streamEvents(options: EventStreamOptions): AsyncGenerator
   }
 }
 
-/** Returns the event number if the id is from this start of the server, and `undefined` otherwise. */
+/** Returns the event number of an id of this server start, or `undefined` for any other id. */
 function toPlace(id: string | undefined, startId: string): number | undefined {
   const digits = id?.startsWith(`${startId}-`) === true ? id.slice(startId.length + 1) : ''
   return /^\d{1,15}$/.test(digits) ? Number(digits) : undefined

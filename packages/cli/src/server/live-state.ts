@@ -42,8 +42,8 @@ const MAX_TIMELINE = 200
 const MAX_LAST_CHANGES = 1_000
 
 /**
- * The state that the API and the page show, and the log of events that led to it. Each response and each event comes from
- * one generation, the newest at that moment.
+ * The state that the API and the page show, and the log of its events. Each response and each event comes from the
+ * generation that is newest at that moment.
  */
 export class LiveState {
   readonly log: EventLog = new EventLog()
@@ -82,7 +82,7 @@ export class LiveState {
     }
   }
 
-  /** Returns the rows of all folders with the same name: the given folder first, then the served one. */
+  /** Returns the rows of all folders with the same name: first the given folder, then the served folder. */
   rowsLike(meant: SkillReport, generation: Generation): readonly SkillRow[] {
     const rank = (report: SkillReport): number =>
       report === meant ? 0 : report.serving === undefined ? 2 : 1
@@ -136,7 +136,10 @@ export class LiveState {
     }
   }
 
-  /** Returns the last change of a skill. Returns `undefined` if there was none since the start, or too many other changes since. */
+  /**
+   * Returns the last change of a skill. Returns `undefined` if the skill has not changed since the start, or if too
+   * many later changes have displaced its change.
+   */
   lastChangeOf(name: string): SkillChange | undefined {
     return this.#lastChanges.get(name)
   }

@@ -4,13 +4,13 @@ import { targetOf } from '@skillstoke/core/internal'
 /** The folder that a request is about, and the revision to show. */
 export interface MeantFolder {
   readonly report: SkillReport
-  /** The served revision, or the newest one of a folder that was named by its source and is not served. */
+  /** The served revision, or the newest revision if the request named an unserved folder by its source. */
   readonly skill: Skill | undefined
 }
 
 /**
- * Finds the folder for `name`, `source/name` or the `target` of a row. A name alone means the served folder. The other forms
- * mean one folder, served or not.
+ * Finds the folder for `name`, `source/name` or the `target` of a row. A name alone names the served folder. The other
+ * forms name one folder, whether it is served or not.
  */
 export function findMeant(
   target: string,

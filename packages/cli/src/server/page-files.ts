@@ -21,7 +21,7 @@ export const PAGE_DIRECTORY: string = fileURLToPath(
 )
 
 const SECURITY_HEADERS: Readonly<Record<string, string>> = {
-  // Allows only our own files. Trusted Types prevent text from becoming markup or code.
+  // Allows only files of this server. Trusted Types prevent text from becoming markup or code.
   'Content-Security-Policy': [
     "default-src 'none'",
     "script-src 'self'",
@@ -46,7 +46,7 @@ export const addSecurityHeaders: MiddlewareHandler = async (context, next) => {
   for (const [name, value] of Object.entries(SECURITY_HEADERS)) context.res.headers.set(name, value)
 }
 
-/** Serves the built page, which contains nothing secret. The page must request all data from the API. */
+/** Serves the built page without authentication. The page contains no data; it requests all data from the API. */
 export function servePage(directory: string): MiddlewareHandler {
   const files = readPage(directory)
   return async (context, next) => {

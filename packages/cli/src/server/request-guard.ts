@@ -13,14 +13,17 @@ export interface RequestGuardOptions {
 const LOOPBACK_NAMES = ['127.0.0.1', 'localhost', '[::1]'] as const
 
 /**
- * Admits requests to the dev server. A request needs an allowed host, an allowed origin or none, and the token or the
- * cookie and key of a page. The checks of host and origin prevent DNS rebinding.
+ * Admits requests to the dev server. A request needs an allowed host, and an allowed origin if it has one. It also
+ * needs the token, or the cookie and the key of a page. The checks of host and origin prevent DNS rebinding.
  */
 export class RequestGuard {
   readonly #options: RequestGuardOptions
-  // Both are derived from the token, so that a page survives a restart with the same token.
+  // Cookie and key are derived from the token, so that a page still works after a restart with the same token.
   readonly #cookie: string
-  /** Required with the cookie. Browsers send cookies to every port of a host, but only the page itself can send the key. */
+  /**
+   * Required in addition to the cookie. Browsers send cookies to every port of a host, but only the page itself can
+   * send the key.
+   */
   readonly #key: string
   #port = 0
 
@@ -30,7 +33,7 @@ export class RequestGuard {
     this.#key = derive(options.token, 'key')
   }
 
-  /** Sets the port. Called once the server listens. */
+  /** Sets the port. Called as soon as the server listens. */
   listening(port: number): void {
     this.#port = port
   }
@@ -57,7 +60,7 @@ export class RequestGuard {
     return this.#refuse(context)
   }
 
-  /** Requires the token. For callers that are not pages. */
+  /** Requires the token. Used for callers that are not pages. */
   readonly checkToken: MiddlewareHandler = async (context, next) => {
     if (this.#hasToken(context)) return await next()
     return this.#refuse(context)
@@ -99,7 +102,7 @@ export class RequestGuard {
     )
   }
 
-  /** Includes the port, because cookies are shared by all ports of a host. */
+  /** Includes the port, because all ports of a host share their cookies. */
   get #cookieName(): string {
     return `skillstoke-${this.#port}`
   }

@@ -27,7 +27,7 @@ const rollback = z.strictObject({
   confirmHidden: z.boolean().optional(),
 })
 
-/** Whether a verb needs a revision. Without one, the request could apply to a revision that the caller has not seen. */
+/** Whether a verb needs a revision, because it must not apply to a revision that the caller has not seen. */
 const NEEDS_REVISION: Readonly<Record<DecisionVerb | GrantVerb, boolean>> = {
   approve: true,
   reject: true,

@@ -16,7 +16,7 @@ import { ApiError } from '../client/api-error.ts'
 import type { ServerStatus } from '../client/api-types.ts'
 import type { Config } from '../config/config.ts'
 
-/** File that a running `dev` writes for other processes of its user. */
+/** The file by which other processes of the same user find a running `dev`. */
 export interface RunFile {
   readonly url: string
   /** Host name of the machine or container of the process. */
@@ -27,7 +27,7 @@ export interface RunFile {
   readonly roots: readonly RunFileRoot[]
 }
 
-/** A source in a run file. Sources match if paths, labels and order are equal. */
+/** A source in a run file. Two lists of sources match if paths, labels and order are equal. */
 interface RunFileRoot {
   readonly label: string
   /** Absolute path, or origin of a remote source. */
@@ -45,13 +45,16 @@ type StatePlace = Pick<Config, 'stateDirectory'>
 
 const FOLDER = 'run'
 const RUN_FILE = /^\d+\.json$/
-/** Names of run files that are being written, and of pages that redirect to a dev. */
+/** Matches the names of unfinished run files, and of pages that redirect to a `dev`. */
 const DRAFT = /^(?:open-)?(\d+)\.(?:json\..+\.tmp|html)$/
 const PROBE_TIMEOUT_MS = 2_000
 /** Interval at which a process checks that its file still exists. */
 const CHECK_INTERVAL_MS = 500
 
-/** Writes the run file, and again if it is removed. Returns a function that stops this and removes the file. */
+/**
+ * Writes the run file, and writes it again whenever it was removed. Returns a function that stops this and removes the
+ * file.
+ */
 export function writeRunFile(
   config: Config,
   dev: { readonly url: string; readonly startId: string; readonly token: string },
@@ -75,7 +78,7 @@ export function writeRunFile(
     try {
       write()
     } catch {
-      // The disk is full or missing; the next interval retries.
+      // The disk may be full or missing. The next interval retries.
     }
   }, CHECK_INTERVAL_MS).unref()
   return () => {
@@ -84,11 +87,11 @@ export function writeRunFile(
   }
 }
 
-/** Removes the files of killed processes. */
+/** Removes the run files, drafts and pages of killed processes. */
 export async function sweepRunFiles(config: StatePlace): Promise<void> {
   for (const path of listFolder(config, DRAFT)) {
     const pid = Number(DRAFT.exec(basename(path))?.[1])
-    // A page or an incomplete draft names no host, so read the run file of the same process.
+    // A page or an incomplete draft names no host, so use the run file of the same process.
     const file = readRunFile(path) ?? readRunFile(join(dirname(path), `${pid}.json`))
     if ((file === undefined || file.host === hostname()) && !isAlive(pid)) rmSync(path, { force: true })
   }
@@ -134,7 +137,7 @@ function listFolder(config: StatePlace, names: RegExp): string[] {
   }
 }
 
-/** True if the folder is missing or cannot be used, so that it has no run files for this user. */
+/** Returns true if the folder is missing or inaccessible. This user then has no run files. */
 function isUnavailable(thrown: unknown): boolean {
   const { code } = thrown as NodeJS.ErrnoException
   return code === 'ENOENT' || code === 'ENOTDIR' || code === 'EACCES' || code === 'EPERM'
@@ -159,8 +162,8 @@ function readRunFile(path: string): RunFile | undefined {
 }
 
 /**
- * Asks a dev for its status. Returns `'gone'` if another dev responds or no process listens, and `undefined` if the response
- * is wrong or late, which may be temporary.
+ * Asks a `dev` for its status. Returns `'gone'` if another `dev` responds or no process listens. Returns `undefined` if
+ * the response is wrong or late, because this may be temporary.
  */
 async function probe(file: RunFile): Promise<RunningDev | 'gone' | undefined> {
   const { ApiClient } = await import('../client/api-client.ts')

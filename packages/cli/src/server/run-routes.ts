@@ -21,7 +21,7 @@ const request = z.union([
 ])
 type RunRequest = z.infer<typeof request>
 
-// Idle connections are dropped; a blank line keeps this one open.
+// Interval of blank lines, which keep the connection of a run open.
 const KEEP_ALIVE_MS = 15_000
 
 /** Adds the routes that list and run commands and scripts. */
@@ -71,7 +71,7 @@ function streamRun(wanted: RunRequest, skills: SkillRuntime, outer: AbortSignal)
   return new ReadableStream<Uint8Array>({
     async start(controller) {
       const write = (text: string): void => {
-        // A slow reader loses output and progress, but never the result.
+        // Drops output and progress for a slow reader, but never the result.
         if (!signal.aborted && (controller.desiredSize ?? 0) > -MAX_BACKLOG)
           controller.enqueue(encoder.encode(text))
       }
@@ -106,7 +106,7 @@ function streamRun(wanted: RunRequest, skills: SkillRuntime, outer: AbortSignal)
   })
 }
 
-// Maximum number of unread chunks.
+// Maximum number of chunks that the reader has not read yet.
 const MAX_BACKLOG = 2_000
 
 async function runOnce(

@@ -26,7 +26,7 @@ export interface RowsDifference {
   readonly gone: readonly SkillRow[]
 }
 
-/** Keeps the rows that readers were sent last, and computes the difference to newer ones. */
+/** Keeps the rows that were sent to readers last, and compares newer rows with these rows. */
 export class SkillRows {
   #rows: readonly SkillRow[] = []
   #byPlace: ReadonlyMap<string, SkillRow> = new Map()
@@ -35,7 +35,7 @@ export class SkillRows {
     return this.#rows
   }
 
-  /** Replaces the rows. Unchanged rows keep their object. */
+  /** Replaces the rows. An unchanged row stays the same object. */
   replace(rows: readonly SkillRow[]): RowsDifference {
     const before = this.#byPlace
     const changed: SkillRow[] = []

@@ -3,7 +3,9 @@ import { SKILL_STATUSES } from '@skillstoke/core/internal'
 import type { ServerStatus } from '../client/api-types.ts'
 import { toGenerationId } from './timeline.ts'
 
-/** Returns the number of skills of each status, and the state of each source. `paths` has the order of the sources. */
+/**
+ * Returns the number of skills by status, and the state of each source. `paths` must be in the order of the sources.
+ */
 export function toStatus(
   skills: SkillRuntime,
   generation: Generation,

@@ -7,7 +7,10 @@ export function toGenerationId({ number, digest }: Generation): GenerationId {
   return { number, digest }
 }
 
-/** Maximum number of changes, of problems and of fixed skills in one entry. One checkout may change thousands. */
+/**
+ * Maximum number of changes in one entry, and also of problems and of fixed skills. One checkout may change thousands
+ * of skills.
+ */
 const MAX_TOLD = 100
 
 /** Converts an update to a timeline entry. `now` is the wall time at which the update became visible. */

@@ -8,18 +8,18 @@ const SLICE_MS = 5
 export interface TokenCountsOptions {
   readonly skills: SkillRuntime
   readonly countTokens: TokenCounter
-  /** Called once after a batch of requested skills was counted. */
+  /** Called when all requested skills have been counted. */
   readonly onCounted: () => void
 }
 
-/** Counts the tokens of skills in the background, each revision once. */
+/** Counts the tokens of skills in the background, and counts each revision only once. */
 export class TokenCounts {
   readonly #options: TokenCountsOptions
-  /** Counts by skill. Null for a revision that cannot be read any more. */
+  /** Counts by skill. Null if the revision can no longer be read. */
   readonly #counts = new WeakMap<Skill, SkillTokens | null>()
   readonly #wanted = new Set<Skill>()
   #running: Promise<void> | undefined
-  /** Becomes false in the same step in which the queue becomes empty, unlike `#running`. */
+  /** Becomes false in the same tick in which the queue becomes empty. The promise `#running` settles later. */
   #isRunning = false
   #isClosed = false
 
@@ -27,7 +27,7 @@ export class TokenCounts {
     this.#options = options
   }
 
-  /** Returns the token counts of a skill. Returns null while counting, and if the skill cannot be read. */
+  /** Returns the token counts of a skill. Returns null while the skill is being counted, or if it cannot be read. */
   get(skill: Skill): SkillTokens | null {
     const known = this.#counts.get(skill)
     if (known !== undefined) return known
@@ -62,7 +62,7 @@ export class TokenCounts {
     if (!this.#isClosed) this.#options.onCounted()
   }
 
-  /** Counts a skill. Returns null if it cannot be read, because the count is only information. */
+  /** Counts a skill. Returns null if the skill cannot be read, because a missing count does no harm. */
   async #count(skill: Skill): Promise<SkillTokens | null> {
     const { skills, countTokens } = this.#options
     try {

@@ -11,7 +11,7 @@ import {
 
 const CONFIRM_HIDDEN = 'confirm that you checked the invisible characters and that they are intended'
 
-/** Adds the verbs for skills that are copied into the project, with their lock file. */
+/** Adds the verbs for copied and linked skills. */
 export function addProjectVerbs(program: Command, finish: Finish): void {
   addAdd(program, finish)
   addUpdate(program, finish)
@@ -125,7 +125,7 @@ function addRemove(program: Command, finish: Finish): void {
 
 function addLink(program: Command, finish: Finish): void {
   withProjectOptions(program.command('link'))
-    .description('link a skill folder from elsewhere into a root')
+    .description('create a link in a root to a skill folder elsewhere')
     .argument('<dir>', 'skill folder to link')
     .option('--to <dir>', 'root that gets the link (default: the first root)')
     .option(

@@ -11,7 +11,7 @@ import {
 
 const MAX_SECONDS = LONGEST_CALL_MS / 1_000
 
-/** Adds the verbs that run scripts and decide what scripts may do. */
+/** Adds the verbs that run scripts, and those that grant and revoke capabilities. */
 export function addRunVerbs(program: Command, finish: Finish): void {
   addRun(program, finish)
   for (const verb of GRANT_VERBS) addGrant(program, verb, finish)

@@ -122,7 +122,7 @@ function addDecision(program: Command, verb: Exclude<DecisionVerb, 'approve'>, f
     })
 }
 
-/** Number of revisions that `log` lists without `--limit`. */
+/** Number of revisions that `log` lists if `--limit` is not given. */
 const DEFAULT_LOG_LENGTH = 20
 
 function addLog(program: Command, finish: Finish): void {
@@ -198,7 +198,7 @@ function addRollback(program: Command, finish: Finish): void {
 function addGc(program: Command, finish: Finish): void {
   program
     .command('gc')
-    .description('remove files from the state directory that nothing needs')
+    .description('remove unused files from the state directory')
     .option(
       '--keep <count>',
       `number of steps in the history of each skill whose files are kept (default: ${DEFAULT_HISTORY_LENGTH})`,

@@ -9,7 +9,7 @@ export type SharedFlags = ConfigFlags & { readonly json?: boolean }
 /** Sets the exit code of the process. */
 export type Finish = (code: number) => void
 
-/** Resolves the configuration. Imports its code only when a verb runs, because help does not need it. */
+/** Resolves the configuration. Imports the code for this only when a verb runs, because help texts do not need it. */
 export async function resolveConfig(flags: ConfigFlags): Promise<Config> {
   const config = await import('../config/config.ts')
   return await config.resolveConfig(flags)
@@ -34,7 +34,7 @@ export function withSourceOptions(command: Command): Command {
     )
 }
 
-/** Adds the options for access to other machines. */
+/** Adds the options that allow access to other machines. */
 export function withAccessOptions(command: Command): Command {
   return command
     .option('--git-base-url <url>', 'base URL of owner/repo, for example your own GitHub server')
