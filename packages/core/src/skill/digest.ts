@@ -23,11 +23,14 @@ export function parseDigest(text: string): Digest | undefined {
 }
 
 export function digestOf(data: Uint8Array | string, hasher: Hasher): Digest {
-  // V8 keeps both halves of a template literal alive until the first read. With many digests, that costs memory.
+  // Not a template literal: V8 would keep both halves of every digest in memory until its first read.
   return ['sha256:', hasher.sha256(data)].join('') as Digest
 }
 
-/** Returns the first eight hexadecimal digits. For display only: two texts with the same eight digits are found in seconds. */
+/**
+ * Returns the first eight hexadecimal digits. For display only: a person can find two texts with the same eight digits
+ * within seconds.
+ */
 export function shortDigest(digest: Digest): string {
   return digest.slice(7, 15)
 }

@@ -9,7 +9,7 @@ export interface FrontmatterLine {
 
 /** The lines of one field: the line with its key, and all lines up to the next field of the same level. */
 export interface FieldLines {
-  /** The key as the file has it, including quotation marks. */
+  /** The key as written in the file, including quotation marks. */
   readonly key: string
   /** The text after the colon on the same line, trimmed. */
   readonly inline: string
@@ -21,7 +21,10 @@ export function toLines(text: string): FrontmatterLine[] {
   return text.split('\n').map((line, index) => ({ text: line.replace(/\r$/, ''), index }))
 }
 
-/** Returns the width of the indent in columns. A tab counts as two spaces, which most editors insert for YAML. */
+/**
+ * Returns the width of the indent in columns. A tab counts as two columns, because most editors indent YAML by two
+ * spaces.
+ */
 export function indentOf({ text }: FrontmatterLine): number {
   const [spaces] = /^[ \t]*/.exec(text) ?? ['']
   return spaces.length + spaces.replaceAll(' ', '').length
@@ -37,7 +40,7 @@ export function expandTabs(line: FrontmatterLine): FrontmatterLine {
   return { ...line, text: spaces.replaceAll('\t', '  ') + line.text.slice(spaces.length) }
 }
 
-/** True if a line starts with a key and a colon, in YAML's form or close to it. */
+/** True if a line starts with a key and a colon. Small deviations from YAML are accepted. */
 export function isField(line: FrontmatterLine): boolean {
   return cutKey(line) !== undefined
 }
@@ -66,7 +69,7 @@ export function splitFields(lines: readonly FrontmatterLine[]): {
   return { stray, fields }
 }
 
-/** Splits lines at their outermost `- `. */
+/** Splits lines into list items, at the outermost `- `. */
 export function splitItems(lines: readonly FrontmatterLine[]): readonly (readonly FrontmatterLine[])[] {
   const items: FrontmatterLine[][] = []
   let level = Number.POSITIVE_INFINITY
@@ -87,7 +90,7 @@ export function isItem({ text }: FrontmatterLine): boolean {
 
 const QUOTED_KEY = /^[ \t]*("(?:[^"\\]|\\.)*"|'(?:[^']|'')*')[ \t]*:(?:[ \t]|$)/
 const PLAIN_KEY = /^[ \t]*([^\s"'[{:#](?:[^:]|:(?![ \t]|$))*):(?=[ \t]|$)/
-// Without a space after the colon, as in `version:2`. An address such as `https://...` is not a field.
+// A key without a space after its colon, such as `version:2`. An address such as `https://...` is not a field.
 const TIGHT_KEY = /^[ \t]*([A-Za-z_][\w-]+):(?!\/\/)/
 
 function cutKey(line: FrontmatterLine): { key: string; inline: string } | undefined {
