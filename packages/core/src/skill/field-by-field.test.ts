@@ -29,7 +29,7 @@ describe('a field that is not valid YAML', () => {
     ['| a | b |', 'it starts with "|"', 'double quotes'],
     ['!important now', 'it starts with "!"', 'double quotes'],
     ['a: b', 'it has an unquoted ": "', 'double quotes'],
-  ])('the invalid value %j is read as plain text, with a warning that gives the line, the reason and the fix', (value, reason, fix) => {
+  ])('%j is read as plain text, with a warning that gives line, reason and fix', (value, reason, fix) => {
     const { skill, diagnostics } = parse(`license: MIT\nargument-hint: ${value}\nversion: 2`)
     expect(skill).toMatchObject({ license: 'MIT', extra: { 'argument-hint': value, version: 2 } })
     expect(diagnostics).toEqual([

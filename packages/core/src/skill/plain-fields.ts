@@ -12,8 +12,8 @@ const NOT_PLAIN = /:(?: |$)| #/
 const NOT_TEXT = /^(?:null|true|false)$/i
 
 /**
- * Reads a simple frontmatter: lines of `key: text`, quoted or not, and maps of such lines one level below.
- * Returns `undefined` for any other text, which is left to the YAML parser. The result always equals the parser's result.
+ * Reads a simple frontmatter: lines of `key: text`, quoted or not, and maps of such lines one level below. Returns
+ * `undefined` for any other text, which needs the YAML parser. Every other result equals the result of that parser.
  */
 export function readPlainFields(yaml: string): FrontmatterFields | undefined {
   if (!ONLY_PRINTABLE.test(yaml)) return undefined

@@ -31,7 +31,9 @@ export function findNameFaults(name: string): string[] {
 // Invisible characters and characters that reorder text: tags, bidirectional controls, private use, unassigned.
 const HIDDEN = /[\u{E0000}-\u{E007F}\u202A-\u202E\u2066-\u2069\u200E\u200F\u061C\p{Co}\p{Cn}\p{Cs}]/u
 
-/** Whether a skill may have this name: one safe path segment without characters that hide or reorder text. */
+/**
+ * Whether a skill may have this name. A name is one safe path segment, without characters that hide or reorder text.
+ */
 export function isLoadableName(name: string): boolean {
   return name !== '' && [...name].length <= 255 && isSafeSegment(name) && !HIDDEN.test(name)
 }

@@ -10,7 +10,8 @@ export type SkillPath = string & { readonly [brand]: 'SkillPath' }
 
 const MAX_SEGMENT_BYTES = 255
 const MAX_SEGMENTS = 32
-// Windows opens a device for these names under any extension, so such a skill could not be checked out there.
+// Windows opens a device for these names, with any extension. A skill with such a name could not be checked out on
+// Windows.
 const RESERVED = /^(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(?:\..*)?$/i
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern refuses control characters
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/
@@ -54,7 +55,7 @@ function findSegmentFault(segment: string): string | undefined {
   if (last === '.' || last === ' ')
     return `has the segment ${JSON.stringify(segment)}, which ends in a dot or space`
   if (RESERVED.test(segment)) return `has the reserved device name ${JSON.stringify(segment)}`
-  // A UTF-16 unit takes at most three bytes in UTF-8, so short segments need no encoding.
+  // A UTF-16 unit takes at most three bytes in UTF-8, so the byte length of short segments needs no check.
   if (
     segment.length * 3 > MAX_SEGMENT_BYTES &&
     new TextEncoder().encode(segment).length > MAX_SEGMENT_BYTES

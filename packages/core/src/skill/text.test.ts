@@ -53,7 +53,7 @@ test('shorten() marks the cut', () => {
   expect([shorten('abc', 3), shorten('abcd', 3)]).toEqual(['abc', 'abc...'])
 })
 
-test('showValue() shows the type of a value without JSON', () => {
+test('showValue() shows the type of a value that JSON cannot express', () => {
   const values = [undefined, () => 1, { a: 'b' }, 'abcdefghij']
   expect(values.map(value => showValue(value, 9))).toEqual([
     'undefined',

@@ -40,7 +40,7 @@ export function findExcessBytes(text: string, maxBytes: number): number | undefi
   return length > maxBytes ? length : undefined
 }
 
-/** Returns the form of a text that searches compare: without case, and with composed characters. */
+/** Returns a text in the form that searches compare: lower case and NFKC. */
 export function foldText(text: string): string {
   return text.normalize('NFKC').toLowerCase()
 }
@@ -60,7 +60,7 @@ export function showValue(value: unknown, maxShown: number): string {
   return shorten(toShown(value), maxShown)
 }
 
-/** Returns JSON, or a substitute for values without JSON: functions, bigints and circular objects. */
+/** Returns JSON, or a substitute for values that JSON cannot express: functions, bigints and circular objects. */
 function toShown(value: unknown): string {
   try {
     return JSON.stringify(value) ?? typeof value

@@ -23,7 +23,8 @@ const FIELDS: readonly string[] = SPECIFIED_FIELDS
  * compared in NFKC, lengths are counted in code points, and all findings are reported together. Two rules differ, because the
  * reference is wrong there: `---` inside a value does not end the frontmatter, and a byte order mark is tolerated.
  *
- * A list without errors means valid. Nothing is repaired: faults that `parseSkill` tolerates are errors here.
+ * The skill is valid if the list contains no errors. Nothing is repaired: faults that `parseSkill` tolerates are
+ * errors here.
  * @throws {SkillError} INVALID_OPTION
  *
  * @example
