@@ -29,7 +29,7 @@ export interface FolderReaderOptions {
   readonly displayPath: (path: string) => string
   /** Whether commands on this machine can reach folders by their path. */
   readonly hasDirectories: boolean
-  /** Whether files with several names are left out, because one of the names may be outside of the source. */
+  /** Whether files with several hard links are left out, because one of the links may be outside of the source. */
   readonly refusesHardLinks: boolean
 }
 
@@ -40,7 +40,7 @@ export interface FolderContext {
   readonly signal: AbortSignal
   /** Whether a file that looks half-written is read again later. */
   readonly doubts: boolean
-  /** The same for files that did not exist before. */
+  /** Whether a new file that looks half-written is read again later. */
   readonly doubtsNew: boolean
   /** Receives every file whose bytes were read, for the second fingerprint. */
   readonly read: ReadFile[]
@@ -60,7 +60,7 @@ export const UNSTABLE: unique symbol = Symbol('unstable')
 /** Reads the changed files of one skill's folder, stores them, and returns the folder's entry: a skill or broken. */
 export class FolderReader {
   readonly #options: FolderReaderOptions
-  /** Paths without a fault, cached because the same few names are in every skill. */
+  /** Valid paths, cached because most skills contain the same few names. */
   readonly #plainPaths = new Map<string, string>()
 
   constructor(options: FolderReaderOptions) {
@@ -176,7 +176,7 @@ export class FolderReader {
     this.#plainPaths.set(path, path)
   }
 
-  /** Ensures that the bytes of a file are in the store. Returns them if they were read. */
+  /** Ensures that the bytes of a file are in the store. Returns the bytes if the file had to be read. */
   async #capture(
     item: ManifestFile,
     folder: DirectoryNode,
@@ -190,7 +190,8 @@ export class FolderReader {
     if (isCaptured && !isSkillFile) return undefined
     const room = limits.maxFolderBytes - total
     const maxBytes = isSkillFile ? Math.min(limits.maxSkillFileBytes, room) : room
-    // Taken before the file is opened, so a suspended process does not make the bytes look older.
+    // This time is taken before the file is opened. A later time would make the bytes look older if the process is
+    // suspended.
     const readAt = clock.now()
     try {
       const opened = fileSystem.read(`${this.#options.pathOf(directory)}/${file.name}`, {
@@ -250,7 +251,9 @@ export class FolderReader {
     return UNSTABLE
   }
 
-  /** Finds hidden text in files up to the size limit of instructions. The parser checks the instructions themselves. */
+  /**
+   * Finds hidden text in files up to the size limit of instructions. The parser finds hidden text in the instructions.
+   */
   #findHidden({ path }: ManifestFile, folder: DirectoryNode, bytes: Uint8Array): readonly Diagnostic[] {
     const isLooked = path !== folder.skillFile && bytes.length <= this.#options.limits.maxSkillFileBytes
     return isLooked ? describeHiddenFile(this.#display(folder, path), bytes) : []

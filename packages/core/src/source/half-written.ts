@@ -1,13 +1,13 @@
 import type { FileStat } from '../fs/file-system.ts'
 
-/** What is kept of a file that was read and did not look half-written. */
+/** The record of a file that was read and did not look half-written. */
 export interface BelievedText {
   readonly ino: number
   readonly size: number
   readonly endsLine: boolean
-  /** Time of the last change; absent if a change right after the reading could have had the same time. */
+  /** Time of the last change; absent if a change right after the reading could get the same time. */
   readonly ctimeMs?: number
-  /** When different bytes were first doubted. */
+  /** Time at which newer bytes of the file were first doubted. */
   readonly doubtedAt?: number
 }
 
@@ -32,7 +32,10 @@ export function toBelieved(
   return now - ctimeMs > TICK_MS ? { ...text, ctimeMs } : text
 }
 
-/** Notes when the file was first doubted. The doubt must end, because some file systems never change their times. */
+/**
+ * Notes when the file was first doubted. The doubt must end after some time, because some file systems never update
+ * file times.
+ */
 export function noteDoubt(believed: BelievedText, now: number): BelievedText {
   return believed.doubtedAt === undefined ? { ...believed, doubtedAt: now } : believed
 }

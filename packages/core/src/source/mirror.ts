@@ -9,16 +9,18 @@ import type { BelievedText } from './half-written.ts'
 export interface FileNode {
   readonly name: string
   readonly isLink: boolean
-  /** Facts at the time the bytes were read; `undefined` until then. */
+  /** Stat at the time of the reading; `undefined` until then. */
   stat: FileStat | undefined
   digest: Digest | undefined
   /** How many bytes were read. */
   size: number
-  /** Whether a later change could show the same facts, because the bytes were read right after a change. */
+  /** Whether a later change could leave the stat unchanged, because the bytes were read right after a change. */
   isRacy: boolean
   /** The last state that did not look half-written; `undefined` until then. */
   believed: BelievedText | undefined
-  /** Whether the file had other names when it was read. An edit under another name causes no event here. */
+  /**
+   * Whether the file had other names when it was read. An edit under another name causes no event in this directory.
+   */
   isShared: boolean
   /** Findings about the bytes of the file. */
   findings: readonly Diagnostic[]
@@ -53,7 +55,7 @@ export interface DirectoryNode {
   /** Name of the skill's text, if the directory is the folder of a skill. */
   skillFile: string | undefined
   ignored: IgnoreFile | undefined
-  /** Subdirectories by name. Most directories have none and share one empty map. */
+  /** Subdirectories by name. Most directories have no subdirectories, and share one empty map. */
   directories: ReadonlyMap<string, DirectoryNode>
   readonly files: Map<string, FileNode>
   /** Findings about entries that were left out: links that leave the root, special files, unreadable directories. */
@@ -66,7 +68,7 @@ export interface DirectoryNode {
 export interface IgnoreFile {
   readonly text: string
   readonly rules: IgnoreRules
-  /** Facts of the file; `undefined` after its removal. */
+  /** Stat of the file; `undefined` after its removal. */
   readonly stat: FileStat | undefined
 }
 
@@ -78,7 +80,7 @@ export interface ScanPass {
   readonly wasServed: (location: string) => boolean
   /** Skill folders that must be built again. */
   readonly affected: Set<DirectoryNode>
-  /** Locations that no longer hold a skill. */
+  /** Locations that no longer contain a skill. */
   readonly removed: Set<string>
   /** Directories that were listed, for the second fingerprint. */
   readonly listed: Set<DirectoryNode>
@@ -160,7 +162,7 @@ export function attach(child: DirectoryNode, parent: DirectoryNode): void {
   ;(parent.directories as Map<string, DirectoryNode>).set(child.name, child)
 }
 
-/** Removes a directory from its parent. Its own subdirectories stay attached to it. */
+/** Removes a directory from its parent. Subdirectories of the removed directory stay attached to it. */
 export function takeOut({ parent, name }: DirectoryNode): void {
   if (parent === undefined || !parent.directories.has(name)) return
   ;(parent.directories as Map<string, DirectoryNode>).delete(name)

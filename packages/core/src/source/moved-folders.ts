@@ -3,8 +3,8 @@ import type { DirectoryNode } from './mirror.ts'
 import type { PublishedContents } from './published-contents.ts'
 
 /**
- * Moved folders that could not be read yet under their new path. Until then, the old path stays published, so a move
- * never looks like a removal.
+ * Moved folders that could not be read yet under their new path. The old path stays published until the new path is
+ * read, so a move never looks like a removal.
  */
 export class MovedFolders {
   /** Paths that stay published although their folders are gone. */

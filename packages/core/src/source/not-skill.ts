@@ -10,9 +10,9 @@ export const NOT_SKILL_REASONS = [
   'category',
   /** The layout skips names like this one. */
   'skipped',
-  /** The folder is deeper than skills are searched for. */
+  /** The folder is too deep: the search for skills stops above it. */
   'too-deep',
-  /** A .skillignore names the folder. */
+  /** A .skillignore excludes the folder. */
   'ignored',
   /** The entry is a file, and a skill is a folder. */
   'file',
@@ -50,7 +50,7 @@ export interface NotSkills {
 }
 
 export interface NotSkillQuery {
-  /** Whether texts are read for their names. @default false */
+  /** Whether the search reads each text to find its skill name. @default false */
   readonly withNames?: boolean
   /** A path within the source that must be explained if it exists, even if no skill is expected there. */
   readonly location?: string

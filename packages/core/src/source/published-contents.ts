@@ -23,7 +23,7 @@ export class PublishedContents {
     return false
   }
 
-  /** Whether the next publication has another folder at a known path. */
+  /** Whether the next publication replaces the folder at a known path by another folder. */
   get hasReplaced(): boolean {
     for (const [path, entry] of this.#pending) {
       const shown = entry === undefined ? undefined : this.find(path)
