@@ -56,7 +56,7 @@ const read = (
   })
 
 describe('FileSource.read() during writes', () => {
-  test('returns settled: false for files that change during the reading, and reads them again', async () => {
+  test('a source returns settled: false for files that change during the reading, and reads them again', async () => {
     const fileSystem = new InterruptedFileSystem({
       '/skills/pdf/SKILL.md': text('pdf', 'old'),
       '/skills/pdf/z.md': 'old',
@@ -85,7 +85,7 @@ describe('FileSource.read() during writes', () => {
     await skills.close()
   })
 
-  test('keeps the last state of a folder that never settles, reports the folder, and updates other skills', async () => {
+  test('a source keeps the last state of a folder that never settles, reports the folder, and updates other skills', async () => {
     const fileSystem = new InterruptedFileSystem({
       '/skills/noisy/SKILL.md': text('noisy'),
       '/skills/pdf/SKILL.md': text('pdf'),
@@ -160,8 +160,8 @@ test('a rehash finds changed bytes although size, times and inode are unchanged'
   expect(after.contents.entries[0]?.skill?.revision).not.toBe(before.contents.entries[0]?.skill?.revision)
 })
 
-describe('a FileSource that is read again', () => {
-  test('keeps the object of an unchanged skill when other skills change', async () => {
+describe('FileSource.read() again', () => {
+  test('a second reading keeps the object of an unchanged skill when other skills change', async () => {
     const fileSystem = new MemoryFileSystem({
       '/skills/a/SKILL.md': text('a'),
       '/skills/b/SKILL.md': text('b'),
@@ -175,7 +175,7 @@ describe('a FileSource that is read again', () => {
     await skills.close()
   })
 
-  test('publishes no new generation when nothing changed', async () => {
+  test('a second reading makes no new generation when nothing changed', async () => {
     const skills = await open(new MemoryFileSystem({ '/skills/a/SKILL.md': text('a') }))
     const before = skills.current
     expect((await skills.reload()).generation).toBe(before)
@@ -196,8 +196,8 @@ class FailingFileSystem extends MemoryFileSystem {
   }
 }
 
-describe('a FileSource after a failed reading', () => {
-  test('removes a skill that was deleted while the root could not be listed', async () => {
+describe('FileSource.read() after a failed reading', () => {
+  test('a source removes a skill that was deleted while the root could not be listed', async () => {
     const fileSystem = new FailingFileSystem({
       '/skills/a/SKILL.md': text('a'),
       '/skills/b/SKILL.md': text('b'),
@@ -212,7 +212,7 @@ describe('a FileSource after a failed reading', () => {
     expect((await read(source, true)).contents.entries.map(entry => entry.name)).toEqual(['b'])
   })
 
-  test('reads changes again after a full store refused them', async () => {
+  test('a source reads changes again after a full store refused them', async () => {
     const files = Object.fromEntries(
       Array.from({ length: 30 }, (_, i) => [`/skills/s${i}/SKILL.md`, text(`s${i}`)]),
     )
@@ -237,8 +237,8 @@ describe('a FileSource after a failed reading', () => {
   })
 })
 
-describe('a FileSource', () => {
-  test('warns while folders exceed the directory limit, and stops warning when all folders fit', async () => {
+describe('FileSource', () => {
+  test('a source warns while folders exceed the directory limit, and stops warning when all folders fit', async () => {
     const fileSystem = new MemoryFileSystem({
       '/skills/a/SKILL.md': text('a'),
       '/skills/b/SKILL.md': text('b'),
@@ -264,7 +264,7 @@ describe('a FileSource', () => {
     expect([contents.entries.map(entry => entry.name), contents.diagnostics]).toEqual([['b', 'c'], []])
   })
 
-  test('does not count the folders of a removed root towards the directory limit', async () => {
+  test('a source does not count the folders of a removed root towards the directory limit', async () => {
     const fileSystem = new MemoryFileSystem()
     const source = new FileSource({
       fileSystem,
@@ -285,7 +285,7 @@ describe('a FileSource', () => {
     }
   })
 
-  test('serves the composed one of two spellings of a folder name, and reports the other spelling', async () => {
+  test('a source serves the composed one of two spellings of a folder name, and reports the other spelling', async () => {
     const skills = await open(
       new MemoryFileSystem({
         '/skills/caf\u00e9/SKILL.md': text('caf\u00e9', 'one'),
@@ -306,7 +306,7 @@ describe('a FileSource', () => {
     await skills.close()
   })
 
-  test('reports two spellings of one name inside a skill as an error of the whole skill', async () => {
+  test('a source reports two spellings of one name inside a skill as an error of the whole skill', async () => {
     const skills = await open(
       new MemoryFileSystem({
         '/skills/a/SKILL.md': text('a'),
@@ -326,7 +326,7 @@ describe('a FileSource', () => {
     await skills.close()
   })
 
-  test('reports files more than 8 levels deep in a skill, but accepts empty folders', async () => {
+  test('a source reports files more than 8 levels deep in a skill, but accepts empty folders', async () => {
     const fileSystem = new MemoryFileSystem({
       '/skills/a/SKILL.md': text('a'),
       '/skills/a/1/2/3/4/5/6/7/file': 'x',
@@ -353,7 +353,7 @@ describe('a FileSource', () => {
     await skills.close()
   })
 
-  test('treats a SKILL.md inside a skill as an ordinary file in a reviewed source', async () => {
+  test('a reviewed source treats a SKILL.md inside a skill as an ordinary file', async () => {
     const files = { '/skills/a/SKILL.md': text('a'), '/skills/a/nested/SKILL.md': text('nested') }
     const trusted = await open(new MemoryFileSystem(files))
     expect(trusted.current.list().map(skill => skill.name)).toEqual(['a', 'nested'])
@@ -363,7 +363,7 @@ describe('a FileSource', () => {
     await reviewed.close()
   })
 
-  test('refuses a hard link in a reviewed source, and advises to copy the file', async () => {
+  test('a reviewed source refuses a hard link, and advises to copy the file', async () => {
     const fileSystem = new LinkedFileSystem({
       '/skills/a/SKILL.md': text('a'),
       '/skills/a/linked': 'x',
@@ -376,7 +376,7 @@ describe('a FileSource', () => {
     await skills.close()
   })
 
-  test('reports a skill with an unusable .skillignore as broken, with the reason', async () => {
+  test('a skill with an unusable .skillignore is broken, and the finding gives the reason', async () => {
     const fileSystem = new MemoryFileSystem({
       '/skills/a/SKILL.md': text('a'),
       '/skills/a/.skillignore': 'x\n'.repeat(20_000),
@@ -393,7 +393,7 @@ describe('a FileSource', () => {
     await skills.close()
   })
 
-  test('fails with advice if the root is a file', async () => {
+  test('a source fails with advice if the root is a file', async () => {
     const skills = await open(new MemoryFileSystem({ '/skills': 'text' }))
     expect(skills.current.sources()[0]?.diagnostics[0]).toMatchObject({
       code: 'SOURCE_FAILED',
@@ -402,7 +402,7 @@ describe('a FileSource', () => {
     await skills.close()
   })
 
-  test('refuses an empty label', () => {
+  test('a source refuses an empty label', () => {
     expect(() => new FileSource({ fileSystem: new MemoryFileSystem(), root: '/', label: '' })).toThrow(
       SkillError,
     )

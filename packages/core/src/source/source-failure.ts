@@ -28,7 +28,7 @@ export function describeStoreFault({ message, isStoring }: StoreFault): Diagnost
   }
 }
 
-/** Creates the error for a root that must exist and does not. */
+/** Creates the error for a missing root that must exist. */
 export function missingFolder(path: string): SkillError {
   return new SkillError(
     'SOURCE_MISSING',

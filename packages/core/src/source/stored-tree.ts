@@ -80,7 +80,8 @@ export async function restoreTree(
 }
 
 /**
- * Lists the files of a tree below a folder, with paths relative to it. Keeps an entry that cannot be fetched again.
+ * Lists the files of a tree below a folder, with paths relative to that folder. A source uses it to keep an entry that
+ * cannot be fetched again.
  *
  * @example
  * ```ts

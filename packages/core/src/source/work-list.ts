@@ -26,10 +26,11 @@ const NO_WORK: Work = { mark: undefined, attempt: undefined }
  *   takeMarked(): announced, suspected, requested -> unmarked
  * ```
  *
- * A request marks an unmarked directory as requested. A request is no sign of a change, so no reading waits for it.
+ * A request marks an unmarked directory as requested. A request is no sign of a change, so no reading waits for a
+ * requested directory.
  *
- * The folder of a skill also has an attempt until a reading of it is accepted. A source waits until marked directories
- * are at rest, except in restless and calming folders.
+ * The folder of a skill also has an attempt until one of its readings is accepted. A source waits until marked
+ * directories are at rest, except in restless and calming folders.
  *
  * ```text
  *               reject()          endReading()
@@ -58,7 +59,7 @@ export class WorkList {
     this.#set(node, { mark: this.#moving(node) ?? 'suspected' })
   }
 
-  /** Marks a directory for a caller that asks for its newest state. */
+  /** Marks a directory because a caller asks for its newest state. */
   request(node: DirectoryNode): void {
     this.#set(node, { mark: this.#get(node).mark ?? 'requested' })
   }
@@ -93,7 +94,8 @@ export class WorkList {
   }
 
   /**
-   * Discards the last reading of a skill's folder. The next reading repeats it, even if the file facts are unchanged.
+   * Discards the last reading of a skill's folder. The next reading reads the folder again, even if the size, times
+   * and inodes of its files are unchanged.
    */
   reject(folder: DirectoryNode): void {
     this.#set(folder, { attempt: this.#isOverdue(folder) ? 'restless' : 'due' })
@@ -128,7 +130,7 @@ export class WorkList {
 
   /**
    * Ends a reading whose outcome is published. After the final reading, folders that are still rejected become
-   * restless. Calming folders without new marks become normal again. `withdraw` discards what was read of a directory
+   * restless. Calming folders without new marks become normal again. `withdraw` discards the reading of a directory
    * that is marked again, and may reject folders.
    */
   endReading(withdraw: (node: DirectoryNode) => void, isFinal = true): void {

@@ -36,7 +36,7 @@ export class FakeClock implements Clock {
     return this.#now
   }
 
-  /** Always returns the middle, so that jitter vanishes. */
+  /** Always returns 0.5, the value without jitter. */
   random(): number {
     return 0.5
   }

@@ -1,4 +1,5 @@
-// `@skillstoke/core/testing`: tests of hosts and of implementations. The blocks are sorted by hand.
+// `@skillstoke/core/testing`: helpers for tests of hosts and of implementations. The order of the blocks is chosen by
+// hand.
 
 // For tests of hosts: a clock that the test controls.
 export { FakeClock } from './fake-clock.ts'
