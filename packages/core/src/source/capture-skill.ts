@@ -38,8 +38,8 @@ export interface CaptureContext {
 const encoder = new TextEncoder()
 
 /**
- * Makes a source entry from bytes: stores them, parses the text, and collects diagnostics. For sources that are not
- * file systems.
+ * Makes a source entry from bytes, for sources that are not file systems. Stores the bytes, parses the text, and
+ * collects diagnostics.
  *
  * @example
  * ```ts

@@ -70,7 +70,7 @@ const BUSY_PROBES = 32
  *      +-----------> empty (the mirror is forgotten) <+
  * ```
  *
- * The `WorkList` holds the pending work of a mirrored root.
+ * The `WorkList` contains the pending work of a mirrored root.
  *
  * @example
  * ```ts
@@ -365,7 +365,7 @@ export class FileSource implements SkillSource {
       insideFolders: pass.insideFolders,
       signal: context.signal,
       doubts: context.waitsForWriters === true,
-      // The first reading accepts all files, because they were written before this process started.
+      // The first reading accepts files that look half-written, because they were written before this process started.
       doubtsNew: this.#published.hasBegun,
       read,
     }

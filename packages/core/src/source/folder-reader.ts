@@ -57,7 +57,9 @@ const MAX_PLAIN_PATHS = 1_000
 /** The result for a file that vanished between listing and reading. The caller discards it and reads again. */
 export const UNSTABLE: unique symbol = Symbol('unstable')
 
-/** Reads the changed files of one skill's folder, stores them, and returns the folder's entry: a skill or broken. */
+/**
+ * Reads the changed files of one skill's folder, stores them, and returns the folder's entry: a valid or broken skill.
+ */
 export class FolderReader {
   readonly #options: FolderReaderOptions
   /** Valid paths, cached because most skills contain the same few names. */
@@ -360,7 +362,10 @@ export class FolderReader {
   }
 }
 
-/** Identifies a folder across renames; `undefined` for a single file, or if the file system has no inodes. */
+/**
+ * Returns an identity that a folder keeps when it is renamed. Returns `undefined` for a single file, or if the file
+ * system has no inodes.
+ */
 export function identityOf({ isStandalone, stat }: DirectoryNode): string | undefined {
   if (isStandalone || stat === undefined || stat.ino === 0) return undefined
   return [stat.dev, stat.ino, stat.birthtimeMs].join(':')

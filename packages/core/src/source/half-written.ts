@@ -57,9 +57,9 @@ export interface WrittenText {
 }
 
 /**
- * Whether bytes look like an unfinished write. The file shrank a lot in place, is a beginning of its former text, lost
- * its final line feed, or is new and ends within a line. A file that was moved into place (an atomic save) is never
- * doubted, nor is a file without recent writes.
+ * Whether bytes look like an unfinished write: the file became much smaller in place, is a beginning of its former
+ * text, lost its final line feed, or is new and ends within a line. A file that was moved into place (an atomic save)
+ * is never doubted, nor is a file without recent writes.
  */
 export async function looksHalfWritten({
   stat,

@@ -71,7 +71,7 @@ class SlowFileSystem extends MemoryFileSystem {
   }
 }
 
-/** Waits for turns of the event loop. In each turn, a disk in memory does all other pending work. */
+/** Waits for some turns of the event loop. A disk in memory finishes all other pending work in one turn. */
 async function turns(count: number): Promise<void> {
   for (let i = 0; i < count; i++) await setImmediate()
 }
@@ -125,7 +125,7 @@ test('an unreadable folder within a skill is read again when the skill changes',
   files.write('/skills/pdf/references/guide.md', 'y')
   expect(await describe()).toEqual([['broken', 'DIRECTORY_UNREADABLE']])
   files.locked = () => false
-  // The event is in the skill's folder, because its permissions changed there.
+  // The skill's folder gets an event, because permissions changed in that folder.
   files.write('/skills/pdf/SKILL.md', text('pdf').replace('x', 'z'))
   expect(await describe()).toEqual([['ok']])
 })

@@ -27,14 +27,17 @@ export interface ScannerOptions extends ClassifierOptions {
   /** Returns the absolute path of a directory of the mirror. */
   readonly pathOf: (node: DirectoryNode) => string
   readonly onEvent: (node: DirectoryNode) => void
-  /** Called when a working watch breaks, so that events may be lost. */
+  /** Called when a working watch breaks and events may have been lost. */
   readonly onWatchError: (error: Error) => void
   readonly isWatching: () => boolean
   /** Fills a new directory from its note. Returns its subdirectories, or `undefined` if it has no note. */
   readonly recall: (node: DirectoryNode) => readonly DirectoryNode[] | undefined
 }
 
-/** How a directory is visited. `look`: list it again. `sweep`: trust an unchanged stat. `rehash`: trust nothing. */
+/**
+ * How a directory is visited. `look`: the directory is listed again. `sweep`: an unchanged stat is trusted. `rehash`:
+ * nothing is trusted.
+ */
 export type VisitDepth = 'look' | 'sweep' | 'rehash'
 
 /** The directories without a watch. */
@@ -269,7 +272,7 @@ export class MirrorScanner {
     if (!node.isAttached) return []
     // An unreadable directory still exists, so keep its known contents and retry at the next visit.
     node.isRacy = true
-    // The skill is broken and not removed, even for a process that never read it.
+    // The skill counts as broken and not as removed, even if this process never read it.
     if (node.stat === undefined && node.isDiscoverable && !isInSkill(node) && pass.wasServed(node.path)) {
       node.skillFile = 'SKILL.md'
       pass.removed.delete(node.path)

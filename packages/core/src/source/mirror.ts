@@ -9,14 +9,14 @@ import type { BelievedText } from './half-written.ts'
 export interface FileNode {
   readonly name: string
   readonly isLink: boolean
-  /** Stat at the time of the reading; `undefined` until then. */
+  /** Stat at the time of the last reading; `undefined` before the first reading. */
   stat: FileStat | undefined
   digest: Digest | undefined
-  /** How many bytes were read. */
+  /** Number of bytes that were read. */
   size: number
   /** Whether a later change could leave the stat unchanged, because the bytes were read right after a change. */
   isRacy: boolean
-  /** The last state that did not look half-written; `undefined` until then. */
+  /** The last state that did not look half-written; `undefined` if there was none. */
   believed: BelievedText | undefined
   /**
    * Whether the file had other names when it was read. An edit under another name causes no event in this directory.
@@ -50,7 +50,7 @@ export interface DirectoryNode {
   stat: FileStat | undefined
   isRacy: boolean
   unwatch: (() => void) | undefined
-  /** Monotonic time at which a watch was refused; `undefined` if a watch works or none was tried. */
+  /** Monotonic time at which a watch was refused. `undefined` if a watch works, or if no watch was tried. */
   refusedAt: number | undefined
   /** Name of the skill's text, if the directory is the folder of a skill. */
   skillFile: string | undefined
@@ -60,7 +60,10 @@ export interface DirectoryNode {
   readonly files: Map<string, FileNode>
   /** Findings about entries that were left out: links that leave the root, special files, unreadable directories. */
   findings: readonly Diagnostic[]
-  /** The entry built from the folder's files; `undefined` until then, and for directories that are not skills. */
+  /**
+   * The entry built from the folder's files. `undefined` before the first build, and for directories that are not
+   * skills.
+   */
   entry: SourceEntry | undefined
 }
 

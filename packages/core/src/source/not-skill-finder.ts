@@ -124,7 +124,7 @@ export class NotSkillFinder {
     if (kind === 'file') {
       const isExpected =
         depth === 1 && !layout.hasStandaloneFiles && (isLooseText(name) || isNearlySkillFile(name))
-      // Inside a folder, the finding about the folder already names such a file.
+      // Inside a folder, such a file needs no own finding, because the finding about the folder names it.
       if (isExpected || (this.#isAskedFor(path) && !isNearlySkillFile(name)))
         await this.#add(path, describeFile(name, this.#skillFile, isExpected), path)
       return

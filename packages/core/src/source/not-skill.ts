@@ -8,7 +8,7 @@ export const NOT_SKILL_REASONS = [
   'no-skill-file',
   /** The folder contains skills and is not a skill itself. */
   'category',
-  /** The layout skips names like this one. */
+  /** The layout skips the name of the folder or file. */
   'skipped',
   /** The folder is too deep: the search for skills stops above it. */
   'too-deep',
@@ -28,7 +28,7 @@ export interface NotSkill {
   readonly source: string
   /** Path within the source. */
   readonly location: string
-  /** The path as people see it. */
+  /** The path as it is shown to people. */
   readonly path: string
   readonly reason: NotSkillReason
   /** The second half of a sentence that starts with the path. */
@@ -45,7 +45,7 @@ export interface NotSkill {
 export interface NotSkills {
   /** Sorted by location. */
   readonly found: readonly NotSkill[]
-  /** False if there were too many folders to search all of them. */
+  /** False if the source has too many folders to search them all. */
   readonly isComplete: boolean
 }
 

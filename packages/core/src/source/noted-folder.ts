@@ -34,7 +34,10 @@ const PREFIX = 'sha256:'
 
 /** The JSON text of a note. */
 interface NoteText {
-  /** Index of the parent, and name. The folder of the skill comes first; its parent index is -1. */
+  /**
+   * For each directory, the index of its parent and its name. The folder of the skill comes first; its parent index is
+   * -1.
+   */
   readonly directories: readonly (readonly [parent: number, name: string])[]
   /** Files in the order of the manifest. */
   readonly files: readonly (readonly [directory: number, name: string, digest: string])[]
@@ -241,7 +244,7 @@ function freezeValue(value: unknown): void {
   Object.freeze(value)
 }
 
-/** Whether a value survives a round trip through JSON unchanged. */
+/** Whether a value is unchanged after conversion to JSON and back. */
 function isPlainValue(value: unknown): boolean {
   if (typeof value === 'object' && value !== null) return Object.values(value).every(isPlainValue)
   if (typeof value === 'number') return Number.isFinite(value) && !Object.is(value, -0)

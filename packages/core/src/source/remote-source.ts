@@ -64,7 +64,7 @@ export interface TreeFetcher {
   fetch(context: FetchContext): Promise<FetchResult>
   /** Returns who last changed a folder of a tree. */
   describeChange?(tree: FileTree, location: string): Promise<SourceChange | undefined>
-  /** Whether a tree is newer than an earlier version, for origins with a history. */
+  /** Whether a tree is newer than an earlier version. Only origins with a history have this method. */
   follows?(tree: FileTree, earlier: string): Promise<boolean>
   close?(): Promise<void>
 }
@@ -78,7 +78,7 @@ export type PollingMode = (typeof POLLING_MODES)[number]
 export interface RemoteSourceOptions {
   /** Name of the source in digests and messages: short, and the same on every machine. */
   readonly label: string
-  /** The URL of the origin as people write it. It is also the key of persistent state. */
+  /** The URL of the origin as people write it. The URL is also the key of persistent state. */
   readonly origin: string
   /** @default 'review': a change waits for an approval */
   readonly trust?: SourceTrust
@@ -126,7 +126,7 @@ export const DEFAULT_FIRST_WAIT_MS = 10_000
 
 /**
  * A source whose skills come from another machine. A start serves the stored copy immediately, even without a network.
- * A failed fetch changes nothing. A newer tree replaces the old tree as a whole.
+ * A failed fetch changes nothing. A newer tree replaces the whole old tree.
  *
  * @example
  * ```ts

@@ -1,8 +1,8 @@
 import type { FileSystem } from '../fs/file-system.ts'
 
 /**
- * Detects when a root appears, vanishes or is replaced by another folder. It watches the nearest existing folder above
- * the root, and does not report other changes there.
+ * Detects when a root appears, vanishes or is replaced by another folder. The guard watches the nearest existing
+ * folder above the root, and ignores other changes in that folder.
  */
 export class RootGuard {
   readonly #fileSystem: FileSystem

@@ -22,7 +22,8 @@ const CONCURRENCY = 16
 
 /**
  * Takes the second fingerprint: finds directories that changed since they were read. In a directory with a watch from
- * before the first fingerprint, events report changes. There, only recently changed files are checked again.
+ * before the first fingerprint, events report changes. In such a directory, only recently changed files are checked
+ * again.
  */
 export async function findMoved(
   fileSystem: FileSystem,

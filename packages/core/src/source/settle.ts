@@ -23,8 +23,7 @@ const KNOWN: KnownOptions<SettlePolicy> = {
 const WINDOWS = Object.keys(KNOWN) as readonly (keyof SettlePolicy)[]
 
 /**
- * Checks a settle policy.
- * @param path the option that holds the policy, as `tuning.settle`
+ * Checks a settle policy. @param path the option that contains the policy, for example `tuning.settle`
  * @throws {SkillError} INVALID_OPTION with the option, its value, and what would be right
  */
 export function checkSettle(owner: string, policy: Partial<SettlePolicy> | undefined, path: string): void {
@@ -39,7 +38,7 @@ export const DEFAULT_SETTLE: SettlePolicy = Object.freeze({
   maxBusyMs: 30_000,
 })
 
-/** A policy without waiting, for sources whose every change is complete in itself. */
+/** A policy that never waits, for sources in which every change is complete. */
 export const NO_SETTLE: SettlePolicy = Object.freeze({ settleMs: 0, burstMs: 0, maxWaitMs: 0, maxBusyMs: 0 })
 
 /**
@@ -71,11 +70,11 @@ export interface BurstMoment {
 export interface SettleWait {
   /** `Settle.order` when the wait began. The wait ignores areas of later bursts. */
   readonly order: number
-  /** `Settle.moment` when the wait began. @default separate saves are treated as one batch */
+  /** `Settle.moment` when the wait began. @default none: separate saves count as one batch */
   readonly since?: BurstMoment
   /** Whether the caller needs a reading of every area, so that all areas must be quiet. */
   readonly isWhole: boolean
-  /** Whether changes in an area matter to the caller. */
+  /** Whether the caller needs the changes in an area. */
   readonly concerns: (area: string) => boolean
 }
 
@@ -95,13 +94,13 @@ export interface TakenAreas {
   readonly held: ReadonlySet<string>
   readonly writer: OpenArea | undefined
   readonly wasBusy: boolean
-  /** Whether one of the areas has been changing for longer than the policy waits. */
+  /** Whether an area has been changing for longer than the longest wait of the policy. */
   readonly isOverdue: boolean
 }
 
 /**
  * Decides from hints when to read. Without a caller, all hints since the last reading form one burst. A caller waits
- * for the burst that was running at its request, and not for later saves:
+ * for the burst that is running when it asks, and not for later saves:
  *
  * ```text
  *   one batch        |||||||||| |||||||||||||| ||||||||||      busy most of the time: the wait lasts until it is quiet
@@ -282,7 +281,7 @@ export class Settle {
       order: before?.order ?? 0,
       firstAt: before?.firstAt ?? since?.firstAt ?? now,
       lastAt: since?.lastAt ?? now,
-      // An edit during a reading must not turn the edits before and after it into one burst.
+      // If an edit happens during a reading, the edits before and after the reading must not become one burst.
       hints: since?.hints ?? before?.hints ?? 0,
     })
   }

@@ -8,7 +8,7 @@ import type { SkillStore } from '../store/skill-store.ts'
 import type { NotSkillQuery, NotSkills } from './not-skill.ts'
 import type { SettlePolicy } from './settle.ts'
 
-/** The values of `SourceReadDepth`; each reads more than the one before. */
+/** The values of `SourceReadDepth`, sorted by how much they read. */
 export const SOURCE_READ_DEPTHS = ['hinted', 'full', 'rehash'] as const
 
 /**
@@ -26,7 +26,7 @@ export interface SourceReadContext {
    * is reached, and folders that are still changing keep their last state.
    */
   readonly final: boolean
-  /** Whether the host waits for writers; false if every change is complete in itself. @default false */
+  /** Whether the host waits for writers. False if every change is complete. @default false */
   readonly waitsForWriters?: boolean
   /**
    * Whether an area is still changing; hints use the same names of areas. If possible, the source keeps the published
@@ -63,7 +63,7 @@ export interface SourceState {
   readonly mode: SourceWatchMode
   /** Why the mode is not `events`. */
   readonly reason?: string
-  /** Interval of complete sweeps in this mode, in milliseconds; absent if there are none. */
+  /** Interval of complete sweeps in this mode, in milliseconds; absent if the mode has no sweeps. */
   readonly sweepMs?: number
   /**
    * How many folders have no watch. These folders are checked on request and every few seconds. Events report changes
@@ -105,13 +105,15 @@ export interface SourceWatch {
 export interface SourceVersions {
   /** Returns the version that was read last: a commit or a digest. `undefined` before the first reading. */
   current(): string | undefined
-  /** Whether the current version is newer than an earlier one; true for a source without an order. */
+  /**
+   * Whether the current version is newer than an earlier version. True if the versions of the source have no order.
+   */
   follows(earlier: string): Promise<boolean>
   /** Returns who last changed a folder; `undefined` if the source does not know. */
   describeChange(location: string): Promise<SourceChange | undefined>
 }
 
-/** A change as the source itself records it, for example a commit. */
+/** A change that the source itself records, for example a commit. */
 export interface SourceChange {
   readonly author: { readonly kind: 'commit'; readonly name: string }
   readonly cause: 'fetch'
@@ -127,7 +129,7 @@ export interface WritableFolder {
   readonly fileNames: readonly string[]
   /** Size limits; a skill beyond them is broken. @default DEFAULT_LIMITS */
   readonly limits?: SkillLimits
-  /** Whether the source does not search a folder of this name for skills. @default false */
+  /** Whether the source skips a folder of this name when it searches for skills. @default false */
   isSkipped?(name: string): boolean
 }
 
@@ -189,7 +191,10 @@ export interface SkillSource {
   state(): SourceState
   /** Starts reporting hints; called before the first reading. */
   watch?(onHint: (hint: SourceHint) => void): SourceWatch
-  /** Marks one folder for the next hinted reading. Without this method, a full reading is made instead. */
+  /**
+   * Marks one folder for the next hinted reading. If a source has no such method, the host makes a full reading
+   * instead.
+   */
   mark?(location: string, why: MarkReason): void
   /** Finds files and folders that are not skills. The search runs only when this method is called. */
   findNotSkills?(query?: NotSkillQuery): Promise<NotSkills>

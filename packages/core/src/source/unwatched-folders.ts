@@ -2,7 +2,7 @@ import type { FileSystem } from '../fs/file-system.ts'
 import type { DirectoryNode, FileNode } from './mirror.ts'
 import { findMoved } from './second-fingerprint.ts'
 
-/** The folders without a watch, and the objects that check them. */
+/** The folders without a watch, and the means to check them. */
 export interface LookedUnwatched {
   readonly nodes: readonly DirectoryNode[]
   readonly fileSystem: FileSystem

@@ -11,7 +11,7 @@ function folder(name: string, parent?: DirectoryNode): DirectoryNode {
 const keep = (): void => undefined
 
 describe('WorkList marks', () => {
-  test('announce() announces a suspected directory, but mark() leaves it suspected', () => {
+  test('announce() turns a suspected directory into an announced directory, and mark() leaves it suspected', () => {
     const work = new WorkList()
     const node = folder('pdf')
     work.suspect(node)

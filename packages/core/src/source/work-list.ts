@@ -1,6 +1,9 @@
 import { type DirectoryNode, owningSkills } from './mirror.ts'
 
-/** Why the next reading compares a directory with the disk: an event, a suspicion, or the request of a caller. */
+/**
+ * The reason why the next reading compares a directory with the disk: an event, a suspicion, or the request of a
+ * caller.
+ */
 type Mark = 'announced' | 'suspected' | 'requested'
 
 /** The state of a skill's folder whose last reading was not accepted. */
@@ -29,8 +32,8 @@ const NO_WORK: Work = { mark: undefined, attempt: undefined }
  * A request marks an unmarked directory as requested. A request is no sign of a change, so no reading waits for a
  * requested directory.
  *
- * The folder of a skill also has an attempt until one of its readings is accepted. A source waits until marked
- * directories are at rest, except in restless and calming folders.
+ * The folder of a skill also has an attempt until one of its readings is accepted. A source waits until all marked
+ * directories are at rest, but does not wait for restless and calming folders.
  *
  * ```text
  *               reject()          endReading()
@@ -117,7 +120,7 @@ export class WorkList {
     for (const [folder, { attempt }] of this.#work) if (attempt === 'due') yield folder
   }
 
-  /** Whether a directory belongs to a skill that did not settle in time. */
+  /** Whether a directory belongs to the folder of a skill that did not settle in time. */
   isRestless(node: DirectoryNode): boolean {
     return owningSkills(node).some(owner => this.#isOverdue(owner))
   }

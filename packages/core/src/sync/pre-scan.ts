@@ -2,7 +2,7 @@ import { checkChoice, checkNumber, SkillError, toMessage } from '../errors.ts'
 import type { Clock, Logger } from '../host.ts'
 import { checkOptions, type KnownOptions } from '../options.ts'
 
-/** Why the sources are about to be scanned. */
+/** The reason for a scan of the sources. */
 export type ScanReason = 'start' | 'reload' | 'request'
 
 export interface PreScanContext {

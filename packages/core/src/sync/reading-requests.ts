@@ -26,8 +26,8 @@ export class ReadingRequests {
   }
 
   /**
-   * Adds a request for everything or for one location. Until a reading begins, callers with equal requests share one
-   * request.
+   * Adds a request for the whole source or for one location. Until a reading begins, callers with equal requests share
+   * one request.
    */
   add(depth: SourceReadDepth, location: string | undefined, watch: SourceWatch | undefined): ReadingRequest {
     const { order } = this.#settle

@@ -49,7 +49,7 @@ export class SourceReaders {
   }
 
   /**
-   * Adds a source after all other sources. `start` reads it.
+   * Adds a source after all other sources. The `start` of the returned object reads the source.
    * @throws {SkillError} CLOSED; DUPLICATE_SOURCE when another source has its label
    */
   add(source: SkillSource): SourceSync {
@@ -66,7 +66,7 @@ export class SourceReaders {
     await Promise.all(this.#syncs.map(sync => sync.start()))
   }
 
-  /** Resolves when every change made before the call is visible, with or without events. */
+  /** Resolves when every change from before the call is visible, even if no event reported it. */
   async reload(): Promise<void> {
     this.assertOpen()
     await this.#options.preScan?.run('reload')
@@ -74,7 +74,7 @@ export class SourceReaders {
     this.assertOpen()
   }
 
-  /** Reads one source completely, with or without hints. */
+  /** Reads one whole source, even if no hint came. */
   async reloadOne(origin: string): Promise<void> {
     await this.#syncs.find(({ source }) => source.origin === origin)?.reload()
   }
@@ -85,11 +85,14 @@ export class SourceReaders {
     const read = this.#readNewer()
     if (maxWaitMs === undefined) await read
     else await waitAtMost(this.#options.clock, maxWaitMs, read)
-    // A close during the wait may have ended the reading early.
+    // If the runtime was closed during the wait, the reading may have ended too early.
     this.assertOpen()
   }
 
-  /** Reads the folders of one name, for two seconds at most. Does nothing if `triggers.onAccess` is false. */
+  /**
+   * Reads the folders that may contain the skill of a name, and waits for at most two seconds. Does nothing if
+   * `triggers.onAccess` is false.
+   */
   async refresh(name: string): Promise<void> {
     this.assertOpen()
     if (this.#options.triggers.onAccess)
@@ -98,8 +101,8 @@ export class SourceReaders {
   }
 
   /**
-   * Reads the folders that serve a name again, and looks for a new folder of that name. Sources that cannot serve the
-   * name cause no wait.
+   * Reads the folders that serve a skill name again, and searches for a new folder of that name. Sources that cannot
+   * serve the name cause no wait.
    */
   async lookAgain(name: string): Promise<void> {
     this.assertOpen()

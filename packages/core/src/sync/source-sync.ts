@@ -63,9 +63,9 @@ const JITTER = 0.2
 const BUSY_POLL_MS = 25
 
 /**
- * Keeps the registry's view of one source up to date. Reads the source when hints settle, sweeps it at intervals, and
- * retries failed readings. Readings never overlap. All requests during a reading are answered by the next reading. A
- * request waits only for areas that were hinted before it.
+ * Keeps the contents of one source in the registry up to date. Reads the source when hints settle, sweeps it at
+ * intervals, and retries failed readings. Readings never overlap. All requests during a reading are answered by the
+ * next reading. A request waits only for areas that were hinted before it.
  */
 export class SourceSync {
   readonly label: string
@@ -95,7 +95,7 @@ export class SourceSync {
   #lastErrorAt: number | undefined
   #retryAt: number | undefined
   #sweepAt: number | undefined
-  /** The inputs from which the next sweep was scheduled. */
+  /** The values that determined the time of the next sweep. */
   #sweepPlan: { readonly sweepMs: number; readonly lastSweepAt: number } | undefined
   #closing: Promise<void> | undefined
 
@@ -113,7 +113,7 @@ export class SourceSync {
     this.#lastSweepAt = this.#lastRehashAt
   }
 
-  /** Starts watching and reads for the first time. Resolves when that reading is visible or has failed. */
+  /** Starts watching and reads for the first time. Resolves when the first reading is visible or has failed. */
   async start(): Promise<void> {
     this.#watch = this.#guarded.watch(hint => {
       this.#settle.hint(hint.area)
@@ -122,7 +122,7 @@ export class SourceSync {
     await this.#request('full')
   }
 
-  /** Resolves when every change made before the call is visible, with or without events. */
+  /** Resolves when every change from before the call is visible, even if no event reported it. */
   async reload(): Promise<void> {
     await this.#watch?.drain?.()
     await this.#request('full')
@@ -142,7 +142,7 @@ export class SourceSync {
       await this.#request('hinted')
   }
 
-  /** Whether `fresh` reads everything, because no events report changes. */
+  /** Whether `fresh` reads the whole source, because no events report changes. */
   get scansOnRequest(): boolean {
     return this.#options.readsOnRequest && this.isBlind
   }
@@ -164,7 +164,9 @@ export class SourceSync {
     return this.#failure
   }
 
-  /** Reads one folder again, even without hints. For a remote source, reads only files that were already fetched. */
+  /**
+   * Reads one folder again, even if no hint named it. For a remote source, reads only files that were already fetched.
+   */
   async refresh(location: string): Promise<void> {
     const { source } = this.#options
     if (source.isRemote === true) return await this.fresh()

@@ -97,7 +97,7 @@ describe('several callers', () => {
     expect(await it.hasEnded(Promise.all(later), 0)).toBe(true)
   })
 
-  test('frequent callers do not merge separate edits into one burst', async () => {
+  test('separate edits do not become one burst because of frequent callers', async () => {
     await using it = await open()
     it.files.onRead = () => void it.skills.load('b')
     for (let edit = 0; edit < 40; edit++) {
@@ -154,7 +154,7 @@ describe('callers and writers', () => {
     expect(await it.bodyOf('a')).toBe('begun')
   })
 
-  test('a renamed skill that has rested is found by its new name while other skills are written', async () => {
+  test('a renamed skill is found by its new name while other skills are written', async () => {
     await using it = await open()
     it.files.write('/one/a/SKILL.md', text('b', 'the first b'))
     for (let at = 0; at < 100; at += 10) {

@@ -273,7 +273,7 @@ describe('another machine', () => {
     expect(() => adaptFileSystem({} as SimpleFiles)).toThrow('files.list is undefined; it must be a function')
   })
 
-  test(`findings show each path as the remote machine writes it ${verifies('PAI-09', 'PAI-X06')}`, async () => {
+  test(`paths are shown as the remote machine writes them ${verifies('PAI-09', 'PAI-X06')}`, async () => {
     const seen: string[] = []
     const native = new Map([['C:\\work\\skills\\pdf\\SKILL.md', new TextEncoder().encode(text('pdf'))]])
     const toSlash = (path: string): string => {

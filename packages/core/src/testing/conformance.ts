@@ -1,4 +1,4 @@
-/** Throws if a promise of a conformance suite is broken. */
+/** Throws if a condition of a conformance suite is false. */
 export function expect(condition: boolean, what: string): void {
   if (!condition) throw new Error(`expected: ${what}`)
 }
