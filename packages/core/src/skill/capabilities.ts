@@ -53,7 +53,7 @@ export function checkCapabilities(skill: Pick<Skill, 'metadata'>): readonly Diag
     }))
 }
 
-/** Returns the wanted capabilities that are not granted. A grant to write includes the right to read. */
+/** Returns the wanted capabilities that are not granted. A grant of `fs.write` includes the right to read. */
 export function findMissing(
   wanted: readonly ScriptCapability[],
   granted: readonly ScriptCapability[],

@@ -1,4 +1,4 @@
-/** Kinds of findings, as a closed set. Codes are stable. Messages may be reworded. */
+/** The codes of all findings. Codes are stable. Messages may be reworded. */
 export type DiagnosticCode =
   // The text of SKILL.md
   | 'ENCODING_NOT_UTF8'
@@ -81,13 +81,13 @@ export interface Diagnostic {
   readonly severity: Severity
   /** The problem, the faulty value, and what would be valid. */
   readonly message: string
-  /** The file with the fault, written as its source displays paths. */
+  /** Path of the faulty file, as its source shows paths to people. */
   readonly path?: string
   /** Counted from 1. */
   readonly line?: number
   /** Column of the fault, counted from 1 in UTF-16 code units. */
   readonly column?: number
-  /** What a person should do about it, as an instruction. */
+  /** Tells a person how to correct the fault. */
   readonly fix?: string
 }
 

@@ -10,8 +10,8 @@ export function isDigest(text: string): text is Digest {
 }
 
 /**
- * Parses a whole digest, with or without `sha256:`. Returns `undefined` for anything else, such as the first digits of a
- * digest.
+ * Parses a whole digest, with or without `sha256:`. Returns `undefined` for any other text, such as only the first
+ * digits of a digest.
  */
 export function parseDigest(text: string): Digest | undefined {
   const digits = text

@@ -193,7 +193,7 @@ test('parseSkill() allows no tools if the value of allowed-tools is not valid YA
   fc.assert(
     fc.property(text, text, (value, other) => {
       const written = value.trim()
-      // An empty field restricts nothing, like a missing field.
+      // An empty field allows as much as a missing field.
       fc.pre(parse(`y: ${written}`).skill?.extra['y'] !== null)
       const { skill, diagnostics } = parse(`x: [a] ${other}\nallowed-tools: ${written}`)
       const isRepaired = diagnostics.some(({ message }) => message.includes('allowed-tools" is not valid'))

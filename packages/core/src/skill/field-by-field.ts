@@ -17,12 +17,12 @@ import { adviseQuotes, explainValue, foldText, isUnclear } from './plain-text.ts
 import { type LoadedYaml, loadYaml, MAX_YAML_DEPTH } from './yaml-text.ts'
 
 /**
- * Reads each field of a frontmatter separately when the whole is not valid YAML. A value that is not valid YAML is
- * read as plain text, at any depth, with a warning at its line. No line is parsed more than twice per level. The
- * running time grows with the size of the text, not with the number of faults.
+ * Reads each field of a frontmatter separately when the whole frontmatter is not valid YAML. A value that is not valid
+ * YAML is read as plain text, at any depth, with a warning at its line. No line is parsed more than twice per level.
+ * The running time grows with the size of the text, not with the number of faults.
  *
- * The outcome is an error if the name or the description is unclear, or if a field exceeds the YAML limits (references
- * to anchors, nesting). A deciding field gets its strictest value instead of text.
+ * The result is an error if the name or the description is unclear, or if a field exceeds the YAML limits. A deciding
+ * field gets its strictest value instead of text.
  */
 export function readFieldByField(yaml: string, firstLine: number): Outcome<FrontmatterFields> {
   const findings = new FieldFindings(firstLine)
@@ -72,7 +72,7 @@ class FieldReader {
     return map
   }
 
-  /** Returns the value of a field that occurs twice, and reports the repetition. */
+  /** Returns the first value of a field that occurs twice, and reports the repetition. */
   #readAgain({ path }: Place, earlier: unknown, line: FrontmatterLine): unknown {
     const problem = `"${path}": the field occurs twice`
     const fix = 'keep one of the two'

@@ -3,7 +3,7 @@ import { findDecidingKey } from './deciding-fields.ts'
 /** A line of a frontmatter, without its line break. */
 export interface FrontmatterLine {
   readonly text: string
-  /** Counted from 0 within the frontmatter. */
+  /** Index of the line in the frontmatter, counted from 0. */
   readonly index: number
 }
 
@@ -46,8 +46,8 @@ export function isField(line: FrontmatterLine): boolean {
 }
 
 /**
- * Splits lines into the fields of their outermost level. A field that is indented less than the fields before it belongs to the
- * same level. Lines before the first field are returned as `stray`.
+ * Splits lines into the fields of their outermost level. A field with less indent than the fields before it counts as
+ * a field of the same level. Lines before the first field are returned as `stray`.
  */
 export function splitFields(lines: readonly FrontmatterLine[]): {
   stray: readonly FrontmatterLine[]
@@ -100,7 +100,7 @@ function cutKey(line: FrontmatterLine): { key: string; inline: string } | undefi
   if (deciding !== undefined) return cutAt(text, deciding, text.indexOf(':') + 1 || text.length)
   const quoted = QUOTED_KEY.exec(text)
   if (quoted !== null) return cutAt(text, quoted[1] as string, quoted[0].length)
-  // An explicit key ("? key") starts a field, too. Only YAML itself can read it.
+  // An explicit key ("? key") starts a field, too. Only the YAML parser can read an explicit key.
   if (/^[ \t]*\?(?:[ \t]|$)/.test(text)) return cutAt(text, '?', text.indexOf('?') + 1)
   const plain = PLAIN_KEY.exec(text.replace(/\s#.*$/, ''))
   if (plain !== null) return cutAt(text, (plain[1] as string).trim(), plain[0].length)

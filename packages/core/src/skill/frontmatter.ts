@@ -13,7 +13,7 @@ export interface SplitSkillText {
   readonly frontmatter: string
   /** Everything after the closing delimiter line, unchanged. */
   readonly body: string
-  /** Line of the file, counted from 1, on which `frontmatter` starts. */
+  /** Number of the line on which `frontmatter` starts, counted from 1 in the file. */
   readonly frontmatterLine: number
   readonly bodyLine: number
   readonly diagnostics: readonly Diagnostic[]
@@ -29,8 +29,8 @@ export type Outcome<T> =
 const BYTE_ORDER_MARK = '\uFEFF'
 
 /**
- * Splits the text at its first line `---` and the next line that contains only `---`.
- * A `---` inside a value or in the body does not count. CRLF, LF and a missing body are accepted.
+ * Splits the text at its first line `---` and the next line that contains only `---`. A `---` inside a value or in the
+ * body is no delimiter. CRLF, LF and a missing body are accepted.
  */
 export function splitSkillText(text: string): Outcome<SplitSkillText> {
   return splitFrom(text, text.startsWith(BYTE_ORDER_MARK) ? 1 : 0)

@@ -125,7 +125,10 @@ export function showHiddenText(text: string): string {
 
 const MAX_FINDINGS = 5
 
-/** Returns the findings about a text, each at its line. Beyond the first few, one finding gives the number of the rest. */
+/**
+ * Returns the findings about a text, each at its line. Only the first few findings are returned in full; one more
+ * finding gives the number of the others.
+ */
 export function describeHiddenText(text: string): Diagnostic[] {
   const found = findHiddenText(text)
   const shown = found.length > MAX_FINDINGS + 1 ? found.slice(0, MAX_FINDINGS) : found

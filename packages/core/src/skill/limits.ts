@@ -12,7 +12,7 @@ export interface SkillLimits {
   readonly maxFolderBytes: number
   /** Number of levels of a path inside one skill. The file counts as a level. @default 8 */
   readonly maxFolderDepth: number
-  /** Directory levels below a root that are searched for skills. @default 6 */
+  /** Number of directory levels below a root that are searched for skills. @default 6 */
   readonly maxDiscoveryDepth: number
   /** Directories visited below one root. @default 250,000; 20,000 for a reviewed source */
   readonly maxDirectories: number

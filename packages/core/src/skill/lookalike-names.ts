@@ -53,7 +53,7 @@ export function skeletonOf(name: string): string {
   return visible.replace(/[^2-9a-z-]/gu, letter => LETTERS.get(letter) ?? letter).toLowerCase()
 }
 
-/** An index of names by their appearance. */
+/** An index that finds names with the same appearance. */
 export class LookalikeNames {
   readonly #bySkeleton = new Map<string, string | Set<string>>()
 

@@ -25,7 +25,7 @@ const KNOWN: KnownOptions<ParseSkillOptions> = { directoryName: true, path: true
 /**
  * Parses the bytes of a SKILL.md tolerantly. Each tolerated fault becomes a warning with line, reason and fix. Returns
  * no skill for bytes that are not UTF-8, a size beyond the limits, an unreadable frontmatter, a missing description,
- * an unsafe name, or a fault that `policy` does not tolerate. Sizes are checked before parsing.
+ * an unsafe name, or a fault that `policy` does not tolerate. The sizes are checked before the text is parsed.
  *
  * @example
  * ```ts

@@ -42,7 +42,9 @@ export function explainValue(inline: string): string | undefined {
   return /:(?:\s|$)/.test(inline) ? 'it has an unquoted ": "' : undefined
 }
 
-/** Returns advice on quoting a value. The advice depends on the quotation marks inside the value. */
+/**
+ * Returns the advice to put a value in quotation marks. The advice depends on the quotation marks inside the value.
+ */
 export function adviseQuotes(key: string, text: string): string {
   if (!/["\\]/.test(text)) return `put the value of "${key}" in double quotes`
   if (!text.includes("'")) return `put the value of "${key}" in single quotes`

@@ -375,7 +375,7 @@ function indexKeys(yaml: string): ReadonlyMap<string, number> {
   return lines
 }
 
-/** Lower-cases the keys. If two spellings of a field exist, the first one counts. */
+/** Lower-cases the keys. If a key occurs in two spellings, the first field counts. */
 function withLowerKeys(fields: FrontmatterFields): FrontmatterFields {
   const lower = new Map<string, unknown>()
   for (const [key, value] of fields) if (!lower.has(key.toLowerCase())) lower.set(key.toLowerCase(), value)

@@ -44,12 +44,12 @@ export function isAddressable(text: string): boolean {
   return isLoadableName(unqualified(text)) && label.length <= 255 && !HIDDEN.test(label)
 }
 
-/** Returns the name in `source/name`. Names themselves contain no slash. */
+/** Returns the part `name` of `source/name`. A skill name contains no slash. */
 export function unqualified(text: string): string {
   return text.slice(text.lastIndexOf('/') + 1)
 }
 
-/** Returns the nearest valid name. */
+/** Returns the valid name that is nearest to an invalid name. */
 export function suggestName(name: string): string {
   const slug = normalizeName(name)
     .toLowerCase()

@@ -3,8 +3,8 @@ import { SkillError } from '../errors.ts'
 declare const brand: unique symbol
 
 /**
- * A checked relative path inside a skill or a source: segments joined by `/`, NFC, never empty, never outside the folder.
- * `parseSkillPath` checks every path from outside: tool calls, URLs, archives, the command line.
+ * A valid relative path inside a skill or a source: never empty, never outside the folder, in NFC, with `/` between
+ * segments. `parseSkillPath` checks every path from outside: tool calls, URLs, archives, the command line.
  */
 export type SkillPath = string & { readonly [brand]: 'SkillPath' }
 
@@ -17,9 +17,8 @@ const RESERVED = /^(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(?:\..*)?$/i
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/
 
 /**
- * Parses a relative path.
- * Only a segment that *is* `..` is refused: `notes..md` and Kubernetes' `..data` are ordinary names.
- * Nothing is decoded: `%2e%2e` is a name with percent signs.
+ * Parses a relative path. Only a segment that *is* `..` is refused: `notes..md` and Kubernetes' `..data` are ordinary
+ * names. Percent signs are not decoded: `%2e%2e` is an ordinary name.
  * @throws {SkillError} INVALID_PATH with the fault and a correct form
  */
 export function parseSkillPath(text: string): SkillPath {
@@ -65,7 +64,7 @@ function findSegmentFault(segment: string): string | undefined {
   return undefined
 }
 
-/** Whether a name is safe as a single path segment. Every skill name must pass this test. */
+/** Whether a name is safe as a single path segment. Every skill name must be a safe segment. */
 export function isSafeSegment(name: string): boolean {
   return !name.includes('/') && findPathFault(name) === undefined
 }

@@ -9,7 +9,7 @@ export interface SourceEntry {
   readonly name: string
   /** Name of the file with the skill's text. @default 'SKILL.md' */
   readonly skillFile?: string
-  /** Absent when the text is broken. */
+  /** The valid skill. Absent if its text is broken. */
   readonly skill?: Skill
   /** Whether the path contains a symbolic link. The folder itself has precedence over links to it. @default false */
   readonly isLinked?: boolean
@@ -31,7 +31,7 @@ export interface SourceContents {
   readonly diagnostics: readonly Diagnostic[]
 }
 
-/** Contents without skills and findings. */
+/** Contents with no skills and no findings. */
 export const EMPTY_CONTENTS: SourceContents = Object.freeze({
   entries: Object.freeze([]),
   diagnostics: Object.freeze([]),

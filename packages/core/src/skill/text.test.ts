@@ -49,7 +49,7 @@ test('quoteAll() escapes each name', () => {
   expect([quoteAll([]), quoteAll(['a "b"', 'c'])]).toEqual(['', '"a \\"b\\"", "c"'])
 })
 
-test('shorten() marks the cut', () => {
+test('shorten() marks the end of a shortened text', () => {
   expect([shorten('abc', 3), shorten('abcd', 3)]).toEqual(['abc', 'abc...'])
 })
 

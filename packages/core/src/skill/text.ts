@@ -33,7 +33,7 @@ export function decodePlainText(bytes: Uint8Array): string | undefined {
   return bytes.includes(0) ? undefined : decodeStrictText(bytes)
 }
 
-/** Returns the size of a text in UTF-8 if it exceeds a limit, or else `undefined`. */
+/** Returns the UTF-8 size of a text that exceeds `maxBytes`. Returns `undefined` for a text within that limit. */
 export function findExcessBytes(text: string, maxBytes: number): number | undefined {
   if (text.length * MOST_BYTES_PER_UNIT <= maxBytes) return undefined
   const { length } = encoder.encode(text)
@@ -69,7 +69,7 @@ function toShown(value: unknown): string {
   }
 }
 
-/** Returns the first `maxShown` characters of a text, and marks the cut. */
+/** Shortens a text to its first `maxShown` characters, followed by a mark. */
 export function shorten(text: string, maxShown: number): string {
   return text.length > maxShown ? `${text.slice(0, maxShown)}${ELLIPSIS}` : text
 }

@@ -52,7 +52,7 @@ describe('validateSkill() agrees with the reference validator:', () => {
     ])
   })
 
-  test('only the six fields are allowed', () => {
+  test('only the six fields of the specification are allowed', () => {
     const all =
       'name: pdf\ndescription: x\nlicense: MIT\ncompatibility: any\nallowed-tools: Read Grep\nmetadata:\n  a: 1'
     expect(codesOf(skill(all))).toEqual([])

@@ -9,7 +9,7 @@ export type LoadedYaml =
   | {
       readonly ok: false
       readonly fault: Diagnostic
-      /** The message of the parser, which names the exceeded limit. */
+      /** The message of the parser. The message names the exceeded limit. */
       readonly reason: string
     }
 

@@ -31,7 +31,7 @@ export interface EntryContext {
   /** Whether the directory is the folder of a skill or inside one. */
   readonly inSkill: boolean
   readonly pass: ScanPass
-  /** Receives a finding for each entry that was left out. */
+  /** The list to which a finding about each left-out entry is added. */
   readonly findings: Diagnostic[]
 }
 

@@ -12,7 +12,7 @@ function makeTrust(): { trust: EventTrust; clock: FakeClock } {
   return { trust, clock }
 }
 
-test('sweeps that find nothing become rarer, up to a limit', async () => {
+test('the interval of sweeps that find nothing grows up to a limit', async () => {
   const { trust, clock } = makeTrust()
   const seen: unknown[] = []
   for (let i = 0; i < 6; i++) {

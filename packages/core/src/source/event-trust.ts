@@ -7,7 +7,10 @@ import type { SourceState } from './skill-source.ts'
 /** The values of `WatchingMode`. */
 export const WATCHING_MODES = ['auto', 'polling', 'off'] as const
 
-/** How a source detects changes: by events where possible, by sweeps, or only on request. */
+/**
+ * How a source detects changes: `auto` uses events where possible, `polling` uses sweeps, and `off` reads only on
+ * request.
+ */
 export type WatchingMode = (typeof WATCHING_MODES)[number]
 
 export interface EventTrustOptions {
@@ -15,7 +18,7 @@ export interface EventTrustOptions {
   readonly reconcileMs: number
   readonly pollMs: number
   readonly clock: Clock
-  /** Whether the file system can report changes at all. */
+  /** Whether the file system has a way to report changes. */
   readonly canWatch: boolean
   /** Returns why the file system cannot report changes below the root; `undefined` if it can. */
   readonly findFault: () => string | undefined
@@ -93,12 +96,14 @@ export class EventTrust {
     this.#fault = message
   }
 
-  /** Forgets the fault before a sweep. The sweep sets all watches again and reports a fault that persists. */
+  /**
+   * Forgets a fault of the watches before a sweep. The sweep sets all watches again and reports a fault that persists.
+   */
   forgetFault(): void {
     this.#fault = undefined
   }
 
-  /** Notes that a sweep found a change without an event. */
+  /** Notes that a sweep found a change that no event announced. */
   noteUnannounced(): void {
     this.#patience = 1
     this.#distrustUntil = this.#options.clock.monotonic() + DISTRUST_MS

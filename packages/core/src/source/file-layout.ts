@@ -11,7 +11,7 @@ export interface FileLayout {
   readonly standaloneFiles: boolean
   /**
    * Names of folders that are not searched for skills. `*` stands for any characters. A name that begins with `/`
-   * applies at the top level only. The root itself is never skipped.
+   * applies only at the top level. The root itself is never skipped.
    * @default DEFAULT_LAYOUT.skip
    */
   readonly skip: readonly string[]

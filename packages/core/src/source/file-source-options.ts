@@ -22,7 +22,7 @@ export interface FileSourceOptions {
   readonly displayRoot?: string
   /** @default 'auto' */
   readonly trust?: SourceTrust
-  /** Whether commands on this machine can reach the folders by their path. @default false */
+  /** Whether commands on this machine can use the paths of the folders. @default false */
   readonly hasDirectories?: boolean
   /** @default 'within-root', and 'deny' when `trust` is `review` */
   readonly symlinks?: SymlinkPolicy
@@ -59,7 +59,7 @@ export interface FileSourceOptions {
    * @default 2,000; 300,000 for file systems without events
    */
   readonly pollMs?: number
-  /** When a burst of changes counts as finished. @default the policy of the runtime */
+  /** Rules for the end of a burst of changes. @default the policy of the runtime */
   readonly settle?: Partial<SettlePolicy>
   readonly limits?: Partial<SkillLimits>
   /** Whether a known writer, such as git, is working in one of these folders. The paths are absolute. */

@@ -27,7 +27,7 @@ export interface FolderReaderOptions {
   readonly reading: Partial<ReadingPolicy>
   readonly pathOf: (node: DirectoryNode) => string
   readonly displayPath: (path: string) => string
-  /** Whether commands on this machine can reach folders by their path. */
+  /** Whether commands on this machine can use the paths of the folders. */
   readonly hasDirectories: boolean
   /** Whether files with several hard links are left out, because one of the links may be outside of the source. */
   readonly refusesHardLinks: boolean
@@ -54,7 +54,9 @@ interface ManifestFile {
 
 const MAX_PLAIN_PATHS = 1_000
 
-/** The result for a file that vanished between listing and reading. The caller discards it and reads again. */
+/**
+ * The result for a file that vanished between listing and reading. The caller discards this result and reads again.
+ */
 export const UNSTABLE: unique symbol = Symbol('unstable')
 
 /**
@@ -377,7 +379,7 @@ function isLinked(folder: DirectoryNode): boolean {
   return false
 }
 
-/** Returns the name of the skill's folder, or of its single file without the extension. */
+/** Returns the name of the skill's folder. For a single-file skill, returns the file name without its extension. */
 function nameOf(folder: DirectoryNode): string {
   return folder.isStandalone ? folder.name.replace(/\.md$/i, '') : folder.name
 }

@@ -7,7 +7,7 @@ interface Kit {
   readonly files: MemoryFileSystem
   readonly folder: DirectoryNode
   readonly file: FileNode
-  /** Returns the folders that are reported. */
+  /** Returns the reported folders. */
   readonly findMoved: () => Promise<readonly DirectoryNode[]>
 }
 

@@ -33,8 +33,8 @@ export function toBelieved(
 }
 
 /**
- * Notes when the file was first doubted. The doubt must end after some time, because some file systems never update
- * file times.
+ * Notes the time at which the file was first doubted. The doubt must end after some time, because some file systems
+ * never update file times.
  */
 export function noteDoubt(believed: BelievedText, now: number): BelievedText {
   return believed.doubtedAt === undefined ? { ...believed, doubtedAt: now } : believed
@@ -50,7 +50,10 @@ export interface WrittenText {
   readonly before: BelievedText | undefined
   /** Wall time right before the bytes were read, in milliseconds since the epoch. */
   readonly readAt: number
-  /** Wall time after the bytes were read. It can be much later than `readAt`, because a process may be suspended. */
+  /**
+   * Wall time after the bytes were read. This time can be much later than `readAt`, because a process may be
+   * suspended.
+   */
   readonly now: number
   /** Reads the bytes of the last accepted state. */
   readonly readBefore: () => Promise<Uint8Array | undefined>
@@ -59,7 +62,7 @@ export interface WrittenText {
 /**
  * Whether bytes look like an unfinished write: the file became much smaller in place, is a beginning of its former
  * text, lost its final line feed, or is new and ends within a line. A file that was moved into place (an atomic save)
- * is never doubted, nor is a file without recent writes.
+ * is never doubted. A file without recent writes is never doubted, either.
  */
 export async function looksHalfWritten({
   stat,

@@ -33,7 +33,7 @@ export interface MemorySkill extends SkillDefinition {
 }
 
 /**
- * Skills that the host itself keeps, in a program or a database. Each change is visible immediately.
+ * A source of skills that the host keeps in its program or in a database. Each change is visible immediately.
  *
  * @example
  * ```ts

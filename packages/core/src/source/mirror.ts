@@ -52,7 +52,7 @@ export interface DirectoryNode {
   unwatch: (() => void) | undefined
   /** Monotonic time at which a watch was refused. `undefined` if a watch works, or if no watch was tried. */
   refusedAt: number | undefined
-  /** Name of the skill's text, if the directory is the folder of a skill. */
+  /** Name of the file with the skill's text, if the directory is the folder of a skill. */
   skillFile: string | undefined
   ignored: IgnoreFile | undefined
   /** Subdirectories by name. Most directories have no subdirectories, and share one empty map. */
@@ -228,7 +228,7 @@ export function realPathOf(node: DirectoryNode, rootRealPath: string): string {
 
 export const NOT_ASCII: RegExp = /[^\u0020-\u007e]/
 
-/** Finds a folder by its name in a location. The disk may spell the name in decomposed Unicode. */
+/** Finds a subfolder by its name in a location. The disk may spell the name in decomposed Unicode. */
 function findChild(node: DirectoryNode, segment: string): DirectoryNode | undefined {
   const known = node.directories.get(segment)
   if (known !== undefined || !NOT_ASCII.test(segment)) return known

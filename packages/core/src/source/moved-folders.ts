@@ -10,7 +10,7 @@ export class MovedFolders {
   /** Paths that stay published although their folders are gone. */
   readonly #held = new Set<string>()
 
-  /** Must be called before contents are published. */
+  /** Keeps old paths of moved folders published. Must be called before each publication. */
   hold(rejected: readonly DirectoryNode[], published: PublishedContents): void {
     for (const path of this.#held) if (!published.isPending(path)) published.put(path, undefined)
     this.#held.clear()

@@ -204,7 +204,7 @@ export class NotSkillFinder {
     }
   }
 
-  /** Returns the path of the text that would make a folder a skill. */
+  /** Returns the path of the SKILL.md that would make a folder a skill. */
   async #findText(path: string): Promise<string | undefined> {
     const entries = await this.#list(path)
     const name = this.#options.layout.fileNames.find(each =>

@@ -8,7 +8,7 @@ import { NOTE_FORM, noteFolder, recallFolder } from './noted-folder.ts'
 
 /**
  * The notes of a source. A note contains the state of a folder that an earlier process recorded. The first reading
- * compares notes with the disk, so a start reads only what changed. Notes exist only for disks, because only a disk
+ * compares notes with the disk, so a start reads only changed folders. Notes exist only for disks, because only a disk
  * gives every process the same file times and inodes.
  */
 export class NotedFolders {

@@ -35,7 +35,7 @@ export class PublishedContents {
     return false
   }
 
-  /** Whether anything was ever published. */
+  /** Whether contents were ever published. */
   get hasBegun(): boolean {
     return this.#current !== EMPTY_CONTENTS
   }

@@ -10,7 +10,7 @@ import { FileSource } from './file-source.ts'
 const text = (name: string, body = 'x'): string =>
   `---\nname: ${name}\ndescription: Does ${name}.\n---\n${body}\n`
 
-/** A disk that refuses to watch some folders, and records which folders are listed. */
+/** A disk that refuses to watch some folders, and that records the folders that are listed. */
 class RefusingFileSystem extends MemoryFileSystem {
   refused: (path: string) => boolean = () => false
   watchAttempts = 0

@@ -52,7 +52,7 @@ export interface FetchResult {
 export interface TreeFetcher {
   /**
    * Whether the origin is on this machine. A local origin is read first, and the stored copy is used only if that
-   * fails.
+   * reading fails.
    */
   readonly isLocal?: boolean
   /** Returns the tree that was fetched last, without network access; `undefined` if there is none. */
@@ -62,7 +62,7 @@ export interface TreeFetcher {
    * unreachable or sends invalid data.
    */
   fetch(context: FetchContext): Promise<FetchResult>
-  /** Returns who last changed a folder of a tree. */
+  /** Returns the last change of a folder of a tree, and its author. */
   describeChange?(tree: FileTree, location: string): Promise<SourceChange | undefined>
   /** Whether a tree is newer than an earlier version. Only origins with a history have this method. */
   follows?(tree: FileTree, earlier: string): Promise<boolean>
@@ -171,7 +171,7 @@ export class RemoteSource implements SkillSource {
   #arrived: FileTree | undefined
   #refused: readonly Diagnostic[] = []
   #notices: readonly Diagnostic[] = []
-  /** Why a local origin could not be read at the start. Later failures are thrown. */
+  /** The reason why a local origin could not be read at the start. Later failures are thrown. */
   #firstFault: Diagnostic | undefined
   #running: Promise<void> | undefined
   /** The failure of a background fetch; the next reading throws it. */
@@ -278,7 +278,7 @@ export class RemoteSource implements SkillSource {
     }
   }
 
-  /** Reads a local origin once. If that fails, the stored copy is served with a diagnostic. */
+  /** Reads a local origin once. If the origin cannot be read, the stored copy is served with a diagnostic. */
   async #askFirst(context: SourceReadContext): Promise<void> {
     await this.#wait(this.#start(context))
     this.#hasNews = false

@@ -2,7 +2,7 @@ import { checkNumber } from '../errors.ts'
 import { type Clock, LONGEST_TIMER_MS } from '../host.ts'
 import { checkOptions, type KnownOptions } from '../options.ts'
 
-/** When a burst of changes counts as finished. All in milliseconds. */
+/** Rules for the end of a burst of changes. All in milliseconds. */
 export interface SettlePolicy {
   /** Quiet time after a single change. @default 20 */
   readonly settleMs: number
@@ -10,7 +10,7 @@ export interface SettlePolicy {
   readonly burstMs: number
   /** Longest wait while changes continue. @default 2,000 */
   readonly maxWaitMs: number
-  /** Longest wait while a known version control operation is running. @default 30,000 */
+  /** Longest wait while a known writer, such as git, is working. @default 30,000 */
   readonly maxBusyMs: number
 }
 
@@ -58,7 +58,7 @@ export function settleOf(own: Partial<SettlePolicy> = {}, general: SettlePolicy)
 // One atomic save causes up to eight events. The hints of more than two saves count as many.
 const MANY_HINTS = 16
 
-/** The progress of a burst when a wait began. */
+/** The state of a burst at the beginning of a wait. */
 export interface BurstMoment {
   /** Time of the last hint during a burst. Outside of a burst, the time at which the wait began. */
   readonly at: number
@@ -66,7 +66,7 @@ export interface BurstMoment {
   readonly busyMs: number
 }
 
-/** The wait of a caller. */
+/** A wait of one caller for a reading. */
 export interface SettleWait {
   /** `Settle.order` when the wait began. The wait ignores areas of later bursts. */
   readonly order: number
@@ -99,8 +99,8 @@ export interface TakenAreas {
 }
 
 /**
- * Decides from hints when to read. Without a caller, all hints since the last reading form one burst. A caller waits
- * for the burst that is running when it asks, and not for later saves:
+ * Decides from hints when a source is read. Without a caller, all hints since the last reading form one burst. A
+ * caller waits for the burst that is running when it asks, and not for later saves:
  *
  * ```text
  *   one batch        |||||||||| |||||||||||||| ||||||||||      busy most of the time: the wait lasts until it is quiet

@@ -42,7 +42,7 @@ export interface SourceReadContext {
 export interface SourceReading {
   /** The complete contents. If `settled` is false, the contents of the previous reading. */
   readonly contents: SourceContents
-  /** Whether nothing changed during the reading. */
+  /** True if the source did not change during the reading. */
   readonly settled: boolean
   /**
    * Areas that changed during an otherwise settled reading. These areas keep their published state, and the host soon
@@ -87,7 +87,7 @@ export type MarkReason = 'changed' | 'lost'
 export interface SourceWatch {
   /** Stops the hints. */
   stop(): void
-  /** Whether a hinted reading would find work. @default false */
+  /** Whether a hinted reading would have anything to read. @default false */
   hasHints?(): boolean
   /** Resolves when every change made before the call has been reported. @default immediately */
   drain?(): Promise<void>
@@ -109,7 +109,7 @@ export interface SourceVersions {
    * Whether the current version is newer than an earlier version. True if the versions of the source have no order.
    */
   follows(earlier: string): Promise<boolean>
-  /** Returns who last changed a folder; `undefined` if the source does not know. */
+  /** Returns the last change of a folder and its author; `undefined` if the source does not know them. */
   describeChange(location: string): Promise<SourceChange | undefined>
 }
 
@@ -134,8 +134,8 @@ export interface WritableFolder {
 }
 
 /**
- * A source of skills. A source returns its complete contents and never reports edits. Hints only say when to read
- * again, so a lost hint delays a change but never loses it.
+ * A source of skills. A source always returns its complete contents, and never single edits. Hints only say when to
+ * read again, so a lost hint delays a change but never loses it.
  *
  * A simple source has only `label`, `origin`, `trust`, `read` and `state`. A simple source is read at the start, on
  * `reload`, when a skill is loaded, and at the interval that `state` returns.
@@ -165,7 +165,9 @@ export interface SkillSource {
    * machine.
    */
   readonly label: string
-  /** The source on this machine (an absolute path or a URL). The origin is the key of persistent state. */
+  /**
+   * An absolute path or a URL that identifies the source on this machine. The origin is the key of persistent state.
+   */
   readonly origin: string
   readonly trust: SourceTrust
   /** How tolerant the parser is. After a restart, the last served revision is parsed with the same tolerance. */
@@ -178,7 +180,7 @@ export interface SkillSource {
    * @default false
    */
   readonly isRemote?: boolean
-  /** When a burst of changes counts as finished. @default the policy of the runtime */
+  /** Rules for the end of a burst of changes. @default the policy of the runtime */
   readonly settle?: Partial<SettlePolicy>
   /** Present if the source has versions, such as commits or releases. */
   readonly versions?: SourceVersions
@@ -199,7 +201,8 @@ export interface SkillSource {
   /** Finds files and folders that are not skills. The search runs only when this method is called. */
   findNotSkills?(query?: NotSkillQuery): Promise<NotSkills>
   /**
-   * Stops everything that the source has started. Called after the last reading; the source may be read again later.
+   * Stops everything that the source has started. Called after the last reading. A closed source may be read again
+   * later.
    */
   close?(): Promise<void>
 }

@@ -78,7 +78,7 @@ export class WorkList {
     for (const [node, { mark }] of this.#work) if (mark !== undefined) yield node
   }
 
-  /** The marked directories that may be changing. A request alone is no sign of a change. */
+  /** The marked directories that may be changing. A directory that only a request has marked is not included. */
   *moving(): Generator<DirectoryNode> {
     for (const node of this.marked()) if (this.#moving(node) !== undefined) yield node
   }
@@ -132,7 +132,7 @@ export class WorkList {
   }
 
   /**
-   * Ends a reading whose outcome is published. After the final reading, folders that are still rejected become
+   * Ends a reading whose result is published. After the final reading, folders that are still rejected become
    * restless. Calming folders without new marks become normal again. `withdraw` discards the reading of a directory
    * that is marked again, and may reject folders.
    */

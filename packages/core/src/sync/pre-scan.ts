@@ -12,7 +12,7 @@ export interface PreScanContext {
 }
 
 /**
- * A function that prepares the folders of the sources: copies built-in skills, downloads, checks.
+ * A function that prepares the folders of the sources. For example, it copies built-in skills or downloads folders.
  *
  * @example
  * ```ts

@@ -153,7 +153,7 @@ export class SourceReaders {
     }
   }
 
-  /** Returns the error of the last reading of each source. */
+  /** Returns one item for each source: the error of its last reading, or `undefined`. */
   failures(): readonly unknown[] {
     return this.#syncs.map(sync => sync.failure)
   }

@@ -14,7 +14,9 @@ import { MemorySkillStore } from '../store/memory-skill-store.ts'
 import { FakeClock } from '../testing/fake-clock.ts'
 import { SourceSync } from './source-sync.ts'
 
-/** A custom source, such as a database or a remote service. It records when and how it was read. */
+/**
+ * A custom source, such as a database or a remote service. The source records the time and the depth of each reading.
+ */
 class NotingSource implements SkillSource {
   readonly label = 'remote'
   readonly origin = 'remote://'

@@ -45,7 +45,7 @@ export interface SourceStatus extends SourceState {
   readonly lastError?: string
   /** Wall time of the last failure, in milliseconds since the epoch. The time is kept after a recovery. */
   readonly lastErrorAt?: number
-  /** Why the store cannot save files. Skills are still served. */
+  /** The reason why the store cannot save files. Skills are still served. */
   readonly storeFault?: string
   /** Number of failed readings since the last successful one. */
   readonly failures: number
@@ -414,7 +414,7 @@ export class SourceSync {
     }
   }
 
-  /** Sleeps; ends early when the sync is closed or a request can be read sooner. */
+  /** Sleeps. The sleep ends early when the sync is closed or a request can be answered sooner. */
   async #sleep(delayMs: number): Promise<void> {
     const { signal } = this.#abort
     const { clock } = this.#options

@@ -112,7 +112,7 @@ describe('several callers', () => {
 })
 
 describe('callers and writers', () => {
-  test('a caller waits for the edit before its request, and not for later edits of other skills', async () => {
+  test('a caller waits for an edit from before its request, but not for later edits of other skills', async () => {
     await using it = await open()
     it.files.save('/one/a', 'new')
     const fresh = it.skills.fresh()

@@ -68,7 +68,7 @@ export class FakeClock implements Clock {
   }
 }
 
-/** Runs enough microtasks for long chains of promises. */
+/** Runs many microtasks, enough for long chains of promises. */
 async function settleMicrotasks(): Promise<void> {
   for (let i = 0; i < 200; i++) await Promise.resolve()
 }
