@@ -13,7 +13,8 @@ export function diffSkills(before: Skill, after: Skill): readonly SkillFacet[] {
   if (frontmatterChanged) facets.push('frontmatter')
   const changed = before.revision === after.revision ? [] : changedPaths(before.files, after.files)
   const isSkillFile = (path: string): boolean => path === before.skillFile || path === after.skillFile
-  // Blank lines around the instructions change neither digest, but readers must learn that the file changed.
+  // Blank lines around the instructions change neither of these digests, but a reader must learn that the file
+  // changed.
   const skillFileChanged = changed.some(isSkillFile)
   if (before.bodyDigest !== after.bodyDigest || (skillFileChanged && !frontmatterChanged)) facets.push('body')
   const others = changed.filter(path => !isSkillFile(path))

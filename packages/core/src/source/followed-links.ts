@@ -15,7 +15,7 @@ export interface FollowedLink {
 }
 
 /**
- * Reports the directories with a link whose target changed. Events report changes of inodes and not of links, so every
+ * Reports the directories with a link whose target changed. No event reports that a link has another target, so every
  * link is checked on the file system.
  */
 export async function findMovedLinks(

@@ -307,7 +307,7 @@ export class MirrorScanner {
     unwatchBefore?.()
   }
 
-  /** A separate method, because a closure per directory must keep as few references as possible. */
+  /** This is a separate method, because the closure of each directory must refer to as few objects as possible. */
   #watch(node: DirectoryNode, path: string): (() => void) | undefined {
     const since = this.#options.clock.monotonic()
     const stop = this.#options.fileSystem.watch?.(

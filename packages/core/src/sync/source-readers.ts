@@ -34,7 +34,8 @@ export interface SourceReadersOptions {
 }
 
 /**
- * How long a request waits for a reading at most, in milliseconds. Changes that are read later become visible later.
+ * How long a request waits for a reading at most, in milliseconds. Changes that are read after that time become
+ * visible later.
  */
 export const MAX_LOOK_MS = 2_000
 
@@ -101,8 +102,8 @@ export class SourceReaders {
   }
 
   /**
-   * Reads the folders that serve a skill name again, and searches for a new folder of that name. Sources that cannot
-   * serve the name cause no wait.
+   * Reads the folders that serve a skill name again, and searches for a new folder of that name. The caller does not
+   * wait for sources that cannot serve the name.
    */
   async lookAgain(name: string): Promise<void> {
     this.assertOpen()
@@ -144,7 +145,7 @@ export class SourceReaders {
     await this.#syncs.find(({ label }) => label === source)?.recapture(location)
   }
 
-  /** Finds files and folders of all sources that are not skills, in order of precedence. */
+  /** Finds the files and folders in all sources that are not skills. Searches the sources in order of precedence. */
   async findNotSkills(query?: (source: SkillSource) => NotSkillQuery): Promise<NotSkills> {
     const answers = await Promise.all(this.#syncs.map(sync => sync.findNotSkills(query?.(sync.source))))
     return {
