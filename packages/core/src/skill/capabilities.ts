@@ -9,8 +9,8 @@ import type { Skill } from './skill.ts'
 export type ScriptCapability = string
 
 /**
- * The forms of a capability: how people write each one, and the pattern that matches it. `PART_OF_FORM` in
- * `@skillstoke/scripts` defines what each form opens.
+ * The forms of a capability: the notation of each form, and the pattern that matches it. `PART_OF_FORM` in
+ * `@skillstoke/scripts` defines the access that each form gives.
  */
 const FORMS = {
   net: 'net',
@@ -53,7 +53,7 @@ export function checkCapabilities(skill: Pick<Skill, 'metadata'>): readonly Diag
     }))
 }
 
-/** Returns the wanted capabilities that are not granted. A grant to write includes the right to read. */
+/** Returns the wanted capabilities that are not granted. A grant of `fs.write` includes the right to read. */
 export function findMissing(
   wanted: readonly ScriptCapability[],
   granted: readonly ScriptCapability[],

@@ -1,6 +1,6 @@
 /**
- * Orders texts by Unicode code point. That is the order of their UTF-8 bytes, and it is the same in every locale.
- * The `<` of JavaScript compares UTF-16 units instead, and so puts U+FFFF after U+10000.
+ * Orders texts by Unicode code point. This order equals the order of the UTF-8 bytes, and does not depend on the
+ * locale. The `<` of JavaScript compares UTF-16 units instead, and so puts U+FFFF after U+10000.
  */
 export function compareText(a: string, b: string): number {
   if (a === b) return 0
@@ -13,13 +13,16 @@ export function compareText(a: string, b: string): number {
   return a.length - b.length
 }
 
-/** Moves surrogates above the rest of the basic plane, so that unit order becomes code point order. */
+/**
+ * Maps a UTF-16 code unit to a number. Surrogates get the highest numbers, so the order equals that of code points.
+ */
 function fixUp(unit: number): number {
   return unit >= 0xe000 ? unit - 0x800 : unit >= 0xd800 ? unit + 0x2000 : unit
 }
 
 /**
- * Returns the index of `key` in an array sorted by `compareText` on `keyOf`, or the bitwise complement of its insertion index.
+ * Finds `key` in an array that is sorted by `keyOf`. Returns its index, or else the bitwise complement of its
+ * insertion index.
  */
 export function binarySearch<T>(sorted: readonly T[], key: string, keyOf: (item: T) => string): number {
   let low = 0
@@ -34,15 +37,15 @@ export function binarySearch<T>(sorted: readonly T[], key: string, keyOf: (item:
   return ~low
 }
 
-/** One change to a sorted list: the new item for a key, or `undefined` to remove it. */
+/** One change to a sorted list: the new item for a key, or `undefined` to remove the item. */
 export interface SortedChange<T> {
   readonly key: string
   readonly item: T | undefined
 }
 
 /**
- * Returns a new sorted list with some items added, replaced or removed. Costs one copy and one search per change, so a
- * single change in a long list is cheap.
+ * Returns a new sorted list with some items added, replaced or removed. Copies the list once, and searches it once for
+ * each change.
  */
 export function applySorted<T>(
   before: readonly T[],

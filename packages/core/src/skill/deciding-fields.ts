@@ -1,15 +1,15 @@
-/** The reading of a deciding field whose value cannot be parsed. */
+/** The value that a deciding field gets if its own value cannot be parsed. */
 export interface ClosedField {
   /** The strictest value that the field can have. */
   readonly value: unknown
-  /** What that value means, as the end of a sentence. */
+  /** The meaning of the strictest value, as the end of a sentence. */
   readonly meaning: string
 }
 
 /**
- * The fields that decide what a skill, a model or a user may do, by their path in lower case. If the value of such a field
- * is not valid YAML, the field gets its strictest value instead of plain text. Other fields decide nothing here: reading
- * `hooks` or `model` as text starts nothing.
+ * Fields that decide what a skill, a model or a user may do. Each key is the path of a field, in lower case. A
+ * deciding field whose value is not valid YAML gets its strictest value instead of plain text. Other fields are safe
+ * as plain text: a `hooks` or `model` field that was read as text starts nothing.
  */
 const CLOSED_FIELDS: ReadonlyMap<string, ClosedField> = new Map<string, ClosedField>([
   ['allowed-tools', { value: '', meaning: 'no tool is allowed' }],
@@ -19,12 +19,12 @@ const CLOSED_FIELDS: ReadonlyMap<string, ClosedField> = new Map<string, ClosedFi
   ['metadata.capabilities', { value: '', meaning: 'no capability is asked for' }],
 ])
 
-/** Returns the strictest reading of a field, or `undefined` if the field decides nothing. */
+/** Returns the strictest value of a deciding field, or `undefined` for any other field. */
 export function findClosedField(path: string): ClosedField | undefined {
   return CLOSED_FIELDS.get(path.toLowerCase())
 }
 
-// Without these fields everything is allowed, so a line that looks like one of them must not be ignored.
+// A missing field allows everything, so a line that looks like a deciding field must not be ignored.
 const LOOKS_DECIDING = /^\s*["']?(allowed-tools|disable-model-invocation|user-invocable)(?![\w-])/i
 
 /** Returns the deciding key at the start of a line, in lower case, regardless of the rest of the line. */

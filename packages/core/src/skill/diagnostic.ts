@@ -1,4 +1,4 @@
-/** Kinds of findings, as a closed set. Codes are stable. Messages may be reworded. */
+/** The codes of all findings. Codes are stable. Messages may be reworded. */
 export type DiagnosticCode =
   // The text of SKILL.md
   | 'ENCODING_NOT_UTF8'
@@ -75,19 +75,19 @@ export type Severity = (typeof SEVERITIES)[number]
 export interface Diagnostic {
   readonly code: DiagnosticCode
   /**
-   * `error`: the newest text, commands or contents are not served. `warning`: the skill is served with a fault, or a
-   * decision keeps its newest revision from being served. `info`: a remark.
+   * `error`: the newest text, commands or contents are not served. `warning`: the skill is served despite a fault, or
+   * a decision blocks its newest revision. `info`: a remark.
    */
   readonly severity: Severity
-  /** What is wrong, with the value, and what would be right. */
+  /** The problem, the faulty value, and what would be valid. */
   readonly message: string
-  /** The file with the fault, written as its source displays paths. */
+  /** Path of the faulty file, as its source shows paths to people. */
   readonly path?: string
   /** Counted from 1. */
   readonly line?: number
-  /** Counted from 1, in UTF-16 code units. */
+  /** Column of the fault, counted from 1 in UTF-16 code units. */
   readonly column?: number
-  /** What a person should do about it, as an instruction. */
+  /** Tells a person how to correct the fault. */
   readonly fix?: string
 }
 
@@ -100,7 +100,7 @@ export function isError(diagnostic: Diagnostic): boolean {
   return diagnostic.severity === 'error'
 }
 
-/** Returns the known parts of the location of a finding: `scripts/a.ts:3:1`. */
+/** Returns the location of a finding as far as it is known, for example `scripts/a.ts:3:1`. */
 export function describePlace({ path, line, column }: Pick<Diagnostic, 'path' | 'line' | 'column'>): string {
   return [path, line, column].filter(part => part !== undefined && part !== '').join(':')
 }

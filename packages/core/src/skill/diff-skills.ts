@@ -6,14 +6,15 @@ import type { Skill } from './skill.ts'
 export const FACETS = ['frontmatter', 'body', 'files', 'scripts', 'location'] as const
 export type SkillFacet = (typeof FACETS)[number]
 
-/** Returns the facets in which two revisions of a skill differ; empty when they are equal for every reader. */
+/** Returns the facets in which two revisions of a skill differ. The list is empty if no reader sees a difference. */
 export function diffSkills(before: Skill, after: Skill): readonly SkillFacet[] {
   const facets: SkillFacet[] = []
   const frontmatterChanged = before.frontmatterDigest !== after.frontmatterDigest
   if (frontmatterChanged) facets.push('frontmatter')
   const changed = before.revision === after.revision ? [] : changedPaths(before.files, after.files)
   const isSkillFile = (path: string): boolean => path === before.skillFile || path === after.skillFile
-  // Neither digest covers blank lines around the instructions, but readers need to learn that the file changed.
+  // Blank lines around the instructions change neither of these digests, but a reader must learn that the file
+  // changed.
   const skillFileChanged = changed.some(isSkillFile)
   if (before.bodyDigest !== after.bodyDigest || (skillFileChanged && !frontmatterChanged)) facets.push('body')
   const others = changed.filter(path => !isSkillFile(path))
@@ -29,7 +30,7 @@ export function diffSkills(before: Skill, after: Skill): readonly SkillFacet[] {
   return facets
 }
 
-/** Returns the paths that exist in only one of two sorted manifests, or that differ in bytes or mode. */
+/** Compares two sorted manifests. Returns every path that only one contains, or whose bytes or mode differ. */
 export function changedPaths(before: readonly SkillFile[], after: readonly SkillFile[]): string[] {
   const paths: string[] = []
   let i = 0

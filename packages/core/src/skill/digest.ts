@@ -10,8 +10,8 @@ export function isDigest(text: string): text is Digest {
 }
 
 /**
- * Parses a whole digest, with or without `sha256:`. Returns `undefined` for anything else, such as the first digits of a
- * digest.
+ * Parses a whole digest, with or without `sha256:`. Returns `undefined` for any other text, such as only the first
+ * digits of a digest.
  */
 export function parseDigest(text: string): Digest | undefined {
   const digits = text
@@ -23,11 +23,14 @@ export function parseDigest(text: string): Digest | undefined {
 }
 
 export function digestOf(data: Uint8Array | string, hasher: Hasher): Digest {
-  // V8 keeps both halves of a template literal alive until the first read. With many digests, that costs memory.
+  // Not a template literal: V8 would keep both halves of every digest in memory until its first read.
   return ['sha256:', hasher.sha256(data)].join('') as Digest
 }
 
-/** Returns the first eight hexadecimal digits. For display only: two texts with the same eight digits are found in seconds. */
+/**
+ * Returns the first eight hexadecimal digits. For display only: a person can find two texts with the same eight digits
+ * within seconds.
+ */
 export function shortDigest(digest: Digest): string {
   return digest.slice(7, 15)
 }

@@ -3,8 +3,9 @@ import type { FrontmatterFields } from './frontmatter.ts'
 import { findHiddenText } from './hidden-text.ts'
 
 /**
- * Finds invisible characters that field values contain as YAML escapes such as `\u200B`. The file shows only the escape, but
- * readers of the skill get the character. Characters that the file contains directly are found by the scan of the whole file.
+ * Finds invisible characters that field values contain as YAML escapes such as `\u200B`. The file shows only the
+ * escape, but readers of the skill get the character. The scan of the whole file finds invisible characters that are
+ * not escaped.
  */
 export function describeEscapedText(
   fields: FrontmatterFields,

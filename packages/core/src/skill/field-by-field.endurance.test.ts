@@ -15,7 +15,7 @@ test('readFieldByField() reads 20,000 faulty fields of each kind in linear time'
   ]
   for (const kind of kinds) {
     const fields = Array.from({ length: 20_000 }, (_, index) => kind(index)).join('\n')
-    // With quadratic effort this takes minutes.
+    // An algorithm with quadratic running time would take minutes.
     const text = `---\nname: pdf\ndescription: Reads PDF files.\n${fields}\n---\nbody`
     const outcome = parseSkill(new TextEncoder().encode(text), { limits })
     expect(outcome.ok && outcome.value.description).toContain('Reads PDF files.')

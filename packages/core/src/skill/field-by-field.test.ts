@@ -17,7 +17,7 @@ function parse(fields: string): Parsed {
   return { skill: outcome.ok ? outcome.value : undefined, diagnostics }
 }
 
-describe('a value that is not valid YAML is read as plain text', () => {
+describe('a field that is not valid YAML', () => {
   test.each([
     ['[a] or [b]', 'text follows the closing bracket', 'double quotes'],
     ['"a" or "b"', 'text follows the closing quotation mark', 'single quotes'],
@@ -29,7 +29,7 @@ describe('a value that is not valid YAML is read as plain text', () => {
     ['| a | b |', 'it starts with "|"', 'double quotes'],
     ['!important now', 'it starts with "!"', 'double quotes'],
     ['a: b', 'it has an unquoted ": "', 'double quotes'],
-  ])('%j, with a warning at its line that gives the reason and the fix', (value, reason, fix) => {
+  ])('%j is read as plain text, with a warning that gives line, reason and fix', (value, reason, fix) => {
     const { skill, diagnostics } = parse(`license: MIT\nargument-hint: ${value}\nversion: 2`)
     expect(skill).toMatchObject({ license: 'MIT', extra: { 'argument-hint': value, version: 2 } })
     expect(diagnostics).toEqual([
@@ -44,7 +44,7 @@ describe('a value that is not valid YAML is read as plain text', () => {
     ])
   })
 
-  test('inside other fields and lists, while valid values keep their types', () => {
+  test('invalid values inside other fields and lists become text, and valid values keep their types', () => {
     const { skill, diagnostics } = parse(
       'hooks:\n  on: true\n  run:\n    - [a] b\n    - if: @x\n      times: 3\n  deep:\n    er: "q" r',
     )
@@ -58,32 +58,32 @@ describe('a value that is not valid YAML is read as plain text', () => {
     ])
   })
 
-  test('together with lines below it that are not fields', () => {
+  test('lines below a value that are not fields become part of its text', () => {
     const { skill, diagnostics } = parse('license: MIT\n  see: LICENSE\nand notices\nversion: 1')
     expect(skill).toMatchObject({ license: 'MIT see: LICENSE and notices', extra: { version: 1 } })
     expect(diagnostics.map(({ line }) => line)).toEqual([4])
   })
 
-  test('if the space after the colon is missing', () => {
+  test('a field without a space after its colon is read, with a warning', () => {
     const { skill, diagnostics } = parse('license:MIT')
     expect(skill?.license).toBe('MIT')
     expect(diagnostics).toMatchObject([{ line: 4, fix: 'put a space after the colon' }])
   })
 
-  test('while tabs indent like spaces, with a warning', () => {
+  test('tabs count as indent, with a warning', () => {
     const { skill, diagnostics } = parse('metadata:\n\tauthor: ann\n\tversion: "1"')
     expect(skill?.metadata).toEqual({ author: 'ann', version: '1' })
     expect(diagnostics).toMatchObject([{ code: 'YAML_REPAIRED', fix: 'replace the tabs by spaces' }])
   })
 
-  test('and the first value counts when a field occurs twice', () => {
+  test('a field that occurs twice keeps its first value, with a warning', () => {
     const { skill, diagnostics } = parse('version: 1\nversion: 2')
     expect(skill?.extra).toEqual({ version: 1 })
     expect(diagnostics).toMatchObject([{ line: 5, message: expect.stringContaining('"version"') }])
   })
 })
 
-describe('a deciding field gets its strictest value', () => {
+describe('a deciding field that is not valid YAML gets its strictest value', () => {
   test.each([
     'allowed-tools: *',
     'allowed-tools: [Read] or [Bash]',
@@ -126,11 +126,11 @@ describe('a deciding field gets its strictest value', () => {
     ['metadata:\n  author: [a] b\n  capabilities: net', { author: '[a] b', capabilities: 'net' }],
     ['metadata: {capabilities: exec} or not', {}],
     ['metadata:\n  capabilities: exec\nmetadata:\n  author: ann', {}],
-  ])('%j: an unreadable capability is not asked for', (fields, metadata) => {
+  ])('%j: the skill asks for no unreadable capability', (fields, metadata) => {
     expect(parse(fields).skill?.metadata).toEqual(metadata)
   })
 
-  test('but keeps a valid value when another field is faulty', () => {
+  test('a deciding field keeps a valid value when another field is faulty', () => {
     const { skill } = parse(
       'argument-hint: [a] [b]\nallowed-tools: Read # only\ndisable-model-invocation: true # x',
     )
@@ -139,7 +139,7 @@ describe('a deciding field gets its strictest value', () => {
   })
 })
 
-describe('parseSkill() refuses', () => {
+describe('parseSkill() refuses a frontmatter with', () => {
   test.each([
     ['a reference, with other faults before it', 'a: [x] y\nb: &b 1\nc: *b', 6, 'are not read'],
     ['too many levels', `a: [x] y\nb: ${'['.repeat(17)}${']'.repeat(17)}`, 5, 'maxDepth'],
@@ -189,11 +189,11 @@ test('parseSkill() serves every skill with a valid name and description, regardl
   )
 })
 
-test('parseSkill() never allows a tool that YAML does not read from the field', () => {
+test('parseSkill() allows no tools if the value of allowed-tools is not valid YAML', () => {
   fc.assert(
     fc.property(text, text, (value, other) => {
       const written = value.trim()
-      // An empty field restricts nothing, like a missing field.
+      // An empty field allows as much as a missing field.
       fc.pre(parse(`y: ${written}`).skill?.extra['y'] !== null)
       const { skill, diagnostics } = parse(`x: [a] ${other}\nallowed-tools: ${written}`)
       const isRepaired = diagnostics.some(({ message }) => message.includes('allowed-tools" is not valid'))

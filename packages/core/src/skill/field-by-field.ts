@@ -17,12 +17,12 @@ import { adviseQuotes, explainValue, foldText, isUnclear } from './plain-text.ts
 import { type LoadedYaml, loadYaml, MAX_YAML_DEPTH } from './yaml-text.ts'
 
 /**
- * Reads each field of a frontmatter separately when the whole is not valid YAML. A value that is not
- * valid YAML is read as plain text, at any depth, with a warning at its line. No line is parsed more than twice per level. The
- * effort grows with the size of the text, not with the number of faults.
+ * Reads each field of a frontmatter separately when the whole frontmatter is not valid YAML. A value that is not valid
+ * YAML is read as plain text, at any depth, with a warning at its line. No line is parsed more than twice per level.
+ * The running time grows with the size of the text, not with the number of faults.
  *
- * The outcome is an error if the name or the description is unclear, or if a field exceeds the YAML limits (references
- * to anchors, nesting). A deciding field gets its strictest value instead of text.
+ * The result is an error if the name or the description is unclear, or if a field exceeds the YAML limits. A deciding
+ * field gets its strictest value instead of text.
  */
 export function readFieldByField(yaml: string, firstLine: number): Outcome<FrontmatterFields> {
   const findings = new FieldFindings(firstLine)
@@ -35,7 +35,7 @@ export function readFieldByField(yaml: string, firstLine: number): Outcome<Front
 /** The position of a value in the frontmatter. */
 interface Place {
   readonly key: string
-  /** Keys from the outermost one, joined by dots; empty for the frontmatter itself. */
+  /** The keys from the outermost field down to the value, joined by dots. Empty for the frontmatter itself. */
   readonly path: string
   readonly depth: number
 }
@@ -72,7 +72,7 @@ class FieldReader {
     return map
   }
 
-  /** Returns the value of a field that occurs twice, and reports the repetition. */
+  /** Returns the first value of a field that occurs twice, and reports the repetition. */
   #readAgain({ path }: Place, earlier: unknown, line: FrontmatterLine): unknown {
     const problem = `"${path}": the field occurs twice`
     const fix = 'keep one of the two'
@@ -84,21 +84,24 @@ class FieldReader {
     return closed === undefined ? earlier : closed.value
   }
 
-  /** Returns the entries of a field: usually one, or several if YAML finds more keys in its lines. */
+  /**
+   * Returns the entries of a field: usually one entry, or several entries if YAML finds more keys in the lines of the
+   * field.
+   */
   #readField(field: FieldLines, outer: Place): Entries {
     const lines = [field.first, ...field.rest]
     const loaded = this.#load(lines, outer)
     if (loaded.ok && isRecord(loaded.value)) return Object.entries(loaded.value)
     const place = toInner(outer, readKey(field.key))
     const fault = loaded.ok ? this.#missingSpace(field) : loaded.fault
-    // Only YAML can read an explicit key, so a fault there might hide a deciding field.
+    // Only YAML can read an explicit key, so a faulty explicit key might hide a deciding field.
     const isRefused = (field.key === '?' && outer.path === '') || this.#isRefused(loaded, lines)
     const entries = isRefused ? undefined : this.#readFaulty(field, place, fault)
     if (entries === undefined) this.#findings.fail(fault)
     return entries ?? []
   }
 
-  /** Reads a field that is not valid YAML. Returns `undefined` if its meaning is unclear. */
+  /** Reads a field that is not valid YAML. Returns `undefined` if the meaning of the field is unclear. */
   #readFaulty(field: FieldLines, place: Place, fault: Diagnostic): Entries | undefined {
     const { first, rest, inline } = field
     const { key, path } = place
@@ -118,7 +121,7 @@ class FieldReader {
     return [[key, closed === undefined ? text : closed.value]]
   }
 
-  /** Reads the name from its own line only. Unexpected lines below it may be fields of their own. */
+  /** Reads the name only from the line of its key. Unexpected lines below that line may be separate fields. */
   #readName(field: FieldLines, place: Place, fault: Diagnostic): Entries | undefined {
     const { first, rest, inline } = field
     const alone = this.#load([first], place)
@@ -150,7 +153,9 @@ class FieldReader {
     })
   }
 
-  /** Loads lines unchanged. If that fails, loads them with spaces instead of the tabs that indent them. */
+  /**
+   * Loads lines unchanged. If YAML rejects the lines, replaces tabs in their indent by spaces and loads them again.
+   */
   #load(lines: readonly FrontmatterLine[], place: Place): LoadedYaml {
     const [first] = lines as readonly [FrontmatterLine, ...FrontmatterLine[]]
     const options = { firstLine: this.#findings.lineOf(first), maxDepth: MAX_YAML_DEPTH - place.depth }
@@ -168,7 +173,7 @@ class FieldReader {
     return again
   }
 
-  /** True if a field exceeds the YAML limits. That is an error at every depth. */
+  /** True if a field exceeds the YAML limits, which is an error at every depth. */
   #isRefused(loaded: LoadedYaml, lines: readonly FrontmatterLine[]): boolean {
     if (loaded.ok) return false
     if (loaded.reason.includes('maxDepth')) return true

@@ -23,7 +23,7 @@ export class FieldFindings {
     return [...this.#warnings, ...error].sort((a, b) => (a.line ?? 0) - (b.line ?? 0))
   }
 
-  /** Returns the line of the file, counted from 1. */
+  /** Returns the number of a line in the file, counted from 1. */
   lineOf(line: FrontmatterLine): number {
     return this.#firstLine + line.index
   }
@@ -51,7 +51,7 @@ export class FieldFindings {
     }
   }
 
-  /** Gives every lost field its strictest value. */
+  /** Gives every remembered deciding field its strictest value. */
   closeLost(fields: Map<string, unknown>): void {
     for (const [key, line] of this.#lost) {
       const closed = findClosedField(key)

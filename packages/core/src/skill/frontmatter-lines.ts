@@ -3,13 +3,13 @@ import { findDecidingKey } from './deciding-fields.ts'
 /** A line of a frontmatter, without its line break. */
 export interface FrontmatterLine {
   readonly text: string
-  /** Counted from 0 within the frontmatter. */
+  /** Index of the line in the frontmatter, counted from 0. */
   readonly index: number
 }
 
 /** The lines of one field: the line with its key, and all lines up to the next field of the same level. */
 export interface FieldLines {
-  /** The key as the file has it, including quotation marks. */
+  /** The key as written in the file, including quotation marks. */
   readonly key: string
   /** The text after the colon on the same line, trimmed. */
   readonly inline: string
@@ -21,7 +21,10 @@ export function toLines(text: string): FrontmatterLine[] {
   return text.split('\n').map((line, index) => ({ text: line.replace(/\r$/, ''), index }))
 }
 
-/** Returns the width of the indent in columns. A tab counts as two spaces, which most editors insert for YAML. */
+/**
+ * Returns the width of the indent in columns. A tab counts as two columns, because most editors indent YAML by two
+ * spaces.
+ */
 export function indentOf({ text }: FrontmatterLine): number {
   const [spaces] = /^[ \t]*/.exec(text) ?? ['']
   return spaces.length + spaces.replaceAll(' ', '').length
@@ -37,14 +40,14 @@ export function expandTabs(line: FrontmatterLine): FrontmatterLine {
   return { ...line, text: spaces.replaceAll('\t', '  ') + line.text.slice(spaces.length) }
 }
 
-/** True if a line starts with a key and a colon, in YAML's form or close to it. */
+/** True if a line starts with a key and a colon. Small deviations from YAML are accepted. */
 export function isField(line: FrontmatterLine): boolean {
   return cutKey(line) !== undefined
 }
 
 /**
- * Splits lines into the fields of their outermost level. A field that is indented less than the fields before it belongs to the
- * same level. Lines before the first field are returned as `stray`.
+ * Splits lines into the fields of their outermost level. A field with less indent than the fields before it counts as
+ * a field of the same level. Lines before the first field are returned as `stray`.
  */
 export function splitFields(lines: readonly FrontmatterLine[]): {
   stray: readonly FrontmatterLine[]
@@ -66,7 +69,7 @@ export function splitFields(lines: readonly FrontmatterLine[]): {
   return { stray, fields }
 }
 
-/** Splits lines at their outermost `- `. */
+/** Splits lines into list items, at the outermost `- `. */
 export function splitItems(lines: readonly FrontmatterLine[]): readonly (readonly FrontmatterLine[])[] {
   const items: FrontmatterLine[][] = []
   let level = Number.POSITIVE_INFINITY
@@ -87,7 +90,7 @@ export function isItem({ text }: FrontmatterLine): boolean {
 
 const QUOTED_KEY = /^[ \t]*("(?:[^"\\]|\\.)*"|'(?:[^']|'')*')[ \t]*:(?:[ \t]|$)/
 const PLAIN_KEY = /^[ \t]*([^\s"'[{:#](?:[^:]|:(?![ \t]|$))*):(?=[ \t]|$)/
-// Without a space after the colon, as in `version:2`. An address such as `https://...` is not a field.
+// A key without a space after its colon, such as `version:2`. An address such as `https://...` is not a field.
 const TIGHT_KEY = /^[ \t]*([A-Za-z_][\w-]+):(?!\/\/)/
 
 function cutKey(line: FrontmatterLine): { key: string; inline: string } | undefined {
@@ -97,7 +100,7 @@ function cutKey(line: FrontmatterLine): { key: string; inline: string } | undefi
   if (deciding !== undefined) return cutAt(text, deciding, text.indexOf(':') + 1 || text.length)
   const quoted = QUOTED_KEY.exec(text)
   if (quoted !== null) return cutAt(text, quoted[1] as string, quoted[0].length)
-  // An explicit key ("? key") starts a field, too. Only YAML itself can read it.
+  // An explicit key ("? key") starts a field, too. Only the YAML parser can read an explicit key.
   if (/^[ \t]*\?(?:[ \t]|$)/.test(text)) return cutAt(text, '?', text.indexOf('?') + 1)
   const plain = PLAIN_KEY.exec(text.replace(/\s#.*$/, ''))
   if (plain !== null) return cutAt(text, (plain[1] as string).trim(), plain[0].length)

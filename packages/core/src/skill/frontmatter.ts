@@ -7,13 +7,13 @@ import { loadYaml } from './yaml-text.ts'
 
 const MAX_QUOTED = 60
 
-/** The parts of SKILL.md between and after its delimiters, not yet parsed. */
+/** The unparsed frontmatter and body of a SKILL.md. */
 export interface SplitSkillText {
-  /** The text between the delimiter lines, without them. The frontmatter digest covers exactly this text. */
+  /** The text between the delimiter lines. The frontmatter digest is the digest of exactly this text. */
   readonly frontmatter: string
   /** Everything after the closing delimiter line, unchanged. */
   readonly body: string
-  /** Line of the file, counted from 1, on which `frontmatter` starts. */
+  /** Number of the line on which `frontmatter` starts, counted from 1 in the file. */
   readonly frontmatterLine: number
   readonly bodyLine: number
   readonly diagnostics: readonly Diagnostic[]
@@ -29,8 +29,8 @@ export type Outcome<T> =
 const BYTE_ORDER_MARK = '\uFEFF'
 
 /**
- * Splits the text at its first line `---` and the next line that contains only `---`.
- * A `---` inside a value or in the body does not count. CRLF, LF and a missing body are accepted.
+ * Splits the text at its first line `---` and the next line that contains only `---`. A `---` inside a value or in the
+ * body is no delimiter. CRLF, LF and a missing body are accepted.
  */
 export function splitSkillText(text: string): Outcome<SplitSkillText> {
   return splitFrom(text, text.startsWith(BYTE_ORDER_MARK) ? 1 : 0)
@@ -46,7 +46,7 @@ export function splitServedText(text: string): Outcome<SplitSkillText> {
   const [skipped] = BLANK_OR_COMMENT.exec(text) ?? []
   if (strict.ok || skipped?.endsWith('\n') !== true) return strict
   const split = splitFrom(text, start + skipped.length)
-  // A Markdown rule above a paragraph is a line "---", too.
+  // A line "---" can also be a Markdown rule above a paragraph.
   if (!split.ok) return split.diagnostics.some(({ code }) => code === 'FRONTMATTER_MISSING') ? strict : split
   const first = toLines(split.value.frontmatter).find(line => !isBlank(line))
   if (first === undefined || !isField(first)) return strict
@@ -110,7 +110,10 @@ function splitFrom(text: string, start: number): Outcome<SplitSkillText> {
   })
 }
 
-/** Splits like `splitServedText`. A text without frontmatter, or with an unclosed one, becomes the body as a whole. */
+/**
+ * Splits like `splitServedText`. If the text has no frontmatter, or an unclosed frontmatter, the whole text becomes
+ * the body.
+ */
 export function splitAnyText(text: string): Outcome<SplitSkillText> & { readonly ok: true } {
   const split = splitServedText(text)
   if (split.ok) return split
@@ -123,17 +126,17 @@ export function splitAnyText(text: string): Outcome<SplitSkillText> & { readonly
 }
 
 /**
- * Reads YAML 1.2 (core schema, no custom tags, no aliases). If the whole text is not valid, each field is read separately.
- * An invalid value is read as plain text, with a warning. Simple frontmatters skip the YAML parser, which takes five
- * times as long.
+ * Reads YAML 1.2 (core schema, no custom tags, no aliases). If the whole text is not valid, each field is read
+ * separately. An invalid value is read as plain text, with a warning. Simple frontmatters are read without the YAML
+ * parser, which would take five times as long.
  */
 export function parseFrontmatter(yaml: string, firstLine: number): Outcome<FrontmatterFields> {
   const plain = readPlainFields(yaml)
   if (plain !== undefined) return { ok: true, value: plain, diagnostics: [] }
-  // js-yaml rejects a text of blank lines and comments, although YAML calls it an empty document.
+  // js-yaml rejects a text of only blank lines and comments, although YAML defines such a text as an empty document.
   if (toLines(yaml).every(isBlank)) return { ok: true, value: new Map(), diagnostics: [] }
   const loaded = loadYaml(yaml, { firstLine })
-  // YAML reads fields without a space after the colon as one text.
+  // If no colon has a space after it, YAML reads the whole frontmatter as one text.
   if (loaded.ok && typeof loaded.value !== 'string') return toFields(loaded.value, firstLine)
   const repaired = readFieldByField(yaml, firstLine)
   if (!repaired.ok || repaired.value.size > 0) return repaired

@@ -39,12 +39,12 @@ describe('findHiddenText()', () => {
     ['emoji', '✅ ⚠️ ❤️ ✔︎ ©️ 1️⃣ #️⃣ 🇩🇪 👍🏽 ☝🏽 🏳️‍🌈 👩‍💻 👩🏽‍🚀 👨‍👩‍👧‍👦 ❤️‍🔥 🏴‍☠️ 🧔‍♂️ 🐈‍⬛ 👁️‍🗨️ ⛹🏽‍♀️'],
     ['flags', `🏴${tags('gbeng')}\u{e007f}🏴${tags('gbsct')}\u{e007f}🏴${tags('gbwls')}\u{e007f}`],
     ['typography', 'naïve – “quotes” … → 日本語 ½ ① \u00a0 \u3000 کتاب עברית ०१ \u0600'],
-  ])('leaves %s alone', (_, text) => {
+  ])('reports nothing in %s', (_, text) => {
     expect(findHiddenText(text)).toEqual([])
     expect(showHiddenText(text)).toBe(text.replace('\ufeff', '<U+FEFF>'))
   })
 
-  test('accepts every emoji with a selector, and reports each tag, selector and joiner on its own', () => {
+  test('accepts every emoji with a selector, and reports tags, selectors and joiners that stand alone', () => {
     const hidden: string[] = []
     for (let point = 0x80; point < 0x110000; point++) {
       if (point >= 0xd800 && point < 0xe000) continue
@@ -67,14 +67,14 @@ describe('findHiddenText()', () => {
       for (let point = from; point <= to; point++) expect(hidden).toContain(String.fromCodePoint(point))
   })
 
-  test('returns the position and the code points', () => {
+  test('returns the position and the code points of hidden characters', () => {
     expect(findHiddenText(`a\nbc\u200bd\r\n${tags('hey')}`)).toEqual([
       { index: 4, length: 1, line: 2, column: 3, shown: 'U+200B' },
       { index: 8, length: 6, line: 3, column: 1, shown: 'U+E0068 to U+E0079 (3 characters)' },
     ])
   })
 
-  test('agrees with showHiddenText(), which writes out exactly the hidden characters', () => {
+  test('finds exactly the characters that showHiddenText() writes out', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: 'binary' }),
@@ -94,7 +94,7 @@ describe('findHiddenText()', () => {
   })
 })
 
-test('describeHiddenText() reports the first places and counts the rest', () => {
+test('describeHiddenText() reports the first places with hidden text, and the number of further places', () => {
   const diagnostics = describeHiddenText('\u200bx\n'.repeat(20))
   expect(diagnostics).toHaveLength(6)
   expect(diagnostics[1]).toMatchObject({

@@ -3,20 +3,24 @@
 import type { Diagnostic } from './diagnostic.ts'
 import { decodeText } from './text.ts'
 
-/** A run of characters that are invisible or reorder the text around them, but that a model reads. */
+/** A run of characters that are invisible or that reorder text. A model reads them, but a person does not see them. */
 export interface HiddenText {
-  /** In UTF-16 code units, from 0. */
+  /** Position in UTF-16 code units, counted from 0. */
   readonly index: number
   readonly length: number
   /** Counted from 1. */
   readonly line: number
-  /** Counted from 1, in UTF-16 code units. */
+  /** Column in UTF-16 code units, counted from 1. */
   readonly column: number
-  /** The code point, such as `U+200B`. For several characters: the first, the last and the number. */
+  /**
+   * The code point, such as `U+200B`. For several characters: the first and the last code point, and the number of
+   * characters.
+   */
   readonly shown: string
 }
 
-// Tested on every scanned text: alternatives with few ranges are five times as fast as one class with all of them.
+// Every scanned text runs through this pattern. Classes with few ranges are five times as fast as one class with all
+// ranges.
 const MAY_HIDE =
   /[\u0000-\u0008\u000b\u000e-\u001f\u007f-\u009f\u00ad]|[\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f]|[\u200b-\u200f\u2028-\u202e\u2060-\u206f]|[\ufe00-\ufe0f]|[\u2800\u3164\ud82f\ud834\udb40-\udb43\ufeff\uffa0\ufff0-\ufffb]/
 
@@ -29,7 +33,10 @@ const EMOJI = String.raw`\p{Extended_Pictographic}[\ufe0e\ufe0f]?\p{Emoji_Modifi
 const JOINING = String.raw`[\p{Script=Arabic}\p{Script=Syriac}\p{Script=Mongolian}\p{Script=Nko}\p{Script=Devanagari}\p{Script=Bengali}\p{Script=Gurmukhi}\p{Script=Gujarati}\p{Script=Oriya}\p{Script=Tamil}\p{Script=Telugu}\p{Script=Kannada}\p{Script=Malayalam}\p{Script=Sinhala}\p{Script=Khmer}\p{Script=Myanmar}\p{Script=Tibetan}]`
 const UNSPACED = String.raw`[\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]`
 
-/** Legitimate uses of invisible characters. Each alternative tests the character first, because it is rare. */
+/**
+ * Legitimate uses of invisible characters. Each alternative tests the invisible character before the text around it,
+ * because invisible characters are rare.
+ */
 const ORDINARY = new RegExp(
   [
     String.raw`\u200d(?<=${EMOJI}\u200d)(?=\p{Extended_Pictographic})`, // joins emoji
@@ -39,16 +46,16 @@ const ORDINARY = new RegExp(
     String.raw`\u200d(?<=${JOINING}\u200d)`, // shows the form of a letter
     String.raw`\u200b(?<=${UNSPACED}\u200b)(?=${UNSPACED})`, // ends a word in scripts without spaces
     String.raw`[\u180b-\u180d\u180f](?<=\p{Script=Mongolian}[\u180b-\u180d\u180f])`, // selects the variant of a letter
-    // The flags of England, Scotland and Wales are the only flags of this kind.
+    // Only the flags of England, Scotland and Wales consist of tag characters.
     String.raw`\u{e0067}\u{e0062}(?<=\u{1f3f4}\u{e0067}\u{e0062})(?:\u{e0065}\u{e006e}\u{e0067}|\u{e0073}\u{e0063}\u{e0074}|\u{e0077}\u{e006c}\u{e0073})\u{e007f}`,
   ].join('|'),
   'uy',
 )
 
 /**
- * Finds invisible text: tag characters, zero-width characters, bidirectional controls, variation selectors, fillers and
- * control characters. Joiners inside words and emoji that need them are no findings. Neither is a byte order mark at the
- * start of the text.
+ * Finds invisible text: tag characters, zero-width characters, bidirectional controls, variation selectors, fillers
+ * and control characters. Ignores joiners that a word or an emoji needs, and a byte order mark at the start of the
+ * text.
  *
  * @example
  * ```ts
@@ -61,7 +68,8 @@ const ORDINARY = new RegExp(
 export function findHiddenText(text: string): readonly HiddenText[] {
   const found = findAll(text)
   const [first] = found
-  // A lone byte order mark only names the encoding. With more hidden characters behind it, it is reported with them.
+  // A lone byte order mark only names the encoding. If other hidden characters follow it directly, the whole run is
+  // reported.
   return first?.index === 0 && first.length === 1 && text.startsWith('\ufeff') ? found.slice(1) : found
 }
 
@@ -117,7 +125,10 @@ export function showHiddenText(text: string): string {
 
 const MAX_FINDINGS = 5
 
-/** Returns the findings about a text, each at its line. Beyond the first few, one finding gives the number of the rest. */
+/**
+ * Returns the findings about a text, each at its line. Only the first few findings are returned in full; one more
+ * finding gives the number of the others.
+ */
 export function describeHiddenText(text: string): Diagnostic[] {
   const found = findHiddenText(text)
   const shown = found.length > MAX_FINDINGS + 1 ? found.slice(0, MAX_FINDINGS) : found
@@ -130,7 +141,7 @@ export function describeHiddenText(text: string): Diagnostic[] {
   return diagnostics
 }
 
-/** Returns the findings about a file; empty unless the file is UTF-8 text. */
+/** Returns the findings about a file. Returns none if the file is not UTF-8 text. */
 export function describeHiddenFile(path: string, bytes: Uint8Array): Diagnostic[] {
   const text = bytes.includes(0) ? undefined : decodeText(bytes)
   return text === undefined ? [] : describeHiddenText(text).map(each => ({ ...each, path }))
@@ -173,7 +184,7 @@ function showPoints(points: readonly string[]): string {
     : `${first} to ${points.at(-1)} (${points.length} characters)`
 }
 
-/** Converts positions to lines and columns. The positions must not decrease. */
+/** Converts positions to lines and columns. Callers must pass the positions in ascending order. */
 class LineCounter {
   readonly #text: string
   #line = 1

@@ -1,6 +1,6 @@
 import { checkNumber } from '../errors.ts'
 import { checkOptions, type KnownOptions } from '../options.ts'
-/** Limits on size. A skill beyond them is broken. A source beyond them is read only in part. */
+/** Limits on size. A skill that exceeds a limit is broken. A source that exceeds a limit is read only in part. */
 export interface SkillLimits {
   /** Bytes of the text between the frontmatter delimiters. @default 16,384 */
   readonly maxFrontmatterBytes: number
@@ -10,9 +10,9 @@ export interface SkillLimits {
   readonly maxFiles: number
   /** Bytes of all files of one skill. @default 16 MiB */
   readonly maxFolderBytes: number
-  /** Levels of a path inside one skill, including the file. @default 8 */
+  /** Number of levels of a path inside one skill. The file counts as a level. @default 8 */
   readonly maxFolderDepth: number
-  /** Directory levels below a root that are searched for skills. @default 6 */
+  /** Number of directory levels below a root that are searched for skills. @default 6 */
   readonly maxDiscoveryDepth: number
   /** Directories visited below one root. @default 250,000; 20,000 for a reviewed source */
   readonly maxDirectories: number

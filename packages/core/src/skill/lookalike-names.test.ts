@@ -12,7 +12,7 @@ describe('LookalikeNames', () => {
     ['too1s', 't00ls', 'digits on both sides'],
     ['p\u200bdf', 'pdf', 'an invisible character'],
     ['git–ops', 'git-ops', 'another dash'],
-  ])('%s looks like %s: %s', (name, other) => {
+  ])('%s looks like %s because of: %s', (name, other) => {
     const names = new LookalikeNames([name, other, 'something-else'])
     expect([names.like(name), names.like(other)]).toEqual([[other], [name]])
     names.remove(name)

@@ -36,12 +36,14 @@ const LETTERS: ReadonlyMap<string, string> = new Map(
   ),
 )
 
-// Most names are their own skeleton. Nearly all other names only contain digits that look like letters.
+// Most names match `IS_PLAIN` and equal their skeleton. Most other names are ASCII, with digits that look like
+// letters.
 const IS_PLAIN = /^[2-9a-z-]*$/
 const IS_ASCII = /^[ -~]*$/
 
 /**
- * Returns the same skeleton for names that look alike: ignores case, styles, letters of other scripts and invisible characters.
+ * Returns the skeleton of a name. Names that differ only in case, style, lookalike letters or invisible characters
+ * have the same skeleton.
  */
 export function skeletonOf(name: string): string {
   if (IS_PLAIN.test(name)) return name
@@ -51,7 +53,7 @@ export function skeletonOf(name: string): string {
   return visible.replace(/[^2-9a-z-]/gu, letter => LETTERS.get(letter) ?? letter).toLowerCase()
 }
 
-/** An index of names by their appearance. */
+/** An index that finds names with the same appearance. */
 export class LookalikeNames {
   readonly #bySkeleton = new Map<string, string | Set<string>>()
 
@@ -62,7 +64,7 @@ export class LookalikeNames {
   add(name: string): void {
     const skeleton = skeletonOf(name)
     const known = this.#bySkeleton.get(skeleton)
-    // Nearly every skeleton has only one name, so only a second name creates a set.
+    // Nearly every skeleton belongs to a single name, so a set is created only for a second name.
     if (known === undefined) this.#bySkeleton.set(skeleton, name)
     else if (typeof known !== 'string') known.add(name)
     else if (known !== name) this.#bySkeleton.set(skeleton, new Set([known, name]))
@@ -78,7 +80,7 @@ export class LookalikeNames {
     if (only !== undefined && another === undefined) this.#bySkeleton.set(skeleton, only)
   }
 
-  /** Returns the other names that look like this one, sorted. */
+  /** Returns the other names that look like `name`, sorted. */
   like(name: string): readonly string[] {
     const known = this.#bySkeleton.get(skeletonOf(name))
     if (known === undefined || known === name) return NONE
@@ -88,7 +90,7 @@ export class LookalikeNames {
 
 const NONE: readonly string[] = Object.freeze([])
 
-/** Returns the message that a name looks like others, with the foreign letters of each name. */
+/** Returns the message about a name that looks like other names, with the foreign letters of each name. */
 export function describeLookalikes(name: string, others: readonly string[]): string {
   return `skill name ${showName(name)} looks like ${others.map(showName).join(' and ')}, which is another skill`
 }

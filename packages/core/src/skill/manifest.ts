@@ -31,9 +31,9 @@ export function sortFiles(files: readonly SkillFile[]): SkillFile[] {
 const LEFT_OUT = new Set(['.git', '__pycache__', '.DS_Store', 'Thumbs.db', '4913'])
 
 /**
- * Whether an entry never belongs to a skill: version control, caches, leftovers of editors and file managers,
- * our own temporary files, and the `..`-prefixed entries of Kubernetes volumes. Kubernetes renames those with
- * each update even if the content is the same.
+ * Returns true for entries that never belong to a skill: version control, caches, leftovers of editors and file
+ * managers, our own temporary files, and the `..`-prefixed entries of Kubernetes volumes. Kubernetes renames its `..`
+ * entries with each update, even if the content stays the same.
  */
 export function isLeftOut(name: string, parentName: string): boolean {
   return (
@@ -47,7 +47,10 @@ export function isLeftOut(name: string, parentName: string): boolean {
   )
 }
 
-/** A test by path whether `.skillignore` excludes a file or folder. The patterns are those of `.gitignore`. */
+/**
+ * A function that returns whether `.skillignore` excludes the file or folder at a path. The patterns are those of
+ * `.gitignore`.
+ */
 export type IgnoreRules = (path: string, isDirectory: boolean) => boolean
 
 export function parseIgnoreFile(text: string): IgnoreRules {

@@ -5,7 +5,10 @@ import { foldText } from './text.ts'
 const MAX_SUGGESTIONS = 3
 const MAX_SHOWN = 20
 
-/** Returns names that the caller may have meant: a few typing errors away, or containing the typed text. Best first. */
+/**
+ * Returns names that the caller may have meant: names that differ by a few typing errors, or that contain the typed
+ * text. Best first.
+ */
 export function findNearNames(wanted: string, names: readonly string[]): string[] {
   const query = foldText(wanted)
   if (query === '') return []
@@ -23,7 +26,7 @@ export function findNearNames(wanted: string, names: readonly string[]): string[
     .map(candidate => candidate.name)
 }
 
-/** Returns the message for an unknown skill name, with similar names or else some of the available ones. */
+/** Returns the message for an unknown skill name. It lists similar names, or else some of the available names. */
 export function describeUnknownSkill(name: string, available: readonly string[]): string {
   const near = findNearNames(name, available).map(each => JSON.stringify(each))
   const meant = near.length === 0 ? '' : `did you mean ${near.join(' or ')}? `

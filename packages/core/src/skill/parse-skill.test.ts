@@ -21,8 +21,8 @@ function parse(
 
 const FIELDS = 'name: pdf\ndescription: Reads PDF files.\n'
 
-describe('parseSkill() reads real files', () => {
-  test('with the fields and body of a plain file, and no diagnostic', () => {
+describe('parseSkill() and real files:', () => {
+  test('a plain file is read without a diagnostic', () => {
     const { skill, diagnostics } = parse(`---\n${FIELDS}---\n\n# Body\n\ntext\n`, { directoryName: 'pdf' })
     expect(diagnostics).toEqual([])
     expect(skill).toMatchObject({
@@ -33,7 +33,7 @@ describe('parseSkill() reads real files', () => {
     })
   })
 
-  test(`with CRLF line ends, and loses no character of the last value or the body ${verifies('CRAB-B05', 'P14')}`, () => {
+  test(`a file with CRLF line ends keeps every character of the last value and the body ${verifies('CRAB-B05', 'P14')}`, () => {
     const { skill } = parse(
       `---\r\nname: pdf\r\ndescription: xyz\r\nlicense: MIT\r\n---\r\nline one\r\nline two\r\n`,
     )
@@ -45,14 +45,14 @@ describe('parseSkill() reads real files', () => {
     })
   })
 
-  test('with a byte order mark, and warns', () => {
+  test('a byte order mark is skipped, with a warning', () => {
     const { skill, codes } = parse(`\uFEFF---\n${FIELDS}---\nbody`)
     expect(skill?.name).toBe('pdf')
     expect(codes).toEqual(['BYTE_ORDER_MARK'])
   })
 
   test.each([`---\n${FIELDS}---`, `---\n${FIELDS}---\n`, `---\n${FIELDS}---\n\n \n`])(
-    'without a body: %j',
+    'a file without a body is read: %j',
     text => {
       const { skill, codes } = parse(text)
       expect(skill?.body).toBe('')
@@ -60,7 +60,7 @@ describe('parseSkill() reads real files', () => {
     },
   )
 
-  test(`with "---" inside a value, a block scalar and the body ${verifies('FOX-B06', 'P14')}`, () => {
+  test(`"---" inside a value, a block scalar or the body ends no frontmatter ${verifies('FOX-B06', 'P14')}`, () => {
     const { skill } = parse(
       '---\nname: pdf\ndescription: a --- b\nlicense: |\n  x\n  --- y\n---\nbody\n\n---\n\nmore',
     )
@@ -71,19 +71,19 @@ describe('parseSkill() reads real files', () => {
     })
   })
 
-  test('with block scalars, including folded ones', () => {
+  test('a folded block scalar becomes one line', () => {
     const { skill } = parse('---\nname: pdf\ndescription: >\n  first line\n  second line\n---\nbody')
     expect(skill?.description).toBe('first line second line')
   })
 
-  test('with quoted values, and removes the quotes', () => {
+  test('quoted values lose their quotation marks', () => {
     expect(parse(`---\nname: "pdf"\ndescription: 'it''s: fine'\n---\nx`).skill).toMatchObject({
       name: 'pdf',
       description: "it's: fine",
     })
   })
 
-  test('with unknown keys, and keeps the types of their values', () => {
+  test('the values of unknown keys keep their types', () => {
     const { skill, diagnostics } = parse(
       `---\n${FIELDS}version: 1.10\ninternal: true\ntags: [a, b]\nhooks:\n  pre: 3\n---\nx`,
     )
@@ -97,27 +97,27 @@ describe('parseSkill() reads real files', () => {
     ['Bash(git:*), Read', ['Bash(git:*)', 'Read'], ['FIELD_TYPE']],
     ['\n  - Read\n  - Grep', ['Read', 'Grep'], ['FIELD_TYPE']],
     ['[Read, Grep]', ['Read', 'Grep'], ['FIELD_TYPE']],
-  ])('with allowed-tools %j', (value, tools, codes) => {
+  ])('allowed-tools %j becomes a list', (value, tools, codes) => {
     const result = parse(`---\n${FIELDS}allowed-tools: ${value}\n---\nx`)
     expect(result.skill?.allowedTools).toEqual(tools)
     expect(result.codes).toEqual(codes)
   })
 
-  test('with metadata values that are not text, converts them, and warns', () => {
+  test('metadata values that are not text are converted to text, with a warning', () => {
     const { skill, codes } = parse(`---\n${FIELDS}metadata:\n  version: 1.0\n  author: ann\n---\nx`)
     expect(skill?.metadata).toEqual({ version: '1', author: 'ann' })
     expect(codes).toEqual(['FIELD_TYPE'])
   })
 
-  test('with a description of more than 1,024 characters, and warns', () => {
+  test('a description of more than 1,024 characters is kept, with a warning', () => {
     const { skill, codes } = parse(`---\nname: pdf\ndescription: ${'x'.repeat(1068)}\n---\nx`)
     expect(skill?.description).toHaveLength(1068)
     expect(codes).toEqual(['DESCRIPTION_TOO_LONG'])
   })
 })
 
-describe('parseSkill() repairs invalid YAML', () => {
-  test('with an unquoted ": ", and reports the line and the fix', () => {
+describe('parseSkill() and invalid YAML:', () => {
+  test('a value with an unquoted ": " is repaired, and the warning gives the line and the fix', () => {
     const { skill, diagnostics } = parse('---\nname: pdf\ndescription: Use when: always. See: docs\n---\nx', {
       path: 'pdf/SKILL.md',
     })
@@ -134,35 +134,35 @@ describe('parseSkill() repairs invalid YAML', () => {
     expect(diagnostics[0]?.fix).toContain('double quotes')
   })
 
-  test('with continuation lines, and joins them to the value', () => {
+  test('continuation lines of an invalid value are joined to the value', () => {
     const { skill } = parse('---\nname: pdf\ndescription: Use when: always\n  and: more\n---\nx')
     expect(skill?.description).toBe('Use when: always and: more')
   })
 
-  test('with quotation marks and backslashes inside the value', () => {
+  test('quotation marks and backslashes inside an invalid value are kept', () => {
     expect(parse('---\nname: pdf\ndescription: say "hi": C:\\dir\n---\nx').skill?.description).toBe(
       'say "hi": C:\\dir',
     )
   })
 
-  test('and keeps the types of other fields in the same file', () => {
+  test('fields beside an invalid value keep their types', () => {
     const { skill } = parse('---\nname: pdf\ndescription: a: b\nversion: 2\nmetadata:\n  x: "1"\n---\nx')
     expect(skill).toMatchObject({ description: 'a: b', extra: { version: 2 }, metadata: { x: '1' } })
   })
 
-  test('with CRLF line ends', () => {
+  test('an invalid value is repaired in a file with CRLF line ends', () => {
     expect(parse('---\r\nname: pdf\r\ndescription: a: b\r\n---\r\nx').skill?.description).toBe('a: b')
   })
 })
 
-describe('parseSkill() finds a frontmatter below the first line', () => {
+describe('parseSkill() and a frontmatter below the first line:', () => {
   test.each([
     ['\n\n', 6],
     [' \t\r\n', 5],
     ['<!-- by hand -->\n', 5],
     ['<!--\n---\nname: no\ndescription: no\n---\n-->\n\n<!-- -->\n', 12],
     ['\uFEFF\n', 5],
-  ])('after %j, warns, and counts lines from the start of the file', (lead, line) => {
+  ])('a frontmatter after %j is found, with a warning and with line numbers of the file', (lead, line) => {
     const { skill, diagnostics, codes } = parse(`${lead}---\n${FIELDS}license: a: b\n---\nbody\n`)
     expect(skill).toMatchObject({
       name: 'pdf',
@@ -179,7 +179,7 @@ describe('parseSkill() finds a frontmatter below the first line', () => {
     ['a comment that never ends', `<!-- x\n---\n${FIELDS}---\nx`],
     ['a comment on the same line', `<!-- x -->---\n${FIELDS}---\nx`],
     ['a rule above a paragraph', '\n---\nSome text.\n---\nx'],
-  ])('but not after %s', (_what, text) => {
+  ])('a frontmatter after %s is not found', (_what, text) => {
     expect(parse(text).codes).toEqual(['FRONTMATTER_MISSING'])
     const policy = { description: 'empty' } as const
     expect(parse(text, { directoryName: 'pdf', policy }).skill?.body).toBe(text.trim())
@@ -187,7 +187,7 @@ describe('parseSkill() finds a frontmatter below the first line', () => {
 })
 
 describe('parseSkill() refuses unusable files:', () => {
-  test.each(['', ' \n', '\uFEFF'])('an empty file, even under the most tolerant policy: %j', text => {
+  test.each(['', ' \n', '\uFEFF'])('a file without text, even under the most tolerant policy: %j', text => {
     const policy = { names: 'any', description: 'empty' } as const
     const outcome = parseSkill(new TextEncoder().encode(text), { directoryName: 'pdf', policy })
     expect([outcome.ok, outcome.diagnostics.at(-1)?.code]).toEqual([false, 'FRONTMATTER_MISSING'])
@@ -234,7 +234,7 @@ describe('parseSkill() refuses unusable files:', () => {
     ['description: x\nname: other', 4, 1, 'the field occurs twice', 'keep one of the two'],
     ['description: x\na: &a 1\nb: *a', 5, 5, 'are not read', 'write the value out'],
     ['description: [a', 3, 14, 'the "[" that opens', 'close it at the end'],
-  ])('%j, with the fault, its line and column, and the fix', (fields, line, column, message, fix) => {
+  ])('%j, and reports the fault, its position and the fix', (fields, line, column, message, fix) => {
     const { diagnostics } = parse(`---\nname: pdf\n${fields}\n---\nx`)
     const error = diagnostics.find(each => each.severity === 'error')
     expect(error).toMatchObject({
@@ -250,7 +250,7 @@ describe('parseSkill() refuses unusable files:', () => {
     expect(outcome).toMatchObject({ ok: false, diagnostics: [{ code: 'ENCODING_NOT_UTF8' }] })
   })
 
-  test('only the keys that could alter JavaScript objects', () => {
+  test('keys that could alter JavaScript objects, but no other keys', () => {
     const { skill, codes } = parse(`---\n${FIELDS}__proto__:\n  polluted: true\nconstructor: 1\n---\nx`)
     expect(codes).toEqual(['FIELD_FORBIDDEN', 'FIELD_FORBIDDEN'])
     expect(skill?.extra).toEqual({})
@@ -266,13 +266,13 @@ describe('parseSkill() and names:', () => {
     ['-pdf', ['NAME_INVALID']],
     ['a--b', ['NAME_INVALID']],
     ['日本', []],
-  ])('loads %j with its warnings', (name, codes) => {
+  ])('the name %j is accepted with its warnings', (name, codes) => {
     const result = parse(`---\nname: ${name}\ndescription: x\n---\nx`, { directoryName: name })
     expect(result.skill?.name).toBe(name)
     expect(result.codes).toEqual(codes)
   })
 
-  test('a number becomes text, with a warning', () => {
+  test('a name that is a number becomes text, with a warning', () => {
     const { skill, codes } = parse('---\nname: 123\ndescription: x\n---\nx')
     expect(skill?.name).toBe('123')
     expect(codes).toEqual(['FIELD_TYPE'])
@@ -291,7 +291,7 @@ describe('parseSkill() and names:', () => {
   })
 })
 
-test('parseSkill() never throws and never serves without a name and a description', () => {
+test('parseSkill() never throws, and every skill that it returns has a name and a description', () => {
   const piece = fc.oneof(
     fc.constantFrom(
       '---',

@@ -9,7 +9,10 @@ import { type ParsedSkill, SkillFields } from './skill-fields.ts'
 import { decodeText, findExcessBytes } from './text.ts'
 
 export interface ParseSkillOptions {
-  /** Name of the skill's folder. It replaces a missing name, and it is compared with a given name. */
+  /**
+   * Name of the skill's folder. The folder name replaces a missing name. A different name in the frontmatter is a
+   * finding.
+   */
   readonly directoryName?: string
   /** Path of the file, for diagnostics. */
   readonly path?: string
@@ -20,9 +23,9 @@ export interface ParseSkillOptions {
 const KNOWN: KnownOptions<ParseSkillOptions> = { directoryName: true, path: true, limits: true, policy: true }
 
 /**
- * Parses the bytes of a SKILL.md tolerantly. Each tolerated fault becomes a warning with line, reason and fix. These
- * errors stop a skill: bytes that are not UTF-8, a size beyond the limits, an unreadable frontmatter, no description, an
- * unsafe name, and what `policy` does not tolerate. Sizes are checked before parsing.
+ * Parses the bytes of a SKILL.md tolerantly. Each tolerated fault becomes a warning with line, reason and fix. Returns
+ * no skill for bytes that are not UTF-8, a size beyond the limits, an unreadable frontmatter, a missing description,
+ * an unsafe name, or a fault that `policy` does not tolerate. The sizes are checked before the text is parsed.
  *
  * @example
  * ```ts

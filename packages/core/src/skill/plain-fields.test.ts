@@ -10,7 +10,7 @@ function asYaml(yaml: string): readonly (readonly [string, unknown])[] | undefin
     : undefined
 }
 
-describe('readPlainFields() reads like the YAML parser:', () => {
+describe('readPlainFields() returns the result of the YAML parser for:', () => {
   test.each([
     ['fields', 'name: pdf\ndescription: Reads files, and (some) more.\n'],
     ['quoted fields', 'name: "pdf"\ndescription: \'Use it: always # and ever\'\n'],
@@ -25,7 +25,7 @@ describe('readPlainFields() reads like the YAML parser:', () => {
   })
 })
 
-describe('readPlainFields() leaves to the YAML parser:', () => {
+describe('readPlainFields() returns undefined for:', () => {
   test.each([
     ['numbers', 'name: 7'],
     ['words that are not text', 'name: TRUE'],
@@ -47,7 +47,7 @@ describe('readPlainFields() leaves to the YAML parser:', () => {
   })
 })
 
-test('readPlainFields() never differs from the YAML parser', () => {
+test('readPlainFields() returns undefined or the result of the YAML parser', () => {
   const pieces = [
     ...[
       'name',

@@ -12,15 +12,15 @@ const NOT_PLAIN = /:(?: |$)| #/
 const NOT_TEXT = /^(?:null|true|false)$/i
 
 /**
- * Reads a simple frontmatter: lines of `key: text`, quoted or not, and maps of such lines one level below.
- * Returns `undefined` for any other text, which is left to the YAML parser. The result always equals the parser's result.
+ * Reads a simple frontmatter: lines of `key: text`, quoted or not, and maps of such lines one level below. Returns
+ * `undefined` for any other text, which needs the YAML parser. Every other result equals the result of that parser.
  */
 export function readPlainFields(yaml: string): FrontmatterFields | undefined {
   if (!ONLY_PRINTABLE.test(yaml)) return undefined
   const lines = yaml.split('\n')
   if (lines.at(-1) === '') lines.pop()
   const fields = new Map<string, unknown>()
-  /** The map being read, and the indent of its lines. */
+  /** The map that is currently read, and the indent of its lines. */
   let inner: { readonly fields: Record<string, string>; indent: number } | undefined
   for (const line of lines) {
     const [, { length: indent } = '', key, double, single, plain] = LINE.exec(line) ?? []

@@ -3,8 +3,8 @@ import { type FrontmatterLine, indentOf, isBlank } from './frontmatter-lines.ts'
 const BLOCK_HEADER = /^[|>][-+0-9]*[ \t]*(?:#.*)?$/
 
 /**
- * Returns the text that a person would read from a value that is not valid YAML. The lines are joined by spaces. The lines
- * of a literal block stay separate. The marks around them are removed.
+ * Returns the text that a person would read from a value that is not valid YAML. Joins the lines by spaces, except in
+ * a literal block. Removes the marks `|` and `>` of a block.
  */
 export function foldText(inline: string, rest: readonly FrontmatterLine[]): string {
   if (inline.startsWith('|') && BLOCK_HEADER.test(inline)) return cutIndent(rest).join('\n').trim()
@@ -26,12 +26,12 @@ function cutIndent(lines: readonly FrontmatterLine[]): readonly string[] {
 const UNCLOSED = /^(?:\[[^\]]*|\{[^}]*|"[^"]*|'[^']*)$/
 const ANCHOR_OR_TAG = /^(?:&[\w-]+(?:\s|$)|![!<])/
 
-/** True if it is unclear where a text was meant to end, or whether it was meant as text. */
+/** True if the intended end of a text is unclear, or if the value may not be meant as text. */
 export function isUnclear(text: string): boolean {
   return text === '' || UNCLOSED.test(text) || ANCHOR_OR_TAG.test(text)
 }
 
-/** Returns the reason why a value is not valid YAML, if the value itself shows it. */
+/** Returns the reason why a value is not valid YAML, if the value itself shows the reason. */
 export function explainValue(inline: string): string | undefined {
   const [start = ''] = inline
   if (UNCLOSED.test(inline))
@@ -42,7 +42,9 @@ export function explainValue(inline: string): string | undefined {
   return /:(?:\s|$)/.test(inline) ? 'it has an unquoted ": "' : undefined
 }
 
-/** Returns advice on quoting a value. The advice depends on the quotation marks inside the value. */
+/**
+ * Returns the advice to put a value in quotation marks. The advice depends on the quotation marks inside the value.
+ */
 export function adviseQuotes(key: string, text: string): string {
   if (!/["\\]/.test(text)) return `put the value of "${key}" in double quotes`
   if (!text.includes("'")) return `put the value of "${key}" in single quotes`

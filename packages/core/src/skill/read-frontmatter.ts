@@ -2,8 +2,8 @@ import { parseFrontmatter, splitSkillText } from './frontmatter.ts'
 import { decodeAnyText } from './text.ts'
 
 /**
- * Returns all fields of a SKILL.md's frontmatter as YAML 1.2 reads them, or `undefined` when the frontmatter is not valid
- * YAML. `parseSkill` also accepts texts that it had to repair. Use this function to copy the fields verbatim.
+ * Returns all fields of a SKILL.md's frontmatter as YAML 1.2 reads them, or `undefined` when the frontmatter is not
+ * valid YAML. In contrast, `parseSkill` repairs an invalid frontmatter. Use this function to copy the fields verbatim.
  *
  * @example
  * ```ts
@@ -18,7 +18,7 @@ export function readFrontmatter(bytes: Uint8Array): Readonly<Record<string, unkn
   const split = splitSkillText(decodeAnyText(bytes))
   if (!split.ok) return undefined
   const fields = parseFrontmatter(split.value.frontmatter, split.value.frontmatterLine)
-  // A diagnostic means that the text had to be repaired.
+  // A diagnostic means that the frontmatter was repaired.
   if (!fields.ok || fields.diagnostics.length > 0) return undefined
   return Object.fromEntries(fields.value)
 }

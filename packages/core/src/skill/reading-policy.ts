@@ -17,12 +17,12 @@ export interface ReadingPolicy {
    * Every mode refuses names that are not safe as folder names. @default 'lenient'
    */
   readonly names: (typeof READING_CHOICES.names)[number]
-  /** The severity of a name that differs from its folder. @default 'warn' */
+  /** The severity of the finding that a name differs from its folder name. @default 'warn' */
   readonly matchDirectory: (typeof READING_CHOICES.matchDirectory)[number]
   /**
-   * A skill without a description is broken (`required`), served with an empty description (`empty`), or described by the
-   * first heading of its instructions or else their first line (`first-heading`). The last two also accept texts without
-   * frontmatter.
+   * Decides about a skill without a description. `required`: the skill is broken. `empty`: the skill gets an empty
+   * description. `first-heading`: the description is the first heading of the instructions, or else their first line.
+   * `empty` and `first-heading` also accept texts without frontmatter.
    * @default 'required'
    */
   readonly description: (typeof READING_CHOICES.description)[number]

@@ -24,7 +24,7 @@ export interface ParsedSkill extends SkillDescription {
   readonly frontmatter: string
   /** The instructions: the text after the frontmatter, without blank lines around it. */
   readonly body: string
-  /** Line of the file, counted from 1, directly after the closing delimiter. */
+  /** Number of the line after the closing delimiter, counted from 1 in the file. */
   readonly bodyLine: number
 }
 
@@ -54,7 +54,7 @@ export class SkillFields {
   readonly #policy: ReadingPolicy
   readonly #diagnostics: Diagnostic[]
   #hasAlias = false
-  /** Created for the first finding. */
+  /** The first line of each key. Computed at the first finding. */
   #lines: ReadonlyMap<string, number> | undefined
 
   constructor(
@@ -173,7 +173,7 @@ export class SkillFields {
     return description
   }
 
-  /** Reads `desc`, Exo's short name of the field. */
+  /** Reads the field `desc`, in which Exo stores the description. */
   #aliasOfDescription(): string | undefined {
     const description = this.#text('desc')
     if (description === undefined) return undefined
@@ -342,7 +342,7 @@ export class SkillFields {
   #note(
     code: Diagnostic['code'],
     severity: Diagnostic['severity'],
-    /** The field with the fault, or the line of the file. */
+    /** The name of the faulty field, or a line number of the file. */
     place: string | number,
     message: string,
     fix: string,
@@ -357,12 +357,15 @@ export class SkillFields {
   }
 }
 
-/** Counts the code points of a text. If they cannot exceed `limit`, returns the length in UTF-16 units instead. */
+/**
+ * Returns the number of code points of a text. A text of at most `limit` UTF-16 units is not counted: its length is
+ * returned.
+ */
 function countUpTo(text: string, limit: number): number {
   return text.length <= limit ? text.length : [...text].length
 }
 
-/** Returns the first line of each key, counted from 0. */
+/** Returns the line on which each key first occurs, counted from 0. */
 function indexKeys(yaml: string): ReadonlyMap<string, number> {
   const lines = new Map<string, number>()
   for (const [index, line] of yaml.split('\n').entries()) {
@@ -372,7 +375,7 @@ function indexKeys(yaml: string): ReadonlyMap<string, number> {
   return lines
 }
 
-/** Lower-cases the keys. If two spellings of a field exist, the first one counts. */
+/** Lower-cases the keys. If a key occurs in two spellings, the first field counts. */
 function withLowerKeys(fields: FrontmatterFields): FrontmatterFields {
   const lower = new Map<string, unknown>()
   for (const [key, value] of fields) if (!lower.has(key.toLowerCase())) lower.set(key.toLowerCase(), value)
@@ -388,7 +391,7 @@ function firstHeading(body: string): string {
   )
 }
 
-/** Splits a text at separators outside parentheses: `Bash(git add:*) Read` holds two tools. */
+/** Splits a text at separators outside parentheses: `Bash(git add:*) Read` contains two tools. */
 function splitTools(text: string, separator: RegExp): string[] {
   const tools: string[] = []
   let depth = 0
@@ -422,8 +425,8 @@ function copyValue(value: unknown): unknown {
 }
 
 /**
- * Copies a text, so that its parent can be freed. V8 keeps longer substrings as windows into their
- * parent, so each name would keep a whole SKILL.md in memory.
+ * Copies a substring, so that the original text can be freed. In V8, a long substring refers to its original text, so
+ * each name would keep a whole SKILL.md in memory.
  */
 function detach(text: string): string {
   return text.length < 13 ? text : ` ${text}`.slice(1)

@@ -31,7 +31,9 @@ export function findNameFaults(name: string): string[] {
 // Invisible characters and characters that reorder text: tags, bidirectional controls, private use, unassigned.
 const HIDDEN = /[\u{E0000}-\u{E007F}\u202A-\u202E\u2066-\u2069\u200E\u200F\u061C\p{Co}\p{Cn}\p{Cs}]/u
 
-/** Whether a skill may have this name: one safe path segment without characters that hide or reorder text. */
+/**
+ * Whether a skill may have this name. A name is one safe path segment, without characters that hide or reorder text.
+ */
 export function isLoadableName(name: string): boolean {
   return name !== '' && [...name].length <= 255 && isSafeSegment(name) && !HIDDEN.test(name)
 }
@@ -42,12 +44,12 @@ export function isAddressable(text: string): boolean {
   return isLoadableName(unqualified(text)) && label.length <= 255 && !HIDDEN.test(label)
 }
 
-/** Returns the name in `source/name`. Names themselves contain no slash. */
+/** Returns the part `name` of `source/name`. A skill name contains no slash. */
 export function unqualified(text: string): string {
   return text.slice(text.lastIndexOf('/') + 1)
 }
 
-/** Returns the nearest valid name. */
+/** Returns the valid name that is nearest to an invalid name. */
 export function suggestName(name: string): string {
   const slug = normalizeName(name)
     .toLowerCase()

@@ -3,22 +3,22 @@ import { SkillError } from '../errors.ts'
 declare const brand: unique symbol
 
 /**
- * A checked relative path inside a skill or a source: segments joined by `/`, NFC, never empty, never outside the folder.
- * `parseSkillPath` checks every path from outside: tool calls, URLs, archives, the command line.
+ * A valid relative path inside a skill or a source: never empty, never outside the folder, in NFC, with `/` between
+ * segments. `parseSkillPath` checks every path from outside: tool calls, URLs, archives, the command line.
  */
 export type SkillPath = string & { readonly [brand]: 'SkillPath' }
 
 const MAX_SEGMENT_BYTES = 255
 const MAX_SEGMENTS = 32
-// Windows opens a device for these names under any extension, so such a skill could not be checked out there.
+// Windows opens a device for these names, with any extension. A skill with such a name could not be checked out on
+// Windows.
 const RESERVED = /^(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(?:\..*)?$/i
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern refuses control characters
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/
 
 /**
- * Parses a relative path.
- * Only a segment that *is* `..` is refused: `notes..md` and Kubernetes' `..data` are ordinary names.
- * Nothing is decoded: `%2e%2e` is a name with percent signs.
+ * Parses a relative path. Only a segment that *is* `..` is refused: `notes..md` and Kubernetes' `..data` are ordinary
+ * names. Percent signs are not decoded: `%2e%2e` is an ordinary name.
  * @throws {SkillError} INVALID_PATH with the fault and a correct form
  */
 export function parseSkillPath(text: string): SkillPath {
@@ -54,7 +54,7 @@ function findSegmentFault(segment: string): string | undefined {
   if (last === '.' || last === ' ')
     return `has the segment ${JSON.stringify(segment)}, which ends in a dot or space`
   if (RESERVED.test(segment)) return `has the reserved device name ${JSON.stringify(segment)}`
-  // A UTF-16 unit takes at most three bytes in UTF-8, so short segments need no encoding.
+  // A UTF-16 unit takes at most three bytes in UTF-8, so the byte length of short segments needs no check.
   if (
     segment.length * 3 > MAX_SEGMENT_BYTES &&
     new TextEncoder().encode(segment).length > MAX_SEGMENT_BYTES
@@ -64,7 +64,7 @@ function findSegmentFault(segment: string): string | undefined {
   return undefined
 }
 
-/** Whether a name is safe as a single path segment. Every skill name must pass this test. */
+/** Whether a name is safe as a single path segment. Every skill name must be a safe segment. */
 export function isSafeSegment(name: string): boolean {
   return !name.includes('/') && findPathFault(name) === undefined
 }

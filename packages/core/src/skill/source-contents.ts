@@ -1,7 +1,7 @@
 import type { Diagnostic } from './diagnostic.ts'
 import type { Skill } from './skill.ts'
 
-/** The content of one folder of a source: a skill, or the reasons why the folder has none. */
+/** The content of one folder of a source: a valid skill, or the reasons why the skill is broken. */
 export interface SourceEntry {
   /** The folder within the source; unique among the entries. */
   readonly location: string
@@ -9,11 +9,13 @@ export interface SourceEntry {
   readonly name: string
   /** Name of the file with the skill's text. @default 'SKILL.md' */
   readonly skillFile?: string
-  /** Absent when the text is broken. */
+  /** The valid skill. Absent if its text is broken. */
   readonly skill?: Skill
-  /** Whether the path contains a symbolic link. The folder itself precedes links to it. @default false */
+  /** Whether the path contains a symbolic link. The folder itself has precedence over links to it. @default false */
   readonly isLinked?: boolean
-  /** Identity of the folder regardless of its path. Two readings with the same identity mean a move. */
+  /**
+   * Identity of the folder regardless of its path. The same identity at another path in the next reading means a move.
+   */
   readonly identity?: string
   /** Path of the folder on this machine, if it has one. */
   readonly directory?: string
@@ -21,15 +23,15 @@ export interface SourceEntry {
   readonly diagnostics: readonly Diagnostic[]
 }
 
-/** The complete contents of a source at one moment, never a difference. */
+/** The complete contents of a source at one moment, never only the changes. */
 export interface SourceContents {
-  /** Sorted bytewise by location. An unchanged entry is the same object as before. */
+  /** Sorted bytewise by location. An unchanged entry is the same object as in the previous contents. */
   readonly entries: readonly SourceEntry[]
   /** Findings about the source itself, for example a missing root or a scan that reached its limit. */
   readonly diagnostics: readonly Diagnostic[]
 }
 
-/** Contents without skills and findings. */
+/** Contents with no skills and no findings. */
 export const EMPTY_CONTENTS: SourceContents = Object.freeze({
   entries: Object.freeze([]),
   diagnostics: Object.freeze([]),

@@ -49,11 +49,11 @@ test('quoteAll() escapes each name', () => {
   expect([quoteAll([]), quoteAll(['a "b"', 'c'])]).toEqual(['', '"a \\"b\\"", "c"'])
 })
 
-test('shorten() marks the cut', () => {
+test('shorten() marks the end of a shortened text', () => {
   expect([shorten('abc', 3), shorten('abcd', 3)]).toEqual(['abc', 'abc...'])
 })
 
-test('showValue() shows the type of a value without JSON', () => {
+test('showValue() shows the type of a value that JSON cannot express', () => {
   const values = [undefined, () => 1, { a: 'b' }, 'abcdefghij']
   expect(values.map(value => showValue(value, 9))).toEqual([
     'undefined',

@@ -33,14 +33,14 @@ export function decodePlainText(bytes: Uint8Array): string | undefined {
   return bytes.includes(0) ? undefined : decodeStrictText(bytes)
 }
 
-/** Returns the size of a text in UTF-8 if it exceeds a limit, or else `undefined`. */
+/** Returns the UTF-8 size of a text that exceeds `maxBytes`. Returns `undefined` for a text within that limit. */
 export function findExcessBytes(text: string, maxBytes: number): number | undefined {
   if (text.length * MOST_BYTES_PER_UNIT <= maxBytes) return undefined
   const { length } = encoder.encode(text)
   return length > maxBytes ? length : undefined
 }
 
-/** Returns the form of a text that searches compare: without case, and with composed characters. */
+/** Returns a text in the form that searches compare: lower case and NFKC. */
 export function foldText(text: string): string {
   return text.normalize('NFKC').toLowerCase()
 }
@@ -60,7 +60,7 @@ export function showValue(value: unknown, maxShown: number): string {
   return shorten(toShown(value), maxShown)
 }
 
-/** Returns JSON, or a substitute for values without JSON: functions, bigints and circular objects. */
+/** Returns JSON, or a substitute for values that JSON cannot express: functions, bigints and circular objects. */
 function toShown(value: unknown): string {
   try {
     return JSON.stringify(value) ?? typeof value
@@ -69,7 +69,7 @@ function toShown(value: unknown): string {
   }
 }
 
-/** Returns the first `maxShown` characters of a text, and marks the cut. */
+/** Shortens a text to its first `maxShown` characters, followed by a mark. */
 export function shorten(text: string, maxShown: number): string {
   return text.length > maxShown ? `${text.slice(0, maxShown)}${ELLIPSIS}` : text
 }

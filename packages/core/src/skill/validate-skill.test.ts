@@ -52,7 +52,7 @@ describe('validateSkill() agrees with the reference validator:', () => {
     ])
   })
 
-  test('only the six fields are allowed', () => {
+  test('only the six fields of the specification are allowed', () => {
     const all =
       'name: pdf\ndescription: x\nlicense: MIT\ncompatibility: any\nallowed-tools: Read Grep\nmetadata:\n  a: 1'
     expect(codesOf(skill(all))).toEqual([])
@@ -109,7 +109,7 @@ describe('validateSkill() differs from the reference where the reference is wron
     expect(codesOf(skill('name: pdf\ndescription: a --- b\nversion: 1'))).toEqual(['FIELD_UNKNOWN'])
   })
 
-  test('a byte order mark is a warning', () => {
+  test('a byte order mark causes only a warning', () => {
     const found = validateSkill(encoder.encode(`\uFEFF${skill('name: pdf\ndescription: x')}`))
     expect(found.map(each => [each.code, each.severity])).toEqual([['BYTE_ORDER_MARK', 'warning']])
   })

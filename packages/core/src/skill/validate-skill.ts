@@ -19,11 +19,13 @@ const FIELDS: readonly string[] = SPECIFIED_FIELDS
 
 /**
  * Validates a SKILL.md against the agentskills.io specification. The rules follow its reference validator
- * (`skills-ref`) case by case: every scalar is text, only the six fields are allowed, flow collections are refused, names are
- * compared in NFKC, lengths are counted in code points, and all findings are reported together. Two rules differ, because the
- * reference is wrong there: `---` inside a value does not end the frontmatter, and a byte order mark is tolerated.
+ * (`skills-ref`) case by case: every scalar is text, only the six specified fields are allowed, flow collections are
+ * refused, names are compared in NFKC, lengths are counted in code points, and all findings are reported together. Two
+ * rules differ from the reference validator, because the reference validator is wrong: `---` inside a value does not
+ * end the frontmatter, and a byte order mark is tolerated.
  *
- * A list without errors means valid. Nothing is repaired: faults that `parseSkill` tolerates are errors here.
+ * The skill is valid if the list contains no errors. Nothing is repaired: faults that `parseSkill` tolerates are
+ * errors here.
  * @throws {SkillError} INVALID_OPTION
  *
  * @example

@@ -9,7 +9,7 @@ export type LoadedYaml =
   | {
       readonly ok: false
       readonly fault: Diagnostic
-      /** The message of the parser, which names the exceeded limit. */
+      /** The message of the parser. The message names the exceeded limit. */
       readonly reason: string
     }
 
@@ -30,7 +30,7 @@ export function loadYaml(yaml: string, options: LoadYamlOptions): LoadedYaml {
   }
 }
 
-/** Returns the diagnostic for an error thrown by js-yaml, whose marks count lines and columns from 0. */
+/** Returns the diagnostic for an error of js-yaml. The marks of js-yaml count lines and columns from 0. */
 export function toYamlDiagnostic(thrown: unknown, yaml: string, firstLine: number): Diagnostic {
   const unclosed = findUnclosed(yaml)
   if (unclosed !== undefined) {
@@ -58,7 +58,8 @@ export function toYamlDiagnostic(thrown: unknown, yaml: string, firstLine: numbe
   }
 }
 
-// js-yaml throws plain errors for a few broken inputs, too. A fault in a skill's text must not look like our failure.
+// For a few broken inputs, js-yaml throws plain errors. Such a fault of a skill's text must not look like a fault of
+// this library.
 function reasonOf(thrown: unknown): string {
   return thrown instanceof YAMLException ? thrown.reason : String(thrown)
 }
@@ -80,7 +81,7 @@ const CLOSED: Readonly<Record<string, RegExp>> = {
   "'": /'(?:[^']|'')*'/y,
 }
 
-/** Finds a top-level value that opens a quotation or a collection and never closes it. */
+/** Finds a top-level value with a quotation or a collection that is never closed. */
 function findUnclosed(
   yaml: string,
 ): { key: string; opener: string; line: number; column: number } | undefined {

@@ -10,10 +10,11 @@ export interface AllowedPathsOptions
     FileSourceOptions,
     'trust' | 'watching' | 'layout' | 'reading' | 'onMissing' | 'limits' | 'hasDirectories' | 'clock'
   > {
-  /** Folder of skills within each allowed path. @default 'skills' */
+  /** Name of the folder with skills in each allowed path. @default 'skills' */
   readonly dirName?: string
   /**
-   * More folders within each allowed path, such as `.agents/skills`. Later folders win, and `dirName` wins over all.
+   * Further folders with skills in each allowed path, such as `.agents/skills`. A later folder overrides an earlier
+   * folder, and `dirName` overrides all of them.
    * @default []
    */
   readonly extraDirNames?: readonly string[]
@@ -33,9 +34,9 @@ const KNOWN: KnownOptions<AllowedPathsOptions> = {
 }
 
 /**
- * Creates sources for the skill folders in the paths that an agent may use. The runtime needs
- * `onDuplicate: 'last-wins'`: a later path then overrides an earlier one, and within one path `dirName` overrides the
- * others. Folders need not exist yet. Skills are found in a folder itself and one level below.
+ * Creates sources for the skill folders in the paths that an agent may use. Create the runtime with `onDuplicate:
+ * 'last-wins'`. A later path then overrides an earlier path. Within one path, `dirName` overrides the other folders. A
+ * folder may be created later. Each source finds skills in its folder itself and one level below it.
  * @throws {SkillError} INVALID_OPTION for an empty path; INVALID_PATH for a folder name that leaves its path
  *
  * @example

@@ -38,8 +38,8 @@ export interface CaptureContext {
 const encoder = new TextEncoder()
 
 /**
- * Makes a source entry from bytes: stores them, parses the text, and collects diagnostics. For sources that are not
- * file systems.
+ * Makes a source entry from bytes, for sources that are not file systems. Stores the bytes, parses the text, and
+ * collects diagnostics.
  *
  * @example
  * ```ts
@@ -89,8 +89,8 @@ function findSkillFile(files: FileContents): string {
 }
 
 /**
- * Finds hidden text in file names and in files up to the size limit of instructions. The parser checks the
- * instructions.
+ * Finds hidden text in file names and in files up to the size limit of instructions. The parser finds hidden text in
+ * the instructions.
  */
 function findHidden(
   files: ReadonlyMap<string, Uint8Array>,

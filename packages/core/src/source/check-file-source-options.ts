@@ -13,7 +13,7 @@ import { checkSettle } from './settle.ts'
 /** The values of `MissingRootPolicy`. */
 export const MISSING_ROOT_POLICIES = ['wait', 'empty', 'throw'] as const
 
-/** What a missing root means. */
+/** How the source treats a missing root. */
 export type MissingRootPolicy = (typeof MISSING_ROOT_POLICIES)[number]
 
 const KNOWN: KnownOptions<FileSourceOptions> = {

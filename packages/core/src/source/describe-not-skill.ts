@@ -8,12 +8,12 @@ export type NotSkillFinding = Pick<NotSkill, 'reason' | 'message' | 'fix' | 'isE
 // Obvious misspellings: SKILLS.md, Skill.md, skill.txt, SKILL.md.txt, SKIL.md, SKILL.
 const NEARLY = /^sk[il]+s?(?:\.[a-z.]+)?$/i
 
-/** Whether a person could take a file name for SKILL.md. */
+/** Whether a person could mistake a file name for SKILL.md. */
 export function isNearlySkillFile(name: string): boolean {
   return NEARLY.test(name)
 }
 
-// Documents that repositories usually have at their top.
+// Documents that are common in the top folder of a repository.
 const DOCUMENTS =
   /^(?:readme|licen[cs]e|changelog|changes|contributing|code_of_conduct|security|support|notice|agents|claude|gemini|index|todo)\b/i
 
@@ -22,7 +22,7 @@ export function isLooseText(name: string): boolean {
   return /\.(?:md|markdown)$/i.test(name) && !DOCUMENTS.test(name) && !name.startsWith('.')
 }
 
-/** Describes a folder by its entries. */
+/** Explains, from the entries of a folder, why the folder is not a skill. */
 export function describeFolder(
   entries: readonly DirectoryEntry[],
   skillFile: string,

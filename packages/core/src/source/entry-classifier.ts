@@ -8,7 +8,9 @@ import { type DirectoryNode, owningSkills, pathWithin, realPathOf, type ScanPass
 /** The values of `SymlinkPolicy`. */
 export const SYMLINK_POLICIES = ['within-root', 'follow', 'deny'] as const
 
-/** Which links inside a source are followed: those that stay in the root or an allowed folder, all, or none. */
+/**
+ * Which links inside a source are followed: links that stay in the root or an allowed folder, all links, or no links.
+ */
 export type SymlinkPolicy = (typeof SYMLINK_POLICIES)[number]
 
 export interface ClassifierOptions {
@@ -29,14 +31,17 @@ export interface EntryContext {
   /** Whether the directory is the folder of a skill or inside one. */
   readonly inSkill: boolean
   readonly pass: ScanPass
-  /** Receives a finding for each entry that was left out. */
+  /** The list to which a finding about each left-out entry is added. */
   readonly findings: Diagnostic[]
 }
 
-/** A file of a skill, a file that is a skill, a directory to walk (with its real path if it is a link), or nothing. */
+/**
+ * `file`: a file of a skill. `standalone`: a file that is a skill by itself. An object: a directory to walk, with its
+ * real path if it is a link. `undefined`: an entry to ignore.
+ */
 export type EntryClass = 'file' | 'standalone' | { readonly realPath?: string } | undefined
 
-/** Decides what each entry of a directory is to the mirror, and reports the entries that a skill leaves out. */
+/** Determines the class of each entry of a directory, and reports the entries that are left out of a skill. */
 export class EntryClassifier {
   readonly #options: ClassifierOptions
 
@@ -49,7 +54,8 @@ export class EntryClassifier {
     const isSkillFile = entry.name === node.skillFile
     if (!isSkillFile && isIgnored(node, entry)) return undefined
     if (inSkill && this.#isTooDeep(node)) return this.#refuseDepth(context)
-    // Reads anything of this name, so that a pipe or a link that leaves the root makes the skill broken, not missing.
+    // Any entry of this name is read. A pipe or a link that leaves the root then makes the skill broken instead of
+    // missing.
     if (isSkillFile) return 'file'
     if (entry.name.includes('\uFFFD')) {
       if (inSkill)
@@ -134,12 +140,15 @@ export class EntryClassifier {
     return { realPath }
   }
 
-  /** Whether a directory is walked. Outside of skills, only directories that may contain skills are. */
+  /** Whether a directory is walked. Outside of skills, only directories that may contain skills are walked. */
   #isWalked(name: string, { node, inSkill }: EntryContext): boolean {
     return inSkill || this.isDiscoverable(node, name, inSkill)
   }
 
-  /** Whether the entries of a directory inside a skill are too deep. The directory itself may be empty. */
+  /**
+   * Whether a directory is so deep in its skill that its entries exceed the limit. An empty directory at that depth is
+   * allowed.
+   */
   #isTooDeep(node: DirectoryNode): boolean {
     const { maxFolderDepth } = this.#options.limits
     if (node.depth < maxFolderDepth) return false
@@ -147,7 +156,7 @@ export class EntryClassifier {
     return node.depth - (outermost?.depth ?? 0) >= maxFolderDepth
   }
 
-  /** Reports a directory with entries that are too deep, once. */
+  /** Reports once that a directory has entries that are too deep. */
   #refuseDepth({ node, findings }: EntryContext): undefined {
     if (findings.some(({ code }) => code === 'FOLDER_TOO_DEEP')) return undefined
     const { displayPath, limits } = this.#options
@@ -206,7 +215,7 @@ export function toFinding(
   return { code, severity, message: `${JSON.stringify(name)} ${reason}`, path: displayPath(path), fix }
 }
 
-/** Whether an enclosing `.skillignore` names the entry. A SKILL.md cannot be ignored. */
+/** Whether a `.skillignore` above the entry excludes it. A SKILL.md cannot be ignored. */
 function isIgnored(node: DirectoryNode, entry: DirectoryEntry): boolean {
   for (let at: DirectoryNode | undefined = node; at !== undefined; at = at.parent) {
     if (at.ignored === undefined) continue
@@ -222,6 +231,6 @@ function childPath(node: DirectoryNode, name: string): string {
 }
 
 function isInside(path: string, folder: string): boolean {
-  // On Windows `/` is above all drives.
+  // On Windows, `/` contains all drives.
   return folder === '/' || path === folder || path.startsWith(folder.endsWith('/') ? folder : `${folder}/`)
 }

@@ -7,7 +7,10 @@ import type { SourceState } from './skill-source.ts'
 /** The values of `WatchingMode`. */
 export const WATCHING_MODES = ['auto', 'polling', 'off'] as const
 
-/** How a source detects changes: by events where possible, by sweeps, or only on request. */
+/**
+ * How a source detects changes: `auto` uses events where possible, `polling` uses sweeps, and `off` reads only on
+ * request.
+ */
 export type WatchingMode = (typeof WATCHING_MODES)[number]
 
 export interface EventTrustOptions {
@@ -15,7 +18,7 @@ export interface EventTrustOptions {
   readonly reconcileMs: number
   readonly pollMs: number
   readonly clock: Clock
-  /** Whether the file system can report changes at all. */
+  /** Whether the file system has a way to report changes. */
   readonly canWatch: boolean
   /** Returns why the file system cannot report changes below the root; `undefined` if it can. */
   readonly findFault: () => string | undefined
@@ -23,13 +26,13 @@ export interface EventTrustOptions {
   readonly findUnwatched: () => UnwatchedFolders | undefined
 }
 
-// The kernel queues 16,384 events. So many at once may mean that others were dropped.
+// The kernel queues at most 16,384 events. So many events together may mean that the kernel dropped other events.
 const OVERFLOW_EVENTS = 4_000
 const DISTRUST_MS = 300_000
-/** How many times rarer sweeps become, at most, while they find nothing. */
+/** The largest factor by which the sweep interval grows while sweeps find nothing. */
 const RAREST_SWEEP = 4
 
-/** Whether a sweep found a change that an event should have announced and did not. */
+/** Whether a sweep found a change that no event announced. */
 export function hasUnannounced(pass: ScanPass, isAnnounced: (node: DirectoryNode) => boolean): boolean {
   const isExpected = (node: DirectoryNode | undefined): boolean =>
     node !== undefined && (isAnnounced(node) || pass.created.has(node) || node.isLink)
@@ -38,7 +41,7 @@ export function hasUnannounced(pass: ScanPass, isAnnounced: (node: DirectoryNode
   return false
 }
 
-/** Judges how reliable the events of a source are, and derives how often everything has to be swept. */
+/** Judges how reliable the events of a source are, and derives the interval of complete sweeps. */
 export class EventTrust {
   readonly #options: EventTrustOptions
   #fault: string | undefined
@@ -52,7 +55,7 @@ export class EventTrust {
     this.#options = options
   }
 
-  /** Whether events are used, for all folders or for some. */
+  /** Whether the source uses events, for all folders or for some folders. */
   get usesEvents(): boolean {
     const { watching, canWatch, findFault } = this.#options
     return watching === 'auto' && canWatch && findFault() === undefined
@@ -81,7 +84,7 @@ export class EventTrust {
     }
   }
 
-  /** Counts an event. Returns true if so many came at once that others may have been lost. */
+  /** Counts an event. Returns true if so many events came together that other events may be lost. */
   noteEvent(): boolean {
     if (this.#eventsAtOnce++ === 0) this.#options.clock.after(0, () => (this.#eventsAtOnce = 0))
     return this.#eventsAtOnce === OVERFLOW_EVENTS
@@ -93,12 +96,14 @@ export class EventTrust {
     this.#fault = message
   }
 
-  /** Forgets the fault before a sweep. The sweep sets all watches again and reports a fault that persists. */
+  /**
+   * Forgets a fault of the watches before a sweep. The sweep sets all watches again and reports a fault that persists.
+   */
   forgetFault(): void {
     this.#fault = undefined
   }
 
-  /** Notes that a sweep found a change without an event. */
+  /** Notes that a sweep found a change that no event announced. */
   noteUnannounced(): void {
     this.#patience = 1
     this.#distrustUntil = this.#options.clock.monotonic() + DISTRUST_MS
@@ -108,7 +113,7 @@ export class EventTrust {
   noteAnnounced(): void {
     const { clock, reconcileMs } = this.#options
     const now = clock.monotonic()
-    // Requested sweeps in quick succession prove no more than a single one.
+    // Several requested sweeps in quick succession prove no more than a single sweep.
     if (now - this.#judgedAt < (reconcileMs * this.#patience) / 2) return
     this.#judgedAt = now
     this.#patience = Math.min(RAREST_SWEEP, this.#patience * 2)

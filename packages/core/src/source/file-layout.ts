@@ -11,7 +11,7 @@ export interface FileLayout {
   readonly standaloneFiles: boolean
   /**
    * Names of folders that are not searched for skills. `*` stands for any characters. A name that begins with `/`
-   * applies at the top level only. The root itself is never skipped.
+   * applies only at the top level. The root itself is never skipped.
    * @default DEFAULT_LAYOUT.skip
    */
   readonly skip: readonly string[]
@@ -45,7 +45,7 @@ export const DEFAULT_LAYOUT: FileLayout = Object.freeze({
 
 export const IGNORE_FILE_NAME = '.skillignore'
 
-/** A layout in the form that the mirror queries. */
+/** A layout in the form that the mirror uses. */
 export class LayoutRules {
   readonly #layout: FileLayout
   readonly #skip: readonly {
@@ -68,19 +68,19 @@ export class LayoutRules {
     return JSON.stringify(this.#layout)
   }
 
-  /** Whether a folder is not searched, or a file is not read; `depth` is 1 for entries of the root. */
+  /** Whether the layout skips a folder or a file; `depth` is 1 for entries of the root. */
   isSkipped(name: string, depth: number): boolean {
     return this.findSkip(name, depth) !== undefined
   }
 
-  /** The entry of `skip` that names a folder or file, or `undefined`. */
+  /** Returns the entry of `skip` that matches a folder or file, or `undefined`. */
   findSkip(name: string, depth: number): string | undefined {
     return this.#skip.find(
       ({ isTopLevelOnly, pattern }) => (!isTopLevelOnly || depth === 1) && pattern.test(name),
     )?.text
   }
 
-  /** Whether `standaloneFiles` makes skills of Markdown files in the root. */
+  /** Whether each Markdown file in the root is a skill, as `standaloneFiles` allows. */
   get hasStandaloneFiles(): boolean {
     return this.#layout.standaloneFiles
   }
@@ -102,7 +102,7 @@ export class LayoutRules {
     return this.#layout.fileNames
   }
 
-  /** Returns the name of the skill's text among the names in a folder; `depth` is 0 for the root. */
+  /** Finds the file with the skill's text among the names in a folder; `depth` is 0 for the root. */
   findSkillFile(isThere: (name: string) => boolean, depth: number): string | undefined {
     if (depth === 0 && !this.#layout.rootSkill) return undefined
     return this.#layout.fileNames.find(isThere)

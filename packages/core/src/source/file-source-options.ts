@@ -22,31 +22,35 @@ export interface FileSourceOptions {
   readonly displayRoot?: string
   /** @default 'auto' */
   readonly trust?: SourceTrust
-  /** Whether commands on this machine can reach the folders by their path. @default false */
+  /** Whether commands on this machine can use the paths of the folders. @default false */
   readonly hasDirectories?: boolean
   /** @default 'within-root', and 'deny' when `trust` is `review` */
   readonly symlinks?: SymlinkPolicy
-  /** Absolute folders outside the root that links may lead to. @default [] */
+  /** Absolute paths of the folders outside the root to which links may point. @default [] */
   readonly linkRoots?: readonly string[]
   /** Whether a SKILL.md inside another skill's folder is a separate skill. @default true unless `trust` is `review` */
   readonly nestedSkills?: boolean
-  /** The same file system, if skills may be written here. @default none: read-only */
+  /** The file system with write access. Absent if no skill may be written. @default none: read-only */
   readonly writable?: WritableFileSystem
   /** Which files and folders are skills. @default DEFAULT_LAYOUT */
   readonly layout?: Partial<FileLayout>
   /** How tolerant the parser is. @default DEFAULT_READING */
   readonly reading?: Partial<ReadingPolicy>
   /**
-   * What a missing root means. `wait`: the source is empty until the root appears; if the root vanishes later, its
-   * skills stay for five seconds. `empty`: the source is empty at once. `throw`: the reading fails.
+   * How the source treats a missing root. `wait`: the source is empty until the root appears; if the root vanishes
+   * later, its skills stay for five seconds. `empty`: the source becomes empty immediately. `throw`: the reading
+   * fails.
    * @default 'wait'
    */
   readonly onMissing?: MissingRootPolicy
-  /** `auto`: events where possible, else sweeps. `off`: read on request only. @default 'auto' */
+  /**
+   * `auto`: the source uses events where possible, or else sweeps. `off`: the source is read only on request.
+   * @default 'auto'
+   */
   readonly watching?: WatchingMode
   /**
-   * Interval of complete sweeps while events work, in milliseconds. If sweeps find only announced changes, they become
-   * up to four times rarer.
+   * Interval of complete sweeps while events work, in milliseconds. If sweeps find only changes that events announced,
+   * the interval becomes up to four times longer.
    * @default 30,000
    */
   readonly reconcileMs?: number
@@ -55,10 +59,10 @@ export interface FileSourceOptions {
    * @default 2,000; 300,000 for file systems without events
    */
   readonly pollMs?: number
-  /** When a burst of changes counts as finished. @default the policy of the runtime */
+  /** Rules for the end of a burst of changes. @default the policy of the runtime */
   readonly settle?: Partial<SettlePolicy>
   readonly limits?: Partial<SkillLimits>
-  /** Whether a known writer works in one of these absolute folders now. */
+  /** Whether a known writer, such as git, is working in one of these folders. The paths are absolute. */
   readonly isBusy?: (directories: readonly string[]) => Promise<boolean>
   readonly clock?: Clock
 }
@@ -66,7 +70,8 @@ export interface FileSourceOptions {
 export const DEFAULT_RECONCILE_MS = 30_000
 export const DEFAULT_POLL_MS = 2_000
 /**
- * Sweep interval of a file system without events, in milliseconds. It is usually remote, and requests read it anyway.
+ * Sweep interval of a file system without events, in milliseconds. Such a file system is usually remote, and every
+ * request reads it anyway.
  */
 export const DEFAULT_REMOTE_POLL_MS = 300_000
 

@@ -21,7 +21,7 @@ async function open(
   return await createSkillRuntime({ sources: [source], tuning: { settle: NO_SETTLE } })
 }
 
-/** Runs a callback right after a file was read, as another process may write at any moment. */
+/** Runs a callback right after each read of a file, to simulate a process that writes at that moment. */
 class InterruptedFileSystem extends MemoryFileSystem {
   onRead: ((path: string) => void) | undefined
 
@@ -32,7 +32,7 @@ class InterruptedFileSystem extends MemoryFileSystem {
   }
 }
 
-/** Gives every file with the name `linked` a second name. */
+/** Reports a second hard link for every file with the name `linked`. */
 class LinkedFileSystem extends MemoryFileSystem {
   override async read(path: string, options: FileReadOptions): Promise<OpenedFile> {
     const { bytes, stat } = await super.read(path, options)
@@ -56,7 +56,7 @@ const read = (
   })
 
 describe('FileSource.read() during writes', () => {
-  test('returns settled: false for files that change during the reading, and reads them again', async () => {
+  test('a source returns settled: false for files that change during the reading, and reads them again', async () => {
     const fileSystem = new InterruptedFileSystem({
       '/skills/pdf/SKILL.md': text('pdf', 'old'),
       '/skills/pdf/z.md': 'old',
@@ -74,7 +74,7 @@ describe('FileSource.read() during writes', () => {
     expect(contents.entries[0]?.skill?.files.map(file => file.size)).toEqual([text('pdf', 'new').length, 3])
   })
 
-  test('reads again when a swap file of an editor appears, without any other effect', async () => {
+  test('a swap file of an editor causes another reading, but no change', async () => {
     const fileSystem = new InterruptedFileSystem({ '/skills/pdf/SKILL.md': text('pdf') })
     fileSystem.onRead = () => {
       fileSystem.onRead = undefined
@@ -85,7 +85,7 @@ describe('FileSource.read() during writes', () => {
     await skills.close()
   })
 
-  test('keeps the last state of a folder that never settles and reports it, while other skills go live', async () => {
+  test('a source keeps the last state of a folder that never settles, reports the folder, and updates other skills', async () => {
     const fileSystem = new InterruptedFileSystem({
       '/skills/noisy/SKILL.md': text('noisy'),
       '/skills/pdf/SKILL.md': text('pdf'),
@@ -107,7 +107,7 @@ describe('FileSource.read() during writes', () => {
     expect(noisy.contents.diagnostics).toEqual([
       expect.objectContaining({ code: 'FOLDER_UNSTABLE', path: '/skills/noisy' }),
     ])
-    // The folder is restless now: saves of other skills are read at once, while it keeps changing.
+    // The folder is restless now: saves of other skills are read immediately while the folder keeps changing.
     expect(watch.hasHints?.()).toBe(false)
     fileSystem.write('/skills/pdf/SKILL.md', text('pdf', 'newer'))
     const other = await read(source, false)
@@ -124,7 +124,7 @@ describe('FileSource.read() during writes', () => {
   })
 })
 
-/** Returns other bytes under unchanged facts, as a coarse clock or a restored time can cause. */
+/** Returns new bytes with an unchanged size and time, as a coarse clock or a restored time can cause. */
 class ForgetfulFileSystem extends MemoryFileSystem {
   readonly #frozen = new Map<string, FileStat>()
 
@@ -142,7 +142,7 @@ class ForgetfulFileSystem extends MemoryFileSystem {
   }
 }
 
-test('a rehash finds bytes that changed under unchanged facts', async () => {
+test('a rehash finds changed bytes although size, times and inode are unchanged', async () => {
   const fileSystem = new ForgetfulFileSystem({ '/skills/pdf/SKILL.md': text('pdf', 'aaa') })
   const source = new FileSource({ fileSystem, root: '/skills', label: 'skills', watching: 'off' })
   const context = {
@@ -160,8 +160,8 @@ test('a rehash finds bytes that changed under unchanged facts', async () => {
   expect(after.contents.entries[0]?.skill?.revision).not.toBe(before.contents.entries[0]?.skill?.revision)
 })
 
-describe('a FileSource that is read again', () => {
-  test('keeps the object of an unchanged skill when other skills change', async () => {
+describe('FileSource.read() again', () => {
+  test('a second reading keeps the object of an unchanged skill when other skills change', async () => {
     const fileSystem = new MemoryFileSystem({
       '/skills/a/SKILL.md': text('a'),
       '/skills/b/SKILL.md': text('b'),
@@ -175,7 +175,7 @@ describe('a FileSource that is read again', () => {
     await skills.close()
   })
 
-  test('makes no generation when nothing changed', async () => {
+  test('a second reading makes no new generation when nothing changed', async () => {
     const skills = await open(new MemoryFileSystem({ '/skills/a/SKILL.md': text('a') }))
     const before = skills.current
     expect((await skills.reload()).generation).toBe(before)
@@ -196,8 +196,8 @@ class FailingFileSystem extends MemoryFileSystem {
   }
 }
 
-describe('a FileSource after a failed reading', () => {
-  test('removes a skill that was deleted while the root could not be listed', async () => {
+describe('FileSource.read() after a failed reading', () => {
+  test('a source removes a skill that was deleted while the root could not be listed', async () => {
     const fileSystem = new FailingFileSystem({
       '/skills/a/SKILL.md': text('a'),
       '/skills/b/SKILL.md': text('b'),
@@ -212,7 +212,7 @@ describe('a FileSource after a failed reading', () => {
     expect((await read(source, true)).contents.entries.map(entry => entry.name)).toEqual(['b'])
   })
 
-  test('reads changes again that a full store could not keep', async () => {
+  test('a source reads changes again after a full store refused them', async () => {
     const files = Object.fromEntries(
       Array.from({ length: 30 }, (_, i) => [`/skills/s${i}/SKILL.md`, text(`s${i}`)]),
     )
@@ -237,8 +237,8 @@ describe('a FileSource after a failed reading', () => {
   })
 })
 
-describe('a FileSource', () => {
-  test('keeps the budget warning while folders are left out, and drops it when there is room', async () => {
+describe('FileSource', () => {
+  test('a source warns while folders exceed the directory limit, and stops warning when all folders fit', async () => {
     const fileSystem = new MemoryFileSystem({
       '/skills/a/SKILL.md': text('a'),
       '/skills/b/SKILL.md': text('b'),
@@ -264,7 +264,7 @@ describe('a FileSource', () => {
     expect([contents.entries.map(entry => entry.name), contents.diagnostics]).toEqual([['b', 'c'], []])
   })
 
-  test('frees the budget of folders when the root is removed', async () => {
+  test('a source does not count the folders of a removed root towards the directory limit', async () => {
     const fileSystem = new MemoryFileSystem()
     const source = new FileSource({
       fileSystem,
@@ -285,7 +285,7 @@ describe('a FileSource', () => {
     }
   })
 
-  test('serves the composed spelling of two folder names, and reports the other', async () => {
+  test('a source serves the composed one of two spellings of a folder name, and reports the other spelling', async () => {
     const skills = await open(
       new MemoryFileSystem({
         '/skills/caf\u00e9/SKILL.md': text('caf\u00e9', 'one'),
@@ -306,7 +306,7 @@ describe('a FileSource', () => {
     await skills.close()
   })
 
-  test('reports two spellings of one name inside a skill as an error of the whole skill', async () => {
+  test('a source reports two spellings of one name inside a skill as an error of the whole skill', async () => {
     const skills = await open(
       new MemoryFileSystem({
         '/skills/a/SKILL.md': text('a'),
@@ -326,7 +326,7 @@ describe('a FileSource', () => {
     await skills.close()
   })
 
-  test('reports files more than 8 levels deep in a skill, but no empty folder', async () => {
+  test('a source reports files more than 8 levels deep in a skill, but accepts empty folders', async () => {
     const fileSystem = new MemoryFileSystem({
       '/skills/a/SKILL.md': text('a'),
       '/skills/a/1/2/3/4/5/6/7/file': 'x',
@@ -353,7 +353,7 @@ describe('a FileSource', () => {
     await skills.close()
   })
 
-  test('treats a SKILL.md inside a skill as an ordinary file in a reviewed source', async () => {
+  test('a reviewed source treats a SKILL.md inside a skill as an ordinary file', async () => {
     const files = { '/skills/a/SKILL.md': text('a'), '/skills/a/nested/SKILL.md': text('nested') }
     const trusted = await open(new MemoryFileSystem(files))
     expect(trusted.current.list().map(skill => skill.name)).toEqual(['a', 'nested'])
@@ -363,7 +363,7 @@ describe('a FileSource', () => {
     await reviewed.close()
   })
 
-  test('asks for a copy of a hard link in a reviewed source', async () => {
+  test('a reviewed source refuses a hard link, and advises to copy the file', async () => {
     const fileSystem = new LinkedFileSystem({
       '/skills/a/SKILL.md': text('a'),
       '/skills/a/linked': 'x',
@@ -376,7 +376,7 @@ describe('a FileSource', () => {
     await skills.close()
   })
 
-  test('reports a skill with an unusable .skillignore as broken, with the reason', async () => {
+  test('a skill with an unusable .skillignore is broken, and the finding gives the reason', async () => {
     const fileSystem = new MemoryFileSystem({
       '/skills/a/SKILL.md': text('a'),
       '/skills/a/.skillignore': 'x\n'.repeat(20_000),
@@ -393,7 +393,7 @@ describe('a FileSource', () => {
     await skills.close()
   })
 
-  test('reports a root that is a file as a failure of the source, with a way out', async () => {
+  test('a source fails with advice if the root is a file', async () => {
     const skills = await open(new MemoryFileSystem({ '/skills': 'text' }))
     expect(skills.current.sources()[0]?.diagnostics[0]).toMatchObject({
       code: 'SOURCE_FAILED',
@@ -402,14 +402,14 @@ describe('a FileSource', () => {
     await skills.close()
   })
 
-  test('refuses an empty label', () => {
+  test('a source refuses an empty label', () => {
     expect(() => new FileSource({ fileSystem: new MemoryFileSystem(), root: '/', label: '' })).toThrow(
       SkillError,
     )
   })
 })
 
-test('a reading with another store captures everything again, and omits removed skills', async () => {
+test('a reading with another store stores every file again, and omits removed skills', async () => {
   const fileSystem = new MemoryFileSystem({
     '/skills/a/SKILL.md': text('a'),
     '/skills/a/notes.txt': 'Notes.',

@@ -52,14 +52,15 @@ import { WorkList } from './work-list.ts'
 export const ROOT_GRACE_MS = 5_000
 
 const RETRY_UNSTABLE_MS = 500
-/** With fewer noted folders, setting their watches takes no noticeable time. */
+/** If fewer folders have notes, setting their watches takes no noticeable time. */
 const MANY_NOTES = 500
 const CONCURRENCY = 16
 const BUSY_PROBES = 32
 
 /**
- * The skills below one folder of a file system. The source keeps a mirror of directories and file facts, so the cost of
- * a reading depends on what changed and not on what exists. Events only mark directories; lists and facts decide.
+ * The skills below one folder of a file system. The source keeps a mirror of all directories and file stats, so the
+ * cost of a reading depends on the number of changes, not of files. Events only mark directories. The source then
+ * compares the lists and stats of marked directories.
  *
  * ```text
  *             found                   gone                          found
@@ -69,7 +70,7 @@ const BUSY_PROBES = 32
  *      +-----------> empty (the mirror is forgotten) <+
  * ```
  *
- * The `WorkList` holds the pending work of a mirrored root.
+ * The `WorkList` contains the pending work of a mirrored root.
  *
  * @example
  * ```ts
@@ -169,7 +170,10 @@ export class FileSource implements SkillSource {
     return await new NotSkillFinder(this.#options, { query, locations, insideFolders }).find(this.#root)
   }
 
-  /** Marks the folder of a skill and everything in it, or else the deepest known folder above it. */
+  /**
+   * Marks the folder of a skill and everything in it. If the folder is unknown, marks the deepest known folder above
+   * it.
+   */
   mark(location: string, why: MarkReason): void {
     if (this.#root === undefined) return
     const { node, isExact } = findNearest(this.#root, location)
@@ -211,7 +215,7 @@ export class FileSource implements SkillSource {
       throw thrown
     }
     await this.#drain()
-    // Bytes read during a write may be half of a text, with the facts of the whole text.
+    // Bytes that were read during a write may be half of a text, although size and times are those of the whole text.
     for (const { directory, file, before } of read)
       if (this.#work.isMoving(listingOf(directory))) file.believed = before
     // Events never report changes in an unwatched folder.
@@ -247,7 +251,7 @@ export class FileSource implements SkillSource {
     return this.#onHint !== undefined && this.#trust.usesEvents
   }
 
-  /** Whether watches are left to a sweep right after the start, because many noted folders are compared first. */
+  /** Whether a sweep right after the start sets the watches, because the first reading compares many noted folders. */
   #leavesWatches(): boolean {
     return !this.#published.hasBegun && this.#notes.recalled >= MANY_NOTES
   }
@@ -261,12 +265,12 @@ export class FileSource implements SkillSource {
     return added
   }
 
-  /** Whether the outcome of a reading can be published, if necessary without skills that changed meanwhile. */
+  /** Whether the result of a reading can be published, if necessary without skills that changed during the reading. */
   #isSettled({ isHeld }: SourceReadContext): boolean {
     if (this.#needsSweep) return false
     if (!this.#work.isWaiting()) return true
     if (isHeld === undefined || !this.#published.hasBegun) return false
-    // A replaced folder may be one of those that still change.
+    // A replaced folder may be a folder that still changes.
     if (this.#published.hasReplaced) return false
     // While folders come and go, a missing folder may have moved to another path.
     if (!this.#published.hasPendingPaths) return true
@@ -284,7 +288,7 @@ export class FileSource implements SkillSource {
     return this.state().unwatched === undefined ? {} : { readAgainMs: this.#options.pollMs }
   }
 
-  /** Forgets the files that were read into another store. */
+  /** Forgets all files whose bytes are in another store. */
   #useStore(store: SkillStore): void {
     if (this.#store !== undefined && this.#store !== store) {
       this.#forgetMirror()
@@ -326,13 +330,18 @@ export class FileSource implements SkillSource {
     this.#needsSweep = false
   }
 
-  /** Reads folders that changed or whose last reading was rejected, then finds directories that changed meanwhile. */
+  /**
+   * Reads folders that changed or whose last reading was rejected. Then finds directories that changed during the
+   * reading.
+   */
   async #build(
     pass: ScanPass,
     read: ReadFile[],
     context: SourceReadContext & {
       readonly isHeldFolder: (node: DirectoryNode) => boolean
-      /** Receives folders that hold a changed file under another name and get no event of their own. */
+      /**
+       * Receives folders that contain a changed file under another name. No event reports the change in these folders.
+       */
       readonly others: Set<DirectoryNode>
     },
   ): Promise<void> {
@@ -356,7 +365,7 @@ export class FileSource implements SkillSource {
       insideFolders: pass.insideFolders,
       signal: context.signal,
       doubts: context.waitsForWriters === true,
-      // The first reading does not doubt files: they were written before this process started.
+      // The first reading accepts files that look half-written, because they were written before this process started.
       doubtsNew: this.#published.hasBegun,
       read,
     }
@@ -390,8 +399,8 @@ export class FileSource implements SkillSource {
   }
 
   /**
-   * Marks everything again after a failure. The mirror already has what the pass found, so the next reading must build
-   * it.
+   * Marks everything again after a failure. The mirror already contains the changes of the pass, so without marks the
+   * next reading would not build them.
    */
   #takeBack(pass: ScanPass, announced: Iterable<DirectoryNode>): void {
     for (const path of pass.removed) this.#published.put(path, undefined)
@@ -400,7 +409,7 @@ export class FileSource implements SkillSource {
     this.#needsSweep = true
   }
 
-  /** Discards what was read of a folder that changed meanwhile. */
+  /** Discards the reading of a folder that changed during the reading. */
   #withdraw(node: DirectoryNode): void {
     for (const owner of owningSkills(node)) if (this.#published.withdraw(owner.path)) this.#work.reject(owner)
   }
@@ -448,7 +457,7 @@ export class FileSource implements SkillSource {
     this.#onHint?.({ area: areaOf(node) })
   }
 
-  /** An event in a folder without a skill may add a skill anywhere, and a removed skill may reappear anywhere. */
+  /** An event in a folder without a skill can mean a new skill anywhere. A removed skill can reappear anywhere. */
   #concerns(area: string, location: string): boolean {
     if (this.#root === undefined) return true
     const asked = findNearest(this.#root, location)
@@ -457,7 +466,7 @@ export class FileSource implements SkillSource {
     return !isExact || node.skillFile === undefined
   }
 
-  /** If a sweep finds a change without an event, events get lost here. */
+  /** A change that a sweep finds without an event shows that this file system loses events. */
   #judgeEvents(pass: ScanPass, announced: ReadonlySet<DirectoryNode>): void {
     if (this.#onHint === undefined || !this.#trust.usesEvents || !this.#published.hasBegun) return
     if (hasUnannounced(pass, node => announced.has(node) || this.#work.isAnnounced(node)))
@@ -466,7 +475,10 @@ export class FileSource implements SkillSource {
   }
 }
 
-/** Returns the area of a directory, as hints name it: its outermost skill, or itself if it is in no skill. */
+/**
+ * Returns the area that hints name for a directory: its outermost skill folder, or the directory itself outside of
+ * skills.
+ */
 function areaOf(node: DirectoryNode): string {
   return owningSkills(node).at(-1)?.path ?? node.path
 }

@@ -27,9 +27,9 @@ export interface FolderReaderOptions {
   readonly reading: Partial<ReadingPolicy>
   readonly pathOf: (node: DirectoryNode) => string
   readonly displayPath: (path: string) => string
-  /** Whether commands on this machine can reach folders by their path. */
+  /** Whether commands on this machine can use the paths of the folders. */
   readonly hasDirectories: boolean
-  /** Whether files with several names are left out, because one of the names may be outside of the source. */
+  /** Whether files with several hard links are left out, because one of the links may be outside of the source. */
   readonly refusesHardLinks: boolean
 }
 
@@ -40,7 +40,7 @@ export interface FolderContext {
   readonly signal: AbortSignal
   /** Whether a file that looks half-written is read again later. */
   readonly doubts: boolean
-  /** The same for files that did not exist before. */
+  /** Whether a new file that looks half-written is read again later. */
   readonly doubtsNew: boolean
   /** Receives every file whose bytes were read, for the second fingerprint. */
   readonly read: ReadFile[]
@@ -54,13 +54,17 @@ interface ManifestFile {
 
 const MAX_PLAIN_PATHS = 1_000
 
-/** The result for a file that vanished between listing and reading. The caller discards it and reads again. */
+/**
+ * The result for a file that vanished between listing and reading. The caller discards this result and reads again.
+ */
 export const UNSTABLE: unique symbol = Symbol('unstable')
 
-/** Reads the changed files of one skill's folder, stores them, and returns the folder's entry: a skill or broken. */
+/**
+ * Reads the changed files of one skill's folder, stores them, and returns the folder's entry: a valid or broken skill.
+ */
 export class FolderReader {
   readonly #options: FolderReaderOptions
-  /** Paths without a fault, cached because the same few names are in every skill. */
+  /** Valid paths, cached because most skills contain the same few names. */
   readonly #plainPaths = new Map<string, string>()
 
   constructor(options: FolderReaderOptions) {
@@ -176,7 +180,7 @@ export class FolderReader {
     this.#plainPaths.set(path, path)
   }
 
-  /** Ensures that the bytes of a file are in the store. Returns them if they were read. */
+  /** Ensures that the bytes of a file are in the store. Returns the bytes if the file had to be read. */
   async #capture(
     item: ManifestFile,
     folder: DirectoryNode,
@@ -190,7 +194,8 @@ export class FolderReader {
     if (isCaptured && !isSkillFile) return undefined
     const room = limits.maxFolderBytes - total
     const maxBytes = isSkillFile ? Math.min(limits.maxSkillFileBytes, room) : room
-    // Taken before the file is opened, so a suspended process does not make the bytes look older.
+    // This time is taken before the file is opened. A later time would make the bytes look older if the process is
+    // suspended.
     const readAt = clock.now()
     try {
       const opened = fileSystem.read(`${this.#options.pathOf(directory)}/${file.name}`, {
@@ -250,7 +255,9 @@ export class FolderReader {
     return UNSTABLE
   }
 
-  /** Finds hidden text in files up to the size limit of instructions. The parser checks the instructions themselves. */
+  /**
+   * Finds hidden text in files up to the size limit of instructions. The parser finds hidden text in the instructions.
+   */
   #findHidden({ path }: ManifestFile, folder: DirectoryNode, bytes: Uint8Array): readonly Diagnostic[] {
     const isLooked = path !== folder.skillFile && bytes.length <= this.#options.limits.maxSkillFileBytes
     return isLooked ? describeHiddenFile(this.#display(folder, path), bytes) : []
@@ -357,7 +364,10 @@ export class FolderReader {
   }
 }
 
-/** Identifies a folder across renames; `undefined` for a single file, or if the file system has no inodes. */
+/**
+ * Returns an identity that a folder keeps when it is renamed. Returns `undefined` for a single file, or if the file
+ * system has no inodes.
+ */
 export function identityOf({ isStandalone, stat }: DirectoryNode): string | undefined {
   if (isStandalone || stat === undefined || stat.ino === 0) return undefined
   return [stat.dev, stat.ino, stat.birthtimeMs].join(':')
@@ -369,7 +379,7 @@ function isLinked(folder: DirectoryNode): boolean {
   return false
 }
 
-/** Returns the name of the skill's folder, or of its single file without the extension. */
+/** Returns the name of the skill's folder. For a single-file skill, returns the file name without its extension. */
 function nameOf(folder: DirectoryNode): string {
   return folder.isStandalone ? folder.name.replace(/\.md$/i, '') : folder.name
 }

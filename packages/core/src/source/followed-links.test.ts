@@ -7,7 +7,7 @@ interface Kit {
   readonly files: MemoryFileSystem
   readonly folder: DirectoryNode
   readonly file: FileNode
-  /** Returns the folders that are reported. */
+  /** Returns the reported folders. */
   readonly findMoved: () => Promise<readonly DirectoryNode[]>
 }
 
@@ -33,7 +33,7 @@ function makeLink(): Kit {
   return { files, folder, file, findMoved }
 }
 
-test('a lost link target is reported once, and again after it was back in between', async () => {
+test('a lost link target is reported once, and once more if it returns and is lost again', async () => {
   const { files, folder, file, findMoved } = makeLink()
   file.stat = await files.stat(PATH)
   expect(await findMoved()).toEqual([])

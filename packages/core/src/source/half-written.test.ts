@@ -63,7 +63,7 @@ test.each([
   expect(await looks(statOf(facts), text, BEFORE)).toBe(expected)
 })
 
-test('a text that is slightly shorter and a beginning of its former text is doubted', async () => {
+test('a slightly shorter text is doubted if it is a beginning of the former text', async () => {
   const former = bytesOf('line\n'.repeat(40))
   const before = toBelieved(statOf(), former)
   const bytes = former.slice(0, former.length - 5)
@@ -72,7 +72,7 @@ test('a text that is slightly shorter and a beginning of its former text is doub
   expect(await looksHalfWritten({ ...text, readBefore: async () => undefined })).toBe(false)
 })
 
-test('a new text that ends within a line is doubted, and a text that never had a final line feed is not', async () => {
+test('a text without a final line feed is doubted, unless its former text also had none', async () => {
   expect(await looks(statOf(), '---\nname', undefined)).toBe(true)
   expect(await looks(statOf(), '---\n', undefined)).toBe(false)
   const before = toBelieved(statOf(), bytesOf('one'))
@@ -81,7 +81,7 @@ test('a new text that ends within a line is doubted, and a text that never had a
   expect(await looks(statOf(), '---\nname', empty)).toBe(true)
 })
 
-test('a file that is being emptied is doubted, even if its last state was never read', async () => {
+test('an emptied file is doubted, even if its previous text was never read', async () => {
   const stat = statOf({ mtimeMs: NOW - 1_000, ctimeMs: NOW - 1_000 })
   const before = toBelieved(statOf({ ctimeMs: NOW - 2_000 }), FORMER, NOW - 1_500)
   expect(await looks(stat, '', before)).toBe(true)
@@ -103,7 +103,7 @@ test('the age of a text is measured at the start of its reading, even if the pro
   expect(await read(statOf({ mtimeMs: NOW + 900, ctimeMs: NOW + 900 }))).toBe(true)
 })
 
-test('a text with another size but the same time as the whole text is doubted, at any age', async () => {
+test('a text whose size changed but whose times did not is doubted, however old it is', async () => {
   const stat = statOf({ mtimeMs: NOW - 1_000, ctimeMs: NOW - 1_000 })
   expect(await looks(stat, '', toBelieved(stat, FORMER, NOW - 900))).toBe(true)
   expect(await looks(stat, LONG, toBelieved(stat, FORMER, NOW - 900))).toBe(false)

@@ -1,13 +1,13 @@
 import type { FileStat } from '../fs/file-system.ts'
 
-/** What is kept of a file that was read and did not look half-written. */
+/** The record of a file that was read and did not look half-written. */
 export interface BelievedText {
   readonly ino: number
   readonly size: number
   readonly endsLine: boolean
-  /** Time of the last change; absent if a change right after the reading could have had the same time. */
+  /** Time of the last change; absent if a change right after the reading could get the same time. */
   readonly ctimeMs?: number
-  /** When different bytes were first doubted. */
+  /** Time at which newer bytes of the file were first doubted. */
   readonly doubtedAt?: number
 }
 
@@ -32,7 +32,10 @@ export function toBelieved(
   return now - ctimeMs > TICK_MS ? { ...text, ctimeMs } : text
 }
 
-/** Notes when the file was first doubted. The doubt must end, because some file systems never change their times. */
+/**
+ * Notes the time at which the file was first doubted. The doubt must end after some time, because some file systems
+ * never update file times.
+ */
 export function noteDoubt(believed: BelievedText, now: number): BelievedText {
   return believed.doubtedAt === undefined ? { ...believed, doubtedAt: now } : believed
 }
@@ -47,16 +50,19 @@ export interface WrittenText {
   readonly before: BelievedText | undefined
   /** Wall time right before the bytes were read, in milliseconds since the epoch. */
   readonly readAt: number
-  /** Wall time after the bytes were read. It can be much later than `readAt`, because a process may be suspended. */
+  /**
+   * Wall time after the bytes were read. This time can be much later than `readAt`, because a process may be
+   * suspended.
+   */
   readonly now: number
   /** Reads the bytes of the last accepted state. */
   readonly readBefore: () => Promise<Uint8Array | undefined>
 }
 
 /**
- * Whether bytes look like an unfinished write. The file shrank a lot in place, is a beginning of its former text, lost
- * its final line feed, or is new and ends within a line. A file that was moved into place (an atomic save) is never
- * doubted, nor is a file without recent writes.
+ * Whether bytes look like an unfinished write: the file became much smaller in place, is a beginning of its former
+ * text, lost its final line feed, or is new and ends within a line. A file that was moved into place (an atomic save)
+ * is never doubted. A file without recent writes is never doubted, either.
  */
 export async function looksHalfWritten({
   stat,

@@ -21,8 +21,8 @@ export class IgnoreFiles {
   }
 
   /**
-   * Whether the file is unchanged. The rules decide what is listed, so a change of the file is a change of the
-   * directory.
+   * Whether the `.skillignore` of a folder is unchanged. Its rules decide which entries are listed, so a change of the
+   * rules counts as a change of the directory.
    */
   async isUnchanged(node: DirectoryNode, path: string): Promise<boolean> {
     const before = node.ignored?.stat
@@ -34,7 +34,7 @@ export class IgnoreFiles {
     }
   }
 
-  /** Reads the rules of a folder again. Returns true if they changed. */
+  /** Reads the rules of a folder again. Returns true if the rules changed. */
   async update(
     node: DirectoryNode,
     entries: readonly DirectoryEntry[],

@@ -9,7 +9,7 @@ import { NO_SETTLE } from './settle.ts'
 
 const text = (name: string): string => `---\nname: ${name}\ndescription: Does ${name}.\n---\nx\n`
 
-test('.skillignore stays in force while SKILL.md is missing, and when it is back', async () => {
+test('.skillignore still applies while SKILL.md is missing, and after SKILL.md is back', async () => {
   const files = new MemoryFileSystem({
     '/skills/pdf/SKILL.md': text('pdf'),
     '/skills/pdf/.skillignore': '.env\ndrafts/\n',
@@ -32,7 +32,7 @@ test('.skillignore stays in force while SKILL.md is missing, and when it is back
   await skills.reload()
   expect([names(), pathsOf('pdf')]).toEqual([['pdf'], all])
 
-  // The rules end when the file changes or is removed.
+  // The rules no longer apply after the .skillignore is changed or removed.
   files.write('/skills/pdf/.skillignore', '.env\n')
   await skills.reload()
   expect([names(), pathsOf('pdf').includes('.env')]).toEqual([['hidden', 'pdf'], false])
@@ -52,7 +52,7 @@ test('.skillignore applies in folders without a SKILL.md, even after a restart',
   expect(skills.current.list().map(({ name }) => name)).toEqual(['other'])
 })
 
-/** A disk on which one folder is listed late, and its SKILL.md is read late once. */
+/** A disk that lists one folder late, and that delays one read of the SKILL.md in that folder. */
 class SlowFileSystem extends MemoryFileSystem {
   slow: string | undefined
 
@@ -71,7 +71,7 @@ class SlowFileSystem extends MemoryFileSystem {
   }
 }
 
-/** Waits for turns of the event loop. In each turn, a disk in memory does all other pending work. */
+/** Waits for some turns of the event loop. A disk in memory finishes all other pending work in one turn. */
 async function turns(count: number): Promise<void> {
   for (let i = 0; i < count; i++) await setImmediate()
 }
@@ -125,7 +125,7 @@ test('an unreadable folder within a skill is read again when the skill changes',
   files.write('/skills/pdf/references/guide.md', 'y')
   expect(await describe()).toEqual([['broken', 'DIRECTORY_UNREADABLE']])
   files.locked = () => false
-  // The event is in the skill's folder, because its permissions changed there.
+  // The skill's folder gets an event, because permissions changed in that folder.
   files.write('/skills/pdf/SKILL.md', text('pdf').replace('x', 'z'))
   expect(await describe()).toEqual([['ok']])
 })

@@ -33,7 +33,7 @@ export interface MemorySkill extends SkillDefinition {
 }
 
 /**
- * Skills that the host itself keeps, in a program or a database. Each change is live at once.
+ * A source of skills that the host keeps in its program or in a database. Each change is visible immediately.
  *
  * @example
  * ```ts
@@ -53,7 +53,7 @@ export class MemorySource implements SkillSource {
   readonly trust: SourceTrust
   readonly reading: Partial<ReadingPolicy>
   readonly #folders = new Map<string, FileContents>()
-  /** The captured entry of each folder, valid while its files are the same object. */
+  /** The captured entry of each folder, valid while the `files` of the folder are the same object. */
   readonly #captured = new Map<string, { readonly files: FileContents; readonly entry: SourceEntry }>()
   #store: SkillStore | undefined
   #contents: SourceContents = EMPTY_CONTENTS

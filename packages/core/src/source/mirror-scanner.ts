@@ -27,14 +27,17 @@ export interface ScannerOptions extends ClassifierOptions {
   /** Returns the absolute path of a directory of the mirror. */
   readonly pathOf: (node: DirectoryNode) => string
   readonly onEvent: (node: DirectoryNode) => void
-  /** Called when a working watch breaks, so that events may be lost. */
+  /** Called when a working watch breaks and events may have been lost. */
   readonly onWatchError: (error: Error) => void
   readonly isWatching: () => boolean
-  /** Fills a new directory from its note. Returns the directories in it, or `undefined` without a note. */
+  /** Fills a new directory from its note. Returns its subdirectories, or `undefined` if it has no note. */
   readonly recall: (node: DirectoryNode) => readonly DirectoryNode[] | undefined
 }
 
-/** How a directory is visited. `look`: list it again. `sweep`: trust unchanged facts. `rehash`: trust nothing. */
+/**
+ * How a directory is visited. `look`: the directory is listed again. `sweep`: an unchanged stat is trusted. `rehash`:
+ * nothing is trusted.
+ */
 export type VisitDepth = 'look' | 'sweep' | 'rehash'
 
 /** The directories without a watch. */
@@ -44,21 +47,21 @@ export interface UnwatchedFolders {
   readonly reason: string
 }
 
-// Two changes within this time may leave identical facts (git calls such entries racy).
+// Two changes within this time may leave the stat unchanged (git calls such entries racy).
 const RACY_WINDOW_MS = 2_000
-/** Retry interval of a refused watch. Limits and permissions may change. */
+/** Interval at which a refused watch is tried again, because limits and permissions may change. */
 const REFUSED_RETRY_MS = 10_000
-/** A watch that breaks within this time never worked. */
+/** A watch that breaks within this time counts as a watch that never worked. */
 const WORKING_MS = 1_000
 const CONCURRENCY = 16
 const ENTRIES_PER_SLICE = 200
 
-/** Whether facts could hide a change that follows at once; `readAt` is a time before the bytes or the list was read. */
+/** Whether a change right after the reading could leave the stat unchanged. `readAt` is a time before that reading. */
 export function isRacyStat(stat: FileStat, readAt: number): boolean {
   return readAt - Math.max(stat.mtimeMs, stat.ctimeMs) < RACY_WINDOW_MS
 }
 
-/** Updates the mirror of directories and file facts from the disk. Reads no skill. */
+/** Updates the mirror of directories and file stats from the disk. Reads no skill. */
 export class MirrorScanner {
   readonly #options: ScannerOptions
   readonly #classifier: EntryClassifier
@@ -178,7 +181,7 @@ export class MirrorScanner {
     } catch (thrown) {
       return this.#fail(node, thrown, pass)
     }
-    // A concurrent visit may have detached the node: the directory is gone, or new ignore rules cover it.
+    // A concurrent visit may have detached the node, because the directory is gone or new rules ignore it.
     if (!node.isAttached) return []
     const isNew = node.stat === undefined
     const isReplaced = node.stat !== undefined && !isSameInode(node.stat, stat)
@@ -223,7 +226,7 @@ export class MirrorScanner {
     pass.removed.delete(node.path)
     this.#directories += added.length
     for (const each of added) pass.created.add(each)
-    // Armed before the comparison: later changes cause an event, earlier ones a difference.
+    // Set the watch before the comparison. A later change causes an event, and the comparison finds an earlier change.
     this.#arm(node, path, false)
     return true
   }
@@ -267,9 +270,9 @@ export class MirrorScanner {
     }
     if (node.parent === undefined) throw thrown
     if (!node.isAttached) return []
-    // Unreadable is not removed: keep the known contents and retry at the next visit.
+    // An unreadable directory still exists, so keep its known contents and retry at the next visit.
     node.isRacy = true
-    // The skill is broken and not removed, even for a process that never read it.
+    // The skill counts as broken and not as removed, even if this process never read it.
     if (node.stat === undefined && node.isDiscoverable && !isInSkill(node) && pass.wasServed(node.path)) {
       node.skillFile = 'SKILL.md'
       pass.removed.delete(node.path)
@@ -287,7 +290,7 @@ export class MirrorScanner {
     return []
   }
 
-  /** Watches a directory. After an event, sets the watch anew because the path may have another directory now. */
+  /** Watches a directory. After an event, sets the watch again, because another directory may now be at the path. */
   #arm(node: DirectoryNode, path: string, anew: boolean): void {
     const { fileSystem, isWatching, clock } = this.#options
     if (fileSystem.watch === undefined || !isWatching() || (node.unwatch !== undefined && !anew)) return
@@ -304,7 +307,7 @@ export class MirrorScanner {
     unwatchBefore?.()
   }
 
-  /** Every directory has a watch, so the closure keeps few references. */
+  /** This is a separate method, because the closure of each directory must refer to as few objects as possible. */
   #watch(node: DirectoryNode, path: string): (() => void) | undefined {
     const since = this.#options.clock.monotonic()
     const stop = this.#options.fileSystem.watch?.(
@@ -407,7 +410,7 @@ export class MirrorScanner {
   }
 
   #updateSkillFile(node: DirectoryNode, entries: readonly DirectoryEntry[], pass: ScanPass): void {
-    // A pipe or a link that leaves the root counts too: the failed reading then shows the skill as broken.
+    // A SKILL.md that is a pipe or a link out of the root counts, too. Its failed reading shows the skill as broken.
     const isThere = (name: string): boolean =>
       entries.some(entry => entry.name === name && entry.kind !== 'directory')
     const skillFile = node.isDiscoverable
@@ -434,7 +437,7 @@ export class MirrorScanner {
     this.#markChanged(node, pass)
   }
 
-  /** Adds a directory. Returns true if it is new to the mirror. */
+  /** Adds a directory. Returns true if the directory is new to the mirror. */
   #addDirectory(
     parent: DirectoryNode,
     name: string,
@@ -526,7 +529,7 @@ function affectOwners(node: DirectoryNode, pass: ScanPass): void {
     if (at.skillFile !== undefined && at.isAttached) pass.affected.add(at)
 }
 
-/** Whether another entry has the same name in composed (NFC) spelling. The composed entry is the one that counts. */
+/** Whether another entry has the same name in composed (NFC) spelling. The entry with the composed name is used. */
 function isOtherSpelling(name: string, entries: readonly DirectoryEntry[]): boolean {
   if (!NOT_ASCII.test(name)) return false
   const composed = name.normalize('NFC')

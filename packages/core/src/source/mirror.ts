@@ -9,16 +9,18 @@ import type { BelievedText } from './half-written.ts'
 export interface FileNode {
   readonly name: string
   readonly isLink: boolean
-  /** Facts at the time the bytes were read; `undefined` until then. */
+  /** Stat at the time of the last reading; `undefined` before the first reading. */
   stat: FileStat | undefined
   digest: Digest | undefined
-  /** How many bytes were read. */
+  /** Number of bytes that were read. */
   size: number
-  /** Whether a later change could show the same facts, because the bytes were read right after a change. */
+  /** Whether a later change could leave the stat unchanged, because the bytes were read right after a change. */
   isRacy: boolean
-  /** The last state that did not look half-written; `undefined` until then. */
+  /** The last state that did not look half-written; `undefined` if there was none. */
   believed: BelievedText | undefined
-  /** Whether the file had other names when it was read. An edit under another name causes no event here. */
+  /**
+   * Whether the file had other names when it was read. An edit under another name causes no event in this directory.
+   */
   isShared: boolean
   /** Findings about the bytes of the file. */
   findings: readonly Diagnostic[]
@@ -48,17 +50,20 @@ export interface DirectoryNode {
   stat: FileStat | undefined
   isRacy: boolean
   unwatch: (() => void) | undefined
-  /** Monotonic time at which a watch was refused; `undefined` if a watch works or none was tried. */
+  /** Monotonic time at which a watch was refused. `undefined` if a watch works, or if no watch was tried. */
   refusedAt: number | undefined
-  /** Name of the skill's text, if the directory is the folder of a skill. */
+  /** Name of the file with the skill's text, if the directory is the folder of a skill. */
   skillFile: string | undefined
   ignored: IgnoreFile | undefined
-  /** Subdirectories by name. Most directories have none and share one empty map. */
+  /** Subdirectories by name. Most directories have no subdirectories, and share one empty map. */
   directories: ReadonlyMap<string, DirectoryNode>
   readonly files: Map<string, FileNode>
   /** Findings about entries that were left out: links that leave the root, special files, unreadable directories. */
   findings: readonly Diagnostic[]
-  /** The entry built from the folder's files; `undefined` until then, and for directories that are not skills. */
+  /**
+   * The entry built from the folder's files. `undefined` before the first build, and for directories that are not
+   * skills.
+   */
   entry: SourceEntry | undefined
 }
 
@@ -66,7 +71,7 @@ export interface DirectoryNode {
 export interface IgnoreFile {
   readonly text: string
   readonly rules: IgnoreRules
-  /** Facts of the file; `undefined` after its removal. */
+  /** Stat of the file; `undefined` after its removal. */
   readonly stat: FileStat | undefined
 }
 
@@ -78,7 +83,7 @@ export interface ScanPass {
   readonly wasServed: (location: string) => boolean
   /** Skill folders that must be built again. */
   readonly affected: Set<DirectoryNode>
-  /** Locations that no longer hold a skill. */
+  /** Locations that no longer contain a skill. */
   readonly removed: Set<string>
   /** Directories that were listed, for the second fingerprint. */
   readonly listed: Set<DirectoryNode>
@@ -160,7 +165,7 @@ export function attach(child: DirectoryNode, parent: DirectoryNode): void {
   ;(parent.directories as Map<string, DirectoryNode>).set(child.name, child)
 }
 
-/** Removes a directory from its parent. Its own subdirectories stay attached to it. */
+/** Removes a directory from its parent. Subdirectories of the removed directory stay attached to it. */
 export function takeOut({ parent, name }: DirectoryNode): void {
   if (parent === undefined || !parent.directories.has(name)) return
   ;(parent.directories as Map<string, DirectoryNode>).delete(name)
@@ -223,7 +228,7 @@ export function realPathOf(node: DirectoryNode, rootRealPath: string): string {
 
 export const NOT_ASCII: RegExp = /[^\u0020-\u007e]/
 
-/** Finds a folder by its name in a location. The disk may spell the name in decomposed Unicode. */
+/** Finds a subfolder by its name in a location. The disk may spell the name in decomposed Unicode. */
 function findChild(node: DirectoryNode, segment: string): DirectoryNode | undefined {
   const known = node.directories.get(segment)
   if (known !== undefined || !NOT_ASCII.test(segment)) return known

@@ -34,12 +34,12 @@ export interface NotSkillFinderOptions
 
 /** Maximum number of folders that one search lists. */
 const MAX_LISTED = 2_000
-/** Maximum number of texts that one search reads for their names. */
+/** Maximum number of texts that one search reads to find skill names. */
 const MAX_READ = 500
 
 /**
- * Finds files and folders of a source that are not skills. It reads the disk only when asked, and only outside of
- * skills, so ten thousand skills in one folder cost one listing.
+ * Finds files and folders of a source that are not skills. The finder reads the disk only on request and only outside
+ * of skills, so a folder with ten thousand skills costs one listing.
  */
 export class NotSkillFinder {
   readonly #options: NotSkillFinderOptions
@@ -85,14 +85,14 @@ export class NotSkillFinder {
     }
   }
 
-  /** Examines a folder outside of skills. Returns its subfolders that the mirror knows. */
+  /** Examines a folder outside of skills. Returns the subfolders that the mirror knows. */
   async #lookAtFolder(node: DirectoryNode): Promise<readonly DirectoryNode[]> {
     const entries = await this.#list(node.path)
     if (entries === undefined) return []
     const { layout } = this.#options
     const isThere = (name: string): boolean =>
       entries.some(entry => entry.name === name && entry.kind !== 'directory')
-    // A SKILL.md that appeared after the last reading is about to make the folder a skill.
+    // A SKILL.md that appeared after the last reading makes the folder a skill at the next reading.
     if (layout.findSkillFile(isThere, node.depth) !== undefined && node.isDiscoverable) return []
     if (node.parent !== undefined) {
       const isCategory = this.#categories.has(normalize(node.path))
@@ -124,7 +124,7 @@ export class NotSkillFinder {
     if (kind === 'file') {
       const isExpected =
         depth === 1 && !layout.hasStandaloneFiles && (isLooseText(name) || isNearlySkillFile(name))
-      // Inside a folder, the finding about the folder already names such a file.
+      // Inside a folder, such a file needs no own finding, because the finding about the folder names it.
       if (isExpected || (this.#isAskedFor(path) && !isNearlySkillFile(name)))
         await this.#add(path, describeFile(name, this.#skillFile, isExpected), path)
       return
@@ -141,7 +141,10 @@ export class NotSkillFinder {
     }
   }
 
-  /** Folders that a pattern such as `_*` skips may be skills that a person set aside; `node_modules` never is. */
+  /**
+   * A pattern such as `_*` may skip skills that a person put aside. The folder `node_modules` never contains such
+   * skills.
+   */
   async #lookIntoSkipped(path: string, skip: string, kind: FileKind): Promise<void> {
     if (!skip.includes('*') || kind !== 'directory') {
       await this.#add(path, describeSkipped(skip, false))
@@ -157,7 +160,7 @@ export class NotSkillFinder {
     }
   }
 
-  /** Finds skills that the `.skillignore` of an enclosing skill names. */
+  /** Finds skills that the `.skillignore` of an enclosing skill excludes. */
   async #lookIntoSkill(skill: DirectoryNode): Promise<void> {
     const rules = skill.ignored?.rules
     if (rules === undefined || !this.#options.nestedSkills) return
@@ -201,7 +204,7 @@ export class NotSkillFinder {
     }
   }
 
-  /** Returns the path of the text that would make a folder a skill. */
+  /** Returns the path of the SKILL.md that would make a folder a skill. */
   async #findText(path: string): Promise<string | undefined> {
     const entries = await this.#list(path)
     const name = this.#options.layout.fileNames.find(each =>

@@ -8,11 +8,11 @@ export const NOT_SKILL_REASONS = [
   'no-skill-file',
   /** The folder contains skills and is not a skill itself. */
   'category',
-  /** The layout skips names like this one. */
+  /** The layout skips the name of the folder or file. */
   'skipped',
-  /** The folder is deeper than skills are searched for. */
+  /** The folder is too deep: the search for skills stops above it. */
   'too-deep',
-  /** A .skillignore names the folder. */
+  /** A .skillignore excludes the folder. */
   'ignored',
   /** The entry is a file, and a skill is a folder. */
   'file',
@@ -28,7 +28,7 @@ export interface NotSkill {
   readonly source: string
   /** Path within the source. */
   readonly location: string
-  /** The path as people see it. */
+  /** The path as it is shown to people. */
   readonly path: string
   readonly reason: NotSkillReason
   /** The second half of a sentence that starts with the path. */
@@ -45,12 +45,12 @@ export interface NotSkill {
 export interface NotSkills {
   /** Sorted by location. */
   readonly found: readonly NotSkill[]
-  /** False if there were too many folders to search all of them. */
+  /** False if the source has too many folders to search them all. */
   readonly isComplete: boolean
 }
 
 export interface NotSkillQuery {
-  /** Whether texts are read for their names. @default false */
+  /** Whether the search reads each text to find its skill name. @default false */
   readonly withNames?: boolean
   /** A path within the source that must be explained if it exists, even if no skill is expected there. */
   readonly location?: string

@@ -16,13 +16,13 @@ import {
   subtree,
 } from './mirror.ts'
 
-/** Version of the note format; must change with it. */
+/** Version of the note format. Increase it with each change of the format. */
 export const NOTE_FORM = 2
 
 /** Folders with more directories are not noted. */
 export const MOST_DIRECTORIES = 100
 
-// One row of facts: seven fields of a `FileStat`, the flags, and the number of bytes read.
+// Numbers in one row: seven fields of a `FileStat`, the flags, and the number of bytes that were read.
 const FACTS = 9
 const FLAGS = 7
 const SIZE = 8
@@ -34,7 +34,10 @@ const PREFIX = 'sha256:'
 
 /** The JSON text of a note. */
 interface NoteText {
-  /** Index of the parent, and name. The folder of the skill comes first; its parent index is -1. */
+  /**
+   * For each directory, the index of its parent and its name. The folder of the skill comes first; its parent index is
+   * -1.
+   */
   readonly directories: readonly (readonly [parent: number, name: string])[]
   /** Files in the order of the manifest. */
   readonly files: readonly (readonly [directory: number, name: string, digest: string])[]
@@ -44,7 +47,7 @@ interface NoteText {
   readonly bodyDigest: Digest
   readonly revision: Digest
   readonly diagnostics: readonly Diagnostic[]
-  /** The options that the diagnostic messages depend on; absent without diagnostics. */
+  /** The options that the diagnostic messages depend on; absent if the note has no diagnostics. */
   readonly wording?: string
 }
 
@@ -96,8 +99,8 @@ export function noteFolder(folder: DirectoryNode, wording: string): FolderNote |
 }
 
 /**
- * Fills a new folder of the mirror from its note. Returns the directories that this adds, or `undefined` if the
- * diagnostics of the note were worded for other options.
+ * Fills a new folder of the mirror from its note. Returns the added directories, or `undefined` if the diagnostics of
+ * the note were worded for other options.
  */
 export function recallFolder(
   folder: DirectoryNode,
@@ -150,7 +153,9 @@ export function recallFolder(
   return { noted: { skillFile, files: manifest, toSkill }, added: nodes.slice(1) }
 }
 
-/** Whether a `.skillignore` above a folder may name files in it. A note does not contain such rules. */
+/**
+ * Whether a `.skillignore` above a folder may exclude files of the folder. A note does not contain the rules above.
+ */
 export function hasRulesAbove({ parent }: DirectoryNode): boolean {
   for (let at = parent; at !== undefined; at = at.parent) if ((at.ignored?.text ?? '') !== '') return true
   return false
@@ -171,7 +176,10 @@ interface PlacedFile {
   readonly file: FileNode
 }
 
-/** Returns the files of a manifest in the mirror, or `undefined` if the mirror has other files or other bytes. */
+/**
+ * Finds the files of a manifest in the mirror. Returns `undefined` if files or bytes in the mirror differ from the
+ * manifest.
+ */
 function findFiles(
   folder: DirectoryNode,
   directories: readonly DirectoryNode[],
@@ -236,7 +244,7 @@ function freezeValue(value: unknown): void {
   Object.freeze(value)
 }
 
-/** Whether a value survives a round trip through JSON unchanged. */
+/** Whether a value is unchanged after conversion to JSON and back. */
 function isPlainValue(value: unknown): boolean {
   if (typeof value === 'object' && value !== null) return Object.values(value).every(isPlainValue)
   if (typeof value === 'number') return Number.isFinite(value) && !Object.is(value, -0)

@@ -7,9 +7,9 @@ import type { DirectoryNode } from './mirror.ts'
 import { NOTE_FORM, noteFolder, recallFolder } from './noted-folder.ts'
 
 /**
- * The notes of a source. A note holds what an earlier process knew of a folder. The first reading compares notes with
- * the disk, so a start reads only what changed. Notes exist only for disks, because only disk facts are the same for
- * every process.
+ * The notes of a source. A note contains the state of a folder that an earlier process recorded. The first reading
+ * compares notes with the disk, so a start reads only changed folders. Notes exist only for disks, because only a disk
+ * gives every process the same file times and inodes.
  */
 export class NotedFolders {
   readonly #reader: FolderReader
@@ -20,7 +20,7 @@ export class NotedFolders {
   readonly #wording: string
   /** How many folders were filled from a note. */
   #recalled = 0
-  /** Folders that were read since they were noted; `undefined` for removed folders. */
+  /** Folders that were read after their note was written; `undefined` for removed folders. */
   readonly #changed = new Map<string, DirectoryNode | undefined>()
   #notes: FolderNotes | undefined
   #writing: Promise<void> | undefined
@@ -64,7 +64,10 @@ export class NotedFolders {
     return this.#recalled
   }
 
-  /** Fills a new folder of the mirror from its note. Returns the directories in it, or `undefined` without a note. */
+  /**
+   * Fills a new folder of the mirror from its note. Returns the subdirectories, or `undefined` if the folder has no
+   * note.
+   */
   recall(folder: DirectoryNode): readonly DirectoryNode[] | undefined {
     const note = folder.isLink ? undefined : this.#find(folder.path)
     const recalled = note === undefined ? undefined : recallFolder(folder, note, this.#wording)
@@ -94,13 +97,13 @@ export class NotedFolders {
     this.#isReading = true
   }
 
-  /** Starts to note what the last reading changed, in small steps. */
+  /** Starts to write notes of the folders that the last reading changed, in small steps. */
   resume(): void {
     this.#isReading = false
     void this.finish()
   }
 
-  /** Resolves when every change is noted, or when a reading has begun. */
+  /** Resolves when the notes of all changes are written, or when a reading begins. */
   async finish(): Promise<void> {
     if (!this.#isWriting) this.#writing = this.#write()
     await this.#writing

@@ -4,7 +4,10 @@ import { EMPTY_CONTENTS, type SourceContents, type SourceEntry } from '../skill/
 
 /** The contents that a source published last, and the changes that it has not published yet. */
 export class PublishedContents {
-  /** Folders that were built while other folders were still changing; `undefined` for removed folders. */
+  /**
+   * Entries that were built but wait for publication, because other folders are still changing; `undefined` for
+   * removed folders.
+   */
   readonly #pending = new Map<string, SourceEntry | undefined>()
   #current: SourceContents = EMPTY_CONTENTS
 
@@ -23,7 +26,7 @@ export class PublishedContents {
     return false
   }
 
-  /** Whether the next publication has another folder at a known path. */
+  /** Whether the next publication replaces the folder at a known path by another folder. */
   get hasReplaced(): boolean {
     for (const [path, entry] of this.#pending) {
       const shown = entry === undefined ? undefined : this.find(path)
@@ -32,7 +35,7 @@ export class PublishedContents {
     return false
   }
 
-  /** Whether anything was ever published. */
+  /** Whether contents were ever published. */
   get hasBegun(): boolean {
     return this.#current !== EMPTY_CONTENTS
   }
@@ -42,7 +45,10 @@ export class PublishedContents {
     this.#pending.set(path.normalize('NFC'), entry)
   }
 
-  /** Discards the result for a path, so that its published state stays. Returns true if there was a result. */
+  /**
+   * Discards the unpublished result for a path, so that the published state of the path stays. Returns true if there
+   * was a result.
+   */
   withdraw(path: string): boolean {
     return this.#pending.delete(path.normalize('NFC'))
   }
@@ -80,7 +86,7 @@ export class PublishedContents {
     return this.publish(diagnostics)
   }
 
-  /** Marks every published path as removed, unless a new result is put before the next publication. */
+  /** Removes every published path at the next publication, unless `put` adds a new result for the path. */
   withdrawAll(): void {
     this.#pending.clear()
     for (const { location } of this.#current.entries) this.#pending.set(location, undefined)

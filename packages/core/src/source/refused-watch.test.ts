@@ -10,11 +10,11 @@ import { FileSource } from './file-source.ts'
 const text = (name: string, body = 'x'): string =>
   `---\nname: ${name}\ndescription: Does ${name}.\n---\n${body}\n`
 
-/** A disk that refuses to watch some folders, and records which folders are listed. */
+/** A disk that refuses to watch some folders, and that records the folders that are listed. */
 class RefusingFileSystem extends MemoryFileSystem {
   refused: (path: string) => boolean = () => false
   watchAttempts = 0
-  /** The paths whose facts were read. */
+  /** The paths whose stat was read. */
   readonly stated = new Set<string>()
   readonly #breakers = new Set<(error: Error) => void>()
   #lists: string[] = []
@@ -64,7 +64,7 @@ async function open(
   files.refused = refused
   const clock = new FakeClock()
   const source = new FileSource({ fileSystem: files, root: '/skills', label: 'skills', clock })
-  // Time stands still, so a call that waits for a timer would never end.
+  // The clock stands still, so a call that waits for a timer would never end.
   const skills = await createSkillRuntime({ sources: [source], clock })
   await clock.advance(3_000)
   files.takeLists()
@@ -77,8 +77,8 @@ async function open(
   }
 }
 
-describe('a refused watch', () => {
-  test('makes each request check the folder, without waiting and without reading anything else', async () => {
+describe('FileSource with a refused watch', () => {
+  test('each request checks the folder with a refused watch, and nothing else, without a wait', async () => {
     await using it = await open(path => path === '/skills/b')
     for (let call = 0; call < 5; call++) await it.skills.fresh()
     expect(new Set(it.files.takeLists())).toEqual(new Set(['/skills/b']))
@@ -94,7 +94,7 @@ describe('a refused watch', () => {
     })
   })
 
-  test('makes the source check that folder every two seconds without requests', async () => {
+  test('the source checks a folder with a refused watch every two seconds without requests', async () => {
     await using it = await open(path => path === '/skills/b')
     await it.clock.advance(20_000)
     const lists = it.files.takeLists()
@@ -106,7 +106,7 @@ describe('a refused watch', () => {
     expect(await it.bodyOf('b')).toBe('edited')
   })
 
-  test('does not postpone the sweep of everything', async () => {
+  test('a refused watch does not postpone the complete sweep', async () => {
     await using it = await open(path => path === '/skills/b')
     it.files.stated.clear()
     await it.clock.advance(20_000)
@@ -115,7 +115,7 @@ describe('a refused watch', () => {
     expect(it.files.stated).toContain('/skills/a/SKILL.md')
   })
 
-  test('is set again when the limits change, and events work as before', async () => {
+  test('a refused watch is tried again, and events work again after the limits change', async () => {
     await using it = await open(path => path === '/skills/b')
     it.files.refused = () => false
     await it.clock.advance(12_000)
@@ -129,7 +129,7 @@ describe('a refused watch', () => {
     expect(await it.bodyOf('b')).toBe('edited')
   })
 
-  test('of every folder still lets each request see changes, with rare attempts to watch', async () => {
+  test('each request sees changes even if every watch is refused, and watches are rarely tried again', async () => {
     await using it = await open(() => true)
     it.files.watchAttempts = 0
     for (let call = 0; call < 20; call++) {
@@ -145,7 +145,7 @@ describe('a refused watch', () => {
   })
 })
 
-test('a working watch that breaks causes a full reading', async () => {
+test('a full reading follows when a working watch breaks', async () => {
   await using it = await open(() => false)
   await it.clock.advance(5_000)
   it.files.takeLists()
@@ -157,7 +157,7 @@ test('a working watch that breaks causes a full reading', async () => {
   expect(await it.bodyOf('a')).toBe('edited')
 })
 
-test('of many unwatched folders, only changed folders are listed, and all changes are found', async () => {
+test('a request finds all changes in many unwatched folders, and lists only changed folders', async () => {
   const names = Array.from({ length: 200 }, (_, number) => `skill-${number}`)
   await using kit = await open(() => true, names)
   await kit.skills.fresh()
@@ -171,7 +171,7 @@ test('of many unwatched folders, only changed folders are listed, and all change
   expect(kit.skills.status()[0]?.mode).toBe('degraded')
 })
 
-test('an unwatched folder with many subfolders costs one check of its facts until they change', async () => {
+test('a request lists an unwatched folder with many subfolders only if its stat changed', async () => {
   const names = Array.from({ length: 200 }, (_, number) => `skill-${number}`)
   await using kit = await open(path => path === '/skills', names)
   await kit.skills.fresh()

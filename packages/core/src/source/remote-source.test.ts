@@ -89,7 +89,7 @@ for (const each of sourceConformance)
     await each.check(subject())
   })
 
-test('serves the stored copy at once while the network does not answer', async () => {
+test('a remote source serves its stored copy immediately while the network does not answer', async () => {
   const place = new Place()
   place.put('pdf', 'Old.')
   place.stored = place.tree()
@@ -99,7 +99,7 @@ test('serves the stored copy at once while the network does not answer', async (
   expect(skills.status()[0]?.lastReadAt).toBeUndefined()
 })
 
-test('publishes a tree that arrives in the background, without a request', async () => {
+test('a tree that arrives in the background becomes visible without a request', async () => {
   const place = new Place()
   place.put('pdf', 'Old.')
   place.stored = place.tree()
@@ -135,7 +135,7 @@ test('the first start waits for a source without a stored copy, at most firstWai
   expect(skills.current.sources()[0]?.diagnostics).toEqual([])
 })
 
-test('keeps the skills of a failing source, reports the failure, and retries at growing intervals', async () => {
+test('a failing source keeps its skills, reports the failure, and is retried at growing intervals', async () => {
   const clock = new FakeClock()
   const place = new Place()
   place.put('pdf', 'Body.')
@@ -152,7 +152,7 @@ test('keeps the skills of a failing source, reports the failure, and retries at 
     waits.push(status?.retryMs)
     await clock.advance(status?.retryMs ?? 0)
   }
-  // Half of the doubled delay each time, because the random number of this clock is always 0.5.
+  // Each wait is half of the doubled delay, because the random number of this clock is always 0.5.
   expect(waits).toEqual([1000, 1000, 2000, 4000, 8000, 16000, 32000, 64000, 128000, 150000, 150000, 150000])
   expect(skills.current.digest).toBe(digest)
   place.answer = () => undefined
@@ -162,7 +162,7 @@ test('keeps the skills of a failing source, reports the failure, and retries at 
   expect((await skills.load('pdf')).body).toBe('Another.')
 })
 
-test('does not ask a server again before its retryAfterMs is over', async () => {
+test('a server is not asked again before its retryAfterMs is over', async () => {
   const clock = new FakeClock()
   const place = new Place()
   place.answer = () => {
@@ -197,7 +197,7 @@ test('a fetch that never ends times out, and the error names the timeout', async
   expect(skills.current.list()).toHaveLength(1)
 })
 
-test('conversations and loaded skills never wait for another machine', async () => {
+test('neither a conversation nor the loading of a skill waits for another machine', async () => {
   const place = new Place()
   place.put('pdf', 'Body.')
   await using skills = await open(place)
@@ -213,7 +213,7 @@ test('conversations and loaded skills never wait for another machine', async () 
   await skills.fresh()
 })
 
-test('a failure stays reported while the stored files are read', async () => {
+test('a fetch failure stays reported while the stored files are read', async () => {
   const clock = new FakeClock()
   const place = new Place()
   place.put('pdf', 'Body.')
@@ -243,7 +243,7 @@ test('reload() waits for a fetch that began after the call', async () => {
   expect((await skills.load('pdf')).body).toBe('Second.')
 })
 
-test('the source is polled, and close() ends a running fetch', async () => {
+test('a remote source fetches at intervals, and close() aborts a running fetch', async () => {
   const clock = new FakeClock()
   const place = new Place()
   const skills = await open(place, { clock, pollMs: 60_000 })
@@ -263,7 +263,7 @@ test('the source is polled, and close() ends a running fetch', async () => {
   expect([isStopped, place.isClosed]).toEqual([true, true])
 })
 
-test('a source with manual polling is not asked while a stored copy exists', async () => {
+test('a source with manual polling fetches nothing while a stored copy exists', async () => {
   const clock = new FakeClock()
   const place = new Place()
   place.put('pdf', 'Old.')
@@ -276,7 +276,7 @@ test('a source with manual polling is not asked while a stored copy exists', asy
   expect((await skills.load('pdf')).body).toBe('New.')
 })
 
-test('paths that lead outside their folder or collide are left out and reported', async () => {
+test('files whose paths leave their folder or collide are left out and reported', async () => {
   const place = new Place()
   place.put('pdf', 'Body.')
   for (const path of ['../evil/SKILL.md', '/etc/SKILL.md', 'a//SKILL.md', 'pdf/SKILL.md/x'])

@@ -42,7 +42,7 @@ export interface FetchContext {
 }
 
 export interface FetchResult {
-  /** The newest tree; absent if it is the known one or must not be accepted. */
+  /** The newest tree; absent if it equals the known tree or must not be accepted. */
   readonly tree?: FileTree
   /** Findings about the state of the remote source, for example that its history was rewritten. */
   readonly notices?: readonly Diagnostic[]
@@ -50,18 +50,21 @@ export interface FetchResult {
 
 /** Fetches the files of a remote source to this machine. */
 export interface TreeFetcher {
-  /** Whether the origin is on this machine. It is then asked first, and the stored copy is used only if that fails. */
+  /**
+   * Whether the origin is on this machine. A local origin is read first, and the stored copy is used only if that
+   * reading fails.
+   */
   readonly isLocal?: boolean
   /** Returns the tree that was fetched last, without network access; `undefined` if there is none. */
   restore(context: FetchContext): Promise<FileTree | undefined>
   /**
-   * Asks the remote origin; ends soon after an abort. Calls do not overlap. Throws if the origin is unreachable or
-   * sends invalid data.
+   * Fetches the tree from the origin, and ends soon after an abort. Calls do not overlap. Throws if the origin is
+   * unreachable or sends invalid data.
    */
   fetch(context: FetchContext): Promise<FetchResult>
-  /** Returns who last changed a folder of a tree. */
+  /** Returns the last change of a folder of a tree, and its author. */
   describeChange?(tree: FileTree, location: string): Promise<SourceChange | undefined>
-  /** Whether a tree is newer than an earlier version, for origins with a history. */
+  /** Whether a tree is newer than an earlier version. Only origins with a history have this method. */
   follows?(tree: FileTree, earlier: string): Promise<boolean>
   close?(): Promise<void>
 }
@@ -69,13 +72,13 @@ export interface TreeFetcher {
 /** The values of `PollingMode`. */
 export const POLLING_MODES = ['auto', 'manual'] as const
 
-/** Whether a remote origin is asked at intervals, or only on `reload`. */
+/** Whether a remote source fetches at intervals, or only on `reload`. */
 export type PollingMode = (typeof POLLING_MODES)[number]
 
 export interface RemoteSourceOptions {
   /** Name of the source in digests and messages: short, and the same on every machine. */
   readonly label: string
-  /** The URL of the origin as people write it. It is also the key of persistent state. */
+  /** The URL of the origin as people write it. The URL is also the key of persistent state. */
   readonly origin: string
   /** @default 'review': a change waits for an approval */
   readonly trust?: SourceTrust
@@ -90,13 +93,13 @@ export interface RemoteSourceOptions {
   readonly timeoutMs?: number
   /**
    * How long the very first reading waits when this machine has no stored copy, in milliseconds. Skills that arrive
-   * later appear when they arrive.
+   * later become visible on arrival.
    * @default 10,000
    */
   readonly firstWaitMs?: number
   /**
-   * `auto`: the origin is asked at the start and then at intervals. `manual`: only on `reload`, and at a start without
-   * a stored copy.
+   * `auto`: the source fetches at the start and then at intervals. `manual`: the source fetches only on `reload`, and
+   * at a start without a stored copy.
    * @default 'auto'
    */
   readonly polling?: PollingMode
@@ -122,8 +125,8 @@ export const DEFAULT_FETCH_TIMEOUT_MS = 60_000
 export const DEFAULT_FIRST_WAIT_MS = 10_000
 
 /**
- * A source whose skills come from another machine. A start serves the stored copy at once, even without a network.
- * A failed fetch changes nothing. A newer tree replaces the old tree as a whole.
+ * A source whose skills come from another machine. A start serves the stored copy immediately, even without a network.
+ * A failed fetch changes nothing. A newer tree replaces the whole old tree.
  *
  * @example
  * ```ts
@@ -168,7 +171,7 @@ export class RemoteSource implements SkillSource {
   #arrived: FileTree | undefined
   #refused: readonly Diagnostic[] = []
   #notices: readonly Diagnostic[] = []
-  /** Why a local origin could not be read at the start. Later failures are thrown. */
+  /** The reason why a local origin could not be read at the start. Later failures are thrown. */
   #firstFault: Diagnostic | undefined
   #running: Promise<void> | undefined
   /** The failure of a background fetch; the next reading throws it. */
@@ -275,7 +278,7 @@ export class RemoteSource implements SkillSource {
     }
   }
 
-  /** Asks a local origin once. If that fails, the stored copy is served with a diagnostic. */
+  /** Reads a local origin once. If the origin cannot be read, the stored copy is served with a diagnostic. */
   async #askFirst(context: SourceReadContext): Promise<void> {
     await this.#wait(this.#start(context))
     this.#hasNews = false
@@ -284,7 +287,7 @@ export class RemoteSource implements SkillSource {
     this.#failure = undefined
   }
 
-  /** Waits for a fetch. While a reading waits, the end of the fetch needs no hint. */
+  /** Waits for a fetch. A fetch that ends while a reading waits for it sends no hint. */
   async #wait<T>(work: Promise<T>): Promise<T> {
     this.#isAwaited = true
     try {
@@ -294,7 +297,10 @@ export class RemoteSource implements SkillSource {
     }
   }
 
-  /** Starts a fetch. The next reading uses the outcome; if no reading waits, a hint requests one. */
+  /**
+   * Starts a fetch. The next reading uses the result of the fetch. If no reading waits for the fetch, a hint requests
+   * one.
+   */
   #start(context: SourceReadContext): Promise<void> {
     this.#firstFault = undefined
     const abort = new AbortController()

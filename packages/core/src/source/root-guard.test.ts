@@ -3,7 +3,7 @@ import { SkillError } from '../errors.ts'
 import type { FileStat, FileSystem } from '../fs/file-system.ts'
 import { RootGuard } from './root-guard.ts'
 
-/** A file system of which only the folders matter. */
+/** A file system that contains only folders. */
 class Folders {
   readonly numbers: Map<string, number>
   readonly watches: { readonly path: string; readonly fail: (error: Error) => void }[] = []
@@ -36,7 +36,7 @@ test.each([
   ['/skills', '/', ['/']],
   ['C:/', 'C:/', []],
   ['/', '/', []],
-])('the guard of %j watches the nearest folder above it, down to %j', async (root, top, watched) => {
+])('the guard of %j watches the nearest existing folder above it: %j', async (root, top, watched) => {
   const folders = new Folders(top)
   const guard = new RootGuard(folders.fileSystem, root, () => undefined)
   guard.start()
@@ -45,7 +45,7 @@ test.each([
   guard.stop()
 })
 
-test('a watched folder that Windows removes leads to the folder above it', async () => {
+test('when Windows reports that a watched folder was removed, the guard watches the folder above it', async () => {
   const folders = new Folders('C:/', 'C:/project', 'C:/project/skills')
   let changes = 0
   const guard = new RootGuard(folders.fileSystem, 'C:/project/skills', () => void changes++)

@@ -1,8 +1,8 @@
 import type { FileSystem } from '../fs/file-system.ts'
 
 /**
- * Detects when a root appears, vanishes or is replaced by another folder. It watches the nearest existing folder above
- * the root, and does not report other changes there.
+ * Detects when a root appears, vanishes or is replaced by another folder. The guard watches the nearest existing
+ * folder above the root, and ignores other changes in that folder.
  */
 export class RootGuard {
   readonly #fileSystem: FileSystem
@@ -20,7 +20,7 @@ export class RootGuard {
     this.#onChange = onChange
   }
 
-  /** Resolves when the events so far have been checked. */
+  /** Resolves when all events before the call have been checked. */
   get settled(): Promise<void> {
     return this.#checking
   }
@@ -39,7 +39,8 @@ export class RootGuard {
   }
 
   #onEvent(): void {
-    // A pending check covers all events until it begins, so a busy parent folder costs no more than a quiet one.
+    // A pending check handles every event that arrives before it begins, so a busy parent folder costs no more than a
+    // quiet one.
     if (this.#isCheckPending) return
     this.#isCheckPending = true
     this.#checking = this.#checking.then(() => {

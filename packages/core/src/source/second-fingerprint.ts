@@ -21,8 +21,9 @@ export interface LookedAt {
 const CONCURRENCY = 16
 
 /**
- * Takes the second fingerprint: finds directories that changed since they were read. Where a watch was armed before the
- * first fingerprint, events report changes, so only recently changed files are checked again.
+ * Takes the second fingerprint: finds directories that changed since they were read. In a directory with a watch from
+ * before the first fingerprint, events report changes. In such a directory, only recently changed files are checked
+ * again.
  */
 export async function findMoved(
   fileSystem: FileSystem,

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { FakeClock } from '../testing/fake-clock.ts'
 import { DEFAULT_SETTLE, NO_SETTLE, Settle, type SettleWait, settleOf } from './settle.ts'
 
-test(`a lone change waits for 20 ms of quiet, counted from its last hint ${verifies('P24')}`, async () => {
+test(`a single change waits until 20 ms have passed since its last hint ${verifies('P24')}`, async () => {
   const clock = new FakeClock()
   const settle = new Settle(DEFAULT_SETTLE, clock)
   expect(settle.remainingMs()).toBe(0)
@@ -15,7 +15,7 @@ test(`a lone change waits for 20 ms of quiet, counted from its last hint ${verif
   expect(settle.remainingMs()).toBe(0)
 })
 
-test(`several skills, or very many hints of one, wait for 80 ms ${verifies('P24')}`, () => {
+test(`changes of several skills, or very many hints of one skill, wait for 80 ms ${verifies('P24')}`, () => {
   const several = new Settle(DEFAULT_SETTLE, new FakeClock())
   several.hint('pdf')
   several.hint('maps')
@@ -36,7 +36,7 @@ test('a wait ends after 2 s, or after 30 s while a known writer works', async ()
   expect(settle.remainingMs()).toBeLessThanOrEqual(10)
   await clock.advance(10)
   expect(settle.isOverdue).toBe(true)
-  // After a known writer was seen in a burst, its pauses do not end the burst.
+  // After a known writer was detected in a burst, pauses of the writer do not end the burst.
   settle.noteBusy()
   expect(settle.isOverdue).toBe(false)
   await clock.advance(28_000)
@@ -54,14 +54,14 @@ test('reset() begins a new burst', async () => {
   expect(settle.remainingMs()).toBe(20)
 })
 
-describe('a wait', () => {
+describe('Settle', () => {
   const everything = (settle: Settle): SettleWait => ({
     order: settle.order,
     isWhole: false,
     concerns: () => true,
   })
 
-  test('includes only areas that were hinted before it', async () => {
+  test('a wait includes only areas that were hinted before the wait', async () => {
     const clock = new FakeClock()
     const settle = new Settle(DEFAULT_SETTLE, clock)
     settle.hint('pdf')
@@ -75,7 +75,7 @@ describe('a wait', () => {
     expect([settle.isAwaited(wait), settle.isOpen]).toEqual([false, true])
   })
 
-  test('also includes areas that have rested for as long as a burst takes to end', async () => {
+  test('a wait also includes areas without a hint during the last 80 ms', async () => {
     const clock = new FakeClock()
     const settle = new Settle(DEFAULT_SETTLE, clock)
     const wait = { ...everything(settle), concerns: () => false }
@@ -87,7 +87,7 @@ describe('a wait', () => {
     expect([...settle.take([wait]).areas.keys()]).toEqual(['pdf'])
   })
 
-  test('does not merge two edits into a burst because the second happened during a reading', async () => {
+  test('a wait treats two edits as separate even if the second edit happens during a reading', async () => {
     const clock = new FakeClock()
     const settle = new Settle(DEFAULT_SETTLE, clock)
     for (let edit = 0; edit < 5; edit++) {
@@ -100,7 +100,7 @@ describe('a wait', () => {
     }
   })
 
-  test('continues while a known writer works', () => {
+  test('a wait continues while a known writer works', () => {
     const clock = new FakeClock()
     const settle = new Settle(DEFAULT_SETTLE, clock)
     const wait = everything(settle)
@@ -110,7 +110,7 @@ describe('a wait', () => {
     expect(settle.remainingMs(wait)).toBe(80)
   })
 
-  test('continues for an area that could not be published, and counts its time from the first hint', async () => {
+  test('a wait for an area continues until the area is published, for at most 2 s after its first hint', async () => {
     const clock = new FakeClock()
     const settle = new Settle(DEFAULT_SETTLE, clock)
     settle.hint('pdf')
@@ -125,7 +125,7 @@ describe('a wait', () => {
   })
 })
 
-describe('a wait of a caller', () => {
+describe('Settle with a caller', () => {
   interface Kit {
     readonly clock: FakeClock
     readonly settle: Settle
@@ -162,7 +162,7 @@ describe('a wait of a caller', () => {
     }
   }
 
-  test('ends in the first pause after 80 ms if the same skills are saved together again and again', async () => {
+  test('the wait of a caller ends in the first pause after 80 ms if the same skills are saved again and again', async () => {
     const { settle, save, ask, wait } = open()
     save('pdf', 'maps')
     const asked = ask()
@@ -176,13 +176,13 @@ describe('a wait of a caller', () => {
     [35, 90],
     [50, 80],
     [75, 95],
-  ])('ends between two saves that come every %i ms', async (everyMs, expected) => {
+  ])('the wait of a caller ends between two saves that come every %i ms', async (everyMs, expected) => {
     const { save, ask, wait } = open()
     save('pdf', 'maps')
     expect(await wait(ask(), everyMs, () => save('pdf', 'maps'))).toBe(expected)
   })
 
-  test('ends if each save changes the parent folder and other skills', async () => {
+  test('the wait of a caller ends even if each save changes the parent folder and another skill', async () => {
     const { settle, save, ask, wait } = open()
     save('', 'skill-0')
     const asked = ask()
@@ -191,14 +191,14 @@ describe('a wait of a caller', () => {
     expect([[...taken.areas.keys()], [...taken.held]]).toEqual([['', 'skill-0', 'skill-1'], []])
   })
 
-  test('ends 80 ms after the last save if no other follows', async () => {
+  test('the wait of a caller ends 80 ms after the last save', async () => {
     const { clock, save, ask, wait } = open()
     save('pdf', 'maps')
     await clock.advance(30)
     expect(await wait(ask(), 1_000, () => undefined)).toBe(50)
   })
 
-  test('continues during a batch, and includes all of it', async () => {
+  test('the wait of a caller continues during a batch of writes, and includes all skills of the batch', async () => {
     const { clock, settle, save, ask, wait } = open()
     save('skill-a')
     await clock.advance(1)
@@ -211,30 +211,30 @@ describe('a wait of a caller', () => {
     expect([taken.areas.size, taken.held.size]).toEqual([101, 0])
   })
 
-  test('continues through the stalls of a batch', async () => {
+  test('the wait of a caller continues during short pauses of a batch', async () => {
     const { save, ask, wait } = open()
     save('skill-a', 'skill-b')
     const asked = ask()
-    // Busy for 100 ms, stalled for 60 ms, five times.
+    // The writer is busy for 100 ms and then pauses for 60 ms, five times.
     const batch = (count: number): void => {
       if (count <= 160 && count % 32 < 20) save(`skill-${count}`)
     }
     expect(await wait(asked, 5, batch)).toBe(5 * (4 * 32 + 19) + 80 + 65)
   })
 
-  test('continues for one folder whose files are written one after the other', async () => {
+  test('the wait of a caller continues while the files of one folder are written one after the other', async () => {
     const { save, ask, wait } = open()
     for (let i = 0; i < 20; i++) save('pdf')
     expect(await wait(ask(), 10, count => (count <= 50 ? save('pdf') : undefined))).toBe(500 + 80)
   })
 
-  test('ends after 2 s even if a batch continues', async () => {
+  test('the wait of a caller ends after 2 s even if a batch continues', async () => {
     const { save, ask, wait } = open()
     save('skill-a', 'skill-b')
     expect(await wait(ask(), 5, count => save(`skill-${count}`))).toBe(2_000)
   })
 
-  test('continues while a known writer pauses', async () => {
+  test('the wait of a caller continues while a known writer pauses', async () => {
     const { clock, settle, save, ask } = open()
     save('pdf', 'maps')
     const asked = ask()
@@ -246,7 +246,7 @@ describe('a wait of a caller', () => {
     expect(settle.remainingMs(asked)).toBe(80)
   })
 
-  test('ends in a pause even after a reading that could publish nothing', async () => {
+  test('the wait of a caller ends in a pause even after a reading that could publish nothing', async () => {
     const { settle, save, ask, wait } = open()
     save('pdf', 'maps')
     const asked = ask()
@@ -256,7 +256,7 @@ describe('a wait of a caller', () => {
     expect(await wait(asked, 50, again)).toBe(20)
   })
 
-  test('for one skill includes areas that were saved together with it, but none that are still written', async () => {
+  test('a wait for one skill includes the skills that were saved with it, except skills that are still written', async () => {
     const { clock, settle, save, ask } = open()
     save('pdf', 'maps', 'mail')
     const asked = ask(area => area === 'pdf')
@@ -267,7 +267,7 @@ describe('a wait of a caller', () => {
     expect([[...taken.areas.keys()], [...taken.held]]).toEqual([['pdf', 'maps'], ['mail']])
   })
 
-  test('does not include a skill that is saved a moment after a lone edit', async () => {
+  test('a wait for a single edit ignores a skill that is saved a moment later', async () => {
     const { clock, settle, save, ask } = open()
     save('pdf')
     const asked = ask()
@@ -277,7 +277,7 @@ describe('a wait of a caller', () => {
   })
 })
 
-test('after a reading that could publish nothing, every wait includes everything', async () => {
+test('after a reading that could publish nothing, every wait includes all areas', async () => {
   const clock = new FakeClock()
   const settle = new Settle(DEFAULT_SETTLE, clock)
   const wait: SettleWait = { order: 0, isWhole: false, concerns: () => false }
@@ -293,7 +293,7 @@ test('after a reading that could publish nothing, every wait includes everything
   expect(settle.isOpen).toBe(false)
 })
 
-test('settleOf() prefers the values of the source, and no longest wait shortens its quiet time', () => {
+test('settleOf() prefers the values of the source, and raises the longest wait to the quiet time of the source', () => {
   expect(settleOf(undefined, DEFAULT_SETTLE)).toEqual(DEFAULT_SETTLE)
   expect(settleOf({ settleMs: 5, maxWaitMs: 50 }, DEFAULT_SETTLE)).toEqual({
     ...DEFAULT_SETTLE,

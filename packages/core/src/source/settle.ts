@@ -2,15 +2,15 @@ import { checkNumber } from '../errors.ts'
 import { type Clock, LONGEST_TIMER_MS } from '../host.ts'
 import { checkOptions, type KnownOptions } from '../options.ts'
 
-/** When a burst of changes counts as finished. All in milliseconds. */
+/** Rules for the end of a burst of changes. All in milliseconds. */
 export interface SettlePolicy {
-  /** Quiet time after a lone change. @default 20 */
+  /** Quiet time after a single change. @default 20 */
   readonly settleMs: number
   /** Quiet time when several skills or many files change together. @default 80 */
   readonly burstMs: number
-  /** Longest wait while changes keep coming. @default 2,000 */
+  /** Longest wait while changes continue. @default 2,000 */
   readonly maxWaitMs: number
-  /** Longest wait while a known version control operation is running. @default 30,000 */
+  /** Longest wait while a known writer, such as git, is working. @default 30,000 */
   readonly maxBusyMs: number
 }
 
@@ -23,8 +23,7 @@ const KNOWN: KnownOptions<SettlePolicy> = {
 const WINDOWS = Object.keys(KNOWN) as readonly (keyof SettlePolicy)[]
 
 /**
- * Checks a settle policy.
- * @param path the option that holds the policy, as `tuning.settle`
+ * Checks a settle policy. @param path the option that contains the policy, for example `tuning.settle`
  * @throws {SkillError} INVALID_OPTION with the option, its value, and what would be right
  */
 export function checkSettle(owner: string, policy: Partial<SettlePolicy> | undefined, path: string): void {
@@ -39,12 +38,12 @@ export const DEFAULT_SETTLE: SettlePolicy = Object.freeze({
   maxBusyMs: 30_000,
 })
 
-/** A policy without waiting, for sources whose every change is complete in itself. */
+/** A policy that never waits, for sources in which every change is complete. */
 export const NO_SETTLE: SettlePolicy = Object.freeze({ settleMs: 0, burstMs: 0, maxWaitMs: 0, maxBusyMs: 0 })
 
 /**
- * Returns the policy of one source: its own values first, then those of the runtime. The longest waits of the runtime
- * never shorten a quiet time that the source sets.
+ * Returns the policy of one source: its own values first, then those of the runtime. A longest wait of the runtime is
+ * raised to the quiet time of the source, so it never shortens that quiet time.
  */
 export function settleOf(own: Partial<SettlePolicy> = {}, general: SettlePolicy): SettlePolicy {
   const quietMs = Math.max(own.settleMs ?? 0, own.burstMs ?? 0)
@@ -56,32 +55,32 @@ export function settleOf(own: Partial<SettlePolicy> = {}, general: SettlePolicy)
   })
 }
 
-// One atomic save causes up to eight events. More than two saves count as many.
+// One atomic save causes up to eight events. The hints of more than two saves count as many.
 const MANY_HINTS = 16
 
-/** The progress of a burst when a wait began. */
+/** The state of a burst at the beginning of a wait. */
 export interface BurstMoment {
-  /** Time of the last hint, or of the moment itself outside of a burst. */
+  /** Time of the last hint during a burst. Outside of a burst, the time at which the wait began. */
   readonly at: number
-  /** Sum of the intervals between hints that were too short to be a pause, up to the moment. */
+  /** Sum of all intervals between hints that were too short to be a pause, until the wait began. */
   readonly busyMs: number
 }
 
-/** The wait of a caller. */
+/** A wait of one caller for a reading. */
 export interface SettleWait {
   /** `Settle.order` when the wait began. The wait ignores areas of later bursts. */
   readonly order: number
-  /** `Settle.moment` when the wait began. @default separate saves are treated as one batch */
+  /** `Settle.moment` when the wait began. @default none: separate saves count as one batch */
   readonly since?: BurstMoment
-  /** Whether the reading includes every area, so that all areas must be quiet. */
+  /** Whether the caller needs a reading of every area, so that all areas must be quiet. */
   readonly isWhole: boolean
-  /** Whether changes in an area matter to the caller. */
+  /** Whether the caller needs the changes in an area. */
   readonly concerns: (area: string) => boolean
 }
 
-/** A hinted area that no reading has included since. */
+/** An area with a hint that no reading has included yet. */
 interface OpenArea {
-  /** Number of the burst that opened the area; 0 without a hint. */
+  /** Number of the burst in which the area got its first hint; 0 without a hint. */
   readonly order: number
   readonly firstAt: number
   readonly lastAt: number
@@ -91,17 +90,17 @@ interface OpenArea {
 /** The areas that one reading includes. */
 export interface TakenAreas {
   readonly areas: ReadonlyMap<string, OpenArea>
-  /** Areas that stay open, because no caller waits for them and they may still change. */
+  /** Areas that are left for a later reading, because no caller waits for them and they may still change. */
   readonly held: ReadonlySet<string>
   readonly writer: OpenArea | undefined
   readonly wasBusy: boolean
-  /** Whether one of the areas has been changing for longer than the policy waits. */
+  /** Whether an area has been changing for longer than the longest wait of the policy. */
   readonly isOverdue: boolean
 }
 
 /**
- * Decides from hints when to read. Without a caller, the areas hinted since the last reading are one burst. A caller
- * waits for the burst that was running at its request, and not for later saves:
+ * Decides from hints when a source is read. Without a caller, all hints since the last reading form one burst. A
+ * caller waits for the burst that is running when it asks, and not for later saves:
  *
  * ```text
  *   one batch        |||||||||| |||||||||||||| ||||||||||      busy most of the time: the wait lasts until it is quiet
@@ -112,7 +111,7 @@ export class Settle {
   readonly #policy: SettlePolicy
   readonly #clock: Clock
   readonly #areas = new Map<string, OpenArea>()
-  /** A writer that was detected without a hint. */
+  /** A writer that was detected, although no hint came. */
   #writer: OpenArea | undefined
   #wasBusy = false
   /** Whether the next reading must include every area. */
@@ -136,7 +135,7 @@ export class Settle {
     this.#areas.set(area, { ...before, lastAt: now, hints: before.hints + 1 })
   }
 
-  /** Number of the current burst. It grows when a hint opens an area outside of the burst before. */
+  /** Number of the current burst. The number grows when a hint for a new area starts a new burst. */
   get order(): number {
     return this.#order
   }
@@ -148,26 +147,26 @@ export class Settle {
     return { at: goesOn ? this.#lastHintAt : now, busyMs: this.#busyMs }
   }
 
-  /** Whether a burst is running, or has ended and was not read yet. */
+  /** Whether the burst has changes that were not read yet. */
   get isOpen(): boolean {
     return this.#writer !== undefined || this.#areas.size > 0
   }
 
-  /** Whether an area that was hinted before the wait has not been read yet. */
+  /** Whether a wait concerns an area that was hinted before it and has not been read yet. */
   isAwaited(wait: SettleWait): boolean {
     for (const [area, { order }] of this.#areas) if (isFor(wait, area, order)) return true
     return false
   }
 
-  /** Prolongs the burst without a known area. */
+  /** Prolongs the burst for a change whose area is unknown. */
   prolong(): void {
     const now = this.#clock.monotonic()
     this.#writer = { order: 0, firstAt: this.#writer?.firstAt ?? now, lastAt: now, hints: 0 }
   }
 
   /**
-   * Reopens the areas of a reading that could not be published. The next reading includes everything, once all of it is
-   * quiet.
+   * Puts the areas of a reading that could not be published back into the queue. The next reading includes all areas,
+   * and begins when all are quiet.
    */
   retryWhole(taken: TakenAreas): void {
     this.#putBack(taken)
@@ -175,7 +174,7 @@ export class Settle {
     this.prolong()
   }
 
-  /** Notes that a known writer works. Its changes belong together, even if it pauses within the burst. */
+  /** Notes that a known writer is working. All its changes belong to one burst, even if the writer pauses. */
   noteBusy(): void {
     this.#wasBusy = true
     this.prolong()
@@ -187,7 +186,10 @@ export class Settle {
     this.#wasBusy = false
   }
 
-  /** Returns the milliseconds until a wait can be read, by default for everything; 0 if it is quiet or overdue. */
+  /**
+   * Returns the milliseconds until a reading for a wait, or for all areas, can begin. Returns 0 if the areas are quiet
+   * or overdue.
+   */
   remainingMs(wait?: SettleWait): number {
     const open = this.#find(wait)
     if (open.length === 0) return 0
@@ -208,7 +210,7 @@ export class Settle {
     return this.#areOverdue(this.#find())
   }
 
-  /** Begins a reading of the awaited areas, by default of all areas. Later hints open their areas again. */
+  /** Begins a reading of the awaited areas, by default of all areas. A later hint adds its area again. */
   take(waits?: readonly SettleWait[]): TakenAreas {
     const { settleMs, burstMs } = this.#policy
     const now = this.#clock.monotonic()
@@ -218,9 +220,9 @@ export class Settle {
     const isTaken = (area: string, { order, lastAt }: OpenArea): boolean =>
       isAll ||
       awaited.has(area) ||
-      // It has rested and no caller waits for it, but a caller may ask for it by name.
+      // No caller waits for this quiet area, but a caller may soon ask for its skill by name.
       now - lastAt >= burstMs ||
-      // Areas that were saved together are published together, even for a caller that asks for one of them.
+      // Areas that were saved together are published together, even if a caller asks for only one of the areas.
       (now - lastAt >= settleMs && bursts.has(order))
     const areas = new Map([...this.#areas].filter(([area, open]) => isTaken(area, open)))
     const writer = this.#writer
@@ -232,22 +234,22 @@ export class Settle {
     return taken
   }
 
-  /** Reopens areas that changed while they were read. */
+  /** Adds areas again that changed while they were read. */
   reopen(areas: readonly string[], taken: TakenAreas): void {
     for (const area of areas) if (!taken.held.has(area)) this.#reopen(area, taken.areas.get(area))
   }
 
-  /** Discards all open areas. */
+  /** Discards all areas that were not read yet. */
   reset(): void {
     this.take()
   }
 
-  /** Whether the next area belongs to the current burst, after a time without a hint. */
+  /** Whether a hint for another area, after a time without hints, belongs to the current burst. */
   #goesOnAfter(sinceLastMs: number): boolean {
     const { settleMs, burstMs } = this.#policy
     const [first] = this.#areas.values()
     if (first === undefined) return false
-    // Skills that are saved together follow each other at once; a later save is a separate edit.
+    // Hints of skills that are saved together come without a pause. A later save is a separate edit.
     return sinceLastMs < (isMany(this.#areas.size, first.hints) ? burstMs : settleMs / 2)
   }
 
@@ -258,7 +260,7 @@ export class Settle {
     return Math.max(lastAt + settleMs, since.at + burstMs)
   }
 
-  /** Whether separate saves have come since. A batch may stall, but is busy most of the time. */
+  /** Whether the hints since a moment are separate saves. A batch may pause, but is busy most of the time. */
   #areSeparate({ at, busyMs }: BurstMoment): boolean {
     const ownBusyMs = this.#busyMs - busyMs
     const restedMs = this.#lastHintAt - at - ownBusyMs
@@ -279,7 +281,7 @@ export class Settle {
       order: before?.order ?? 0,
       firstAt: before?.firstAt ?? since?.firstAt ?? now,
       lastAt: since?.lastAt ?? now,
-      // An edit during a reading must not turn the edits before and after it into one burst.
+      // If an edit happens during a reading, the edits before and after the reading must not become one burst.
       hints: since?.hints ?? before?.hints ?? 0,
     })
   }

@@ -8,12 +8,12 @@ import type { SkillStore } from '../store/skill-store.ts'
 import type { NotSkillQuery, NotSkills } from './not-skill.ts'
 import type { SettlePolicy } from './settle.ts'
 
-/** The values of `SourceReadDepth`; each reads more than the one before. */
+/** The values of `SourceReadDepth`, sorted by how much they read. */
 export const SOURCE_READ_DEPTHS = ['hinted', 'full', 'rehash'] as const
 
 /**
- * How much of a source is read: only the areas hinted since the last reading, everything (trusting unchanged file
- * facts), or everything with all bytes hashed again.
+ * How much of a source is read. `hinted`: only the areas with a hint since the last reading. `full`: all folders, but
+ * no file whose size, times and inode are unchanged. `rehash`: all folders and all bytes.
  */
 export type SourceReadDepth = (typeof SOURCE_READ_DEPTHS)[number]
 
@@ -22,15 +22,15 @@ export interface SourceReadContext {
   readonly hasher: Hasher
   readonly depth: SourceReadDepth
   /**
-   * If false, a source that changed while it was read returns `settled: false` and is read again. If true, the deadline
-   * is reached: folders that are still changing keep their last state.
+   * `false`: a source that changed during the reading returns `settled: false` and is read again. `true`: the deadline
+   * is reached, and folders that are still changing keep their last state.
    */
   readonly final: boolean
-  /** Whether the host waits for writers; false if every change is complete in itself. @default false */
+  /** Whether the host waits for writers. False if every change is complete. @default false */
   readonly waitsForWriters?: boolean
   /**
-   * Whether an area, as hints name it, is still changing. If possible, the source keeps the published state of such an
-   * area and publishes the others.
+   * Whether an area is still changing; hints use the same names of areas. If possible, the source keeps the published
+   * state of a changing area, and publishes all other areas.
    * @default no area
    */
   readonly isHeld?: (area: string) => boolean
@@ -40,13 +40,13 @@ export interface SourceReadContext {
 }
 
 export interface SourceReading {
-  /** Complete contents; if `settled` is false, the contents of the last reading. */
+  /** The complete contents. If `settled` is false, the contents of the previous reading. */
   readonly contents: SourceContents
-  /** Whether nothing changed during the reading. */
+  /** True if the source did not change during the reading. */
   readonly settled: boolean
   /**
-   * Areas that changed during an otherwise settled reading. They keep their published state, and the host soon reads
-   * them again.
+   * Areas that changed during an otherwise settled reading. These areas keep their published state, and the host soon
+   * reads them again.
    * @default none
    */
   readonly unsettled?: readonly string[]
@@ -56,16 +56,19 @@ export interface SourceReading {
   readonly readAgainMs?: number
 }
 
-/** How a source detects changes. `degraded`: events for some folders, sweeps for the rest. */
+/** How a source detects changes. `degraded`: the source gets events for some folders, and sweeps the other folders. */
 export type SourceWatchMode = 'events' | 'polling' | 'degraded' | 'manual'
 
 export interface SourceState {
   readonly mode: SourceWatchMode
   /** Why the mode is not `events`. */
   readonly reason?: string
-  /** Interval of complete sweeps in this mode, in milliseconds; absent if there are none. */
+  /** Interval of complete sweeps in this mode, in milliseconds; absent if the mode has no sweeps. */
   readonly sweepMs?: number
-  /** How many folders have no watch. They are checked on request and every few seconds; events report all others. */
+  /**
+   * How many folders have no watch. These folders are checked on request and every few seconds. Events report changes
+   * in all other folders.
+   */
   readonly unwatched?: number
 }
 
@@ -75,7 +78,8 @@ export interface SourceHint {
 }
 
 /**
- * Why one folder is read: it may have `changed`, or the store has `lost` some of its bytes and all are stored again.
+ * Why one folder is read again. `changed`: the folder may have changed. `lost`: the store has lost some bytes of the
+ * folder, so all bytes are stored again.
  */
 export type MarkReason = 'changed' | 'lost'
 
@@ -83,15 +87,15 @@ export type MarkReason = 'changed' | 'lost'
 export interface SourceWatch {
   /** Stops the hints. */
   stop(): void
-  /** Whether a hinted reading would find work. @default false */
+  /** Whether a hinted reading would have anything to read. @default false */
   hasHints?(): boolean
-  /** Resolves when every change made before the call has been reported. @default at once */
+  /** Resolves when every change made before the call has been reported. @default immediately */
   drain?(): Promise<void>
   /** Whether a known writer, such as a version control operation, is still working. @default false */
   isBusy?(): Promise<boolean>
   /**
-   * Whether a change in an area can affect a location. Present if the source reads areas one by one; such a source
-   * respects `isHeld`.
+   * Whether a change in an area can affect a location. Only a source that reads areas separately has this method, and
+   * it respects `isHeld`.
    * @default every change can, and every reading waits for all areas
    */
   concerns?(area: string, location: string): boolean
@@ -101,13 +105,15 @@ export interface SourceWatch {
 export interface SourceVersions {
   /** Returns the version that was read last: a commit or a digest. `undefined` before the first reading. */
   current(): string | undefined
-  /** Whether the current version is newer than an earlier one; true for a source without an order. */
+  /**
+   * Whether the current version is newer than an earlier version. True if the versions of the source have no order.
+   */
   follows(earlier: string): Promise<boolean>
-  /** Returns who last changed a folder; `undefined` if the source does not know. */
+  /** Returns the last change of a folder and its author; `undefined` if the source does not know them. */
   describeChange(location: string): Promise<SourceChange | undefined>
 }
 
-/** A change as the source itself records it, for example a commit. */
+/** A change that the source itself records, for example a commit. */
 export interface SourceChange {
   readonly author: { readonly kind: 'commit'; readonly name: string }
   readonly cause: 'fetch'
@@ -123,16 +129,16 @@ export interface WritableFolder {
   readonly fileNames: readonly string[]
   /** Size limits; a skill beyond them is broken. @default DEFAULT_LIMITS */
   readonly limits?: SkillLimits
-  /** Whether the source does not search a folder of this name for skills. @default false */
+  /** Whether the source skips a folder of this name when it searches for skills. @default false */
   isSkipped?(name: string): boolean
 }
 
 /**
- * A source of skills. A source returns its complete contents and never reports edits. Hints only say when to read
- * again, so a lost hint costs time and never correctness.
+ * A source of skills. A source always returns its complete contents, and never single edits. Hints only say when to
+ * read again, so a lost hint delays a change but never loses it.
  *
- * A simple source has only `label`, `origin`, `trust`, `read` and `state`. It is read at the start, on `reload`, when a
- * skill is loaded, and at the interval that `state` returns.
+ * A simple source has only `label`, `origin`, `trust`, `read` and `state`. A simple source is read at the start, on
+ * `reload`, when a skill is loaded, and at the interval that `state` returns.
  *
  * @example
  * ```ts
@@ -154,42 +160,49 @@ export interface WritableFolder {
  * ```
  */
 export interface SkillSource {
-  /** Short name given by the host. It is part of the generation's digest, so it must not be a path of one machine. */
+  /**
+   * Short name given by the host. The label is part of the generation's digest, so it must not be a path of one
+   * machine.
+   */
   readonly label: string
-  /** The source on this machine (an absolute path or a URL). It is the key of persistent state. */
+  /**
+   * An absolute path or a URL that identifies the source on this machine. The origin is the key of persistent state.
+   */
   readonly origin: string
   readonly trust: SourceTrust
-  /** How tolerant the parser is. After a restart, the last served revision is parsed in the same way. */
+  /** How tolerant the parser is. After a restart, the last served revision is parsed with the same tolerance. */
   readonly reading?: Partial<ReadingPolicy>
   /** The folder where skills may be written; absent for a read-only source. */
   readonly writable?: WritableFolder
   /**
-   * Whether reading the source means asking another machine. Such a source is read at its own intervals and on
-   * `reload`. Loading a skill or continuing a conversation never reads it.
+   * Whether a reading needs another machine. A remote source is read at its own intervals and on `reload`. Loading a
+   * skill or continuing a conversation never reads a remote source.
    * @default false
    */
   readonly isRemote?: boolean
-  /** When a burst of changes counts as finished. @default the policy of the runtime */
+  /** Rules for the end of a burst of changes. @default the policy of the runtime */
   readonly settle?: Partial<SettlePolicy>
   /** Present if the source has versions, such as commits or releases. */
   readonly versions?: SourceVersions
   /**
    * Reads the contents and stores all bytes before it returns them. Calls never overlap. Throws if the source as a
-   * whole fails; the last contents then stay.
+   * whole fails. The last contents then stay visible.
    */
   read(context: SourceReadContext): Promise<SourceReading>
   /** Returns how the source detects changes now. */
   state(): SourceState
   /** Starts reporting hints; called before the first reading. */
   watch?(onHint: (hint: SourceHint) => void): SourceWatch
-  /** Marks one folder for the next hinted reading. Without this method, a full reading is made instead. */
-  mark?(location: string, why: MarkReason): void
   /**
-   * Finds files and folders that are not skills. The search runs at the time of the call; nothing is collected before.
+   * Marks one folder for the next hinted reading. If a source has no such method, the host makes a full reading
+   * instead.
    */
+  mark?(location: string, why: MarkReason): void
+  /** Finds files and folders that are not skills. The search runs only when this method is called. */
   findNotSkills?(query?: NotSkillQuery): Promise<NotSkills>
   /**
-   * Stops everything that the source has started. Called after the last reading; the source may be read again later.
+   * Stops everything that the source has started. Called after the last reading. A closed source may be read again
+   * later.
    */
   close?(): Promise<void>
 }

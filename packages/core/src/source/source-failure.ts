@@ -28,7 +28,7 @@ export function describeStoreFault({ message, isStoring }: StoreFault): Diagnost
   }
 }
 
-/** Creates the error for a root that must exist and does not. */
+/** Creates the error for a missing root that must exist. */
 export function missingFolder(path: string): SkillError {
   return new SkillError(
     'SOURCE_MISSING',
@@ -36,7 +36,7 @@ export function missingFolder(path: string): SkillError {
   )
 }
 
-/** Describes a missing root that is not a failure. */
+/** Describes a missing root that the options allow. */
 export function describeMissing(path: string): Diagnostic {
   const message = `the folder ${quote(path)} does not exist yet; its skills appear when it is created`
   return { code: 'ROOT_MISSING', severity: 'info', message, path }

@@ -55,7 +55,8 @@ export function storeTree(
 }
 
 /**
- * Returns the tree that was stored last for an origin; `undefined` if there is none or the store has lost it.
+ * Returns the tree that was stored last for an origin. Returns `undefined` if no tree was stored or the store has lost
+ * the tree.
  *
  * @example
  * ```ts
@@ -80,7 +81,8 @@ export async function restoreTree(
 }
 
 /**
- * Lists the files of a tree below a folder, with paths relative to it. Keeps an entry that cannot be fetched again.
+ * Lists the files of a tree below a folder, with paths relative to that folder. Fetchers use this function to keep an
+ * entry that cannot be fetched again.
  *
  * @example
  * ```ts
@@ -107,7 +109,7 @@ export async function listFilesBelow(
 }
 
 /**
- * Describes an entry that was refused, and whether it keeps its last state. Other entries are not affected.
+ * Returns the diagnostic for a refused entry. It says whether the entry keeps its last state.
  *
  * @example
  * ```ts

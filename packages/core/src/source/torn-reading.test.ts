@@ -8,7 +8,10 @@ import { FileSource } from './file-source.ts'
 const FILE = '/skills/pdf/SKILL.md'
 const text = (body: string): string => `---\nname: pdf\ndescription: Does pdf.\n---\n${body}\n`
 
-/** A file system with the times of a clock. A file may be written between its facts and its bytes. */
+/**
+ * A file system whose file times come from a clock. A test can write a file between the reading of its stat and of its
+ * bytes.
+ */
 class TimedFileSystem extends MemoryFileSystem {
   readonly clock = new FakeClock()
   onOpened: (() => void) | undefined
@@ -35,7 +38,7 @@ class TimedFileSystem extends MemoryFileSystem {
   }
 }
 
-test('half a text that was read with the facts of the whole text is not published later', async () => {
+test('half a text that was read with the size and times of the whole text is never published', async () => {
   const files = new TimedFileSystem()
   const { clock } = files
   files.write(FILE, text('old'))

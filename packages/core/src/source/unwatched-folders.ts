@@ -2,7 +2,7 @@ import type { FileSystem } from '../fs/file-system.ts'
 import type { DirectoryNode, FileNode } from './mirror.ts'
 import { findMoved } from './second-fingerprint.ts'
 
-/** The folders without a watch, and how to check them. */
+/** The folders without a watch, and the means to check them. */
 export interface LookedUnwatched {
   readonly nodes: readonly DirectoryNode[]
   readonly fileSystem: FileSystem
@@ -10,12 +10,12 @@ export interface LookedUnwatched {
   readonly signal: AbortSignal
 }
 
-/** With more entries than this in unwatched folders, comparing facts is cheaper than listing them. */
+/** If unwatched folders have more entries than this, comparing their stats is cheaper than listing the folders. */
 const MAX_LISTED_ENTRIES = 100
 
 /**
- * Finds the unwatched folders that a reading must list: all of them if few, else those whose facts differ or are
- * unreliable.
+ * Finds the unwatched folders that a reading must list: all folders if they are few, or else the folders whose stat
+ * changed or is unreliable.
  */
 export async function findUnwatchedNews({
   nodes,

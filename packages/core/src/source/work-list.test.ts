@@ -11,7 +11,7 @@ function folder(name: string, parent?: DirectoryNode): DirectoryNode {
 const keep = (): void => undefined
 
 describe('WorkList marks', () => {
-  test('announce() ends a suspicion, and mark() does not', () => {
+  test('announce() turns a suspected directory into an announced directory, and mark() leaves it suspected', () => {
     const work = new WorkList()
     const node = folder('pdf')
     work.suspect(node)
@@ -22,7 +22,7 @@ describe('WorkList marks', () => {
     expect(work.isAnnounced(node)).toBe(true)
   })
 
-  test('takeMarked() removes all marks, and keeps rejected folders', () => {
+  test('takeMarked() removes all marks, but rejected folders stay rejected', () => {
     const work = new WorkList()
     const node = folder('pdf')
     work.announce(node)
@@ -45,7 +45,7 @@ describe('WorkList marks', () => {
 })
 
 describe('WorkList attempts', () => {
-  test('a folder that stays rejected to the end becomes restless, with everything in it', () => {
+  test('a folder that is still rejected when the reading ends becomes restless, including its subfolders', () => {
     const work = new WorkList()
     const node = folder('pdf')
     const inside = createDirectoryNode({ name: 'a', parent: node, isLink: false, isDiscoverable: true })
@@ -57,7 +57,7 @@ describe('WorkList attempts', () => {
     expect([work.isRestless(inside), work.isWaiting()]).toEqual([true, false])
   })
 
-  test('the source waits for a restless folder again only after a reading without new marks in it', () => {
+  test('a restless folder becomes normal only after a reading without new marks in the folder', () => {
     const work = new WorkList()
     const node = folder('pdf')
     work.reject(node)
@@ -81,7 +81,7 @@ describe('WorkList attempts', () => {
   })
 })
 
-test('a request marks a directory, and no reading waits for it or withdraws it', () => {
+test('no reading waits for a directory that only a request has marked, or withdraws it', () => {
   const work = new WorkList()
   const node = folder('pdf')
   work.request(node)

@@ -1,6 +1,9 @@
 import { type DirectoryNode, owningSkills } from './mirror.ts'
 
-/** Why the next reading compares a directory with the disk: an event, a suspicion, or the request of a caller. */
+/**
+ * The reason why the next reading compares a directory with the disk: an event, a suspicion, or the request of a
+ * caller.
+ */
 type Mark = 'announced' | 'suspected' | 'requested'
 
 /** The state of a skill's folder whose last reading was not accepted. */
@@ -26,10 +29,11 @@ const NO_WORK: Work = { mark: undefined, attempt: undefined }
  *   takeMarked(): announced, suspected, requested -> unmarked
  * ```
  *
- * A request marks an unmarked directory as requested. A request is no sign of a change, so no reading waits for it.
+ * A request marks an unmarked directory as requested. A request is no sign of a change, so no reading waits for a
+ * requested directory.
  *
- * The folder of a skill also has an attempt until a reading of it is accepted. A source waits until marked directories
- * are at rest, except in restless and calming folders.
+ * The folder of a skill also has an attempt until one of its readings is accepted. A source waits until all marked
+ * directories are at rest, but does not wait for restless and calming folders.
  *
  * ```text
  *               reject()          endReading()
@@ -58,7 +62,7 @@ export class WorkList {
     this.#set(node, { mark: this.#moving(node) ?? 'suspected' })
   }
 
-  /** Marks a directory for a caller that asks for its newest state. */
+  /** Marks a directory because a caller asks for its newest state. */
   request(node: DirectoryNode): void {
     this.#set(node, { mark: this.#get(node).mark ?? 'requested' })
   }
@@ -74,7 +78,7 @@ export class WorkList {
     for (const [node, { mark }] of this.#work) if (mark !== undefined) yield node
   }
 
-  /** The marked directories that may be changing. A request alone is no sign of a change. */
+  /** The marked directories that may be changing. A directory that only a request has marked is not included. */
   *moving(): Generator<DirectoryNode> {
     for (const node of this.marked()) if (this.#moving(node) !== undefined) yield node
   }
@@ -93,7 +97,8 @@ export class WorkList {
   }
 
   /**
-   * Discards the last reading of a skill's folder. The next reading repeats it, even if the file facts are unchanged.
+   * Discards the last reading of a skill's folder. The next reading reads the folder again, even if the size, times
+   * and inodes of its files are unchanged.
    */
   reject(folder: DirectoryNode): void {
     this.#set(folder, { attempt: this.#isOverdue(folder) ? 'restless' : 'due' })
@@ -115,7 +120,7 @@ export class WorkList {
     for (const [folder, { attempt }] of this.#work) if (attempt === 'due') yield folder
   }
 
-  /** Whether a directory belongs to a skill that did not settle in time. */
+  /** Whether a directory belongs to the folder of a skill that did not settle in time. */
   isRestless(node: DirectoryNode): boolean {
     return owningSkills(node).some(owner => this.#isOverdue(owner))
   }
@@ -127,8 +132,8 @@ export class WorkList {
   }
 
   /**
-   * Ends a reading whose outcome is published. After the final reading, folders that are still rejected become
-   * restless. Calming folders without new marks become normal again. `withdraw` discards what was read of a directory
+   * Ends a reading whose result is published. After the final reading, folders that are still rejected become
+   * restless. Calming folders without new marks become normal again. `withdraw` discards the reading of a directory
    * that is marked again, and may reject folders.
    */
   endReading(withdraw: (node: DirectoryNode) => void, isFinal = true): void {

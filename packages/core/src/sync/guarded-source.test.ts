@@ -34,7 +34,7 @@ const sources: Readonly<Record<string, () => FaultySource>> = {
 }
 
 describe.each(Object.keys(sources))('a source whose %s fails', method => {
-  test('does not affect other sources, is still read, and has its failure logged once', async () => {
+  test('the source is still read, its failure is logged once, and other sources are not affected', async () => {
     const errors: unknown[] = []
     const logger = {
       ...{ debug: () => undefined, info: () => undefined, warn: () => undefined },

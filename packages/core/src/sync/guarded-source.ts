@@ -7,8 +7,8 @@ const NOTHING_FOUND: NotSkills = { found: [], isComplete: true }
 const INCOMPLETE: NotSkills = { found: [], isComplete: false }
 
 /**
- * Calls every method of a source except `read`, and catches their failures. A failing source is read again whenever its
- * skills are requested, and other sources are not affected. Failures are logged once for each method.
+ * Calls every method of a source except `read`, and catches their failures. A failing source is read again whenever
+ * its skills are requested. Its failures do not affect other sources. Failures are logged once for each method.
  */
 export class GuardedSource {
   readonly #source: SkillSource
@@ -27,13 +27,13 @@ export class GuardedSource {
     })
   }
 
-  /** Returns `undefined` if the source has no watch or cannot start it. */
+  /** Starts the watch of the source. Returns `undefined` if the source has no watch or the start fails. */
   watch(onHint: (hint: SourceHint) => void): SourceWatch | undefined {
     const watch = this.#call('watch', () => this.#source.watch?.(onHint), undefined)
     if (watch === undefined) return undefined
     return {
       stop: () => this.#call('watch.stop', () => watch.stop(), undefined),
-      // If the call fails, the source is read.
+      // If the call fails, the result is `true`, so the source is read.
       hasHints: () => this.#call('watch.hasHints', () => watch.hasHints?.() ?? false, true),
       drain: async () => await this.#await('watch.drain', async () => await watch.drain?.(), undefined),
       isBusy: async () =>
@@ -80,7 +80,7 @@ export class GuardedSource {
     try {
       return await work()
     } catch (thrown) {
-      // An invalid query is the fault of the caller.
+      // The caller is responsible for an invalid query, so the error is thrown.
       if (SkillError.isInstance(thrown, 'INVALID_OPTION')) throw thrown
       this.#log(method, thrown)
       return otherwise

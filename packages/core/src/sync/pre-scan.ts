@@ -2,7 +2,7 @@ import { checkChoice, checkNumber, SkillError, toMessage } from '../errors.ts'
 import type { Clock, Logger } from '../host.ts'
 import { checkOptions, type KnownOptions } from '../options.ts'
 
-/** Why the sources are about to be scanned. */
+/** The reason for a scan of the sources. */
 export type ScanReason = 'start' | 'reload' | 'request'
 
 export interface PreScanContext {
@@ -12,7 +12,7 @@ export interface PreScanContext {
 }
 
 /**
- * A function that prepares the folders of the sources: copies built-in skills, downloads, checks.
+ * A function that prepares the folders of the sources. For example, it copies built-in skills or downloads folders.
  *
  * @example
  * ```ts
@@ -35,7 +35,8 @@ export interface PreScanOptions {
    */
   readonly timeoutMs?: number
   /**
-   * What a failing hook means. `warn`: it is logged and the scan continues. `throw`: the scan fails.
+   * How a failure of the hook is handled. `warn`: the failure is logged and the scan continues. `throw`: the scan
+   * fails.
    * @default 'warn'
    */
   readonly onError?: (typeof PRE_SCAN_FAILURES)[number]
@@ -46,15 +47,15 @@ const KNOWN: KnownOptions<PreScanOptions> = { hook: true, timeoutMs: true, onErr
 
 export const DEFAULT_PRE_SCAN_TIMEOUT_MS = 30_000
 
-/** Runs the hook before scans, never twice at once and never beyond its timeout. */
+/** Runs the hook before scans, and never twice at the same time. A scan waits for the hook until the timeout. */
 export class PreScan {
   readonly #options: Required<PreScanOptions>
   readonly #clock: Clock
   readonly #logger: Logger
-  /** The current run, on which scans wait. */
+  /** The current run of the hook; scans wait for it. */
   #flight: Promise<void> | undefined
   #abort: AbortController | undefined
-  /** Whether the hook itself is still running, even after its timeout. */
+  /** Whether the hook is still running. It may run longer than its timeout. */
   #isBusy = false
 
   constructor(options: PreScanHook | PreScanOptions, clock: Clock, logger: Logger) {
@@ -70,7 +71,8 @@ export class PreScan {
   }
 
   /**
-   * Resolves when the hook has finished. A failure or timeout is only logged, unless `onError` is `throw`.
+   * Resolves when the hook has finished or timed out. A failure or timeout is only logged, unless `onError` is
+   * `throw`.
    * @throws {SkillError} HOOK_FAILED when `onError` is `throw`
    */
   async run(reason: ScanReason): Promise<void> {

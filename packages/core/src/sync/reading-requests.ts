@@ -9,8 +9,8 @@ export interface ReadingRequest extends SettleWait {
 }
 
 /**
- * The open requests for a reading. A reading that begins after a request answers it, unless an area that was hinted
- * before the request could not be published.
+ * The requests that still wait for a reading. A reading that begins after a request answers the request, if it could
+ * publish all areas that were hinted before the request.
  */
 export class ReadingRequests {
   readonly #settle: Settle
@@ -25,7 +25,10 @@ export class ReadingRequests {
     return this.#waiting.size === 0
   }
 
-  /** Adds a request for everything or for one location. Equal requests are shared until a reading begins. */
+  /**
+   * Adds a request for the whole source or for one location. Until a reading begins, callers with equal requests share
+   * one request.
+   */
   add(depth: SourceReadDepth, location: string | undefined, watch: SourceWatch | undefined): ReadingRequest {
     const { order } = this.#settle
     const key = JSON.stringify([this.#readings, depth, order, location])
@@ -55,12 +58,12 @@ export class ReadingRequests {
     return Math.max(0, ms)
   }
 
-  /** The requests that a reading can answer now. */
+  /** Returns the requests that a reading can answer now. */
   due(): readonly ReadingRequest[] {
     return this.list().filter(request => this.#settle.remainingMs(request) <= 0)
   }
 
-  /** Begins a reading. Returns the requests that it may answer; later requests are for the next reading. */
+  /** Begins a reading. Returns the requests that this reading may answer. Later requests wait for the next reading. */
   begin(): readonly ReadingRequest[] {
     this.#readings++
     return this.list()
@@ -70,12 +73,12 @@ export class ReadingRequests {
     return [...this.#waiting.values()]
   }
 
-  /** Resolves the requests from before a reading that the reading has answered. */
+  /** Resolves those earlier requests that a finished reading has answered. */
   answer(before: readonly ReadingRequest[], depth: SourceReadDepth): void {
     this.end(before.filter(request => !isDeeper(request.depth, depth) && !this.#settle.isAwaited(request)))
   }
 
-  /** Resolves requests without an answer. */
+  /** Resolves requests that no reading will answer. */
   end(requests: readonly ReadingRequest[] = this.list()): void {
     const isEnded = new Set(requests)
     for (const [key, request] of this.#waiting) {

@@ -11,11 +11,11 @@ import type { SkillStore } from '../store/skill-store.ts'
 import type { PreScan } from './pre-scan.ts'
 import { type SourceStatus, SourceSync } from './source-sync.ts'
 
-/** When sources are read although no event reported a change. */
+/** Occasions on which sources are read although no event reported a change. */
 export interface ReadTriggers {
   /** Whether loading a skill reads its folder first. @default true */
   readonly onAccess: boolean
-  /** Whether `fresh`, and with it every `update` of a session, reads sources that have no events. @default true */
+  /** Whether `fresh` reads sources that have no events. Every `update` of a session calls `fresh`. @default true */
   readonly onRequest: boolean
 }
 
@@ -28,15 +28,18 @@ export interface SourceReadersOptions {
   readonly settle: SettlePolicy
   readonly rehashMs: number
   readonly triggers: ReadTriggers
-  /** Determines which sources can take over a name that another source serves. */
+  /** Decides which sources can serve a name instead of the source that serves it now. */
   readonly onDuplicate: DuplicatePolicy
   readonly preScan: PreScan | undefined
 }
 
-/** Longest wait of a request for a reading, in milliseconds. Later results become visible when they are read. */
+/**
+ * How long a request waits for a reading at most, in milliseconds. Changes that are read after that time become
+ * visible later.
+ */
 export const MAX_LOOK_MS = 2_000
 
-/** Reads the sources of a runtime: all together, one skill at a time, or after events. */
+/** Reads the sources of a runtime: all sources, the folders of one skill, or only changed folders. */
 export class SourceReaders {
   readonly #options: SourceReadersOptions
   readonly #syncs: SourceSync[] = []
@@ -47,7 +50,7 @@ export class SourceReaders {
   }
 
   /**
-   * Adds a source behind all others. `start` reads it.
+   * Adds a source after all other sources. The `start` of the returned object reads the source.
    * @throws {SkillError} CLOSED; DUPLICATE_SOURCE when another source has its label
    */
   add(source: SkillSource): SourceSync {
@@ -64,7 +67,7 @@ export class SourceReaders {
     await Promise.all(this.#syncs.map(sync => sync.start()))
   }
 
-  /** Resolves when every change made before the call is visible, with or without events. */
+  /** Resolves when every change from before the call is visible, even if no event reported it. */
   async reload(): Promise<void> {
     this.assertOpen()
     await this.#options.preScan?.run('reload')
@@ -72,22 +75,25 @@ export class SourceReaders {
     this.assertOpen()
   }
 
-  /** Reads one source completely, with or without hints. */
+  /** Reads one whole source, even if no hint came. */
   async reloadOne(origin: string): Promise<void> {
     await this.#syncs.find(({ source }) => source.origin === origin)?.reload()
   }
 
-  /** Like `reload`, but almost free while events are reliable, and for no longer than `maxWaitMs`. */
+  /** Like `reload`, but reads almost nothing while events are reliable, and waits for at most `maxWaitMs`. */
   async fresh(maxWaitMs: number | undefined): Promise<void> {
     this.assertOpen()
     const read = this.#readNewer()
     if (maxWaitMs === undefined) await read
     else await waitAtMost(this.#options.clock, maxWaitMs, read)
-    // A close during the wait may have ended the reading early.
+    // If the runtime was closed during the wait, the reading may have ended too early.
     this.assertOpen()
   }
 
-  /** Reads the folders of one name, for two seconds at most. Does nothing if `triggers.onAccess` is off. */
+  /**
+   * Reads the folders that may contain the skill of a name, and waits for at most two seconds. Does nothing if
+   * `triggers.onAccess` is false.
+   */
   async refresh(name: string): Promise<void> {
     this.assertOpen()
     if (this.#options.triggers.onAccess)
@@ -96,8 +102,8 @@ export class SourceReaders {
   }
 
   /**
-   * Reads the folders that serve a name again, and looks for a new folder of that name. Does not wait for sources that
-   * cannot serve the name.
+   * Reads the folders that serve a skill name again, and searches for a new folder of that name. The caller does not
+   * wait for sources that cannot serve the name.
    */
   async lookAgain(name: string): Promise<void> {
     this.assertOpen()
@@ -113,9 +119,9 @@ export class SourceReaders {
         const locations = new Set(
           known.flatMap(({ source, location }) => (source === sync.label ? location : [])),
         )
-        // Without events, a new skill can be in any folder.
+        // If no events report changes, a new skill can be in any folder.
         if (isProbed && sync.isBlind) return await sync.reload()
-        // A new folder of that name could take precedence now.
+        // A new folder of that name could have precedence over the folder that is served now.
         if ((isProbed || sync.scansOnRequest) && isLoadableName(name)) locations.add(name)
         if (locations.size === 0) await sync.fresh()
         await Promise.all([...locations].map(location => sync.refresh(location)))
@@ -126,7 +132,7 @@ export class SourceReaders {
       await Promise.all(this.#syncs.map(sync => (sync.isBlind ? sync.reload() : sync.fresh())))
   }
 
-  /** Whether a source can serve a name in place of the source that serves it now. */
+  /** Whether a source can serve a name instead of the source that serves the name now. */
   #canServe(index: number, serving: string | undefined): boolean {
     const served = this.#syncs.findIndex(({ label }) => label === serving)
     const { onDuplicate } = this.#options
@@ -139,7 +145,7 @@ export class SourceReaders {
     await this.#syncs.find(({ label }) => label === source)?.recapture(location)
   }
 
-  /** Finds files and folders of all sources that are not skills, in order of precedence. */
+  /** Finds the files and folders in all sources that are not skills. Searches the sources in order of precedence. */
   async findNotSkills(query?: (source: SkillSource) => NotSkillQuery): Promise<NotSkills> {
     const answers = await Promise.all(this.#syncs.map(sync => sync.findNotSkills(query?.(sync.source))))
     return {
@@ -148,7 +154,7 @@ export class SourceReaders {
     }
   }
 
-  /** Returns the error of the last reading of each source. */
+  /** Returns one item for each source: the error of its last reading, or `undefined`. */
   failures(): readonly unknown[] {
     return this.#syncs.map(sync => sync.failure)
   }

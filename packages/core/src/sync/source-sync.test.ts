@@ -14,7 +14,9 @@ import { MemorySkillStore } from '../store/memory-skill-store.ts'
 import { FakeClock } from '../testing/fake-clock.ts'
 import { SourceSync } from './source-sync.ts'
 
-/** A custom source, such as a database or a remote service. It records when and how it was read. */
+/**
+ * A custom source, such as a database or a remote service. The source records the time and the depth of each reading.
+ */
 class NotingSource implements SkillSource {
   readonly label = 'remote'
   readonly origin = 'remote://'
@@ -125,7 +127,7 @@ test('a source with only read() and state() is read at the start, on reload() an
 })
 
 describe('SourceSync', () => {
-  test('reads once after a burst of hints, when it is quiet', async () => {
+  test('a burst of hints causes one reading, after the last hint', async () => {
     const it = open()
     await start(it)
     for (let i = 0; i < 5; i++) {
@@ -137,7 +139,7 @@ describe('SourceSync', () => {
     await it.sync.close()
   })
 
-  test('prefers the settle times of the source to those of the runtime', async () => {
+  test('the settle times of a source have priority over the settle times of the runtime', async () => {
     const it = open({ settle: { settleMs: 300 } })
     await start(it)
     it.source.tell({ area: 'pdf' })
@@ -148,7 +150,7 @@ describe('SourceSync', () => {
     await it.sync.close()
   })
 
-  test('reads once more after hints during a reading', async () => {
+  test('hints during a reading cause one more reading', async () => {
     const it = open()
     await start(it)
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -167,7 +169,7 @@ describe('SourceSync', () => {
   test.each([
     ['reload()', (sync: SourceSync) => sync.reload()],
     ['refresh()', (sync: SourceSync) => sync.refresh('pdf')],
-  ])('%s during a reading waits for a reading that began after the call', async (_, call) => {
+  ])('a %s during a reading waits for the next reading', async (_, call) => {
     const it = open()
     await start(it)
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -187,7 +189,7 @@ describe('SourceSync', () => {
     await it.sync.close()
   })
 
-  test('sweeps at its interval, and rehashes when that is due', async () => {
+  test('a source is swept at its interval, and rehashed at the rehash interval', async () => {
     const it = open({ rehashMs: 2_500 })
     it.source.sweepMs = 1_000
     await start(it)
@@ -196,7 +198,7 @@ describe('SourceSync', () => {
     await it.sync.close()
   })
 
-  test('retries a failing source after 1, 2, 4 ... at most 60 seconds, and from 1 after a success', async () => {
+  test('a failing source is retried after 1, 2, 4 ... at most 60 seconds, and a success resets the delay to 1', async () => {
     const it = open()
     await start(it)
     it.source.onRead = () => {
@@ -222,11 +224,11 @@ describe('SourceSync', () => {
     await it.sync.close()
   })
 
-  test('waits for a writer that pauses within a burst, and does not publish what it begins during a reading', async () => {
+  test('a reading waits for a writer that pauses, and is not published if the writer starts again during the reading', async () => {
     const it = open()
     await start(it)
     it.source.finals.length = 0
-    // Checkouts in a row: git releases its lock for a moment between two of them.
+    // Simulates a series of git checkouts. Between two checkouts, git releases its lock for a moment.
     for (let at = 0; at < 6_000; at += 10) {
       it.source.busy = at % 100 < 90
       it.source.tell({ area: `skill-${at}` })
@@ -249,7 +251,7 @@ describe('SourceSync', () => {
     await it.sync.close()
   })
 
-  test('reads an unsettled folder again, and only callers of that folder wait, for 2 s at most', async () => {
+  test('an unsettled folder is read again, and only callers of that folder wait, for at most 2 s', async () => {
     const it = open()
     await start(it)
     it.source.tell({ area: 'pdf' })
@@ -268,7 +270,7 @@ describe('SourceSync', () => {
     await it.sync.close()
   })
 
-  test('after close() there are no readings and no timers', async () => {
+  test('close() ends all readings and timers', async () => {
     const it = open()
     await start(it)
     it.source.tell({ area: 'pdf' })

@@ -24,7 +24,7 @@ export interface SourceSyncOptions {
   readonly hasher: Hasher
   readonly clock: Clock
   readonly logger: Logger
-  /** Used where the source has no own settle policy. */
+  /** The policy of the runtime. The source's own values have priority. */
   readonly settle: SettlePolicy
   /** Interval at which all bytes are hashed again, in milliseconds. */
   readonly rehashMs: number
@@ -43,15 +43,15 @@ export interface SourceStatus extends SourceState {
   readonly lastReadAt?: number
   /** The error of the last reading. The previous contents are still served. */
   readonly lastError?: string
-  /** Wall time of the last failure, in milliseconds since the epoch. It is kept after a recovery. */
+  /** Wall time of the last failure, in milliseconds since the epoch. The time is kept after a recovery. */
   readonly lastErrorAt?: number
-  /** Why the store cannot save files. Serving continues. */
+  /** The reason why the store cannot save files. Skills are still served. */
   readonly storeFault?: string
   /** Number of failed readings since the last successful one. */
   readonly failures: number
   /** Milliseconds until a failing source is retried. */
   readonly retryMs?: number
-  /** Milliseconds until the source is read without a request or hint; absent if it never is. */
+  /** Milliseconds until the next reading without a request or hint; absent if there is none. */
   readonly nextReadMs?: number
 }
 
@@ -63,9 +63,9 @@ const JITTER = 0.2
 const BUSY_POLL_MS = 25
 
 /**
- * Keeps the registry's view of one source up to date. It reads after hints once they settle, sweeps at intervals, and
- * retries failures. Readings never overlap. Requests during a reading share one further reading. A request waits only
- * for areas that were hinted before it.
+ * Keeps the contents of one source in the registry up to date. Reads the source when hints settle, sweeps it at
+ * intervals, and retries failed readings. Readings never overlap. All requests during a reading are answered by the
+ * next reading. A request waits only for areas that were hinted before it.
  */
 export class SourceSync {
   readonly label: string
@@ -95,7 +95,7 @@ export class SourceSync {
   #lastErrorAt: number | undefined
   #retryAt: number | undefined
   #sweepAt: number | undefined
-  /** The inputs from which the next sweep was scheduled. */
+  /** The values that determined the time of the next sweep. */
   #sweepPlan: { readonly sweepMs: number; readonly lastSweepAt: number } | undefined
   #closing: Promise<void> | undefined
 
@@ -113,7 +113,7 @@ export class SourceSync {
     this.#lastSweepAt = this.#lastRehashAt
   }
 
-  /** Starts watching and reads for the first time. Resolves when that reading is visible or has failed. */
+  /** Starts watching and reads for the first time. Resolves when the first reading is visible or has failed. */
   async start(): Promise<void> {
     this.#watch = this.#guarded.watch(hint => {
       this.#settle.hint(hint.area)
@@ -122,13 +122,13 @@ export class SourceSync {
     await this.#request('full')
   }
 
-  /** Resolves when every change made before the call is visible, with or without events. */
+  /** Resolves when every change from before the call is visible, even if no event reported it. */
   async reload(): Promise<void> {
     await this.#watch?.drain?.()
     await this.#request('full')
   }
 
-  /** Like `reload`, but almost free while events are reliable. */
+  /** Like `reload`, but reads almost nothing while events are reliable. */
   async fresh(): Promise<void> {
     const { source } = this.#options
     if (this.scansOnRequest) {
@@ -137,12 +137,12 @@ export class SourceSync {
     }
     await this.#watch?.drain?.()
     const hasNews = this.#settle.isOpen || this.#hasHints || this.#guarded.state().unwatched !== undefined
-    // A running reading of another machine may take long, so it is not awaited.
+    // A running reading of a remote source may take long, so `fresh` does not wait for it.
     if (source.isRemote === true ? hasNews && !this.#isRunning : hasNews || this.#isRunning)
       await this.#request('hinted')
   }
 
-  /** Whether `fresh` reads everything, because no events report changes. */
+  /** Whether `fresh` reads the whole source, because no events report changes. */
   get scansOnRequest(): boolean {
     return this.#options.readsOnRequest && this.isBlind
   }
@@ -164,7 +164,9 @@ export class SourceSync {
     return this.#failure
   }
 
-  /** Reads one folder again, even without hints. For a remote source, reads only what was already fetched. */
+  /**
+   * Reads one folder again, even if no hint named it. For a remote source, reads only files that were already fetched.
+   */
   async refresh(location: string): Promise<void> {
     const { source } = this.#options
     if (source.isRemote === true) return await this.fresh()
@@ -172,7 +174,7 @@ export class SourceSync {
     await (this.#guarded.mark(location, 'changed') ? this.#request('hinted', location) : this.reload())
   }
 
-  /** Reads a folder again whose bytes the store has lost. */
+  /** Reads a folder again because the store has lost some of its bytes. */
   async recapture(location: string): Promise<void> {
     await (this.#guarded.mark(location, 'lost') ? this.#request('hinted', location) : this.reload())
   }
@@ -199,7 +201,7 @@ export class SourceSync {
     }
   }
 
-  /** Stops everything that was started, and waits for its end. Idempotent. */
+  /** Stops the watch, the timers and the readings, and waits until they have ended. Idempotent. */
   async close(): Promise<void> {
     this.#abort.abort(new SkillError('CLOSED', 'the runtime is closed'))
     this.#watch?.stop()
@@ -211,7 +213,7 @@ export class SourceSync {
     await this.#closing
   }
 
-  /** Resolves after a reading that started after this call. Failures are in the status and are not thrown. */
+  /** Resolves after a reading that started after this call. A failure is reported by the status and not thrown. */
   #request(depth: SourceReadDepth, location?: string): Promise<void> {
     if (this.#abort.signal.aborted) return Promise.resolve()
     const request = this.#requests.add(depth, location, this.#watch)
@@ -246,14 +248,14 @@ export class SourceSync {
     this.#scheduleSweep()
   }
 
-  /** Reads the due areas, and leaves the others for later. */
+  /** Reads the areas that are due, and leaves all other areas for a later reading. */
   async #read(): Promise<void> {
     const { source, store, hasher, registry } = this.#options
     while ((await this.#isBusy()) && !this.#settle.isOverdue) {
       await this.#sleep(BUSY_POLL_MS)
       if (this.#abort.signal.aborted) return
     }
-    // Recent writes count as hints: a pause must last until here.
+    // `drain` turns recent writes into hints, which show whether the pause still lasts.
     await this.#watch?.drain?.()
     if (this.#requests.remainingMs() > 0) return
     const before = this.#requests.begin()
@@ -272,13 +274,13 @@ export class SourceSync {
           depth,
           final: taken.isOverdue,
           waitsForWriters: this.#policy.maxWaitMs > 0,
-          // Taken areas are read even if they are hinted again, because a caller waits for the earlier change.
+          // A taken area is read even if a new hint names it, because a caller waits for its earlier change.
           isHeld: area => taken.held.has(area),
           wasServed: location => registry.wasServed({ origin: source.origin, location }),
           signal,
         }),
       )
-      // A writer that began during the reading may be half done, so the reading is repeated unless it is overdue.
+      // A writer that began during the reading may not have finished, so the reading is repeated unless it is overdue.
       const isStillQuiet = !(await this.#isBusy()) || taken.isOverdue
       if (!reading.settled || !isStillQuiet) {
         this.#settle.retryWhole(taken)
@@ -313,7 +315,7 @@ export class SourceSync {
 
   async #accept(reading: SourceReading, depth: SourceReadDepth): Promise<void> {
     const { source, registry, clock, logger } = this.#options
-    // A stored copy does not prove that a failing origin works again.
+    // A reading of the stored copy does not prove that a failing origin works again.
     const isStillFailing = reading.isStored === true && this.#failure !== undefined
     if (!isStillFailing) {
       this.#failures = 0
@@ -326,7 +328,7 @@ export class SourceSync {
     await registry.replace(source.label, reading.contents)
     if (isStillFailing) await this.#report()
     logger.debug('read', { source: source.label, depth, skills: reading.contents.entries.length })
-    // Readers do not wait for the disk. Until the flush ends, a power loss could cost the newest revision.
+    // Readers do not wait until the store is flushed to disk. A power loss before that could lose the newest revision.
     void this.#flush()
     if (reading.readAgainMs !== undefined) this.#retryIn(reading.readAgainMs, true)
   }
@@ -335,7 +337,7 @@ export class SourceSync {
     const { store, registry, source, logger } = this.#options
     await store.flush().catch((error: unknown) => logger.error('the store could not be flushed', { error }))
     const fault = store.fault === undefined ? undefined : describeStoreFault(store.fault)
-    // A closed runtime ignores the report.
+    // If the runtime is closed, the report fails and is ignored.
     await registry.reportStore(source.label, fault).catch(() => undefined)
   }
 
@@ -359,8 +361,8 @@ export class SourceSync {
   }
 
   /**
-   * Returns the retry delay, doubled with each failure. Remote retries are spread, because many processes may ask one
-   * server.
+   * Returns the retry delay, which doubles with each failure. Delays for remote sources are random, because many
+   * processes may ask one server.
    */
   #backoffMs(): number {
     const { source, clock } = this.#options
@@ -382,7 +384,7 @@ export class SourceSync {
     const { clock, rehashMs } = this.#options
     const { sweepMs } = this.#guarded.state()
     const lastSweepAt = this.#lastSweepAt
-    // Node keeps a timer list for each duration, so an unchanged plan must not create a new timer.
+    // Node keeps a list of timers for each duration, so an unchanged plan must not create another timer.
     if (this.#sweepPlan?.sweepMs === sweepMs && this.#sweepPlan?.lastSweepAt === lastSweepAt) return
     this.#cancelSweep?.()
     this.#sweepAt = undefined
@@ -394,7 +396,7 @@ export class SourceSync {
       const isRehashDue = clock.monotonic() - this.#lastRehashAt >= rehashMs
       void this.#request(isRehashDue ? 'rehash' : 'full')
     }
-    // Other readings in between, for hints or for unwatched folders, do not postpone the sweep.
+    // Readings after hints or of unwatched folders do not postpone the sweep.
     const delayMs = Math.max(0, jitter(sweepMs, clock) - (clock.monotonic() - this.#lastSweepAt))
     this.#sweepAt = clock.monotonic() + delayMs
     this.#cancelSweep = clock.after(delayMs, sweep, { background: true })
@@ -407,12 +409,12 @@ export class SourceSync {
       ms = this.#requests.remainingMs()
     ) {
       await this.#sleep(ms)
-      // Checked often, because a writer that pauses often would be missed.
+      // The check repeats often, so that a writer with many pauses is not missed.
       await this.#isBusy()
     }
   }
 
-  /** Sleeps; ends early when the sync is closed or a request can be read sooner. */
+  /** Sleeps. The sleep ends early when the sync is closed or a request can be answered sooner. */
   async #sleep(delayMs: number): Promise<void> {
     const { signal } = this.#abort
     const { clock } = this.#options

@@ -10,7 +10,7 @@ import { FakeClock } from '../testing/fake-clock.ts'
 const text = (name: string, body: string): string =>
   `---\nname: ${name}\ndescription: Does ${name}.\n---\n${body}\n`
 
-/** Runs a callback while a file is read, as another process or caller may act at any moment. */
+/** Runs a callback while a file is read, to simulate another process or caller. */
 class InterruptedFileSystem extends MemoryFileSystem {
   onRead: (path: string) => void = () => undefined
   onListed: (path: string) => Promise<void> | void = () => undefined
@@ -43,10 +43,10 @@ interface Kit extends AsyncDisposable {
   readonly files: InterruptedFileSystem
   readonly clock: FakeClock
   readonly skills: SkillRuntime
-  /** The names in each update. */
+  /** The skill names in each update. */
   readonly updates: string[]
   readonly bodyOf: (name: string) => Promise<string>
-  /** Returns whether a call has ended after some milliseconds. */
+  /** Returns whether a call has ended after `afterMs` milliseconds. */
   readonly hasEnded: (call: Promise<unknown>, afterMs: number) => Promise<boolean>
 }
 
@@ -84,20 +84,20 @@ async function open(
   }
 }
 
-describe('callers and other callers', () => {
-  test('load() during a reading does not make the reading unsettled', async () => {
+describe('several callers', () => {
+  test('a load() during a reading does not unsettle the reading', async () => {
     await using it = await open()
     const later: Promise<unknown>[] = []
     it.files.onListed = () => {
       if (later.length < 6) later.push(it.skills.load('b'), it.skills.load('c'))
     }
-    // Time stands still, so a call that waits for a timer would never end.
+    // The clock stands still, so a call that waits for a timer would never end.
     expect(await it.hasEnded(it.skills.load('a'), 0)).toBe(true)
     expect(later).toHaveLength(6)
     expect(await it.hasEnded(Promise.all(later), 0)).toBe(true)
   })
 
-  test('frequent callers do not merge separate edits into one burst', async () => {
+  test('separate edits do not become one burst because of frequent callers', async () => {
     await using it = await open()
     it.files.onRead = () => void it.skills.load('b')
     for (let edit = 0; edit < 40; edit++) {
@@ -112,7 +112,7 @@ describe('callers and other callers', () => {
 })
 
 describe('callers and writers', () => {
-  test('a caller waits for the edit before its request, and not for later edits of other skills', async () => {
+  test('a caller waits for an edit from before its request, but not for later edits of other skills', async () => {
     await using it = await open()
     it.files.save('/one/a', 'new')
     const fresh = it.skills.fresh()
@@ -125,7 +125,7 @@ describe('callers and writers', () => {
     expect(await it.bodyOf('b')).toBe('new')
   })
 
-  test('loading a skill does not wait for another skill of the source that is being written', async () => {
+  test('loading a skill does not wait while another skill of the same source is written', async () => {
     await using it = await open()
     it.files.save('/one/a', 'new')
     it.files.save('/one/b', 'new')
@@ -154,7 +154,7 @@ describe('callers and writers', () => {
     expect(await it.bodyOf('a')).toBe('begun')
   })
 
-  test('a renamed skill that has rested is found by its new name while other skills are written', async () => {
+  test('a renamed skill is found by its new name while other skills are written', async () => {
     await using it = await open()
     it.files.write('/one/a/SKILL.md', text('b', 'the first b'))
     for (let at = 0; at < 100; at += 10) {
@@ -166,7 +166,7 @@ describe('callers and writers', () => {
     expect((await load).body.trim()).toBe('the first b')
   })
 
-  test('folders that swap places during a wait keep the decisions about each of them', async () => {
+  test('decisions stay with each of two folders that swap their paths during a wait', async () => {
     await using it = await open()
     await it.skills.review.disable('b')
     await it.clock.advance(1)
@@ -183,7 +183,7 @@ describe('callers and writers', () => {
     expect(it.updates).toEqual(['a'])
   })
 
-  test('without a caller, skills that are written in quick succession become visible together', async () => {
+  test('skills that are written in quick succession become visible together if no caller waits', async () => {
     await using it = await open()
     for (const name of ['a', 'b', 'c']) {
       it.files.save(`/one/${name}`, 'new')
@@ -200,7 +200,7 @@ describe('callers and writers', () => {
     expect(it.updates).toEqual(['a b c d'])
   })
 
-  test('a folder that changes while it is read is read again separately, and the others are published', async () => {
+  test('a folder that changes while it is read is read again, and all other folders are published', async () => {
     await using it = await open()
     it.files.save('/one/a', 'new')
     it.files.save('/one/b', 'new')
@@ -218,7 +218,7 @@ describe('callers and writers', () => {
     expect(await it.bodyOf('a')).toBe('newer')
   })
 
-  test('a folder that is moved while its new parent changes is never shown as removed', async () => {
+  test('a folder that moves into a changing folder never looks removed', async () => {
     await using it = await open()
     it.files.write('/one/team/notes.txt', 'x')
     await it.clock.advance(3_000)
@@ -236,7 +236,7 @@ describe('callers and writers', () => {
   })
 })
 
-test('a folder that is moved while its parent is read is not shown as removed to a caller of another skill', async () => {
+test('a folder that moves while its parent is read never looks removed to a caller of another skill', async () => {
   await using it = await open()
   it.files.write('/one/notes/x.txt', 'x')
   let isMoved = false
@@ -259,7 +259,7 @@ test('a folder that is moved while its parent is read is not shown as removed to
 })
 
 describe('callers and continuous writers', () => {
-  /** Writes the next of many edits, like a process that saves again and again. */
+  /** Writes one edit of a series, like a process that saves again and again. */
   type Edit = (files: InterruptedFileSystem, count: number) => void
 
   const edits: readonly (readonly [string, Edit])[] = [
@@ -324,7 +324,7 @@ describe('callers and continuous writers', () => {
     expect(new Set(it.updates)).toEqual(new Set(['a b']))
   })
 
-  test('a batch is published in one step when a caller asks during it', async () => {
+  test('a batch of writes becomes visible in one step even if callers ask during the batch', async () => {
     await using it = await open()
     const names = Array.from({ length: 40 }, (_, i) => `skill-${i + 10}`)
     for (const name of names) it.files.save(`/one/${name}`, 'old')
@@ -349,7 +349,7 @@ describe('callers and other sources', () => {
     expect(await it.hasEnded(it.skills.load('a'), 0)).toBe(true)
   })
 
-  test('loading a skill waits for a source with a higher precedence, which may serve the name', async () => {
+  test('loading a skill waits for a source with a higher precedence, because that source may serve the name', async () => {
     await using it = await open(['/one', '/two'])
     it.files.remove('/one/a')
     await it.clock.advance(200)
@@ -371,7 +371,7 @@ describe('callers and other sources', () => {
     expect(await it.hasEnded(load, 100)).toBe(true)
   })
 
-  test('a skill that was removed from its source is found in the next one, in its newest state', async () => {
+  test('a skill that was removed from one source is loaded from the next source, in its newest state', async () => {
     await using it = await open(['/one', '/two'])
     it.files.remove('/one/a')
     it.files.save('/two/a', 'newest')
@@ -381,13 +381,13 @@ describe('callers and other sources', () => {
   })
 })
 
-test('a save at the start of a reading never leaves a caller with the text from before its request', async () => {
+test('a caller never gets a text from before its request, even if a writer saves at the start of each reading', async () => {
   await using kit = await open()
   const { files, clock, skills } = kit
   files.save('/one/a', 'first')
   const call = skills.fresh()
   let saves = 0
-  // A writer that saves whenever a reading waits for it.
+  // The writer saves again whenever a reading waits.
   files.onResolve = () => {
     if (saves++ < 5) files.save('/one/a', `edit ${saves}`)
   }

@@ -67,7 +67,9 @@ function memory(): Place & { readonly files: MemoryFileSystem } {
   }
 }
 
-/** What a user writes to adapt a storage of their own: here a map of paths, as in a database or a bucket. */
+/**
+ * The functions that a user writes to adapt a storage. This storage is a map of paths, such as a database or a bucket.
+ */
 function ofMap(map: ReadonlyMap<string, Uint8Array>): SimpleFiles {
   const below = (path: string): string[] => [...map.keys()].filter(key => key.startsWith(`${path}/`))
   return {
@@ -172,11 +174,11 @@ describe('event bus in the process', () => {
   })
 })
 
-describe('skills on another machine', () => {
+describe('another machine', () => {
   const text = (name: string, body = 'Body.'): string =>
     `---\nname: ${name}\ndescription: Does ${name}.\n---\n${body}\n`
 
-  test(`are followed over SFTP, and stay while the connection is lost ${verifies('PAI-05', 'PAI-12')}`, async () => {
+  test(`skills are updated over SFTP, and stay while the connection is lost ${verifies('PAI-05', 'PAI-12')}`, async () => {
     const { root, put } = disk()
     put(join(root, 'pdf/SKILL.md'), text('pdf'))
     const client = await server.connect()
@@ -200,7 +202,7 @@ describe('skills on another machine', () => {
     expect(skills.status()[0]?.lastError).toBeDefined()
   })
 
-  test('time out when the file system does not answer, and close() does not wait', async () => {
+  test('a reading times out when the file system does not answer, and close() does not wait', async () => {
     const clock = new FakeClock()
     let isStuck = false
     const signals: AbortSignal[] = []
@@ -232,7 +234,7 @@ describe('skills on another machine', () => {
     await skills.close()
   })
 
-  test('work without file sizes and times, and sizes in characters are reported', async () => {
+  test('skills need no file sizes and times, but sizes in characters are reported as a fault', async () => {
     const map = new Map([['/base/root/pdf/SKILL.md', new TextEncoder().encode(text('pdf', 'Grüße.'))]])
     const files = ofMap(map)
     const openWith = async (
@@ -271,7 +273,7 @@ describe('skills on another machine', () => {
     expect(() => adaptFileSystem({} as SimpleFiles)).toThrow('files.list is undefined; it must be a function')
   })
 
-  test(`show paths as the remote writes them ${verifies('PAI-09', 'PAI-X06')}`, async () => {
+  test(`paths are shown as the remote machine writes them ${verifies('PAI-09', 'PAI-X06')}`, async () => {
     const seen: string[] = []
     const native = new Map([['C:\\work\\skills\\pdf\\SKILL.md', new TextEncoder().encode(text('pdf'))]])
     const toSlash = (path: string): string => {

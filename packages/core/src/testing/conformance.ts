@@ -1,4 +1,4 @@
-/** Throws if a promise of a conformance suite is broken. */
+/** Throws if a condition of a conformance suite is false. */
 export function expect(condition: boolean, what: string): void {
   if (!condition) throw new Error(`expected: ${what}`)
 }
@@ -9,7 +9,7 @@ export function expectEqual(actual: unknown, expected: unknown, what: string): v
   if (is !== shouldBe) throw new Error(`${what}: got ${is}, expected ${shouldBe}`)
 }
 
-/** Throws unless the work fails with this code. */
+/** Throws unless the function fails with the given code. */
 export async function expectCode(work: () => unknown, code: string, what: string): Promise<void> {
   const failure = await (async () => await work())().then(
     () => undefined,

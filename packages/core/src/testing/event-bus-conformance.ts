@@ -1,7 +1,7 @@
 import type { EventBus, SkillEvents } from '../index.ts'
 import { expectEqual } from './conformance.ts'
 
-/** One promise that every event bus must keep; `check` throws if the bus breaks it. */
+/** One rule that every event bus must obey; `check` throws if the bus breaks the rule. */
 export interface EventBusCase {
   readonly name: string
   check(bus: EventBus): Promise<void>
@@ -14,7 +14,7 @@ const batch = (generation: number): SkillEvents['skills:batch'] => ({
 })
 
 /**
- * The promises of `EventBus`, for any test runner. Call `check` with a fresh bus for each case.
+ * The rules of `EventBus` as test cases, for any test runner. Call `check` with a fresh bus for each case.
  *
  * @example
  * ```ts

@@ -36,7 +36,7 @@ export class FakeClock implements Clock {
     return this.#now
   }
 
-  /** Always returns the middle, so that jitter vanishes. */
+  /** Always returns 0.5, the value without jitter. */
   random(): number {
     return 0.5
   }
@@ -68,7 +68,7 @@ export class FakeClock implements Clock {
   }
 }
 
-/** Runs enough microtasks for long chains of promises. */
+/** Runs many microtasks, enough for long chains of promises. */
 async function settleMicrotasks(): Promise<void> {
   for (let i = 0; i < 200; i++) await Promise.resolve()
 }

@@ -5,7 +5,7 @@ import { expect, expectCode, expectEqual } from './conformance.ts'
 /** A file system under test, with an empty folder in it. */
 export interface FileSystemSubject {
   readonly fileSystem: FileSystem
-  /** The same file system, if it can be written to. Its write promises are then tested, too. */
+  /** The same file system with write access. If present, the rules for writing are tested, too. */
   readonly writable?: WritableFileSystem
   /** Absolute path of the empty folder. */
   readonly root: string
@@ -15,7 +15,7 @@ export interface FileSystemSubject {
   readonly remove: (path: string) => void | Promise<void>
 }
 
-/** One promise that every file system must keep; `check` throws if the file system breaks it. */
+/** One rule that every file system must obey; `check` throws if the file system breaks the rule. */
 export interface FileSystemCase {
   readonly name: string
   check(subject: FileSystemSubject): Promise<void>
@@ -24,7 +24,7 @@ export interface FileSystemCase {
 const MAX = 1_000_000
 
 /**
- * The promises of `FileSystem`, for any test runner. Call `check` with a fresh subject for each case.
+ * The rules of `FileSystem` as test cases, for any test runner. Call `check` with a fresh subject for each case.
  *
  * @example
  * ```ts

@@ -1,9 +1,10 @@
-// `@skillstoke/core/testing`: tests of hosts and of implementations. The blocks are sorted by hand.
+// `@skillstoke/core/testing`: helpers for tests of hosts and of implementations. The order of the blocks is chosen by
+// hand.
 
-// For tests of hosts: a clock that the test controls.
+// A clock for tests of hosts. The test controls the clock.
 export { FakeClock } from './fake-clock.ts'
 
-// For authors of an implementation: the contract of each interface, as lists of cases.
+// The contract of each interface as a list of cases, for authors of an implementation.
 export { type SourceCase, type SourceSubject, sourceConformance } from './source-conformance.ts'
 export {
   type FileSystemCase,

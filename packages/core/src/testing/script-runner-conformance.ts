@@ -1,7 +1,7 @@
 import { SkillError } from '../index.ts'
 import { portableHasher, type ScriptProgram, type ScriptRunner, type ScriptScan } from '../source-entry.ts'
 
-/** One promise that every runner must keep; `check` throws if the runner breaks it. */
+/** One rule that every runner must obey; `check` throws if the runner breaks the rule. */
 export interface ScriptRunnerCase {
   readonly name: string
   check(runner: ScriptRunner): Promise<void>
@@ -10,8 +10,8 @@ export interface ScriptRunnerCase {
 const HEAD = "import { defineCommand } from 'skillstoke/command'\n"
 
 /**
- * The promises of `ScriptRunner`, for any test runner. Call `check` with a fresh runner for each case, and close the
- * runner.
+ * The rules of `ScriptRunner` as test cases, for any test runner. Call `check` with a fresh runner for each case, and
+ * close the runner.
  *
  * @example
  * ```ts

@@ -19,7 +19,7 @@ export interface SourceSubject {
   readonly remove: (name: string) => void | Promise<void>
 }
 
-/** One promise that every source must keep; `check` throws if the source breaks it. */
+/** One rule that every source must obey; `check` throws if the source breaks the rule. */
 export interface SourceCase {
   readonly name: string
   check(subject: SourceSubject): Promise<void>
@@ -29,7 +29,7 @@ const text = (name: string, body = 'Body.'): string =>
   renderSkillText({ name, description: `Does ${name}.`, body })
 
 /**
- * The promises of `SkillSource`, for any test runner. Call `check` with a fresh subject for each case.
+ * The rules of `SkillSource` as test cases, for any test runner. Call `check` with a fresh subject for each case.
  *
  * @example
  * ```ts

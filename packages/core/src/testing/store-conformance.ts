@@ -2,7 +2,7 @@ import { decodeUnmarkedText, digestOf, revisionOf } from '../internal-entry.ts'
 import { portableHasher, type SkillFile, type SkillStore } from '../source-entry.ts'
 import { expect } from './conformance.ts'
 
-/** One promise that every store must keep; `check` throws if the store breaks it. */
+/** One rule that every store must obey; `check` throws if the store breaks the rule. */
 export interface StoreCase {
   readonly name: string
   check(store: SkillStore): Promise<void>
@@ -11,7 +11,7 @@ export interface StoreCase {
 const encoder = new TextEncoder()
 
 /**
- * The promises of `SkillStore`, for any test runner. Call `check` with a fresh store for each case.
+ * The rules of `SkillStore` as test cases, for any test runner. Call `check` with a fresh store for each case.
  *
  * @example
  * ```ts
