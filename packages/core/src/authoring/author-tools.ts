@@ -9,7 +9,7 @@ import { type AgentAuthor, checkAuthor, type SkillWriteResult, type SkillWriter 
 export interface AuthorToolsOptions {
   /** Whether a name may be written. @default all that the writer allows */
   readonly isInScope?: (name: string) => boolean
-  /** The agent that writes. Without a conversation, nothing that it writes is live before an approval. */
+  /** The agent that writes. Without `conversation`, every write of the agent waits for approval. */
   readonly author?: AgentAuthor
 }
 
