@@ -13,8 +13,8 @@ export interface Conversation {
    */
   activate(skill: Skill, name: string): void
   /**
-   * Renders the answer to a call with an unknown skill name. `skills` are the skills in scope. @default similar names,
-   * or the results of a search
+   * Renders the answer to a call with an unknown skill name. `skills` are the skills in scope.
+   * @default similar names, or the results of a search
    */
   describeUnknownSkill?(name: string, skills: readonly Skill[]): string
 }

@@ -101,8 +101,8 @@ export interface SkillWriteRequest {
   /** @default as it was, false for a new file */
   readonly isExecutable?: boolean
   /**
-   * The agent that wrote the content. In other conversations, the write waits for approval. @default none: the user of
-   * this program wrote the content
+   * The agent that wrote the content. In other conversations, the write waits for approval.
+   * @default none: the user of this program wrote the content
    */
   readonly agent?: AgentAuthor
   /** Stops waiting for the disk or for other writers. A write that has started is still completed. */

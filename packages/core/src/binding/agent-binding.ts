@@ -21,8 +21,8 @@ export interface BindOptions<Tool extends NamedTool = NamedTool> {
   /** Returns or lists the tools that belong to each skill. @default none */
   readonly tools?: ToolResolver<Tool> | ToolMap<Tool>
   /**
-   * Builds the text that the binding appends to the agent's own instructions, and updates after each change. @default
-   * none
+   * Builds the text that the binding appends to the agent's own instructions, and updates after each change.
+   * @default none
    */
   readonly instructions?: InstructionsBuilder
   /** The skills that the agent may see. @default all */
