@@ -13,7 +13,10 @@ export type SkillErrorCode =
   | 'OUTSIDE_ROOT'
   /** The path does not exist. */
   | 'NOT_FOUND'
-  /** The path is not a regular file but a FIFO, device, socket or directory, or it is not a directory but a file. */
+  /**
+   * The path has the wrong kind: a FIFO, device, socket or directory instead of a file, or a file instead of a
+   * directory.
+   */
   | 'WRONG_KIND'
   /** A value exceeds its size limit. */
   | 'TOO_LARGE'
@@ -25,9 +28,9 @@ export type SkillErrorCode =
   | 'DUPLICATE_SKILL'
   /** A revision contains invisible characters that the caller has not confirmed. */
   | 'HIDDEN_TEXT'
-  /** A skill cannot be served, and the host treats that as an error. */
+  /** A skill cannot be served, and the host treats invalid skills as an error. */
   | 'SKILL_INVALID'
-  /** A hook of the host failed or timed out, and the host treats that as an error. */
+  /** A hook of the host failed or timed out, and the host treats such failures as an error. */
   | 'HOOK_FAILED'
   /** The file system cannot report changes of this directory. */
   | 'NOT_WATCHABLE'

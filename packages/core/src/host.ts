@@ -4,8 +4,8 @@ import { bytesToHex } from '@noble/hashes/utils.js'
 /** Time and timers. Tests pass their own clock, so that they do not have to wait. */
 export interface Clock {
   /**
-   * Returns the wall time in milliseconds since the epoch. Use it for display and for comparison with file times, never
-   * to order events.
+   * Returns the wall time in milliseconds since the epoch. Use this time for display and for comparison with file
+   * times, never to order events.
    */
   now(): number
   /** Returns monotonic time in milliseconds. */

@@ -1,4 +1,4 @@
-// The API for hosts. The blocks are in the order in which a host needs them, so no tool may sort them.
+// The API for hosts. The export blocks are in the order in which a host needs them. No tool may sort the blocks.
 
 // For hosts that give their agent live skills.
 export { createSkillRuntime } from './runtime/create-skill-runtime.ts'

@@ -1,5 +1,5 @@
 // `@skillstoke/core/internal`: exports for the other packages of this repository. Hosts must not import this entry,
-// because any release may change or remove an export. No tool may sort the blocks.
+// because any release may change or remove an export. No tool may sort the export blocks.
 
 // For every package.
 export { checkChoice, checkNumber, checkWholeNumber, toMessage } from './errors.ts'
@@ -59,7 +59,7 @@ export { DEFAULT_CALL_MS, LONGEST_CALL_MS } from './script/script-runner.ts'
 export { renderCommandValue } from './script/script-tools.ts'
 export { describeUnknownFields, listFields } from './tool/tool-input.ts'
 
-// For the offline model of the example agent.
+// For the offline model of `@skillstoke/agent`.
 export { TOOL_NAMES } from './tool/tool-names.ts'
 
 // For the MCP server.

@@ -64,8 +64,8 @@ function suggest(name: string, known: readonly string[], owner: string, path: st
 }
 
 /**
- * Returns the option that differs least from the given name. If all differ too much, returns the shortest option that
- * contains the name or is contained in it.
+ * Returns the option that differs least from the given name. If all options differ too much, returns the shortest
+ * option that contains the name or is contained in it.
  */
 function findNearest(name: string, known: readonly string[]): string | undefined {
   const written = name.toLowerCase()

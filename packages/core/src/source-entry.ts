@@ -1,5 +1,5 @@
 // `@skillstoke/core/source`: interfaces and helpers for authors of sources, stores, policies and runners. No tool may
-// sort the blocks.
+// sort the export blocks.
 
 // For authors of sources: the interface of a source, and functions that read a skill folder.
 export type {

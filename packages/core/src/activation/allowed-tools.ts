@@ -5,8 +5,8 @@ export const ALLOWED_TOOLS_POLICIES = ['ignore', 'advise', 'enforce'] as const
 
 /**
  * How the field `allowed-tools` of an active skill affects tool calls.
- * - `ignore`: not at all.
- * - `advise`: the model sees the list.
+ * - `ignore`: tool calls are not affected.
+ * - `advise`: the model sees the list of allowed tools.
  * - `enforce`: the model sees the list, and other tools are refused while such a skill is active.
  */
 export type AllowedToolsPolicy = (typeof ALLOWED_TOOLS_POLICIES)[number]

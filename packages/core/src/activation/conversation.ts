@@ -9,7 +9,8 @@ export interface Conversation {
   readonly ledger: Ledger
   readonly allowedTools: AllowedToolsPolicy
   /**
-   * Records that the conversation received the instructions of a skill. `name` is a name that finds the skill again.
+   * Records that the conversation received the instructions of a skill. `name` is the name under which the skill can be
+   * found later.
    */
   activate(skill: Skill, name: string): void
   /**

@@ -9,9 +9,9 @@ import type { Conversation } from './conversation.ts'
 /** The outcome of a request for a skill. */
 export type LoadOutcome =
   | { readonly kind: 'loaded'; readonly skill: Skill; readonly body: string; readonly generation: Generation }
-  /** The request was empty: all skills in scope. */
+  /** The requested name was empty. Contains all skills in scope. */
   | { readonly kind: 'list'; readonly skills: readonly Skill[]; readonly generation: Generation }
-  /** No skill has this name, but these match the words. */
+  /** No skill has the requested name, but these skills match its words. */
   | {
       readonly kind: 'matches'
       readonly query: string

@@ -27,7 +27,8 @@ export interface ResourceRequest {
   readonly skill: string
   readonly path: string
   /**
-   * A revision: `sha256:` and 64 digits, or at least its first eight digits. If absent, the newest revision is read.
+   * The revision to read: `sha256:` and 64 digits, or at least the first eight digits. If absent, the newest revision
+   * is read.
    */
   readonly revision?: string
 }

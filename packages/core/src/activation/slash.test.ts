@@ -74,7 +74,7 @@ describe('expandSlash()', () => {
     expect((await it.skills.expandSlash(`/${'über'.normalize('NFD')} ﬁle`)).arguments).toBe('ﬁle')
   })
 
-  test(`reads the newest text, and finds skills by nested folder or by folder name ${verifies('CRAB-13', 'CRAB-B02', 'CRAB-X08')}`, async () => {
+  test(`finds skills in nested folders or by folder name, and uses their newest text ${verifies('CRAB-13', 'CRAB-B02', 'CRAB-X08')}`, async () => {
     await using it = await open({ '/skills/tools/outer/SKILL.md': text('outer', 'Old.') })
     it.files.write('/skills/tools/outer/SKILL.md', text('outer', 'New.'))
     expect((await it.skills.expandSlash('/outer')).text).toContain('New.')

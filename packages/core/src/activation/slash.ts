@@ -18,16 +18,16 @@ export interface SlashExpansion {
 }
 
 export interface SlashOptions {
-  /** Commands of the host, without the slash. They never expand to skills. @default [] */
+  /** Commands of the host, without the slash. A reserved command never expands to a skill. @default [] */
   readonly reserved?: readonly string[]
 }
 
 export const KNOWN_SLASH: KnownOptions<SlashOptions> = { reserved: true }
 
 /**
- * Puts the instructions of a skill into a message that begins with `/` and the skill's name. The longest matching name
- * wins. A match must end at the end of a word: `/greet_foo` does not match `greet`. A message that names an unknown,
- * broken or out-of-scope skill stays unchanged.
+ * Puts the instructions of a skill into a message that begins with `/` and the skill's name. If several names match,
+ * the longest name is used. A match must end at the end of a word: `/greet_foo` does not match `greet`. A message that
+ * names an unknown, broken or out-of-scope skill stays unchanged.
  */
 export async function expandSlash(
   message: string,

@@ -19,7 +19,7 @@ export interface FolderSwap {
 }
 
 const TRASH = '.trash'
-// Inside the trash, which no source reads. A new folder stays here only until it is moved to its place.
+// This folder is inside the trash, which no source reads. A new folder stays here only until it is moved to its place.
 const SWAPS = `${TRASH}/.swap`
 
 /**
@@ -73,8 +73,8 @@ export async function hasSwaps(fileSystem: WritableFileSystem, root: string): Pr
 }
 
 /**
- * Finishes the swaps of killed processes. If the old folder was moved away, moves the new folder to its place. The
- * caller must hold the write lock, so that no other process is replacing a folder.
+ * Finishes the folder swaps that a killed process started. If the old folder was moved away, moves the new folder to
+ * its place. The caller must hold the write lock, so that no other process is replacing a folder.
  */
 export async function finishSwaps(fileSystem: WritableFileSystem, root: string): Promise<void> {
   const inside = { inside: root }

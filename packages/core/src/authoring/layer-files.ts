@@ -54,7 +54,7 @@ export interface LayerFilesOptions {
   readonly clock: Clock
 }
 
-/** Reads the files of the writable folder, and checks that their digests are the digests that a writer expects. */
+/** Reads the files of the writable folder, and checks that their digests match those that a writer expects. */
 export class LayerFiles {
   readonly #layer: WritableLayer
   readonly #reader: SkillReader
@@ -77,9 +77,9 @@ export class LayerFiles {
   }
 
   /**
-   * Checks that a folder still contains the expected skill, because folders may be renamed or exchanged while a write
-   * waits for the lock. The text must be the text that was read last, or have the name of the skill. A broken text has
-   * no name. A broken text is accepted only if the text was also broken when it was read last.
+   * Checks that a folder still contains the expected skill. Folders may be renamed or exchanged while a write waits for
+   * the lock. The text must have the name of the skill, or be the text that was read last. A broken text, which has no
+   * name, is accepted only if the text was already broken when it was read last.
    * @throws {SkillError} SKILL_NOT_FOUND when the folder is gone; CHANGED_SINCE_READ when the folder contains another
    * skill
    */
@@ -106,7 +106,7 @@ export class LayerFiles {
     )
   }
 
-  /** Reads a file of the layer. Returns `undefined` if it does not exist. */
+  /** Reads a file of the writable folder. Returns `undefined` if the file does not exist. */
   async read(
     target: string,
   ): Promise<{ bytes: Uint8Array; digest: Digest; isExecutable: boolean } | undefined> {
@@ -155,8 +155,8 @@ export class LayerFiles {
   }
 
   /**
-   * Copies a skill of a read-only source to a folder. If the folder does not exist, the whole folder appears at one
-   * moment. If the folder exists without the text of the skill, only missing files are copied, the text last. Returns
+   * Copies a skill of a read-only source to a folder. If the folder does not exist, a complete copy is moved into its
+   * place. If the folder exists without the text of the skill, only missing files are copied, the text last. Returns
    * true if a file was copied.
    */
   async copyUp(skill: Skill, folder: string): Promise<boolean> {

@@ -5,7 +5,7 @@ export const WRITABLE_NAMES = ['strict', 'lenient'] as const
 
 /**
  * The rule for names of new skills. `strict` applies the rules of agentskills.io and allows only ASCII. `lenient`
- * applies the same rules to letters of every alphabet. A pattern replaces these rules.
+ * applies the same rules, but also allows letters of other alphabets. A pattern replaces these rules.
  */
 export type WritableNames = (typeof WRITABLE_NAMES)[number] | RegExp
 

@@ -42,7 +42,7 @@ async function open(
     sources: [source('instance'), source('bundled')],
     tuning: { settle: NO_SETTLE },
     clock,
-    // RustFox behaves like this. The tests of the review use the default value.
+    // In RustFox, writes of agents go live immediately. The tests of the review use the default value.
     review: { agentWrites: 'live' },
     ...runtime,
   })

@@ -57,7 +57,7 @@ export interface AgentAuthor {
 export interface ReloadedSkills {
   /** The served skills. */
   readonly names: readonly string[]
-  /** The errors that keep skills from going live; `skill` is missing if a whole source could not be read. */
+  /** The errors that prevent skills from going live. `skill` is absent if a whole source could not be read. */
   readonly errors: readonly { readonly skill?: string; readonly message: string }[]
 }
 
@@ -71,7 +71,7 @@ export interface SkillWriterOptions {
   readonly lock?: WriteLock
   /** @default 'strict' */
   readonly names?: WritableNames
-  /** Words that a name must not contain between its hyphens. @default RESERVED_WORDS */
+  /** Reserved words. No part of a name between hyphens may be one of these words. @default RESERVED_WORDS */
   readonly reservedNames?: readonly string[]
   /** Whether the writer reads a skill again after each write, or leaves that to a later reload. @default 'reload' */
   readonly afterWrite?: (typeof AFTER_WRITE)[number]
@@ -95,7 +95,7 @@ export interface SkillWriteRequest {
   readonly content: string | Uint8Array
   /**
    * The digest that the file must have now: all digits, or at least the first eight. `none` means that the file must
-   * not exist. If absent, the file is replaced whatever it contains.
+   * not exist. If `baseDigest` is absent, the file is always replaced.
    */
   readonly baseDigest?: string
   /** @default as it was, false for a new file */

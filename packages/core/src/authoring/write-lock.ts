@@ -1,6 +1,6 @@
 /** A lock that lets one writer at a time change the skills of a source. */
 export interface WriteLock {
-  /** Runs work while no other writer runs, and returns its result. */
+  /** Calls `work` while no other writer runs, and returns the result of `work`. */
   run<T>(work: () => Promise<T>): Promise<T>
   /** Waits for the running work, then releases the resources of the lock. Idempotent. */
   close?(): Promise<void>

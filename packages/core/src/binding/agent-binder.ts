@@ -4,7 +4,7 @@ import type { NamedTool } from '../tool/tool-resolver.ts'
 import { type AgentBinderOptions, AgentBinding, type BindOptions } from './agent-binding.ts'
 import type { BindableAgent } from './owned-tools.ts'
 
-// Longest time for which an update waits for its agents. A slower agent is updated later and delays no other agent.
+// Longest time that an update waits for slow agents. A slower agent is updated later and delays no other agent.
 const PATIENCE_MS = 250
 
 /** Updates the agents that are bound to one registry, all concurrently and independently. */

@@ -240,7 +240,7 @@ describe('concurrent calls of bind() and unbind()', () => {
     expect(agent.names).toEqual([])
   })
 
-  test('cause no retries after the runtime is closed', async () => {
+  test('make no retries of failed calls after the runtime is closed', async () => {
     const it = await open(['pdf'])
     const agent = new Agent()
     let calls = 0
@@ -393,7 +393,7 @@ describe('instructions of a bound agent', () => {
     expect(agent.instructions).toMatch(/^Be brief\.\n\n# Skills\n- \*\*new/)
   })
 
-  test('contain only the new block, even if the owner added text around the old block', async () => {
+  test('contain only the newest block of skills, even if the owner added text around an older block', async () => {
     await using it = await open(['a'])
     const agent = new Agent([], 'Base.')
     const binding = await it.skills.bind(agent, {

@@ -18,7 +18,7 @@ export const UNBIND_MODES = ['remove', 'keep'] as const
 export type UnbindMode = (typeof UNBIND_MODES)[number]
 
 export interface BindOptions<Tool extends NamedTool = NamedTool> {
-  /** Returns or lists the tools that belong to each skill. @default none */
+  /** The tools that belong to each skill, as a resolver or a map. @default none */
   readonly tools?: ToolResolver<Tool> | ToolMap<Tool>
   /**
    * Builds the text that the binding appends to the agent's own instructions, and updates after each change.

@@ -29,7 +29,7 @@ export interface BindableAgent<Tool extends NamedTool = NamedTool> {
    * name is taken.
    */
   hasTool?(name: string): boolean | Promise<boolean>
-  /** The agent's instructions. The binding changes them only if it has an instructions builder. */
+  /** The agent's instructions. The binding changes the instructions only if an instructions builder is given. */
   instructions?: string
 }
 

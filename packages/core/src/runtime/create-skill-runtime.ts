@@ -4,14 +4,15 @@ import { assertSupported } from './assert-supported.ts'
 import { SkillRuntime } from './skill-runtime.ts'
 import type { SkillRuntimeOptions } from './skill-runtime-options.ts'
 
-// Some commands are known only after their scripts have run. The start does not wait longer than this for commands.
+// Some commands are known only after their scripts have run. The start waits at most this long for these commands.
 const MAX_CODE_WAIT_MS = 1_000
 
 /**
  * Reads all sources and watches them until the runtime is closed. If a source cannot be read, the other sources are
  * served, and `status()` reports the failure. If the call fails, `state` and `scripts` of the options are closed.
  * @throws {SkillError} INVALID_OPTION; DUPLICATE_SOURCE when two sources have the same label; SOURCE_MISSING,
- * DUPLICATE_SKILL, SKILL_INVALID or HOOK_FAILED where the options ask for it; UNSUPPORTED_RUNTIME on an old Node
+ * DUPLICATE_SKILL, SKILL_INVALID or HOOK_FAILED if the options make these faults errors; UNSUPPORTED_RUNTIME on an old
+ * Node
  *
  * @example
  * ```ts
@@ -55,7 +56,8 @@ export async function createSkillRuntime(options: SkillRuntimeOptions): Promise<
 }
 
 /**
- * Assembles the runtime. If that fails, closes the parts that the host passed, because the runtime owns these parts.
+ * Assembles the runtime. If assembling fails, closes the parts that the host passed, because the runtime owns these
+ * parts.
  */
 async function assembleOrClose(options: SkillRuntimeOptions): Promise<RuntimeParts> {
   try {

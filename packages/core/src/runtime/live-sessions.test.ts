@@ -25,7 +25,7 @@ describe('a session id', () => {
     expect(it.skills.sessions()).toEqual([next])
   })
 
-  test('passes to the session that resumes the stored state, which closes the old session', async () => {
+  test('is taken over by a session that resumes the stored state, and the old session is closed', async () => {
     await using it = await openMemorySkills(['pdf'])
     const dropped = it.skills.session({ id: 'chat-1' })
     const child = dropped.child({ id: 'helper' })

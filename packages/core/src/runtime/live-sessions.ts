@@ -20,9 +20,8 @@ export interface LiveSessionsOptions {
 }
 
 /**
- * Opens sessions, and retains the revisions that their conversations received. Hosts should close sessions. The id of a
- * session that is dropped without `close()` stays in use until the garbage collector runs, unless its stored state is
- * resumed.
+ * Opens sessions, and retains the revisions that their conversations received. Hosts should close sessions. If a
+ * session is dropped without `close()`, its id stays in use until the garbage collector runs or its state is resumed.
  */
 export class LiveSessions {
   readonly #options: LiveSessionsOptions

@@ -83,7 +83,7 @@ describe('onDuplicate', () => {
   const files = { '/a/pdf/SKILL.md': text('pdf', 'First.'), '/b/pdf/SKILL.md': text('pdf', 'Second.') }
   const folders = ['a', 'b']
 
-  test(`is first-wins by default; removing the first skill emits skill:modified ${verifies('P01', 'EXO-B07')}`, async () => {
+  test(`onDuplicate is first-wins by default; removing the first skill emits skill:modified ${verifies('P01', 'EXO-B07')}`, async () => {
     const events = new InProcessEventBus()
     const told: string[] = []
     events.on('skill:modified', ({ newSkill, changed }) => {
@@ -124,7 +124,7 @@ describe('onDuplicate', () => {
     }
   })
 
-  test(`can be error: duplicates make the start and reload() fail, but the served skill stays ${verifies('P01')}`, async () => {
+  test(`onDuplicate: error makes the start and reload() fail for duplicates, but the served skill stays ${verifies('P01')}`, async () => {
     await expect(open(files, { folders, onDuplicate: 'error' })).rejects.toMatchObject({
       code: 'DUPLICATE_SKILL',
       message: expect.stringContaining('"b/pdf" is shadowed by "a/pdf"'),
@@ -140,7 +140,7 @@ describe('onDuplicate', () => {
     expect((await it.skills.reload()).count).toBe(1)
   })
 
-  test(`within one source, prefers the first path, and SKILL.md to skill.md ${verifies('P02', 'FOX-B07', 'EXO-B10')}`, async () => {
+  test(`a source serves the skill with the first path, and prefers SKILL.md to skill.md ${verifies('P02', 'FOX-B07', 'EXO-B10')}`, async () => {
     await using it = await open({
       '/skills/z/SKILL.md': text('pdf', 'Later path.'),
       '/skills/a/skill.md': text('pdf', 'Lower case.'),
@@ -155,7 +155,7 @@ describe('onDuplicate', () => {
 })
 
 describe('modifiedOn', () => {
-  test(`decides which changed facets emit skill:modified, but reads always return the newest revision ${verifies('P03')}`, async () => {
+  test(`modifiedOn decides which changed facets emit skill:modified, but reads always return the newest revision ${verifies('P03')}`, async () => {
     const events = new InProcessEventBus()
     const told: string[] = []
     events.on('skill:modified', ({ changed }) => void told.push(changed.join()))
@@ -174,7 +174,7 @@ describe('modifiedOn', () => {
 })
 
 describe('triggers', () => {
-  test(`read sources again at each load and fresh() by default, and can be disabled ${verifies('P04')}`, async () => {
+  test(`triggers read sources again at each load and fresh() by default, and can be disabled ${verifies('P04')}`, async () => {
     const source = { watching: 'off' } as const
     await using it = await open({ '/skills/pdf/SKILL.md': text('pdf') }, { source })
     it.files.write('/skills/pdf/SKILL.md', text('pdf', undefined, 'Second.'))
@@ -195,7 +195,7 @@ describe('triggers', () => {
 })
 
 describe('a load', () => {
-  test(`finds removed files, changed nested files and new text ${verifies('OMNI-B01', 'OMNI-B02', 'OMNI-B09')}`, async () => {
+  test(`a load finds removed files, changed nested files and new text ${verifies('OMNI-B01', 'OMNI-B02', 'OMNI-B09')}`, async () => {
     await using it = await open(
       {
         '/skills/git/SKILL.md': text('git'),
@@ -243,7 +243,7 @@ describe('onInvalid', () => {
     expect((await it.skills.fresh()).find('pdf')).toBeDefined()
   })
 
-  test(`throw makes the start and reload() fail, and keeps the last good revision ${verifies('P07')}`, async () => {
+  test(`onInvalid: throw makes the start and reload() fail, and keeps the last good revision ${verifies('P07')}`, async () => {
     await expect(open({ '/skills/pdf/SKILL.md': broken }, { onInvalid: 'throw' })).rejects.toMatchObject({
       code: 'SKILL_INVALID',
       message: expect.stringMatching(/skill "pdf": \/skills\/pdf\/SKILL\.md:3: /),
@@ -256,7 +256,7 @@ describe('onInvalid', () => {
 })
 
 describe('onMissing', () => {
-  test(`by default, waits for a root that does not exist yet or was removed ${verifies('P08', 'EXO-B09')}`, async () => {
+  test(`a source waits by default for a root that does not exist yet or was removed ${verifies('P08', 'EXO-B09')}`, async () => {
     const clock = new FakeClock()
     const files = new MemoryFileSystem({ '/x': '' })
     await using it = await open(files, { clock, source: { clock } })
@@ -270,7 +270,7 @@ describe('onMissing', () => {
     expect(it.skills.current.list()).toEqual([])
   })
 
-  test(`can treat a source without a root as empty, or make reading it fail ${verifies('P08')}`, async () => {
+  test(`onMissing can treat a missing root as an empty source or as an error ${verifies('P08')}`, async () => {
     await using it = await open({ '/skills/pdf/SKILL.md': text('pdf') }, { source: { onMissing: 'empty' } })
     it.files.remove('/skills')
     expect((await it.skills.reload()).removed).toEqual(['pdf'])
@@ -296,7 +296,7 @@ describe('reading', () => {
     '/skills/short/SKILL.md': '---\nname: short\ndesc: The short spelling.\n---\n',
   }
 
-  test(`is lenient by default: an invalid name is a warning, but a missing description is an error ${verifies('P09', 'P10', 'P11')}`, async () => {
+  test(`reading is lenient by default: an invalid name is a warning, but a missing description is an error ${verifies('P09', 'P10', 'P11')}`, async () => {
     await using it = await open(files)
     expect(it.skills.current.list().map(({ name }) => name)).toEqual(['PDF_Tools', 'maps', 'short'])
     expect(reportOf(it.skills, 'PDF_Tools')).toEqual(['warning', ['NAME_INVALID', 'NAME_INVALID']])
@@ -306,7 +306,7 @@ describe('reading', () => {
     expect(reportOf(it.skills, 'short')).toEqual(['warning', ['FIELD_ALIAS', 'BODY_EMPTY']])
   })
 
-  test(`can refuse all invalid names, or accept any safe name ${verifies('P09', 'P10')}`, async () => {
+  test(`reading.names can refuse all invalid names, or accept any safe name ${verifies('P09', 'P10')}`, async () => {
     await using strict = await open(files, {
       source: { reading: { names: 'strict', matchDirectory: 'error' } },
     })
@@ -321,7 +321,7 @@ describe('reading', () => {
     expect(unsafe.skills.current.list()).toEqual([])
   })
 
-  test(`can replace a missing description by an empty text or the first heading, even without frontmatter ${verifies('P11', 'FOX-X02', 'EXO-X03')}`, async () => {
+  test(`reading.description can replace a missing description by an empty text or the first heading ${verifies('P11', 'FOX-X02', 'EXO-X03')}`, async () => {
     const describeAll = (skills: SkillRuntime): string[] =>
       ['bare', 'plain'].map(name => skills.current.get(name).description)
     await using empty = await open(files, { source: { reading: { description: 'empty' } } })
@@ -331,7 +331,7 @@ describe('reading', () => {
     expect((await heading.skills.load('plain')).body).toBe('Only text.')
   })
 
-  test('after a restart, reads the last good revision by the same rules as before', async () => {
+  test('after a restart, the last good revision is read by the same rules as before', async () => {
     const { MemorySkillStore } = await import('../store/memory-skill-store.ts')
     const store = Object.assign(new MemorySkillStore(), { close: async () => undefined })
     const fileSystem = new MemoryFileSystem({ '/skills/plain/SKILL.md': 'Only text.\n' })
@@ -345,7 +345,7 @@ describe('reading', () => {
 })
 
 describe('layout', () => {
-  test(`can allow or ignore a root skill, and change the names of skill files and skipped folders ${verifies('P12', 'OMNI-X06')}`, async () => {
+  test(`layout can ignore a root skill, and change the names of skill files and skipped folders ${verifies('P12', 'OMNI-X06')}`, async () => {
     const files = {
       '/skills/SKILL.md': text('skills'),
       '/skills/a/AGENT.md': text('a'),
@@ -364,7 +364,7 @@ describe('layout', () => {
     expect(namesOf(other)).toEqual(['_inner', '_private', 'a'])
   })
 
-  test(`can accept single Markdown files as skills, and updates them like folders ${verifies('P12', 'FOX-X02')}`, async () => {
+  test(`layout can accept single Markdown files as skills, which are updated like folders ${verifies('P12', 'FOX-X02')}`, async () => {
     await using it = await open(
       {
         '/skills/notes.md': text('notes'),
@@ -408,7 +408,7 @@ describe('catalog.format', () => {
     return it.skills.catalog().text
   }
 
-  test(`is the XML of agentskills.io by default, with escaped values ${verifies('P15', 'PAI-B03')}`, async () => {
+  test(`catalog.format is the XML of agentskills.io by default, with escaped values ${verifies('P15', 'PAI-B03')}`, async () => {
     expect(await render({})).toBe(
       [
         '<available_skills>',
@@ -500,7 +500,7 @@ describe('reload()', () => {
 })
 
 describe('preScan', () => {
-  test(`runs before the start, reload() and fresh(), and files that it writes are found ${verifies('P31', 'PAI-10')}`, async () => {
+  test(`the preScan hook runs before the start, reload() and fresh(), and files that it writes are found ${verifies('P31', 'PAI-10')}`, async () => {
     const files = new MemoryFileSystem({ '/skills/.keep': '' })
     const reasons: string[] = []
     const preScan = async ({ reason }: { reason: string }): Promise<void> => {

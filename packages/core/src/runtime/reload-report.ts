@@ -3,7 +3,7 @@ import { diffGenerations } from '../registry/registry-update.ts'
 import { isError } from '../skill/diagnostic.ts'
 import type { SourceStatus } from '../sync/source-sync.ts'
 
-/** An error that keeps a source or a skill from going live. */
+/** An error that prevents a source or a skill from going live. */
 export interface ReloadProblem {
   readonly source: string
   /** Name of the skill; absent if the whole source could not be read. */

@@ -104,7 +104,8 @@ export class SkillChanges implements RevisionRestorer {
     if (source?.writable === undefined) return
     this.#recorder?.expect(place, skill.revision, { author: { kind: 'person', name: by }, cause: 'rollback' })
     await this.#createWriter(source, source.writable).restore(skill, registry.findNewest(place))
-    // If a person restores a revision that an agent wrote, approve it, because the person wants it to be served.
+    // If a person restores a revision that an agent wrote, approve the revision, because the person wants it to be
+    // served.
     const report = registry.current
       .reports()
       .find(each => each.source === source.label && each.location === place.location)
@@ -131,7 +132,7 @@ export class SkillChanges implements RevisionRestorer {
     return new SkillWriter(layer, parts, { clock, lock: writeLock, ...options })
   }
 
-  /** Applies decisions of this process or another one. */
+  /** Applies decisions of this process or of another process. */
   async #takeUp(made: readonly MadeDecision[]): Promise<void> {
     const { registry, store, events, logger } = this.#options
     const places = new Map(made.map(({ place }) => [keyOf(place), place]))

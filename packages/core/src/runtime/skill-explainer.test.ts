@@ -82,7 +82,7 @@ describe('SkillRuntime.why() for a skill', () => {
     expect(rendered).toBe(1)
   })
 
-  test('reports that the name of a folder differs from its skill, or that a path is a file of a skill', async () => {
+  test('reports that the name of a folder differs from the name of its skill, or that a path is a file of a skill', async () => {
     await using skills = await open(new MemoryFileSystem(FILES))
     const detailOf = async (asked: string): Promise<string | undefined> =>
       (await skills.why(asked)).steps[0]?.detail

@@ -70,7 +70,8 @@ export interface ReviewPolicy {
   /** Whether every change after the start waits for approval, even from trusted sources. @default false */
   readonly isFrozen?: boolean
   /**
-   * Whether writes of agents wait for approval or go live immediately. A write is always live in its own conversation.
+   * Whether writes of agents wait for approval or go live immediately. Each write is always live in the conversation
+   * that made it.
    * @default 'hold'
    */
   readonly agentWrites?: AgentWrites
@@ -80,7 +81,8 @@ export interface ReviewPolicy {
 export const AGENT_WRITES = ['hold', 'live'] as const
 
 /**
- * Whether writes of agents wait for approval or go live immediately. A write is always live in its own conversation.
+ * Whether writes of agents wait for approval or go live immediately. Each write is always live in the conversation that
+ * made it.
  */
 export type AgentWrites = (typeof AGENT_WRITES)[number]
 

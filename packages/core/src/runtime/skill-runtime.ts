@@ -156,7 +156,8 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
   }
 
   /**
-   * Sweeps every source. Every change on disk before the call is then visible, or the report contains its error.
+   * Sweeps every source. Afterwards, every change that was on disk before the call is visible, or the report contains
+   * its error.
    * @throws {SkillError} CLOSED; SOURCE_MISSING, DUPLICATE_SKILL, SKILL_INVALID or HOOK_FAILED if the options make
    * these faults errors
    *
@@ -293,7 +294,7 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
   }
 
   /**
-   * Returns the answer to the caller of an unknown tool. `tools` holds the names of the existing tools.
+   * Returns the answer to a model that called an unknown tool. `tools` lists the names of the existing tools.
    * @throws {SkillError} INVALID_OPTION
    */
   describeUnknownTool(name: string, tools: readonly string[], options: ToolsOptions = {}): string {
@@ -337,8 +338,9 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
   }
 
   /**
-   * Adds the tools and instructions of the current skills to an agent, and updates them after each change, even during
-   * a run. An agent that is already bound keeps its binding. @throws {SkillError} CLOSED
+   * Adds the tools and instructions of the current skills to an agent. Updates both after each change of a skill, even
+   * while the agent runs. An agent that is already bound keeps its binding.
+   * @throws {SkillError} CLOSED
    *
    * @example
    * ```ts

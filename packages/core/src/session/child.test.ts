@@ -37,7 +37,7 @@ describe('SkillSession.child()', () => {
     },
   )
 
-  test('inherits every option that is not given from its parent', async () => {
+  test('the child inherits all options of its parent that are not given', async () => {
     await using it = await openMemorySkills(['pdf'])
     const parent = it.skills.session({
       id: 'p',
@@ -63,7 +63,7 @@ describe('SkillSession.child()', () => {
     expect([other.delivery, other.tools[0]?.name]).toEqual(['append', 'skill'])
   })
 
-  test('has a ledger and notices that are separate from those of its parent', async () => {
+  test('the child has its own ledger and notices, separate from those of its parent', async () => {
     await using it = await openMemorySkills(['pdf'])
     const parent = it.skills.session({ id: 'p' })
     const child = parent.child({ id: 'c' })
@@ -75,7 +75,7 @@ describe('SkillSession.child()', () => {
     expect(await child.update()).toBeUndefined()
   })
 
-  test('sees the skills that its parent wrote, and the parent sees those that the child wrote', async () => {
+  test('the child sees the skills that its parent wrote, and the parent sees the skills that the child wrote', async () => {
     await using it = await openMemorySkills(['pdf'])
     const parent = it.skills.session({ id: 'p' })
     const child = parent.child({ id: 'c' })
@@ -96,7 +96,7 @@ describe('SkillSession.child()', () => {
     expect(await other.update()).toBeUndefined()
   })
 
-  test('is closed when its parent is closed, or by its own close()', async () => {
+  test('the child is closed together with its parent, or by its own close()', async () => {
     await using it = await openMemorySkills(['pdf'])
     const parent = it.skills.session({ id: 'p' })
     const [one, two] = [parent.child({ id: 'one' }), parent.child({ id: 'two' })]
@@ -121,7 +121,7 @@ describe('SkillSession.child()', () => {
     expect(parent.child({ id: 'live', delivery: 'append' }).catalog).toContain('<name>maps</name>')
   })
 
-  test('still refuses the tools that the active skills of its parent forbid', async () => {
+  test('the child also refuses the tools that the active skills of its parent forbid', async () => {
     await using it = await openMemorySkills(['free'])
     it.write('fix', { extra: 'allowed-tools: Read\n' })
     const parent = it.skills.session({ id: 'p', allowedTools: 'enforce' })
@@ -134,7 +134,7 @@ describe('SkillSession.child()', () => {
     expect(child.checkTool('Bash', {})).toBeUndefined()
   })
 
-  test('refuses the id of any open session, even its parent, and even if a state is given', async () => {
+  test('refuses the id of an open session, and the id of its parent even if a state is resumed', async () => {
     await using it = await openMemorySkills(['pdf'])
     const parent = it.skills.session({ id: 'p' })
     parent.child({ id: 'c' })

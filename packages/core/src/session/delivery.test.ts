@@ -230,7 +230,7 @@ describe('SessionOptions.resume', () => {
   })
 })
 
-test(`withLiveSystem() replaces the system message wherever it is, in a copy of the messages ${verifies('FOX-X03', 'FOX-07', 'P16')}`, () => {
+test(`withLiveSystem() copies the messages and replaces the system message at any position ${verifies('FOX-X03', 'FOX-07', 'P16')}`, () => {
   const user = { role: 'user', content: 'hello' }
   const stored = [user, { role: 'system', content: 'old' }, user]
   expect(withLiveSystem(stored, 'new')).toEqual([user, { role: 'system', content: 'new' }, user])

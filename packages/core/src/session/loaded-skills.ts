@@ -107,7 +107,7 @@ export class LoadedSkills {
   }
 
   /**
-   * Returns the updates of the ledger for a message about a generation. `named` holds the skills that the message
+   * Returns the updates of the ledger for a message about a generation. `named` contains the skills that the message
    * names.
    */
   marks(now: Generation, named: ReadonlySet<string>, hearsChanges: boolean): LoadedMarks {

@@ -110,7 +110,7 @@ describe('SkillSession.offer()', () => {
   })
 
   test.each(['in order', 'in the other order'])(
-    'reports that a skill named only by the older of two offers is gone, if they were committed %s',
+    'reports the removal of a skill that only the older of two offers named, committed %s',
     async order => {
       await using it = await openMemorySkills(['pdf'])
       const session = it.skills.session({ id: 's' })

@@ -5,7 +5,7 @@ import type { Digest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
 import { renderLoadedSkill } from '../tool/skill-tool.ts'
 
-/** A loaded skill, with its text as the skill tool returns it for the newest revision. */
+/** A loaded skill, with the text that the skill tool returns for its newest revision. */
 export interface RestoredSkill {
   readonly name: string
   readonly revision: Digest

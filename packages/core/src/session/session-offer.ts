@@ -15,10 +15,12 @@ export interface SessionUpdate {
 
 /**
  * A message that the conversation does not contain yet. Append `text` to the history, then call `commit()`. An offer
- * that is never committed has no effect, and the next offer repeats the difference.
+ * that is never committed has no effect, and the next offer repeats its changes.
  */
 export interface SessionOffer extends SessionUpdate {
-  /** The new catalog. Present only with the delivery `rebuild`: `commit()` makes it the catalog of the session. */
+  /**
+   * The new catalog. Present only with the delivery `rebuild`: `commit()` makes this text the catalog of the session.
+   */
   readonly catalog?: string
   /**
    * Records that the conversation contains this message. Idempotent. The commit of an older offer never undoes what a

@@ -50,7 +50,7 @@ describe('SkillSession.state()', () => {
 })
 
 describe('SessionOptions.resume', () => {
-  test('copies the given state, so that later changes of the session or the state are independent', async () => {
+  test('copies the given state, so that the session and the state share no data', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's' })
     const { listed } = session.state().catalog as FrozenCatalog

@@ -275,7 +275,7 @@ export class SkillSession implements Disposable {
     return refusal ?? this.parent?.checkTool(name, input)
   }
 
-  /** Returns the answer to a model that called an unknown tool. `tools` holds the names of the existing tools. */
+  /** Returns the answer to a model that called an unknown tool. `tools` lists the names of the existing tools. */
   describeUnknownTool(name: string, tools: readonly string[]): string {
     return describeUnknownTool(name, tools, this.#access.reader, this.#skillToolName)
   }

@@ -15,7 +15,7 @@ export interface ListingNotice {
   /** Number of the listing with which the message was compared. */
   readonly base: number
   readonly now: Generation
-  /** The differences from that listing; absent if the new catalog shows them. */
+  /** The differences from the listing `base`; absent if the new catalog shows these differences. */
   readonly listing: ListingDiff | undefined
 }
 

@@ -49,7 +49,7 @@ describe('input of a tool', () => {
     expect(text).toMatch(expected)
   })
 
-  test('with defineToolBySchema(), may have any field, because the tool checks its own schema', async () => {
+  test('may have any field if the tool is defined by a schema and checks its own input', async () => {
     const schema = { type: 'object', properties: { a: { type: 'string' } }, $defs: {} }
     const tool = defineToolBySchema({
       name: 'own',
@@ -110,10 +110,10 @@ describe('a defined tool', () => {
   })
 })
 
-describe('an abort', () => {
+describe('a tool call', () => {
   const reason = new Error('no longer wanted')
 
-  test('before a call makes the call reject, and neither the check nor the tool runs', async () => {
+  test('rejects if the signal was aborted before the call, and neither the check nor the tool runs', async () => {
     let runs = 0
     const tool = defineTool({
       name: 'count',
@@ -127,7 +127,7 @@ describe('an abort', () => {
     expect(runs).toBe(0)
   })
 
-  test('during a call makes the call reject immediately, and a later failure of the tool is ignored', async () => {
+  test('rejects immediately if the signal aborts during the call, and ignores a later failure of the tool', async () => {
     const { promise, reject } = Promise.withResolvers<never>()
     const tool = defineTool({ name: 'wait', description: 'Waits.', properties: {}, run: () => promise })
     const stop = new AbortController()
@@ -137,7 +137,7 @@ describe('an abort', () => {
     reject(new Error('too late'))
   })
 
-  test('does not interrupt a tool with endsItself', async () => {
+  test('is not interrupted by the signal if the tool has endsItself', async () => {
     const { promise, resolve } = Promise.withResolvers<void>()
     const tool = defineTool({
       name: 'write',

@@ -26,8 +26,7 @@ export function describeUnknownTool(
 }
 
 /**
- * Finds the command that a model called in the form `skill.command` or `skill__command`, as other servers name
- * commands.
+ * Finds the command that a model called in the form `skill.command` or `skill__command`. Other servers use these forms.
  */
 function findCommand(
   name: string,
