@@ -1,6 +1,6 @@
 /**
- * Counts the insertions, deletions, replacements and swaps of neighbours between two texts (optimal string alignment). Returns
- * a number above `most` when the distance exceeds `most`.
+ * Counts the edits that turn one text into another: insertions, deletions, replacements and swaps of two neighbouring
+ * characters (optimal string alignment). If the distance exceeds `most`, returns any number above `most`.
  */
 export function editDistance(a: string, b: string, most: number): number {
   if (Math.abs(a.length - b.length) > most) return most + 1

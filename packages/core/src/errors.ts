@@ -1,4 +1,7 @@
-/** All failures of the library, as a closed set. Faults in the text of a skill do not throw. They become diagnostics. */
+/**
+ * The codes of all errors that the library throws. Faults in the text of a skill are not thrown; they become
+ * diagnostics.
+ */
 export type SkillErrorCode =
   /** The path has a forbidden form: absolute, `..`, a backslash, a drive letter or a control character. */
   | 'INVALID_PATH'
@@ -10,7 +13,10 @@ export type SkillErrorCode =
   | 'OUTSIDE_ROOT'
   /** The path does not exist. */
   | 'NOT_FOUND'
-  /** The path is a FIFO, device, socket or directory instead of a regular file, or a file instead of a directory. */
+  /**
+   * The path has the wrong kind: a FIFO, device, socket or directory instead of a file, or a file instead of a
+   * directory.
+   */
   | 'WRONG_KIND'
   /** A value exceeds its size limit. */
   | 'TOO_LARGE'
@@ -22,9 +28,9 @@ export type SkillErrorCode =
   | 'DUPLICATE_SKILL'
   /** A revision contains invisible characters that the caller has not confirmed. */
   | 'HIDDEN_TEXT'
-  /** A skill cannot be served, and the host treats that as an error. */
+  /** A skill cannot be served, and the host treats invalid skills as an error. */
   | 'SKILL_INVALID'
-  /** A hook of the host failed or timed out, and the host treats that as an error. */
+  /** A hook of the host failed or timed out, and the host treats such failures as an error. */
   | 'HOOK_FAILED'
   /** The file system cannot report changes of this directory. */
   | 'NOT_WATCHABLE'
@@ -32,31 +38,34 @@ export type SkillErrorCode =
   | 'SKILL_NOT_FOUND'
   /** The skill does not contain this file. */
   | 'FILE_NOT_FOUND'
-  /** The store does not contain this revision, or no longer does. */
+  /** The store does not contain this revision, or has deleted it. */
   | 'REVISION_NOT_FOUND'
   /** Two sources have the same label. */
   | 'DUPLICATE_SOURCE'
   /** Another open session has the same id. */
   | 'DUPLICATE_SESSION'
-  /** The target changed after the caller read it, so it was not written. */
+  /** The file or skill changed after the caller read it, so it was not written. */
   | 'CHANGED_SINCE_READ'
   /** The source does not accept writes. */
   | 'READ_ONLY'
-  /** Another process or caller held the lock for too long. */
+  /** Another process or caller kept the lock for too long. */
   | 'LOCKED'
   /** The skill does not have this command. */
   | 'COMMAND_NOT_FOUND'
   /** The input of a command has missing, unknown or wrong fields. */
   | 'INPUT_INVALID'
-  /** The script may not run, for example without a grant, a sandbox or an interpreter, or while too many calls wait. */
+  /**
+   * The script may not run. For example, a grant, a sandbox or an interpreter is missing, or too many calls are
+   * waiting.
+   */
   | 'SCRIPT_REFUSED'
-  /** The script does not load, threw an error, or ended without a result. */
+  /** The script could not be loaded, threw an error, or ended without a result. */
   | 'SCRIPT_FAILED'
   /** The script exceeded its time limit. */
   | 'TIMED_OUT'
   /** The object was closed before the call. */
   | 'CLOSED'
-  /** The JavaScript runtime is too old, or it cannot run scripts as child processes. */
+  /** The JavaScript runtime is too old, or cannot run scripts as child processes. */
   | 'UNSUPPORTED_RUNTIME'
 
 export interface SkillErrorOptions {
@@ -96,7 +105,10 @@ export class SkillError extends Error {
     this.data = options.data ?? {}
   }
 
-  /** Returns true for errors of every loaded copy of this package, optionally only for one code. */
+  /**
+   * Returns true if a value is a `SkillError`, even of another loaded copy of this package. If `code` is given, the
+   * error must have this code.
+   */
   static isInstance(value: unknown, code?: SkillErrorCode): value is SkillError {
     if (typeof value !== 'object' || value === null) return false
     const candidate = value as Partial<SkillError>
@@ -109,7 +121,7 @@ export function toMessage(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown)
 }
 
-/** @throws {SkillError} INVALID_OPTION when the value is given and not among the choices */
+/** @throws {SkillError} INVALID_OPTION when the value is given and is not one of the choices */
 export function checkChoice<T>(name: string, value: T | undefined, choices: readonly T[]): void {
   if (value === undefined || choices.includes(value)) return
   const known = choices.map(choice => JSON.stringify(choice)).join(', ')

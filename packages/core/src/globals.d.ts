@@ -1,5 +1,5 @@
 /**
- * The few globals that every JavaScript runtime has. The core may use no others.
+ * The globals that exist in every JavaScript runtime. The core may use only these globals.
  * `tests/runtime-neutrality.test.ts` checks it.
  */
 interface AbortSignal {

@@ -12,7 +12,7 @@ describe('systemClock.after()', () => {
     vi.useRealTimers()
   })
 
-  test('never calls back after Infinity and starts no timer', () => {
+  test('with a delay of Infinity, starts no timer and never calls the callback', () => {
     const callback = vi.fn()
     const cancel = systemClock.after(Infinity, callback)
     expect(vi.getTimerCount()).toBe(0)
@@ -21,7 +21,7 @@ describe('systemClock.after()', () => {
     expect(callback).not.toHaveBeenCalled()
   })
 
-  test('supports delays that are longer than one timer of the runtime allows', () => {
+  test('supports delays that are longer than the longest timer of the JavaScript runtime', () => {
     const callback = vi.fn()
     systemClock.after(2 * LONGEST_TIMER_MS + 10, callback)
     vi.advanceTimersByTime(2 * LONGEST_TIMER_MS + 9)
@@ -31,7 +31,7 @@ describe('systemClock.after()', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
-  test('can be cancelled between two steps', () => {
+  test('can be cancelled while a long delay waits between two timers', () => {
     const callback = vi.fn()
     const cancel = systemClock.after(2 * LONGEST_TIMER_MS, callback, { background: true })
     vi.advanceTimersByTime(LONGEST_TIMER_MS + 1)
@@ -41,7 +41,7 @@ describe('systemClock.after()', () => {
     expect(callback).not.toHaveBeenCalled()
   })
 
-  test('lets waitAtMost() wait for the work when the limit is Infinity or 3,000,000,000 ms', async () => {
+  test('lets waitAtMost() wait until the work is done when the limit is Infinity or 3,000,000,000 ms', async () => {
     for (const limitMs of [Infinity, 3e9]) {
       const work = Promise.withResolvers<string>()
       const outcome = waitAtMost(systemClock, limitMs, work.promise)

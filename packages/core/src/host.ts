@@ -4,14 +4,15 @@ import { bytesToHex } from '@noble/hashes/utils.js'
 /** Time and timers. Tests pass their own clock, so that they do not have to wait. */
 export interface Clock {
   /**
-   * Returns the wall time in milliseconds since the epoch. For display and for comparison with file times, never for ordering.
+   * Returns the wall time in milliseconds since the epoch. Use this time for display and for comparison with file
+   * times, never to order events.
    */
   now(): number
   /** Returns monotonic time in milliseconds. */
   monotonic(): number
   /**
-   * Calls back once after `delayMs`, or never when that is `Infinity`. Returns a function that cancels the timer.
-   * A `background` timer does not keep the process alive. Neither does a timer with an infinite delay.
+   * Calls `callback` once after `delayMs`; never if `delayMs` is `Infinity`. Returns a function that cancels the timer.
+   * A timer with `background` or an infinite delay does not keep the process alive.
    */
   after(delayMs: number, callback: () => void, options?: { readonly background?: boolean }): () => void
   /** Returns a number from 0 (inclusive) to 1 (exclusive), for jitter. */
@@ -19,8 +20,8 @@ export interface Clock {
 }
 
 /**
- * The longest delay that `setTimeout` and `setInterval` support, in milliseconds: 24.8 days. They turn a longer delay into 1 ms.
- * `systemClock.after` has no such limit.
+ * The longest delay that `setTimeout` and `setInterval` support, in milliseconds: 24.8 days. These functions replace a
+ * longer delay by 1 ms. `systemClock.after` has no such limit.
  */
 export const LONGEST_TIMER_MS: number = 2 ** 31 - 1
 
@@ -29,7 +30,7 @@ export interface Hasher {
   sha256(data: Uint8Array | string): string
 }
 
-/** A receiver of log messages for people. The default logger is silent. */
+/** A receiver of log messages that people read. The default logger is silent. */
 export interface Logger {
   debug(message: string, data?: Readonly<Record<string, unknown>>): void
   info(message: string, data?: Readonly<Record<string, unknown>>): void
@@ -40,7 +41,8 @@ export interface Logger {
 const ignore = (): void => undefined
 
 /**
- * The clock and the timers of the JavaScript runtime. `after` waits in steps when a delay is longer than `LONGEST_TIMER_MS`.
+ * The clock and the timers of the JavaScript runtime. For a delay longer than `LONGEST_TIMER_MS`, `after` starts
+ * several timers one after the other.
  *
  * @example
  * ```ts
@@ -71,7 +73,8 @@ export const systemClock: Clock = {
 const encoder = new TextEncoder()
 
 /**
- * Computes SHA-256 in plain JavaScript, for every runtime. `@skillstoke/core/node` has a faster hasher.
+ * Computes SHA-256 in plain JavaScript, which works in every JavaScript runtime. `@skillstoke/core/node` has a faster
+ * hasher.
  *
  * @example
  * ```ts
@@ -86,10 +89,13 @@ export const portableHasher: Hasher = {
 
 export const silentLogger: Logger = { debug: ignore, info: ignore, warn: ignore, error: ignore }
 
-/** Returned by `waitAtMost` when the time is up. */
+/** The value that `waitAtMost` returns after a timeout. */
 export const LATE: unique symbol = Symbol('late')
 
-/** Waits for work, but at most `timeoutMs` milliseconds. `Infinity` means no limit. The work itself continues after a timeout. */
+/**
+ * Waits for a promise, but at most `timeoutMs` milliseconds. `Infinity` means no limit. A timeout does not stop the
+ * work behind the promise.
+ */
 export async function waitAtMost<T>(
   clock: Clock,
   timeoutMs: number,
@@ -103,7 +109,10 @@ export async function waitAtMost<T>(
   return await Promise.race([work, late]).finally(() => cancel())
 }
 
-/** Waits for work until the signal aborts, then throws the reason of the abort. The work itself may continue. */
+/**
+ * Waits for a promise. If the signal aborts first, throws the reason of the abort. An abort does not stop the work
+ * behind the promise.
+ */
 export async function untilAborted<T>(signal: AbortSignal | undefined, work: Promise<T>): Promise<T> {
   if (signal === undefined) return await work
   const aborted = Promise.withResolvers<never>()
@@ -117,10 +126,7 @@ export async function untilAborted<T>(signal: AbortSignal | undefined, work: Pro
   }
 }
 
-/**
- * Closes things one after the other. A failure does not stop the loop. At the end the first failure is thrown, and
- * further ones are logged.
- */
+/** Calls close functions one after the other, even if one fails. Then throws the first failure, and logs all others. */
 export async function closeInTurn(
   things: readonly (() => Promise<void> | void | undefined)[],
   logger: Logger,

@@ -1,6 +1,6 @@
-// The API for hosts. The blocks follow the order in which a host needs them. No tool sorts them.
+// The API for hosts. The export blocks are in the order in which a host needs them. No tool may sort the blocks.
 
-// Run it: hosts that give their agent live skills.
+// For hosts that give their agent live skills.
 export { createSkillRuntime } from './runtime/create-skill-runtime.ts'
 export { SkillRuntime } from './runtime/skill-runtime.ts'
 export type { SkillRuntimeOptions } from './runtime/skill-runtime-options.ts'
@@ -22,7 +22,7 @@ export type { EventBus, SkillEvents } from './events/event-bus.ts'
 export { SkillError, type SkillErrorCode } from './errors.ts'
 export type { Logger } from './host.ts'
 
-// Adapt it: hosts with their own rules, formats, tools or agents.
+// For hosts that have their own rules, formats, tools or agents.
 export { createScopeTest, type SkillScope } from './catalog/scope.ts'
 export type { CatalogFormat, CatalogFormatName } from './catalog/catalog-format.ts'
 export type { CatalogOptions, TokenCounter } from './catalog/render-catalog.ts'
@@ -36,7 +36,7 @@ export { AgentBinding, type BindOptions } from './binding/agent-binding.ts'
 export type { BindableAgent } from './binding/owned-tools.ts'
 export { withLiveSystem } from './session/live-system.ts'
 
-// Look at it: pages, tests and tools that show skills or decide about them.
+// For pages, tests and programs that show skills or record decisions about skills.
 export type { LoadedSkill, Skill } from './skill/skill.ts'
 export type { Digest } from './skill/digest.ts'
 export type { SkillFacet } from './skill/diff-skills.ts'

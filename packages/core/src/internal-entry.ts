@@ -1,5 +1,5 @@
-// `@skillstoke/core/internal`: names of the core for the other packages of this repository, and not for hosts.
-// No stability promise: any release may change or remove a name. No tool sorts the blocks.
+// `@skillstoke/core/internal`: exports for the other packages of this repository. Hosts must not import this entry,
+// because any release may change or remove an export. No tool may sort the export blocks.
 
 // For every package.
 export { checkChoice, checkNumber, checkWholeNumber, toMessage } from './errors.ts'
@@ -10,12 +10,12 @@ export { compareText } from './skill/compare.ts'
 export { digestOf, shortDigest } from './skill/digest.ts'
 export { decodePlainText, decodeStrictText, decodeText, decodeUnmarkedText, quoteAll } from './skill/text.ts'
 
-// For the Node part, and for the conformance suites.
+// For `@skillstoke/core/node` and the conformance suites.
 export { revisionOf } from './skill/manifest.ts'
 export { DecidedFolders, keyOf as keyOfPlace, moveFolders, placeOfSource } from './history/decisions.ts'
 export { DEFAULT_HISTORY_LENGTH } from './history/revision-log.ts'
 
-// For the command line: display, checks and writes.
+// For the command line: functions that display, check and write skills.
 export { describePlace, isError } from './skill/diagnostic.ts'
 export { targetOf } from './registry/generation.ts'
 export { describeNewCapabilities } from './history/capabilities.ts'
@@ -35,7 +35,7 @@ export {
   isCapability,
 } from './skill/capabilities.ts'
 
-// For the command line: the values of closed sets. Choices, help and schema derive from them.
+// For the command line: lists of allowed values, from which choices, help texts and the schema are generated.
 export { SKILL_STATUSES } from './registry/generation.ts'
 export { CATALOG_FORMAT_NAMES, DEFAULT_CATALOG_FORMAT } from './catalog/catalog-format.ts'
 export { DUPLICATE_WINNERS, type DuplicateWinner } from './registry/duplicate-policy.ts'
@@ -45,7 +45,7 @@ export type { ApplyAt } from './session/session-options.ts'
 export type { UnbindMode } from './binding/agent-binding.ts'
 export { DEFAULT_FETCH_POLL_MS } from './source/remote-source.ts'
 
-// For the script runner and its callers.
+// For the script runner and for code that calls it.
 export {
   checkCommandName,
   checkInputSchema,
@@ -59,16 +59,16 @@ export { DEFAULT_CALL_MS, LONGEST_CALL_MS } from './script/script-runner.ts'
 export { renderCommandValue } from './script/script-tools.ts'
 export { describeUnknownFields, listFields } from './tool/tool-input.ts'
 
-// For the offline model of the agent.
+// For the offline model of `@skillstoke/agent`.
 export { TOOL_NAMES } from './tool/tool-names.ts'
 
 // For the MCP server.
 export { toToolName } from './skill/tool-name.ts'
 
-// For requests over HTTP.
+// For servers that answer HTTP requests.
 export { MAX_LOOK_MS } from './sync/source-readers.ts'
 
-// For the Node state.
+// For the state directory on Node.
 export { assertSupported } from './runtime/assert-supported.ts'
 
 // For `@skillstoke/compat`.

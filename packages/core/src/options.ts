@@ -3,21 +3,24 @@ import { SkillError } from './errors.ts'
 
 type NameOf<Options> = Options extends unknown ? keyof Options : never
 
-/** The names of all options of an interface. The compiler reports an option that is missing here. */
+/** The names of all options of an interface. The compiler reports a missing name. */
 export type KnownOptions<Options> = Readonly<Record<NameOf<Options>, true>>
 
-/** The location of a set of options, for messages. */
+/** The place of a set of options, as error messages name it. */
 export interface OptionPlace {
-  /** The option that holds these options, such as `tuning.settle`. @default none: they belong to the function itself */
+  /**
+   * The option that contains these options, for example `tuning.settle`.
+   * @default none: the function itself has these options
+   */
   readonly path?: string
-  /** Options that were renamed or moved: their old names, each with the new one. */
+  /** Options that were renamed or moved: a map from the old to the new name. */
   readonly moved?: Readonly<Record<string, string>>
 }
 
 /**
- * Refuses options with unknown names, so that a typing error never silently means the default. Allocates nothing unless it
- * refuses, because methods that run before each model call check their options, too.
- * @param owner the function or class that takes the options, such as `directory()`
+ * Refuses options with unknown names. Otherwise a misspelt option would silently have its default value. Allocates no
+ * memory for valid options, because methods that run before each model call also call this function.
+ * @param owner the function or class that has the options, for example `directory()`
  * @throws {SkillError} INVALID_OPTION with the unknown name and the nearest known one
  */
 export function checkOptions<Options extends object>(
@@ -60,7 +63,10 @@ function suggest(name: string, known: readonly string[], owner: string, path: st
   return `${holder} has ${known.map(each => JSON.stringify(each)).join(', ')}`
 }
 
-/** Returns the option with the fewest typing errors, or else the shortest option that contains the name or is contained in it. */
+/**
+ * Returns the option that differs least from the given name. If all options differ too much, returns the shortest
+ * option that contains the name or is contained in it.
+ */
 function findNearest(name: string, known: readonly string[]): string | undefined {
   const written = name.toLowerCase()
   const most = written.length <= 4 ? 1 : 2

@@ -1,6 +1,7 @@
-// `@skillstoke/core/source`: the parts of a runtime, for authors of their own parts. No tool sorts the blocks.
+// `@skillstoke/core/source`: interfaces and helpers for authors of sources, stores, policies and runners. No tool may
+// sort the export blocks.
 
-// For authors of sources: the contract, and how a folder is captured.
+// For authors of sources: the interface of a source, and functions that read a skill folder.
 export type {
   MarkReason,
   SourceReadContext,
@@ -28,7 +29,7 @@ export type { SkillFile } from './skill/manifest.ts'
 export type { ReadingPolicy } from './skill/reading-policy.ts'
 export { DEFAULT_LIMITS, type SkillLimits } from './skill/limits.ts'
 
-// For hosts and authors of file systems: skills in folders of any file system.
+// For hosts and authors of file systems: a source that reads any file system.
 export { FileSource } from './source/file-source.ts'
 export type { FileSourceOptions } from './source/file-source-options.ts'
 export type { FileLayout } from './source/file-layout.ts'
@@ -53,7 +54,7 @@ export {
   type SimpleStat,
 } from './fs/adapt-file-system.ts'
 
-// For authors of fetchers: skills of another machine, fetched as a whole.
+// For authors of fetchers: a source that fetches all skills of another machine together.
 export {
   type FetchContext,
   type FetchResult,
@@ -96,11 +97,11 @@ export {
 } from './history/revision-log.ts'
 export { InProcessWriteLock, type WriteLock } from './authoring/write-lock.ts'
 
-// For hosts: parts of the options that use these types.
+// For hosts: option types that contain the types above.
 export type { ReviewPolicy, RuntimeTuning } from './runtime/skill-runtime-options.ts'
 export type { SkillState } from './runtime/skill-state.ts'
 
-// For authors of admission policies: decide whether a revision goes live.
+// For authors of admission policies, which decide whether a revision goes live.
 export type {
   AdmissionPolicy,
   AdmissionRequest,
@@ -110,7 +111,7 @@ export type {
   StandingDecision,
 } from './registry/admission.ts'
 
-// For authors of runners: where scripts run.
+// For authors of runners, which execute scripts.
 export type {
   CommandProgress,
   ScriptContainment,
@@ -126,10 +127,10 @@ export type {
 export type { ScannedCommand, ScriptScan, ScriptText } from './script/command.ts'
 export type { ScriptCapability } from './skill/capabilities.ts'
 
-// For all of them: time and digests, which a host passes in.
+// For all authors: the clock and the hasher that the runtime passes.
 export { type Clock, type Hasher, portableHasher, systemClock } from './host.ts'
 
-// Types that the options and methods above use.
+// Types that occur in the options and methods above.
 export type { ScopeTest } from './catalog/scope.ts'
 export type { MissingRootPolicy } from './source/check-file-source-options.ts'
 export type { WatchingMode } from './source/event-trust.ts'

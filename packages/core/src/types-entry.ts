@@ -1,4 +1,4 @@
-// Types only, for hosts that annotate the parameters and results of a runtime, a session, a review or a history.
+// Only types, for hosts that annotate parameters and results of runtimes, sessions, reviews and histories.
 export type { SlashExpansion, SlashOptions } from './activation/slash.ts'
 export type { LoadOutcome } from './activation/load-skill.ts'
 export type { Ledger, LedgerEntry } from './activation/ledger.ts'

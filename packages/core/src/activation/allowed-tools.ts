@@ -4,19 +4,19 @@ import { toWildcard } from '../skill/wildcard.ts'
 export const ALLOWED_TOOLS_POLICIES = ['ignore', 'advise', 'enforce'] as const
 
 /**
- * The effect of `allowed-tools` of active skills.
- * - `ignore`: none.
- * - `advise`: the model sees the list.
+ * How the field `allowed-tools` of an active skill affects tool calls.
+ * - `ignore`: tool calls are not affected.
+ * - `advise`: the model sees the list of allowed tools.
  * - `enforce`: the model sees the list, and other tools are refused while such a skill is active.
  */
 export type AllowedToolsPolicy = (typeof ALLOWED_TOOLS_POLICIES)[number]
 
 /**
- * True if one of the entries of `allowed-tools` permits a call.
- * An entry is the name of a tool, in which `*` matches any characters. A pattern in parentheses restricts the input.
- * `Bash(git:*)` permits `git` with any arguments, `Read(docs/*)` permits a path. The pattern must match every field
- * whose usual name says that it holds a command, a path or an address. If there is no such field, it must match the
- * only text. Only `*` matches a chain of commands or a path with `..`.
+ * True if an entry of `allowed-tools` permits a call. An entry is the name of a tool. A `*` in the name matches any
+ * characters. A pattern in parentheses restricts the input. `Bash(git:*)` permits `git` with any arguments.
+ * `Read(docs/*)` permits every path in `docs`. The pattern must match every input field that is named like a command, a
+ * path or an address. If no field has such a name, the input must contain exactly one text, and the pattern must match
+ * that text. A chain of commands or a path with `..` needs the pattern `*`.
  */
 export function isToolAllowed(entries: readonly string[], tool: string, input: unknown): boolean {
   return entries.some(entry => {
@@ -37,7 +37,7 @@ function matchesText(pattern: string, text: string): boolean {
   return text === prefix || text.startsWith(`${prefix} `)
 }
 
-/** A text in the input of a call. `unknown` means that the name of its field reveals no kind. */
+/** A text in the input of a call. `unknown` means that the name of the field does not show what the text is. */
 interface Subject {
   readonly kind: 'command' | 'path' | 'address' | 'unknown'
   readonly text: string
@@ -65,13 +65,13 @@ function kindOf(name: string): Subject['kind'] {
   return KINDS.find(([, pattern]) => pattern.test(plain))?.[0] ?? 'unknown'
 }
 
-/** Returns a text, or every text in a list. */
+/** Returns the texts of a value: the value itself, or every text in a list. */
 function flatten(value: unknown): readonly string[] {
   if (typeof value === 'string') return [value]
   return Array.isArray(value) ? value.flatMap(flatten) : []
 }
 
-/** True if a shell would run more than the permitted command, or if a path leads elsewhere. */
+/** True if a shell would run more than the permitted command, or if a path contains `..`. */
 function isEvasive({ kind, text }: Subject): boolean {
   const isPath = kind === 'path' || kind === 'unknown'
   const isCommand = kind === 'command' || kind === 'unknown'

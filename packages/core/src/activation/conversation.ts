@@ -3,18 +3,24 @@ import type { Skill } from '../skill/skill.ts'
 import type { AllowedToolsPolicy } from './allowed-tools.ts'
 import { ForgetfulLedger, type Ledger } from './ledger.ts'
 
-/** One conversation as its tools see it. */
+/** The parts of a conversation that its tools use. */
 export interface Conversation {
   readonly reader: SkillReader
   readonly ledger: Ledger
   readonly allowedTools: AllowedToolsPolicy
-  /** Records that the instructions of a skill enter the conversation, under a name that finds the skill again. */
+  /**
+   * Records that the conversation received the instructions of a skill. `name` is the name under which the skill can be
+   * found later.
+   */
   activate(skill: Skill, name: string): void
-  /** Renders the answer to an unknown name, from the skills in scope. @default near names, or what a search finds */
+  /**
+   * Renders the answer to a call with an unknown skill name. `skills` are the skills in scope.
+   * @default similar names, or the results of a search
+   */
   describeUnknownSkill?(name: string, skills: readonly Skill[]): string
 }
 
-/** Returns a conversation that records nothing, for callers that keep none. */
+/** Returns a conversation that records nothing, for callers that have no conversation. */
 export function withoutMemory(reader: SkillReader): Conversation {
   return { reader, ledger: new ForgetfulLedger(), allowedTools: 'advise', activate: () => undefined }
 }

@@ -4,9 +4,12 @@ import type { RetainedRevisions } from './retained-revisions.ts'
 /** One skill in the context of a conversation. */
 export interface LedgerEntry {
   readonly name: string
-  /** The revision whose instructions the conversation received last. */
+  /** The revision of the instructions that the conversation received last. */
   readonly revision: Digest
-  /** The newest revision that was reported to the conversation; equal to `revision` until the skill changes. */
+  /**
+   * The newest revision that was reported to the conversation. Equal to `revision` until a change is reported; absent
+   * after a removal is reported.
+   */
   readonly toldRevision: Digest | undefined
 }
 
@@ -16,15 +19,15 @@ export interface Ledger {
   find(name: string): LedgerEntry | undefined
   record(entry: LedgerEntry): void
   forget(name: string): void
-  /** Records that the conversation received content of a revision. */
+  /** Records that the conversation received a file of a revision. */
   saw(name: string, revision: Digest): void
   /** Returns the newest hundred revisions of a skill that the conversation has seen, newest last. */
   seen(name: string): readonly Digest[]
-  /** Returns `seen` for every name. */
+  /** Returns the result of `seen()` for every skill name. */
   allSeen(): Readonly<Record<string, readonly Digest[]>>
 }
 
-// Without a limit, a conversation that follows every edit for days would retain all revisions.
+// Without a limit, a conversation that runs for days and loads every edit would retain all revisions.
 const MAX_SEEN_OF_NAME = 100
 
 export class MemoryLedger implements Ledger {
@@ -52,7 +55,7 @@ export class MemoryLedger implements Ledger {
   saw(name: string, revision: Digest): void {
     const seen = this.#seen.get(name) ?? new Set()
     this.#seen.set(name, seen)
-    // A revision that is seen again becomes the newest.
+    // Move a revision that is seen again to the end of the list.
     if (!seen.delete(revision)) this.#retained.add(revision)
     seen.add(revision)
     if (seen.size <= MAX_SEEN_OF_NAME) return
@@ -76,7 +79,7 @@ export class MemoryLedger implements Ledger {
   }
 }
 
-/** A ledger that records nothing, for readers that keep no conversation. */
+/** A ledger that records nothing, for callers that have no conversation. */
 export class ForgetfulLedger implements Ledger {
   entries(): readonly LedgerEntry[] {
     return []

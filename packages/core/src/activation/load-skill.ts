@@ -9,9 +9,9 @@ import type { Conversation } from './conversation.ts'
 /** The outcome of a request for a skill. */
 export type LoadOutcome =
   | { readonly kind: 'loaded'; readonly skill: Skill; readonly body: string; readonly generation: Generation }
-  /** The request was empty: all skills in scope. */
+  /** The requested name was empty. Contains all skills in scope. */
   | { readonly kind: 'list'; readonly skills: readonly Skill[]; readonly generation: Generation }
-  /** No skill has this name, but these match the words. */
+  /** No skill has the requested name, but these skills match its words. */
   | {
       readonly kind: 'matches'
       readonly query: string
@@ -31,8 +31,8 @@ export type LoadOutcome =
 const MAX_MATCHES = 5
 
 /**
- * Loads a skill by name or slash id, after a fresh reading of that skill. Tries the exact name, the name of the folder,
- * near names, a ranked search, and parts of words, in this order. A skill out of scope counts as missing.
+ * Reads a skill again, then loads it by name or slash id. Tries, in this order: the exact name, the folder name,
+ * similar names, a ranked search, and parts of words. A skill that is not in scope is reported as missing.
  * @throws the reason of the signal when it aborts; the conversation has not loaded the skill then
  */
 export async function loadSkill(
@@ -76,7 +76,10 @@ function findOthers(query: string, generation: Generation, conversation: Convers
   return { kind: 'not-found', query, suggestions, available: names.length, generation }
 }
 
-/** Returns the skills whose name or description contains the text, ignoring case. The index only finds whole words. */
+/**
+ * Returns the skills whose name or description contains the text, ignoring case. The search index finds only whole
+ * words.
+ */
 function findContaining(query: string, skills: readonly Skill[]): readonly Skill[] {
   const wanted = foldText(query)
   return skills.filter(

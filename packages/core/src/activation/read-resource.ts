@@ -19,19 +19,22 @@ export interface ResourceContent {
   readonly digest: Digest
   readonly bytes: Uint8Array
   readonly generation: Generation
-  /** The revision that the conversation loaded, if it is another one. */
+  /** The revision that the conversation loaded; absent if it equals `revision`. */
   readonly loadedRevision?: Digest
 }
 
 export interface ResourceRequest {
   readonly skill: string
   readonly path: string
-  /** A revision as `sha256:` and 64 digits, or at least its first eight digits. Without it, the newest one is read. */
+  /**
+   * The revision to read: `sha256:` and 64 digits, or at least the first eight digits. If absent, the newest revision
+   * is read.
+   */
   readonly revision?: string
 }
 
 /**
- * Reads a file by digest, so that bytes and revision always belong together.
+ * Reads a file by its digest, so that the bytes always belong to the returned revision.
  * @throws {SkillError} INVALID_PATH, SKILL_NOT_FOUND, REVISION_NOT_FOUND, FILE_NOT_FOUND, each with what is available;
  * the reason of the signal when it aborts
  */
@@ -96,8 +99,8 @@ async function findRevision(
   const matches = (revision: Digest): boolean =>
     digits.length >= MIN_DIGITS && revision.slice(7).startsWith(digits)
   if (matches(skill.revision)) return { revision: skill.revision, files: skill.files }
-  // A digest does not show to which skill its files belong. Accept only revisions of this skill that this conversation
-  // has seen, or a digest could bypass the scope.
+  // A revision does not show which skill it belongs to. Accept only revisions of this skill that the conversation has
+  // seen. Otherwise a model could read skills out of its scope.
   const revision = seen.find(matches)
   const files = revision === undefined ? undefined : await reader.listFiles(revision)
   if (revision === undefined || files === undefined) {

@@ -1,12 +1,14 @@
 import type { Digest } from '../skill/digest.ts'
 
-/** A store that keeps the revisions in use; `SkillStore` is one. */
+/** A store that keeps revisions that are in use. `SkillStore` implements this interface. */
 export interface RetainingStore {
   retain(revision: Digest): void
   release(revision: Digest): void
 }
 
-/** The revisions that one conversation has seen. The store keeps them readable until `release`. */
+/**
+ * The revisions that one conversation has seen. The store keeps these revisions readable until `release()` is called.
+ */
 export class RetainedRevisions {
   readonly #store: RetainingStore
   /** Number of `add` calls for each revision. */
@@ -24,7 +26,7 @@ export class RetainedRevisions {
     if (count === 0) this.#store.retain(revision)
   }
 
-  /** Undoes one `add`. After the last one, the store may collect the revision. */
+  /** Undoes one `add()` call. When all calls are undone, the store may delete the revision. */
   remove(revision: Digest): void {
     const count = this.#revisions.get(revision)
     if (count === undefined) return
@@ -36,7 +38,7 @@ export class RetainedRevisions {
     this.#store.release(revision)
   }
 
-  /** Releases all revisions for good. */
+  /** Releases all revisions. Later `add()` calls have no effect. */
   release(): void {
     this.#isReleased = true
     for (const revision of this.#revisions.keys()) this.#store.release(revision)

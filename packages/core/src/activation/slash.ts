@@ -9,7 +9,7 @@ import { readArgumentNames, substituteArguments } from './substitute-arguments.t
 
 /** The result of expanding a message. */
 export interface SlashExpansion {
-  /** The message for the model; unchanged if it names no skill. */
+  /** The message for the model; equal to the input if the input names no skill. */
   readonly text: string
   /** The skill whose instructions the text contains; absent if the message is unchanged. */
   readonly skill?: Skill
@@ -18,16 +18,16 @@ export interface SlashExpansion {
 }
 
 export interface SlashOptions {
-  /** Commands of the host, without the slash. They never expand to skills. @default [] */
+  /** Commands of the host, without the slash. A reserved command never expands to a skill. @default [] */
   readonly reserved?: readonly string[]
 }
 
 export const KNOWN_SLASH: KnownOptions<SlashOptions> = { reserved: true }
 
 /**
- * Puts the instructions of a skill into a message that begins with `/` and its name, before a model sees it. The
- * longest matching name wins, and it must end where a word ends: `/greet_foo` does not match `greet`. A message with an
- * unknown, broken or out-of-scope name stays unchanged.
+ * Puts the instructions of a skill into a message that begins with `/` and the skill's name. If several names match,
+ * the longest name is used. A match must end at the end of a word: `/greet_foo` does not match `greet`. A message that
+ * names an unknown, broken or out-of-scope skill stays unchanged.
  */
 export async function expandSlash(
   message: string,
@@ -60,7 +60,7 @@ function findCommand(
   conversation: Conversation,
 ): { skill: Skill; rest: string } | undefined {
   const generation = conversation.reader.current
-  // Names are compared in normal form. The text after the name stays as it was typed.
+  // Skill names are compared in normal form (NFKC). The text after the name stays as the user typed it.
   const text = command.normalize('NFKC')
   let best: Skill | undefined
   for (const skill of generation.list()) {
@@ -73,14 +73,20 @@ function findCommand(
   return skill === undefined ? undefined : { skill, rest: command.slice(length).trim() }
 }
 
-/** Returns how many characters of the command spell the name. The normal form may be longer or shorter. */
+/**
+ * Returns how many characters at the start of the command spell the skill name. The count may differ from the length of
+ * the name, because the name is in normal form (NFKC).
+ */
 function lengthOfName(command: string, name: string): number {
   let length = 0
   while (length < command.length && command.slice(0, length).normalize('NFKC') !== name) length++
   return length
 }
 
-/** Renders the block of crabtalk. A closing tag in the instructions is escaped, so that it cannot end the block. */
+/**
+ * Renders the instructions in the format of crabtalk. A closing tag in the instructions is escaped, so that it cannot
+ * end the block.
+ */
 function renderBlock(name: string, body: string): string {
   return `<skill name="${escapeText(name)}">\n${escapeEndTag(body, 'skill')}\n</skill>`
 }

@@ -9,10 +9,10 @@ export function readArgumentNames(hint: unknown): readonly string[] {
 }
 
 /**
- * Fills arguments into instructions, in one pass, so that typed text is never expanded.
- * `$ARGUMENTS` is the whole text, `$1` the first argument, `$issue` the argument with that name in the hint. Quotes
- * keep words together. A `$` after a backslash stays, and so does a number without an argument or a name, as in `costs
- * $5`.
+ * Replaces placeholders in instructions with arguments. A single pass ensures that a `$` in an argument is not
+ * expanded. `$ARGUMENTS` stands for the whole text, and `$1` for the first argument. `$issue` stands for the argument
+ * that the hint calls `issue`. Quotes keep words together. A backslash before `$` prevents the replacement. A `$`
+ * before an unknown number or name stays unchanged, as in `costs $5`.
  */
 export function substituteArguments(body: string, typed: string, names: readonly string[]): string {
   const given = splitArguments(typed)

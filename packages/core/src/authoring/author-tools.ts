@@ -7,9 +7,9 @@ import { TOOL_NAMES } from '../tool/tool-names.ts'
 import { type AgentAuthor, checkAuthor, type SkillWriteResult, type SkillWriter } from './skill-writer.ts'
 
 export interface AuthorToolsOptions {
-  /** Whether a name may be written. @default all that the writer allows */
+  /** Returns true if the model may write a skill of this name. @default every name that the writer allows */
   readonly isInScope?: (name: string) => boolean
-  /** The agent that writes. Without a conversation, nothing that it writes is live before an approval. */
+  /** The agent that writes. Without `conversation`, every write of the agent waits for approval. */
   readonly author?: AgentAuthor
 }
 

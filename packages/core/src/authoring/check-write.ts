@@ -13,7 +13,7 @@ export interface FileDraft {
   readonly skill: string
   readonly path: SkillPath
   readonly bytes: Uint8Array
-  /** File name of the text of that skill. */
+  /** Name of the file that contains the text of the skill, for example `SKILL.md`. */
   readonly skillFile: string
 }
 
@@ -24,7 +24,7 @@ export interface ServingRules {
 }
 
 /**
- * Checks that the source will serve the file, by its own rules. Returns advice for the author.
+ * Checks that the source's own rules allow it to serve the file. Returns advice for the author.
  * @throws {SkillError} SKILL_INVALID, TOO_LARGE
  */
 export function checkWrite(
@@ -38,7 +38,7 @@ export function checkWrite(
   if (path !== skillFile) return path.split('/').length > 2 ? ['keep files one level below the skill'] : []
   if (bytes.length === 0)
     throw new SkillError('SKILL_INVALID', `${path} is empty; write frontmatter and instructions`)
-  // A text with another name would not update the requested skill, even if the source tolerates it.
+  // A text with another name would not update the requested skill, even if the source accepts that name.
   const policy: Partial<ReadingPolicy> = { ...rules.reading, matchDirectory: 'error' }
   const parsed = parseSkill(bytes, { directoryName: draft.skill, limits, policy })
   if (parsed.ok && !parsed.diagnostics.some(isError))
@@ -55,7 +55,7 @@ export function checkWrite(
   })
 }
 
-/** Refuses a file that makes its skill too large, because the whole skill would then be broken. */
+/** Refuses a file that makes the skill too large, because the source would refuse the whole skill. */
 function checkSize({ path, bytes }: FileDraft, served: Skill | undefined, limits: SkillLimits): void {
   const { maxFolderBytes, maxFiles, maxFolderDepth } = limits
   const others = (served?.files ?? []).filter(file => file.path !== path)

@@ -6,7 +6,7 @@ const file = (content: string) => [
   { path: 'SKILL.md', bytes: new TextEncoder().encode(content), isExecutable: false },
 ]
 
-/** A disk without space for the new folder once the old one was moved. */
+/** A disk that has no space left after the old folder was moved away. */
 class FullDisk extends MemoryFileSystem {
   override move(...[from, to, options]: Parameters<MemoryFileSystem['move']>): void {
     if (to === '/root/pdf' && from.includes('.swap')) throw new Error('the disk is full')
@@ -23,7 +23,7 @@ test('replaceFolder() puts the old folder back when its second move fails', asyn
   expect(new TextDecoder().decode(bytes)).toBe('Old.')
 })
 
-test('finishSwaps() removes entries with invalid names, and finishes the others', async () => {
+test('finishSwaps() removes entries with invalid names, and finishes all other swaps', async () => {
   const fileSystem = new MemoryFileSystem({
     '/root/.trash/.swap/%E0%A4%A': 'x',
     '/root/.trash/.swap/..%2Fhome/SKILL.md': 'x',

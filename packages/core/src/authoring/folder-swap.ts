@@ -19,13 +19,14 @@ export interface FolderSwap {
 }
 
 const TRASH = '.trash'
-// In the trash, where no source looks. A folder is here only between the two moves.
+// This folder is inside the trash, which no source reads. A new folder stays here only until it is moved to its place.
 const SWAPS = `${TRASH}/.swap`
 
 /**
- * Replaces a whole folder. Writes all new files aside, moves the old folder to the trash, and moves the new folder into
- * its place. Readers see the old or the new folder, or no folder between the two moves. A process that is killed
- * between them leaves the new folder ready for `finishSwaps`. Returns the new path of the old folder, if there was one.
+ * Replaces a whole folder. Writes the new files to a temporary folder, moves the old folder to the trash, then moves
+ * the temporary folder to its place. Readers see the old or the new folder. Between the two moves, they see no folder.
+ * If the process is killed between the two moves, `finishSwaps` completes the second move. Returns the new path of the
+ * old folder, if there was one.
  */
 export async function replaceFolder(
   { fileSystem, root, location }: FolderSwap,
@@ -66,14 +67,14 @@ export async function replaceFolder(
   return wasThere ? aside : undefined
 }
 
-/** True if a process has started to replace a folder. It may still run, or may have been killed. */
+/** True if a process has started to replace a folder. The process may still be running, or may have been killed. */
 export async function hasSwaps(fileSystem: WritableFileSystem, root: string): Promise<boolean> {
   return (await listIfThere(fileSystem, `${root}/${SWAPS}`)).length > 0
 }
 
 /**
- * Finishes the swaps of killed processes: a folder that is missing gets its new contents. The caller must hold the
- * write lock, so that no other process is replacing a folder.
+ * Finishes the folder swaps that a killed process started. If the old folder was moved away, moves the new folder to
+ * its place. The caller must hold the write lock, so that no other process is replacing a folder.
  */
 export async function finishSwaps(fileSystem: WritableFileSystem, root: string): Promise<void> {
   const inside = { inside: root }
@@ -82,15 +83,18 @@ export async function finishSwaps(fileSystem: WritableFileSystem, root: string):
     const ready = `${root}/${SWAPS}/${name}`
     const location = name.startsWith('.tmp-') ? undefined : decode(name)
     const target = `${root}/${location}`
-    // The swap has not begun if the new folder is half written or the old one is still in place. Remove it, and unknown
-    // names.
+    // If the new folder is half written or the old folder is still in place, the swap has not begun. Remove the entry.
+    // Also remove entries with unknown names.
     const isBegun = location !== undefined && !(await isThere(fileSystem, target))
     if (isBegun) await fileSystem.move(ready, target, inside)
     else await fileSystem.remove(ready, inside)
   }
 }
 
-/** Returns the folder that a name stands for. Returns `undefined` for names that other programs put there. */
+/**
+ * Decodes the name of a swap entry to the path of its folder. Returns `undefined` for names that another program
+ * created.
+ */
 function decode(name: string): string | undefined {
   try {
     const location = decodeURIComponent(name)

@@ -8,43 +8,43 @@ import { parseSkill } from '../skill/parse-skill.ts'
 import type { ReadingPolicy } from '../skill/reading-policy.ts'
 import type { Skill } from '../skill/skill.ts'
 
-/** The folder that a writer writes to. */
+/** The writable folder of a source, with the rules of that source. */
 export interface WritableLayer {
   /** Label of its source. */
   readonly label: string
   /** Origin of its source. */
   readonly origin: string
   readonly fileSystem: WritableFileSystem
-  /** Absolute, without a slash at its end. */
+  /** Absolute path of the folder, without a slash at the end. */
   readonly root: string
-  /** Allowed file names for the text of a skill, best name first. */
+  /** Allowed file names for the text of a skill. The first name is preferred. */
   readonly fileNames: readonly string[]
-  /** The rules for reading its texts. @default DEFAULT_READING */
+  /** The rules by which the source reads the texts of skills. @default DEFAULT_READING */
   readonly reading?: Partial<ReadingPolicy>
   /** @default DEFAULT_LIMITS */
   readonly limits?: SkillLimits
-  /** Whether the source ignores folders of this name. @default in none */
+  /** Returns true if the source ignores folders of this name. @default always false */
   isSkipped?(name: string): boolean
 }
 
-/** A folder, and the skill that it should contain. */
+/** A folder with the skill that a writer expects in it. */
 export interface ExpectedFolder {
   readonly name: string
   readonly folder: string
   /** Path of the folder within the source. */
   readonly location: string
   readonly skillFile: string
-  /** Whether the text of the skill must exist. */
+  /** True if the text of the skill must exist. */
   readonly isThere: boolean
-  /** Digest of that text when it was read last; absent if the text was broken. */
+  /** Digest of the text when it was last read; absent if that text was broken. */
   readonly known?: Digest | undefined
 }
 
-/** A file, and the digest that its writer expects. */
+/** A file with the digest that a writer expects. */
 export interface BaseCheck {
   readonly skill: string
   readonly path: string
-  /** At least eight digits, or `none` if the file must not exist. @default any */
+  /** At least eight digits of the expected digest, or `none` if the file must not exist. @default any */
   readonly baseDigest?: string
 }
 
@@ -54,7 +54,7 @@ export interface LayerFilesOptions {
   readonly clock: Clock
 }
 
-/** Reads the files of the writable folder, and checks that they match what a writer expects. */
+/** Reads the files of the writable folder, and checks that their digests match those that a writer expects. */
 export class LayerFiles {
   readonly #layer: WritableLayer
   readonly #reader: SkillReader
@@ -77,10 +77,11 @@ export class LayerFiles {
   }
 
   /**
-   * Checks that a folder still contains the skill: its name matches, or its text is the last one that was read. Folders
-   * may be renamed or exchanged while a write waits for the lock. A broken text has no name, and is accepted only if
-   * the last text was broken, too.
-   * @throws {SkillError} SKILL_NOT_FOUND when the folder is gone; CHANGED_SINCE_READ when it holds another skill
+   * Checks that a folder still contains the expected skill. Folders may be renamed or exchanged while a write waits for
+   * the lock. The text must have the name of the skill, or be the text that was read last. A broken text, which has no
+   * name, is accepted only if the text was already broken when it was read last.
+   * @throws {SkillError} SKILL_NOT_FOUND when the folder is gone; CHANGED_SINCE_READ when the folder contains another
+   * skill
    */
   async checkSkill({ name, folder, location, skillFile, isThere, known }: ExpectedFolder): Promise<void> {
     const text = await this.read(`${folder}/${skillFile}`)
@@ -105,7 +106,7 @@ export class LayerFiles {
     )
   }
 
-  /** Reads a file of the layer. Returns `undefined` if it does not exist. */
+  /** Reads a file of the writable folder. Returns `undefined` if the file does not exist. */
   async read(
     target: string,
   ): Promise<{ bytes: Uint8Array; digest: Digest; isExecutable: boolean } | undefined> {
@@ -154,8 +155,9 @@ export class LayerFiles {
   }
 
   /**
-   * Copies a skill of a read-only source. A new folder appears as a whole. An existing folder without the text of a
-   * skill gets its missing files, the text last. Returns whether anything was copied.
+   * Copies a skill of a read-only source to a folder. If the folder does not exist, a complete copy is moved into its
+   * place. If the folder exists without the text of the skill, only missing files are copied, the text last. Returns
+   * true if a file was copied.
    */
   async copyUp(skill: Skill, folder: string): Promise<boolean> {
     const { fileSystem, root } = this.#layer
@@ -193,7 +195,7 @@ export class LayerFiles {
   }
 }
 
-/** Returns the error for a skill whose folder was removed before a change. */
+/** Returns the error for a change of a skill whose folder no longer exists. */
 export function createGone(name: string, cause?: unknown): SkillError {
   const message = `the folder of ${JSON.stringify(name)} no longer exists; list the skills again before you retry`
   return new SkillError('SKILL_NOT_FOUND', message, { cause, data: { name } })

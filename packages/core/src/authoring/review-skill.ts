@@ -20,7 +20,7 @@ export function reviewSkill(skill: ParsedSkill, files: readonly string[]): reado
   return advice
 }
 
-/** Returns advice about fields that are invalid YAML. This library reads them anyway, but other clients may not. */
+/** Returns advice about fields that are invalid YAML. This library can read such fields, but other clients may fail. */
 export function adviseRepairs(diagnostics: readonly Diagnostic[]): readonly string[] {
   return diagnostics
     .filter(({ code }) => code === 'YAML_REPAIRED')

@@ -1,20 +1,23 @@
 import { findNameFaults, isLoadableName } from '../skill/skill-name.ts'
 
-/** The values of `WritableNames` that have a name. */
+/** The values of `WritableNames` that are not patterns. */
 export const WRITABLE_NAMES = ['strict', 'lenient'] as const
 
 /**
- * The rule for names of new skills. `strict` follows the specification and allows ASCII only. `lenient` follows it in
- * any script.
+ * The rule for names of new skills. `strict` applies the rules of agentskills.io and allows only ASCII. `lenient`
+ * applies the same rules, but also allows letters of other alphabets. A pattern replaces these rules.
  */
 export type WritableNames = (typeof WRITABLE_NAMES)[number] | RegExp
 
-/** Words that belong to other products. */
+/** Names of other products. New skill names must not contain these words. */
 export const RESERVED_WORDS: readonly string[] = Object.freeze(['anthropic', 'claude'])
 
 const MAX_LENGTH = 64
 
-/** Returns the fault of a name, as the second half of a sentence; `undefined` if the name is allowed. */
+/**
+ * Returns the fault of a name as a phrase that starts with a verb, for example `is empty`. Returns `undefined` if the
+ * name is allowed.
+ */
 export function findNameFault(
   name: string,
   rule: WritableNames,
@@ -34,7 +37,7 @@ export function findNameFault(
   )
   if (word !== undefined) return `has the reserved word ${JSON.stringify(word)}`
   if (rule instanceof RegExp) {
-    // With the flags g or y, a pattern keeps its position and would refuse every second name.
+    // With the flags g or y, a pattern would start at the end of its previous match and refuse allowed names.
     const pattern = new RegExp(rule.source, rule.flags.replace(/[gy]/g, ''))
     return pattern.test(name) ? undefined : `does not match ${rule.source}`
   }

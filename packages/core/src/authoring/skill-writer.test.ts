@@ -42,7 +42,7 @@ async function open(
     sources: [source('instance'), source('bundled')],
     tuning: { settle: NO_SETTLE },
     clock,
-    // RustFox behaves like this. The tests of the review cover the default.
+    // In RustFox, writes of agents go live immediately. The tests of the review use the default value.
     review: { agentWrites: 'live' },
     ...runtime,
   })
@@ -70,7 +70,7 @@ const read = async (files: MemoryFileSystem, path: string): Promise<string> =>
   new TextDecoder().decode((await files.read(path, { inside: ['/'], maxBytes: 1e6 })).bytes)
 
 describe('write_skill_file', () => {
-  test(`writes a skill of several files, which is live in the same conversation ${verifies('FOX-02', 'FOX-03', 'FOX-08', 'FOX-10', 'FOX-13', 'FOX-14', 'FOX-15', 'FOX-X01', 'P20')}`, async () => {
+  test(`writes several files of a new skill, which the same conversation can then load ${verifies('FOX-02', 'FOX-03', 'FOX-08', 'FOX-10', 'FOX-13', 'FOX-14', 'FOX-15', 'FOX-X01', 'P20')}`, async () => {
     await using it = await open()
     expect((await it.write('tone', 'templates/mail.md', 'Dear ...')).text).toMatch(
       /^Written: \/instance\/tone\/templates\/mail\.md\nbase_digest: [0-9a-f]{8}$/,
@@ -117,7 +117,7 @@ describe('write_skill_file', () => {
     ['.tmp-x', 'never belongs to a skill'],
     ['.git/config', 'never belongs to a skill'],
   ])(
-    `refuses the path %j ${verifies('FOX-12', 'FOX-20', 'FOX-B11', 'FOX-X01', 'P19')}`,
+    `refuses to write to the path %j ${verifies('FOX-12', 'FOX-20', 'FOX-B11', 'FOX-X01', 'P19')}`,
     async (path, reason) => {
       await using it = await open()
       const result = await it.write('tone', path, 'x')
@@ -132,7 +132,7 @@ describe('write_skill_file', () => {
     ['deep/er/Skill.MD', 'would be a skill of its own'],
     ['a/b/c/d/e/f/g/h/i.md', 'the skill has more than 8 levels'],
   ])(
-    `refuses %j, which would be another skill or none ${verifies('P18', 'FOX-20')}`,
+    `refuses the path %j, which would belong to another skill or to no skill ${verifies('P18', 'FOX-20')}`,
     async (path, reason) => {
       await using it = await open({ '/instance/support-a/SKILL.md': text('support-a') })
       const result = await it.write('support-a', path, text('payments'))
@@ -142,7 +142,7 @@ describe('write_skill_file', () => {
     },
   )
 
-  test('keeps the name skill.md, a single file, and a skill in the root of a source', async () => {
+  test('writes skill.md and single-file skills, but does not move single-file or root skills to the trash', async () => {
     const fileSystem = new MemoryFileSystem({
       '/w/lower/skill.md': text('lower'),
       '/w/note.md': text('note'),
@@ -168,7 +168,7 @@ describe('write_skill_file', () => {
     await expect(writer.quarantine('w')).rejects.toMatchObject({ code: 'READ_ONLY' })
   })
 
-  test('checks every name against a pattern, and refuses unsafe folder names all the same', async () => {
+  test('checks names against a given pattern, and also refuses unsafe folder names that match the pattern', async () => {
     await using it = await open({}, { names: /^[a-z._/-]+$/g })
     for (const name of ['.git', 'a/b', '..', 'claude-x'])
       expect((await it.write(name, 'SKILL.md', text('x'))).isError).toBe(true)
@@ -176,7 +176,7 @@ describe('write_skill_file', () => {
       expect((await it.write(name, 'SKILL.md', text(name))).isError).toBe(false)
   })
 
-  test('makes two writers of one runtime take turns', async () => {
+  test('runs the writes of two writers of one runtime one after the other', async () => {
     await using it = await open({ '/instance/tone/SKILL.md': text('tone') })
     const baseDigest = it.skills.current.get('tone').files[0]?.digest ?? ''
     const outcomes = await Promise.allSettled(
@@ -189,7 +189,7 @@ describe('write_skill_file', () => {
     expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
   })
 
-  test(`accepts two dots inside a name ${verifies('FOX-B02', 'P19')}`, async () => {
+  test(`accepts two dots inside a file name ${verifies('FOX-B02', 'P19')}`, async () => {
     await using it = await open()
     expect((await it.write('tone', 'notes..md', 'x')).isError).toBe(false)
     expect(await read(it.files, '/instance/tone/notes..md')).toBe('x')
@@ -232,7 +232,7 @@ describe('write_skill_file', () => {
     )
   })
 
-  test(`gives advice, and names unknown fields ${verifies('FOX-19')}`, async () => {
+  test(`returns advice to the author, and reports unknown and missing input fields ${verifies('FOX-19')}`, async () => {
     await using it = await open()
     const content = '---\nname: tone\ndescription: You write mails.\n---\n'
     const { text: answer } = await it.write('tone', 'SKILL.md', content)
@@ -251,7 +251,7 @@ describe('write_skill_file', () => {
     })
   })
 
-  test('names fields that are invalid YAML but can be read', async () => {
+  test('warns about a frontmatter field that is invalid YAML but readable', async () => {
     await using it = await open()
     const content = '---\nname: tone\ndescription: Use when asked.\nargument-hint: [a] or [b]\n---\nBody.\n'
     const { text: answer, isError } = await it.write('tone', 'SKILL.md', content)
@@ -262,7 +262,7 @@ describe('write_skill_file', () => {
     expect(answer).toContain('in double quotes')
   })
 
-  test('can leave the reload to reload_skills, and respects a scope', async () => {
+  test('makes a write live only at reload_skills if afterWrite is none, and refuses skills out of scope', async () => {
     await using it = await open({}, { afterWrite: 'none' })
     await it.write('tone', 'SKILL.md', text('tone'))
     expect(it.skills.current.find('tone')).toBeUndefined()
@@ -275,8 +275,8 @@ describe('write_skill_file', () => {
   })
 })
 
-describe('a writer with two layers', () => {
-  test(`copies a skill of the read-only layer before a change, and serves the writable copy ${verifies('FOX-X05', 'FOX-B05')}`, async () => {
+describe('a writer with a writable and a read-only source', () => {
+  test(`copies a read-only skill before a change, and the runtime then serves the copy ${verifies('FOX-X05', 'FOX-B05')}`, async () => {
     await using it = await open({
       '/bundled/tone/SKILL.md': text('tone', 'Bundled.'),
       '/bundled/tone/reference.md': 'Bundled reference.',
@@ -297,7 +297,7 @@ describe('a writer with two layers', () => {
     expect((await it.files.list('/instance')).map(({ name }) => name)).toEqual(['.keep', 'tone'])
   })
 
-  test(`reloads both layers, and reads files of the layer that serves the skill ${verifies('FOX-16', 'FOX-B01', 'FOX-B03', 'FOX-B05', 'FOX-05')}`, async () => {
+  test(`reloads both sources, and loads a skill from the source that serves it ${verifies('FOX-16', 'FOX-B01', 'FOX-B03', 'FOX-B05', 'FOX-05')}`, async () => {
     await using it = await open({ '/bundled/tone/SKILL.md': text('tone', 'Bundled.') })
     it.files.write('/bundled/other/SKILL.md', text('other'))
     it.files.write('/instance/tone/SKILL.md', text('tone', 'Instance.'))
@@ -314,7 +314,7 @@ describe('a writer with two layers', () => {
     })
   })
 
-  test(`keeps its skills when a reload fails, and reports the failure ${verifies('FOX-X01')}`, async () => {
+  test(`reports a failed reload, and the runtime keeps its skills ${verifies('FOX-X01')}`, async () => {
     await using it = await open(
       { '/instance/tone/SKILL.md': text('tone') },
       {},
@@ -381,7 +381,7 @@ test('reload_skills of a scoped agent reports only its own skills', async () => 
   expect((await reload?.execute({}))?.text).toBe('Skills reloaded. 1 skill(s) now active.')
 })
 
-test('quarantine() removes a skill even while events report the move', async () => {
+test('quarantine() removes a skill even while the watcher reports the move to the trash', async () => {
   const fileSystem = new MemoryFileSystem({ '/w/a/SKILL.md': text('a'), '/w/c/SKILL.md': text('c') })
   const source = new FileSource({ fileSystem, writable: fileSystem, root: '/w', label: 'w' })
   await using skills = await createSkillRuntime({ sources: [source], tuning: { settle: NO_SETTLE } })
@@ -391,7 +391,7 @@ test('quarantine() removes a skill even while events report the move', async () 
 })
 
 describe('SkillWriter.quarantine()', () => {
-  test(`moves a skill to the trash, and the skill does not come back ${verifies('FOX-X07', 'FOX-B04')}`, async () => {
+  test(`moves a skill to the trash, and later reloads do not restore the skill ${verifies('FOX-X07', 'FOX-B04')}`, async () => {
     await using it = await open({
       '/instance/tone/SKILL.md': text('tone'),
       '/bundled/fixed/SKILL.md': text('fixed'),
@@ -409,7 +409,7 @@ describe('SkillWriter.quarantine()', () => {
     })
   })
 
-  test('reports a folder that another program removed, and stops serving it', async () => {
+  test('reports that another program removed the folder, and stops serving the skill', async () => {
     await using it = await open({ '/instance/tone/SKILL.md': text('tone') })
     it.files.remove('/instance/tone')
     await expect(it.skills.writer().quarantine('tone')).rejects.toMatchObject({
@@ -419,7 +419,7 @@ describe('SkillWriter.quarantine()', () => {
     expect(it.skills.current.find('tone')).toBeUndefined()
   })
 
-  test('needs a writable source', async () => {
+  test('writer() throws if no source is writable', async () => {
     await using skills = await createSkillRuntime({ sources: [] })
     expect(() => skills.writer()).toThrow(expect.objectContaining({ code: 'READ_ONLY' }))
   })

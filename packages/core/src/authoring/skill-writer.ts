@@ -20,7 +20,7 @@ import { InProcessWriteLock, type WriteLock } from './write-lock.ts'
 export interface SkillReloading {
   /** Reads every source again. */
   reload(): Promise<{ readonly generation: Generation; readonly errors: ReloadedSkills['errors'] }>
-  /** Reads the folders of one name again. */
+  /** Reads again every folder that may contain the skill. */
   reloadSkill(name: string): Promise<{ readonly errors: ReloadedSkills['errors'] }>
 }
 
@@ -30,7 +30,10 @@ export interface SkillWriterParts {
   readonly reader: SkillReader
   readonly sources: SourceReaders
   readonly reloads: SkillReloading
-  /** Records a write of an agent before it happens, so that it waits for approval. Absent if it goes live. */
+  /**
+   * Records a write of an agent before the file is written, so that the write waits for approval. Absent if writes of
+   * agents go live immediately.
+   */
   readonly noteWrite?: (write: NotedWrite) => Promise<void>
 }
 
@@ -44,9 +47,9 @@ export interface NotedWrite {
 
 /** The agent that writes. */
 export interface AgentAuthor {
-  /** Shown to people, in the history of the skill. @default 'an agent' */
+  /** Name of the agent, shown in the history of the skill. @default 'an agent' */
   readonly name?: string
-  /** The conversation in which the agent writes. Its writes are live there at once. */
+  /** The conversation in which the agent writes. The agent's writes are live in that conversation immediately. */
   readonly conversation?: string
 }
 
@@ -54,7 +57,7 @@ export interface AgentAuthor {
 export interface ReloadedSkills {
   /** The served skills. */
   readonly names: readonly string[]
-  /** The errors that keep skills from going live; `skill` is missing if a whole source could not be read. */
+  /** The errors that prevent skills from going live. `skill` is absent if a whole source could not be read. */
   readonly errors: readonly { readonly skill?: string; readonly message: string }[]
 }
 
@@ -68,9 +71,9 @@ export interface SkillWriterOptions {
   readonly lock?: WriteLock
   /** @default 'strict' */
   readonly names?: WritableNames
-  /** Words that a name must not contain between its hyphens. @default RESERVED_WORDS */
+  /** Reserved words. No part of a name between hyphens may be one of these words. @default RESERVED_WORDS */
   readonly reservedNames?: readonly string[]
-  /** Whether a write is live at once, or only after a reload. @default 'reload' */
+  /** Whether the writer reads a skill again after each write, or leaves that to a later reload. @default 'reload' */
   readonly afterWrite?: (typeof AFTER_WRITE)[number]
   readonly hasher?: Hasher
   readonly clock?: Clock
@@ -91,18 +94,18 @@ export interface SkillWriteRequest {
   readonly path: string
   readonly content: string | Uint8Array
   /**
-   * The digest of the file that the writer expects: all of it, or at least its first eight digits. `none` means that
-   * the file must not exist. Without a digest, the file is replaced in any case.
+   * The digest that the file must have now: all digits, or at least the first eight. `none` means that the file must
+   * not exist. If `baseDigest` is absent, the file is always replaced.
    */
   readonly baseDigest?: string
   /** @default as it was, false for a new file */
   readonly isExecutable?: boolean
   /**
-   * The agent that wrote the content. The write is held outside its conversation. @default none: the user of this
-   * program
+   * The agent that wrote the content. In other conversations, the write waits for approval.
+   * @default none: the user of this program wrote the content
    */
   readonly agent?: AgentAuthor
-  /** Ends the wait for the disk and for other writers. A write that has started is still finished. */
+  /** Stops waiting for the disk or for other writers. A write that has started is still completed. */
   readonly signal?: AbortSignal | undefined
 }
 
@@ -127,20 +130,20 @@ export interface SkillWriteResult {
   readonly path: string
   readonly digest: Digest
   readonly isNew: boolean
-  /** True if the skill was only in a read-only source. Its other files were copied first. */
+  /** True if only a read-only source contained the skill, so that its other files were copied first. */
   readonly isCopiedUp: boolean
-  /** Reasons why the skill cannot be served as written; empty if it can be, or if nothing was reloaded. */
+  /** Reasons why the skill cannot be served as written. Empty if the skill can be served or was not read again. */
   readonly errors: readonly string[]
-  /** True if the write waits for approval. In the conversation that wrote it, it is live. */
+  /** True if the write waits for approval. In the conversation of its author, the write is already live. */
   readonly isHeld: boolean
   /** Advice for the author. */
   readonly advice: readonly string[]
 }
 
-/** The place where the files of a skill are written. */
+/** The folder to which the files of a skill are written. */
 interface Place extends ExpectedFolder {
   readonly served: Skill | undefined
-  /** True if another source serves the skill. */
+  /** True if a source other than the writable one serves the skill. */
   readonly isElsewhere: boolean
 }
 
@@ -149,8 +152,9 @@ const TRASH = '.trash'
 const encoder = new TextEncoder()
 
 /**
- * Writes skills into one folder, one whole file at a time. Refuses a file that would make the skill invalid. Skills of
- * other sources are copied into the folder before a change. Removed skills are moved to the trash, not deleted.
+ * Writes skills into one folder. Each write replaces one whole file. Refuses a file that would make the skill invalid.
+ * A skill of another source is copied into the folder before it is changed. Removed skills are moved to the trash, not
+ * deleted.
  *
  * @example
  * ```ts
@@ -192,10 +196,10 @@ export class SkillWriter {
   }
 
   /**
-   * Writes one file of an existing or new skill. Reads the skill first, so that the file goes to its current folder.
-   * @throws {SkillError} INVALID_NAME, INVALID_PATH, SKILL_INVALID (nothing is written that could not be served),
-   * INVALID_OPTION, TOO_LARGE, OUTSIDE_ROOT, IO_FAILED; CHANGED_SINCE_READ when the file is not at `baseDigest`, or its
-   * folder holds another skill; SKILL_NOT_FOUND when the skill was removed; the reason of the signal when it aborts
+   * Writes one file of an existing or new skill. Reads the skill first, to find its current folder.
+   * @throws {SkillError} INVALID_NAME, INVALID_PATH, SKILL_INVALID (a file that cannot be served is not written),
+   * INVALID_OPTION, TOO_LARGE, OUTSIDE_ROOT, IO_FAILED; CHANGED_SINCE_READ when the file is not at `baseDigest`, or the
+   * folder contains another skill; SKILL_NOT_FOUND when the skill was removed; the reason of the signal when it aborts
    *
    * @example
    * ```ts
@@ -211,7 +215,7 @@ export class SkillWriter {
    * ```
    */
   async write(request: SkillWriteRequest): Promise<SkillWriteResult> {
-    // A misspelt baseDigest would overwrite a file, and a misspelt agent would go live.
+    // A misspelt `baseDigest` would overwrite changes. A misspelt `agent` would publish a write without approval.
     checkOptions('write()', request, KNOWN_REQUEST)
     checkAuthor('write()', request.agent, 'agent')
     const { skill: name, content, signal } = request
@@ -235,8 +239,8 @@ export class SkillWriter {
   }
 
   /**
-   * Runs work under the write lock. After an abort, work that has not started is skipped. Started work is always
-   * awaited.
+   * Runs a function while it has the write lock. If the signal aborts first, the function is not called. A function
+   * that has started is always awaited.
    */
   async #runLocked<T>(signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
     let isBegun = false
@@ -252,9 +256,9 @@ export class SkillWriter {
   }
 
   /**
-   * Moves the folder of a skill to the trash, where no source looks. Returns its new path.
-   * @throws {SkillError} SKILL_NOT_FOUND; CHANGED_SINCE_READ when its folder now holds another skill; READ_ONLY when it
-   * is in another source, or has no folder of its own
+   * Moves the folder of a skill to the trash, which no source reads. Returns its new path.
+   * @throws {SkillError} SKILL_NOT_FOUND; CHANGED_SINCE_READ when the folder now contains another skill; READ_ONLY when
+   * the skill is in another source, or has no folder of its own
    *
    * @example
    * ```ts
@@ -276,11 +280,10 @@ export class SkillWriter {
   }
 
   /**
-   * Restores an earlier revision in the folder of a skill, as one new change. `present` is the expected current
-   * revision; it is absent if the current text is broken. Returns the new path of the old folder, if the folder was
-   * replaced as a whole.
-   * @throws {SkillError} READ_ONLY when it is in another source; CHANGED_SINCE_READ when its folder is not at
-   * `present`; REVISION_NOT_FOUND when the old files are no longer stored
+   * Writes the files of an earlier revision to the folder of a skill. `present` is the expected current revision;
+   * absent if the current text is broken. If the whole folder was replaced, returns the new path of the old folder.
+   * @throws {SkillError} READ_ONLY when the skill is in another source; CHANGED_SINCE_READ when the folder does not
+   * contain `present`; REVISION_NOT_FOUND when the old files are no longer stored
    */
   async restore(earlier: Skill, present: Skill | undefined): Promise<string | undefined> {
     try {
@@ -291,8 +294,8 @@ export class SkillWriter {
   }
 
   /**
-   * Reads all sources again, including read-only ones. With `conversation`, returns the skills that this conversation
-   * sees.
+   * Reads all sources again, including read-only sources. If `conversation` is given, returns the skills that the
+   * conversation sees.
    */
   async reload(conversation?: string): Promise<ReloadedSkills> {
     const { generation, errors } = await this.#parts.reloads.reload()
@@ -374,7 +377,8 @@ export class SkillWriter {
   }
 
   /**
-   * Returns the newest revision of a skill in the writable source, served or not; `undefined` if its text is broken.
+   * Returns the newest revision of a skill in the writable source, even if that revision is not served. Returns
+   * `undefined` if the text of the skill is broken.
    */
   #findOwn(name: string): Skill | undefined {
     return this.#reportsOf(name).flatMap(({ location }) => this.#findNewest(location) ?? [])[0]
@@ -402,7 +406,7 @@ export class SkillWriter {
     return newest?.files.find(({ path }) => path === newest.skillFile)?.digest
   }
 
-  /** Reads the skill again, because it may have been moved or removed a moment ago. */
+  /** Reads the skill again, because the skill may have been moved or removed since the last reading. */
   async #look(name: string): Promise<void> {
     const isThere = (): boolean => (this.#find(name) ?? this.#findOwn(name)) !== undefined
     const wasThere = isThere()
@@ -414,7 +418,7 @@ export class SkillWriter {
     return new Date(this.#options.clock.now()).toISOString().replaceAll(/[:.]/g, '-')
   }
 
-  /** Checks a name. The rule applies to new names only, so an existing skill keeps its name. */
+  /** Checks a name. The rule applies only to new skills. An existing skill may keep a name that the rule forbids. */
   #checkName(name: string, served: Skill | undefined): void {
     const { names, reservedNames } = this.#options
     const isKnown = served?.name === name && isLoadableName(name)
@@ -426,7 +430,7 @@ export class SkillWriter {
       throw new SkillError('INVALID_NAME', `skill name ${JSON.stringify(name)} ${fault}`, { data: { name } })
   }
 
-  /** Returns where a file goes. Each skill has exactly one text, and never inside another skill. */
+  /** Returns the folder and the path of a file. Refuses a second text in a skill, and a text inside another skill. */
   #locate(name: string, text: string): { readonly place: Place; readonly path: SkillPath } {
     const path = checkPath(text)
     const { root, label, fileNames } = this.#layer
@@ -458,7 +462,7 @@ export class SkillWriter {
   async #makeLive(name: string): Promise<Pick<SkillWriteResult, 'errors' | 'isHeld'>> {
     const { errors, isHeld } = await this.#reloadSkill(name)
     const served = this.#find(name)
-    // A held write is not served yet, so the other source still serves the skill.
+    // A write that waits for approval is not served yet, so the other source still serves the skill.
     if (served === undefined || served.source === this.#layer.label || isHeld) return { errors, isHeld }
     const message = `${JSON.stringify(name)} is served from the source ${JSON.stringify(served.source)}, which has precedence`
     return { errors: [...errors, message], isHeld }
@@ -479,7 +483,7 @@ export class SkillWriter {
     this.#files.checkBase(request, before?.digest)
     const digest = digestOf(bytes, this.#options.hasher)
     const isLive = !isElsewhere && served?.files.some(file => file.path === path && file.digest === digest)
-    // Record it first, because a watcher may see the file before this call continues.
+    // Record the write first, because a watcher may see the file before this call continues.
     if (request.agent !== undefined && isLive !== true)
       await this.#parts.noteWrite?.({ location, path, digest, author: request.agent })
     const isCopiedUp = isElsewhere && served !== undefined && (await this.#files.copyUp(served, folder))
@@ -489,7 +493,7 @@ export class SkillWriter {
   }
 }
 
-/** Returns the file to write if two revisions differ in this file only. */
+/** If two revisions differ in only one file, returns that file. */
 function findOnlyDifference(from: Skill, to: Skill): SkillFile | undefined {
   const known = new Map(from.files.map(file => [file.path, file]))
   const kept = new Set(to.files.map(({ path }) => path))

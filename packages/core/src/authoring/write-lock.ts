@@ -1,13 +1,13 @@
 /** A lock that lets one writer at a time change the skills of a source. */
 export interface WriteLock {
-  /** Runs work while no other writer runs, and returns its result. */
+  /** Calls `work` while no other writer runs, and returns the result of `work`. */
   run<T>(work: () => Promise<T>): Promise<T>
-  /** Releases the resources of the lock, after the running work. Idempotent. */
+  /** Waits for the running work, then releases the resources of the lock. Idempotent. */
   close?(): Promise<void>
 }
 
 /**
- * A lock for sources that only this process writes to. Work under the lock must not take it again.
+ * A lock for sources to which only this process writes. Work that runs under the lock must not take the lock again.
  *
  * @example
  * ```ts

@@ -4,16 +4,16 @@ import type { NamedTool } from '../tool/tool-resolver.ts'
 import { type AgentBinderOptions, AgentBinding, type BindOptions } from './agent-binding.ts'
 import type { BindableAgent } from './owned-tools.ts'
 
-// Limit of the wait for one agent. A slower agent catches up by itself and does not delay the others.
+// Longest time that an update waits for slow agents. A slower agent is updated later and delays no other agent.
 const PATIENCE_MS = 250
 
-/** The agents that follow one registry. All agents are updated concurrently and independently. */
+/** Updates the agents that are bound to one registry, all concurrently and independently. */
 export class AgentBinder {
   readonly #options: AgentBinderOptions
   readonly #bindings = new Map<BindableAgent, AgentBinding>()
-  /** Bindings that exceeded the limit. While they are busy, the binder does not wait for them. */
+  /** Bindings that exceeded the time limit. The binder does not wait for such a binding while the binding is busy. */
   readonly #slow = new WeakSet<AgentBinding>()
-  /** Number of unbind() calls for each agent, so that a waiting bind() notices an unbind(). */
+  /** Number of `unbind()` calls for each agent, so that a waiting `bind()` notices a later `unbind()`. */
   readonly #unbindings = new WeakMap<BindableAgent, number>()
 
   constructor(options: AgentBinderOptions) {
@@ -22,7 +22,7 @@ export class AgentBinder {
 
   /**
    * Adds the tools and instructions of the current skills to an agent. An agent that is already bound keeps its
-   * binding. If `unbind` is called while an earlier binding still ends, returns that ended binding.
+   * binding. If `unbind` is called while this call waits for an earlier binding to end, returns that ended binding.
    */
   async bind<Tool extends NamedTool>(
     agent: BindableAgent<Tool>,
@@ -62,7 +62,7 @@ export class AgentBinder {
     await this.#syncAll(binding => binding.syncInstructions())
   }
 
-  /** Stops following. The agents keep their tools and instructions. */
+  /** Stops all updates. The agents keep their tools and instructions. */
   close(): void {
     for (const binding of this.#bindings.values()) binding.stop()
     this.#bindings.clear()
@@ -72,7 +72,9 @@ export class AgentBinder {
     for (const [agent, binding] of this.#bindings) if (binding === ended) this.#bindings.delete(agent)
   }
 
-  /** Updates every agent. Waits once for an agent that hangs, and not again until it is done. */
+  /**
+   * Updates every agent. If an agent exceeds the time limit, later updates do not wait for that agent until it is done.
+   */
   async #syncAll(sync: (binding: AgentBinding) => Promise<void>): Promise<void> {
     const pending = new Set<AgentBinding>()
     const work: Promise<void>[] = []

@@ -17,7 +17,7 @@ class Agent implements BindableAgent {
   readonly tools = new Map<string, NamedTool>()
   readonly calls: string[] = []
   instructions?: string
-  /** Called before each change; may throw or wait. */
+  /** Called before each change of the agent. The function may throw or wait. */
   before: (call: string) => void | Promise<void> = () => undefined
 
   constructor(own: readonly NamedTool[] = [], instructions?: string) {
@@ -53,7 +53,7 @@ interface Harness extends AsyncDisposable {
   readonly files: MemoryFileSystem
   readonly skills: SkillRuntime
   readonly clock: FakeClock
-  /** Makes all writes visible, and waits until every subscriber was called. */
+  /** Waits until all writes are visible and every subscriber was called. */
   settle(): Promise<void>
 }
 
@@ -83,7 +83,7 @@ const tool = (name: string): NamedTool => ({ name })
 const perSkill = { resolve: (skill: Skill): NamedTool[] => [{ name: `${skill.name}_tool` }] }
 
 describe('SkillRuntime.bind()', () => {
-  test(`adds the tools of existing skills, then follows additions, modifications and removals ${verifies('EXO-03', 'EXO-B06', 'EXO-22', 'EXO-23', 'EXO-24', 'P27')}`, async () => {
+  test(`adds the tools of existing skills, then updates the tools after each change of a skill ${verifies('EXO-03', 'EXO-B06', 'EXO-22', 'EXO-23', 'EXO-24', 'P27')}`, async () => {
     await using it = await open(['pdf'])
     const agent = new Agent()
     const binding = await it.skills.bind(agent, { tools: perSkill })
@@ -101,7 +101,7 @@ describe('SkillRuntime.bind()', () => {
     expect(binding.tools()).toEqual([{ name: 'pdf_tool', skills: ['pdf'] }])
   })
 
-  test(`removes only what it added when unbound, or keeps it on request ${verifies('EXO-18', 'EXO-B06', 'P27')}`, async () => {
+  test(`unbind() removes only the tools that bind() added, or keeps these tools if the option says so ${verifies('EXO-18', 'EXO-B06', 'P27')}`, async () => {
     await using it = await open(['pdf'])
     const own = tool('own')
     const agent = new Agent([own], 'Be kind.')
@@ -143,7 +143,7 @@ describe('SkillRuntime.bind()', () => {
     }
   })
 
-  test(`keeps a tool of two skills until the last of them is removed ${verifies('EXO-B04', 'P27')}`, async () => {
+  test(`keeps a tool that two skills provide until both skills are removed ${verifies('EXO-B04', 'P27')}`, async () => {
     await using it = await open(['a', 'b'])
     const agent = new Agent()
     const [fromA, fromB] = [tool('shared'), tool('shared')]
@@ -157,7 +157,7 @@ describe('SkillRuntime.bind()', () => {
     expect(agent.names).toEqual([])
   })
 
-  test(`does not duplicate the tools of an existing skill at its first change ${verifies('EXO-B05')}`, async () => {
+  test(`replaces the tools of an existing skill at the first change, without duplicates ${verifies('EXO-B05')}`, async () => {
     await using it = await open(['pdf'])
     const agent = new Agent()
     await it.skills.bind(agent, { tools: perSkill })
@@ -167,7 +167,7 @@ describe('SkillRuntime.bind()', () => {
     expect(agent.names).toEqual(['pdf_tool'])
   })
 
-  test(`keeps the binding of an agent that is bound twice, and applies the scope of each agent ${verifies('P18', 'CRAB-15')}`, async () => {
+  test(`returns the same binding when an agent is bound twice, and gives each agent only its scope ${verifies('P18', 'CRAB-15')}`, async () => {
     await using it = await open(['maps', 'pdf'])
     const [all, scoped] = [new Agent(), new Agent()]
     const binding = await it.skills.bind(all, { tools: perSkill })
@@ -179,8 +179,8 @@ describe('SkillRuntime.bind()', () => {
   })
 })
 
-describe('concurrent bind() and unbind()', () => {
-  test(`leave the agent with its tools when it is bound again during an unbind ${verifies('EXO-B06')}`, async () => {
+describe('concurrent calls of bind() and unbind()', () => {
+  test(`give an agent its tools when the agent is bound again during an unbind() ${verifies('EXO-B06')}`, async () => {
     await using it = await open(['pdf'])
     const agent = new AskableAgent()
     agent.before = async call => {
@@ -196,7 +196,7 @@ describe('concurrent bind() and unbind()', () => {
     expect(agent.names).toEqual([])
   })
 
-  test(`apply the last of several calls that are not awaited ${verifies('EXO-B06', 'EXO-18')}`, async () => {
+  test(`have the effect of the last call, even if no call is awaited ${verifies('EXO-B06', 'EXO-18')}`, async () => {
     await using it = await open(['pdf'])
     const agent = new Agent()
     const calls = [
@@ -211,7 +211,7 @@ describe('concurrent bind() and unbind()', () => {
     expect(agent.names).toEqual([])
   })
 
-  test('do not leave a tool that was being added during the unbind', async () => {
+  test('remove a tool that was still being added when unbind() was called', async () => {
     await using it = await open(['pdf'])
     const agent = new Agent()
     const gate = Promise.withResolvers<void>()
@@ -224,7 +224,7 @@ describe('concurrent bind() and unbind()', () => {
     expect(agent.names).toEqual([])
   })
 
-  test('report an agent that keeps a tool, and can be called again', async () => {
+  test('reject when the agent does not remove a tool, and succeed when unbind() is called again', async () => {
     await using it = await open(['pdf'])
     const agent = new Agent()
     const binding = await it.skills.bind(agent, { tools: perSkill })
@@ -240,7 +240,7 @@ describe('concurrent bind() and unbind()', () => {
     expect(agent.names).toEqual([])
   })
 
-  test('retry nothing once the runtime is closed', async () => {
+  test('make no retries of failed calls after the runtime is closed', async () => {
     const it = await open(['pdf'])
     const agent = new Agent()
     let calls = 0
@@ -256,8 +256,8 @@ describe('concurrent bind() and unbind()', () => {
   })
 })
 
-describe('failures', () => {
-  test(`of one agent do not delay another, and are retried until they succeed ${verifies('EXO-27', 'EXO-B01', 'P26')}`, async () => {
+describe('SkillRuntime.bind() after a failure', () => {
+  test(`retries the failed agent until it succeeds, and does not delay another agent ${verifies('EXO-27', 'EXO-B01', 'P26')}`, async () => {
     await using it = await open(['pdf'])
     const [weak, strong] = [new Agent(), new Agent()]
     weak.before = call => {
@@ -278,7 +278,7 @@ describe('failures', () => {
     expect([weak.names, binding.problems()]).toEqual([['maps_tool', 'pdf_tool'], []])
   })
 
-  test(`of the resolver keep the previous tools of the skill, and do not affect other skills ${verifies('EXO-B01', 'EXO-08')}`, async () => {
+  test(`keeps the previous tools of a skill whose resolver fails, and updates other skills ${verifies('EXO-B01', 'EXO-08')}`, async () => {
     await using it = await open(['a', 'b', 'c'])
     let isBroken = false
     const agent = new Agent()
@@ -303,7 +303,7 @@ describe('failures', () => {
     expect(agent.names).toEqual(['a_19', 'b_19', 'c_19'])
   })
 
-  test(`of a removal are retried`, async () => {
+  test(`retries the removal of a tool`, async () => {
     await using it = await open(['pdf'])
     const agent = new Agent()
     const binding = await it.skills.bind(agent, { tools: perSkill })
@@ -319,7 +319,7 @@ describe('failures', () => {
     expect([agent.names, binding.problems(), binding.tools()]).toEqual([[], [], []])
   })
 
-  test('of a call that times out are reported, and a late success counts', async () => {
+  test('reports a call that times out, and accepts a late success of that call', async () => {
     await using it = await open(['pdf'])
     const agent = new Agent()
     const gate = Promise.withResolvers<void>()
@@ -336,7 +336,7 @@ describe('failures', () => {
     expect(agent.names).toEqual([])
   })
 
-  test(`in an addTool that never resolves delay no other agent ${verifies('EXO-27', 'P26')}`, async () => {
+  test(`updates other agents while the addTool() of one agent never resolves ${verifies('EXO-27', 'P26')}`, async () => {
     await using it = await open([])
     const [hung, other] = [new Agent(), new Agent()]
     hung.before = () => new Promise<void>(() => undefined)
@@ -355,13 +355,13 @@ describe('failures', () => {
       'maps,pdf',
       ['maps', 'pdf'],
     ])
-    // The agent still hangs in its first call, so the next update does not wait for it.
+    // The first call of the agent still hangs, so the next update does not wait for this agent.
     it.files.write('/skills/zip/SKILL.md', text('zip'))
     await it.settle()
     expect([other.names.length, told.length]).toEqual([3, 3])
   })
 
-  test('of a resolver that returns no list are reported', async () => {
+  test('reports a resolver that does not return a list', async () => {
     await using it = await open(['pdf'])
     const agent = new Agent()
     const binding = await it.skills.bind(agent, { tools: { resolve: () => 'tool' as never } })
@@ -369,7 +369,7 @@ describe('failures', () => {
   })
 })
 
-describe('instructions', () => {
+describe('instructions of a bound agent', () => {
   test(`follow the agent's own text, and are rebuilt after each change ${verifies('EXO-25', 'EXO-43', 'EXO-B08', 'P16')}`, async () => {
     await using it = await open(['maps', 'pdf'])
     const agent = new Agent([], 'Be kind.')
@@ -393,7 +393,7 @@ describe('instructions', () => {
     expect(agent.instructions).toMatch(/^Be brief\.\n\n# Skills\n- \*\*new/)
   })
 
-  test('replace their block even if the owner added text around it', async () => {
+  test('contain only the newest block of skills, even if the owner added text around an older block', async () => {
     await using it = await open(['a'])
     const agent = new Agent([], 'Base.')
     const binding = await it.skills.bind(agent, {
@@ -407,7 +407,7 @@ describe('instructions', () => {
     expect(agent.instructions).toBe('Base.\nToday is Monday.')
   })
 
-  test(`stay unchanged when the builder throws, and are built later ${verifies('EXO-B01')}`, async () => {
+  test(`stay unchanged when the instructions builder throws, until a retry succeeds ${verifies('EXO-B01')}`, async () => {
     await using it = await open(['pdf'])
     const agent = new Agent()
     let isBroken = false
@@ -430,7 +430,7 @@ describe('instructions', () => {
   })
 })
 
-test(`effects follow the order registry, tools, instructions, events ${verifies('P06', 'EXO-B13', 'EXO-08')}`, async () => {
+test(`updates reach the registry first, then tools, then instructions, then events ${verifies('P06', 'EXO-B13', 'EXO-08')}`, async () => {
   await using it = await open([])
   const told: string[] = []
   const note = (what: string): void =>

@@ -8,27 +8,30 @@ import type { LoadedSkill, Skill } from '../skill/skill.ts'
 import { type NamedTool, type ToolMap, type ToolResolver, toToolResolver } from '../tool/tool-resolver.ts'
 import { type BindableAgent, OwnedTools } from './owned-tools.ts'
 
-/** Builds the part of an agent's instructions that is about its skills. Receives them sorted by name, with bodies. */
+/** Builds the text about skills in an agent's instructions. Receives the skills sorted by name, with their bodies. */
 export type InstructionsBuilder = (skills: readonly LoadedSkill[]) => string | Promise<string>
 
 /** The values of `UnbindMode`. */
 export const UNBIND_MODES = ['remove', 'keep'] as const
 
-/** Whether an unbound agent loses or keeps what the binding added. */
+/** Whether unbinding removes or keeps the tools and instructions that the binding added. */
 export type UnbindMode = (typeof UNBIND_MODES)[number]
 
 export interface BindOptions<Tool extends NamedTool = NamedTool> {
-  /** The tools of each skill. @default none */
+  /** The tools that belong to each skill, as a resolver or a map. @default none */
   readonly tools?: ToolResolver<Tool> | ToolMap<Tool>
-  /** Builds the text that is appended to the agent's own instructions and kept up to date there. @default none */
+  /**
+   * Builds the text that the binding appends to the agent's own instructions, and updates after each change.
+   * @default none
+   */
   readonly instructions?: InstructionsBuilder
   /** The skills that the agent may see. @default all */
   readonly scope?: SkillScope
-  /** Whether unbinding removes what the binding added. @default 'remove' */
+  /** Whether unbinding removes or keeps the tools and instructions that the binding added. @default 'remove' */
   readonly unbind?: UnbindMode
   /**
-   * Time limit for a call of the agent, the resolver or the builder, in milliseconds; `Infinity` for none. @default
-   * 30,000
+   * Time limit in milliseconds for one call of the agent, the resolver or the builder. `Infinity` means no limit.
+   * @default 30,000
    */
   readonly timeoutMs?: number
 }
@@ -54,8 +57,8 @@ const LAST_RETRY_MS = 60_000
 const INSTRUCTIONS = Symbol('instructions')
 
 /**
- * Keeps an agent up to date: it has the tools of the skills that it may see, and instructions built from them. Failures
- * of the agent, the resolver or the builder are retried and delay no other agent.
+ * Keeps the tools and instructions of an agent up to date with the skills that the agent may see. Failures of the
+ * agent, the resolver or the builder are retried and delay no other agent.
  *
  * @example
  * ```ts
@@ -78,9 +81,9 @@ export class AgentBinding implements AsyncDisposable {
   readonly #options: BindOptions
   readonly #resolver: ToolResolver | undefined
   readonly #tools: OwnedTools<NamedTool>
-  /** The skills whose tools the agent has, at the revision that was resolved. */
+  /** The skills whose tools the agent has, each at the revision for which the tools were resolved. */
   readonly #applied = new Map<string, Skill>()
-  /** Failures to retry, by name of the skill, or of the instructions. */
+  /** Failures to retry. The key is the name of a skill, or `INSTRUCTIONS`. */
   readonly #owed = new Map<string | typeof INSTRUCTIONS, unknown>()
   readonly #hadInstructions: boolean
   /** The text that was last written into the agent's instructions. */
@@ -89,9 +92,9 @@ export class AgentBinding implements AsyncDisposable {
   #queue: Promise<void> = Promise.resolve()
   /** Number of turns in the queue, including the running one. */
   #turns = 0
-  /** Names whose tools the next turn updates; `all` stands for every name at its start. */
+  /** Names of the skills whose tools the next turn updates. `all` means all skills that exist when the turn starts. */
   #due: Set<string> | 'all' | undefined
-  /** The turns that wait in the queue. Later changes join them, so a hanging agent collects no backlog. */
+  /** The turn that waits in the queue. Later changes join this turn, so the queue of a hanging agent does not grow. */
   #nextTools: Promise<void> | undefined
   #nextInstructions: Promise<void> | undefined
   #retries = 0
@@ -117,17 +120,17 @@ export class AgentBinding implements AsyncDisposable {
     this.#tools = new OwnedTools(agent, (what, call) => this.#guard(what, call))
   }
 
-  /** Returns the tools that the binding put on the agent, each with its skills. */
+  /** Returns the tools that the binding added to the agent, each with the skills that provide it. */
   tools(): readonly { readonly name: string; readonly skills: readonly string[] }[] {
     return this.#tools.list()
   }
 
-  /** Returns the failures that are still to be retried, as sentences. */
+  /** Returns the messages of the failures that will be retried. */
   problems(): readonly string[] {
     return [...this.#owed.values()].map(toMessage)
   }
 
-  /** Updates the tools of the named skills, or of all skills. Never rejects. */
+  /** Updates the tools of the named skills; of all skills if `names` is absent. Never rejects. */
   async syncTools(names?: readonly string[]): Promise<void> {
     this.#due = names === undefined || this.#due === 'all' ? 'all' : new Set([...(this.#due ?? []), ...names])
     this.#nextTools ??= this.#enqueue(async () => {
@@ -146,30 +149,31 @@ export class AgentBinding implements AsyncDisposable {
     await this.#nextInstructions
   }
 
-  /** Resolves when everything requested so far is done or has failed. */
+  /** Resolves when every update requested before this call has succeeded or failed. */
   async settled(): Promise<void> {
     await this.#queue
   }
 
-  /** True if work for the agent is running or queued. */
+  /** True if an update of the agent is running or queued. */
   get isBusy(): boolean {
     return this.#turns > 0
   }
 
-  /** True if the binding no longer follows the skills. */
+  /** True if the binding no longer updates the agent. */
   get isUnbound(): boolean {
     return this.#isStopped
   }
 
-  /** Stops following, and leaves the agent unchanged. */
+  /** Stops updating the agent. The agent keeps its tools and instructions. */
   stop(): void {
     this.#isStopped = true
     this.#cancelRetry?.()
   }
 
   /**
-   * Stops following, and removes what was added unless the options keep it. Idempotent.
-   * @throws {SkillError} HOOK_FAILED when the agent does not remove a tool; call it again to retry
+   * Stops updating the agent. Removes the added tools and instructions, unless the option `unbind` is `keep`.
+   * Idempotent.
+   * @throws {SkillError} HOOK_FAILED when the agent does not remove a tool; call `unbind()` again to retry
    */
   unbind(): Promise<void> {
     this.#unbinding ??= this.#takeOff().catch((thrown: unknown) => {
@@ -211,7 +215,7 @@ export class AgentBinding implements AsyncDisposable {
     const wanted =
       due === 'all' ? [...generation.list().map(skill => skill.name), ...this.#applied.keys()] : due
     for (const name of new Set([...owed, ...wanted])) {
-      // An agent that was unbound while it hung gets no further calls.
+      // Stop if the agent was unbound while its last call was running.
       if (this.#isStopped) return
       await this.#syncSkill(name, generation)
     }
@@ -263,7 +267,7 @@ export class AgentBinding implements AsyncDisposable {
     )
   }
 
-  /** Writes the block behind the agent's own text, even if the owner changed the text around the old block. */
+  /** Removes the old block and appends the new block, even if the owner changed the text around the old block. */
   #write(block: string): void {
     const own = this.#ownText()
     this.#block = own === '' || block === '' ? block : `\n\n${block}`
@@ -292,7 +296,7 @@ export class AgentBinding implements AsyncDisposable {
     return result
   }
 
-  /** Runs one turn after the other, and none once the agent is unbound. */
+  /** Adds a turn to the queue, which runs one turn at a time. Turns are skipped after the agent is unbound. */
   async #enqueue(work: () => Promise<void>): Promise<void> {
     this.#turns++
     const turn = this.#queue
@@ -307,7 +311,7 @@ export class AgentBinding implements AsyncDisposable {
     await turn
   }
 
-  /** Keeps one timer at a time. The delay doubles after each failed retry. */
+  /** Starts a timer for the next retry, unless a timer is running. The delay doubles after each failed retry. */
   #retryLater(): void {
     if (this.#cancelRetry !== undefined || this.#isStopped) return
     const delayMs = Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** this.#retries)

@@ -25,26 +25,27 @@ export interface BindableAgent<Tool extends NamedTool = NamedTool> {
   /** The result is ignored. */
   removeTool(name: string): unknown
   /**
-   * Returns whether the agent has a tool of any origin. Without it, `addTool` has to throw for a name that is taken.
+   * Returns true if the agent has a tool of this name, whoever added it. Without `hasTool`, `addTool` must throw if the
+   * name is taken.
    */
   hasTool?(name: string): boolean | Promise<boolean>
-  /** The agent's instructions; written when the binding builds instructions. */
+  /** The agent's instructions. The binding changes the instructions only if an instructions builder is given. */
   instructions?: string
 }
 
-/** Calls code of the host. Rejects when the call fails or exceeds its time limit. */
+/** Calls a function of the host. Rejects when the function fails or exceeds the time limit. */
 export type Guard = <T>(what: string, call: () => T | Promise<T>) => Promise<T>
 
 interface Slot<Tool> {
-  /** The tools of this name, by the skill that provides them. */
+  /** The tools with this name. Each key is the skill that provides the tool. */
   readonly providers: Map<string, Tool>
-  /** The tool that this binding put on the agent. */
+  /** The tool that the binding added to the agent under this name. */
   current: { readonly skill: string; readonly tool: Tool } | undefined
 }
 
 /**
- * The tools that one binding has put on its agent. A tool stays as long as one skill provides it. Tools that the agent
- * owned before are never changed.
+ * The tools that one binding added to its agent. A tool stays as long as at least one skill provides it. Tools that the
+ * agent already had are never changed.
  */
 export class OwnedTools<Tool extends NamedTool> {
   readonly #agent: BindableAgent<Tool>
@@ -58,7 +59,7 @@ export class OwnedTools<Tool extends NamedTool> {
     this.#guard = guard
   }
 
-  /** Returns the tools on the agent, sorted by name, each with its sorted skills. */
+  /** Returns the added tools, sorted by name. Each tool lists the skills that provide it, sorted by name. */
   list(): readonly { readonly name: string; readonly skills: readonly string[] }[] {
     return [...this.#slots]
       .filter(([, slot]) => slot.current !== undefined)
@@ -66,7 +67,7 @@ export class OwnedTools<Tool extends NamedTool> {
       .sort((a, b) => compareText(a.name, b.name))
   }
 
-  /** Replaces the tools of a skill. Returns the failures; a second call retries them. */
+  /** Replaces the tools of a skill. Returns the failures. A second call retries the failed changes. */
   async replace(skill: string, tools: readonly Tool[]): Promise<readonly unknown[]> {
     const names = new Set(tools.map(tool => tool.name))
     const gone = (this.#bySkill.get(skill) ?? []).filter(name => !names.has(name))
@@ -86,7 +87,7 @@ export class OwnedTools<Tool extends NamedTool> {
     return failures
   }
 
-  /** Removes every tool from the agent, including tools that are still being added. Returns the failures. */
+  /** Removes every added tool from the agent, including tools that are still being added. Returns the failures. */
   async clear(): Promise<readonly unknown[]> {
     this.#isCleared = true
     const failures: unknown[] = []
@@ -100,7 +101,7 @@ export class OwnedTools<Tool extends NamedTool> {
     return slot
   }
 
-  /** Updates the tool of one name on the agent to match the skills. */
+  /** Adds, replaces or removes the agent's tool of one name, so that it matches the skills that provide it. */
   async #settle(name: string): Promise<void> {
     const slot = this.#slotOf(name)
     const { current, providers } = slot

@@ -61,7 +61,8 @@ export function assembleRuntime(options: SkillRuntimeOptions): RuntimeParts {
     catalogs: new CatalogCache(catalog),
     index: new SkillSearch(),
   }
-  // Scripts need a reader, and readers show commands of scripts. The first reader shows none, which breaks the cycle.
+  // The script runner needs a reader, and a reader needs the commands of scripts. This first reader shows no commands,
+  // which breaks the cycle.
   const reader = new SkillReader(shared)
   const review = new SkillReview({ registry, reader, store, decisions, log, clock, logger })
   const { programs, scripts } = createScripts(host, { registry, reader, review, store: shared.store })
@@ -99,7 +100,7 @@ function createScripts(
   const programs = new ProgramSlots({ ...{ clock, logger, runner, registry, reader, store, records } })
   const scripts = new SkillScripts({
     ...{ slots: programs, clock, logger, runner, reader, store, records },
-    // The bus emits every script event with the same payload.
+    // Emit every script event on the bus with an unchanged payload.
     tell: (name, payload) => void events.emit(name, payload as SkillEvents[typeof name]),
   })
   decisions.subscribe(made => {

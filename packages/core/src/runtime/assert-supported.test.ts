@@ -7,7 +7,7 @@ const run =
     assertSupported({ process: { versions: { node } } })
 
 test.each(['18.20.4', '20.20.2', '22.0.0', '22.15.1'])(
-  'assertSupported() refuses Node %s in one line',
+  'assertSupported() refuses Node %s with a message of one line',
   version => {
     expect(run(version)).toThrow(`Skillstoke needs Node 22.16 or newer, Bun or Deno; this is Node ${version}`)
   },

@@ -1,11 +1,11 @@
 import { SkillError } from '../errors.ts'
 
-/** The oldest Node that has `Promise.withResolvers`, and `node:sqlite` without a flag. */
+/** The oldest Node version that has `Promise.withResolvers` and needs no flag for `node:sqlite`. */
 const OLDEST_NODE = [22, 16] as const
 
 /**
- * Throws one clear line on an old Node, before a missing API fails with an unclear error. Bun and Deno report the Node
- * version that they are compatible with. Other runtimes report none.
+ * On an old Node, throws an error that names the needed version. Without this check, a missing API would fail with an
+ * unclear error. Bun and Deno report the Node version that they are compatible with. Other runtimes report none.
  * @throws {SkillError} UNSUPPORTED_RUNTIME
  */
 export function assertSupported(host: object = globalThis): void {

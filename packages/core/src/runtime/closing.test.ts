@@ -26,7 +26,7 @@ function createParts(): { closed: string[]; store: MemorySkillStore; runner: Scr
   }
 }
 
-test('close() makes running calls fail with CLOSED instead of returning an old state', async () => {
+test('close() makes running calls reject with CLOSED, so that they do not return an old state', async () => {
   class SlowSource extends MemorySource {
     readonly begun = Promise.withResolvers<void>()
     readonly goOn = Promise.withResolvers<void>()
@@ -56,7 +56,7 @@ test('close() makes running calls fail with CLOSED instead of returning an old s
   ])
 })
 
-test('close() closes the other parts when a source cannot be closed', async () => {
+test('close() still closes the store and the runner when a source cannot be closed', async () => {
   const { closed, store, runner, logger } = createParts()
   const sources = ['a', 'b'].map(label => new UnclosableSource({ label }, []))
   const skills = await createSkillRuntime({ sources, scripts: runner, logger, state: { store } })
@@ -68,7 +68,7 @@ test('close() closes the other parts when a source cannot be closed', async () =
   ])
 })
 
-test('a failed start reports its own cause, not a later failure to close', async () => {
+test('createSkillRuntime() throws the cause of a failed start, even if closing the parts fails too', async () => {
   const { closed, store, runner, logger } = createParts()
   const source = new UnclosableSource({ label: 'a' }, [{ name: 'x', description: '', body: '' }])
   const starting = createSkillRuntime({

@@ -4,14 +4,15 @@ import { assertSupported } from './assert-supported.ts'
 import { SkillRuntime } from './skill-runtime.ts'
 import type { SkillRuntimeOptions } from './skill-runtime-options.ts'
 
-// Some commands are known only after their scripts ran. They may arrive after the start.
+// Some commands are known only after their scripts have run. The start waits at most this long for these commands.
 const MAX_CODE_WAIT_MS = 1_000
 
 /**
- * Reads all sources once and follows them until the runtime is closed. A source that cannot be read does not stop the
- * others, and `status()` reports it. If the call fails, it closes `state` and `scripts` of the options.
+ * Reads all sources and watches them until the runtime is closed. If a source cannot be read, the other sources are
+ * served, and `status()` reports the failure. If the call fails, `state` and `scripts` of the options are closed.
  * @throws {SkillError} INVALID_OPTION; DUPLICATE_SOURCE when two sources have the same label; SOURCE_MISSING,
- * DUPLICATE_SKILL, SKILL_INVALID or HOOK_FAILED where the options ask for it; UNSUPPORTED_RUNTIME on an old Node
+ * DUPLICATE_SKILL, SKILL_INVALID or HOOK_FAILED if the options make these faults errors; UNSUPPORTED_RUNTIME on an old
+ * Node
  *
  * @example
  * ```ts
@@ -33,7 +34,7 @@ export async function createSkillRuntime(options: SkillRuntimeOptions): Promise<
     registry.subscribe(
       update => {
         const following = programs.follow(update)
-        // Code that loads for the first time replaces nothing, so the start does not wait for it.
+        // During the start, loaded code replaces no older code, so no update has to wait for the code.
         return isStarted ? following : undefined
       },
       { phase: 'commands' },
@@ -41,7 +42,7 @@ export async function createSkillRuntime(options: SkillRuntimeOptions): Promise<
     registry.subscribe(update => binder.syncInstructions(update), { phase: 'instructions' })
     await changes.finishSwaps()
     await sources.start()
-    // Handlers that are added later must not receive events about the initial skills.
+    // Wait for the events about the initial skills, so that handlers that are added later do not receive them.
     await waitAtMost(clock, MAX_CODE_WAIT_MS, Promise.all([registry.delivered(), scripts.ready()]))
     isStarted = true
     reloads.assertDemands()
@@ -55,8 +56,8 @@ export async function createSkillRuntime(options: SkillRuntimeOptions): Promise<
 }
 
 /**
- * Assembles the parts, or closes the given ones. The runtime owns them from the call on, so a refusal must not leave
- * them open.
+ * Assembles the runtime. If assembling fails, closes the parts that the host passed, because the runtime owns these
+ * parts.
  */
 async function assembleOrClose(options: SkillRuntimeOptions): Promise<RuntimeParts> {
   try {
@@ -64,7 +65,7 @@ async function assembleOrClose(options: SkillRuntimeOptions): Promise<RuntimePar
   } catch (thrown) {
     const { state, scripts } = (options ?? {}) as Partial<SkillRuntimeOptions>
     const given = [scripts, state?.decisions, state?.history, state?.writeLock, state?.store]
-    // A failure to close must not hide the reason of the refusal.
+    // Ignore failures to close, so that the caller receives the original error.
     await Promise.allSettled(given.map(async part => await part?.close?.()))
     throw thrown
   }

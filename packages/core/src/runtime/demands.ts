@@ -2,7 +2,7 @@ import { SkillError } from '../errors.ts'
 import type { Generation, SkillReport } from '../registry/generation.ts'
 import { type Diagnostic, isError } from '../skill/diagnostic.ts'
 
-/** Conditions that the host declared as errors, although skills could be served without them. */
+/** Conditions whose violation the host wants to be an error. The runtime could serve the skills anyway. */
 export interface Demands {
   /** True if all names must be unique. */
   readonly isUnique: boolean
@@ -11,8 +11,8 @@ export interface Demands {
 }
 
 /**
- * @throws {SkillError} SOURCE_MISSING, SKILL_INVALID or DUPLICATE_SKILL, the first that applies; `data.reports` has all
- * of its kind
+ * @throws {SkillError} SOURCE_MISSING, SKILL_INVALID or DUPLICATE_SKILL, the first of these that applies;
+ * `data.reports` lists all skills with that fault
  */
 export function assertDemands(demands: Demands, generation: Generation, failures: readonly unknown[]): void {
   for (const failure of failures) if (SkillError.isInstance(failure, 'SOURCE_MISSING')) throw failure

@@ -6,8 +6,8 @@ import { openMemorySkills } from '../../../../tests/fixtures/memory-skills.ts'
 import { SkillError } from '../errors.ts'
 import type { SkillRuntime } from './skill-runtime.ts'
 
-describe('the id of a session', () => {
-  test('is refused while an open session has it', async () => {
+describe('a session id', () => {
+  test('is refused while an open session has the same id', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 'chat-1' })
     expect(() => it.skills.session({ id: 'chat-1' })).toThrow(
@@ -25,7 +25,7 @@ describe('the id of a session', () => {
     expect(it.skills.sessions()).toEqual([next])
   })
 
-  test('goes to the session that resumes the stored state, and the old session is closed', async () => {
+  test('is taken over by a session that resumes the stored state, and the old session is closed', async () => {
     await using it = await openMemorySkills(['pdf'])
     const dropped = it.skills.session({ id: 'chat-1' })
     const child = dropped.child({ id: 'helper' })
@@ -34,7 +34,7 @@ describe('the id of a session', () => {
     await expect(dropped.offer()).rejects.toMatchObject({ code: 'CLOSED' })
   })
 
-  test('is free again when its session was garbage-collected without close()', async () => {
+  test('can be used again after the garbage collector removed an unclosed session', async () => {
     await using it = await openMemorySkills(['pdf'])
     drop(it.skills)
     setFlagsFromString('--expose-gc')

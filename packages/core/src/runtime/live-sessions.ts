@@ -20,8 +20,8 @@ export interface LiveSessionsOptions {
 }
 
 /**
- * Opens sessions, and retains the revisions that they received. A session without references has ended, but its id is
- * taken until the garbage collector has run. Hosts should close sessions, or resume the stored state.
+ * Opens sessions, and retains the revisions that their conversations received. Hosts should close sessions. If a
+ * session is dropped without `close()`, its id stays in use until the garbage collector runs or its state is resumed.
  */
 export class LiveSessions {
   readonly #options: LiveSessionsOptions
@@ -48,11 +48,14 @@ export class LiveSessions {
     }
   }
 
-  /** @throws {SkillError} INVALID_OPTION; DUPLICATE_SESSION when an open session has the id and no state is resumed */
+  /**
+   * @throws {SkillError} INVALID_OPTION; DUPLICATE_SESSION when an open session has the same id and no state is resumed
+   */
   create(options: SessionOptions, parent?: SkillSession): SkillSession {
     checkSessionOptions(options)
     const other = this.#sessions.get(options.id)?.deref()
-    // A resumed state is newer than an open session, which the host may have dropped.
+    // A resumed state replaces an open session with the same id, because the host may have dropped that session without
+    // closing it.
     if (other !== undefined && (options.resume === undefined || isAncestor(other, parent)))
       throw createDuplicate(options.id)
     const retained = new RetainedRevisions(this.#options.store)
@@ -73,7 +76,7 @@ export class LiveSessions {
     return alive
   }
 
-  /** Removes a session, and closes its children. */
+  /** Removes a session from the list, and closes its children. */
   #end(session: SkillSession): void {
     if (this.#sessions.get(session.id)?.deref() === session) this.#sessions.delete(session.id)
     for (const child of this.list()) if (child.parent === session) child.close()

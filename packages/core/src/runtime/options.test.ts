@@ -4,7 +4,7 @@ import { MemoryFileSystem } from '../fs/memory-file-system.ts'
 import { FileSource } from '../source/file-source.ts'
 import { createSkillRuntime } from './create-skill-runtime.ts'
 
-/** Options as an untyped program passes them. */
+/** Options of a program without type checks. */
 type Loose = Record<string, unknown>
 
 const source = (options: Loose = {}): FileSource =>
@@ -55,7 +55,7 @@ describe('an invalid option is refused with its name, its value and a valid valu
     expect(await messageOf(() => source(options))).toContain(message)
   })
 
-  test('a custom source', async () => {
+  test('a custom source with an invalid option', async () => {
     const own = Object.assign(source(), { settle: { burstMs: '1' } })
     expect(await messageOf(() => createSkillRuntime({ sources: [own as never] }))).toBe(
       'source "skills": settle.burstMs is "1"; use a number from 0 to 2147483647',
@@ -80,14 +80,14 @@ describe('an invalid option is refused with its name, its value and a valid valu
     expect(await messageOf(() => skills.session({ id: 's', ...options }))).toContain(message)
   })
 
-  test('tools() with the name of another tool', async () => {
+  test('tools() refuses a skillToolName that another tool has', async () => {
     await using skills = await createSkillRuntime({ sources: [] })
     expect(await messageOf(() => skills.tools({ skillToolName: 'read_skill_file' }))).toContain(
       'skillToolName is "read_skill_file"; use a name of its own',
     )
   })
 
-  test('bind() and writer()', async () => {
+  test('bind() and writer() refuse invalid options', async () => {
     const fileSystem = new MemoryFileSystem()
     await using skills = await createSkillRuntime({ sources: [source({ fileSystem, writable: fileSystem })] })
     const agent = { addTool: () => undefined, removeTool: () => undefined }
@@ -144,7 +144,7 @@ describe('an unknown option is refused with its name and the nearest known one',
     ['triggers', 'tuning.triggers'],
     ['modifiedOn', 'tuning.modifiedOn'],
     ['hasher', 'tuning.hasher'],
-  ])('%s is refused with its new place: %s', async (name, place) => {
+  ])('the old option %s is refused with its new name %s', async (name, place) => {
     const options = { sources: [], [name]: undefined }
     expect(await messageOf(() => createSkillRuntime(options))).toBe(
       `unknown option "${name}"; it is "${place}" now`,
@@ -152,6 +152,6 @@ describe('an unknown option is refused with its name and the nearest known one',
   })
 })
 
-test('an empty include list restricts nothing', () => {
+test('a scope with an empty include list includes every skill', () => {
   expect(createScopeTest({ include: [] })('anything')).toBe(true)
 })

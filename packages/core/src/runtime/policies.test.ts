@@ -23,7 +23,10 @@ interface Harness extends AsyncDisposable {
   readonly warnings: string[]
 }
 
-/** Opens a runtime over folders of one file system in memory. Each folder is a source with that label. */
+/**
+ * Opens a runtime with one source for each folder of a file system in memory. The label of a source is the name of its
+ * folder.
+ */
 async function open(
   files: MemoryFileSystem | Readonly<Record<string, string>>,
   options: Partial<SkillRuntimeOptions> & {
@@ -52,7 +55,7 @@ const reportOf = (skills: SkillRuntime, name: string): [string, string[]] => {
 }
 
 describe('the logger', () => {
-  test(`warns once about each broken skill, with the reason ${verifies('P07', 'PAI-X02', 'CRAB-X05')}`, async () => {
+  test(`receives one warning with the reason for each broken skill ${verifies('P07', 'PAI-X02', 'CRAB-X05')}`, async () => {
     const lines: string[] = []
     const warn = (message: string, data: Readonly<Record<string, unknown>> = {}): void =>
       void lines.push(`${message}: ${String(data['skill'])}: ${String(data['problem'])}`)
@@ -80,7 +83,7 @@ describe('onDuplicate', () => {
   const files = { '/a/pdf/SKILL.md': text('pdf', 'First.'), '/b/pdf/SKILL.md': text('pdf', 'Second.') }
   const folders = ['a', 'b']
 
-  test(`is first-wins by default, and the removal of the winner is a modification ${verifies('P01', 'EXO-B07')}`, async () => {
+  test(`onDuplicate is first-wins by default; removing the first skill emits skill:modified ${verifies('P01', 'EXO-B07')}`, async () => {
     const events = new InProcessEventBus()
     const told: string[] = []
     events.on('skill:modified', ({ newSkill, changed }) => {
@@ -98,7 +101,7 @@ describe('onDuplicate', () => {
     expect(told).toEqual(['modified pdf frontmatter,location'])
   })
 
-  test(`can be last-wins or a function ${verifies('P01')}`, async () => {
+  test(`onDuplicate can be last-wins or a function that chooses the skill ${verifies('P01')}`, async () => {
     await using last = await open(files, { folders, onDuplicate: 'last-wins' })
     expect(last.skills.current.get('pdf').description).toBe('Second.')
     await using chosen = await open(files, {
@@ -108,7 +111,7 @@ describe('onDuplicate', () => {
     expect(chosen.skills.current.get('pdf').source).toBe('b')
   })
 
-  test('serves the first skill when the function throws or returns an unknown skill', async () => {
+  test('serves the first skill when the onDuplicate function throws or returns an unknown skill', async () => {
     for (const onDuplicate of [
       () => {
         throw new Error('no idea')
@@ -121,7 +124,7 @@ describe('onDuplicate', () => {
     }
   })
 
-  test(`can be error: the start and reload() fail, and the served skill stays ${verifies('P01')}`, async () => {
+  test(`onDuplicate: error makes the start and reload() fail for duplicates, but the served skill stays ${verifies('P01')}`, async () => {
     await expect(open(files, { folders, onDuplicate: 'error' })).rejects.toMatchObject({
       code: 'DUPLICATE_SKILL',
       message: expect.stringContaining('"b/pdf" is shadowed by "a/pdf"'),
@@ -137,7 +140,7 @@ describe('onDuplicate', () => {
     expect((await it.skills.reload()).count).toBe(1)
   })
 
-  test(`serves the first path within one source, and SKILL.md before skill.md ${verifies('P02', 'FOX-B07', 'EXO-B10')}`, async () => {
+  test(`a source serves the skill with the first path, and prefers SKILL.md to skill.md ${verifies('P02', 'FOX-B07', 'EXO-B10')}`, async () => {
     await using it = await open({
       '/skills/z/SKILL.md': text('pdf', 'Later path.'),
       '/skills/a/skill.md': text('pdf', 'Lower case.'),
@@ -152,7 +155,7 @@ describe('onDuplicate', () => {
 })
 
 describe('modifiedOn', () => {
-  test(`decides which facets emit skill:modified, while reads always return the newest ${verifies('P03')}`, async () => {
+  test(`modifiedOn decides which changed facets emit skill:modified, but reads always return the newest revision ${verifies('P03')}`, async () => {
     const events = new InProcessEventBus()
     const told: string[] = []
     events.on('skill:modified', ({ changed }) => void told.push(changed.join()))
@@ -171,7 +174,7 @@ describe('modifiedOn', () => {
 })
 
 describe('triggers', () => {
-  test(`read sources again on loads and requests by default, and can be disabled ${verifies('P04')}`, async () => {
+  test(`triggers read sources again at each load and fresh() by default, and can be disabled ${verifies('P04')}`, async () => {
     const source = { watching: 'off' } as const
     await using it = await open({ '/skills/pdf/SKILL.md': text('pdf') }, { source })
     it.files.write('/skills/pdf/SKILL.md', text('pdf', undefined, 'Second.'))
@@ -192,7 +195,7 @@ describe('triggers', () => {
 })
 
 describe('a load', () => {
-  test(`finds removed, nested and restored files, and new text ${verifies('OMNI-B01', 'OMNI-B02', 'OMNI-B09')}`, async () => {
+  test(`a load finds removed files, changed nested files and new text ${verifies('OMNI-B01', 'OMNI-B02', 'OMNI-B09')}`, async () => {
     await using it = await open(
       {
         '/skills/git/SKILL.md': text('git'),
@@ -220,7 +223,7 @@ describe('a load', () => {
 describe('onInvalid', () => {
   const broken = '---\nname: pdf\ndescription: "unclosed\n---\n'
 
-  test(`keeps the last good revision by default ${verifies('P07', 'PAI-B05')}`, async () => {
+  test(`onInvalid keeps the last good revision by default ${verifies('P07', 'PAI-B05')}`, async () => {
     await using it = await open({ '/skills/pdf/SKILL.md': text('pdf') })
     const { revision } = it.skills.current.get('pdf')
     it.files.write('/skills/pdf/SKILL.md', broken)
@@ -230,7 +233,7 @@ describe('onInvalid', () => {
     expect(reportOf(it.skills, 'pdf')).toEqual(['broken', ['YAML_INVALID']])
   })
 
-  test(`can drop the skill until it is valid again ${verifies('P07')}`, async () => {
+  test(`onInvalid can drop a broken skill until it is valid again ${verifies('P07')}`, async () => {
     await using it = await open({ '/skills/pdf/SKILL.md': text('pdf') }, { onInvalid: 'drop' })
     it.files.write('/skills/pdf/SKILL.md', broken)
     await it.skills.fresh()
@@ -240,7 +243,7 @@ describe('onInvalid', () => {
     expect((await it.skills.fresh()).find('pdf')).toBeDefined()
   })
 
-  test(`can make the start and reload() fail, and keeps the last good revision ${verifies('P07')}`, async () => {
+  test(`onInvalid: throw makes the start and reload() fail, and keeps the last good revision ${verifies('P07')}`, async () => {
     await expect(open({ '/skills/pdf/SKILL.md': broken }, { onInvalid: 'throw' })).rejects.toMatchObject({
       code: 'SKILL_INVALID',
       message: expect.stringMatching(/skill "pdf": \/skills\/pdf\/SKILL\.md:3: /),
@@ -253,7 +256,7 @@ describe('onInvalid', () => {
 })
 
 describe('onMissing', () => {
-  test(`waits for a root that does not exist yet, and for one that vanished ${verifies('P08', 'EXO-B09')}`, async () => {
+  test(`a source waits by default for a root that does not exist yet or was removed ${verifies('P08', 'EXO-B09')}`, async () => {
     const clock = new FakeClock()
     const files = new MemoryFileSystem({ '/x': '' })
     await using it = await open(files, { clock, source: { clock } })
@@ -267,7 +270,7 @@ describe('onMissing', () => {
     expect(it.skills.current.list()).toEqual([])
   })
 
-  test(`can make the source empty at once, or fail ${verifies('P08')}`, async () => {
+  test(`onMissing can treat a missing root as an empty source or as an error ${verifies('P08')}`, async () => {
     await using it = await open({ '/skills/pdf/SKILL.md': text('pdf') }, { source: { onMissing: 'empty' } })
     it.files.remove('/skills')
     expect((await it.skills.reload()).removed).toEqual(['pdf'])
@@ -293,7 +296,7 @@ describe('reading', () => {
     '/skills/short/SKILL.md': '---\nname: short\ndesc: The short spelling.\n---\n',
   }
 
-  test(`is lenient by default: an invalid name is a warning, a missing description is an error ${verifies('P09', 'P10', 'P11')}`, async () => {
+  test(`reading is lenient by default: an invalid name is a warning, but a missing description is an error ${verifies('P09', 'P10', 'P11')}`, async () => {
     await using it = await open(files)
     expect(it.skills.current.list().map(({ name }) => name)).toEqual(['PDF_Tools', 'maps', 'short'])
     expect(reportOf(it.skills, 'PDF_Tools')).toEqual(['warning', ['NAME_INVALID', 'NAME_INVALID']])
@@ -303,7 +306,7 @@ describe('reading', () => {
     expect(reportOf(it.skills, 'short')).toEqual(['warning', ['FIELD_ALIAS', 'BODY_EMPTY']])
   })
 
-  test(`can check names strictly or not at all ${verifies('P09', 'P10')}`, async () => {
+  test(`reading.names can refuse all invalid names, or accept any safe name ${verifies('P09', 'P10')}`, async () => {
     await using strict = await open(files, {
       source: { reading: { names: 'strict', matchDirectory: 'error' } },
     })
@@ -318,7 +321,7 @@ describe('reading', () => {
     expect(unsafe.skills.current.list()).toEqual([])
   })
 
-  test(`can accept an empty description or use the first heading, and then needs no frontmatter ${verifies('P11', 'FOX-X02', 'EXO-X03')}`, async () => {
+  test(`reading.description can replace a missing description by an empty text or the first heading ${verifies('P11', 'FOX-X02', 'EXO-X03')}`, async () => {
     const describeAll = (skills: SkillRuntime): string[] =>
       ['bare', 'plain'].map(name => skills.current.get(name).description)
     await using empty = await open(files, { source: { reading: { description: 'empty' } } })
@@ -328,7 +331,7 @@ describe('reading', () => {
     expect((await heading.skills.load('plain')).body).toBe('Only text.')
   })
 
-  test('reads the last good revision by the same rules after a restart', async () => {
+  test('after a restart, the last good revision is read by the same rules as before', async () => {
     const { MemorySkillStore } = await import('../store/memory-skill-store.ts')
     const store = Object.assign(new MemorySkillStore(), { close: async () => undefined })
     const fileSystem = new MemoryFileSystem({ '/skills/plain/SKILL.md': 'Only text.\n' })
@@ -342,7 +345,7 @@ describe('reading', () => {
 })
 
 describe('layout', () => {
-  test(`supports a skill in the root, other file names and other skipped names ${verifies('P12', 'OMNI-X06')}`, async () => {
+  test(`layout can ignore a root skill, and change the names of skill files and skipped folders ${verifies('P12', 'OMNI-X06')}`, async () => {
     const files = {
       '/skills/SKILL.md': text('skills'),
       '/skills/a/AGENT.md': text('a'),
@@ -361,7 +364,7 @@ describe('layout', () => {
     expect(namesOf(other)).toEqual(['_inner', '_private', 'a'])
   })
 
-  test(`can accept single Markdown files as skills, and follows them like folders ${verifies('P12', 'FOX-X02')}`, async () => {
+  test(`layout can accept single Markdown files as skills, which are updated like folders ${verifies('P12', 'FOX-X02')}`, async () => {
     await using it = await open(
       {
         '/skills/notes.md': text('notes'),
@@ -405,7 +408,7 @@ describe('catalog.format', () => {
     return it.skills.catalog().text
   }
 
-  test(`is the XML of the open standard by default, escaped ${verifies('P15', 'PAI-B03')}`, async () => {
+  test(`catalog.format is the XML of agentskills.io by default, with escaped values ${verifies('P15', 'PAI-B03')}`, async () => {
     expect(await render({})).toBe(
       [
         '<available_skills>',
@@ -416,7 +419,7 @@ describe('catalog.format', () => {
     )
   })
 
-  test(`can be the block of pai, byte for byte ${verifies('P15', 'PAI-16', 'PAI-X04')}`, async () => {
+  test(`pai-xml is byte for byte the catalog of pai ${verifies('P15', 'PAI-16', 'PAI-X04')}`, async () => {
     expect(await render({ format: 'pai-xml' })).toBe(`<available-skills>
 <skill name="b">
   <description>Does b.</description>
@@ -436,7 +439,7 @@ When a user request matches a skill's description:
 </skill-usage-instructions>`)
   })
 
-  test(`can be Markdown, a function, or nothing ${verifies('P15', 'EXO-X07')}`, async () => {
+  test(`catalog.format can be Markdown, a function, or none ${verifies('P15', 'EXO-X07')}`, async () => {
     expect(await render({ format: 'markdown' })).toBe(
       '## Available Skills\n- **b**: Does b.\n- **pdf**: Reads &lt;/skill&gt; &amp; more.',
     )
@@ -444,7 +447,7 @@ When a user request matches a skill's description:
     expect(await render({ format: 'none' })).toBe('')
   })
 
-  test('reports in every format how many skills did not fit', async () => {
+  test('every catalog format shows how many skills did not fit', async () => {
     for (const format of CATALOG_FORMAT_NAMES.filter(name => name !== 'none')) {
       await using it = await open(files, { catalog: { format, maxTokens: 10 } })
       const { listed, omitted, text: shown } = it.skills.catalog()
@@ -455,7 +458,7 @@ When a user request matches a skill's description:
 })
 
 describe('reload()', () => {
-  test(`reports every change and error, and nothing when nothing changed ${verifies('P21', 'FOX-B01')}`, async () => {
+  test(`reload() reports every change and error since the last read, and no changes when called again ${verifies('P21', 'FOX-B01')}`, async () => {
     const events = new InProcessEventBus()
     const told: unknown[] = []
     events.on('skills:reloaded', event => void told.push(event))
@@ -476,7 +479,7 @@ describe('reload()', () => {
     expect(again.generation).toBe(again.previous)
   })
 
-  test(`reports for one skill whether it was reloaded, is new, is missing or failed ${verifies('P21', 'OMNI-X15')}`, async () => {
+  test(`reloadSkill() reports whether the skill was reloaded, is new, is missing or failed ${verifies('P21', 'OMNI-X15')}`, async () => {
     const source = { watching: 'off' } as const
     await using it = await open({ '/skills/pdf/SKILL.md': text('pdf') }, { source })
     const reload = async (name: string): Promise<[string, boolean]> => {
@@ -497,7 +500,7 @@ describe('reload()', () => {
 })
 
 describe('preScan', () => {
-  test(`runs before the start, reload and requests, sync or async, and its files are found ${verifies('P31', 'PAI-10')}`, async () => {
+  test(`the preScan hook runs before the start, reload() and fresh(), and files that it writes are found ${verifies('P31', 'PAI-10')}`, async () => {
     const files = new MemoryFileSystem({ '/skills/.keep': '' })
     const reasons: string[] = []
     const preScan = async ({ reason }: { reason: string }): Promise<void> => {
@@ -516,7 +519,7 @@ describe('preScan', () => {
     expect(synchronous.skills.current.find('sync')).toBeDefined()
   })
 
-  test(`runs once for concurrent requests ${verifies('P31')}`, async () => {
+  test(`the preScan hook runs once for several concurrent requests ${verifies('P31')}`, async () => {
     let runs = 0
     const gate = Promise.withResolvers<void>()
     const preScan = async (): Promise<void> => {
@@ -529,7 +532,7 @@ describe('preScan', () => {
     expect(runs).toBe(2)
   })
 
-  test(`only causes a warning when it fails or hangs, unless it is told to throw ${verifies('P31', 'PAI-B06')}`, async () => {
+  test(`a preScan hook that fails or hangs causes a warning; with onError: throw, it causes an error ${verifies('P31', 'PAI-B06')}`, async () => {
     const files = { '/skills/pdf/SKILL.md': text('pdf') }
     const fail = (): void => {
       throw new Error('no network')

@@ -3,15 +3,15 @@ import { diffGenerations } from '../registry/registry-update.ts'
 import { isError } from '../skill/diagnostic.ts'
 import type { SourceStatus } from '../sync/source-sync.ts'
 
-/** An error that keeps a source or a skill from going live. */
+/** An error that prevents a source or a skill from going live. */
 export interface ReloadProblem {
   readonly source: string
-  /** Absent if the whole source could not be read. */
+  /** Name of the skill; absent if the whole source could not be read. */
   readonly skill?: string
   readonly message: string
 }
 
-/** The result of a reload: the names whose visible state changed, and the errors. */
+/** The result of a reload: the names of changed skills, and the errors. */
 export interface ReloadReport {
   readonly previous: Generation
   readonly generation: Generation
@@ -25,16 +25,16 @@ export interface ReloadReport {
 
 /**
  * The result of reloading one skill.
- * - `reloaded`: it was served before, and was read again.
- * - `loaded`: it was not served before, and is served now.
+ * - `reloaded`: the skill was served before, and was read again.
+ * - `loaded`: the skill was not served before, and is served now.
  * - `not-found`: no source has a skill of this name.
- * - `failed`: its newest text cannot be served.
+ * - `failed`: the newest text of the skill cannot be served.
  */
 export type SkillReloadStatus = 'reloaded' | 'loaded' | 'not-found' | 'failed'
 
 export interface SkillReload {
   readonly status: SkillReloadStatus
-  /** True if readers see a difference. */
+  /** True if the served skill changed, appeared or disappeared. */
   readonly isChanged: boolean
   readonly generation: Generation
   readonly errors: readonly ReloadProblem[]
@@ -70,7 +70,7 @@ export function toSkillReload(
 ): SkillReload {
   const [before, now] = [previous.find(name), generation.find(name)]
   const reports = generation.reports().filter(report => report.name === name)
-  // Judge the skill that serves the name. If none serves it, judge every candidate.
+  // Use the report of the skill that is served under this name. If no skill is served, use all reports for this name.
   const serving = reports.filter(report => report.serving !== undefined)
   const judged = serving.length > 0 ? serving : reports
   const places = new Set(judged.map(({ source }) => source))

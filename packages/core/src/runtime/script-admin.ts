@@ -4,7 +4,7 @@ import { shortDigest } from '../skill/digest.ts'
 import { toolFailure, toolSuccess } from '../tool/tool-definition.ts'
 import type { SkillReloads } from './skill-reloads.ts'
 
-/** Creates the actions behind the tools that reload and unload code. */
+/** Creates the functions that the tools `skill_reload` and `skill_unload` call. */
 export function createScriptAdmin(reloads: SkillReloads, scripts: SkillScripts): ScriptAdmin {
   const describe = (name: string): string => {
     const status = scripts.status().find(each => each.skill === name)

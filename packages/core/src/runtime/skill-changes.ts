@@ -34,7 +34,7 @@ export interface SkillChangesOptions extends Omit<SkillWriterParts, 'noteWrite'>
   readonly logger: Logger
 }
 
-/** Connects the writers of skills with their review and their history. */
+/** Connects the writers of skills with the review and the history. */
 export class SkillChanges implements RevisionRestorer {
   readonly history: SkillHistory
   readonly #options: SkillChangesOptions
@@ -104,7 +104,8 @@ export class SkillChanges implements RevisionRestorer {
     if (source?.writable === undefined) return
     this.#recorder?.expect(place, skill.revision, { author: { kind: 'person', name: by }, cause: 'rollback' })
     await this.#createWriter(source, source.writable).restore(skill, registry.findNewest(place))
-    // A person who restores a revision wants it served, even if an agent wrote it.
+    // If a person restores a revision that an agent wrote, approve the revision, because the person wants it to be
+    // served.
     const report = registry.current
       .reports()
       .find(each => each.source === source.label && each.location === place.location)
@@ -131,7 +132,7 @@ export class SkillChanges implements RevisionRestorer {
     return new SkillWriter(layer, parts, { clock, lock: writeLock, ...options })
   }
 
-  /** Applies decisions of this process or another one. */
+  /** Applies decisions of this process or of another process. */
   async #takeUp(made: readonly MadeDecision[]): Promise<void> {
     const { registry, store, events, logger } = this.#options
     const places = new Map(made.map(({ place }) => [keyOf(place), place]))
@@ -140,7 +141,7 @@ export class SkillChanges implements RevisionRestorer {
         const latest = made.findLast(each => keyOf(each.place) === keyOf(place))?.decision
         await registry.reconsider(place, latest?.kind === 'approve' ? latest.revision : undefined)
       }
-      // Flush now, or an older value would overwrite the outcome when the process ends.
+      // Flush now. Otherwise an older value would overwrite the result of the decision when the process ends.
       await flushStore(store, logger)
       this.#fetchApproved(made)
     } catch (error) {
@@ -150,7 +151,7 @@ export class SkillChanges implements RevisionRestorer {
       if (decision.kind !== 'write') await events.emit('skill:decided', { ...place, decision })
   }
 
-  /** Reads sources again if another process fetched and approved a revision that is missing here. */
+  /** Reads a source again if another process approved a revision that this process does not have. */
   #fetchApproved(made: readonly MadeDecision[]): void {
     const { registry, sources, logger } = this.#options
     const origins = made.flatMap(({ place, decision }) => {

@@ -66,7 +66,7 @@ describe('SkillRuntime.why() for a skill', () => {
     expect(skills.explain(asked)).toEqual(explanation)
   })
 
-  test('renders no catalog if the skill fails an earlier step', async () => {
+  test('does not render the catalog if the skill fails an earlier step', async () => {
     let rendered = 0
     const format = (): string => `catalog ${++rendered}`
     const fileSystem = new MemoryFileSystem({
@@ -82,7 +82,7 @@ describe('SkillRuntime.why() for a skill', () => {
     expect(rendered).toBe(1)
   })
 
-  test('reports that the folder has another name, or that the path is a file of the skill', async () => {
+  test('reports that the name of a folder differs from the name of its skill, or that a path is a file of a skill', async () => {
     await using skills = await open(new MemoryFileSystem(FILES))
     const detailOf = async (asked: string): Promise<string | undefined> =>
       (await skills.why(asked)).steps[0]?.detail
@@ -90,7 +90,7 @@ describe('SkillRuntime.why() for a skill', () => {
     expect(await detailOf('pdf/scripts/run.py')).toContain('"scripts/run.py" is a part of the skill "pdf"')
   })
 
-  test('selects one of two skills with the same name by its path', async () => {
+  test('distinguishes two skills with the same name by their paths', async () => {
     const first = new MemorySource({ label: 'first' }, [{ name: 'pdf', description: 'First.' }])
     const second = new MemorySource({ label: 'second' }, [{ name: 'pdf', description: 'Second.' }])
     await using skills = await createSkillRuntime({ sources: [first, second], tuning: { settle: NO_SETTLE } })
@@ -125,7 +125,7 @@ describe('SkillRuntime.why() for a path that is not a skill', () => {
     ['deep', 'too-deep', '7 levels below the root', 'move it up'],
     ['left', 'ignored', '/skills/host/.skillignore', 'take it out'],
     ['host/left', 'ignored', '/skills/host/.skillignore', 'take it out'],
-  ])('explains %j with the reason %s', async (asked, reason, message, fix) => {
+  ])('explains that %j is not a skill, with the reason %s', async (asked, reason, message, fix) => {
     await using skills = await open(new MemoryFileSystem(FILES))
     const explanation = await skills.why(asked)
     expect(explanation.notSkills).toMatchObject([{ source: 'skills', reason }])
@@ -135,13 +135,13 @@ describe('SkillRuntime.why() for a path that is not a skill', () => {
     expect(explanation.steps[0]?.detail).toContain(fix)
   })
 
-  test('reports a file of another skill when nested skills are disabled', async () => {
+  test('reports that a nested folder belongs to its outer skill when nested skills are disabled', async () => {
     const files = { '/skills/pdf/SKILL.md': text('pdf'), '/skills/pdf/nested/SKILL.md': text('nested') }
     await using skills = await open(new MemoryFileSystem(files), { nestedSkills: false })
     expect((await skills.why('nested')).steps[0]?.detail).toContain('is a part of the skill "pdf"')
   })
 
-  test('reports that nothing exists, and suggests a near name', async () => {
+  test('reports that the path or name does not exist, and suggests a similar name', async () => {
     await using skills = await open(new MemoryFileSystem(FILES))
     expect((await skills.why('pfd')).steps[0]?.detail).toContain(
       'no folder with this name in skills; did you mean "pdf"?',
@@ -151,7 +151,9 @@ describe('SkillRuntime.why() for a path that is not a skill', () => {
 })
 
 describe('a skill that is missing while a source cannot be read', () => {
-  /** A runtime with the source `lost`, whose root is a file, and the source `skills`. */
+  /**
+   * Opens a runtime with two sources, `lost` and `skills`. The root of `lost` is a file, so that source cannot be read.
+   */
   async function openBoth(files: Readonly<Record<string, string>>): Promise<SkillRuntime> {
     const fileSystem = new MemoryFileSystem({ '/lost': 'text', '/skills/readme.txt': '', ...files })
     const sources = ['lost', 'skills'].map(
@@ -160,7 +162,7 @@ describe('a skill that is missing while a source cannot be read', () => {
     return await createSkillRuntime({ sources, tuning: { settle: NO_SETTLE } })
   }
 
-  test('why() and explain() name the source and the reason', async () => {
+  test('why() and explain() name the unreadable source and the reason', async () => {
     await using skills = await openBoth({ '/skills/pdf/SKILL.md': text('pdf') })
     const detail = expect.stringMatching(
       /^lost: the source could not be read: .*; in the other sources: no folder with this name in lost, skills; did you mean "pdf"\?$/,
@@ -170,14 +172,14 @@ describe('a skill that is missing while a source cannot be read', () => {
     expect((await skills.why('pdf')).steps[0]?.ok).toBe(true)
   })
 
-  test('why() reports only the source if there are no skills', async () => {
+  test('why() reports only the unreadable source if no other source has skills', async () => {
     await using skills = await openBoth({})
     const detail = (await skills.why('pdf')).steps[0]?.detail
     expect(detail).toMatch(/^lost: the source could not be read: /)
     expect(detail).not.toContain('no folder with this name')
   })
 
-  test('errors and the tools of a model name the source', async () => {
+  test('errors and answers of tools name the unreadable source', async () => {
     await using skills = await openBoth({ '/skills/pdf/SKILL.md': text('pdf') })
     const unread = 'the source "lost" could not be read, so the skill may be in it'
     const notFound = `there is no skill "maps"; available: pdf; ${unread}`
@@ -192,7 +194,7 @@ describe('a skill that is missing while a source cannot be read', () => {
 })
 
 describe('SkillRuntime.findNotSkills()', () => {
-  test('lists the entries that a person would expect to be skills, and marks the others', async () => {
+  test('lists files and folders that are not skills, and marks those that a person would expect to be skills', async () => {
     await using skills = await open(new MemoryFileSystem(FILES))
     const { found, isComplete } = await skills.findNotSkills()
     expect(isComplete).toBe(true)
@@ -214,7 +216,7 @@ describe('SkillRuntime.findNotSkills()', () => {
     )
   })
 
-  test('lists one folder and reads no file, for any number of skills', async () => {
+  test('lists only the root and folders without a skill, and reads no file', async () => {
     const files = Array.from({ length: 3_000 }, (_, i) => [`/skills/s${i}/SKILL.md`, text(`s${i}`)] as const)
     const fileSystem = new CountingFileSystem({ ...Object.fromEntries(files), '/skills/bare/x': '' })
     await using skills = await open(fileSystem)
@@ -226,14 +228,14 @@ describe('SkillRuntime.findNotSkills()', () => {
     expect(fileSystem.calls).toEqual([])
   })
 
-  test('reports an incomplete result when there are too many folders', async () => {
+  test('reports that the result is incomplete when there are too many folders', async () => {
     const files = Array.from({ length: 2_500 }, (_, i) => [`/skills/s${i}/x`, ''] as const)
     await using skills = await open(new MemoryFileSystem(Object.fromEntries(files)))
     const { found, isComplete } = await skills.findNotSkills()
     expect([found.length < 2_500, isComplete]).toEqual([true, false])
   })
 
-  test('returns nothing for a missing folder, or for a source without folders', async () => {
+  test('returns an empty result for a missing root, and for a source without folders', async () => {
     await using empty = await open(new MemoryFileSystem())
     expect(await empty.findNotSkills()).toEqual({ found: [], isComplete: true })
     const memory = new MemorySource({ label: 'memory' }, [{ name: 'pdf', description: 'x' }])

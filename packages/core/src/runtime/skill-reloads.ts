@@ -14,10 +14,10 @@ import {
   toSkillReload,
 } from './reload-report.ts'
 
-/** The result of reloading the code of one skill. The statuses are those of `SkillReload`. */
+/** The result of reloading the code of one skill. `status` has the same values as in `SkillReload`. */
 export interface ScriptReload {
   readonly status: SkillReloadStatus
-  /** Errors that keep the newest text or its code from serving. */
+  /** Errors that prevent the newest text or the newest code from being served. */
   readonly errors: readonly string[]
 }
 
@@ -30,7 +30,7 @@ export interface SkillReloadsOptions {
   readonly demands: Demands
 }
 
-/** Reads skills again on request of a person or a program, and reports the result. */
+/** Reads skills again when a person or a program asks for it, and reports the result. */
 export class SkillReloads implements SkillReloading {
   readonly #options: SkillReloadsOptions
 
@@ -40,8 +40,8 @@ export class SkillReloads implements SkillReloading {
 
   /**
    * Reads every source again, even if no event reported a change.
-   * @throws {SkillError} CLOSED; SOURCE_MISSING, DUPLICATE_SKILL, SKILL_INVALID or HOOK_FAILED where the options ask
-   * for it
+   * @throws {SkillError} CLOSED; SOURCE_MISSING, DUPLICATE_SKILL, SKILL_INVALID or HOOK_FAILED if the options make
+   * these faults errors
    */
   async reload(): Promise<ReloadReport> {
     const { reader, sources, scripts, events } = this.#options
@@ -64,7 +64,7 @@ export class SkillReloads implements SkillReloading {
   }
 
   /**
-   * Reads the folders of one name again, and finds a new folder of that name.
+   * Reads again the folders that may contain one skill, including a new folder with its name.
    * @throws {SkillError} CLOSED
    */
   async reloadSkill(name: string): Promise<SkillReload> {
@@ -77,7 +77,7 @@ export class SkillReloads implements SkillReloading {
   }
 
   /**
-   * Reads a skill again and restarts its code, even if neither changed.
+   * Reads a skill again and restarts its code, even if no file changed.
    * @throws {SkillError} CLOSED; INVALID_OPTION when the runtime has no runner; the reason of the signal when it aborts
    * before the code is started
    */
@@ -101,7 +101,7 @@ export class SkillReloads implements SkillReloading {
     return { status: status === 'reloaded' && wasLoaded ? 'reloaded' : 'loaded', errors: [] }
   }
 
-  /** @throws {SkillError} SOURCE_MISSING, DUPLICATE_SKILL or SKILL_INVALID where the options ask for it */
+  /** @throws {SkillError} SOURCE_MISSING, DUPLICATE_SKILL or SKILL_INVALID if the options make these faults errors */
   assertDemands(): void {
     const { demands, reader, sources } = this.#options
     assertDemands(demands, reader.current, sources.failures())

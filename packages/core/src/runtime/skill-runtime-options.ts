@@ -22,58 +22,68 @@ import type { Demands } from './demands.ts'
 import { type SkillState, STATE_PARTS } from './skill-state.ts'
 
 export interface SkillRuntimeOptions {
-  /** Sources in order of precedence. */
+  /** The sources, highest precedence first. */
   readonly sources: readonly SkillSource[]
   /**
-   * The parts in which the runtime keeps its state. Closed with the runtime, or when `createSkillRuntime` fails.
+   * The stores in which the runtime keeps its state. They are closed with the runtime, or when `createSkillRuntime`
+   * fails.
    * @default in memory, without a history
    */
   readonly state?: SkillState
   /** Rules that decide which revisions go live, and when. */
   readonly review?: ReviewPolicy
   /**
-   * Runs the scripts of skills outside this process. Closed with the runtime, or when `createSkillRuntime` fails.
-   * @default none: scripts are files like any other
+   * Runs the scripts of skills outside this process. The runner is closed with the runtime, or when
+   * `createSkillRuntime` fails.
+   * @default none: scripts are files that do not run
    */
   readonly scripts?: ScriptRunner
   readonly catalog?: CatalogOptions
-  /** @default one that calls handlers in this process */
+  /** @default an event bus that calls handlers in this process */
   readonly events?: EventBus
   /**
-   * Which of several skills with the same name is served. With `error`, the start and `reload` fail if a name is not
-   * unique.
+   * Decides which of several skills with the same name is served. With `error`, the start and `reload()` fail if two
+   * skills have the same name.
    * @default 'first-wins'
    */
   readonly onDuplicate?: DuplicatePolicy
   /**
-   * The effect of an invalid text on its skill. With `throw`, the last good revision stays, and the start and `reload`
-   * fail. @default 'keep-last-good'
+   * Decides what is served when the text of a skill is invalid. With `throw`, the start and `reload()` fail, and the
+   * last good revision is still served.
+   * @default 'keep-last-good'
    */
   readonly onInvalid?: InvalidPolicy | 'throw'
-  /** Runs before sources are scanned: at the start, on `reload`, and on requests if no events report changes. */
+  /**
+   * Runs before sources are scanned: at the start, at `reload()`, and at `fresh()` if a source does not report changes.
+   */
   readonly preScan?: PreScanHook | PreScanOptions
   readonly logger?: Logger
   readonly clock?: Clock
-  /** When and how sources are read. Few hosts need to change this. */
+  /** When and how sources are read. Few hosts need to change these options. */
   readonly tuning?: RuntimeTuning
 }
 
 /** Rules that decide which revisions go live, and when. */
 export interface ReviewPolicy {
-  /**
-   * Decides whether a new revision goes live. @default by the trust of its source, and by what was decided with `review`
-   */
+  /** Decides whether a new revision goes live. @default by the trust tier of the source and the recorded decisions */
   readonly admission?: AdmissionPolicy
-  /** Whether every change after the start waits for approval, from any source. @default false */
+  /** Whether every change after the start waits for approval, even from trusted sources. @default false */
   readonly isFrozen?: boolean
-  /** Whether writes of agents are held outside their own conversation until an approval. @default 'hold' */
+  /**
+   * Whether writes of agents wait for approval or go live immediately. Each write is always live in the conversation
+   * that made it.
+   * @default 'hold'
+   */
   readonly agentWrites?: AgentWrites
 }
 
 /** The values of `AgentWrites`. */
 export const AGENT_WRITES = ['hold', 'live'] as const
 
-/** Whether writes of agents are held outside their own conversation until an approval, or go live at once. */
+/**
+ * Whether writes of agents wait for approval or go live immediately. Each write is always live in the conversation that
+ * made it.
+ */
 export type AgentWrites = (typeof AGENT_WRITES)[number]
 
 /** When and how sources are read. */
@@ -81,10 +91,11 @@ export interface RuntimeTuning {
   /** When a burst of changes counts as finished. @default DEFAULT_SETTLE */
   readonly settle?: Partial<SettlePolicy>
   /**
-   * Interval in milliseconds at which all bytes are hashed again, even if file facts are unchanged. @default 600,000
+   * Interval in milliseconds at which all files are hashed again, even if their size, times and inode are unchanged.
+   * @default 600,000
    */
   readonly rehashMs?: number
-  /** Triggers that read sources, besides their own events and `reload`. */
+  /** Calls that read sources again, in addition to events of the sources and `reload()`. */
   readonly triggers?: Partial<ReadTriggers>
   /** The facets whose changes emit `skill:modified`. @default all of them */
   readonly modifiedOn?: readonly SkillFacet[]
@@ -102,7 +113,7 @@ export interface ResolvedRuntimeOptions {
   readonly sources: readonly SkillSource[]
   readonly store: SkillStore
   readonly decisions: DecisionStore
-  /** Absent if no history is recorded. */
+  /** The log of revisions; absent if no history is recorded. */
   readonly log: RevisionLog | undefined
   readonly writeLock: WriteLock
   readonly admission: AdmissionPolicy
@@ -191,7 +202,7 @@ const KNOWN_TUNING: KnownOptions<RuntimeTuning> = {
 }
 const KNOWN_TRIGGERS: KnownOptions<ReadTriggers> = { onAccess: true, onRequest: true }
 
-/** The place of each nested option, by its own name. A hint for callers that put it at the top level. */
+/** The full name of each nested option. The error message for an option at the wrong level contains this name. */
 const MOVED: Readonly<Record<string, string>> = {
   ...Object.fromEntries(Object.keys(STATE_PARTS).map(name => [name, `state.${name}`])),
   ...Object.fromEntries(Object.keys(KNOWN_REVIEW).map(name => [name, `review.${name}`])),

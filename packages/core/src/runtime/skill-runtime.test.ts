@@ -8,7 +8,7 @@ import { createSkillRuntime } from './create-skill-runtime.ts'
 
 const text = (body: string): string => `---\nname: pdf\ndescription: Reads.\n---\n${body}\n`
 
-test('SkillRuntime.fresh({ maxWaitMs }) stops waiting for folders that keep changing', async () => {
+test('SkillRuntime.fresh({ maxWaitMs }) waits at most maxWaitMs for a folder that keeps changing', async () => {
   const fileSystem = new MemoryFileSystem({ '/skills/pdf/SKILL.md': text('First.') })
   const clock = new FakeClock()
   const skills = await createSkillRuntime({

@@ -36,7 +36,7 @@ import type { ReloadReport, SkillReload } from './reload-report.ts'
 import { createScriptAdmin } from './script-admin.ts'
 import type { ScriptReload } from './skill-reloads.ts'
 
-/** The skills that a call applies to. */
+/** The skills to which a call applies. */
 export interface ScopeOptions {
   /** @default all skills */
   readonly scope?: SkillScope
@@ -53,7 +53,8 @@ const KNOWN_COMMAND_TOOLS = { ...KNOWN_SCOPE, toName: true } as const
 const KNOWN_SCOPED_SLASH = { ...KNOWN_SLASH, ...KNOWN_SCOPE }
 
 /**
- * Serves live skills: one generation for every reader, updated from the sources. Created by `createSkillRuntime`.
+ * Serves live skills. Every reader gets the same generation, which is updated from the sources. Created by
+ * `createSkillRuntime`.
  *
  * @example
  * ```ts
@@ -68,11 +69,11 @@ const KNOWN_SCOPED_SLASH = { ...KNOWN_SLASH, ...KNOWN_SCOPE }
  * ```
  */
 export class SkillRuntime extends SkillReader implements AsyncDisposable {
-  /** Emits an event for each change, reload, decision and call. */
+  /** Emits an event for each change, each reload, each decision and each call of a script. */
   readonly events: EventBus
   /** Lists revisions that wait for approval, and records decisions. */
   readonly review: SkillReview
-  /** Lists earlier revisions of skills and restores them. Needs `state.history`. */
+  /** Lists and restores earlier revisions of skills. Needs `state.history`. */
   readonly history: SkillHistory
   /** Runs the commands and other scripts of skills. Needs the option `scripts`. */
   readonly scripts: SkillScripts
@@ -89,8 +90,9 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
   }
 
   /**
-   * Adds a subscriber for visible changes. Returns a function that removes it. Phases run in their order. A subscriber
-   * that throws or hangs does not affect the others. @throws {SkillError} INVALID_OPTION
+   * Adds a function that is called after each visible change. Returns a function that removes the subscriber.
+   * Subscribers are called phase by phase. A subscriber that throws or hangs does not affect other subscribers.
+   * @throws {SkillError} INVALID_OPTION
    *
    * @example
    * ```ts
@@ -111,7 +113,7 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
   }
 
   /**
-   * Yields the current generation, then each newer one. Ends when the runtime is closed or the signal aborts.
+   * Yields the current generation, then each newer generation. Ends when the runtime is closed or the signal aborts.
    *
    * @example
    * ```ts
@@ -134,9 +136,9 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
   }
 
   /**
-   * Adds a source with the lowest precedence. Resolves when its skills are visible, or when `status()` reports the
-   * reason.
-   * @throws {SkillError} CLOSED; DUPLICATE_SOURCE when another source has its label
+   * Adds a source with the lowest precedence. Resolves when its skills are visible, or when `status()` reports why the
+   * source cannot be read.
+   * @throws {SkillError} CLOSED; DUPLICATE_SOURCE when another source has the same label
    *
    * @example
    * ```ts
@@ -154,9 +156,10 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
   }
 
   /**
-   * Sweeps every source. Everything on disk before the call is visible afterwards, or the report contains the error.
-   * @throws {SkillError} CLOSED; SOURCE_MISSING, DUPLICATE_SKILL, SKILL_INVALID or HOOK_FAILED where the options ask
-   * for it
+   * Sweeps every source. Afterwards, every change that was on disk before the call is visible, or the report contains
+   * its error.
+   * @throws {SkillError} CLOSED; SOURCE_MISSING, DUPLICATE_SKILL, SKILL_INVALID or HOOK_FAILED if the options make
+   * these faults errors
    *
    * @example
    * ```ts
@@ -175,7 +178,7 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
   }
 
   /**
-   * Reads the folders of one name again, and finds a new folder of that name.
+   * Reads again the folders that may contain one skill, including a new folder with its name.
    * @throws {SkillError} CLOSED
    *
    * @example
@@ -201,8 +204,8 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
   }
 
   /**
-   * Opens a session that follows the skills, or continues a stored one.
-   * @throws {SkillError} CLOSED, INVALID_OPTION; DUPLICATE_SESSION when an open session has the id and no state is
+   * Opens the session of a new or a stored conversation.
+   * @throws {SkillError} CLOSED, INVALID_OPTION; DUPLICATE_SESSION when an open session has the same id and no state is
    * resumed
    *
    * @example
@@ -227,7 +230,7 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
   }
 
   /**
-   * Creates the constant tools for a host that keeps no conversation, such as a stateless server. They answer from the
+   * Creates the tools for a host that keeps no conversation, for example a stateless server. The tools answer from the
    * newest generation and keep no state between calls.
    * @throws {SkillError} CLOSED, INVALID_OPTION
    *
@@ -263,8 +266,8 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
   }
 
   /**
-   * Creates a tool for each current command. Its name is `skill__command`, or the result of `toName`. The list changes
-   * with the skills, so the agent or client must support changing tools.
+   * Creates one tool for each current command, with the name `skill__command` or the result of `toName`. The list
+   * changes when skills change, so the agent or client must support a changing list of tools.
    * @throws {SkillError} INVALID_OPTION when the runtime has no runner
    *
    * @example
@@ -291,7 +294,7 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
   }
 
   /**
-   * Returns the answer to the caller of an unknown tool. `tools` holds the names of the existing tools.
+   * Returns the answer to a model that called an unknown tool. `tools` lists the names of the existing tools.
    * @throws {SkillError} INVALID_OPTION
    */
   describeUnknownTool(name: string, tools: readonly string[], options: ToolsOptions = {}): string {
@@ -305,8 +308,8 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
   }
 
   /**
-   * Finds a skill by its name or by words, as the skill tool does. Returns the skill after a check of its folder, near
-   * matches, or nothing. Records nothing.
+   * Finds a skill by its name or by words, in the same way as the skill tool. Reads the folder of the skill again, and
+   * returns the skill, similar skills, or no skill. Records nothing.
    * @throws {SkillError} CLOSED, INVALID_OPTION
    *
    * @example
@@ -326,7 +329,7 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
   }
 
   /**
-   * Works like `SkillSession.expandSlash`, for a host that keeps no conversations.
+   * Does the same as `SkillSession.expandSlash`, for a host that keeps no conversations.
    * @throws {SkillError} CLOSED, INVALID_OPTION
    */
   async expandSlash(message: string, options: SlashOptions & ScopeOptions = {}): Promise<SlashExpansion> {
@@ -335,8 +338,9 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
   }
 
   /**
-   * Adds the tools and instructions of the current skills to an agent, and updates them after each change, even during
-   * a run. An agent that is already bound keeps its binding. @throws {SkillError} CLOSED
+   * Adds the tools and instructions of the current skills to an agent. Updates both after each change of a skill, even
+   * while the agent runs. An agent that is already bound keeps its binding.
+   * @throws {SkillError} CLOSED
    *
    * @example
    * ```ts
@@ -367,7 +371,8 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
   }
 
   /**
-   * Returns a writer for the first writable source. @throws {SkillError} CLOSED; READ_ONLY when there is none
+   * Returns a writer for the first writable source.
+   * @throws {SkillError} CLOSED; READ_ONLY when no source is writable
    *
    * @example
    * ```ts
@@ -408,7 +413,7 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
     return this.#parts.sources.status()
   }
 
-  /** Resolves when subscribers and event handlers were called for the visible state. */
+  /** Resolves when all subscribers and event handlers were called for the current generation. */
   async delivered(): Promise<void> {
     await this.#parts.registry.delivered()
   }
@@ -427,14 +432,14 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
     const { changes, binder, sources, registry, programs, store, logger } = this.#parts
     changes.stop()
     binder.close()
-    // A part that fails to close must not keep the others open: processes, locks, files.
+    // If one part fails to close, still close the others, which may have open processes, locks or files.
     await closeInTurn(
       [
         () => sources.close(),
         () => registry.close(),
         () => programs.close(),
         () => changes.close(),
-        // A full or missing disk must not keep the process from ending.
+        // Only log the error, so that the process can end although its disk is full or missing.
         () =>
           store.close().catch((error: unknown) => logger.error('the store could not be flushed', { error })),
       ],

@@ -5,12 +5,12 @@ import type { KnownOptions } from '../options.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 
 /**
- * The parts in which a runtime keeps its state, each in memory or on disk. `openState` of `@skillstoke/core/node` opens
- * all of them in one state directory. The runtime closes them when it is closed, and `createSkillRuntime` closes them
- * when it fails.
+ * The stores in which a runtime keeps its state, each in memory or on disk. `openState` of `@skillstoke/core/node`
+ * opens all these stores in one state directory. `close()` of the runtime closes the stores, and so does a failed
+ * `createSkillRuntime`.
  */
 export interface SkillState {
-  /** Keeps the files that were read. @default in memory */
+  /** Keeps the content of files that were read. @default in memory */
   readonly store?: SkillStore
   /** Keeps approvals, pins and other decisions. @default in memory */
   readonly decisions?: DecisionStore

@@ -4,7 +4,7 @@ import { normalizeName } from '../skill/skill-name.ts'
 import { splitCalledCommand } from '../tool/called-command.ts'
 import { SCRIPT_TOOL_NAMES } from '../tool/tool-names.ts'
 
-/** The skills loaded since the turn of a conversation began, and the restrictions that they put on tool calls. */
+/** The skills that a conversation loaded since its turn began. These skills can restrict tool calls. */
 export class ActiveSkills {
   readonly #byName = new Map<string, Skill>()
 
@@ -16,7 +16,7 @@ export class ActiveSkills {
     this.#byName.clear()
   }
 
-  /** Lists the skills in the order of loading. */
+  /** Returns the skills in the order in which they were loaded. */
   list(): readonly Skill[] {
     return [...this.#byName.values()]
   }
@@ -32,7 +32,7 @@ export class ActiveSkills {
 
   /** Returns the reason why an active skill forbids a tool call, or `undefined` if every active skill permits it. */
   describeRefusal(name: string, input: unknown): string | undefined {
-    // Every active skill must agree. Otherwise a model could lift a restriction by loading another skill.
+    // Every active skill must permit the call. Otherwise a model could lift a restriction by loading another skill.
     const refusing = this.list().find(
       ({ allowedTools }) => allowedTools !== undefined && !isToolAllowed(allowedTools, name, input),
     )

@@ -32,12 +32,12 @@ describe('SkillSession.child()', () => {
       expect(child.catalogDetails.listed).toEqual(listed)
       for (const name of NAMES)
         expect((await loadSkill(child, name)).includes(`Body of ${name}.`)).toBe(listed.includes(name))
-      // A grandchild cannot widen the scope.
+      // The session of a grandchild cannot see more skills than its parent.
       expect(child.child({ id: 'g', scope: { include: ['*'] } }).catalogDetails.listed).toEqual(listed)
     },
   )
 
-  test('inherits the options of its parent unless they are given', async () => {
+  test('the child inherits all options of its parent that are not given', async () => {
     await using it = await openMemorySkills(['pdf'])
     const parent = it.skills.session({
       id: 'p',
@@ -63,7 +63,7 @@ describe('SkillSession.child()', () => {
     expect([other.delivery, other.tools[0]?.name]).toEqual(['append', 'skill'])
   })
 
-  test('has its own ledger and its own notices', async () => {
+  test('the child has its own ledger and notices, separate from those of its parent', async () => {
     await using it = await openMemorySkills(['pdf'])
     const parent = it.skills.session({ id: 'p' })
     const child = parent.child({ id: 'c' })
@@ -75,7 +75,7 @@ describe('SkillSession.child()', () => {
     expect(await child.update()).toBeUndefined()
   })
 
-  test('shares written skills with its parent in both directions', async () => {
+  test('the child sees the skills that its parent wrote, and the parent sees the skills that the child wrote', async () => {
     await using it = await openMemorySkills(['pdf'])
     const parent = it.skills.session({ id: 'p' })
     const child = parent.child({ id: 'c' })
@@ -96,7 +96,7 @@ describe('SkillSession.child()', () => {
     expect(await other.update()).toBeUndefined()
   })
 
-  test('closes with its parent or by its own close()', async () => {
+  test('the child is closed together with its parent, or by its own close()', async () => {
     await using it = await openMemorySkills(['pdf'])
     const parent = it.skills.session({ id: 'p' })
     const [one, two] = [parent.child({ id: 'one' }), parent.child({ id: 'two' })]
@@ -109,7 +109,7 @@ describe('SkillSession.child()', () => {
     expect(() => parent.child({ id: 'three' })).toThrow(expect.objectContaining({ code: 'CLOSED' }))
   })
 
-  test('starts a pinned child of a pinned session at the generation of the parent', async () => {
+  test('gives a pinned child of a pinned session the generation of the parent', async () => {
     await using it = await openMemorySkills(['pdf'])
     const parent = it.skills.session({ id: 'p', delivery: 'pinned' })
     it.write('maps')
@@ -121,7 +121,7 @@ describe('SkillSession.child()', () => {
     expect(parent.child({ id: 'live', delivery: 'append' }).catalog).toContain('<name>maps</name>')
   })
 
-  test('cannot lift a restriction that its parent enforces', async () => {
+  test('the child also refuses the tools that the active skills of its parent forbid', async () => {
     await using it = await openMemorySkills(['free'])
     it.write('fix', { extra: 'allowed-tools: Read\n' })
     const parent = it.skills.session({ id: 'p', allowedTools: 'enforce' })
@@ -134,7 +134,7 @@ describe('SkillSession.child()', () => {
     expect(child.checkTool('Bash', {})).toBeUndefined()
   })
 
-  test('refuses the id of an open session, even the id of its parent with a state', async () => {
+  test('refuses the id of an open session, and the id of its parent even if a state is resumed', async () => {
     await using it = await openMemorySkills(['pdf'])
     const parent = it.skills.session({ id: 'p' })
     parent.child({ id: 'c' })

@@ -33,7 +33,7 @@ const load = async (session: SkillSession, name: string): Promise<string> =>
   (await session.tools[0]?.execute({ name }))?.text ?? ''
 
 describe('delivery', () => {
-  test(`rebuild renders a new catalog at every update, and sends notices only about loaded skills ${verifies('P05', 'EXO-03')}`, async () => {
+  test(`rebuild renders a new catalog at every update, and limits notices to loaded skills ${verifies('P05', 'EXO-03')}`, async () => {
     await using it = await open(['pdf'])
     const session = it.skills.session({ id: 's', delivery: 'rebuild' })
     await load(session, 'pdf')
@@ -48,7 +48,7 @@ describe('delivery', () => {
     )
   })
 
-  test(`silent sends no notices, and a load returns the newest revision ${verifies('P05')}`, async () => {
+  test(`silent sends no notices, but loading a skill still returns its newest revision ${verifies('P05')}`, async () => {
     await using it = await open(['pdf'])
     const session = it.skills.session({ id: 's', delivery: 'silent' })
     await load(session, 'pdf')
@@ -60,7 +60,7 @@ describe('delivery', () => {
     expect(await load(session, 'pdf')).toContain('Newer.')
   })
 
-  test(`pinned keeps its generation, tools included, until it is rebased ${verifies('P05', 'PROMISE-4')}`, async () => {
+  test(`pinned keeps one generation until rebase(), even for the tools ${verifies('P05', 'PROMISE-4')}`, async () => {
     await using it = await open(['maps', 'pdf'])
     const session = it.skills.session({ id: 's', delivery: 'pinned' })
     it.files.write('/skills/pdf/SKILL.md', text('pdf', 'Other.', 'Newer.'))
@@ -78,7 +78,7 @@ describe('delivery', () => {
     expect(await load(session, 'pdf')).toContain('Newer.')
   })
 
-  test(`applyAt turn sends one notice per turn ${verifies('P05', 'PAI-04')}`, async () => {
+  test(`applyAt: turn sends at most one notice per turn ${verifies('P05', 'PAI-04')}`, async () => {
     await using it = await open(['pdf'])
     const session = it.skills.session({ id: 's', applyAt: 'turn' })
     session.beginTurn()
@@ -97,7 +97,7 @@ describe('allowedTools', () => {
       '/skills/free/SKILL.md': text('free'),
     })
 
-  test(`advise reports the allowed tools to the model, ignore does not ${verifies('P30', 'CRAB-17')}`, async () => {
+  test(`advise shows the allowed tools to the model, and ignore hides them ${verifies('P30', 'CRAB-17')}`, async () => {
     await using it = await openOn(files('allowed-tools: Read Bash(git:*)\n'))
     const advised = it.skills.session({ id: 'a' })
     expect(await load(advised, 'pdf')).toContain('\nTools that the skill is written for: Read, Bash(git:*)')
@@ -131,7 +131,7 @@ describe('allowedTools', () => {
     expect(session.checkTool('Write', {})).toBeDefined()
   })
 
-  test(`accepts a list and a comma-separated text ${verifies('CRAB-X06')}`, async () => {
+  test(`allowed-tools may be a list or a comma-separated text ${verifies('CRAB-X06')}`, async () => {
     for (const extra of ['allowed-tools: [Read, "Bash(git:*)"]\n', 'allowed-tools: Read, Bash(git:*)\n']) {
       await using it = await openOn(files(extra))
       expect(it.skills.current.get('pdf').allowedTools).toEqual(['Read', 'Bash(git:*)'])
@@ -139,7 +139,7 @@ describe('allowedTools', () => {
   })
 })
 
-test(`describeUnknownTool() explains how to load a skill that was called as a tool ${verifies('FOX-B08', 'P28')}`, async () => {
+test(`describeUnknownTool() explains how to load a skill when a model calls the skill like a tool ${verifies('FOX-B08', 'P28')}`, async () => {
   await using it = await open(['code-interpreter', 'hidden'])
   const session = it.skills.session({ id: 's', scope: { exclude: ['hidden'] } })
   expect(session.describeUnknownTool('code-interpreter', ['skill'])).toBe(
@@ -150,7 +150,7 @@ test(`describeUnknownTool() explains how to load a skill that was called as a to
   )
 })
 
-test(`lookup() returns the skill, near matches or nothing, find() returns undefined, and get() throws with the available names ${verifies('P28')}`, async () => {
+test(`for an unknown name, lookup() suggests skills, find() returns undefined, and get() lists the names ${verifies('P28')}`, async () => {
   await using it = await open(['maps', 'pdf'])
   expect(await it.skills.lookup('pdf')).toMatchObject({ kind: 'loaded', body: 'Body of pdf.' })
   expect(await it.skills.lookup('what does it do')).toMatchObject({
@@ -170,10 +170,10 @@ test(`lookup() returns the skill, near matches or nothing, find() returns undefi
 })
 
 describe('SessionOptions.resume', () => {
-  /** Round-trips the state through JSON, as a store does. */
+  /** Converts the state to JSON and back, as a store on disk does. */
   const stored = (session: SkillSession): SessionState => JSON.parse(JSON.stringify(session.state()))
 
-  test('continues a conversation in another process with its catalog, and reports the net difference', async () => {
+  test('continues a conversation in another process with its old catalog, and reports the net changes', async () => {
     const first = await open(['maps', 'pdf', 'tone'])
     const session = first.skills.session({ id: 's' })
     await load(session, 'pdf')
@@ -198,7 +198,7 @@ describe('SessionOptions.resume', () => {
     expect(resumed.state().announced.map(([name]) => name)).toEqual(['maps', 'new', 'pdf'])
   })
 
-  test('reports nothing if nothing changed meanwhile, and can still read the old revisions', async () => {
+  test('reports nothing if no skill changed meanwhile, and can still read old revisions', async () => {
     await using it = await open(['pdf'])
     const session = it.skills.session({ id: 's' })
     await load(session, 'pdf')
@@ -211,7 +211,7 @@ describe('SessionOptions.resume', () => {
     expect(old?.text).toContain('Body of pdf.')
   })
 
-  test('reports a loaded skill as removed once a narrower scope excludes it', async () => {
+  test('reports a loaded skill as removed if the scope of the resumed session excludes the skill', async () => {
     await using it = await open(['pdf', 'secret'])
     const session = it.skills.session({ id: 's' })
     await load(session, 'secret')
@@ -230,7 +230,7 @@ describe('SessionOptions.resume', () => {
   })
 })
 
-test(`withLiveSystem() replaces the system message at any position and does not modify its input ${verifies('FOX-X03', 'FOX-07', 'P16')}`, () => {
+test(`withLiveSystem() copies the messages and replaces the system message at any position ${verifies('FOX-X03', 'FOX-07', 'P16')}`, () => {
   const user = { role: 'user', content: 'hello' }
   const stored = [user, { role: 'system', content: 'old' }, user]
   expect(withLiveSystem(stored, 'new')).toEqual([user, { role: 'system', content: 'new' }, user])

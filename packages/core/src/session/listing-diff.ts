@@ -2,7 +2,10 @@ import type { ScopeTest } from '../catalog/scope.ts'
 import { compareText } from '../skill/compare.ts'
 import type { Skill } from '../skill/skill.ts'
 
-/** The difference between the visible skills and those reported to the conversation. Each list is sorted by name. */
+/**
+ * The difference between the skills that were reported to the conversation and the skills that it may see now. Each
+ * list is sorted by name.
+ */
 export interface ListingDiff {
   readonly added: readonly Skill[]
   readonly removed: readonly string[]
@@ -10,7 +13,7 @@ export interface ListingDiff {
   readonly redescribed: readonly Skill[]
 }
 
-/** Compares two lists of skills, both sorted by name, in linear time. Tests the scope only for differences. */
+/** Compares two lists of skills, both sorted by name, in linear time. Calls `isInScope` only for skills that differ. */
 export function diffListings(
   before: readonly Skill[],
   after: readonly Skill[],
@@ -47,7 +50,10 @@ export function diffListings(
   }
 }
 
-/** Compares the skills announced to a stored conversation with a list of skills. Both are sorted by name. */
+/**
+ * Compares the skills that were announced to a stored conversation with a list of skills. Both inputs are sorted by
+ * name.
+ */
 export function diffAnnounced(
   announced: readonly (readonly [name: string, description: string])[],
   after: readonly Skill[],

@@ -5,8 +5,8 @@ export interface RoleMessage {
 }
 
 /**
- * Returns the messages of one model call with `system` as the system message. Replaces an existing system message at
- * its position, or puts a new one first. Does not modify the given array, so the stored history stays unchanged.
+ * Returns a copy of `messages` in which `system` is the text of the system message. If `messages` has no system
+ * message, the copy starts with one. Does not modify the given array, so the stored history stays unchanged.
  *
  * @example
  * ```ts

@@ -13,7 +13,7 @@ export interface LoadedFileChange {
   readonly path: string
 }
 
-/** A loaded skill that now has another revision. */
+/** A loaded skill whose current revision differs from the last reported revision. */
 export interface LoadedChange {
   readonly entry: LedgerEntry
   readonly skill: Skill
@@ -24,8 +24,8 @@ export interface LoadedChange {
 }
 
 /**
- * The facts kept about a revision that is no longer served. Every `Skill` has them. Unlike with `Pick`, a field that is
- * optional in `Skill` is required here, so that no copy can omit it.
+ * The fields that are kept of a revision that is no longer served. Every `Skill` has these fields. Unlike `Pick`, this
+ * type requires fields that are optional in `Skill`, so that a copy cannot omit them.
  */
 export type KnownRevision = {
   readonly [Field in 'revision' | 'files' | 'skillFile' | 'frontmatterDigest' | 'bodyDigest']: Skill[Field]
@@ -33,7 +33,7 @@ export type KnownRevision = {
 
 /**
  * Compares a loaded skill with its current revision. Returns `undefined` if the change was already reported, or if only
- * the frontmatter changed. The listing reports a changed description.
+ * the frontmatter changed. The listing of the notice reports a changed description.
  */
 export function findLoadedChange(
   entry: LedgerEntry,
@@ -45,7 +45,7 @@ export function findLoadedChange(
   const isAsLoaded = skill.revision === revision
   const loaded = find(revision)
   const told = toldRevision === undefined ? loaded : find(toldRevision)
-  // The older revision is unknown, so its changes cannot be named.
+  // The older revision is not known, so the notice cannot name the changed files.
   if (loaded === undefined || told === undefined)
     return { entry, skill, needsLoading: !isAsLoaded, files: [] }
   const files = findFileChanges(told, skill)
@@ -54,16 +54,16 @@ export function findLoadedChange(
 }
 
 /**
- * True if a skill was reported as removed and is back at the loaded revision. The notice then lists it as added,
- * nothing more.
+ * True if a skill was reported as removed and now has the loaded revision again. The notice then lists the skill only
+ * as added.
  */
 export function isBackAsLoaded(entry: LedgerEntry, skill: Skill): boolean {
   return entry.toldRevision === undefined && skill.revision === entry.revision
 }
 
 /**
- * Reads the facts about a revision from the store.
- * @returns `undefined` when the store no longer has it
+ * Reads the fields of an old revision from the store.
+ * @returns `undefined` when the store no longer has the revision
  */
 export async function readRevision(
   { name, skillFile: newest }: Skill,
@@ -94,7 +94,7 @@ export async function readRevision(
 }
 
 function hasOtherBody(before: KnownRevision, after: Skill): boolean {
-  // Compare folders only: the older revision gets the current source and location.
+  // Give the older revision the current source and location, so that only the folders are compared.
   return diffSkills({ ...after, ...before }, after).includes('body')
 }
 

@@ -15,13 +15,13 @@ import {
 } from './loaded-change.ts'
 import type { SessionState } from './session-state.ts'
 
-/** The ledger updates that one message causes. */
+/** The updates of the ledger that committing one message causes. */
 export interface LoadedMarks {
   /** The skills that the message names, each at its current revision; `undefined` for a removed skill. */
   readonly said: ReadonlyMap<string, Skill | undefined>
   /**
-   * The skills that changed without a mention in the message. A mark applies only while `from` is the last reported
-   * revision.
+   * The skills that changed although the message does not name them. An entry applies only while `from` is the last
+   * reported revision of the skill.
    */
   readonly silent: ReadonlyMap<
     string,
@@ -29,20 +29,23 @@ export interface LoadedMarks {
   >
 }
 
-/** The part of a message that concerns loaded skills. */
+/** The part of a message that is about loaded skills. */
 export interface LoadedNotice {
-  /** Increases with each message and each load. Of two records about one skill, the higher number is valid. */
+  /**
+   * Increases with each message and each load. If two records are about one skill, the record with the higher number is
+   * valid.
+   */
   readonly ordinal: number
   readonly marks: LoadedMarks
 }
 
-/** The skills in the context of a conversation, and the last reported revision of each. */
+/** The skills whose instructions are in a conversation, each with its last reported revision. */
 export class LoadedSkills {
   readonly ledger: MemoryLedger
   readonly #isInScope: ScopeTest
-  /** Ordinal of the last message or load about each name. */
+  /** For each skill name, the ordinal of the last message or load that concerns the skill. */
   readonly #saidBy = new Map<string, number>()
-  /** The revisions that the ledger names; `undefined` if the store has lost one. */
+  /** The revisions that the ledger names. The value is `undefined` if the store no longer has the revision. */
   readonly #known = new Map<Digest, KnownRevision | undefined>()
 
   constructor(isInScope: ScopeTest, retained: RetainedRevisions) {
@@ -50,20 +53,20 @@ export class LoadedSkills {
     this.ledger = new MemoryLedger(retained)
   }
 
-  /** Records that the instructions of a skill enter the conversation. */
+  /** Records that the conversation received the instructions of a skill. */
   load(skill: Skill, name: string, ordinal: number): void {
     this.ledger.forget(name) // the new entry goes to the end, which keeps the order of loading
     this.note(skill, name, ordinal)
   }
 
-  /** Records that the conversation has the current revision of a skill. */
+  /** Records that the conversation received the current revision of a skill. */
   note(skill: Skill, name: string, ordinal: number): void {
     this.ledger.record({ name, revision: skill.revision, toldRevision: skill.revision })
     this.#saidBy.set(name, ordinal)
     this.#keep(skill)
   }
 
-  /** Restores the loads of a stored conversation. Drops the loads that a narrower scope now excludes. */
+  /** Restores the loaded skills of a stored conversation. Drops skills that are no longer in scope. */
   resume({ ledger, seen }: SessionState): void {
     for (const [name, revisions] of Object.entries(seen).filter(([name]) => this.#isInScope(name)))
       for (const revision of revisions) this.ledger.saw(name, revision)
@@ -72,7 +75,8 @@ export class LoadedSkills {
   }
 
   /**
-   * Reads the revisions of a resumed conversation that are no longer served, so that notices can name their changes.
+   * For a resumed conversation, reads loaded revisions that are no longer served, so that notices can name the changed
+   * files.
    */
   async learn(now: Generation, reader: SkillReader, hasher: Hasher): Promise<void> {
     for (const { name, revision, toldRevision } of this.ledger.entries()) {
@@ -84,7 +88,7 @@ export class LoadedSkills {
     }
   }
 
-  /** Returns the changes of loaded skills that a notice must report. Skills to load again come first. */
+  /** Returns the changes of loaded skills that a notice must report. Skills that must be loaded again come first. */
   changes(now: Generation): readonly LoadedChange[] {
     const changes = this.ledger.entries().flatMap(entry => {
       const skill = this.#find(entry, now)
@@ -93,7 +97,7 @@ export class LoadedSkills {
     return changes.sort((a, b) => Number(b.needsLoading) - Number(a.needsLoading))
   }
 
-  /** Returns the names of removed loaded skills whose removal was not reported yet. */
+  /** Returns the names of loaded skills that were removed and not yet reported as removed. */
   gone(now: Generation): readonly string[] {
     return this.ledger
       .entries()
@@ -102,7 +106,10 @@ export class LoadedSkills {
       )
   }
 
-  /** Returns the ledger updates for a generation. `named` holds the skills that the message names. */
+  /**
+   * Returns the updates of the ledger for a message about a generation. `named` contains the skills that the message
+   * names.
+   */
   marks(now: Generation, named: ReadonlySet<string>, hearsChanges: boolean): LoadedMarks {
     const said = new Map<string, Skill | undefined>()
     const silent = new Map<string, { skill: Skill | undefined; from: Digest | undefined }>()
@@ -110,14 +117,15 @@ export class LoadedSkills {
       const skill = this.#find(entry, now)
       if (skill?.revision === entry.toldRevision) continue
       if (named.has(entry.name)) said.set(entry.name, skill)
-      // Mark a removal even if no message names it, so that the return of the skill is reported.
+      // Record a removal even if no message names the skill. Otherwise a later return of the skill would not be
+      // reported.
       else if (skill === undefined || hearsChanges || isBackAsLoaded(entry, skill))
         silent.set(entry.name, { skill, from: entry.toldRevision })
     }
     return { said, silent }
   }
 
-  /** Returns the entries of the ledger as they will be once the conversation contains a message. */
+  /** Returns the entries that the ledger will have after a message is committed. */
   after({ marks, ordinal }: LoadedNotice): readonly LedgerEntry[] {
     return this.ledger.entries().map(entry => {
       const { name, toldRevision } = entry
@@ -147,7 +155,7 @@ export class LoadedSkills {
     this.#prune()
   }
 
-  /** Forgets every load and every report about it. */
+  /** Forgets all loaded skills and all reports about them. */
   clear(): void {
     for (const { name } of this.ledger.entries()) this.ledger.forget(name)
     this.#saidBy.clear()

@@ -25,7 +25,7 @@ async function openLoaded(): Promise<{ it: MemorySkills; session: SkillSession; 
 }
 
 describe('the notice about a loaded skill', () => {
-  test('asks for another load when the instructions changed', async () => {
+  test('asks the model to load the skill again when the instructions changed', async () => {
     const { it, session, first } = await openLoaded()
     await using _ = it
     it.write('refund', { body: 'Newer.' })
@@ -34,7 +34,7 @@ describe('the notice about a loaded skill', () => {
     ])
   })
 
-  test('names the changed files and scripts, and says that calls use them from now on', async () => {
+  test('names the changed files and scripts, and says that calls now use the new files', async () => {
     const { it, session, first } = await openLoaded()
     await using _ = it
     it.writeFile('refund', 'scripts/refund.ts', 'export const fee = 1')
@@ -46,7 +46,7 @@ describe('the notice about a loaded skill', () => {
     expect(await session.update()).toBeUndefined()
   })
 
-  test('reports both when instructions and files changed', async () => {
+  test('reports changed files together with changed instructions', async () => {
     const { it, session, first } = await openLoaded()
     await using _ = it
     it.write('refund', { body: 'Newer.' })
@@ -56,7 +56,7 @@ describe('the notice about a loaded skill', () => {
     ])
   })
 
-  test('does not ask for another load when only the frontmatter changed', async () => {
+  test('does not ask the model to load the skill again when only the frontmatter changed', async () => {
     const { it, session } = await openLoaded()
     await using _ = it
     it.write('refund', { extra: 'license: MIT\n' })
@@ -66,7 +66,7 @@ describe('the notice about a loaded skill', () => {
     expect(session.ledger.find('refund')?.toldRevision).toBe(it.skills.current.get('refund').revision)
   })
 
-  test('names the files changed since the last notice, and repeats that the instructions are outdated', async () => {
+  test('names the files that changed since the last notice, and repeats that the instructions are outdated', async () => {
     const { it, session, first } = await openLoaded()
     await using _ = it
     it.write('refund', { body: 'Newer.' })
@@ -93,7 +93,7 @@ describe('the notice about a loaded skill', () => {
     ])
   })
 
-  test('counts the files that it does not name, and puts skills to load again first', async () => {
+  test('counts the files that did not fit, and lists skills with changed instructions first', async () => {
     await using it = await openMemorySkills(['alpha', 'beta'])
     const session = it.skills.session({ id: 's' })
     await loadSkill(session, 'alpha')
@@ -106,7 +106,7 @@ describe('the notice about a loaded skill', () => {
     expect(second?.length).toBeLessThan(800)
   })
 
-  test('escapes file names, so that they cannot forge a notice', async () => {
+  test('escapes file names, so that a file name cannot forge a notice', async () => {
     await using it = await openMemorySkills(['refund'])
     const session = it.skills.session({ id: 's' })
     await loadSkill(session, 'refund')
@@ -125,7 +125,7 @@ describe('the notice to a resumed conversation', () => {
     await it.skills.close()
     const store = new MemorySkillStore()
     if (isKept) {
-      // The state of a store on disk after a restart.
+      // The contents that a store on disk has after a restart.
       await using before = await openMemorySkills([], it.files, { state: { store: new Unclosed(store) } })
       expect(before.skills.current.list()).toHaveLength(1)
       store.retain(before.skills.current.get('refund').revision)
@@ -144,14 +144,14 @@ describe('the notice to a resumed conversation', () => {
     ])
   })
 
-  test('asks for another load when the store has lost the old revision', async () => {
+  test('asks the model to load the skill again when the store has lost the old revision', async () => {
     const { lines, pending } = await resumeWith(false)
     expect(lines).toEqual([expect.stringMatching(new RegExp(`: ${AGAIN}$`))])
     expect(pending).toContain(AGAIN)
   })
 })
 
-/** A store that two runtimes use one after the other. */
+/** A store that a second runtime uses after the first runtime was closed. */
 class Unclosed extends MemorySkillStore {
   readonly #inner: MemorySkillStore
 

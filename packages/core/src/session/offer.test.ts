@@ -4,12 +4,12 @@ import { MemoryFileSystem } from '../fs/memory-file-system.ts'
 import type { Digest } from '../skill/digest.ts'
 import { MemorySkillStore } from '../store/memory-skill-store.ts'
 
-/** A store that can delay one call of `get`. */
+/** A store that can delay one call of `get()`. */
 class SlowStore extends MemorySkillStore {
   readonly #asked = Promise.withResolvers<void>()
   #released: Promise<void> | undefined
 
-  /** Delays the next call. Returns a function that releases it. */
+  /** Delays the next call of `get()`, and returns a function that lets it continue. */
   hold(): () => void {
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#released = promise
@@ -32,7 +32,7 @@ class SlowStore extends MemorySkillStore {
 }
 
 describe('SkillSession.offer()', () => {
-  test('returns the same text until it is committed, and then nothing', async () => {
+  test('returns the same text until its offer is committed, and then returns undefined', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's' })
     expect(await session.offer()).toBeUndefined()
@@ -64,7 +64,7 @@ describe('SkillSession.offer()', () => {
     })
   })
 
-  test('returns the net difference after a dropped offer', async () => {
+  test('returns the net changes after an offer that was never committed', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's' })
     it.write('maps')
@@ -81,7 +81,7 @@ describe('SkillSession.offer()', () => {
     expect(await session.offer()).toBeUndefined()
   })
 
-  test('adds the content of the second offer when two open offers are committed in order', async () => {
+  test('records the skills of both offers when two open offers are committed in order', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's' })
     it.write('maps')
@@ -95,7 +95,7 @@ describe('SkillSession.offer()', () => {
     expect(session.generation).toBe(it.skills.current)
   })
 
-  test('keeps the newer of two open offers when the older one is committed last', async () => {
+  test('keeps the reports of the newer offer when an older offer is committed later', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's' })
     it.write('maps', { description: 'Old.' })
@@ -110,7 +110,7 @@ describe('SkillSession.offer()', () => {
   })
 
   test.each(['in order', 'in the other order'])(
-    'corrects a skill that only the older of two offers named, committed %s',
+    'reports the removal of a skill that only the older of two offers named, committed %s',
     async order => {
       await using it = await openMemorySkills(['pdf'])
       const session = it.skills.session({ id: 's' })
@@ -127,7 +127,7 @@ describe('SkillSession.offer()', () => {
     },
   )
 
-  test('corrects a late commit even if no other notice was due meanwhile', async () => {
+  test('corrects the message of a late commit even if no other notice was due meanwhile', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's' })
     it.write('maps')
@@ -153,7 +153,7 @@ describe('SkillSession.offer()', () => {
     expect(await session.offer()).toBeUndefined()
   })
 
-  test('keeps a load that happens between offer and commit', async () => {
+  test('does not undo a load that happens between offer() and commit()', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's' })
     await loadSkill(session, 'pdf')
@@ -167,7 +167,7 @@ describe('SkillSession.offer()', () => {
     expect(await session.offer()).toBeUndefined()
   })
 
-  test('reports a load as outdated when it took longer than an offer', async () => {
+  test('reports that loaded instructions are outdated if an offer() ended during the load', async () => {
     const store = new SlowStore()
     const files = new MemoryFileSystem()
     await using it = await openMemorySkills(['pdf'], files, { state: { store } })
@@ -182,7 +182,7 @@ describe('SkillSession.offer()', () => {
     expect(linesOf(await session.offer())).toEqual([expect.stringContaining('load it again')])
   })
 
-  test('returns an offer that rebase() makes void', async () => {
+  test('returns an offer whose commit() has no effect after rebase()', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's' })
     it.write('maps')
@@ -196,7 +196,7 @@ describe('SkillSession.offer()', () => {
     expect(await session.offer()).toBeUndefined()
   })
 
-  test('accepts the commit of an open offer after close(), and refuses a new offer', async () => {
+  test('throws after close(), but an earlier offer can still be committed', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's' })
     it.write('maps')
@@ -212,7 +212,7 @@ describe('SkillSession.offer()', () => {
       })
   })
 
-  test('marks the turn as reported only at the commit, with applyAt turn', async () => {
+  test('with applyAt: turn, repeats the notice in the same turn until its offer is committed', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's', applyAt: 'turn' })
     session.beginTurn()
@@ -233,7 +233,7 @@ describe('SkillSession.offer()', () => {
     expect(linesOf(await session.offer())).toEqual(['- added: more: Does more.'])
   })
 
-  test('puts the catalog of the offer into effect at its commit, with rebuild', async () => {
+  test('with rebuild, the commit of an offer replaces the catalog of the session', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's', delivery: 'rebuild' })
     await loadSkill(session, 'pdf')
@@ -253,7 +253,7 @@ describe('SkillSession.offer()', () => {
     expect(session.state().announced.map(([name]) => name)).toEqual(['maps', 'pdf', 'tone'])
   })
 
-  test('corrects the late commit of a change that was undone meanwhile, with rebuild', async () => {
+  test('with rebuild, corrects the late commit of a change that was undone meanwhile', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's', delivery: 'rebuild' })
     await loadSkill(session, 'pdf')
@@ -265,7 +265,7 @@ describe('SkillSession.offer()', () => {
     expect(linesOf(await session.offer())).toEqual([expect.stringMatching(/^- you loaded pdf at /)])
   })
 
-  test('commits only what its message says, in order and out of order', async () => {
+  test('returns an offer whose commit() records only the changes in its own message', async () => {
     for (const order of ['in order', 'late'] as const) {
       await using it = await openMemorySkills(['pdf'])
       const session = it.skills.session({ id: 's' })
@@ -275,7 +275,7 @@ describe('SkillSession.offer()', () => {
       it.write('pdf')
       const back = await session.offer()
       expect(linesOf(back)).toEqual([expect.stringMatching(/ again$/)])
-      // Compared with the second text, only this changes.
+      // Restore the second body. The frontmatter is then the only difference from the second text.
       it.write('pdf', {
         body: 'Two.',
         ...(order === 'in order' ? { description: 'Other.' } : { extra: 'license: MIT\n' }),
@@ -299,7 +299,7 @@ describe('SkillSession.offer()', () => {
     expect(await session.offer()).toBeUndefined()
   })
 
-  test('puts the new catalog into effect at once when there is nothing to report, with rebuild', async () => {
+  test('with rebuild, replaces the catalog immediately if no loaded skill changed', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's', delivery: 'rebuild' })
     it.write('maps')
@@ -307,7 +307,7 @@ describe('SkillSession.offer()', () => {
     expect(session.catalog).toContain('<name>maps</name>')
   })
 
-  test.each(['silent', 'pinned'] as const)('offers nothing with %s', async delivery => {
+  test.each(['silent', 'pinned'] as const)('returns undefined with the delivery %s', async delivery => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's', delivery })
     await loadSkill(session, 'pdf')
@@ -324,7 +324,7 @@ describe('SkillSession.offer()', () => {
     it.remove('pdf')
     expect(linesOf(await session.offer())).toEqual(['- removed: pdf'])
     it.write('pdf')
-    // The removal was never committed, so nothing changed for the conversation.
+    // The removal was never committed, so the conversation never received it.
     expect(await session.offer()).toBeUndefined()
     it.remove('pdf')
     ;(await session.offer())?.commit()
@@ -335,7 +335,7 @@ describe('SkillSession.offer()', () => {
     ])
   })
 
-  test('gives a change to only one of two concurrent updates', async () => {
+  test('update() returns a change only once, even if two calls run concurrently', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's' })
     it.write('maps')
@@ -343,7 +343,7 @@ describe('SkillSession.offer()', () => {
     expect(updates.filter(update => update !== undefined)).toHaveLength(1)
   })
 
-  test('returns an offer whose state() equals the state of the session after its commit', async () => {
+  test('returns an offer whose state() equals the state of the session after the commit', async () => {
     await using it = await openMemorySkills(['pdf', 'tone'])
     const session = it.skills.session({ id: 's' })
     await loadSkill(session, 'pdf')

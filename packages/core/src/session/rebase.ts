@@ -5,27 +5,27 @@ import type { Digest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
 import { renderLoadedSkill } from '../tool/skill-tool.ts'
 
-/** A loaded skill with the text of its newest revision. */
+/** A loaded skill, with the text that the skill tool returns for its newest revision. */
 export interface RestoredSkill {
   readonly name: string
   readonly revision: Digest
   readonly text: string
 }
 
-/** The new start of a conversation after compaction. */
+/** The catalog and the loaded skills with which a conversation starts over after compaction. */
 export interface SessionRebase {
   /** The catalog for the new system prompt. */
   readonly catalog: string
-  /** Texts of loaded skills at their newest revision. The host puts them back into the context. */
+  /** Texts of the loaded skills at their newest revisions. The host puts these texts back into the conversation. */
   readonly restore: readonly RestoredSkill[]
-  /** Loaded skills that were removed or did not fit. The conversation no longer has them. */
+  /** Names of loaded skills that were removed or did not fit. These skills no longer count as loaded. */
   readonly dropped: readonly string[]
   readonly generation: number
   readonly digest: Digest
 }
 
 export interface RebaseOptions {
-  /** Upper bound on the tokens of all restored skills together. @default 8,000 */
+  /** Maximum number of tokens of all restored skills together. @default 8,000 */
   readonly maxTokens?: number
 }
 
@@ -39,19 +39,22 @@ export function checkRebaseOptions(options: RebaseOptions | undefined): void {
 
 export const DEFAULT_RESTORE_TOKENS = 8_000
 
-/** The functions that find and render the loaded skills of one conversation. */
+/** The functions that `chooseRestored` needs to find and measure the loaded skills of a conversation. */
 export interface RestoreParts {
   readonly conversation: Conversation
   readonly find: (name: string) => Skill | undefined
   readonly countTokens: (text: string) => number
 }
 
-/** A loaded skill that stays in the conversation, with its text. */
+/** A loaded skill that is restored, with its text. */
 export interface Kept extends RestoredSkill {
   readonly skill: Skill
 }
 
-/** Chooses the loaded skills that fit. The newest loads come first, because the next steps depend on them most. */
+/**
+ * Chooses the loaded skills to restore within the token limit. Skills that were loaded last have priority, because the
+ * next steps depend on them most.
+ */
 export async function chooseRestored(
   { conversation, find, countTokens }: RestoreParts,
   { maxTokens = DEFAULT_RESTORE_TOKENS }: RebaseOptions,
@@ -73,7 +76,9 @@ export async function chooseRestored(
   return { kept: kept.reverse(), dropped }
 }
 
-/** Returns `undefined` when the store has lost the instructions. The conversation then continues without them. */
+/**
+ * Returns the text of a loaded skill; `undefined` if the store has lost its instructions. The skill is then dropped.
+ */
 async function renderStored(skill: Skill, conversation: Conversation): Promise<string | undefined> {
   try {
     return renderLoadedSkill(skill, await conversation.reader.readBody(skill), conversation)

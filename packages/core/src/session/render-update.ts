@@ -11,8 +11,8 @@ const MAX_FILES = 6
 const MAX_PATH = 80
 
 /**
- * Renders the net difference as one short message that states facts and gives no commands. Loaded skills come first,
- * because outdated instructions do the most harm. Changes that do not fit are counted.
+ * Renders the net changes as one short message. Loaded skills come first, because outdated instructions do the most
+ * harm. The last line counts the changes that did not fit.
  */
 export function renderUpdate(diff: ListingDiff, loaded: readonly LoadedChange[], digest: Digest): string {
   const lines = [
@@ -60,7 +60,10 @@ function describeFiles(files: readonly LoadedFileChange[]): string {
   return `${parts.join('')}${rest > 0 ? `; and ${rest} more files` : ''}`
 }
 
-/** Quotes a path that could be read as other text. An escaped path contains no quotation mark. */
+/**
+ * Quotes a path that could be mistaken for other text of the notice. Escaping has replaced all quotation marks in the
+ * path.
+ */
 function describePath(path: string): string {
   const escaped = escapeText(path)
   const short = escaped.length > MAX_PATH ? `${escaped.slice(0, MAX_PATH - 1)}…` : escaped

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { linesOf, loadSkill, openMemorySkills } from '../../../../tests/fixtures/memory-skills.ts'
 
 describe('SkillSession.revert()', () => {
-  test('offers the notice of a dropped turn again, even if that turn loaded the skill again', async () => {
+  test('lets offer() repeat the notice of a dropped turn, even if that turn loaded the skill again', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's' })
     await loadSkill(session, 'pdf')
@@ -13,7 +13,7 @@ describe('SkillSession.revert()', () => {
     session.revert(before)
     expect(session.active).toEqual([])
     expect((await session.offer())?.text).toBe(offer?.text)
-    // A commit that belongs to the dropped turn has no effect.
+    // The commit of an offer from the dropped turn has no effect.
     offer?.commit()
     const again = await session.offer()
     expect(again?.text).toBe(offer?.text)
@@ -21,7 +21,7 @@ describe('SkillSession.revert()', () => {
     expect(await session.offer()).toBeUndefined()
   })
 
-  test('undoes notices and loads of other skills', async () => {
+  test('forgets the notices and the loaded skills of the dropped turn', async () => {
     await using it = await openMemorySkills(['pdf', 'tone'])
     const session = it.skills.session({ id: 's' })
     const before = session.state()
@@ -47,7 +47,7 @@ describe('SkillSession.revert()', () => {
     expect(linesOf(await session.offer())).toEqual(['- added: maps: Does maps.'])
   })
 
-  test('allows the notice of the same turn again', async () => {
+  test('with applyAt: turn, lets offer() repeat the notice in the same turn', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's', applyAt: 'turn' })
     session.beginTurn()
@@ -58,7 +58,7 @@ describe('SkillSession.revert()', () => {
     expect((await session.update())?.text).toBe(told?.text)
   })
 
-  test('refuses a damaged state and a closed session, and leaves the session unchanged', async () => {
+  test('throws for a damaged state or a closed session, and does not change the session', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's' })
     await loadSkill(session, 'pdf')

@@ -9,11 +9,11 @@ import type { SkillSession } from './skill-session.ts'
 /** The part of the runtime that a session needs. */
 export interface SessionHost {
   readonly reader: SkillReader
-  /** Opens a session that works for another one. */
+  /** Opens a child session of `parent`. */
   openChild(options: SessionOptions, parent: SkillSession): SkillSession
-  /** Removes a session whose conversation has ended. */
+  /** Removes a session that was closed. */
   ended(session: SkillSession): void
-  /** Returns the tools that run scripts for a conversation. The list is empty if scripts are disabled. */
+  /** Returns the tools with which a conversation runs scripts. Returns an empty list if scripts are disabled. */
   scriptTools(conversation: Conversation): readonly ToolDefinition[]
   readonly hasher: Hasher
   readonly countTokens: TokenCounter

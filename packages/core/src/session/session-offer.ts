@@ -2,27 +2,29 @@ import type { KnownOptions } from '../options.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { SessionState } from './session-state.ts'
 
-/** The message that brings a conversation up to date. Append it to the history and leave it there. */
+/** The message that tells a conversation which skills changed. Append the message to the history and keep it there. */
 export interface SessionUpdate {
   readonly text: string
   readonly tokens: number
-  /** Number and digest of the generation that the message describes. */
+  /**
+   * Number of the generation that the conversation knows after this message. `digest` is the digest of that generation.
+   */
   readonly generation: number
   readonly digest: Digest
 }
 
 /**
  * A message that the conversation does not contain yet. Append `text` to the history, then call `commit()`. An offer
- * that is never committed has no effect, and the next offer repeats the difference.
+ * that is never committed has no effect, and the next offer repeats its changes.
  */
 export interface SessionOffer extends SessionUpdate {
   /**
-   * The catalog that belongs to the message. Present with the delivery `rebuild`, where `commit()` puts it into effect.
+   * The new catalog. Present only with the delivery `rebuild`: `commit()` makes this text the catalog of the session.
    */
   readonly catalog?: string
   /**
-   * Records that the conversation contains this message. Idempotent. A commit never undoes the report of a newer offer.
-   * It has no effect after `rebase()`, which starts the conversation over.
+   * Records that the conversation contains this message. Idempotent. The commit of an older offer never undoes what a
+   * newer offer reported. A commit after `rebase()` has no effect.
    */
   commit(): void
   /**
@@ -34,7 +36,7 @@ export interface SessionOffer extends SessionUpdate {
 
 export interface OfferOptions {
   /**
-   * Whether to wait until all writes on disk are visible. If false, the offer uses the newest known generation.
+   * True to wait until all writes on disk are visible. If false, uses the newest generation that is already known.
    * @default true
    */
   readonly fresh?: boolean

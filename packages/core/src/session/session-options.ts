@@ -12,23 +12,23 @@ export const DELIVERY_MODES = ['append', 'rebuild', 'silent', 'pinned'] as const
 
 /**
  * How changes reach a conversation.
- * - `append`: as messages at its end. Bytes that were already sent stay unchanged.
+ * - `append`: as messages at the end of the conversation. Bytes that were already sent stay unchanged.
  * - `rebuild`: in a new catalog, for a system prompt that the host renders before every model call.
- * - `silent`: not at all. Tools still answer from the newest generation.
- * - `pinned`: the conversation keeps the generation that it began with, tools included.
+ * - `silent`: changes are not reported. Tools still answer from the newest generation.
+ * - `pinned`: changes do not reach the conversation. Its catalog and tools keep the generation with which it began.
  */
 export type DeliveryMode = (typeof DELIVERY_MODES)[number]
 
 /** The values of `ApplyAt`. */
 export const APPLY_AT = ['step', 'turn'] as const
 
-/** When a conversation receives changes: before each model call, or before the first one of a turn. */
+/** When a conversation receives changes: before each model call, or only before the first model call of a turn. */
 export type ApplyAt = (typeof APPLY_AT)[number]
 
 export interface SessionOptions {
   /**
-   * Names the conversation in events and reports. The id has 1 to 256 characters without control characters, and is
-   * unique among open sessions.
+   * Identifies the conversation in events and reports. The id has 1 to 256 characters, none of them a control
+   * character. Two open sessions cannot have the same id.
    */
   readonly id: string
   /** The skills that this conversation may see. @default all */
@@ -36,18 +36,18 @@ export interface SessionOptions {
   /** How changes reach the conversation. @default 'append' */
   readonly delivery?: DeliveryMode
   /**
-   * Whether changes are offered before every model call, or only before the first one after `beginTurn`. @default
-   * 'step'
+   * Whether changes are offered before every model call, or only before the first model call after `beginTurn`.
+   * @default 'step'
    */
   readonly applyAt?: ApplyAt
-  /** The effect of `allowed-tools` of the skills that it loads. @default 'advise' */
+  /** How the field `allowed-tools` of loaded skills affects tool calls. @default 'advise' */
   readonly allowedTools?: AllowedToolsPolicy
   /** Name of the tool that loads skills. @default 'skill' */
   readonly skillToolName?: string
-  /** Renders the answer of that tool to an unknown name. @default near names, or what a search finds */
+  /** Renders the answer of the skill tool to an unknown name. @default similar names, or the results of a search */
   readonly describeUnknownSkill?: (name: string, skills: readonly Skill[]) => string
   /**
-   * The return value of `state()` from when the conversation was stored. The conversation continues with its old
+   * The state that `state()` returned when the conversation was stored. The conversation continues with its old
    * catalog, and its first offer reports the changes since then. An open session with the same id is closed.
    */
   readonly resume?: SessionState

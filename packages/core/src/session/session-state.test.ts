@@ -5,7 +5,7 @@ import { digestOf } from '../skill/digest.ts'
 import type { FrozenCatalog, SessionState } from './session-state.ts'
 import type { SkillSession } from './skill-session.ts'
 
-/** Round-trips the state through JSON, as a store does. */
+/** Converts the state to JSON and back, as a store on disk does. */
 const stored = (session: SkillSession): SessionState => JSON.parse(JSON.stringify(session.state()))
 
 async function createState(): Promise<SessionState> {
@@ -16,7 +16,7 @@ async function createState(): Promise<SessionState> {
 }
 
 describe('SkillSession.state()', () => {
-  test('returns one frozen catalog with the digest of its text', async () => {
+  test('returns the same frozen catalog at each call, with the digest of its text', async () => {
     await using it = await openMemorySkills(['maps', 'pdf'])
     const session = it.skills.session({ id: 's' })
     const { version, catalog } = session.state()
@@ -28,7 +28,7 @@ describe('SkillSession.state()', () => {
     expect(session.state().catalog).toBe(catalog)
   })
 
-  test('lists the newest hundred revisions of a skill that was loaded after every edit', async () => {
+  test('lists only the newest hundred revisions of a skill that was loaded after every edit', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's' })
     const revisions: string[] = []
@@ -50,7 +50,7 @@ describe('SkillSession.state()', () => {
 })
 
 describe('SessionOptions.resume', () => {
-  test('copies the state, so that neither side changes with the other', async () => {
+  test('copies the given state, so that the session and the state share no data', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's' })
     const { listed } = session.state().catalog as FrozenCatalog
@@ -63,7 +63,7 @@ describe('SessionOptions.resume', () => {
     expect(resumed.catalogDetails.listed).toEqual(['pdf'])
   })
 
-  test('ignores the catalog of a version 1 state, and refuses values that JSON cannot hold', async () => {
+  test('ignores a catalog in a state of version 1, and refuses values that JSON cannot represent', async () => {
     await using it = await openMemorySkills(['pdf'])
     const state = it.skills.session({ id: 's' }).state()
     const forged = { ...state, version: 1, catalog: { nonsense: true } } as never
@@ -73,7 +73,7 @@ describe('SessionOptions.resume', () => {
     )
   })
 
-  test('keeps the catalog of a resumed conversation byte for byte until it is rebased', async () => {
+  test('keeps the catalog of a resumed conversation byte for byte until rebase()', async () => {
     await using it = await openMemorySkills(['maps', 'pdf'])
     const session = it.skills.session({ id: 's' })
     const { catalog, catalogDetails } = session
@@ -86,13 +86,13 @@ describe('SessionOptions.resume', () => {
     expect(linesOf(await resumed.offer())).toEqual(['- removed: maps', '- added: tone: Does tone.'])
     await resumed.update()
     expect(resumed.catalog).toBe(catalog)
-    // The history contains the difference, so a second resume has nothing to report.
+    // The history already contains the difference, so a second resume reports nothing.
     const again = it.skills.session({ id: 's', resume: stored(resumed) })
     expect([await again.offer(), again.catalog]).toEqual([undefined, catalog])
     expect((await again.rebase()).catalog).toContain('<name>tone</name>')
   })
 
-  test('lets explain() report that a resumed conversation does not know a skill yet', async () => {
+  test('explain() reports that a resumed conversation does not know a new skill yet', async () => {
     await using it = await openMemorySkills(['pdf'])
     const state = stored(it.skills.session({ id: 's' }))
     it.write('tone')
@@ -114,7 +114,7 @@ describe('SessionOptions.resume', () => {
     expect(resumed.state().version).toBe(2)
   })
 
-  test('reports once how the new pin of a pinned conversation differs', async () => {
+  test('pins a resumed pinned conversation to the current generation, and reports the changes once', async () => {
     await using it = await openMemorySkills(['maps', 'pdf'])
     const state = stored(it.skills.session({ id: 's', delivery: 'pinned' }))
     it.remove('maps')
@@ -175,7 +175,7 @@ describe('SessionOptions.resume', () => {
     expect(it.skills.sessions()).toEqual([])
   })
 
-  test('keeps an open session when the state is damaged', async () => {
+  test('does not close the open session with the same id when the state is damaged', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's' })
     expect(() => it.skills.session({ id: 's', resume: {} as SessionState })).toThrow('is damaged')

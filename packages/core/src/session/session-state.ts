@@ -6,46 +6,48 @@ import { type Digest, digestOf, isDigest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
 import { showValue } from '../skill/text.ts'
 
-/** Names, each with the key of its description, sorted by name. */
+/** Skill names, sorted, each with the key of the skill's description. `descriptionKey` returns that key. */
 export type Announced = readonly (readonly [name: string, description: string])[]
 
-/**
- * The catalog in the system prompt of a conversation. A store that is keyed by digest keeps one copy for all
- * conversations.
- */
+/** The catalog in the system prompt of a conversation. Conversations with equal digests can share one stored copy. */
 export interface FrozenCatalog extends SkillCatalog {
   /** Digest of `text`. */
   readonly digest: Digest
 }
 
 /**
- * The record of one conversation as a JSON value: its reported skills and its loaded skills. Store it with the messages.
- * When the conversation continues, in this process or another, pass it to `SkillRuntime.session` as `resume`.
+ * The record of one conversation as a JSON value: its reported skills and its loaded skills. Store the state with the
+ * messages. To continue the conversation in any process, pass the state to `SkillRuntime.session` as `resume`.
  */
 export interface SessionState {
   /**
    * `state()` returns version 2. A state of version 1 has no catalog, so the conversation continues with the current
-   * one.
+   * catalog.
    */
   readonly version: 1 | 2
   /** Digest of the last generation that was reported. */
   readonly generation: Digest
   /**
-   * The catalog of the system prompt, present in version 2. It is the largest part of the state, up to 4,000 tokens by
-   * default.
+   * The catalog in the system prompt; absent in version 1. The catalog is the largest part of the state: by default up
+   * to 4,000 tokens.
    */
   readonly catalog?: FrozenCatalog
-  /** The announced skills: each name, and the first digits of the digest of its description. Sorted by name. */
+  /**
+   * The reported skills, sorted by name. Each entry is the name and the first digits of the digest of the description.
+   */
   readonly announced: Announced
   readonly ledger: readonly LedgerEntry[]
-  /** The revisions from which the conversation received content, by name, newest last. */
+  /** For each skill name, the revisions of which the conversation received a file. The newest revision is last. */
   readonly seen: Readonly<Record<string, readonly Digest[]>>
 }
 
 const DIGITS = 16
 const keys = new WeakMap<Skill, string>()
 
-/** Returns the key of a description in a stored state. Computed once per skill, because skills are immutable. */
+/**
+ * Returns the key that stands for a skill's description in a stored state. The key is cached, because skills are
+ * immutable.
+ */
 export function descriptionKey(skill: Skill, hasher: Hasher): string {
   let key = keys.get(skill)
   if (key === undefined) {
@@ -57,7 +59,7 @@ export function descriptionKey(skill: Skill, hasher: Hasher): string {
 
 const frozen = new WeakMap<SkillCatalog, FrozenCatalog>()
 
-/** Returns a catalog with its digest. Computed once per catalog, because catalogs are immutable. */
+/** Returns a frozen copy of a catalog with its digest. The copy is cached, because catalogs are immutable. */
 export function freezeCatalog(catalog: SkillCatalog, hasher: Hasher): FrozenCatalog {
   let kept = frozen.get(catalog)
   if (kept === undefined) {
@@ -95,7 +97,7 @@ export function checkSessionState(state: SessionState, hasher: Hasher): SessionS
   return copyState(state)
 }
 
-/** Copies only the checked fields, so that later edits of the given object cannot reach the session. */
+/** Copies the checked fields, so that later changes of the given object do not affect the session. */
 function copyState({ version, generation, catalog, announced, ledger, seen }: SessionState): SessionState {
   return {
     version,

@@ -35,7 +35,7 @@ async function load(session: SkillSession, name: string): Promise<string> {
 }
 
 describe('SkillSession.update()', () => {
-  test('returns nothing while nothing has changed for this conversation', async () => {
+  test('returns undefined while no skill of this conversation has changed', async () => {
     const { skills, write } = await open(['pdf'])
     const session = skills.session({ id: 's' })
     expect(await session.update()).toBeUndefined()
@@ -45,7 +45,7 @@ describe('SkillSession.update()', () => {
     await skills.close()
   })
 
-  test('reports added, removed and newly described skills once', async () => {
+  test('reports each added skill, removed skill and changed description only once', async () => {
     const { skills, write, fileSystem } = await open(['maps', 'pdf', 'tone'])
     const session = skills.session({ id: 's' })
     const { catalog } = session
@@ -68,7 +68,7 @@ describe('SkillSession.update()', () => {
     await skills.close()
   })
 
-  test('omits changes that were undone in between', async () => {
+  test('does not report changes that were undone before the call', async () => {
     const { skills, write, fileSystem } = await open(['pdf'])
     const session = skills.session({ id: 's' })
     write('new')
@@ -80,7 +80,7 @@ describe('SkillSession.update()', () => {
     await skills.close()
   })
 
-  test('reports a newer revision of a loaded skill, and the return to the old one', async () => {
+  test('reports a newer revision of a loaded skill, and later its return to the old revision', async () => {
     const { skills, write } = await open(['pdf'])
     const session = skills.session({ id: 's' })
     await load(session, 'pdf')
@@ -98,7 +98,7 @@ describe('SkillSession.update()', () => {
     await skills.close()
   })
 
-  test('reports the return to the old revision even if the edit was never reported', async () => {
+  test('reports a return to an old revision of a loaded skill even if the edit was never reported', async () => {
     const { skills, write } = await open(['pdf'])
     const session = skills.session({ id: 's' })
     write('pdf', undefined, 'Newer body.')
@@ -109,7 +109,7 @@ describe('SkillSession.update()', () => {
     await skills.close()
   })
 
-  test('reports the removal of a loaded skill, and its return', async () => {
+  test('reports the removal and the return of a loaded skill', async () => {
     const { skills, write, fileSystem } = await open(['maps', 'pdf'])
     const session = skills.session({ id: 's' })
     await load(session, 'pdf')
@@ -123,7 +123,7 @@ describe('SkillSession.update()', () => {
     await skills.close()
   })
 
-  test('limits the length of a notice, and counts what did not fit', async () => {
+  test('limits the length of a notice, and counts the changes that did not fit', async () => {
     const { skills, write } = await open([])
     const session = skills.session({ id: 's' })
     for (let i = 0; i < 40; i++) write(`skill-${i}`, 'x'.repeat(10))
@@ -172,7 +172,7 @@ describe('SkillSession.rebase()', () => {
     await skills.close()
   })
 
-  test('stays within its budget, prefers the newest loads, and names what it dropped', async () => {
+  test('restores the last loaded skills that fit in maxTokens, and names the dropped skills', async () => {
     const { skills, write } = await open(['maps', 'pdf'])
     write('pdf', undefined, 'x'.repeat(4_000))
     const session = skills.session({ id: 's' })
@@ -186,7 +186,7 @@ describe('SkillSession.rebase()', () => {
   })
 })
 
-test('tools are the same for every conversation and every generation', async () => {
+test('the list of tools is the same for every conversation and every generation', async () => {
   const { skills, write } = await open(['pdf'])
   const before = JSON.stringify(skills.session({ id: 'a' }).tools)
   write('maps')
@@ -202,7 +202,7 @@ test('sessions() lists the open conversations', async () => {
   await skills.close()
 })
 
-test('SkillSession.update({ fresh: false }) reports only visible changes and does not read the disk', async () => {
+test('SkillSession.update({ fresh: false }) reports only changes that are already known, without reading the disk', async () => {
   const { skills, write } = await open(['pdf'])
   const session = skills.session({ id: 's' })
   write('maps')
@@ -213,7 +213,7 @@ test('SkillSession.update({ fresh: false }) reports only visible changes and doe
 })
 
 describe('SkillSession.pending()', () => {
-  test('returns the next update without recording it', async () => {
+  test('returns the next update without recording it as reported', async () => {
     const { skills, write, fileSystem } = await open(['pdf', 'tone'])
     const session = skills.session({ id: 's' })
     await load(session, 'pdf')
@@ -233,7 +233,7 @@ describe('SkillSession.pending()', () => {
 })
 
 describe('SkillSession.close()', () => {
-  test('removes the conversation from the list and releases its old revisions', async () => {
+  test('removes the conversation from sessions() and releases its old revisions', async () => {
     const fileSystem = new MemoryFileSystem({ '/skills/pdf/SKILL.md': text('pdf') })
     const clock = new FakeClock()
     const store = new MemorySkillStore({ clock })
@@ -247,7 +247,7 @@ describe('SkillSession.close()', () => {
     const other = skills.session({ id: 't' })
     await load(session, 'pdf')
     const { revision } = skills.current.get('pdf')
-    // The revision before the newest one is always kept, in case the newest is rejected.
+    // The store always keeps the last two revisions, because the newest may be rejected.
     for (const body of ['Edited.', 'Edited again.']) {
       fileSystem.write('/skills/pdf/SKILL.md', text('pdf', undefined, body))
       await skills.reload()

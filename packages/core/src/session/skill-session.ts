@@ -31,8 +31,8 @@ import { checkSessionState, type SessionState } from './session-state.ts'
 import { type Proposal, TellingRecord } from './telling-record.ts'
 
 /**
- * The record of what one conversation was told. Its catalog and tools never change. Changes arrive as appended
- * messages, so bytes that were already sent to the model stay unchanged.
+ * The record of what one conversation was told. The conversation's catalog and tools never change. Changes arrive as
+ * appended messages, so bytes that were already sent to the model stay unchanged.
  *
  * @example
  * ```ts
@@ -49,11 +49,11 @@ import { type Proposal, TellingRecord } from './telling-record.ts'
  */
 export class SkillSession implements Disposable {
   readonly id: string
-  /** The session that this one works for. */
+  /** The session that opened this session with `child()`; `undefined` for a topmost session. */
   readonly parent: SkillSession | undefined
   /**
-   * The conversation that counts as the author of written skills. It is the id of this session, or of its topmost
-   * parent. Pass it to `createAuthorTools` as `author.conversation`.
+   * The id of this session, or of its topmost parent. Pass this id to `createAuthorTools` as `author.conversation`, so
+   * that written skills are live in this conversation.
    */
   readonly conversation: string
   readonly scope: SkillScope | undefined
@@ -67,7 +67,7 @@ export class SkillSession implements Disposable {
   readonly #inherited: InheritedOptions
   readonly #view: ConversationView
   readonly #access: Conversation
-  /** Reads the newest generation, even in a pinned session, with the skills that the conversation wrote. */
+  /** Reads the newest generation even in a pinned session. Includes the skills that the conversation wrote. */
   readonly #reader: SkillReader
   readonly #skillToolName: string
   readonly #active = new ActiveSkills()
@@ -115,7 +115,7 @@ export class SkillSession implements Disposable {
       allowedTools,
       ...(options.describeUnknownSkill && { describeUnknownSkill: options.describeUnknownSkill }),
     }
-    // Checked at each call, because a model may call a tool that it saw earlier.
+    // Check at each call, because a model may call a tool that it saw earlier.
     const check = (name: string, input: unknown): string | undefined => this.checkTool(name, input)
     const scriptTools = host.scriptTools(this.#access).map(tool => withCheck(tool, check))
     this.tools = createSkillTools(this.#access, skillToolName, scriptTools)
@@ -123,14 +123,14 @@ export class SkillSession implements Disposable {
   }
 
   /**
-   * Text for the system prompt; empty if there was no skill. It stays byte-identical until `rebase`, even across a
-   * resume. With `rebuild`, each `update` or `commit` of an offer replaces it with the newest catalog.
+   * Text for the system prompt; empty if no skill existed. The text stays byte-identical until `rebase()`, even if the
+   * conversation is stored and resumed. With the delivery `rebuild`, each `update()` or `commit()` replaces the text.
    */
   get catalog(): string {
     return this.#record.catalog.text
   }
 
-  /** The catalog with its token count and the skills that did not fit. */
+  /** The catalog, with its token count and the names of the skills that did not fit. */
   get catalogDetails(): SkillCatalog {
     return this.#record.catalog
   }
@@ -140,7 +140,7 @@ export class SkillSession implements Disposable {
     return this.#record.generation
   }
 
-  /** The skills loaded since the turn began, in the order of loading. */
+  /** The skills that were loaded since the turn began, in the order in which they were loaded. */
   get active(): readonly Skill[] {
     return this.#active.list()
   }
@@ -157,9 +157,10 @@ export class SkillSession implements Disposable {
   }
 
   /**
-   * Returns the unreported changes as one message to append, or `undefined` if there are none. Changes that were undone
-   * in between are left out. Call it before every model call, and call `offer.commit()` once your stored history
-   * contains the message. A failed call or a dropped turn then loses nothing.
+   * Returns the unreported changes as one message to append, or `undefined` if no skill changed. Changes that were
+   * undone before the call are left out. Call `offer()` before every model call. Call `commit()` of the offer when your
+   * stored history contains the message. If a model call fails or a turn is dropped, the next offer repeats the
+   * changes.
    * @throws {SkillError} CLOSED, INVALID_OPTION
    *
    * @example
@@ -184,8 +185,8 @@ export class SkillSession implements Disposable {
   }
 
   /**
-   * Returns what `offer` returns, already committed. Use it when the host appends the message at once and never drops
-   * it.
+   * Returns the same message as `offer()`, and commits it immediately. Use `update()` if the host always appends the
+   * message and never drops it.
    * @throws {SkillError} CLOSED, INVALID_OPTION
    *
    * @example
@@ -208,8 +209,8 @@ export class SkillSession implements Disposable {
   }
 
   /**
-   * Returns what `offer` returns, synchronously and without reading the disk or the store. Returns `undefined` if the
-   * session is closed.
+   * Returns the same as `offer()`, but synchronously and without reading the disk or the store. Returns `undefined` if
+   * the session is closed.
    */
   pending(): SessionOffer | undefined {
     if (this.#isClosed || this.#isToldForTurn()) return undefined
@@ -223,8 +224,8 @@ export class SkillSession implements Disposable {
   }
 
   /**
-   * Puts the instructions of a skill into a message that begins with `/` and its name, before the model sees it.
-   * Returns other messages unchanged.
+   * Puts the instructions of a skill into a message that begins with `/` and the skill's name. Returns other messages
+   * unchanged.
    * @throws {SkillError} CLOSED, INVALID_OPTION
    *
    * @example
@@ -245,9 +246,10 @@ export class SkillSession implements Disposable {
   }
 
   /**
-   * Returns the reason why a tool call is refused, as an answer to the model; `undefined` if it is allowed. Only
-   * `allowedTools: 'enforce'` refuses tools, and only while active skills list their allowed tools. Active skills of a
-   * parent also restrict its children. Call it inside the tool, because models call tools that they saw earlier.
+   * Returns the reason why a tool call is refused, as an answer to the model; `undefined` if the call is allowed. With
+   * `allowedTools: 'enforce'`, refuses calls that an active skill does not list in `allowed-tools`. Active skills of a
+   * parent also restrict its children. Call `checkTool()` inside each tool, because models may call tools that they saw
+   * earlier.
    *
    * @example
    * ```ts
@@ -265,7 +267,7 @@ export class SkillSession implements Disposable {
    * ```
    */
   checkTool(name: string, input: unknown): string | undefined {
-    // Reading has no effect, and a skill may use its own scripts.
+    // Tools that only read are always allowed, and a skill may use its own scripts.
     const isHarmless = name === this.#skillToolName || name === TOOL_NAMES.readFile
     if (isHarmless || this.#active.isOwnScript(name, input)) return undefined
     const isEnforced = this.#access.allowedTools === 'enforce'
@@ -273,7 +275,7 @@ export class SkillSession implements Disposable {
     return refusal ?? this.parent?.checkTool(name, input)
   }
 
-  /** Returns the answer to a model that called an unknown tool. `tools` holds the names of the existing tools. */
+  /** Returns the answer to a model that called an unknown tool. `tools` lists the names of the existing tools. */
   describeUnknownTool(name: string, tools: readonly string[]): string {
     return describeUnknownTool(name, tools, this.#access.reader, this.#skillToolName)
   }
@@ -300,9 +302,9 @@ export class SkillSession implements Disposable {
   }
 
   /**
-   * Restores an earlier state of this conversation. Call it when the host removes messages from its history, for
-   * example after a failed turn. Loads and reports since then are forgotten, open offers become void, and no skill is
-   * active. `tools` stay unchanged.
+   * Restores an earlier state of this conversation. Call `revert()` when the host removes messages from its history,
+   * for example after a failed turn. The session forgets later loads and reports, open offers become void, and no skill
+   * is active. `tools` stay unchanged.
    * @throws {SkillError} CLOSED; INVALID_OPTION when the state is damaged
    *
    * @example
@@ -326,10 +328,10 @@ export class SkillSession implements Disposable {
   }
 
   /**
-   * Opens a session that works for this one, for example for a subagent. The child sees the skills that both scopes
-   * include, and the skills that this conversation wrote. It has its own ledger and inherits the options that are not
-   * given. Closing this session closes the child.
-   * @throws {SkillError} CLOSED, INVALID_OPTION; DUPLICATE_SESSION when an open session has the id
+   * Opens a child of this session, for example for a subagent. The child sees the skills that both scopes include, and
+   * the skills that this conversation wrote. The child has its own ledger and inherits the options that are not given.
+   * Closing this session closes the child.
+   * @throws {SkillError} CLOSED, INVALID_OPTION; DUPLICATE_SESSION when an open session has the same id
    *
    * @example
    * ```ts
@@ -392,9 +394,9 @@ export class SkillSession implements Disposable {
   }
 
   /**
-   * Ends the conversation and its children now, instead of when nothing refers to the session any more. Frees the id,
-   * and releases the old revisions that the conversation received. `state()` and the commit of an open offer still
-   * work. Idempotent.
+   * Closes this session and its children, without waiting for the garbage collector. Makes the id available again, and
+   * releases the old revisions that the conversation received. `state()` and the commit of an earlier offer still work.
+   * Idempotent.
    */
   close(): void {
     this.#isClosed = true
@@ -412,7 +414,7 @@ export class SkillSession implements Disposable {
     if (fresh && this.delivery !== 'pinned') await this.#reader.fresh()
     await this.#record.learn(this.#target(), this.#reader)
     this.#assertOpen()
-    // No await from here on, so that concurrent calls never return the same changes.
+    // Do not use `await` below this line, so that concurrent calls never return the same changes.
     const now = this.#target()
     const proposal = this.#record.propose(now, this.#turn)
     if (proposal === undefined) {
@@ -443,7 +445,7 @@ export class SkillSession implements Disposable {
     return this.#host.reader.forConversation({ ...this.#view, pinned: generation }).catalog()
   }
 
-  /** Returns a view that follows the last reported generation, across every rebase. */
+  /** Returns a view whose generation is always the last reported generation, even after `rebase()`. */
   #pinnedView(): ConversationView {
     const told = (): Generation => this.#record.generation
     return {
@@ -455,20 +457,20 @@ export class SkillSession implements Disposable {
   }
 
   /**
-   * Returns the newest generation, with the skills that the conversation wrote. A pinned child of a pinned session gets
-   * the generation of its parent.
+   * Returns the newest generation, with the skills that the conversation wrote. If this session and its parent are
+   * pinned, returns the parent's generation.
    */
   #newest(): Generation {
     const isPinnedTwice = this.delivery === 'pinned' && this.parent?.delivery === 'pinned'
     return isPinnedTwice ? this.parent.generation : this.#reader.current
   }
 
-  /** Returns the generation that the next notice leads to. */
+  /** Returns the generation that the next notice describes. */
   #target(): Generation {
     return this.delivery === 'pinned' ? this.#record.generation : this.#newest()
   }
 
-  /** Retains every skill of a pinned generation, because the conversation may load any of them at any time. */
+  /** Retains the revisions of a pinned generation, because the conversation may load any of its skills at any time. */
   #pin(): void {
     if (this.delivery !== 'pinned' || this.#isClosed) return
     for (const skill of listInScope(this.generation.list(), this.#reader.isInScope))

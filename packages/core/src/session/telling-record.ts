@@ -16,10 +16,10 @@ import type { DeliveryMode } from './session-options.ts'
 import { freezeCatalog, type SessionState } from './session-state.ts'
 import { type ListingNotice, ToldListing } from './told-listing.ts'
 
-/** A message with everything that its commit records. */
+/** A message, with all data that its commit records. */
 export interface Proposal extends ListingNotice, LoadedNotice {
   readonly update: SessionUpdate
-  /** The catalog that belongs to the message. */
+  /** The catalog of the conversation after the commit of the message. */
   readonly catalog: SkillCatalog
   /** The turn in which the message was offered. */
   readonly turn: number
@@ -39,8 +39,8 @@ const NO_NAMES: ReadonlySet<string> = new Set()
 const NOTHING: ListingDiff = Object.freeze({ added: [], removed: [], redescribed: [] })
 
 /**
- * The record of what one conversation knows: listing, loaded skills, catalog, and the order of messages. Proposals are
- * compared by that order, so they can be committed late, twice, or never.
+ * The record of what one conversation knows: the reported skills, the loaded skills and the catalog. Messages and loads
+ * are numbered, so that a proposal can be committed late, twice, or never.
  */
 export class TellingRecord {
   readonly #options: TellingRecordOptions
@@ -51,13 +51,13 @@ export class TellingRecord {
   /** Ordinal of the newest committed message. */
   #newest = 0
   /**
-   * True if a difference is possible although the generation is the reported one. A slow load or a late commit can
-   * bring an older revision than the reported one.
+   * True if the conversation may differ from the reported generation. A slow load or a late commit can give the
+   * conversation a revision that is older than the reported revision.
    */
   #mustCompare = false
   /** Counts messages and loads. */
   #ordinal = 0
-  /** Messages up to this ordinal are void, because the conversation started over after them. */
+  /** Messages with this ordinal or a lower one are void, because the conversation started over later. */
   #voidUntil = 0
 
   constructor(options: TellingRecordOptions) {
@@ -84,17 +84,17 @@ export class TellingRecord {
     return this.#listing.has(name)
   }
 
-  /** Records that the instructions of a skill enter the conversation. */
+  /** Records that the conversation received the instructions of a skill. */
   load(skill: Skill, name: string): void {
     this.#loaded.load(skill, name, ++this.#ordinal)
     this.#mustCompare = true
   }
 
-  /** Restores the knowledge of a stored conversation. */
+  /** Restores the record of a stored conversation. */
   resume(state: SessionState): void {
     const { catalog, announced, generation } = state
     this.#loaded.resume(state)
-    // Without a stored catalog, a pinned conversation starts over at the new generation.
+    // If the state contains no catalog, a pinned conversation starts over at the new generation.
     if (catalog === undefined && this.#options.delivery === 'pinned') return
     this.#listing.resume(announced, generation)
     if (catalog === undefined) return
@@ -102,7 +102,7 @@ export class TellingRecord {
     this.#catalog = Object.freeze({ text, tokens, listed, omitted })
   }
 
-  /** Restores an earlier state. Messages and loads since then become void. */
+  /** Restores an earlier state. Messages and loads after that state become void. */
   revert(state: SessionState): void {
     this.#voidUntil = this.#newest = ++this.#ordinal
     this.#loaded.clear()
@@ -110,12 +110,12 @@ export class TellingRecord {
     this.resume(state)
   }
 
-  /** Reads the old revisions of a resumed conversation, so that their changes can be named. */
+  /** Reads the old revisions of a resumed conversation, so that a notice can name the changed files. */
   async learn(now: Generation, reader: SkillReader): Promise<void> {
     if (!this.#isAt(now)) await this.#loaded.learn(now, reader, this.#options.hasher)
   }
 
-  /** Returns the message that brings the conversation up to date; `undefined` if there is nothing to report. */
+  /** Returns the message that tells the conversation which skills changed; `undefined` if no skill changed. */
   propose(now: Generation, turn: number): Proposal | undefined {
     if (this.#isAt(now)) return undefined
     const { delivery } = this.#options
@@ -154,7 +154,7 @@ export class TellingRecord {
     return true
   }
 
-  /** Records that a generation contains nothing to report. */
+  /** Records that the conversation is at a generation whose changes need no message. */
   moveTo(now: Generation): void {
     if (this.#isAt(now)) return
     this.#mustCompare = false
@@ -166,7 +166,7 @@ export class TellingRecord {
     if (this.#options.delivery === 'rebuild') this.#catalog = this.#options.renderCatalog(now)
   }
 
-  /** Records that the conversation starts over. */
+  /** Records that the conversation starts over at a generation. */
   restart(now: Generation, kept: readonly Kept[], dropped: readonly string[]): void {
     const ordinal = ++this.#ordinal
     this.#voidUntil = ordinal
@@ -177,7 +177,10 @@ export class TellingRecord {
     this.#catalog = this.#options.renderCatalog(now)
   }
 
-  /** Returns the state to store. With `proposal`, returns the state after its commit. */
+  /**
+   * Returns the state to store. If `proposal` is given, returns the state as it will be after the proposal is
+   * committed.
+   */
   state(proposal?: Proposal): SessionState {
     const isOpen = proposal !== undefined && !this.#isOver(proposal)
     const told = isOpen ? this.#listing.after(proposal) : this.#listing.told
@@ -200,13 +203,17 @@ export class TellingRecord {
     return this.#committed.has(proposal) || proposal.ordinal <= this.#voidUntil
   }
 
-  /** Returns the difference of the listing; `undefined` if the new catalog shows it or the delivery is `silent`. */
+  /**
+   * Returns the changes of the listed skills; `undefined` if the new catalog shows these changes or the delivery is
+   * `silent`.
+   */
   #diff(now: Generation): ListingDiff | undefined {
     const { delivery } = this.#options
     // A pinned conversation differs from its generation only after a resume.
     if (delivery !== 'append' && delivery !== 'pinned') return undefined
     const diff = this.#listing.diff(now)
-    // A skill can be loaded before it was listed. Report its removal too, because the model trusts its instructions.
+    // Also report the removal of a skill that was loaded but never listed, because the model relies on its
+    // instructions.
     const unlisted = this.#loaded.gone(now).filter(name => !diff.removed.includes(name))
     return unlisted.length === 0
       ? diff

@@ -8,38 +8,38 @@ import type { Skill } from '../skill/skill.ts'
 import { diffAnnounced, diffListings, type ListingDiff } from './listing-diff.ts'
 import { type Announced, descriptionKey } from './session-state.ts'
 
-/** The part of a message that concerns the listing. */
+/** The part of a message that is about names and descriptions. */
 export interface ListingNotice {
-  /** Increases with each message. Of two messages about one skill, the higher number is valid. */
+  /** Increases with each message. If two messages are about one skill, the message with the higher number is valid. */
   readonly ordinal: number
-  /** Number of the listing that the differences start from. */
+  /** Number of the listing with which the message was compared. */
   readonly base: number
   readonly now: Generation
-  /** Absent if the new catalog shows the differences. */
+  /** The differences from the listing `base`; absent if the new catalog shows these differences. */
   readonly listing: ListingDiff | undefined
 }
 
 /** The names and descriptions that a conversation knows. */
 export interface ToldSkills {
   readonly generation: Generation
-  /** Digest of the generation, or of an older one that a stored conversation knew. */
+  /** Digest of the generation. After a resume, digest of the older generation that the stored conversation knew. */
   readonly digest: Digest
-  /** Present if the knowledge of the conversation differs from the list of the generation. */
+  /** The names and descriptions that the conversation knows; `undefined` if they equal the list of the generation. */
   readonly announced: Announced | undefined
 }
 
 /**
- * The names and descriptions that were reported to a conversation. Usually they equal the list of one generation. After
- * a resume, or after commits out of order, the conversation has its own list.
+ * The names and descriptions that were reported to a conversation. Usually these equal the list of one generation.
+ * After a resume or after late commits, the conversation has its own list.
  */
 export class ToldListing {
   readonly #isInScope: ScopeTest
   readonly #hasher: Hasher
   #told: ToldSkills
-  /** Counts changes of the listing, so that a commit can detect another commit before it. */
+  /** Counts changes of the listing, so that a commit can detect that another message was committed earlier. */
   #base = 0
   #newest = 0
-  /** Ordinal of the last message about each name. */
+  /** For each skill name, the ordinal of the last message that names the skill. */
   readonly #saidBy = new Map<string, number>()
 
   constructor(generation: Generation, isInScope: ScopeTest, hasher: Hasher) {
@@ -48,7 +48,7 @@ export class ToldListing {
     this.#hasher = hasher
   }
 
-  /** The current knowledge of the conversation. */
+  /** The names and descriptions that the conversation knows now. */
   get told(): ToldSkills {
     return this.#told
   }
@@ -82,7 +82,7 @@ export class ToldListing {
     return diffAnnounced(announced, now.list(), this.#isInScope, skill => this.#keyOf(skill))
   }
 
-  /** Returns names and description keys for a state to store. */
+  /** Returns the known names, each with its description key, in the form that a stored state contains. */
   announced({ generation, announced }: ToldSkills = this.#told): Announced {
     if (announced !== undefined) return announced
     return listInScope(generation.list(), this.#isInScope).map(
@@ -90,11 +90,11 @@ export class ToldListing {
     )
   }
 
-  /** Returns the knowledge of the conversation after a message. */
+  /** Returns the names and descriptions that the conversation will know after a message is committed. */
   after({ ordinal, base, now, listing }: ListingNotice): ToldSkills {
     if (base === this.#base) return toToldSkills(now)
     if (listing === undefined) return ordinal > this.#newest ? toToldSkills(now) : this.#told
-    // Another message was committed since this one was rendered, so only the skills that this one names count.
+    // Another message was committed after this message was rendered. Update only the skills that this message names.
     const told = new Map(this.announced())
     const isNews = ({ name }: Pick<Skill, 'name'>): boolean => (this.#saidBy.get(name) ?? 0) < ordinal
     for (const name of listing.removed) if (isNews({ name })) told.delete(name)
@@ -115,7 +115,7 @@ export class ToldListing {
     for (const name of names) this.#saidBy.set(name, Math.max(ordinal, this.#saidBy.get(name) ?? 0))
   }
 
-  /** Records that the conversation knows the list of a generation, without a message. */
+  /** Records, without a message, that the conversation knows the list of a generation. */
   moveTo(generation: Generation, ordinal: number): void {
     this.#change(toToldSkills(generation), ordinal)
   }

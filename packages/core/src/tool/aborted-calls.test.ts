@@ -14,14 +14,14 @@ import type { ToolDefinition } from './tool-definition.ts'
 const reason = new Error('the user has left')
 const text = (body: string): string => `---\nname: pdf\ndescription: Does pdf.\n---\n${body}\n`
 
-/** A file system that can stop answering. */
+/** A file system whose operations can be made to wait. */
 class StallingFiles extends MemoryFileSystem {
   /** Number of operations since the start. */
   count = 0
   #stall: PromiseWithResolvers<void> | undefined
   #stalled = Promise.withResolvers<void>()
 
-  /** Stops answering. Resolves when an operation waits. */
+  /** Makes all operations wait. Resolves when the first operation waits. */
   async stall(): Promise<void> {
     this.#stall = Promise.withResolvers()
     this.#stalled = Promise.withResolvers()
@@ -109,7 +109,7 @@ const onDisk = async (files: MemoryFileSystem): Promise<string> =>
   new TextDecoder().decode((await files.read('/skills/pdf/SKILL.md', { inside: ['/'], maxBytes: 1e6 })).bytes)
 
 describe.each(Object.entries(INPUTS))('%s', (name, input) => {
-  test('does nothing when its signal aborted before the call', async () => {
+  test('reads and writes nothing when the signal was aborted before the call', async () => {
     await using it = await open()
     const { count } = it.files
     await expect(it.tool(name).execute(input, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason)
@@ -118,7 +118,7 @@ describe.each(Object.entries(INPUTS))('%s', (name, input) => {
     expect(await onDisk(it.files)).toBe(text('First.'))
   })
 
-  test('rejects while the disk hangs, and has no effect', async () => {
+  test('an aborted call rejects while the disk hangs, and has no effect later', async () => {
     await using it = await open()
     const stop = new AbortController()
     const stalled = it.files.stall()
@@ -127,7 +127,7 @@ describe.each(Object.entries(INPUTS))('%s', (name, input) => {
     stop.abort(reason)
     await expect(call).rejects.toBe(reason)
     it.files.goOn()
-    // Pending work of the aborted call ends before this call.
+    // The unfinished work of the aborted call ends before this call ends.
     const other = name === 'skill' ? 'read_skill_file' : 'skill'
     expect((await it.tool(other).execute(INPUTS[other])).isError).toBe(false)
     await it.skills.reload()
@@ -138,7 +138,7 @@ describe.each(Object.entries(INPUTS))('%s', (name, input) => {
 })
 
 describe('write_skill_file', () => {
-  test('rejects while another writer has the lock, and does not write afterwards', async () => {
+  test('an aborted write that waits for the lock rejects, and does not write later', async () => {
     await using it = await open()
     const { promise, resolve } = Promise.withResolvers<void>()
     const isHeld = Promise.withResolvers<void>()
@@ -158,11 +158,11 @@ describe('write_skill_file', () => {
     expect(await onDisk(it.files)).toBe(text('First.'))
   })
 
-  test('finishes a write that has started, and then rejects', async () => {
+  test('a write that is aborted after it started is completed, and then rejects', async () => {
     const stop = new AbortController()
     const files = new (class extends StallingFiles {
       override write(path: string, content: string | Uint8Array, options?: Partial<FileWriteOptions>): void {
-        // Abort just before the bytes are written. The files of the start are strings.
+        // Abort just before the tool writes bytes. The initial files are written as strings.
         if (typeof content !== 'string') stop.abort(reason)
         super.write(path, content, options)
       }

@@ -1,6 +1,6 @@
 /**
- * Splits a called command into skill and command, also from the form `skill.command`. Returns `undefined` if a part is
- * missing.
+ * Returns the skill and the command of a call. Splits a command of the form `skill.command`. Returns `undefined` if the
+ * skill or the command is missing.
  */
 export function splitCalledCommand(
   skill: string | undefined,

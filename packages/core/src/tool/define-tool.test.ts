@@ -13,7 +13,7 @@ const echo = (): ToolDefinition =>
     run: async input => toolSuccess(JSON.stringify(input)),
   })
 
-describe('the input of a tool', () => {
+describe('input of a tool', () => {
   test.each([
     ['an object', { text: 'a' }, '{"text":"a"}'],
     ['JSON text, from SDKs that do not parse it', '{"text":"a"}', '{"text":"a"}'],
@@ -22,7 +22,7 @@ describe('the input of a tool', () => {
     ['an empty text', ' ', '{}'],
     ['an accepted alias', { words: 'a' }, '{"words":"a"}'],
     ['an object without a prototype', Object.assign(Object.create(null), { text: 'a' }), '{"text":"a"}'],
-  ])('is accepted as %s', async (_name, input, expected) => {
+  ])('the tool accepts %s', async (_name, input, expected) => {
     expect(await echo().execute(input)).toEqual({ text: expected, isError: false })
   })
 
@@ -43,13 +43,13 @@ describe('the input of a tool', () => {
     ],
     ['another field', { txt: 'a' }, 'there is no field "txt"; the fields are "text", "more"'],
     ['another field in JSON text', '{"txt":"a"}', 'there is no field "txt"; the fields are "text", "more"'],
-  ])('is refused with a hint as %s', async (_name, input, expected) => {
+  ])('the tool refuses %s with a hint', async (_name, input, expected) => {
     const { text, isError } = await echo().execute(input)
     expect(isError).toBe(true)
     expect(text).toMatch(expected)
   })
 
-  test('may have any field when the tool checks the schema itself', async () => {
+  test('may have any field if the tool is defined by a schema and checks its own input', async () => {
     const schema = { type: 'object', properties: { a: { type: 'string' } }, $defs: {} }
     const tool = defineToolBySchema({
       name: 'own',
@@ -62,8 +62,8 @@ describe('the input of a tool', () => {
   })
 })
 
-describe('a definition', () => {
-  test('is frozen, and works without `this`', async () => {
+describe('a defined tool', () => {
+  test('is frozen, and its execute() works without `this`', async () => {
     const { execute, ...rest } = echo()
     expect(Object.isFrozen(echo())).toBe(true)
     expect(rest).toEqual({
@@ -74,7 +74,7 @@ describe('a definition', () => {
     expect((await execute({ text: 'a' })).isError).toBe(false)
   })
 
-  test('keeps its schema behind a check, which sees the same input as the tool', async () => {
+  test('withCheck() keeps the schema of the tool, and passes the parsed input to the check', async () => {
     const seen: unknown[] = []
     const tool = echo()
     const checked = withCheck(tool, (name, input) => {
@@ -91,7 +91,7 @@ describe('a definition', () => {
     ])
   })
 
-  test('passes a context without undefined or null fields', async () => {
+  test('receives a call context without undefined or null fields', async () => {
     const calls: ToolCall[] = []
     const tool = defineTool({
       name: 'now',
@@ -110,10 +110,10 @@ describe('a definition', () => {
   })
 })
 
-describe('an abort', () => {
+describe('a tool call', () => {
   const reason = new Error('no longer wanted')
 
-  test('before the call rejects it and runs nothing, with or without a check', async () => {
+  test('rejects if the signal was aborted before the call, and neither the check nor the tool runs', async () => {
     let runs = 0
     const tool = defineTool({
       name: 'count',
@@ -127,7 +127,7 @@ describe('an abort', () => {
     expect(runs).toBe(0)
   })
 
-  test('during a call rejects it at once and ignores a later failure', async () => {
+  test('rejects immediately if the signal aborts during the call, and ignores a later failure of the tool', async () => {
     const { promise, reject } = Promise.withResolvers<never>()
     const tool = defineTool({ name: 'wait', description: 'Waits.', properties: {}, run: () => promise })
     const stop = new AbortController()
@@ -137,7 +137,7 @@ describe('an abort', () => {
     reject(new Error('too late'))
   })
 
-  test('does not interrupt a tool that ends itself', async () => {
+  test('is not interrupted by the signal if the tool has endsItself', async () => {
     const { promise, resolve } = Promise.withResolvers<void>()
     const tool = defineTool({
       name: 'write',

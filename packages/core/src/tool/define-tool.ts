@@ -11,7 +11,7 @@ import {
 } from './tool-definition.ts'
 import { findUnknownFields, readInput, type ToolInput } from './tool-input.ts'
 
-/** The context of a call, as the work of a tool receives it. No field is `undefined`. */
+/** The context of a call, as `run` receives it. No field is `undefined`. */
 export interface ToolCall {
   readonly signal?: AbortSignal
   readonly onProgress?: (progress: ToolProgress) => void
@@ -23,19 +23,19 @@ interface ToolParts {
   readonly hints?: ToolHints
   readonly reportsProgress?: boolean
   /**
-   * Whether the work ends by itself when the signal aborts, because it must finish what it has started. Calls of other
-   * tools stop waiting at once.
+   * True if `run` itself reacts to the signal, because it must complete a change that it has started. If false, an
+   * aborted call rejects immediately.
    * @default false
    */
   readonly endsItself?: boolean
-  /** Answers a call. After an abort, it must not start a change that outlasts the call. */
+  /** Answers a call. After an abort, `run` must not start a lasting change. */
   readonly run: (input: ToolInput, call: ToolCall) => Promise<ToolResult>
 }
 
 interface DefinedParts extends ToolParts {
   readonly properties: Readonly<Record<string, ToolInputField>>
   readonly required?: readonly string[]
-  /** Other accepted names of fields, which the schema does not show. */
+  /** Field names that are also accepted but not shown in the schema. */
   readonly aliases?: readonly string[]
 }
 
@@ -44,7 +44,7 @@ interface SchemaParts extends ToolParts {
   readonly schema: Readonly<Record<string, unknown>>
 }
 
-/** Defines a tool by its fields. An input with another field is refused. */
+/** Defines a tool by its fields. An input with an unknown field is refused. */
 export function defineTool({
   properties,
   required = [],
@@ -58,14 +58,14 @@ export function defineTool({
   })
 }
 
-/** Defines a tool by a foreign schema, whose owner checks the input. */
+/** Defines a tool by a given JSON Schema. The input is not checked here; `run` must check it. */
 export function defineToolBySchema({ schema, ...parts }: SchemaParts): ToolDefinition {
   const { properties = {}, required = [], additionalProperties = true } = schema
   const whole = { ...schema, type: 'object', properties, required, additionalProperties }
   return toTool(parts, whole, Object.keys(properties as object), parts.run)
 }
 
-/** Returns the tool with a check before each call. The call is refused if `check` returns a reason. */
+/** Returns a tool that calls `check` before each call. If `check` returns a reason, the call is refused. */
 export function withCheck(
   tool: ToolDefinition,
   check: (name: string, input: unknown) => string | undefined,
@@ -113,7 +113,7 @@ function toTool(
   })
 }
 
-/** Drops empty fields. Some SDKs pass `null` for missing ones. */
+/** Drops empty fields. Some SDKs pass `null` for missing fields. */
 function toCall(context: ToolContext | undefined): ToolCall {
   const signal = context?.signal ?? undefined
   const onProgress = context?.onProgress ?? undefined

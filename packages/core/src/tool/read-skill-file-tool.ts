@@ -10,10 +10,13 @@ import { readTextField } from './tool-input.ts'
 import { TOOL_NAMES } from './tool-names.ts'
 
 const MAX_CHARACTERS = 40_000
-// The field names of RustFox, which models that write skills may know.
+// The field names of RustFox. A model may know these names from `write_skill_file`.
 const ALIASES = ['skill_name', 'relative_path']
 
-/** Creates the tool that reads a file of a skill, at the newest revision or at one that the conversation has seen. */
+/**
+ * Creates the tool that reads a file of a skill. The file is read at the newest revision, or at a given revision that
+ * the conversation has seen.
+ */
 export function createReadSkillFileTool(conversation: Conversation): ToolDefinition {
   return defineTool({
     name: TOOL_NAMES.readFile,

@@ -88,8 +88,8 @@ function toResult(outcome: LoadOutcome, conversation: Conversation, toolName: st
 }
 
 /**
- * Renders a loaded skill as text for a model. The tag contains the revision, so that equal revisions give equal bytes.
- * The closing tag is escaped in the instructions.
+ * Renders a loaded skill as text for a model. The name of the tag depends only on the revision, so that equal revisions
+ * give equal bytes. A closing tag inside the instructions is escaped.
  */
 export function renderLoadedSkill(
   skill: Skill,

@@ -1,16 +1,16 @@
 import type { Digest } from '../skill/digest.ts'
 
-/** The answer of a tool: text for the model, and whether it is a failure that the model can correct. */
+/** The answer of a tool: text for the model. `isError` is true for a failure that the model can correct. */
 export interface ToolResult {
   readonly text: string
   readonly isError: boolean
-  /** Digest of the generation behind the answer; absent if the input was refused early. */
+  /** Digest of the generation from which the tool answered; absent if the input was refused. */
   readonly generation?: Digest
   /** Revision of the skill that the answer is about. */
   readonly revision?: Digest
 }
 
-/** The generation and the revision behind an answer. */
+/** The generation and the revision from which a tool answered. */
 export type ToolResultOrigin = Pick<ToolResult, 'generation' | 'revision'>
 
 /** The context of a call. Each field may be omitted or `undefined`. */
@@ -23,7 +23,7 @@ export interface ToolContext {
 
 export interface ToolProgress {
   readonly done: number
-  /** In the same unit as `done`; absent when it is unknown. */
+  /** The final value of `done`; absent if unknown. */
   readonly total?: number
   readonly message?: string
 }
@@ -37,8 +37,8 @@ export interface ToolHints {
 }
 
 /**
- * JSON Schema of the input of a tool. It is a type alias, not an interface, so that it fits parameters of other SDKs
- * that have an index signature. At run time, the schema of a skill's command may have further keywords.
+ * JSON Schema of the input of a tool. This is a type alias instead of an interface, so that it can be assigned to SDK
+ * types with an index signature. At run time, the schema of a skill's command may have further keywords.
  */
 export type ToolInputSchema = {
   type: 'object'
@@ -47,7 +47,7 @@ export type ToolInputSchema = {
   additionalProperties: boolean
 }
 
-/** JSON Schema of one field of an input. */
+/** JSON Schema of one input field. */
 export type ToolInputField = {
   type: 'string' | 'integer' | 'object' | 'array'
   description?: string
@@ -81,14 +81,14 @@ export interface ToolDefinition {
    * may modify the copy that it receives.
    */
   readonly inputSchema: ToolInputSchema
-  /** @default it reads skills, and nothing else */
+  /** @default the tool only reads skills */
   readonly hints?: ToolHints
   /** Whether a call may report progress before it answers. @default false */
   readonly reportsProgress?: boolean
   /**
-   * Runs the tool. Needs no `this`. Accepts the input as an object or as JSON text; no input is an empty object. A
-   * mistake of the model returns a result with `isError` and a hint, and does not throw.
-   * @throws the reason of the signal when it aborts, or had aborted before the call
+   * Runs the tool. Needs no `this`. Accepts the input as an object or as JSON text. A missing input counts as an empty
+   * object. For a mistake of the model, returns a result with `isError` and a hint.
+   * @throws the reason of the signal when the signal aborts, or was aborted before the call
    */
   readonly execute: (input: unknown, context?: ToolContext) => Promise<ToolResult>
 }

@@ -7,8 +7,8 @@ export type ToolInput = Readonly<Record<string, unknown>>
 const MAX_SHOWN = 100
 
 /**
- * Reads an input as an object. Some SDKs pass the JSON text of a model, and some omit an empty input. `fields` is only
- * used in the explanation.
+ * Reads an input as an object. Accepts JSON text and `undefined`, because some SDKs do not parse the input or omit an
+ * empty input. `fields` are the names that an error message lists.
  */
 export function readInput(
   input: unknown,
@@ -24,7 +24,10 @@ function show(input: unknown): string {
   return typeof input === 'string' ? shorten(input, MAX_SHOWN) : showValue(input, MAX_SHOWN)
 }
 
-/** Reads a text field of an input, under one of its names. Returns an explanation if it is not a text. */
+/**
+ * Reads a text field of an input. `keys` are the names that the field may have. Returns an error for the model if the
+ * value is not a text.
+ */
 export function readTextField(
   input: ToolInput,
   ...keys: readonly [string, ...string[]]
@@ -44,7 +47,7 @@ export function readObjectField(input: ToolInput, key: string): { readonly value
   return toolFailure(`"${key}" is ${JSON.stringify(value)}; it must be an object, for example {}`)
 }
 
-/** Returns an explanation of the unknown fields of an input; `undefined` if there are none. */
+/** Returns an error for the model that names the unknown fields of an input; `undefined` if all fields are known. */
 export function findUnknownFields(
   input: ToolInput,
   known: readonly string[],

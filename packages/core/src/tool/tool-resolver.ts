@@ -1,12 +1,12 @@
 import type { Skill } from '../skill/skill.ts'
 
-/** A tool of the agent. Only its name matters here. */
+/** A tool of the agent. This library uses only its name. */
 export interface NamedTool {
   readonly name: string
 }
 
 /**
- * The mapping from skills to tools of the host.
+ * A mapping from each skill to the tools that the host provides for it.
  *
  * @example
  * ```ts
@@ -20,19 +20,19 @@ export interface NamedTool {
  * ```
  */
 export interface ToolResolver<Tool extends NamedTool = NamedTool> {
-  /** Returns the tools of a skill, or an empty list. Called again for each new revision. */
+  /** Returns the tools of a skill, or an empty list. The binding calls `resolve` again for each new revision. */
   resolve(skill: Skill): readonly Tool[] | Promise<readonly Tool[]>
 }
 
-/** Tools by the name of the skill, one or several for each. */
+/** A map from the name of a skill to its tool or tools. */
 export type ToolMap<Tool extends NamedTool = NamedTool> = Readonly<Record<string, Tool | readonly Tool[]>>
 
-/** True if a value has the shape of a resolver. */
+/** True if a value has a method `resolve`. */
 export function isToolResolver(value: unknown): value is ToolResolver {
   return typeof value === 'object' && value !== null && typeof (value as ToolResolver).resolve === 'function'
 }
 
-/** Returns a resolver that reads a map. Skills without an entry have no tools. */
+/** Returns a given resolver, or creates a resolver for a map. A skill that is not in the map has no tools. */
 export function toToolResolver<Tool extends NamedTool>(
   tools: ToolResolver<Tool> | ToolMap<Tool>,
 ): ToolResolver<Tool> {

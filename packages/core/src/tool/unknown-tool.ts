@@ -25,7 +25,9 @@ export function describeUnknownTool(
   return `there is no tool ${quoted}; the tools are ${quoteAll(tools)}`
 }
 
-/** Finds a command by `skill.command` or `skill__command`, the forms of other servers. */
+/**
+ * Finds the command that a model called in the form `skill.command` or `skill__command`. Other servers use these forms.
+ */
 function findCommand(
   name: string,
   reader: SkillReader,
