@@ -22,10 +22,11 @@ export interface SkillEvents extends ScriptEvents {
   'skill:removed': { readonly skill: Skill }
   /** Another skill with the same name has precedence, so this one is not served. */
   'skill:shadowed': SkillProblem
-  /** The newest text of a skill cannot be served. `serving` is the last good revision, if there is one. */
+  /** The newest text of a skill cannot be served. `serving` is the last good revision; absent if there is none. */
   'skill:error': SkillProblem
   /**
-   * The newest text of a skill waits for approval. `serving` is the revision that is served meanwhile, if there is one.
+   * The newest text of a skill waits for approval. `serving` is the revision that is served until then; absent if there
+   * is none.
    */
   'skill:pending': SkillProblem
   /** A decision was recorded, in this process or in another one. */
@@ -64,7 +65,8 @@ export type SkillEventHandler<Name extends SkillEventName> = (
 ) => void | Promise<void>
 
 /**
- * The receiver of events. The bus of this package stays in the process. Another bus may forward events.
+ * The receiver of events. The bus of this package reaches only handlers in the same process. A custom bus may forward
+ * events to other processes.
  *
  * @example
  * ```ts
@@ -87,7 +89,7 @@ export interface EventBus {
 }
 
 export interface InProcessEventBusOptions {
-  /** Receives the error of a handler that threw or is too slow. The other handlers are still called. */
+  /** Receives an error if a handler throws or exceeds its deadline. The other handlers are still called. */
   readonly onHandlerError?: (error: unknown, name: SkillEventName) => void
   /** How long one handler may delay the next ones, in milliseconds; `Infinity` for no limit. @default 1,000 */
   readonly handlerDeadlineMs?: number
@@ -106,8 +108,8 @@ export const DEFAULT_HANDLER_DEADLINE_MS = 1_000
 const MAX_BACKLOG = 1_000
 
 /**
- * Calls handlers one after the other, in the order in which they were added, and waits for asynchronous ones. A handler
- * past its deadline no longer delays the others. Once it is done, it gets the missed events in order.
+ * Calls and awaits handlers one after the other, in the order in which they were added. A handler that exceeds its
+ * deadline no longer delays the other handlers. When that handler is done, it gets the missed events in order.
  */
 export class InProcessEventBus implements EventBus {
   readonly #lanes = new Map<SkillEventName, Set<HandlerLane>>()
@@ -191,7 +193,7 @@ class HandlerLane {
     try {
       this.#options.onHandlerError(error, this.#name)
     } catch {
-      // nothing left to report to
+      // the error hook itself failed
     }
   }
 

@@ -15,7 +15,10 @@ export function logUpdate(logger: Logger, { previous, generation, reports }: Reg
   }
 }
 
-/** True if the text itself is broken. A served revision can only have broken commands, and their loader logs that. */
+/**
+ * True if the text of the skill is broken. A served revision can have broken commands, but the command loader logs
+ * those.
+ */
 function hasBrokenText({ status, revision }: SkillReport): boolean {
   return status === 'broken' && revision === undefined
 }

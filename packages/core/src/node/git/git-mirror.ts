@@ -10,7 +10,7 @@ import { isCommit } from './git-url.ts'
 
 /** A ref of a remote repository and its commit. */
 export interface RemoteRef {
-  /** A full name such as `refs/heads/main`; absent if the caller asked for a commit. */
+  /** A full ref name such as `refs/heads/main`; absent if the caller asked for a commit. */
   readonly name?: string
   readonly commit: string
   readonly isTag: boolean
@@ -28,8 +28,8 @@ const MAX_PACKS = 50
 const MAX_TREE_OUTPUT_BYTES = 64 * 1024 * 1024
 
 /**
- * A bare copy of a repository, without work tree, hooks or foreign configuration. Every accepted commit keeps a ref, so
- * git never prunes a served file.
+ * A bare copy of a repository. It has no work tree, no hooks and only its own configuration. Each accepted commit has a
+ * ref, so git never prunes a served file.
  */
 export class GitMirror {
   readonly directory: string
@@ -104,7 +104,7 @@ export class GitMirror {
     return found
   }
 
-  /** Fetches a commit with its history, under a temporary ref of this call. Returns the commit. */
+  /** Fetches a commit with its history. Uses a temporary ref that belongs to this call. Returns the commit. */
   async fetch(ref: RemoteRef, signal: AbortSignal): Promise<string> {
     if (await this.#isKept(ref.commit, signal)) return ref.commit
     const incoming = `${OURS}/incoming/${randomBytes(8).toString('hex')}`
@@ -154,12 +154,12 @@ export class GitMirror {
 
   /** Returns whether the older commit is in the history of the newer one. */
   async descends(newer: string, older: string, signal?: AbortSignal): Promise<boolean> {
-    // With exit code 128 the older commit is not in the mirror, so it is in no fetched history.
+    // Exit code 128 means that the older commit is not in the mirror and thus not in the history of the newer one.
     const { code } = await this.#local(['merge-base', '--is-ancestor', older, newer], signal, [0, 1, 128])
     return code === 0
   }
 
-  /** Returns what the source accepted last, or `undefined` if it has accepted nothing. */
+  /** Returns the commit and folder that the source accepted last; `undefined` if there is none. */
   async current(source: string, signal?: AbortSignal): Promise<Taken | undefined> {
     if (!this.exists) return undefined
     const { commit, folder } = refsOf(source)
@@ -173,7 +173,7 @@ export class GitMirror {
     return { commit: found.stdout.toString('latin1').trim(), folder: note.stdout.toString('utf8') }
   }
 
-  /** Returns the commit that a source accepted last, even if the mirror was lost since. */
+  /** Returns the commit that a source accepted last. The record survives the loss of the mirror. */
   lastTaken(source: string): string | undefined {
     try {
       const commit = readFileSync(this.#noteOf(source), 'utf8').trim()
@@ -184,7 +184,10 @@ export class GitMirror {
     }
   }
 
-  /** Records in one step what a source has accepted, and keeps the commit. */
+  /**
+   * Records the commit and folder that a source has accepted, and adds a ref that keeps the commit. Does both in one
+   * step.
+   */
   async take(source: string, { commit, folder }: Taken, signal: AbortSignal): Promise<void> {
     const run = { gitDirectory: this.directory, signal }
     const { stdout } = await runGit(['hash-object', '-w', '--stdin'], { ...run, input: folder })
@@ -196,7 +199,7 @@ export class GitMirror {
     ]
     const input = ['start', ...updates, 'prepare', 'commit', ''].join('\n')
     await runGit(['update-ref', '--stdin'], { ...run, input })
-    // The note is outside the mirror, so a recreated mirror does not accept any history.
+    // The record is outside the mirror, so a recreated mirror still refuses a rewritten history.
     const note = this.#noteOf(source)
     writeFileSync(`${note}.tmp`, `${commit}\n`)
     renameSync(`${note}.tmp`, note)
@@ -223,13 +226,13 @@ export class GitMirror {
       .map(toEntry)
   }
 
-  /** Returns the newest commit that touched a path, starting from the given commit. */
+  /** Returns the newest commit that changed a path, in the history of the given commit. */
   async lastChange(
     commit: string,
     path: string,
   ): Promise<{ readonly author: string; readonly subject: string } | undefined> {
     const args = ['log', '-1', '--no-color', '--format=%an%x00%s', '--end-of-options', commit]
-    // Without `literal` git treats the path as a pattern.
+    // Without `literal`, git would treat the path as a pattern.
     const within = path === '' ? [] : ['--', `:(literal,top)${path}`]
     const { code, stdout } = await this.#local([...args, ...within], undefined, [0, 128])
     const [author = '', subject = ''] = stdout.toString('utf8').trim().split('\0')
@@ -238,7 +241,7 @@ export class GitMirror {
       : { author: author.slice(0, 200), subject: subject.slice(0, 200) }
   }
 
-  /** Removes the pack of a refused fetch, which would count towards the size limit forever. */
+  /** Removes the pack of a refused fetch, because the pack would otherwise count towards the size limit forever. */
   async #dropUnwanted(): Promise<void> {
     removeLeftovers(this.directory)
     await this.#local(['repack', '-a', '-d', '--quiet'])
@@ -315,7 +318,7 @@ function sizeOf(directory: string): number {
   try {
     visit(join(directory, 'objects'))
   } catch {
-    // Git moves temporary folders while they are counted. The next probe counts them at their new path.
+    // Git may move a temporary folder during the count. The next probe finds the folder at its new path.
   }
   return total
 }

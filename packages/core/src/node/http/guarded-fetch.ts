@@ -9,7 +9,7 @@ export interface GuardedRequest extends HostAccess {
   /** Maximum size of an answer, in bytes. */
   readonly maxBytes: number
   readonly signal: AbortSignal
-  /** Entity tag of the known state. */
+  /** Entity tag of the state that the caller already has. */
   readonly etag?: string
 }
 
@@ -26,8 +26,7 @@ const HEADERS = { Accept: '*/*', 'Accept-Encoding': 'identity', 'User-Agent': 's
 
 /**
  * Requests a URL that may come from an untrusted party. Allows only encrypted connections to public addresses, and
- * checks each redirect. Connects to the checked addresses only, so a name cannot change its address between the check
- * and the use.
+ * checks each redirect. Connects only to the checked addresses, so a name cannot change its address after the check.
  * @throws {SkillError} INVALID_OPTION for URLs that are not allowed; TOO_LARGE; NOT_FOUND; IO_FAILED for everything
  * else, with `data.retryAfterMs` when the server asks to wait
  */
@@ -78,15 +77,14 @@ async function sendTo(url: URL, options: Sending): Promise<IncomingMessage> {
   const { signal, method, headers, body } = options
   signal.throwIfAborted()
   const addresses = await resolveAllowed(url, options)
-  // Connects to the checked addresses. Sockets are not pooled, because a pooled one would rely on an earlier check.
+  // Connects to the checked addresses. Sockets are not pooled, because a pooled socket would rely on an earlier check.
   const lookup: LookupFunction = (_hostname, { all }, callback) => {
     const found = addresses.map(address => ({ address, family: isIP(address) }))
     const [first] = found
     if (all === true) callback(null, found)
     else callback(null, first?.address ?? '', first?.family ?? 4)
   }
-  // Loaded on the first request, because the import also loads the client behind `fetch`, which takes longer than Node
-  // takes to start.
+  // Imported on the first request, because importing the HTTP client takes longer than starting Node.
   const { Agent, request: open } = await (url.protocol === 'https:'
     ? import('node:https')
     : import('node:http'))
@@ -147,8 +145,8 @@ function toMs(retryAfter: string | undefined): number | undefined {
 
 export interface GuardedFetchOptions extends HostAccess {
   /**
-   * Maximum size of an answer in bytes; more fails with TOO_LARGE. A stream of events counts as one answer. @default 64
-   * MB
+   * Maximum size of an answer in bytes. A larger answer fails with TOO_LARGE. A stream of events counts as one answer.
+   * @default 64 MB
    */
   readonly maxBytes?: number
 }
