@@ -13,7 +13,7 @@ export function libraryId(): string | undefined {
   return known.id
 }
 
-/** Includes the time of the file, because two builds of the same version differ only in that time. */
+/** Includes the time of the file, because two builds of the same version may differ only in that time. */
 function describeLibrary(): string | undefined {
   try {
     const { mtimeMs, size } = statSync(fileURLToPath(import.meta.url))

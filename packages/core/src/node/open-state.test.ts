@@ -14,7 +14,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
 const pdf = { name: 'pdf', description: 'Does it.', body: 'First.' }
 
-/** Returns the files in the folder that this process holds open. */
+/** Returns the files in the folder that this process has open. */
 function openFiles(): readonly string[] {
   return readdirSync('/proc/self/fd').flatMap(descriptor => {
     try {
@@ -26,7 +26,7 @@ function openFiles(): readonly string[] {
   })
 }
 
-test('one runtime keeps its state in one directory, and the next runtime continues with it', async () => {
+test('a runtime continues with the state that an earlier runtime left in the directory', async () => {
   {
     const source = new MemorySource({ label: 'own', trust: 'review' }, [pdf])
     await using skills = await createSkillRuntime({ sources: [source], state: await openState(folder) })
@@ -45,7 +45,7 @@ test('one runtime keeps its state in one directory, and the next runtime continu
   expect((await skills.history.log('pdf')).length).toBeGreaterThan(0)
 })
 
-test('a runtime closes all parts of its state, including those passed one by one', async () => {
+test('a runtime closes its whole state, including stores that were passed separately', async () => {
   const state = await openState(folder)
   await (await createSkillRuntime({ sources: [], state })).close()
   await expect(state.writeLock.run(async () => undefined)).rejects.toMatchObject({ code: 'CLOSED' })
@@ -62,7 +62,7 @@ test('a runtime closes all parts of its state, including those passed one by one
   await expect(writeLock.run(async () => undefined)).rejects.toMatchObject({ code: 'CLOSED' })
 })
 
-test('an opened state that no runtime received closes itself when it is disposed', async () => {
+test('disposing an opened state closes it if no runtime received it', async () => {
   {
     await using state = await openState(folder)
     expect(openFiles()).not.toEqual([])
@@ -87,7 +87,7 @@ test.each([
   expect(openFiles()).toEqual([])
 })
 
-test('createSkillRuntime() accepts a state with only one part', async () => {
+test('createSkillRuntime() accepts a state that has only a store, or only one other part', async () => {
   const history = new MemoryRevisionLog()
   const sources = [new MemorySource({ label: 'own' }, [pdf])]
   await using skills = await createSkillRuntime({ sources, state: { history } })

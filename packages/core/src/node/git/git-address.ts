@@ -6,7 +6,7 @@ import { hostOfScp } from './git-url.ts'
 
 /**
  * Resolves and checks the address of a remote before git starts. Returns git settings that allow only the checked
- * addresses. If ssh or a proxy resolves the name itself, only the name can be checked, not its addresses.
+ * addresses. Returns no settings if ssh or a proxy resolves the name itself, because git then chooses no address.
  * @throws {SkillError} INVALID_OPTION for a private network that is not in `privateHosts`, IO_FAILED for an unknown
  * name
  */

@@ -48,7 +48,7 @@ const KNOWN: KnownOptions<WellKnownOptions> = {
   clock: true,
 }
 
-// Newer format first. Most servers have only one of the two.
+// Newer format first. Most servers have only one of the two index files.
 const INDEXES = ['/.well-known/agent-skills/index.json', '/.well-known/skills/index.json'] as const
 const MAX_INDEX_BYTES = 1_000_000
 const MAX_FILE_BYTES = 5_000_000
@@ -87,7 +87,7 @@ export function wellKnown(url: string, options: WellKnownOptions = {}): SkillSou
   return new RemoteSource(fetcher, { ...remote, label: label ?? parsed.hostname, origin })
 }
 
-/** The files of one skill, with a mark that changes when they change. */
+/** The files of one skill, with a mark that changes whenever a file changes. */
 interface FetchedSkill {
   readonly mark: string
   readonly files: readonly FetchedFile[]
@@ -201,7 +201,7 @@ class WellKnownFetcher implements TreeFetcher {
     return { mark: entry.digest, files }
   }
 
-  /** Returns the files of a skill that a restarted process still has. */
+  /** Returns the files of a skill that are still stored after a restart. */
   async #fromTree(name: string, tree: FileTree | undefined): Promise<FetchedSkill | undefined> {
     const files = await listFilesBelow(tree, name)
     return files.length === 0 ? undefined : { mark: '', files }
@@ -217,7 +217,10 @@ class WellKnownFetcher implements TreeFetcher {
   }
 }
 
-/** Limits the bytes of one fetch, because many skills within their own limits can still be too much together. */
+/**
+ * Limits the total bytes of one fetch, because many skills that respect their own limits may still be too large
+ * together.
+ */
 class ByteBudget {
   readonly #max: number
   readonly #host: string
