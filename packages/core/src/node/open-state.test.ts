@@ -45,7 +45,7 @@ test('a runtime continues with the state that an earlier runtime left in the dir
   expect((await skills.history.log('pdf')).length).toBeGreaterThan(0)
 })
 
-test('a runtime closes its whole state, including stores that were passed separately', async () => {
+test('a runtime closes its whole state, even if it received only a part of an opened state', async () => {
   const state = await openState(folder)
   await (await createSkillRuntime({ sources: [], state })).close()
   await expect(state.writeLock.run(async () => undefined)).rejects.toMatchObject({ code: 'CLOSED' })
@@ -87,7 +87,7 @@ test.each([
   expect(openFiles()).toEqual([])
 })
 
-test('createSkillRuntime() accepts a state that has only a store, or only one other part', async () => {
+test('createSkillRuntime() accepts a state that consists of a history only', async () => {
   const history = new MemoryRevisionLog()
   const sources = [new MemorySource({ label: 'own' }, [pdf])]
   await using skills = await createSkillRuntime({ sources, state: { history } })

@@ -496,7 +496,7 @@ async function compact(
   }
 }
 
-test('if a process is closed during a compaction, unneeded packs are still removed', async () => {
+test('an aborted compaction leaves no partial pack, and has already removed packs that no row names', async () => {
   using folder = new TemporaryFolder()
   const kept = await makeHalfEmpty(folder)
   const before = packsOf(folder)

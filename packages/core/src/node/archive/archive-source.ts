@@ -33,7 +33,7 @@ export interface ArchiveOptions
    * digest
    */
   readonly digest?: string
-  /** Hosts, as `name` or `name:port`, that may be in a private network or on this machine. @default [] */
+  /** Hosts that may be in a private network or on this machine, written `name` or `name:port`. @default [] */
   readonly privateHosts?: readonly string[]
   /** Maximum size of the packed archive, in bytes. @default 50 MB */
   readonly maxBytes?: number

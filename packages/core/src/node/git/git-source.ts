@@ -50,8 +50,8 @@ export interface GitOptions
   /** The base for `owner/repository` and for `/tree/` URLs. @default "https://github.com" */
   readonly baseUrl?: string
   /**
-   * Hosts, as `name` or `name:port`, that may be in a private network or on this machine. Connections to hosts on this
-   * machine may be unencrypted. @default []
+   * Hosts that may be in a private network or on this machine, written `name` or `name:port`. Connections to hosts on
+   * this machine may be unencrypted. @default []
    */
   readonly privateHosts?: readonly string[]
   /** Whether `file:` URLs of repositories on this machine are allowed. @default false */

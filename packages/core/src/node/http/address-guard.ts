@@ -8,8 +8,8 @@ export type ResolveHost = (hostname: string) => Promise<readonly string[]>
 
 export interface HostAccess {
   /**
-   * Hosts, as `name` or `name:port`, that may be in a private network or on this machine. Connections to hosts on this
-   * machine may be unencrypted.
+   * Hosts that may be in a private network or on this machine, written `name` or `name:port`. Connections to hosts on
+   * this machine may be unencrypted.
    */
   readonly privateHosts: readonly string[]
   /** @default the resolver of this machine */
