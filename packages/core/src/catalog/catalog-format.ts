@@ -47,14 +47,14 @@ export const CATALOG_FORMATS = {
       "3. Use available file and shell tools to execute the skill's instructions",
       '</skill-usage-instructions>',
     ),
-  /** A list under a heading. */
+  /** A Markdown list under a heading. */
   markdown: (skills: readonly Skill[], omitted: number): string =>
     joinLines(
       '## Available Skills',
       ...skills.map(renderMarkdownEntry),
       omitted > 0 && `- and ${omitted} more. ${HINT}`,
     ),
-  /** An empty text, for agents that find skills only by tools. */
+  /** An empty text. It is meant for agents that find skills only by tools. */
   none: (): string => '',
 } as const
 Object.freeze(CATALOG_FORMATS)

@@ -6,12 +6,12 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "'": '&#x27;',
 }
 
-// Line breaks of every kind and invisible characters. In a catalog they could only forge structure.
+// All kinds of line breaks, and invisible characters. In a catalog, such characters could only forge structure.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern replaces control characters
 const BREAKS = /[\u0000-\u0020\u007f-\u00a0\u2028\u2029\u{E0000}-\u{E007F}\u202A-\u202E\u2066-\u2069]+/gu
 
-// Matches non-ASCII text, the five special characters of XML, and spaces that are collapsed. Other texts need no
-// change.
+// Matches non-ASCII text, the five special characters of XML, and spaces that are collapsed. A text without any of
+// these characters needs no change.
 const NEEDS_WORK = /[^ !#-%(-;=?-~]| {2}|^ | $/
 
 /**
@@ -30,8 +30,8 @@ export function escapeText(text: string): string {
 const NOTHING = String.raw`[\s\p{Default_Ignorable_Code_Point}]*`
 
 /**
- * Escapes an author's text for use inside a tag. Escapes only the end tag itself. All other characters stay. Eight
- * digest digits in the tag name would not protect: an attacker finds a text with the same digits in seconds.
+ * Escapes an author's text for use inside a tag. Escapes only the end tag itself. All other characters stay. Adding
+ * eight digits of a digest to the tag name would not help: an attacker finds a text with the same digits in seconds.
  */
 export function escapeEndTag(text: string, tag: string): string {
   const spread = ['/', ...tag].join(NOTHING)

@@ -18,7 +18,7 @@ export const approximateTokens: TokenCounter = text => Math.ceil(text.length / 4
 export interface CatalogOptions {
   /** The format of the catalog: a known format or a function. @default 'agentskills-xml' */
   readonly format?: CatalogFormatName | CatalogFormat
-  /** Maximum tokens of the whole catalog. Skills beyond it are listed as omitted. @default 4,000 */
+  /** Maximum tokens of the whole catalog. Skills that exceed this budget are returned as `omitted`. @default 4,000 */
   readonly maxTokens?: number
   /** @default approximateTokens */
   readonly countTokens?: TokenCounter
@@ -35,7 +35,7 @@ export function checkCatalogOptions(owner: string, options: CatalogOptions | und
   checkNumber(`${prefix}maxTokens`, maxTokens, 0)
 }
 
-/** Two percent of a context of 200,000 tokens. */
+/** The default budget: two percent of a context of 200,000 tokens. */
 export const DEFAULT_CATALOG_TOKENS = 4_000
 
 /** The names and descriptions for one agent, as text for its system prompt. */
@@ -43,9 +43,12 @@ export interface SkillCatalog {
   /** Empty when there are no skills. */
   readonly text: string
   readonly tokens: number
-  /** Names in the order of the text. */
+  /** Names of the listed skills, in the order of the text. */
   readonly listed: readonly string[]
-  /** Names of the skills that did not fit the budget, in order. The text states their number and how to find them. */
+  /**
+   * Names of the skills that did not fit the budget, in the order of the list. The text states their number and how to
+   * find them.
+   */
   readonly omitted: readonly string[]
 }
 
@@ -92,8 +95,8 @@ export function renderCatalog(skills: readonly Skill[], options: CatalogOptions 
 }
 
 /**
- * Returns how many skills from the start certainly exceed the budget; `undefined` if all may fit. Only a few dozen
- * skills fit, so counting the tokens of thousands would waste time.
+ * Returns how many skills from the start certainly exceed the budget; `undefined` if all may fit. Usually only a few
+ * dozen skills fit, so counting the tokens of thousands would waste time.
  */
 function findTooMany(
   count: number,

@@ -25,7 +25,7 @@ interface IndexedSkill {
 
 /**
  * Ranked search over names and descriptions. The first search builds the index. Later searches apply only the
- * differences. Hosts that never search pay nothing.
+ * differences. A host that never searches has no index in memory.
  */
 export class SkillSearch {
   #skills: readonly Skill[] = []

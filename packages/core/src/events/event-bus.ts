@@ -31,7 +31,7 @@ export interface SkillEvents extends ScriptEvents {
   'skill:pending': SkillProblem
   /** A decision was recorded, in this process or in another one. */
   'skill:decided': FolderPlace & { readonly decision: RecordedDecision }
-  /** Emitted once for each new generation, after the events of its skills. */
+  /** Emitted once for each new generation, after the events of the changed skills. */
   'skills:batch': {
     readonly generation: number
     readonly digest: Digest
@@ -91,7 +91,7 @@ export interface EventBus {
 export interface InProcessEventBusOptions {
   /** Receives an error if a handler throws or exceeds its deadline. The other handlers are still called. */
   readonly onHandlerError?: (error: unknown, name: SkillEventName) => void
-  /** How long one handler may delay the next ones, in milliseconds; `Infinity` for no limit. @default 1,000 */
+  /** How long one handler may delay the next handlers, in milliseconds. `Infinity` sets no limit. @default 1,000 */
   readonly handlerDeadlineMs?: number
   readonly clock?: Clock
 }
@@ -104,7 +104,7 @@ const KNOWN: KnownOptions<InProcessEventBusOptions> = {
 
 export const DEFAULT_HANDLER_DEADLINE_MS = 1_000
 
-// Limits the memory that a hanging handler can use. Beyond this backlog, the handler loses the oldest events.
+// Limits the memory that a hanging handler can use. If more events wait, the handler loses the oldest events.
 const MAX_BACKLOG = 1_000
 
 /**
@@ -141,7 +141,7 @@ export class InProcessEventBus implements EventBus {
   }
 }
 
-/** The queue of one handler. Its events are delivered in order and never concurrently. */
+/** The queue of one handler. The handler gets its events in order and one at a time. */
 class HandlerLane {
   readonly #handler: SkillEventHandler<SkillEventName>
   readonly #name: SkillEventName
@@ -188,7 +188,7 @@ class HandlerLane {
     await Promise.race([this.#run().finally(cancel), late.promise])
   }
 
-  /** Reports an error to the hook. A hook that throws must not stop the handlers. */
+  /** Reports an error to the hook. An error in the hook must not stop the handlers. */
   #tell(error: unknown): void {
     try {
       this.#options.onHandlerError(error, this.#name)

@@ -36,7 +36,7 @@ function logBroken(logger: Logger, { name, source, location, serving, diagnostic
   })
 }
 
-/** True if a diagnostic must be logged here. The retry of a source logs SOURCE_FAILED itself. */
+/** True if this file must log the diagnostic. SOURCE_FAILED is already logged by the code that retries the source. */
 function isNews({ code, severity }: Diagnostic): boolean {
   return severity !== 'info' && code !== 'SOURCE_FAILED'
 }

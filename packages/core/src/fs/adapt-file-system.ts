@@ -177,8 +177,8 @@ class AdaptedFileSystem implements FileSystem {
   }
 
   /**
-   * Returns the file's state with the size of the bytes. Rejects a wrong size, because the file would seem to change at
-   * each reading.
+   * Returns the file's state with the size of the bytes that were read. Throws if the reported size is wrong, because
+   * the file would then seem to change at each reading.
    */
   #checkSize(path: string, stat: FileStat, size: number): FileStat {
     if (stat.size === size || stat.size === UNKNOWN_SIZE) return stat

@@ -76,8 +76,8 @@ export interface FileSystem {
   /** Returns the path with all links resolved. */
   resolve(path: string): Awaitable<string>
   /**
-   * Calls `onEvent` after a direct child of the directory changed. One call may report several changes. The watch is
-   * active when the method returns. Absent if the medium cannot report changes.
+   * Calls `onEvent` after each change of a direct child of the directory. One call may report several changes. The
+   * watch is active when the method returns. This method is absent if the medium cannot report changes.
    * @throws {SkillError} NOT_WATCHABLE with the reason
    */
   watch?(path: string, onEvent: () => void, onError: (error: Error) => void): () => void
@@ -86,8 +86,8 @@ export interface FileSystem {
   /** Converts a path to the native notation of the machine that has the files. @default unchanged */
   toNativePath?(path: string): string
   /**
-   * Called in long loops: yields to the event loop if it was blocked for long. Returns `undefined` if it need not yield
-   * yet.
+   * Called in long loops. Yields to the event loop if the loop was blocked for long; returns `undefined` if there is no
+   * need to yield.
    */
   pace?(): Promise<void> | undefined
   /** Resolves when the watch callbacks of all earlier changes have run. */

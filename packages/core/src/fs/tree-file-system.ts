@@ -71,7 +71,7 @@ function createFolder(): Folder {
   return { kind: 'directory', children: new Map() }
 }
 
-/** Adds the file to the tree. Returns false if its path is invalid. */
+/** Adds the file to the tree. Returns false if the path of the file is invalid. */
 function put(root: Folder, file: TreeFile): boolean {
   const segments = file.path.split('/')
   if (segments.some(segment => segment === '' || segment === '.' || segment === '..')) return false

@@ -20,7 +20,7 @@ import { describeDamage, openStateDatabase } from './state-database.ts'
 
 export interface CollectGarbageOptions {
   /**
-   * How long content is kept after its last use, in milliseconds. A process may be about to use the content again.
+   * How long content is kept after its last use, in milliseconds. Until then, a process may use unneeded content again.
    * `Infinity` keeps everything. @default 3,600,000
    */
   readonly graceMs?: number
@@ -34,7 +34,7 @@ const KNOWN: KnownOptions<CollectGarbageOptions> = { graceMs: true, keepRevision
 
 /** Result of a collection or of a dry run. */
 export interface GarbageReport {
-  /** Number of revisions that the history no longer keeps. */
+  /** Number of old revisions that were dropped from the kept history. */
   readonly forgotten: number
   /** Number of unneeded revisions (`trees`) and of unneeded files (`blobs`). */
   readonly trees: number
@@ -58,11 +58,11 @@ const ANNOUNCE_MS = 2_000
 const BUSY_TIMEOUT_MS = 5_000
 
 /**
- * Removes unneeded revisions and their files from a state directory. Served, last good and fetched revisions, and those
- * in the history, are needed. Packs with much free space are rewritten, except those of running processes. Every stored
- * file is compared with its digest. A damaged file is removed from the index and read from its source when it is needed
- * again. A damaged index is moved aside, and its readable rows are copied into a new one. Other processes may keep
- * running.
+ * Removes unneeded revisions and their files from a state directory. Needed are all revisions that are served, last
+ * good, fetched, or in the history. Packs with much free space are rewritten, except those of running processes. Every
+ * stored file is compared with its digest. A damaged file is removed from the index and read from its source when it is
+ * needed again. A damaged index is moved aside, and its readable rows are copied into a new one. Other processes may
+ * keep running.
  * @throws {SkillError} NOT_FOUND when there is no store; IO_FAILED when nothing can be written there
  *
  * @example

@@ -87,7 +87,7 @@ test('a process applies the decisions that another process records', async () =>
   expect(await bodyOf(skills)).toBe('First.')
 })
 
-test('only the user of the process can read the decisions, and a closed decision store fails every call', async () => {
+test('only the user of the process can read the decisions, and calls on a closed decision store fail', async () => {
   const decisions = await openDecisions(join(folder, 'state'))
   expect(statSync(join(folder, 'state/decisions.sqlite')).mode & 0o77).toBe(0)
   await decisions.close()

@@ -23,7 +23,9 @@ import { inTransaction, isDamage, type KeptDatabase } from './private-database.t
 import { openStateDatabase } from './state-database.ts'
 
 export interface DecisionStoreOptions {
-  /** How often to look for decisions of other processes, in milliseconds, at most `LONGEST_TIMER_MS`. @default 250 */
+  /**
+   * Interval at which decisions of other processes are read, in milliseconds. At most `LONGEST_TIMER_MS`. @default 250
+   */
   readonly pollMs?: number
 }
 
@@ -46,8 +48,8 @@ const SCHEMA = `
 /**
  * Opens the decisions of a state directory. All processes that use the directory share them. No other user can read
  * them, and no source serves them as a skill. Other processes apply a new decision within `pollMs`. A damaged database
- * is moved aside, and `damage` reports it. After such a loss, folders with decisions known to the skill store keep
- * their last good revision.
+ * is moved aside, and `damage` reports it. If the decisions are lost, folders with decisions known to the skill store
+ * keep their last good revision.
  * @throws {SkillError} IO_FAILED when the directory or the database cannot be used
  *
  * @example
@@ -82,7 +84,7 @@ interface Row {
   readonly body: string
 }
 
-/** Folders of one source that were moved. */
+/** The moved folders of one source. */
 interface FolderMoves {
   readonly origin: string
   readonly moves: readonly FolderMove[]
@@ -184,7 +186,9 @@ class SqliteDecisions implements DecisionStore {
     })
   }
 
-  /** Returns every step that may concern a folder, including those under its earlier paths. */
+  /**
+   * Returns every step that may concern a folder, including steps that were recorded under earlier paths of the folder.
+   */
   #stepsOf({ origin, location }: FolderPlace): readonly Step[] {
     const read = (at: string): readonly Row[] =>
       this.#statements.ofPlace.all(origin, at) as unknown as readonly Row[]
@@ -201,7 +205,10 @@ class SqliteDecisions implements DecisionStore {
       .map(toStep)
   }
 
-  /** Maps damage to IO_FAILED. Known decisions stay in force; the next start moves the damaged database aside. */
+  /**
+   * Maps damage to IO_FAILED. After this failure, known decisions stay in force, and the next start moves the damaged
+   * database aside.
+   */
   #use<Value>(work: () => Value): Value {
     if (!this.#kept.database.isOpen) throw new SkillError('CLOSED', 'the decisions are closed')
     try {

@@ -12,7 +12,8 @@ export const isLinux: boolean = process.platform === 'linux'
 export const isWindows: boolean = process.platform === 'win32'
 
 /**
- * Returns the path with `/` between its parts, like the paths that sources join. A backslash separates only on Windows.
+ * Returns the path with `/` between its parts, like the paths that sources join. A backslash is a separator only on
+ * Windows.
  */
 export function toSlashes(path: string, platform: NodeJS.Platform = process.platform): string {
   return platform === 'win32' ? path.replaceAll('\\', '/') : path

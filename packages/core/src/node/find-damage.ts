@@ -52,7 +52,7 @@ class Packs {
     this.#folder = folder
   }
 
-  /** Returns `undefined` if the pack is missing or too short. */
+  /** Returns the bytes, or `undefined` if the pack is missing or too short. */
   read({ pack, offset, length }: PackPosition): Uint8Array | undefined {
     if (this.#open?.pack !== pack) {
       this.close()

@@ -30,6 +30,6 @@ export { openRevisionLog } from './revision-log.ts'
 export { openWriteLock, type SharedWriteLock, type WriteLockOptions } from './shared-write-lock.ts'
 export { type GarbageReport, type CollectGarbageOptions, collectGarbage } from './collect-garbage.ts'
 
-// For authors of sources: requests that cannot reach addresses of this machine or its network.
+// For authors of sources: requests that cannot reach this machine or its private network.
 export { checkUrl, type HostAccess, type ResolveHost } from './http/address-guard.ts'
 export { createGuardedFetch, type GuardedFetchOptions } from './http/guarded-fetch.ts'

@@ -82,7 +82,7 @@ describe.each(LOSSES)('lost decisions (%s)', (_, lose) => {
         diagnostics.some(({ code }) => code === 'DECISIONS_LOST'),
       )
       expect(told.map(({ name }) => name)).toEqual(['approved', 'disabled', 'pinned', 'rejected'])
-      // Later changes wait for a person, even after a restart.
+      // Later changes wait for the approval of a person, even after a restart.
       write('approved', 'third')
       await skills.reload()
       expect(await bodyOf(skills, 'approved')).toBe('second')
@@ -103,7 +103,7 @@ describe.each(LOSSES)('lost decisions (%s)', (_, lose) => {
   })
 })
 
-test('a damaged database is moved aside and reported, and the next start reports no damage', async () => {
+test('a damaged database is moved aside and reported only once, not at the next start', async () => {
   await (await openDecisions(state)).close()
   writeFileSync(join(state, 'decisions.sqlite'), 'no database at all')
   const decisions = await openDecisions(state)

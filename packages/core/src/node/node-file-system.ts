@@ -56,7 +56,7 @@ const REMOTE_TYPES: ReadonlyMap<number, string> = new Map([
  */
 export class NodeFileSystem implements WritableFileSystem {
   /**
-   * All instances share an identity, because they read the same disk. A subclass has none, because it may read
+   * All instances share an identity, because they read the same disk. A subclass has no identity, because it may read
    * something else.
    */
   readonly identity?: string

@@ -83,7 +83,7 @@ class PackageFetcher implements TreeFetcher {
     this.#packages = packages
   }
 
-  /** Returns nothing, because reading the installed packages is as fast as restoring a copy. */
+  /** Restores no copy, because reading the installed packages is equally fast. */
   async restore(): Promise<FileTree | undefined> {
     return undefined
   }

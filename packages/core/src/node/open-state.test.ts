@@ -76,16 +76,21 @@ test.each([
   ['history.sqlite', 'the steps of the history'],
   ['write-lock.sqlite', 'the write lock'],
   ['decisions.sqlite', 'the decisions'],
-])('if %s cannot be opened, the error names it and nothing stays open', async (name, what) => {
-  mkdirSync(join(folder, name), { recursive: true })
-  await expect(openState(folder)).rejects.toMatchObject({
-    code: 'IO_FAILED',
-    message: expect.stringMatching(
-      new RegExp(`^${what} in "${join(folder, name)}" cannot be opened: .*; choose another state directory$`),
-    ),
-  })
-  expect(openFiles()).toEqual([])
-})
+])(
+  'if %s cannot be opened, the error names that part and all opened files are closed',
+  async (name, what) => {
+    mkdirSync(join(folder, name), { recursive: true })
+    await expect(openState(folder)).rejects.toMatchObject({
+      code: 'IO_FAILED',
+      message: expect.stringMatching(
+        new RegExp(
+          `^${what} in "${join(folder, name)}" cannot be opened: .*; choose another state directory$`,
+        ),
+      ),
+    })
+    expect(openFiles()).toEqual([])
+  },
+)
 
 test('createSkillRuntime() accepts a state that consists of a history only', async () => {
   const history = new MemoryRevisionLog()

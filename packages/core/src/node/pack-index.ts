@@ -18,7 +18,7 @@ export interface PackPosition {
 
 /** Age of a row. It decides how long the index keeps a key that has no name. */
 export interface IndexedAge {
-  /** Time of the last use, or end of the lease, in milliseconds since the epoch. */
+  /** Time of the last use, or the later end of a lease, in milliseconds since the epoch. */
   readonly at: number
   /** 1 if a collection is about to remove the row. The row stays readable until then. */
   readonly isDoomed: 0 | 1
@@ -53,7 +53,7 @@ export const INDEX_PARTS: readonly IndexPart[] = HEX_DIGITS.map((digit, index) =
 
 const DAY_MS = 86_400_000
 
-/** The new target of a name, and the target at the time of the change. */
+/** The new revision of a name, and its revision before the change. */
 export interface RefChange {
   readonly revision: Digest | undefined
   before: Digest | undefined
@@ -203,7 +203,7 @@ export class PackIndex {
   addTrees(entries: readonly (readonly [Digest, readonly SkillFile[]])[]): void {
     inTransaction(this.#database, () => {
       for (const [revision, files] of entries) this.#addTree.run(revision, JSON.stringify(files), Date.now())
-      // A process may have looked up these bytes before a collection doomed them.
+      // Spares the bytes too, because the process may have looked them up before a collection doomed them.
       this.#spareAll(entries.flatMap(([revision, files]) => [revision, ...files.map(({ digest }) => digest)]))
     })
   }

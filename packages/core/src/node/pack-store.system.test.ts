@@ -58,7 +58,7 @@ test('bytes damaged on the disk are never returned and can be stored again', asy
   await third.close()
 })
 
-test('has() and get() report the bytes of a lost pack as missing, and a new put stores them again', async () => {
+test('bytes of a lost pack are reported as missing, and a new put stores them again', async () => {
   using folder = new TemporaryFolder()
   const digest = digestOf('text', nodeHasher)
   const first = await openPackStore(folder.path)
@@ -124,7 +124,7 @@ test('the index never names missing bytes, no matter when the process is killed'
     try {
       execFileSync(process.execPath, ['--input-type=module', '-e', script, String(ms)], { stdio: 'ignore' })
     } catch {
-      // The process was killed on purpose.
+      // The test has killed the process, so its failure is expected.
     }
     const store = await openPackStore(folder.path)
     const newest = store.getRef('newest')
@@ -217,7 +217,7 @@ test('a damaged index is moved aside when a query finds the damage, and its read
 })
 
 test.each([1, 2, 3])(
-  'if only page %i of the index is damaged, no call throws and all content can be stored again',
+  'if only page %i of the index is damaged, calls do not throw and all content can be stored again',
   async page => {
     using folder = new TemporaryFolder()
     const digest = digestOf('text', nodeHasher)
@@ -235,7 +235,7 @@ test.each([1, 2, 3])(
     fill(one)
     await one.flush()
     expect([one.fault?.isStoring, asides(folder)]).toEqual([true, [expect.any(String)]])
-    // The other process switches to the new index.
+    // This call makes the second store switch to the new index.
     fill(two)
     await two.flush()
     for (const store of [one, two])
@@ -333,7 +333,7 @@ test('a closed store fails every call with CLOSED', async () => {
   await store.flush()
 })
 
-test('only a store whose index is missing reports a fault when it is opened', async () => {
+test('a store reports a fault when it is opened if its index is missing', async () => {
   using folder = new TemporaryFolder()
   const faults: unknown[] = []
   for (const isRemoved of [false, false, true, false]) {

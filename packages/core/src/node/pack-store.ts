@@ -164,7 +164,7 @@ class PackStore implements SkillStore {
     if (this.#blobs.has(digest)) return true
     const position = this.#findBlob(digest)
     if (position === undefined || position.isDoomed === 1 || !this.#isThere(position)) return false
-    // Records the use, because the caller relies on these bytes before a tree names them.
+    // Marks the bytes as used, because the caller relies on them before a tree names them.
     this.#touch(digest, position)
     return true
   }
@@ -199,7 +199,7 @@ class PackStore implements SkillStore {
     if (position === undefined) return undefined
     const bytes = await this.#read(digest, position)
     if (bytes !== undefined) return bytes
-    // A collection may have moved the bytes a moment ago.
+    // A collection may have just moved the bytes.
     const moved = this.#findBlob(digest)
     if (moved !== undefined && moved.pack !== position.pack) return await this.#read(digest, moved)
     // The bytes are damaged. The row is removed, so that the next reading of the file stores the bytes again.
@@ -350,7 +350,8 @@ class PackStore implements SkillStore {
   }
 
   /**
-   * Restores the index and the packs that this process still has open. All other content is read from its source again.
+   * Writes the index and the packs that this process still has open to new files. All other content is read from its
+   * source again.
    */
   #restore(): void {
     // The existing index may be an older copy, so the names of this process replace its names.
@@ -360,7 +361,7 @@ class PackStore implements SkillStore {
     const open = new Map(this.#readers)
     if (this.#writer !== undefined) open.set(this.#writer.name, this.#writer.descriptor)
     for (const [name, descriptor] of open) writePack(join(this.#folder, name), descriptor)
-    // Replaces all descriptors of the removed files by descriptors of the new files.
+    // Replaces the descriptors of the removed packs by descriptors of the new files.
     for (const descriptor of this.#readers.values()) closeSync(descriptor)
     this.#readers.clear()
     if (this.#writer !== undefined) this.#retire(this.#writer)
@@ -532,7 +533,7 @@ class PackStore implements SkillStore {
     }
   }
 
-  /** Returns whether the pack still exists and is long enough. Bytes that are lost on the disk must be stored again. */
+  /** Returns whether the pack still exists and is long enough to contain the bytes. Lost bytes must be stored again. */
   #isThere({ pack, offset, length }: PackPosition): boolean {
     if (this.#gitBlobs.isPlace(pack)) return this.#gitBlobs.isThere(pack)
     if ((this.#packSizes.get(pack) ?? -1) >= offset + length) return true

@@ -15,7 +15,7 @@ const ROWS_PER_SLICE = 50
 /** The functions that the notes call on their pack store. */
 export interface PackedNotesOptions {
   readonly ask: <Answer>(question: (index: PackIndex) => Answer) => Answer
-  /** Whether the packs have all bytes that the index names. */
+  /** Whether the packs contain all bytes that the index names. */
   readonly hasPacks: () => Promise<boolean>
   readonly onPut: () => void
 }
@@ -28,7 +28,7 @@ export class PackedNotes implements FolderNotes {
   readonly #options: PackedNotesOptions
   #isChecked = false
   readonly #waiting = new Map<string, NoteChange>()
-  /** Sources whose notes this process uses, but whose use is not yet recorded in the index. */
+  /** Sources whose notes this process uses. Their use is not recorded in the index yet. */
   readonly #opened = new Set<string>()
   readonly #ids = new Map<string, string>()
 

@@ -15,7 +15,7 @@ import { basename, dirname, join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { toMessage } from '../internal-entry.ts'
 
-// Primary result codes of SQLite, which are the low byte of its extended codes.
+// Primary result codes of SQLite. The low byte of an extended result code is its primary code.
 const BUSY = 5
 const READ_ONLY = 8
 const IO_ERROR = 10
@@ -102,12 +102,12 @@ export class KeptDatabase {
     return this.#fault
   }
 
-  /** Replaced by `restore`, `leave`, `heal` and `replaceDamaged`. */
+  /** The calls `restore`, `leave`, `heal` and `replaceDamaged` replace this object. */
   get database(): DatabaseSync {
     return this.#database
   }
 
-  /** Returns whether the file was removed or replaced by another one. */
+  /** Returns whether the file was removed or replaced by another file. */
   isGone(): boolean {
     return this.fault === undefined && this.#database.isOpen && inodeOf(this.#path) !== this.#inode
   }
@@ -139,8 +139,7 @@ export class KeptDatabase {
   }
 
   /**
-   * Continues with a copy in memory while the disk is not writable; `merge` copies the rows. A later `heal` stores
-   * them.
+   * Continues with a copy in memory while the disk is not writable. `merge` fills the copy. A later `heal` stores them.
    */
   leave(thrown: unknown, merge: MergeDatabases): void {
     this.#fault = toMessage(thrown)
@@ -148,8 +147,8 @@ export class KeptDatabase {
   }
 
   /**
-   * Moves the damaged file aside and creates a new file; `merge` adds the readable rows. Returns the new path of the
-   * damaged file, or `undefined` if another process has moved it or the disk is not writable.
+   * Moves the damaged file aside and creates a new file. `merge` copies the readable rows to the new file. Returns the
+   * new path of the damaged file, or `undefined` if another process has moved it or the disk is not writable.
    */
   replaceDamaged(merge: MergeDatabases): string | undefined {
     try {
@@ -207,7 +206,7 @@ function openCopy(path: string, create: (path: string) => DatabaseSync): Databas
     for (const companion of ['', '-wal'])
       ignoringMissing(() => {
         copyFileSync(`${path}${companion}`, `${copy}${companion}`)
-        // The copy inherits the mode of a read-only file.
+        // The copy of a read-only file is read-only as well.
         chmodSync(`${copy}${companion}`, 0o600)
       })
     makePrivate(copy)

@@ -21,7 +21,7 @@ export function hasGroup(pid: number | undefined, platform: NodeJS.Platform = pr
   return pid !== undefined && platform !== 'win32' && isAlive(-pid)
 }
 
-/** Kills one process, or a whole group if the number is negative. */
+/** Kills the process with this id. If the number is negative, kills the whole group with that id. */
 export function killProcess(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL')
@@ -31,7 +31,7 @@ export function killProcess(pid: number): void {
   }
 }
 
-/** Returns whether a process exists, including one of another user. */
+/** Returns whether a process exists, including processes of other users. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0)

@@ -105,7 +105,7 @@ function publishing(
 const toEntries = (files: ReadonlyMap<string, string>): PackedEntry[] =>
   [...files].map(([path, content]) => ({ path, content }))
 
-/** Publishes an index of every folder as a skill, each packed as an archive. */
+/** Packs every folder as an archive, and publishes an index with one skill per archive. */
 function publishIndex(files: ReadonlyMap<string, string>): void {
   const folders = new Set(
     [...files.keys()].filter(path => path.includes('/')).map(path => path.split('/')[0] as string),
@@ -162,7 +162,7 @@ for (const [name, create] of SUBJECTS)
     })
 
 describe('archive', () => {
-  test('reads one folder of an archive with a label and a digest', async () => {
+  test('reads only the given folder of an archive, and accepts a label and a digest', async () => {
     const bytes = tarGz([
       { path: 'repo-main/skills/pdf/SKILL.md', content: text('pdf') },
       { path: 'repo-main/other/x/SKILL.md', content: text('x') },
@@ -191,7 +191,7 @@ describe('archive', () => {
     ])
   })
 
-  test('does not download an unchanged archive again, and serves it after a restart without the site', async () => {
+  test('does not download an unchanged archive again, and serves it after a restart even if the site is gone', async () => {
     site.pages.set('/a.zip', zip([{ path: 'pdf/SKILL.md', content: text('pdf') }]))
     const create = (): SkillSource => archive(`http://${site.host}/a.zip`, onSite())
     const answers: number[] = []
@@ -251,7 +251,7 @@ describe('archive', () => {
   })
 })
 
-test('a local archive is read at the start even with manual polling, and its faults are reported', async () => {
+test('a local archive is read at the start and its faults are reported, even if polling is manual', async () => {
   const path = join(folder, 'a.zip')
   const put = (body: string): void =>
     writeFileSync(path, zip([{ path: 'pdf/SKILL.md', content: text('pdf', body) }]))
@@ -352,7 +352,7 @@ describe('wellKnown', () => {
     },
   )
 
-  test('reads the older format with a list of files', async () => {
+  test('reads an index in the older format, which lists the files of each skill', async () => {
     site.pages.set(
       '/.well-known/skills/index.json',
       JSON.stringify({ skills: [{ name: 'pdf', description: 'x', files: ['SKILL.md', 'references/a.md'] }] }),

@@ -10,7 +10,7 @@ const O_PATH = 0o10_000_000
 const MAX_LEVELS = 64
 /** How often a folder is listed again if another process adds entries during the removal. */
 const MAX_PASSES = 64
-/** Each retry waits 100 ms longer than the one before. */
+/** Each retry waits 100 ms longer than the previous retry. */
 const MAX_RETRIES = 5
 
 /**
@@ -56,7 +56,7 @@ class TreeRemoval {
     if (folder === undefined) return
     if (levels === MAX_LEVELS) this.#top = folder
     try {
-      // A folder without write permission can be neither emptied nor moved.
+      // Adds write permission, because a folder without it cannot be emptied or moved.
       await orNothing(chmod(pathIn(folder), 0o700), ['EPERM'])
       if (levels === 0) return await this.#moveToTop(path)
       await this.#empty(folder, levels - 1)

@@ -19,8 +19,8 @@ export interface Lease {
 }
 
 /**
- * Counts the users of revisions in this process, and decides which revisions to lease in the shared store. A name would
- * not suffice instead of a lease, because another process may change the name.
+ * Counts the users of revisions in this process, and decides which revisions to lease in the shared store. Revisions in
+ * use need a lease even if they have a name, because another process may change the name.
  */
 export class RetainedTrees {
   readonly #users = new Map<Digest, number>()
@@ -54,7 +54,7 @@ export class RetainedTrees {
     return now - since >= LEASE_AFTER_MS || now - leasedAt >= RENEW_AFTER_MS
   }
 
-  /** Returns the revisions that need a lease now, a limited number per call. */
+  /** Returns the revisions that need a lease now, up to a maximum number per call. */
   takeDue(now: number): Lease {
     const revisions = [
       ...keysUntil(this.#unleased, now - LEASE_AFTER_MS),
@@ -69,7 +69,7 @@ export class RetainedTrees {
   }
 }
 
-/** Yields the keys up to the first one with a later time. */
+/** Yields keys until a key has a time later than `last`. */
 function* keysUntil(times: ReadonlyMap<Digest, number>, last: number): Generator<Digest> {
   for (const [key, time] of times) {
     if (time > last) return

@@ -61,7 +61,7 @@ export async function openRevisionLog(
 interface LogDetails {
   readonly folder: string
   readonly maxRecords: number
-  /** What was wrong with the previous database. */
+  /** Description of the damage of the previous database. */
   readonly damage: string | undefined
 }
 

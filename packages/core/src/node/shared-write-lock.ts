@@ -18,16 +18,16 @@ const KNOWN: KnownOptions<WriteLockOptions> = { timeoutMs: true }
 const DEFAULT_TIMEOUT_MS = 10_000
 const MAX_PAUSE_MS = 20
 
-/** A reentrant lock that all processes with the same state directory respect. */
+/** A reentrant lock that is shared by all processes with the same state directory. */
 export interface SharedWriteLock extends WriteLock, AsyncDisposable {
   /** Idempotent. */
   close(): Promise<void>
 }
 
 /**
- * Opens a lock. The lock is a write transaction of SQLite, so the kernel releases it when the process that has it dies.
- * The caller closes the lock after the last write. Opening also succeeds on a read-only or full disk; `run` then throws
- * IO_FAILED until the disk is writable.
+ * Opens a lock. The lock is a write transaction of SQLite, so the kernel releases it when its process dies. The caller
+ * closes the lock after the last write. Opening also succeeds on a read-only or full disk; `run` then throws IO_FAILED
+ * until the disk is writable.
  * @throws {SkillError} INVALID_OPTION; IO_FAILED when the directory or the database cannot be used
  *
  * @example
@@ -81,7 +81,7 @@ export async function openWriteLock(
 async function openDatabase(path: string): Promise<DatabaseSync> {
   try {
     const database = await openPrivateDatabase(path)
-    // SQLite must not wait for the lock, because `acquire` waits without blocking the event loop.
+    // SQLite must not wait for the lock itself, because it would block the event loop; `acquire` waits instead.
     database.exec('PRAGMA busy_timeout = 0')
     return database
   } catch (thrown) {

@@ -74,7 +74,7 @@ class Rounds implements AsyncDisposable {
     })
   }
 
-  /** Notes a write, then advances the time until the next round begins, and waits for its end. */
+  /** Reports a write, advances the time until the next round begins, and waits for the end of the round. */
   async next(): Promise<void> {
     this.#collection.noteWritten(1)
     await this.nextPlanned(1_000)
@@ -292,7 +292,7 @@ test('a used revision that loses its name still has a lease', async () => {
   await store.close()
 })
 
-test('at most 64 MB of unneeded content are kept within the grace period', async () => {
+test('rounds keep at most 64 MB of unneeded content that is younger than the grace period', async () => {
   using folder = new TemporaryFolder()
   const store = await openPackStore(folder.path)
   const large = Array.from({ length: 18 }, (_, i) =>
@@ -496,7 +496,7 @@ async function compact(
   }
 }
 
-test('an aborted compaction leaves no partial pack, and has already removed packs that no row names', async () => {
+test('an aborted compaction leaves no partial pack, and a later compaction finishes the work', async () => {
   using folder = new TemporaryFolder()
   const kept = await makeHalfEmpty(folder)
   const before = packsOf(folder)
@@ -544,7 +544,7 @@ test('close() waits at most the time limit of a round if another process has loc
   stopped.close()
 })
 
-test('bytes are written again if their pack is removed before the index names the bytes', async () => {
+test('a store writes bytes again if their pack is removed before the index names the bytes', async () => {
   using folder = new TemporaryFolder()
   const store = await openPackStore(folder.path)
   const large = put(store, 'large'.repeat(400_000))

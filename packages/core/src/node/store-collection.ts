@@ -9,7 +9,7 @@ import { PACK_INDEX } from './pack-index.ts'
 import { isBusy, openPrivateDatabase } from './private-database.ts'
 import { TimeSlices } from './time-slices.ts'
 
-// The first round waits until this process has started. It collects what other processes left behind.
+// The first round collects what other processes left behind. It runs after the start, so that the start is not delayed.
 const FIRST_AFTER_MS = 60_000
 const ROUTINE_AFTER_MS = 300_000
 const SOON_AFTER_MS = 15_000
@@ -18,7 +18,7 @@ const FAILURES_TO_REPORT = 3
 // Time limit of the round at close, and minimum time since the last round of any process.
 const LAST_WORK_MS = 2_000
 const LAST_WORK_AFTER_MS = 3_600_000
-// Vacuuming takes a few milliseconds for 2 MB of index.
+// Vacuuming an index of 2 MB takes a few milliseconds.
 const MAX_VACUUM_PAGES = 512
 
 const LOCK = 'collection-lock.sqlite'
@@ -37,9 +37,9 @@ export interface StoreCollectionOptions {
 
 /**
  * Removes unneeded content from a store while processes use the store. Rounds run one minute after the start and some
- * time after writes. At close, a round runs if no process has finished one for an hour. Only one process collects at a
- * time, in slices of a few milliseconds. A failure ends only the current round. After repeated failures, `failure` has
- * the reason.
+ * time after writes. At close, a round runs if no process has finished a round for an hour. Only one process collects
+ * at a time, in slices of a few milliseconds. A failure ends the current round but not later rounds. After repeated
+ * failures, `failure` has the reason.
  */
 export class StoreCollection {
   readonly #options: StoreCollectionOptions
@@ -77,8 +77,8 @@ export class StoreCollection {
   }
 
   /**
-   * Stops like `stop`, but may run a short round first. That round runs if this process has written and no process has
-   * finished a round for an hour.
+   * Stops like `stop`, but may run a short round first. The short round runs if this process has written and no process
+   * has finished a round for an hour.
    */
   async finish(): Promise<void> {
     if (this.#hasWork && !this.#abort.signal.aborted && this.#running === undefined && this.#isOverdue()) {
@@ -102,7 +102,7 @@ export class StoreCollection {
       if (lock !== undefined) return clock.now() - lock.mtimeMs >= LAST_WORK_AFTER_MS
       closeSync(openSync(join(folder, LOCK), 'a', 0o600))
     } catch {
-      // The disk is full or the folder was removed. The store itself reports both.
+      // The disk is full or the folder was removed. The store itself reports such a fault.
     }
     return false
   }

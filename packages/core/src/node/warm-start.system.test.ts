@@ -372,7 +372,7 @@ test('a new process reports an unreadable folder as broken and serves its last g
   const [mail, pdf] = ['mail', 'pdf'].map(name => first.skills.current.get(name).revision)
   await first.skills.close()
   const fileSystem = new LockedFileSystem(place.folder.at('skills/pdf'))
-  // A broken folder has no note. A start knows the folder only from the revision that was served last.
+  // A broken folder has no note. A start knows a broken folder only from its last served revision.
   const index = new DatabaseSync(`${place.state}/store/index.db`)
   index.exec('DELETE FROM note')
   index.close()

@@ -2,7 +2,7 @@ import type { Digest } from '../skill/digest.ts'
 
 import type { Skill } from '../skill/skill.ts'
 
-/** The callable commands of a skill, and the reason why some are missing. */
+/** The callable commands of a skill, and the reason why some commands are missing. */
 export interface CommandOffer {
   readonly commands: readonly CommandSummary[]
   /** The revision whose code runs the commands; absent if no code is loaded. */

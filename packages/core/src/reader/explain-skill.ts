@@ -28,7 +28,7 @@ export interface SkillExplanation {
   readonly name: string
   /** Name of the skill, if the question was a folder or a path. */
   readonly skill?: string
-  /** Matching files and folders that are not skills, with the reasons. */
+  /** Files and folders that match the question but are not skills, with the reasons. */
   readonly notSkills?: readonly NotSkill[]
   /**
    * The steps up to and including the first failed step, or all steps if none failed. Only skills with commands have
@@ -51,7 +51,7 @@ export interface ToldConversation {
   readonly ledger: { find(name: string): { readonly revision: Digest } | undefined }
 }
 
-/** The conversation for which a skill is explained, with its scope, its catalog and the generation. */
+/** The conversation for which a skill is explained, with its scope, catalog and generation. */
 export interface ExplainedFor {
   readonly generation: Generation
   readonly scope: SkillScope | undefined

@@ -2,7 +2,7 @@ import type { ScopeTest } from '../catalog/scope.ts'
 import type { Generation } from '../registry/generation.ts'
 import type { Skill } from '../skill/skill.ts'
 
-/** Finds the served skill with this name. If there is none, finds the skill whose folder has this name. */
+/** Finds the served skill with this name. If there is no such skill, finds the skill whose folder has this name. */
 export function findByNameOrFolder(
   generation: Generation,
   name: string,
@@ -14,8 +14,8 @@ export function findByNameOrFolder(
 }
 
 /**
- * Returns the name under which a conversation knows a skill. This is the skill's own name. If a skill of another source
- * is served under that name, it is the requested name instead.
+ * Returns the name under which a conversation knows a skill. This is the skill's own name. If another skill is served
+ * under that name, returns the requested name instead.
  */
 export function toKnownName(generation: Generation, skill: Skill, asked: string): string {
   return generation.find(skill.name) === skill ? skill.name : asked

@@ -47,7 +47,7 @@ describe('forConversation() with a scope', () => {
 })
 
 describe('forConversation() with a pinned generation', () => {
-  test('answers from that generation and never reads the sources', async () => {
+  test('answers from the pinned generation and never reads the sources', async () => {
     const { files, skills } = await openTwo()
     await using _ = skills
     const pinned = skills.current

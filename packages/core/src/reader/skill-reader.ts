@@ -45,8 +45,8 @@ export interface ConversationView {
 
 export interface FreshOptions {
   /**
-   * Maximum wait, in milliseconds. After it, the newest known generation is returned. @default Infinity, which is no
-   * limit
+   * Maximum wait, in milliseconds. After that time, the newest known generation is returned. @default Infinity, which
+   * is no limit
    */
   readonly maxWaitMs?: number
 }
@@ -104,7 +104,7 @@ export class SkillReader {
     return id === undefined ? current : current.forConversation(id)
   }
 
-  /** The scope of this reader, as given to `forConversation`. */
+  /** The scope that was given to `forConversation`. */
   get scope(): SkillScope | undefined {
     return this.#view.scope
   }
@@ -134,7 +134,8 @@ export class SkillReader {
   }
 
   /**
-   * Reads the folders of one name again, and looks for a new folder of that name. The call takes at most two seconds.
+   * Reads all folders of skills with this name again, and looks for a new folder with this name. The call takes at most
+   * two seconds.
    * @throws {SkillError} CLOSED
    *
    * @example
@@ -226,7 +227,7 @@ export class SkillReader {
   }
 
   /**
-   * Searches names and descriptions, best match first. @throws {SkillError} INVALID_OPTION
+   * Searches names and descriptions. Returns the best match first. @throws {SkillError} INVALID_OPTION
    *
    * @example
    * ```ts

@@ -10,9 +10,9 @@ export const DEFAULT_STORE_GRACE_MS = 60_000
 // Maximum size of all replaced revisions. Without this limit, thousands of edits within the grace period would fill the
 // memory.
 const MAX_REPLACED_BYTES = 4_194_304
-// Minimum grace period, so that a running call still finds its revision after many edits.
+// Minimum grace period. With it, a running call still finds its revision after many edits.
 const MIN_GRACE_MS = 5_000
-// Estimated memory of a revision in addition to its files: digests, file list, map entries.
+// Estimated memory that a revision needs besides its files: digests, file list, map entries.
 const BYTES_PER_TREE = 1_024
 
 export interface MemorySkillStoreOptions {
@@ -29,7 +29,9 @@ const KNOWN: KnownOptions<MemorySkillStoreOptions> = { graceMs: true, clock: tru
 interface Blob {
   readonly bytes: Uint8Array
   trees: number
-  /** Monotonic time of the last put or lookup. It matters because bytes are put before the tree that names them. */
+  /**
+   * Monotonic time of the last put or lookup. The time matters because bytes are put before the tree that names them.
+   */
   idleSince: number
 }
 

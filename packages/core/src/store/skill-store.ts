@@ -19,7 +19,7 @@ export interface SkillStore {
   has(digest: Digest): boolean
   /**
    * Keeps bytes under their digest, which the caller has computed. The caller must not change the bytes afterwards. A
-   * store that can read the locator may keep the locator instead of a copy.
+   * store that can read bytes by their locator may keep the locator instead of the bytes.
    */
   put(digest: Digest, bytes: Uint8Array, locator?: string): void
   /** Returns the bytes, verified against their digest, or `undefined` if the store does not have them. */
@@ -52,6 +52,6 @@ export interface SkillStore {
 
   /** Resolves when all content put before the call is as durable as the medium allows. */
   flush(): Promise<void>
-  /** Flushes and releases the medium. Idempotent. */
+  /** Flushes the store, then closes its files. Idempotent. */
   close(): Promise<void>
 }

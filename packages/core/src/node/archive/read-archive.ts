@@ -7,7 +7,7 @@ import { toMessage } from '../../internal-entry.ts'
 export interface ArchiveEntry {
   readonly path: string
   readonly kind: 'file' | 'link' | 'other'
-  /** Empty unless the entry is a file. */
+  /** Empty if the entry is not a file. */
   readonly bytes: Uint8Array
   readonly isExecutable: boolean
 }

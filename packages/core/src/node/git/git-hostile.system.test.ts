@@ -166,7 +166,7 @@ test('T23: git uses only the transport of the given URL, even if the configurati
   expect(existsSync(canary)).toBe(true)
 })
 
-test('T23: git runs without prompts, without git variables of the environment, and within limits', async () => {
+test('T23: git runs without prompts, ignores git variables of the environment, and respects limits', async () => {
   repository.commit({ 'a/SKILL.md': skill('a') })
   const calls = recordGit()
   vi.stubEnv('GIT_SSH_COMMAND', `touch ${canary}`)
@@ -215,7 +215,7 @@ test('T24: git runs no hook, including global hooks of the user', async () => {
   expect(existsSync(canary)).toBe(true)
 })
 
-test('T24: a bare repository inside a skill is served as plain files, and its hooks and configuration have no effect', async () => {
+test('T24: hooks and configuration of a bare repository inside a skill have no effect', async () => {
   repository.commit({
     'a/SKILL.md': skill('a'),
     'a/inner/HEAD': 'ref: refs/heads/main\n',
@@ -278,7 +278,7 @@ test.each(['..', '.git', '.GIT', '.'])(
   },
 )
 
-test('T27: git follows no redirect, neither to this machine nor in a loop', async () => {
+test('T27: git follows no redirects, for example to this machine or in a loop', async () => {
   let reached = 0
   const inside = createServer((_, response) => {
     reached++

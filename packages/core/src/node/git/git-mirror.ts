@@ -37,7 +37,7 @@ export class GitMirror {
   readonly #access: GitAccess
   readonly #maxBytes: number
 
-  /** `parent` is a folder for this repository only. Several sources and processes may share it. */
+  /** `parent` is a folder for this repository only. Several sources and processes may share the folder. */
   constructor(parent: string, url: string, access: GitAccess, maxBytes: number) {
     this.directory = join(parent, 'mirror.git')
     this.#url = url
@@ -54,7 +54,10 @@ export class GitMirror {
     return statSync(join(this.directory, 'HEAD'), { throwIfNoEntry: false })?.isFile() === true
   }
 
-  /** Creates the empty mirror, or removes the leftovers of a killed process. The caller must hold the lock. */
+  /**
+   * Creates the mirror if it is missing. Otherwise removes the leftovers of a killed process. The caller must hold the
+   * lock.
+   */
   async prepare(signal: AbortSignal): Promise<void> {
     if (this.exists) {
       removeLeftovers(this.directory)
@@ -88,7 +91,7 @@ export class GitMirror {
       const [value = '', name = ''] = line.split('\t')
       if (value.startsWith('ref: ') && name === 'HEAD') head = value.slice('ref: '.length)
       else if (isCommit(value) && name.endsWith('^{}')) {
-        // For an annotated tag, git lists the commit after the tag object.
+        // Git lists an annotated tag twice: first the tag object, then its commit.
         found.set(name.slice(0, -3), { name: name.slice(0, -3), commit: value, isTag: true })
       } else if (isCommit(value)) {
         found.set(name, { name, commit: value, isTag: name.startsWith('refs/tags/') })
@@ -154,7 +157,8 @@ export class GitMirror {
 
   /** Returns whether the older commit is in the history of the newer one. */
   async descends(newer: string, older: string, signal?: AbortSignal): Promise<boolean> {
-    // Exit code 128 means that the older commit is not in the mirror and thus not in the history of the newer one.
+    // Exit code 128 means that the mirror lacks the older commit, so that commit is not in the history of the newer
+    // one.
     const { code } = await this.#local(['merge-base', '--is-ancestor', older, newer], signal, [0, 1, 128])
     return code === 0
   }
@@ -173,7 +177,7 @@ export class GitMirror {
     return { commit: found.stdout.toString('latin1').trim(), folder: note.stdout.toString('utf8') }
   }
 
-  /** Returns the commit that a source accepted last. The record survives the loss of the mirror. */
+  /** Returns the commit that a source accepted last, even if the mirror has been lost since then. */
   lastTaken(source: string): string | undefined {
     try {
       const commit = readFileSync(this.#noteOf(source), 'utf8').trim()
@@ -184,10 +188,7 @@ export class GitMirror {
     }
   }
 
-  /**
-   * Records the commit and folder that a source has accepted, and adds a ref that keeps the commit. Does both in one
-   * step.
-   */
+  /** Records the commit and folder that a source has accepted. The same step adds a ref that keeps the commit. */
   async take(source: string, { commit, folder }: Taken, signal: AbortSignal): Promise<void> {
     const run = { gitDirectory: this.directory, signal }
     const { stdout } = await runGit(['hash-object', '-w', '--stdin'], { ...run, input: folder })
@@ -207,8 +208,7 @@ export class GitMirror {
   }
 
   /**
-   * Returns the entries of a commit below a folder, unchecked and complete, or `undefined` if the folder does not
-   * exist.
+   * Returns all entries of a commit below a folder, without checking them; `undefined` if the folder does not exist.
    */
   async list(commit: string, folder: string, signal: AbortSignal): Promise<TreeEntry[] | undefined> {
     const top = folder === '' ? commit : `${commit}:${folder}`
@@ -300,7 +300,7 @@ function keyOf(source: string): string {
   return createHash('sha256').update(source).digest('hex').slice(0, 32)
 }
 
-/** Returns the number of packs. Each fetch with new objects adds one. */
+/** Returns the number of packs. Each fetch with new objects adds one pack. */
 function packsIn(directory: string): number {
   return readdirSync(join(directory, 'objects', 'pack')).filter(name => name.endsWith('.pack')).length
 }

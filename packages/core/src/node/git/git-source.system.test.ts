@@ -127,7 +127,7 @@ test('a source with a branch or tag follows it, and a source with a commit id ne
   expect(found).toEqual({ main: ['two'], v1: ['one'], 'feature/three': ['three'], [first]: ['one'] })
 })
 
-test('a tree URL with slashes in its branch is split by the refs of the repository, and a restart needs no server', async () => {
+test('the refs of the repository show how to split a tree URL, and a restart works without the server', async () => {
   const content = skill('pdf')['pdf/SKILL.md'] as string
   repository.commit(
     { 'x/skills/pdf/SKILL.md': content, 'skills/docx/SKILL.md': skill('docx')['docx/SKILL.md'] as string },
@@ -179,7 +179,7 @@ test('T28: a moved tag is refused, even if its new commit is a descendant of the
   expect(told(skills).join()).toMatch(/^HISTORY_REWRITTEN: the tag v1 was moved/)
 })
 
-test('after a branch or folder is deleted, the skills stay and a diagnostic reports it', async () => {
+test('after a branch or folder is deleted, the skills stay and a diagnostic reports the deletion', async () => {
   repository.commit(skill('pdf'))
   repository.commit({ 'skills/docx/SKILL.md': skill('docx')['docx/SKILL.md'] as string }, { branch: 'team' })
   await using skills = await open({ ref: 'team', path: 'skills' })
@@ -197,7 +197,7 @@ test('after a branch or folder is deleted, the skills stay and a diagnostic repo
   ])
 })
 
-test('if a ref, folder or repository never existed, the failure names the missing one', async () => {
+test('the failure names a ref, folder or repository that never existed', async () => {
   repository.commit(skill('pdf'))
   const errors: Record<string, string | undefined> = {}
   for (const [key, options] of Object.entries({ ref: { ref: 'nope' }, path: { path: 'nope' }, url: {} })) {
@@ -306,7 +306,7 @@ test('a repository that exceeds maxBytes is refused', async () => {
   expect(names(skills)).toEqual([])
 })
 
-test('a source recovers when its repository is no longer too large', async () => {
+test('a source updates again when its repository is no longer too large', async () => {
   const first = repository.commit(skill('pdf', 'First.'))
   await using skills = await open({ maxBytes: 50_000 })
   repository.commit({ 'data.bin': randomBytes(60_000).toString('hex') })
@@ -347,7 +347,7 @@ test('a lost or damaged mirror is fetched again, but a history that was rewritte
   expect(await bodyOf(skills, 'pdf')).toBe('Rewritten.')
 })
 
-test('a request to a stalled server ends with the timeout', async () => {
+test('a request to a server that stops answering ends after the timeout', async () => {
   repository.commit(skill('pdf'))
   server.intercept = () => true
   await using skills = await open({ timeoutMs: 300 })

@@ -58,7 +58,7 @@ export interface GitOptions
   readonly allowFile?: boolean
   /** Maximum disk space of the repository on this machine, in bytes. @default 200 MB */
   readonly maxBytes?: number
-  /** Directory for the bare copy, which processes may share. @default defaultStateDirectory() */
+  /** Directory for the bare copy. Several processes may share the directory. @default defaultStateDirectory() */
   readonly stateDirectory?: string
 }
 
@@ -147,7 +147,7 @@ class GitFetcher implements TreeFetcher {
   readonly #folder: string
   readonly #update: GitUpdate
   readonly #blobs: BlobReader
-  /** Whether a damaged copy may cause a failure at this point. */
+  /** Whether a failure in this step may come from a damaged copy. */
   #isSuspect = false
   #isTag = false
 
@@ -192,7 +192,7 @@ class GitFetcher implements TreeFetcher {
     this.#blobs.close()
   }
 
-  /** Fetches. If the copy is damaged, discards it and fetches again, because the remote has all its content. */
+  /** Fetches. Discards a damaged copy and fetches again, because the remote has all content of the copy. */
   async #fetchOrRepair(known: FileTree | undefined, signal: AbortSignal): Promise<FetchResult> {
     try {
       return await this.#fetch(known, signal)
@@ -239,7 +239,7 @@ class GitFetcher implements TreeFetcher {
   }
 
   /**
-   * Finds out which part of the path is the ref. This needs the ref list of the repository, because a branch name may
+   * Finds out which part of the path is the ref. Only the refs of the repository show this, because a branch name may
    * contain `/`.
    */
   async #resolveSplit(

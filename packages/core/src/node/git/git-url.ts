@@ -5,7 +5,7 @@ export type GitProtocol = 'https' | 'ssh' | 'file' | 'http'
 /** A repository, with the ref and folder to read. */
 export interface GitPlace {
   readonly protocol: GitProtocol
-  /** The URL for git: absolute, without credentials, never starting with a dash. */
+  /** The URL for git. It is absolute, contains no credentials and does not start with a dash. */
   readonly url: string
   /** The URL in the usual notation, with ref and folder. Stored state uses this text as a key. */
   readonly origin: string
@@ -16,7 +16,8 @@ export interface GitPlace {
   /** Folder within the repository, `/`-separated; empty for the whole repository. */
   readonly path: string
   /**
-   * `ref/path` of a tree URL. Splitting it needs the ref list of the repository, because branch names may contain `/`.
+   * `ref/path` of a tree URL. Only the refs of the repository show where the ref ends, because branch names may contain
+   * `/`.
    */
   readonly refAndPath?: string
 }
@@ -72,7 +73,7 @@ export function hostOfScp(url: string): string | undefined {
   return SCP_LIKE.exec(url)?.groups?.['host']
 }
 
-/** Returns whether a ref is a full commit id, which never moves. */
+/** Returns whether a ref is a full commit id. Unlike a branch, a commit id never moves. */
 export function isCommit(ref: string): boolean {
   return COMMIT.test(ref)
 }

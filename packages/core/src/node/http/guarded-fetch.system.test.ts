@@ -111,7 +111,7 @@ describe('T27: private networks', () => {
     await expect(get(url)).rejects.toMatchObject({ code: 'INVALID_OPTION' })
   })
 
-  test('plain http is allowed only for hosts on this machine, not for other listed hosts', async () => {
+  test('unencrypted http is allowed only for hosts on this machine, even if other hosts are listed', async () => {
     const resolve = async (): Promise<readonly string[]> => ['10.0.0.1']
     await expect(get('http://localhost/', { resolve, privateHosts: ['localhost'] })).rejects.toThrow(
       /not on this machine; use https/,

@@ -26,7 +26,7 @@ const HEADERS = { Accept: '*/*', 'Accept-Encoding': 'identity', 'User-Agent': 's
 
 /**
  * Requests a URL that may come from an untrusted party. Allows only encrypted connections to public addresses, and
- * checks each redirect. Connects only to the checked addresses, so a name cannot change its address after the check.
+ * checks each redirect. Connects only to the checked addresses, so a DNS change after the check has no effect.
  * @throws {SkillError} INVALID_OPTION for URLs that are not allowed; TOO_LARGE; NOT_FOUND; IO_FAILED for everything
  * else, with `data.retryAfterMs` when the server asks to wait
  */
@@ -145,7 +145,8 @@ function toMs(retryAfter: string | undefined): number | undefined {
 
 export interface GuardedFetchOptions extends HostAccess {
   /**
-   * Maximum size of an answer in bytes. A larger answer fails with TOO_LARGE. A stream of events counts as one answer.
+   * Maximum size of an answer in bytes. Requests with larger answers fail with TOO_LARGE. All events of an event stream
+   * together count as one answer.
    * @default 64 MB
    */
   readonly maxBytes?: number
@@ -156,8 +157,8 @@ const KNOWN: KnownOptions<GuardedFetchOptions> = { maxBytes: true, privateHosts:
 const DEFAULT_MAX_ANSWER_BYTES = 64_000_000
 
 /**
- * Returns a `fetch` with the same guards, for clients with their own protocol. It returns redirects and does not follow
- * them.
+ * Returns a `fetch` with the same guards, for clients with their own protocol. This `fetch` returns redirects and does
+ * not follow them.
  *
  * @example
  * ```ts
@@ -196,7 +197,7 @@ export function createGuardedFetch(options: GuardedFetchOptions): typeof fetch {
   }
 }
 
-/** Fails the stream after `maxBytes`. The error also closes the connection. */
+/** Makes the stream fail if it exceeds `maxBytes`. The error also closes the connection. */
 function limitTo(maxBytes: number, url: URL): TransformStream<Uint8Array, Uint8Array> {
   let length = 0
   return new TransformStream({

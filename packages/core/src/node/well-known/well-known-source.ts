@@ -57,7 +57,7 @@ const CONCURRENCY = 4
 
 /**
  * Returns a source for the skills that a site offers in `/.well-known/agent-skills/index.json`, or in the older
- * `/.well-known/skills/`. A skill with a digest is refused unless the digest matches.
+ * `/.well-known/skills/`. A skill whose content does not match its digest is refused.
  * @throws {SkillError} INVALID_OPTION
  *
  * @example
@@ -131,7 +131,7 @@ class WellKnownFetcher implements TreeFetcher {
         } catch (thrown) {
           context.signal.throwIfAborted()
           budget.throwIfExceeded()
-          // A failing skill keeps its last state and does not affect other skills.
+          // If a skill cannot be fetched, its last state stays and other skills are not affected.
           const kept = known ?? (await this.#fromTree(entry.name, context.known))
           if (kept !== undefined) skills.set(entry.name, kept)
           notices.push(
@@ -201,7 +201,7 @@ class WellKnownFetcher implements TreeFetcher {
     return { mark: entry.digest, files }
   }
 
-  /** Returns the files of a skill that are still stored after a restart. */
+  /** Returns the files of a skill from the tree that was kept before a restart. */
   async #fromTree(name: string, tree: FileTree | undefined): Promise<FetchedSkill | undefined> {
     const files = await listFilesBelow(tree, name)
     return files.length === 0 ? undefined : { mark: '', files }
