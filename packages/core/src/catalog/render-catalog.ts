@@ -46,8 +46,8 @@ export interface SkillCatalog {
   /** Names of the listed skills, in the order of the text. */
   readonly listed: readonly string[]
   /**
-   * Names of the skills that did not fit the budget, in the order of the list. The text states their number and how to
-   * find them.
+   * Names of the skills that did not fit the budget, in the order of the list. The text states how many skills are
+   * omitted and how to find them.
    */
   readonly omitted: readonly string[]
 }

@@ -82,7 +82,7 @@ export type SkillEventHandler<Name extends SkillEventName> = (
  * ```
  */
 export interface EventBus {
-  /** Adds a handler. Returns a function that removes it. */
+  /** Adds a handler. Returns a function that removes the handler. */
   on<Name extends SkillEventName>(name: Name, handler: SkillEventHandler<Name>): () => void
   /** Emits an event. Resolves when every handler is done. Never rejects. */
   emit<Name extends SkillEventName>(name: Name, payload: SkillEvents[Name]): Promise<void>

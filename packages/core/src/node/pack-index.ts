@@ -203,7 +203,7 @@ export class PackIndex {
   addTrees(entries: readonly (readonly [Digest, readonly SkillFile[]])[]): void {
     inTransaction(this.#database, () => {
       for (const [revision, files] of entries) this.#addTree.run(revision, JSON.stringify(files), Date.now())
-      // Spares the bytes too, because the process may have looked them up before a collection doomed them.
+      // Also spares the bytes, because this process may have looked them up before a collection doomed them.
       this.#spareAll(entries.flatMap(([revision, files]) => [revision, ...files.map(({ digest }) => digest)]))
     })
   }

@@ -26,7 +26,7 @@ afterEach(() => {
 })
 
 describe('killGroup()', () => {
-  test.skipIf(process.platform === 'win32')('kills a process and its children', async () => {
+  test.skipIf(process.platform === 'win32')('kills a process together with its children', async () => {
     const child = await spawnPair()
     expect(hasGroup(child.pid)).toBe(true)
     const closed = once(child, 'close') // emitted when no process holds the output open

@@ -32,8 +32,8 @@ export interface SkillExplanation {
   readonly notSkills?: readonly NotSkill[]
   /**
    * The steps up to and including the first failed step, or all steps if none failed. Only skills with commands have
-   * the step `commands`. The steps after it are included even if it fails, because the text is then served without
-   * commands.
+   * the step `commands`. If the step `commands` fails, the later steps are still included, because the text is served
+   * without commands.
    */
   readonly steps: readonly { readonly step: ExplanationStep; readonly ok: boolean; readonly detail: string }[]
 }
@@ -43,9 +43,9 @@ export interface ToldConversation {
   readonly scope: SkillScope | undefined
   /** The catalog in its system prompt. */
   readonly catalogDetails: SkillCatalog
-  /** The newest generation whose changes the conversation was told. */
+  /** The newest generation that was announced to the conversation. */
   readonly generation: Generation
-  /** Returns whether the conversation was told that a skill exists. */
+  /** Returns whether a skill was announced to the conversation. */
   knows(name: string): boolean
   /** The skills that the conversation has loaded. */
   readonly ledger: { find(name: string): { readonly revision: Digest } | undefined }

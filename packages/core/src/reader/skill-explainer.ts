@@ -13,7 +13,7 @@ export interface SkillExplainerOptions extends ExplainedFor {
 /** Reasons for which a folder is skipped together with all folders below it. */
 const ENCLOSING: readonly NotSkill['reason'][] = ['misnamed', 'skipped', 'too-deep', 'ignored', 'link']
 
-/** Explains why a skill is in a conversation or not. The question may be a name, a folder or a path. */
+/** Explains why a skill is in a conversation, or why it is missing. The question may be a name, a folder or a path. */
 export class SkillExplainer {
   readonly #options: SkillExplainerOptions
 

@@ -22,7 +22,7 @@ import { SkillExplainer } from './skill-explainer.ts'
 export interface ReaderParts {
   readonly registry: SkillRegistry
   readonly sources: SourceReaders
-  /** A store that reads lost bytes again from their source. */
+  /** A store that recovers lost bytes from their source. */
   readonly store: SkillStore
   readonly catalogs: CatalogCache
   readonly index: SkillSearch
