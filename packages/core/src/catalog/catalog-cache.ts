@@ -10,7 +10,7 @@ interface CachedCatalog {
   catalog: SkillCatalog
 }
 
-/** Catalogs by scope. A catalog is rendered again only if one of its entries changed. */
+/** Catalogs by scope. Renders a catalog again only if one of its entries changed. */
 export class CatalogCache {
   readonly #options: CatalogOptions
   readonly #byScope = new Map<string, CachedCatalog>()
@@ -19,7 +19,7 @@ export class CatalogCache {
     this.#options = options
   }
 
-  /** Returns the catalog of a generation for one scope. Returns the same object as long as the text would be the same. */
+  /** Returns the catalog of a generation for one scope. Returns the same object until the text changes. */
   render(generation: Generation, scope: SkillScope | undefined): SkillCatalog {
     const key = keyOfScope(scope)
     const skills = generation.list()

@@ -2,8 +2,8 @@ import type { Skill } from '../skill/skill.ts'
 import { escapeText } from './escape.ts'
 
 /**
- * Renders a catalog. Receives the listed skills, sorted by name, and the number of omitted ones. Equal input must
- * give equal text. An empty list means that no skill fits.
+ * Renders a catalog. Receives the listed skills, sorted by name, and the number of omitted ones. Equal input must give
+ * equal text. The list is empty if no skill fits the budget.
  *
  * @example
  * ```ts
@@ -20,8 +20,8 @@ export type CatalogFormat = (skills: readonly Skill[], omitted: number) => strin
 const HINT = 'Call the skill tool with a few words to search the rest.'
 
 /**
- * The named formats. A new format needs only an entry here: type, checks, command-line choices and help, and the
- * configuration schema derive from it.
+ * The named formats. To add a format, add an entry here. Its type, checks, command-line help and configuration schema
+ * derive from the entry.
  */
 export const CATALOG_FORMATS = {
   /** The block of agentskills.io. */
@@ -32,7 +32,7 @@ export const CATALOG_FORMATS = {
       omitted > 0 && `<omitted count="${omitted}">${HINT}</omitted>`,
       '</available_skills>',
     ),
-  /** The block of the pai SDK with its usage instructions. */
+  /** The block that the pai SDK writes, including its usage instructions. */
   'pai-xml': (skills: readonly Skill[], omitted: number): string =>
     joinLines(
       '<available-skills>',
@@ -47,14 +47,14 @@ export const CATALOG_FORMATS = {
       "3. Use available file and shell tools to execute the skill's instructions",
       '</skill-usage-instructions>',
     ),
-  /** A list under a heading. */
+  /** A Markdown list under a heading. */
   markdown: (skills: readonly Skill[], omitted: number): string =>
     joinLines(
       '## Available Skills',
       ...skills.map(renderMarkdownEntry),
       omitted > 0 && `- and ${omitted} more. ${HINT}`,
     ),
-  /** An empty text, for agents that find skills only by tools. */
+  /** An empty text. It is meant for agents that find skills only by tools. */
   none: (): string => '',
 } as const
 Object.freeze(CATALOG_FORMATS)
@@ -71,7 +71,7 @@ export const DEFAULT_CATALOG_FORMAT: CatalogFormatName = 'agentskills-xml'
 /** Returns the location of a skill for the catalog: a path for commands on this machine, else a URI. */
 export function locationOf(skill: Skill): string {
   const { directory, skillFile } = skill
-  // A path of another operating system keeps that system's separator.
+  // A path from another operating system keeps the separator of that system.
   if (directory !== undefined)
     return `${directory}${/^[^/]*\\[^/]*$/.test(directory) ? '\\' : '/'}${skillFile}`
   const folder = skill.location === '' ? '' : `${skill.location}/`
@@ -101,8 +101,8 @@ const renderMarkdownEntry = remember(
 )
 
 /**
- * Caches the entry of each skill. Skills are immutable and keep their object until they change, so
- * a change renders only its own entry. All scopes share the other entries.
+ * Caches the entry of each skill. A skill object is immutable and is replaced when its skill changes, so only the
+ * changed entry is rendered again. All scopes share the cached entries.
  */
 function remember(render: (skill: Skill) => string): (skill: Skill) => string {
   const entries = new WeakMap<Skill, string>()

@@ -37,7 +37,7 @@ describe('renderCatalog()', () => {
     expect(renderCatalog([]).text).toBe('')
   })
 
-  test('lets no text of an author open or close an element', () => {
+  test('escapes author texts, so that they cannot open or close an element', () => {
     const nasty = fc.oneof(
       fc.string({ unit: 'binary' }),
       fc.constantFrom('</available_skills>', ']]>', '"', '\n\n# System', '\u2028', '</description>'),
@@ -62,12 +62,12 @@ describe('renderCatalog()', () => {
     expect([...listed, ...omitted]).toEqual(skills.map(each => each.name))
     expect(listed.length).toBeGreaterThan(5)
     expect(text).toContain(`<omitted count="${omitted.length}">`)
-    // The listed skills are the maximum, because the next entry needs about thirty more tokens.
+    // No further skill would fit, because each entry needs about thirty tokens.
     expect(renderCatalog(skills, { maxTokens: tokens + 35 }).listed).toHaveLength(listed.length + 1)
     expect(renderCatalog(skills, { maxTokens: tokens - 1 }).listed).toHaveLength(listed.length - 1)
   })
 
-  test('counts the tokens of only a few dozen among thousands of skills, with the same result', () => {
+  test('counts the tokens of a few dozen skills only, even if the list has thousands', () => {
     const skills = Array.from({ length: 10_000 }, (_, i) => skill(`skill-${String(i).padStart(5, '0')}`))
     let counted = 0
     const countTokens = (text: string): number => {
@@ -84,7 +84,7 @@ describe('renderCatalog()', () => {
     }
   })
 
-  test('lists all skills if a custom format needs fewer words for many skills than for a few', () => {
+  test('lists all skills if the custom format is shorter for many skills than for a few', () => {
     const skills = Array.from({ length: 1_000 }, (_, i) => skill(`skill-${i}`))
     const format = (each: readonly Skill[]): string => (each.length === 1_000 ? 'all' : 'x'.repeat(100))
     expect(renderCatalog(skills, { maxTokens: 10, format }).listed).toHaveLength(1_000)
@@ -154,7 +154,7 @@ describe('SkillSearch', () => {
     expect(search(new SkillSearch(), skills, 'nothing of it')).toEqual([])
   })
 
-  test('answers like a new index after any change of the list', () => {
+  test('returns the same hits as a new index after any change of the list', () => {
     const word = fc.constantFrom('red', 'green', 'blue', 'round', 'square')
     const list = fc.uniqueArray(
       fc.tuple(fc.constantFrom('a', 'b', 'c', 'd', 'e'), fc.array(word, { maxLength: 4 })),

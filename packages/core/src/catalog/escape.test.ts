@@ -17,7 +17,7 @@ const foreign = fc.array(fc.oneof(ends, fc.string({ unit: 'binary' }), fc.consta
   maxLength: 8,
 })
 
-test('escapeEndTag() escapes every end of the tag in a text and changes nothing else', () => {
+test('escapeEndTag() escapes every end tag of the given name and changes nothing else', () => {
   fc.assert(
     fc.property(foreign, parts => {
       const body = parts.join('')
@@ -36,7 +36,7 @@ test('escapeEndTag() escapes every end of the tag in a text and changes nothing 
   )
 })
 
-test('escapeEndTag() keeps other tags, including tags with a longer name', () => {
+test('escapeEndTag() keeps end tags of other names, even if the name only begins with the given name', () => {
   const text = '</skills> </skill-x> </skill_1> <skill> a < b / skill'
   expect(escapeEndTag(text, 'skill')).toBe(text)
   expect(escapeEndTag('</SKILL> </skill name>', 'skill')).toBe('&lt;/SKILL> &lt;/skill name>')

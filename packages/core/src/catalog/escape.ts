@@ -6,14 +6,18 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "'": '&#x27;',
 }
 
-// Line breaks of every kind and invisible characters. In a catalog they could only forge structure.
+// All kinds of line breaks, and invisible characters. In a catalog, such characters could only forge structure.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern replaces control characters
 const BREAKS = /[\u0000-\u0020\u007f-\u00a0\u2028\u2029\u{E0000}-\u{E007F}\u202A-\u202E\u2066-\u2069]+/gu
 
-// Text beyond ASCII, the five special characters of XML, and collapsible spaces. Other texts need no change.
+// Matches non-ASCII text, the five special characters of XML, and spaces that are collapsed. A text without any of
+// these characters needs no change.
 const NEEDS_WORK = /[^ !#-%(-;=?-~]| {2}|^ | $/
 
-/** Escapes an author's text to one line of XML text or attribute, so that it can neither open nor close an element. */
+/**
+ * Turns an author's text into one line of XML that cannot open or close an element. The line also fits into an
+ * attribute.
+ */
 export function escapeText(text: string): string {
   if (!NEEDS_WORK.test(text)) return text
   return text
@@ -22,12 +26,12 @@ export function escapeText(text: string): string {
     .replace(/[&<>"']/g, character => ENTITIES[character] as string)
 }
 
-// A model reads a tag even if invisible characters are between its letters.
+// A model recognises a tag even if invisible characters are between the letters of the tag.
 const NOTHING = String.raw`[\s\p{Default_Ignorable_Code_Point}]*`
 
 /**
- * Escapes an author's text for use inside a tag. Only an end of the tag is escaped. All other characters stay.
- * Eight digits of a digest in the tag name are no protection, because a text with the same digits is found in seconds.
+ * Escapes an author's text for use inside a tag. Escapes only the end tag itself. All other characters stay. Adding
+ * eight digits of a digest to the tag name would not help: an attacker finds a text with the same digits in seconds.
  */
 export function escapeEndTag(text: string, tag: string): string {
   const spread = ['/', ...tag].join(NOTHING)

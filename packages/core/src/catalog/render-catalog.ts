@@ -9,7 +9,7 @@ import {
   DEFAULT_CATALOG_FORMAT,
 } from './catalog-format.ts'
 
-/** Counts the tokens of a text. For models other than its own, a counter only estimates. */
+/** Counts the tokens of a text. The count is only an estimate for models with a different tokenizer. */
 export type TokenCounter = (text: string) => number
 
 /** Estimates tokens without a tokenizer: a quarter of the UTF-16 units, which is close for English prose. */
@@ -18,7 +18,7 @@ export const approximateTokens: TokenCounter = text => Math.ceil(text.length / 4
 export interface CatalogOptions {
   /** The format of the catalog: a known format or a function. @default 'agentskills-xml' */
   readonly format?: CatalogFormatName | CatalogFormat
-  /** Maximum tokens of the whole catalog. Further skills are listed as omitted. @default 4,000 */
+  /** Maximum tokens of the whole catalog. Skills that exceed this budget are returned as `omitted`. @default 4,000 */
   readonly maxTokens?: number
   /** @default approximateTokens */
   readonly countTokens?: TokenCounter
@@ -35,7 +35,7 @@ export function checkCatalogOptions(owner: string, options: CatalogOptions | und
   checkNumber(`${prefix}maxTokens`, maxTokens, 0)
 }
 
-/** Two percent of a context of 200,000 tokens. */
+/** The default budget: two percent of a context of 200,000 tokens. */
 export const DEFAULT_CATALOG_TOKENS = 4_000
 
 /** The names and descriptions for one agent, as text for its system prompt. */
@@ -43,15 +43,18 @@ export interface SkillCatalog {
   /** Empty when there are no skills. */
   readonly text: string
   readonly tokens: number
-  /** Names in the order of the text. */
+  /** Names of the listed skills, in the order of the text. */
   readonly listed: readonly string[]
-  /** Names that exceed the budget, in order. The text states their number and how to find them. */
+  /**
+   * Names of the skills that did not fit the budget, in the order of the list. The text states how many skills are
+   * omitted and how to find them.
+   */
   readonly omitted: readonly string[]
 }
 
 /**
- * Renders the names and descriptions for one agent. `skills` must be sorted by name. Equal input gives equal
- * bytes. Skills that exceed the budget are omitted from the end, and the text says so.
+ * Renders the names and descriptions for one agent. `skills` must be sorted by name. Equal input gives equal bytes. If
+ * the budget is too small, skills at the end of the list are omitted, and the text says so.
  *
  * @example
  * ```ts
@@ -73,7 +76,8 @@ export function renderCatalog(skills: readonly Skill[], options: CatalogOptions 
   const render: CatalogFormat = typeof format === 'function' ? format : CATALOG_FORMATS[format]
   const renderFirst = (count: number): string => render(skills.slice(0, count), skills.length - count)
   const isShort = (text: string): boolean => countTokens(text) <= maxTokens
-  // A named format grows with each skill. A host's function may need fewer words for many skills than for a few.
+  // The text of a named format grows with each skill. The text of a custom function may be shorter for many skills than
+  // for a few.
   const tooMany = typeof format === 'function' ? undefined : findTooMany(skills.length, isShort, renderFirst)
   if (tooMany === undefined) {
     const whole = render(skills, 0)
@@ -91,8 +95,8 @@ export function renderCatalog(skills: readonly Skill[], options: CatalogOptions 
 }
 
 /**
- * Returns a number of first skills that certainly exceeds the budget, or `undefined`. Of thousands of skills only a few
- * dozen fit, so counting the tokens of all would waste time.
+ * Returns how many skills from the start certainly exceed the budget; `undefined` if all may fit. Usually only a few
+ * dozen skills fit, so counting the tokens of thousands would waste time.
  */
 function findTooMany(
   count: number,

@@ -20,8 +20,8 @@ export type ScopeTest = (name: string) => boolean
 const EVERYTHING: ScopeTest = () => true
 
 /**
- * Creates the one test that catalog, list, search, loading and resources use.
- * An empty or missing `include` means unrestricted.
+ * Creates the scope test that the catalog, list, search, loading and resources share. An empty or missing `include`
+ * allows every name.
  * @throws {SkillError} INVALID_OPTION for unknown fields, with the nearest known one, and for an empty pattern, which would
  * silently match nothing
  *

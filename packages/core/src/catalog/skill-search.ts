@@ -5,7 +5,7 @@ import type { ScopeTest } from './scope.ts'
 
 export interface SearchHit {
   readonly skill: Skill
-  /** BM25 score; comparable only within one result. */
+  /** BM25 score. Scores of different searches cannot be compared. */
   readonly score: number
 }
 
@@ -18,14 +18,14 @@ interface IndexedSkill {
   readonly skill: Skill
   readonly words: ReadonlyMap<string, number>
   readonly length: number
-  /** The number of the query that `score` belongs to. Reusing the field is cheaper than a map of scores. */
+  /** Number of the query that computed `score`. A reused field is cheaper than a map of scores. */
   query: number
   score: number
 }
 
 /**
  * Ranked search over names and descriptions. The first search builds the index. Later searches apply only the
- * differences. Hosts that never search pay nothing.
+ * differences. A host that never searches has no index in memory.
  */
 export class SkillSearch {
   #skills: readonly Skill[] = []

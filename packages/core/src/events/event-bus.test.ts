@@ -13,7 +13,7 @@ const batch = (generation: number): SkillEvents['skills:batch'] => ({
   changes: [],
 })
 
-test('emit() calls handlers in order, and waits for asynchronous ones', async () => {
+test('emit() calls handlers in order and awaits each of them', async () => {
   const bus = new InProcessEventBus()
   const told: string[] = []
   bus.on('skills:batch', async () => {
@@ -63,7 +63,7 @@ test('emit() continues when the error hook throws', async () => {
   expect(told).toEqual([1, 2, 3])
 })
 
-test('emit() stops waiting for a handler at its deadline, and delivers the missed events in order', async () => {
+test('emit() stops waiting for a slow handler, which later gets its missed events in order', async () => {
   const clock = new FakeClock()
   const errors: unknown[] = []
   const bus = new InProcessEventBus({
@@ -94,7 +94,7 @@ test('emit() stops waiting for a handler at its deadline, and delivers the misse
   expect(slow).toEqual([1, 2, 3])
 })
 
-test(`a runtime emits each change, then each problem, then the batch ${verifies('P34')}`, async () => {
+test(`a runtime emits one event per change, then one per problem, then the batch ${verifies('P34')}`, async () => {
   const text = (name: string): string => `---\nname: ${name}\ndescription: Does ${name}.\n---\nx`
   const fileSystem = new MemoryFileSystem({
     '/one/a/SKILL.md': text('a'),

@@ -22,15 +22,16 @@ export interface SkillEvents extends ScriptEvents {
   'skill:removed': { readonly skill: Skill }
   /** Another skill with the same name has precedence, so this one is not served. */
   'skill:shadowed': SkillProblem
-  /** The newest text of a skill cannot be served. `serving` is the last good revision, if there is one. */
+  /** The newest text of a skill cannot be served. `serving` is the last good revision; absent if there is none. */
   'skill:error': SkillProblem
   /**
-   * The newest text of a skill waits for approval. `serving` is the revision that is served meanwhile, if there is one.
+   * The newest text of a skill waits for approval. `serving` is the revision that is served until then; absent if there
+   * is none.
    */
   'skill:pending': SkillProblem
   /** A decision was recorded, in this process or in another one. */
   'skill:decided': FolderPlace & { readonly decision: RecordedDecision }
-  /** Emitted once for each new generation, after the events of its skills. */
+  /** Emitted once for each new generation, after the events of the changed skills. */
   'skills:batch': {
     readonly generation: number
     readonly digest: Digest
@@ -64,7 +65,8 @@ export type SkillEventHandler<Name extends SkillEventName> = (
 ) => void | Promise<void>
 
 /**
- * The receiver of events. The bus of this package stays in the process. Another bus may forward events.
+ * The receiver of events. The bus of this package reaches only handlers in the same process. A custom bus may forward
+ * events to other processes.
  *
  * @example
  * ```ts
@@ -80,16 +82,16 @@ export type SkillEventHandler<Name extends SkillEventName> = (
  * ```
  */
 export interface EventBus {
-  /** Adds a handler. Returns a function that removes it. */
+  /** Adds a handler. Returns a function that removes the handler. */
   on<Name extends SkillEventName>(name: Name, handler: SkillEventHandler<Name>): () => void
   /** Emits an event. Resolves when every handler is done. Never rejects. */
   emit<Name extends SkillEventName>(name: Name, payload: SkillEvents[Name]): Promise<void>
 }
 
 export interface InProcessEventBusOptions {
-  /** Receives the error of a handler that threw or is too slow. The other handlers are still called. */
+  /** Receives an error if a handler throws or exceeds its deadline. The other handlers are still called. */
   readonly onHandlerError?: (error: unknown, name: SkillEventName) => void
-  /** How long one handler may delay the next ones, in milliseconds; `Infinity` for no limit. @default 1,000 */
+  /** How long one handler may delay the next handlers, in milliseconds. `Infinity` sets no limit. @default 1,000 */
   readonly handlerDeadlineMs?: number
   readonly clock?: Clock
 }
@@ -102,12 +104,12 @@ const KNOWN: KnownOptions<InProcessEventBusOptions> = {
 
 export const DEFAULT_HANDLER_DEADLINE_MS = 1_000
 
-// Limits the memory that a hanging handler can use. Beyond this backlog, the handler loses the oldest events.
+// Limits the memory that a hanging handler can use. If more events wait, the handler loses the oldest events.
 const MAX_BACKLOG = 1_000
 
 /**
- * Calls handlers one after the other, in the order in which they were added, and waits for asynchronous ones. A handler
- * past its deadline no longer delays the others. Once it is done, it gets the missed events in order.
+ * Calls and awaits handlers one after the other, in the order in which they were added. A handler that exceeds its
+ * deadline no longer delays the other handlers. When that handler is done, it gets the missed events in order.
  */
 export class InProcessEventBus implements EventBus {
   readonly #lanes = new Map<SkillEventName, Set<HandlerLane>>()
@@ -139,7 +141,7 @@ export class InProcessEventBus implements EventBus {
   }
 }
 
-/** The queue of one handler. Its events are delivered in order and never concurrently. */
+/** The queue of one handler. The handler gets its events in order and one at a time. */
 class HandlerLane {
   readonly #handler: SkillEventHandler<SkillEventName>
   readonly #name: SkillEventName
@@ -186,12 +188,12 @@ class HandlerLane {
     await Promise.race([this.#run().finally(cancel), late.promise])
   }
 
-  /** Reports an error to the hook. A hook that throws must not stop the handlers. */
+  /** Reports an error to the hook. An error in the hook must not stop the handlers. */
   #tell(error: unknown): void {
     try {
       this.#options.onHandlerError(error, this.#name)
     } catch {
-      // nothing left to report to
+      // the error hook itself failed
     }
   }
 

@@ -15,7 +15,10 @@ export function logUpdate(logger: Logger, { previous, generation, reports }: Reg
   }
 }
 
-/** True if the text itself is broken. A served revision can only have broken commands, and their loader logs that. */
+/**
+ * True if the text of the skill is broken. A served revision can have broken commands, but the command loader logs
+ * those.
+ */
 function hasBrokenText({ status, revision }: SkillReport): boolean {
   return status === 'broken' && revision === undefined
 }
@@ -33,7 +36,7 @@ function logBroken(logger: Logger, { name, source, location, serving, diagnostic
   })
 }
 
-/** True if a diagnostic must be logged here. The retry of a source logs SOURCE_FAILED itself. */
+/** True if this file must log the diagnostic. SOURCE_FAILED is already logged by the code that retries the source. */
 function isNews({ code, severity }: Diagnostic): boolean {
   return severity !== 'info' && code !== 'SOURCE_FAILED'
 }

@@ -10,12 +10,14 @@ import type {
   OpenedFile,
 } from './file-system.ts'
 
-/** Facts about one file or directory. */
+/** Kind, size and time of one file or directory. */
 export interface SimpleStat {
   readonly kind: 'file' | 'directory' | 'other'
-  /** Size in bytes, not characters. Without it, each file is read to find its size. */
+  /** Size in bytes, not characters. If absent, each file is read to find its size. */
   readonly size?: number
-  /** Time of the last change, in milliseconds since the epoch. Without it, the bytes are compared each time. */
+  /**
+   * Time of the last change, in milliseconds since the epoch. If absent, the source compares the bytes at each reading.
+   */
   readonly mtimeMs?: number
   /** @default false */
   readonly isExecutable?: boolean
@@ -28,19 +30,21 @@ export interface SimpleStat {
 export interface SimpleFiles {
   list(path: string): Promise<readonly { readonly name: string; readonly kind: FileKind }[] | undefined>
   stat(path: string): Promise<SimpleStat | undefined>
-  /** Reads the whole file. May stop one byte after `maxBytes`, and should stop when the signal aborts. */
+  /** Reads the whole file. It may stop one byte after `maxBytes`. It should stop when the signal aborts. */
   read(
     path: string,
     options: { readonly maxBytes: number; readonly signal: AbortSignal },
   ): Promise<Uint8Array | undefined>
-  /** Returns the path with links resolved. Without it, paths are treated as free of links. */
+  /** Returns the path with links resolved. If absent, paths are assumed to contain no links. */
   resolve?(path: string): Promise<string | undefined>
 }
 
 const SEPARATORS = ['/', '\\'] as const
 
 export interface AdaptFileSystemOptions {
-  /** `FileSystem.identity`, for example the address of a bucket and the account that reads it. @default none */
+  /**
+   * Value for `FileSystem.identity`, for example the address of a bucket and the account that reads it. @default none
+   */
   readonly identity?: string
   /** The separator in native paths. @default '/' */
   readonly separator?: (typeof SEPARATORS)[number]
@@ -173,8 +177,8 @@ class AdaptedFileSystem implements FileSystem {
   }
 
   /**
-   * Returns the facts that go with the bytes. Rejects a wrong size, because the file would seem to change at each
-   * reading.
+   * Returns the file's state with the size of the bytes that were read. Throws if the reported size is wrong, because
+   * the file would then seem to change at each reading.
    */
   #checkSize(path: string, stat: FileStat, size: number): FileStat {
     if (stat.size === size || stat.size === UNKNOWN_SIZE) return stat
@@ -224,7 +228,7 @@ class AdaptedFileSystem implements FileSystem {
       })
   }
 
-  /** Hands the free slot to the call that has waited longest. */
+  /** Gives the free slot to the call that has waited longest. */
   #leave(): void {
     const next = this.#waiting.shift()
     if (next === undefined) this.#running--
@@ -232,14 +236,14 @@ class AdaptedFileSystem implements FileSystem {
   }
 }
 
-// Stands for a size that the file system does not report. The reading finds the real size.
+// Placeholder if the file system reports no size. Reading the file finds the real size.
 const UNKNOWN_SIZE = 0
 
 function toStat(stat: SimpleStat): FileStat {
   return {
     kind: stat.kind,
     size: stat.size ?? UNKNOWN_SIZE,
-    // Without a time a change could stay unnoticed. Infinity makes the source compare the bytes each time.
+    // A file without a time could change unnoticed, so `Infinity` makes the source compare its bytes at each reading.
     mtimeMs: stat.mtimeMs ?? Number.POSITIVE_INFINITY,
     ctimeMs: 0,
     birthtimeMs: 0,

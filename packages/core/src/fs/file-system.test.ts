@@ -13,7 +13,7 @@ const FACTS: FileStat = {
   isExecutable: false,
 }
 
-test('a file is the same where the system reports its device only while it is open', () => {
+test('isSameStat() recognises a file if the system reports its device only for the opened file', () => {
   expect(isSameStat(FACTS, { ...FACTS, dev: 0 })).toBe(true)
   expect(isSameStat({ ...FACTS, dev: 0 }, FACTS)).toBe(true)
   expect(isSameStat(FACTS, { ...FACTS, dev: 4 })).toBe(false)

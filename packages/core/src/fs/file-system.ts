@@ -1,15 +1,15 @@
 /** Kind of a directory entry. Links are not followed. */
 export type FileKind = 'file' | 'directory' | 'link' | 'other'
 
-/** Facts that distinguish one state of a file from another. Times are milliseconds with fractions. */
+/** Size, times and inode of a file, which distinguish its states. Times are milliseconds with fractions. */
 export interface FileStat {
   /** Never `link`, because links are followed. `other` is a FIFO, a device or a socket. */
   readonly kind: Exclude<FileKind, 'link'>
   readonly size: number
   readonly mtimeMs: number
-  /** Time of the last inode change, which programs cannot set back. 0 if the medium has no such time. */
+  /** Time of the last inode change. Programs cannot set it back. 0 if the medium has no such time. */
   readonly ctimeMs: number
-  /** Identity of the file. A replaced file has a different number. 0 if the medium has none. */
+  /** Identity of the file. A replaced file has a different number. 0 if the medium has no inode numbers. */
   readonly ino: number
   readonly dev: number
   /**
@@ -36,65 +36,65 @@ export interface FileReadOptions {
   readonly signal?: AbortSignal
 }
 
-/** Bytes and facts of one opened file. */
+/** Bytes of one opened file, with its size, times and inode. */
 export interface OpenedFile {
   readonly bytes: Uint8Array
-  /** Facts of the opened file, not of its path. */
+  /** State of the opened file, not of the file that its path names later. */
   readonly stat: FileStat
-  /** Where a store can read the same bytes later instead of copying them, in a form that the store understands. */
+  /** Location of the bytes in a form that the store understands, so that the store need not copy them. */
   readonly locator?: string
 }
 
-/** A value or a promise of it. */
+/** A value or a promise of the value. */
 export type Awaitable<T> = T | PromiseLike<T>
 
-/** Returns whether a value must be awaited. Awaiting a plain value costs more than most file system calls. */
+/** Returns whether a value is a promise. Awaiting a plain value would cost more than most file system calls. */
 export function isPending<T>(value: Awaitable<T>): value is PromiseLike<T> {
   return typeof (value as Partial<PromiseLike<T>> | undefined)?.then === 'function'
 }
 
 /**
- * The files that a source reads: a disk, memory, or a remote system. Paths are absolute, in the form that the file
- * system itself uses. The library appends parts with `/`.
+ * The files that a source reads: a disk, memory, or a remote system. Paths are absolute, in the notation of the file
+ * system itself. The library appends names to paths with `/`.
  *
- * A method returns a promise, or returns the value directly if that takes microseconds. Every failure is a
+ * A method returns the value directly if it is available in microseconds, else a promise. Every failure is a
  * `SkillError`: NOT_FOUND if nothing exists at the path, WRONG_KIND, OUTSIDE_ROOT, TOO_LARGE, or IO_FAILED for every
  * other error of the medium. A method never blocks for long and never waits for the writer of a FIFO.
  */
 export interface FileSystem {
   /**
-   * Names what the object reads. Two objects with the same identity show the same files to the same reader, so each
-   * file is read only once. @default each object counts as different
+   * Identifies the files that the object reads. Two objects with the same identity show the same files to the same
+   * reader, so each file is read only once. @default each object counts as different
    */
   readonly identity?: string
   /** Returns the entries of a directory in any order. */
   list(path: string): Awaitable<readonly DirectoryEntry[]>
-  /** Returns the facts of the file or directory at the path, links followed. */
+  /** Returns the size, times and inode of the file or directory at the path. Follows links. */
   stat(path: string): Awaitable<FileStat>
   /** Opens the file first, then verifies that it is a regular file inside `options.inside`, then reads it whole. */
   read(path: string, options: FileReadOptions): Awaitable<OpenedFile>
   /** Returns the path with all links resolved. */
   resolve(path: string): Awaitable<string>
   /**
-   * Calls `onEvent` after a direct child of the directory changed. One call may stand for many changes. The watch is
-   * active when the method returns. Absent if the medium cannot report changes.
+   * Calls `onEvent` after each change of a direct child of the directory. One call may report several changes. The
+   * watch is active when the method returns. This method is absent if the medium cannot report changes.
    * @throws {SkillError} NOT_WATCHABLE with the reason
    */
   watch?(path: string, onEvent: () => void, onError: (error: Error) => void): () => void
   /** Returns why changes below this path cannot be reported, or `undefined` if they can. */
   findWatchFault?(path: string): string | undefined
-  /** Returns a path in the notation that people and commands use on the machine with the files. @default unchanged */
+  /** Converts a path to the native notation of the machine that has the files. @default unchanged */
   toNativePath?(path: string): string
   /**
-   * Yields to the event loop if the caller has held it for long; long loops call it. Returns `undefined` while time is
-   * left.
+   * Called in long loops. Yields to the event loop if the loop was blocked for long; returns `undefined` if there is no
+   * need to yield.
    */
   pace?(): Promise<void> | undefined
-  /** Resolves after the watch callbacks for every earlier change have run. */
+  /** Resolves when the watch callbacks of all earlier changes have run. */
   drain?(): Promise<void>
 }
 
-/** Returns whether two facts describe the same state of the same file. */
+/** Returns whether two stats describe the same state of the same file. */
 export function isSameStat(a: FileStat, b: FileStat): boolean {
   return (
     a.mtimeMs === b.mtimeMs &&
@@ -106,20 +106,17 @@ export function isSameStat(a: FileStat, b: FileStat): boolean {
   )
 }
 
-/** Returns whether two facts belong to the same file or folder, even if its content differs. */
+/** Returns whether two stats belong to the same file or folder, even if its content differs. */
 export function isSameInode(a: FileStat, b: FileStat): boolean {
   return a.ino === b.ino && isSameDevice(a.dev, b.dev) && a.birthtimeMs === b.birthtimeMs
 }
 
-/** Node 22.12 to 22.16, 24.0 and 24.1 on Windows report the device of an opened file, and 0 for the same file by its path. */
+/** On Windows, Node 22.12 to 22.16, 24.0 and 24.1 report the device only for opened files. For a path they report 0. */
 function isSameDevice(a: number, b: number): boolean {
   return a === b || a === 0 || b === 0
 }
 
-/**
- * Returns the same number as a small integer if possible. Node returns every number as a double, which takes more
- * memory.
- */
+/** Returns a whole number as a small integer. Node returns every number as a double, which takes more memory. */
 export function toCompact(value: number): number {
   const whole = value | 0
   return whole === value ? whole : value

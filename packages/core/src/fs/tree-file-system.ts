@@ -9,13 +9,13 @@ interface Folder {
   readonly children: Map<string, Node>
 }
 
-/** Shows the newest tree as read-only files. Unchanged files keep their facts from one tree to the next. */
+/** Shows the newest tree as read-only files. A file that a new tree does not change keeps its size, times and inode. */
 export class TreeFileSystem implements FileSystem {
   #root: Folder = createFolder()
   #version = 0
 
   /**
-   * Swaps the tree in one step. Returns the paths that it left out as invalid: they lead outside, or the same path is a
+   * Swaps the tree in one step. Returns the omitted invalid paths: a path outside the root, or a path that is both a
    * file and a folder.
    */
   replace(tree: FileTree): readonly string[] {
@@ -71,7 +71,7 @@ function createFolder(): Folder {
   return { kind: 'directory', children: new Map() }
 }
 
-/** Adds the file to the tree. Returns false if its path is invalid. */
+/** Adds the file to the tree. Returns false if the path of the file is invalid. */
 function put(root: Folder, file: TreeFile): boolean {
   const segments = file.path.split('/')
   if (segments.some(segment => segment === '' || segment === '.' || segment === '..')) return false
@@ -98,13 +98,13 @@ function assertSize(path: string, size: number, maxBytes: number): void {
 
 const NO_TIMES = { mtimeMs: 0, ctimeMs: 0, birthtimeMs: 0 } as const
 
-/** A folder has no content that distinguishes its states, so each new tree counts as a change. */
+/** Every folder counts as changed in each new tree, because a folder has no digest. */
 function folderStat(version: number): FileStat {
   const isExecutable = false
   return { kind: 'directory', size: 0, ino: 0, dev: 0, isExecutable, links: 1, ...NO_TIMES, mtimeMs: version }
 }
 
-/** Uses 104 bits of the content digest instead of times to distinguish two states. */
+/** Distinguishes two states of a file by 104 bits of its digest instead of by times. */
 function fileStat({ kind, size, isExecutable, id }: TreeFile): FileStat {
   const [ino, dev] = [Number.parseInt(id.slice(0, 13), 16), Number.parseInt(id.slice(13, 26), 16)]
   return { kind: kind === 'link' ? 'other' : kind, size, ino, dev, isExecutable, links: 1, ...NO_TIMES }

@@ -18,7 +18,7 @@ test('walkBreadthFirst() visits level by level', async () => {
   expect(visited).toEqual(['a', 'b', 'c', 'd', 'e'])
 })
 
-test('mapConcurrently() keeps the order of the items and its limit', async () => {
+test('mapConcurrently() returns results in the order of the items and respects its limit', async () => {
   let running = 0
   let most = 0
   const results = await mapConcurrently(

@@ -1,6 +1,6 @@
 /**
- * Visits the start items and everything that `visit` returns, breadth first. Never recursive, so a deep tree needs no
- * deep stack. `visit` keeps a budget by returning fewer items.
+ * Visits the start items and everything that `visit` returns, breadth first. Not recursive, so a deep tree cannot
+ * overflow the stack. To stay within a budget, `visit` returns fewer items.
  */
 export async function walkBreadthFirst<T>(
   start: readonly T[],
@@ -13,8 +13,8 @@ export async function walkBreadthFirst<T>(
 }
 
 /**
- * Maps with at most `concurrency` concurrent calls. Results keep the order of the items. After a failure or an abort no
- * further call starts, and the promise settles only when all running calls have ended.
+ * Maps with at most `concurrency` concurrent calls. Results keep the order of the items. After a failure or an abort,
+ * no further call starts. The promise settles when all running calls have ended.
  */
 export async function mapConcurrently<T, R>(
   items: readonly T[],

@@ -25,15 +25,15 @@ const STALE_MS = 3_600_000
 const FILE_MODE = 0o644
 const EXECUTABLE_MODE = 0o755
 
-/** An open folder. Its entries stay reachable through the descriptor even if the path of the folder changes. */
+/** An open folder. The descriptor still reaches the entries of the folder after the folder was moved. */
 interface OpenFolder {
   readonly descriptor: number
   entry(name: string): string
 }
 
 /**
- * Writes a new file beside the old one and renames it into place. Opens the folders on the way one by one without
- * following links, and creates missing ones, so nothing is ever written outside `inside`.
+ * Writes a new file beside the old one and renames it into place. Opens or creates each folder of the path without
+ * following links, so nothing is written outside `inside`.
  */
 export function writeWhole(path: string, content: Uint8Array, options: FileWriteOptions): void {
   const { inside, isExecutable = false } = options
@@ -128,11 +128,11 @@ function makeFolder(path: string): void {
   }
 }
 
-/** Opens a folder without following links. `shown` is the path for error messages. */
+/** Opens a folder without following links. Error messages name the path `shown`. */
 function openFolder(path: string, shown: string): OpenFolder {
   let descriptor: number
   try {
-    // Windows has no flags that refuse links and files.
+    // On Windows, `open` has no flags that refuse links and files.
     if (isWindows && !lstatSync(path).isDirectory()) throw notFolder(shown)
     descriptor = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW)
   } catch (thrown) {
@@ -140,7 +140,8 @@ function openFolder(path: string, shown: string): OpenFolder {
     if (code !== 'ELOOP' && code !== 'ENOTDIR') throw thrown
     throw notFolder(shown, thrown)
   }
-  // Other systems have no path through a descriptor, so a folder that is replaced at the wrong moment stays unnoticed.
+  // Other systems cannot reach files through a descriptor, so a folder that is replaced during the write goes
+  // unnoticed.
   const base = isLinux ? `/proc/self/fd/${descriptor}` : path
   return { descriptor, entry: name => join(base, name) }
 }

@@ -4,7 +4,7 @@ import { directory } from './directory.ts'
 
 /**
  * Returns the skills that come with this package. `creating-skills` teaches an agent to write more skills with
- * `write_skill_file`. Put this source last, so that the user's own skills take precedence.
+ * `write_skill_file`. List this source last, so that skills of the user have precedence.
  *
  * @example
  * ```ts

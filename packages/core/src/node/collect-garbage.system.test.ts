@@ -32,7 +32,7 @@ const open = async (): Promise<SkillRuntime> =>
     state: { store: await openPackStore(state), history: await openRevisionLog(state) },
   })
 
-/** Makes everything in the store look `ms` milliseconds older. */
+/** Sets all times in the store back by `ms` milliseconds. */
 function age(ms: number): void {
   const index = new DatabaseSync(join(state, 'store/index.db'))
   for (const table of ['blob', 'tree']) index.prepare(`UPDATE ${table} SET at = at - ?`).run(ms)
@@ -49,7 +49,7 @@ const packBytes = (): number =>
 
 const HOUR = 3_600_000
 
-test('collectGarbage() keeps what the history and the served state need, removes the rest, and frees the disk', async () => {
+test('collectGarbage() removes content that neither the history nor a served skill needs, and frees its disk space', async () => {
   const noise = (seed: string): string => seed.repeat(50_000)
   for (const [index, seed] of ['a', 'b', 'c', 'd'].entries()) {
     write('SKILL.md', text(`Number ${index}.`))
@@ -74,7 +74,7 @@ test('collectGarbage() keeps what the history and the served state need, removes
   })
 })
 
-test('a second collection removes nothing', async () => {
+test('a second collection right after the first removes nothing', async () => {
   write('SKILL.md', text('Body.'))
   await (await open()).close()
   age(2 * HOUR)
@@ -82,7 +82,7 @@ test('a second collection removes nothing', async () => {
   expect(await collectGarbage(state)).toMatchObject({ forgotten: 0, trees: 0, blobs: 0, freedBytes: 0 })
 })
 
-test('collectGarbage() keeps new content, even if nothing needs it', async () => {
+test('collectGarbage() keeps new content within the grace period', async () => {
   const store = await openPackStore(state)
   const digest = digestOf('orphan', nodeHasher)
   store.put(digest, Buffer.from('orphan'))
@@ -115,7 +115,7 @@ test('a process whose pack was removed loses nothing when it continues', async (
     return digest
   }
   await put('first')
-  // As if another machine had considered this process dead.
+  // Simulates another machine that considers this process dead.
   const [pack] = readdirSync(join(state, 'store')).filter(name => name.endsWith('.pack'))
   rmSync(join(state, 'store', pack as string))
   const second = await put('second')
@@ -125,6 +125,6 @@ test('a process whose pack was removed loses nothing when it continues', async (
   await reopened.close()
 })
 
-test('collectGarbage() fails with NOT_FOUND without a store', async () => {
+test('collectGarbage() fails with NOT_FOUND if there is no store', async () => {
   await expect(collectGarbage(join(folder, 'nothing'))).rejects.toMatchObject({ code: 'NOT_FOUND' })
 })

@@ -20,13 +20,13 @@ import { describeDamage, openStateDatabase } from './state-database.ts'
 
 export interface CollectGarbageOptions {
   /**
-   * How long content is kept after the last use, in milliseconds, because a process may still be about to need it.
+   * How long content is kept after its last use, in milliseconds. Until then, a process may use unneeded content again.
    * `Infinity` keeps everything. @default 3,600,000
    */
   readonly graceMs?: number
-  /** Number of steps in the history of each skill whose files are kept. @default 100 */
+  /** Number of newest history steps of each skill whose files are kept. @default 100 */
   readonly keepRevisions?: number
-  /** Reports what a collection would remove, without removing it. @default false */
+  /** Only reports what a collection would remove. @default false */
   readonly isDryRun?: boolean
 }
 
@@ -34,36 +34,35 @@ const KNOWN: KnownOptions<CollectGarbageOptions> = { graceMs: true, keepRevision
 
 /** Result of a collection or of a dry run. */
 export interface GarbageReport {
-  /** Number of revisions that the history no longer keeps. */
+  /** Number of old revisions that were dropped from the kept history. */
   readonly forgotten: number
   /** Number of unneeded revisions (`trees`) and of unneeded files (`blobs`). */
   readonly trees: number
   readonly blobs: number
   /**
-   * Number of files whose bytes did not match their digest. They are forgotten, so that the next reading stores them
-   * again.
+   * Number of files whose bytes did not match their digest. Their index rows are removed, so that the next reading
+   * stores the files again.
    */
   readonly damaged: number
   /** Bytes freed on the disk. */
   readonly freedBytes: number
   /** Bytes kept. */
   readonly keptBytes: number
-  /**
-   * What was wrong with the index of the store, and where the index was moved. If set, the collection did nothing else.
-   */
+  /** What was wrong with the index of the store, and where the index was moved. If set, nothing was collected. */
   readonly indexDamage?: string
 }
 
 const DEFAULT_GRACE_MS = 3_600_000
 const ANNOUNCE_MS = 2_000
-// A process that opens or closes the state directory holds a lock for a moment.
+// A process locks the database briefly when it opens or closes the state directory.
 const BUSY_TIMEOUT_MS = 5_000
 
 /**
- * Removes from a state directory the revisions that are neither served, nor last good, nor fetched, nor in the history,
- * with their files. Packs with much free space are rewritten, except those of running processes. Every stored file is
- * compared with its digest. A damaged file is forgotten and read from its source when it is needed again. A damaged
- * index is moved aside, and its readable rows are copied into a new one. Other processes may keep running.
+ * Removes unneeded revisions and their files from a state directory. Needed are all revisions that are served, last
+ * good, fetched, or in the history. Packs with much free space are rewritten, except those of running processes. Every
+ * stored file is compared with its digest. A damaged file is removed from the index and read from its source when it is
+ * needed again. A damaged index is moved aside, and its readable rows are copied into a new one. Other processes may
+ * keep running.
  * @throws {SkillError} NOT_FOUND when there is no store; IO_FAILED when nothing can be written there
  *
  * @example
@@ -117,7 +116,7 @@ async function collect(
     const kept = await readHistory(stateDirectory, options.keepRevisions ?? DEFAULT_HISTORY_LENGTH)
     const collector = new Collector(folder, index, options)
     const doomed = collector.findDoomed()
-    // A process that has just looked up one of these files updates its row within this time.
+    // If a process has just looked up one of these files, it updates the row of the file within this time.
     if (doomed.size > 0 && options.isDryRun !== true) await setTimeout(ANNOUNCE_MS)
     const report = collector.run(kept, doomed, await findDamage(folder, index))
     if (options.isDryRun !== true) shrink(index)
@@ -139,8 +138,8 @@ function shrink(index: DatabaseSync): void {
 }
 
 /**
- * Replaces the damaged index. Nothing is collected yet, because only the next runtime knows what is served and stores
- * what is missing.
+ * Replaces the damaged index. Collects nothing, because only the next runtime knows which revisions are served and
+ * stores their missing files.
  */
 async function replaceIndex(
   folder: string,
@@ -158,8 +157,8 @@ async function replaceIndex(
 }
 
 /**
- * Returns the names under which the newest `keep` steps of each skill hold revisions, or `undefined` if the history
- * cannot be read.
+ * Returns the names that keep the revisions of the newest `keep` history steps of each skill; `undefined` if the
+ * history cannot be read.
  */
 async function readHistory(stateDirectory: string, keep: number): Promise<ReadonlySet<string> | undefined> {
   const path = join(stateDirectory, 'history.sqlite')
@@ -181,7 +180,7 @@ async function readHistory(stateDirectory: string, keep: number): Promise<Readon
       }),
     )
   } catch (thrown) {
-    // Without a readable history, every revision that it may name is kept.
+    // If the history cannot be read, every revision that it may name is kept.
     if (isDamage(thrown)) return undefined
     throw thrown
   } finally {
@@ -222,7 +221,7 @@ class Collector {
     damaged: readonly DamagedBlob[],
   ): GarbageReport {
     const before = this.#sizeOfPacks()
-    // Blocks other writers until the end, so nothing that becomes needed now is taken for garbage.
+    // Blocks other writers until the end, so no content can become needed while it is collected.
     this.#index.exec('BEGIN IMMEDIATE')
     try {
       const forgotten = kept === undefined ? 0 : this.#forget(kept)
@@ -238,7 +237,7 @@ class Collector {
       const dead = this.#compact()
       const keptBytes = this.#keptBytes()
       this.#index.exec(this.#isDryRun ? 'ROLLBACK' : 'COMMIT')
-      // The old packs may go only after the index names the new ones.
+      // Old packs are removed only after the index names the new pack.
       if (!this.#isDryRun) for (const path of dead) rmSync(path, { force: true })
       const freedBytes = this.#isDryRun ? before - keptBytes : before - this.#sizeOfPacks()
       return {
@@ -256,8 +255,8 @@ class Collector {
   }
 
   /**
-   * Forgets damaged blobs, except those stored again meanwhile. Removes all notes, so that the next start reads and
-   * stores everything again.
+   * Removes the rows of damaged blobs, unless the blobs were stored again meanwhile. Removes all notes, so that the
+   * next start reads and stores everything again.
    */
   #forgetDamaged(damaged: readonly DamagedBlob[]): void {
     const remove = this.#index.prepare('DELETE FROM blob WHERE digest = ? AND pack = ? AND offset = ?')

@@ -6,19 +6,19 @@ import { SPARED } from './pack-index.ts'
 import { inTransaction, isBusy } from './private-database.ts'
 import type { TimeSlices } from './time-slices.ts'
 
-// Same as in `collectGarbage`: a reading may be about to name a revision that has no name yet.
+// Same as in `collectGarbage`. A running scan may be about to name a revision that has no name yet.
 const GRACE_MS = 3_600_000
-// Unneeded content younger than the grace period is kept up to this size.
+// Maximum size of the unneeded content that is kept because it is younger than the grace period.
 const MAX_YOUNG_BYTES = 67_108_864
 const YOUNGEST_MS = 30_000
 // Estimated size of the index rows of one revision.
 const BYTES_PER_TREE = 1_024
-// Delay between dooming and removing. A process that looked up a key before has named it by then.
+// Delay between dooming and removing a key. It gives a process that has looked up the key time to name it.
 const DOOM_MS = 30_000
 
 const NOTES_KEPT_MS = 30 * 86_400_000
 
-// Cannot collide with a digest.
+// This key cannot be equal to a digest.
 const ROUND_KEY = 'round'
 
 const ROWS_PER_PAGE = 200
@@ -41,30 +41,33 @@ interface TreeRow {
 
 /** Result of one round. */
 export interface RoundResult {
-  /** Time until the next round is useful, in milliseconds; `Infinity` when nothing waits. */
+  /** Time until the next round is useful, in milliseconds; `Infinity` if no content waits to be removed. */
   readonly nextInMs: number
-  /** Bytes that the index names in each pack. */
+  /** Number of bytes in each pack that the index still names. */
   readonly packBytes: ReadonlyMap<string, number>
-  /** Packs from which the next round removes something. */
+  /** Packs from which the next round removes bytes. */
   readonly waitingPacks: ReadonlySet<string>
 }
 
-/** The rows of an index, grouped by what needs them. Digests are cut to 52 bits; a collision keeps both rows. */
+/**
+ * The keys of an index, grouped by how long they are still needed. Digests are cut to 52 bits. If two collide, both
+ * rows are kept.
+ */
 interface Marks {
-  /** Revisions and files that are kept by a name, by a lease or by their youth. */
+  /** Revisions that have a name or a lease or are very new, and their files. */
   readonly needed: Set<number>
   /** Files of the revisions in `young`. */
   readonly youngFiles: Set<number>
   readonly oldFiles: Set<number>
-  /** Revisions that only the grace period keeps. */
+  /** Revisions that are kept only because they are younger than the grace period. */
   readonly young: Digest[]
   readonly old: Digest[]
 }
 
 /**
- * Runs one round of a collection beside running processes. The round first dooms what nothing needs: `has()` then
- * answers false for these bytes. Any process that puts, names, leases or looks up a key spares it, even before it is
- * doomed. The next round removes what is still doomed.
+ * Runs one round of a collection while other processes use the store. The round marks unneeded keys as doomed, and
+ * `has()` returns false for doomed bytes. A process that puts, names, leases or looks up a key spares that key, even
+ * before it is doomed. The next round removes the keys that are still doomed.
  */
 export async function runCollectionRound(
   database: DatabaseSync,
@@ -95,7 +98,7 @@ class CollectionRound {
     this.#now = now
   }
 
-  /** Inserts the row that makes every process note the keys that it needs from now on. */
+  /** Inserts the row that announces the round. From now on, every process notes the keys that it needs. */
   async begin(): Promise<void> {
     await writeWhenFree(this.#database, this.#slices, () => {
       this.#database.prepare('INSERT OR REPLACE INTO doomed (key, at) VALUES (?, ?)').run(ROUND_KEY, SPARED)
@@ -103,8 +106,8 @@ class CollectionRound {
   }
 
   /**
-   * Removes the notes of spared keys, including those of a killed round. If another process keeps writing, the next
-   * round removes them.
+   * Removes the notes of spared keys, including notes of a killed round. If other processes block this write, the next
+   * round removes the notes.
    */
   async end(): Promise<void> {
     const forget = this.#database.prepare('DELETE FROM doomed WHERE at = ?')
@@ -155,7 +158,7 @@ class CollectionRound {
     return marks
   }
 
-  /** Removes what an earlier round has doomed, unless something needs it by now. */
+  /** Removes the keys that an earlier round doomed, unless they have become needed. */
   async removeDoomed({ needed }: Marks): Promise<ReadonlySet<Digest>> {
     const find = this.#database.prepare('SELECT key FROM doomed WHERE at <= ? LIMIT ?')
     const take = this.#database.prepare('DELETE FROM doomed WHERE key = ? AND at < ?')
@@ -167,7 +170,7 @@ class CollectionRound {
       const expired = find.all(this.#now - DOOM_MS, ROWS_PER_PAGE) as unknown as readonly { key: Digest }[]
       if (expired.length === 0) return removed
       await this.#write(expired, ({ key }) => {
-        // Changes nothing if the key was spared meanwhile.
+        // The deletion changes no row if the key was spared meanwhile.
         if (take.run(key, SPARED).changes === 0 || needed.has(shorten(key))) return
         removeTree.run(key)
         removeNotes.run(key)
@@ -177,7 +180,7 @@ class CollectionRound {
     }
   }
 
-  /** Dooms what nothing needs. Dooms young content only if there is too much of it. */
+  /** Dooms unneeded keys. Dooms young content only if it exceeds its size limit. */
   async doom(marks: Marks, removed: ReadonlySet<Digest>): Promise<RoundResult> {
     const { needed, youngFiles, oldFiles } = marks
     const packBytes = new Map<string, number>()
@@ -206,8 +209,8 @@ class CollectionRound {
       for (const pack of youngPacks) waitingPacks.add(pack)
     }
     const add = this.#database.prepare('INSERT OR IGNORE INTO doomed (key, at) VALUES (?, ?)')
-    // A process that looked up a key just before it is doomed gets the full delay to name it, however long the round
-    // takes.
+    // The delay starts now and not at the start of the round. A process that has just looked up a key can then still
+    // name it.
     const elapsedMs = (): number => Math.ceil(performance.now() - this.#startedAt)
     await this.#write(doomed, key => add.run(key, this.#now + elapsedMs()))
     const isUrgent = doomed.length > 0 || youngBytes > MAX_YOUNG_BYTES / 2
@@ -215,7 +218,7 @@ class CollectionRound {
     return { packBytes, waitingPacks, nextInMs: isUrgent ? urgentMs : young.length > 0 ? GRACE_MS : Infinity }
   }
 
-  /** Yields the rows of a query in the order of its key, one page at a time. */
+  /** Yields the rows of a query, ordered by key. Reads one page at a time. */
   async *#page<Row extends { readonly key: string }>(query: string): AsyncGenerator<Row, void, undefined> {
     const statement = this.#database.prepare(query)
     for (let last = ''; ; ) {
@@ -238,7 +241,7 @@ class CollectionRound {
 }
 
 /**
- * Runs `work` in one transaction as soon as no other process writes. The event loop stays free while it waits.
+ * Waits until no other process is writing, without blocking the event loop. Then runs `work` in one transaction.
  * @throws the reason of the signal of `slices` when it aborts before that
  */
 export async function writeWhenFree(

@@ -12,10 +12,10 @@ import type { TimeSlices } from './time-slices.ts'
 const CHUNK_BYTES = 262_144
 const PART_BYTES = 4_194_304
 const ROWS_PER_PAGE = 500
-// Every process that stores something leaves a pack behind.
+// Each process that stores bytes leaves its own pack behind, so small packs accumulate.
 const SMALL_BYTES = 1_048_576
 const MANY_SMALL = 32
-// A process with a new pack and no rows yet is about to write them.
+// A new pack without rows is not garbage, because its process is about to write the rows.
 const IDLE_MS = 30_000
 
 const sync = promisify(fdatasync)
@@ -27,7 +27,7 @@ export interface CompactionOptions {
   readonly round: RoundResult
   /** Whether this process writes to a pack. */
   readonly isWriting: (pack: string) => boolean
-  /** Whether the open index is still the one in the folder. */
+  /** Whether the folder still contains the open index file. */
   readonly isCurrent: () => boolean
 }
 
@@ -36,9 +36,10 @@ interface Row extends PackPosition {
 }
 
 /**
- * Removes packs that no row names. Then copies the needed bytes of half-empty packs into a new pack, and those of small
- * packs if there are many. Removes each old pack as soon as the index names the copies. Packs that are being written to
- * are left alone. If the compaction stops early, because of an abort or a full disk, the finished part remains.
+ * Removes packs that no row names. Then copies the needed bytes of half-empty packs into a new pack. If there are many
+ * small packs, also copies their bytes. Removes each old pack as soon as the index names the copies. Does not touch
+ * packs that a process is writing to. If an abort or a full disk stops the compaction, the packs copied so far keep
+ * their new place.
  */
 export async function compactPacks(options: CompactionOptions): Promise<void> {
   const { folder, round, isWriting } = options
@@ -46,12 +47,12 @@ export async function compactPacks(options: CompactionOptions): Promise<void> {
   const isIdle = (pack: string): boolean =>
     !isWriting(pack) && !isPackInUse(folder, pack, Date.now() - IDLE_MS)
   const isHalfEmpty = (pack: string): boolean => (packBytes.get(pack) ?? 0) <= sizeOfPack(folder, pack) / 2
-  // Packs with doomed files wait, so that no doomed bytes are copied.
+  // Packs with doomed files are compacted after the files are removed, so that no doomed bytes are copied.
   const idle = listPacks(folder).filter(pack => !waitingPacks.has(pack) && isIdle(pack))
   const small = idle.filter(pack => sizeOfPack(folder, pack) < SMALL_BYTES)
   const packs = idle.filter(pack => (small.length > MANY_SMALL && small.includes(pack)) || isHalfEmpty(pack))
   const remove = (pack: string): void => {
-    // Another process may have removed the folder and created it again.
+    // Does nothing if another process has removed and recreated the folder.
     if (options.isCurrent() && isIdle(pack)) rmSync(join(folder, pack), { force: true })
   }
   for (const pack of packs) if (!packBytes.has(pack)) remove(pack)
@@ -103,7 +104,8 @@ async function moveRows(
   const buffer = Buffer.allocUnsafeSlow(CHUNK_BYTES)
   for (const row of rows) {
     const { offset } = target
-    // Missing or truncated bytes count as damaged. They are read from their source when they are needed.
+    // Rows with missing or truncated bytes count as damaged and are not moved. Their bytes are read from the source
+    // when they are needed.
     if (await copyBytes(source, row, target, buffer)) moved.push({ row, offset })
     await slices.pause()
   }
@@ -120,7 +122,7 @@ async function moveRows(
   }
 }
 
-/** Splits rows into parts, so that little work is lost if a part cannot be finished. */
+/** Splits rows into parts, so that a failure loses only the work on one part. */
 function* inParts(rows: readonly Row[]): Generator<readonly Row[]> {
   let part: Row[] = []
   let bytes = 0

@@ -40,7 +40,7 @@ for (const [name, create] of [
   ['memory', async (): Promise<DecisionStore> => new MemoryDecisions()],
   ['sqlite', async (): Promise<DecisionStore> => await openDecisions(join(folder, 'state'))],
 ] as const) {
-  test(`decisions in ${name}: finds, lists and reports what was recorded, separately for each place`, async () => {
+  test(`decisions in ${name}: finds, lists and reports the recorded decisions of each folder`, async () => {
     const decisions = await create()
     const place = { origin: '/a', location: 'pdf' }
     const told: unknown[] = []
@@ -55,7 +55,7 @@ for (const [name, create] of [
   })
 }
 
-test('approvals and the approved text survive a restart, and a swapped text waits', async () => {
+test('after a restart, the approved text is served and a text swapped meanwhile waits for approval', async () => {
   {
     await using skills = await open()
     await skills.review.approve('pdf', { by: 'ada' })
@@ -67,7 +67,7 @@ test('approvals and the approved text survive a restart, and a swapped text wait
   expect(await skills.review.decisions('pdf')).toMatchObject([{ kind: 'approve', by: 'ada' }])
 })
 
-test('a process follows the decisions of another process', async () => {
+test('a process applies the decisions that another process records', async () => {
   await using skills = await open()
   const shown = new Promise<void>(resolve => {
     skills.subscribe(({ changes }) => {
@@ -87,7 +87,7 @@ test('a process follows the decisions of another process', async () => {
   expect(await bodyOf(skills)).toBe('First.')
 })
 
-test('only their user can read the decisions, and closed decisions cannot be used', async () => {
+test('only the user of the process can read the decisions, and calls on a closed decision store fail', async () => {
   const decisions = await openDecisions(join(folder, 'state'))
   expect(statSync(join(folder, 'state/decisions.sqlite')).mode & 0o77).toBe(0)
   await decisions.close()
@@ -100,9 +100,9 @@ test('only their user can read the decisions, and closed decisions cannot be use
 
 const disable = { kind: 'disable', by: 'x', at: 1 } as const
 
-test('a decision of another process is reported even if the state directory is removed right after it', async () => {
+test('a decision of another process is reported even if the state directory is removed right after the decision', async () => {
   const state = join(folder, 'state')
-  // With this interval, neither polls for decisions of the other.
+  // With this interval, neither store polls for the decisions of the other one.
   const [one, two] = [
     await openDecisions(state, { pollMs: 1e9 }),
     await openDecisions(state, { pollMs: 1e9 }),
@@ -121,7 +121,7 @@ test('a decision of another process is reported even if the state directory is r
   await two.close()
 })
 
-test('decisions that become damaged in use stay in force, and new decisions are refused', async () => {
+test('if the database is damaged during use, known decisions stay in force and new ones are refused', async () => {
   const state = join(folder, 'state')
   const places = Array.from({ length: 500 }, (_, index) => ({ origin: 'a', location: `skill-${index}` }))
   {
@@ -133,7 +133,7 @@ test('decisions that become damaged in use stay in force, and new decisions are 
   const path = join(state, 'decisions.sqlite')
   writeFileSync(path, readFileSync(path).fill(0x5a, 4_096))
   const another = new DatabaseSync(path)
-  // Makes the other connection read the pages again.
+  // Makes the other connection reread the pages of the database.
   another.exec('CREATE TABLE note (id INTEGER); DROP TABLE note')
   another.close()
   const damaged = { code: 'IO_FAILED', message: expect.stringContaining('the decisions are damaged (') }

@@ -23,7 +23,9 @@ import { inTransaction, isDamage, type KeptDatabase } from './private-database.t
 import { openStateDatabase } from './state-database.ts'
 
 export interface DecisionStoreOptions {
-  /** How often to look for decisions of other processes, in milliseconds, at most `LONGEST_TIMER_MS`. @default 250 */
+  /**
+   * Interval at which decisions of other processes are read, in milliseconds. At most `LONGEST_TIMER_MS`. @default 250
+   */
   readonly pollMs?: number
 }
 
@@ -44,9 +46,10 @@ const SCHEMA = `
 `
 
 /**
- * Opens the decisions of a state directory. Only their user can read them, no source serves them, and all processes of
- * the directory share them. Other processes follow a decision within `pollMs`. A damaged database is moved aside, and
- * `damage` reports it. Folders for which the skill store remembers decisions then keep their last good revision.
+ * Opens the decisions of a state directory. All processes that use the directory share them. No other user can read
+ * them, and no source serves them as a skill. Other processes apply a new decision within `pollMs`. A damaged database
+ * is moved aside, and `damage` reports it. If the decisions are lost, folders with decisions known to the skill store
+ * keep their last good revision.
  * @throws {SkillError} IO_FAILED when the directory or the database cannot be used
  *
  * @example
@@ -81,13 +84,13 @@ interface Row {
   readonly body: string
 }
 
-/** Folders of one source that were moved. */
+/** The moved folders of one source. */
 interface FolderMoves {
   readonly origin: string
   readonly moves: readonly FolderMove[]
 }
 
-/** The location under which moves are recorded. No folder has this location. */
+/** Moves are recorded under this location, which no folder can have. */
 const MOVES = '.'
 
 /** Content of one row. */
@@ -114,7 +117,7 @@ class SqliteDecisions implements DecisionStore {
   readonly #timer: NodeJS.Timeout
   #lastId = 0
   #seenVersion: unknown
-  /** Monotonic time of the last attempt to store a copy. */
+  /** Monotonic time of the last attempt to store the in-memory copy. */
   #triedAt = 0
 
   constructor(kept: KeptDatabase, pollMs: number, damage: string | undefined) {
@@ -183,7 +186,9 @@ class SqliteDecisions implements DecisionStore {
     })
   }
 
-  /** Returns every step that may concern a folder, including those under its earlier paths. */
+  /**
+   * Returns every step that may concern a folder, including steps that were recorded under earlier paths of the folder.
+   */
   #stepsOf({ origin, location }: FolderPlace): readonly Step[] {
     const read = (at: string): readonly Row[] =>
       this.#statements.ofPlace.all(origin, at) as unknown as readonly Row[]
@@ -200,7 +205,10 @@ class SqliteDecisions implements DecisionStore {
       .map(toStep)
   }
 
-  /** Maps damage to IO_FAILED. Known decisions stay in force; the next start moves the damaged database aside. */
+  /**
+   * Maps damage to IO_FAILED. After this failure, known decisions stay in force, and the next start moves the damaged
+   * database aside.
+   */
   #use<Value>(work: () => Value): Value {
     if (!this.#kept.database.isOpen) throw new SkillError('CLOSED', 'the decisions are closed')
     try {
@@ -253,14 +261,14 @@ class SqliteDecisions implements DecisionStore {
     const isCopy = this.#kept.fault !== undefined
     if (isCopy ? performance.now() < this.#triedAt + HEAL_INTERVAL_MS : !this.#kept.isGone()) return
     this.#triedAt = performance.now()
-    // Listeners may not yet know a decision that another process has just made.
+    // Another process may have just recorded a decision that is not reported to the listeners yet.
     const told = this.#readNewer(0).filter(({ id }) => id <= this.#lastId)
     const known = new Set(told.flatMap(({ step }) => ('moves' in step ? [] : toKey(step))))
     if (!isCopy) this.#kept.restore(mergeDecisions)
     else if (!this.#kept.heal(mergeDecisions)) return
     this.#statements = prepare(this.#kept.database)
     this.#seenVersion = this.#readVersion()
-    // The new database has different ids, and another process may have decided meanwhile.
+    // The new database has different ids and may contain new decisions of other processes.
     this.#folders.clear()
     this.#moved.clear()
     this.#lastId = 0
@@ -301,7 +309,7 @@ function toKey({ place, decision }: MadeDecision): string {
   return JSON.stringify([place.origin, place.location, decision])
 }
 
-/** Copies the decisions that the other database lacks. */
+/** Copies all decisions from one database that the other one does not have yet. */
 function mergeDecisions(from: DatabaseSync, to: DatabaseSync): void {
   const insert = to.prepare(
     `INSERT INTO decision (origin, location, body) SELECT ?1, ?2, ?3

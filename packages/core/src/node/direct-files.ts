@@ -21,8 +21,8 @@ import {
 } from './disk-facts.ts'
 
 /**
- * Reads the disk synchronously. With a warm cache a call takes microseconds; the thread pool would take ten times as
- * long.
+ * Reads the disk synchronously. Reads with synchronous calls. With a warm cache, a call takes microseconds, a tenth of
+ * the time in the thread pool.
  */
 export const directFiles = {
   list(path: string): readonly DirectoryEntry[] {
@@ -38,12 +38,12 @@ export const directFiles = {
   },
 
   /**
-   * Opens first, then checks what was opened, because a path can be replaced between a check and the opening. On Linux
-   * the kernel names the opened file. On other systems the resolved path must still lead to the same file, which leaves
-   * a smaller race.
+   * Opens the path first and then checks the opened file, because the path can be replaced between a check and the
+   * opening. On Linux, the kernel reports the path of the opened file. On other systems, the resolved path must still
+   * name the same file; only a short race remains.
    */
   read(path: string, options: FileReadOptions): OpenedFile {
-    // O_NONBLOCK lets a pipe without a writer open at once, so that it can be refused.
+    // With O_NONBLOCK, opening a pipe without a writer returns immediately, so that the pipe can be refused.
     const descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
     try {
       const stats = fstatSync(descriptor)
@@ -58,7 +58,7 @@ export const directFiles = {
   },
 }
 
-/** Reads at most `size` bytes. A file that grows meanwhile is detected by its new facts. */
+/** Reads at most `size` bytes. If the file grows meanwhile, its new size and times reveal that. */
 function readWhole(descriptor: number, size: number): Uint8Array {
   const buffer = Buffer.allocUnsafeSlow(size)
   let length = 0

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { describeHeld, isInside, toSlashes } from './disk-facts.ts'
 
-test('only Windows separates the parts of a path by a backslash', () => {
+test('a backslash separates the parts of a path only on Windows', () => {
   expect(toSlashes('C:\\skills\\pdf', 'win32')).toBe('C:/skills/pdf')
   expect(toSlashes('/skills/a\\b', 'linux')).toBe('/skills/a\\b')
 })
@@ -15,7 +15,7 @@ describe('isInside', () => {
     ['C:\\skills-too', 'C:\\skills', false],
     ['D:\\skills', 'C:\\', false],
     ['D:\\skills', '/', true],
-  ])('on Windows %j in %j is %j', (path, folder, expected) => {
+  ])('on Windows, isInside(%j, %j) returns %j', (path, folder, expected) => {
     expect(isInside(path, folder, 'win32')).toBe(expected)
   })
 
@@ -24,12 +24,12 @@ describe('isInside', () => {
     ['/skills', '/', true],
     ['/skills-too', '/skills', false],
     ['/skills\\pdf', '/skills', false],
-  ])('elsewhere %j in %j is %j', (path, folder, expected) => {
+  ])('on other systems, isInside(%j, %j) returns %j', (path, folder, expected) => {
     expect(isInside(path, folder, 'linux')).toBe(expected)
   })
 })
 
-test('only Windows explains a refused move by what is open', () => {
+test('only on Windows, the error of a refused move names open files as the reason', () => {
   const refused = Object.assign(new Error('EPERM: operation not permitted'), { code: 'EPERM' })
   expect(describeHeld(refused, 'C:\\skills\\pdf', 'win32')).toMatchObject({
     code: 'IO_FAILED',

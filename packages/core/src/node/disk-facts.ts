@@ -11,7 +11,10 @@ const REGULAR = 0o100000
 export const isLinux: boolean = process.platform === 'linux'
 export const isWindows: boolean = process.platform === 'win32'
 
-/** A path with `/` between its parts, as sources join paths. A backslash separates only on Windows. */
+/**
+ * Returns the path with `/` between its parts, like the paths that sources join. A backslash is a separator only on
+ * Windows.
+ */
 export function toSlashes(path: string, platform: NodeJS.Platform = process.platform): string {
   return platform === 'win32' ? path.replaceAll('\\', '/') : path
 }
@@ -64,7 +67,7 @@ export function assertInside(realPath: string, { inside }: Pick<FileReadOptions,
 
 /** @throws {SkillError} OUTSIDE_ROOT when the path leads to another file than the one that was opened */
 export function assertSame(path: string, opened: Stats, now: Stats): void {
-  // Of a path, some versions of Node on Windows report the device 0; see `isSameInode`.
+  // Some versions of Node on Windows report device 0 for a path; see `isSameInode`.
   if (now.ino !== opened.ino || (now.dev !== opened.dev && now.dev !== 0))
     throw new SkillError('OUTSIDE_ROOT', `${JSON.stringify(path)} was replaced while it was opened`)
 }
@@ -87,7 +90,7 @@ export function toSkillError(thrown: unknown, path: string): SkillError {
 /** The codes that libuv has for sharing violations and refused access. */
 const HELD = ['EPERM', 'EACCES', 'EBUSY']
 
-/** The error of a move. Windows refuses to move a folder in which anything is open, watched folders included. */
+/** Describes why a move failed. Windows refuses to move a folder that contains an open file or a watched folder. */
 export function describeHeld(
   thrown: unknown,
   path: string,
@@ -106,7 +109,10 @@ export function describeHeld(
   )
 }
 
-/** Whether an absolute path is a folder or in it. Everything is in `/`, the drives of Windows included. */
+/**
+ * Returns whether an absolute path is the folder itself or inside it. Every path is inside `/`, including paths on a
+ * Windows drive.
+ */
 export function isInside(path: string, folder: string, platform?: NodeJS.Platform): boolean {
   const [inner, outer] = [toSlashes(path, platform), toSlashes(folder, platform)]
   if (inner === outer || outer === '/') return true

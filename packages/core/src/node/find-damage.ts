@@ -15,7 +15,10 @@ export interface DamagedBlob extends PackPosition {
 /** Number of bytes after which the event loop gets a turn. */
 const SLICE_BYTES = 4_194_304
 
-/** Reads every file of a pack store and compares it with its digest. Files in git mirrors are left to git. */
+/**
+ * Reads every file of a pack store and compares it with its digest. Skips files in git mirrors, because git verifies
+ * those.
+ */
 export async function findDamage(folder: string, index: DatabaseSync): Promise<readonly DamagedBlob[]> {
   const rows = index
     .prepare(
@@ -40,7 +43,7 @@ export async function findDamage(folder: string, index: DatabaseSync): Promise<r
   return damaged
 }
 
-/** Keeps the current pack open, because rows are sorted by pack. */
+/** Keeps the current pack open, because the next row is usually in the same pack. */
 class Packs {
   readonly #folder: string
   #open: { readonly pack: string; readonly descriptor: number | undefined } | undefined
@@ -49,7 +52,7 @@ class Packs {
     this.#folder = folder
   }
 
-  /** Returns `undefined` if the pack is missing or too short. */
+  /** Returns the bytes, or `undefined` if the pack is missing or too short. */
   read({ pack, offset, length }: PackPosition): Uint8Array | undefined {
     if (this.#open?.pack !== pack) {
       this.close()

@@ -13,7 +13,7 @@ export function isGitBusy(directories: readonly string[]): boolean {
       const found = findGitDirectory(directory)
       if (found !== undefined) gitDirectories.add(found)
     } catch {
-      // A parent folder cannot be read, so its lock is unknown; settling has to suffice.
+      // A parent folder cannot be read, so a lock in it goes unnoticed. The source then relies on settling alone.
     }
   }
   return [...gitDirectories].some(directory => isFresh(join(directory, 'index.lock')))
@@ -29,13 +29,13 @@ function findGitDirectory(from: string): string | undefined {
   }
 }
 
-/** Worktrees and submodules have a file `.git` with the path of their git directory. */
+/** In worktrees and submodules, `.git` is a file that contains the path of the git directory. */
 function readPointer(file: string, base: string): string | undefined {
   const target = /^gitdir: (.+)$/m.exec(readFileSync(file, 'utf8'))?.[1]
   return target === undefined ? undefined : resolve(base, target.trim())
 }
 
-/** A killed git leaves its lock behind, so a lock older than the longest wait is ignored. */
+/** Ignores a lock that is older than the longest wait, because a killed git leaves its lock behind. */
 function isFresh(lock: string): boolean {
   const stats = statSync(lock, { throwIfNoEntry: false })
   return stats !== undefined && Date.now() - stats.mtimeMs < DEFAULT_SETTLE.maxBusyMs

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { HeldFolders } from './held-folders.ts'
 
-test('a folder that is moved ends the watches in it, and no others', () => {
+test('release() of a moved folder ends only the watches of that folder and of the folders below it', () => {
   const held = new HeldFolders()
   const released: string[] = []
   const add = (path: string): (() => void) => {

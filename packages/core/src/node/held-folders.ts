@@ -1,13 +1,13 @@
 import { isInside } from './disk-facts.ts'
 
-/** A watch that holds its folder open. */
+/** A watch that keeps its folder open. */
 interface HeldFolder {
   readonly path: string
-  /** Ends the watch and reports that it ended. */
+  /** Ends the watch and reports its end. */
   readonly release: () => void
 }
 
-/** The watched folders of Windows, where a folder cannot be moved while a folder below it is watched. */
+/** The watched folders on Windows. Windows cannot move a folder while a folder below it is watched. */
 export class HeldFolders {
   readonly #held = new Set<HeldFolder>()
 

@@ -1,4 +1,5 @@
-// The core for machines with Node: `@skillstoke/core/node`. The order of the blocks is intentional; no tool sorts them.
+// The core for machines with Node: `@skillstoke/core/node`. The order of the blocks is intentional, so no tool may sort
+// them.
 
 // For hosts: skills on the disk of this machine.
 export { type DirectoryOptions, directory } from './directory.ts'
@@ -20,7 +21,7 @@ export { type WellKnownOptions, wellKnown } from './well-known/well-known-source
 export { type NpmPackagesOptions, npmPackages } from './npm-packages.ts'
 export { type SftpClient, sftpFileSystem } from './sftp-file-system.ts'
 
-// For hosts: a state directory, which keeps content, decisions and history beyond the process.
+// For hosts: a state directory, in which content, decisions and history outlive the process.
 export { createStateDirectory, defaultStateDirectory } from './state-directory.ts'
 export { type OpenedState, type OpenStateOptions, openState } from './open-state.ts'
 export { openPackStore } from './pack-store.ts'
@@ -29,6 +30,6 @@ export { openRevisionLog } from './revision-log.ts'
 export { openWriteLock, type SharedWriteLock, type WriteLockOptions } from './shared-write-lock.ts'
 export { type GarbageReport, type CollectGarbageOptions, collectGarbage } from './collect-garbage.ts'
 
-// For authors of sources: requests that cannot reach addresses of this machine or its network.
+// For authors of sources: requests that cannot reach this machine or its private network.
 export { checkUrl, type HostAccess, type ResolveHost } from './http/address-guard.ts'
 export { createGuardedFetch, type GuardedFetchOptions } from './http/guarded-fetch.ts'

@@ -1,5 +1,5 @@
-// Names for Node that the packages of this repository share: `@skillstoke/core/internal/node`.
-// No stability promise: any release may change or remove a name.
+// Exports for Node that the packages of this repository share: `@skillstoke/core/internal/node`. No stability promise:
+// any release may change or remove a name.
 
 // For packages that run scripts.
 export { hasGroup, isAlive, killGroup, killProcess } from './process-group.ts'

@@ -13,7 +13,7 @@ export function libraryId(): string | undefined {
   return known.id
 }
 
-/** Includes the time of the file, which changes when a build is repeated without a new version. */
+/** Includes the time of the file, because two builds of the same version may differ only in that time. */
 function describeLibrary(): string | undefined {
   try {
     const { mtimeMs, size } = statSync(fileURLToPath(import.meta.url))
@@ -24,7 +24,8 @@ function describeLibrary(): string | undefined {
 }
 
 /**
- * Returns `bundled` in a bundle, which has no manifest of this package beside it. Its file changes with every version.
+ * Returns `bundled` in a bundle, because a bundle has no `package.json` of this package beside it. The file of a bundle
+ * changes with every version.
  */
 function readVersion(): string {
   try {

@@ -54,7 +54,7 @@ function each(work: (path: string) => void): void {
 }
 
 describe.each(LOSSES)('lost decisions (%s)', (_, lose) => {
-  test('approve nothing, so disabled, rejected and pinned skills stay so and changes wait', async () => {
+  test('approve no revision: disabled, rejected and pinned skills stay so, and changes wait for approval', async () => {
     for (const name of ['disabled', 'rejected', 'pinned', 'approved', 'free']) write(name, 'first')
     {
       await using skills = await open()
@@ -82,7 +82,7 @@ describe.each(LOSSES)('lost decisions (%s)', (_, lose) => {
         diagnostics.some(({ code }) => code === 'DECISIONS_LOST'),
       )
       expect(told.map(({ name }) => name)).toEqual(['approved', 'disabled', 'pinned', 'rejected'])
-      // Later changes wait for a person, even after a restart.
+      // Later changes wait for the approval of a person, even after a restart.
       write('approved', 'third')
       await skills.reload()
       expect(await bodyOf(skills, 'approved')).toBe('second')
@@ -103,7 +103,7 @@ describe.each(LOSSES)('lost decisions (%s)', (_, lose) => {
   })
 })
 
-test('a damaged database is moved aside and reported once, and the next start reports nothing', async () => {
+test('a damaged database is moved aside and reported only once, not at the next start', async () => {
   await (await openDecisions(state)).close()
   writeFileSync(join(state, 'decisions.sqlite'), 'no database at all')
   const decisions = await openDecisions(state)
@@ -115,7 +115,7 @@ test('a damaged database is moved aside and reported once, and the next start re
   expect(readdirSync(state).filter(name => /^decisions\.sqlite\.damaged-\d+$/.test(name))).toHaveLength(1)
 })
 
-test.skipIf(process.platform === 'win32')('only their user can read the databases', async () => {
+test.skipIf(process.platform === 'win32')('only the user who owns the databases can read them', async () => {
   await using skills = await open()
   await skills.reload()
   const names = readdirSync(state, { recursive: true, withFileTypes: true }).filter(entry => entry.isFile())

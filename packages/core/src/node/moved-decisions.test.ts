@@ -17,13 +17,13 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
 const at = (...path: readonly string[]): string => join(folder, 'skills', ...path)
 
-/** Writes the text of a skill into a folder, which may have a different name. */
+/** Writes a skill into a folder. The folder may have a different name than the skill. */
 function write(location: string, name: string, body: string): void {
   mkdirSync(at(location), { recursive: true })
   writeFileSync(at(location, 'SKILL.md'), `---\nname: ${name}\ndescription: Does ${name}.\n---\n${body}\n`)
 }
 
-/** Writes a text that cannot be parsed. */
+/** Writes a `SKILL.md` that cannot be parsed. */
 function damage(location: string): void {
   mkdirSync(at(location), { recursive: true })
   writeFileSync(at(location, 'SKILL.md'), '---\nname: [\n')
@@ -66,7 +66,7 @@ async function servedNowAndLater(
 }
 
 describe('the last good revision of a folder', () => {
-  test('follows the folder when two folders swap names and one of them is broken', async () => {
+  test('stays with its folder when two folders swap names and one of them is broken', async () => {
     for (const isBrokenFirst of [true, false]) {
       write('a', 'a', 'A.')
       write('b', 'b', 'B.')
@@ -81,7 +81,7 @@ describe('the last good revision of a folder', () => {
     }
   })
 
-  test('does not apply to a new folder at its old path', async () => {
+  test('is not served for a new folder at the old path', async () => {
     write('pdf', 'pdf', 'First.')
     const skills = await open()
     renameSync(at('pdf'), at('pdf-old'))
@@ -90,7 +90,7 @@ describe('the last good revision of a folder', () => {
     expect(await servedNowAndLater(skills)).toEqual([{ pdf: 'Second.' }, { pdf: 'Second.' }])
   })
 
-  test('stays when a broken folder replaces the folder', async () => {
+  test('is still served when a broken folder replaces the folder', async () => {
     write('pdf', 'pdf', 'First.')
     const skills = await open()
     damage('next')
@@ -113,7 +113,7 @@ describe('a decision about a folder', () => {
     ['swaps names with another folder', () => swap('pdf', 'other')],
   ]
 
-  test.each(MOVES)('follows a folder that %s, in all processes and later', async (_, move) => {
+  test.each(MOVES)('stays with a folder that %s, in all processes and after a restart', async (_, move) => {
     write('other', 'other', 'Other.')
     for (const decide of ['disable', 'reject', 'pin', 'write'] as const) {
       rmSync(at('pdf'), { recursive: true, force: true })
@@ -145,7 +145,7 @@ describe('a decision about a folder', () => {
     }
   })
 
-  test('is recorded once when two processes see folders swap names', async () => {
+  test('is recorded only once if two processes notice that folders swapped names', async () => {
     write('a', 'a', 'A.')
     write('b', 'b', 'B.')
     await using first = await open()
@@ -163,7 +163,7 @@ describe('a decision about a folder', () => {
     await expect.poll(async () => await served(first)).toEqual({ a: 'A.', b: 'B.' })
   })
 
-  test('keeps a revision of a reviewed source approved under another path', async () => {
+  test('still approves a revision of a reviewed source after its folder was moved', async () => {
     write('pdf', 'pdf', 'First.')
     const skills = await open({ trust: 'review' })
     await skills.review.approve('pdf')
@@ -172,7 +172,7 @@ describe('a decision about a folder', () => {
     expect(await servedNowAndLater(skills, source)).toEqual([{ pdf: 'First.' }, { pdf: 'First.' }])
   })
 
-  test('lets a text written by an agent wait under another path too, if it was moved while no process ran', async () => {
+  test('still applies to an unapproved text of an agent whose folder was moved while no process ran', async () => {
     const skills = await open({ writable: true })
     await skills.writer().write({
       skill: 'made',

@@ -19,14 +19,14 @@ import { pooledFiles } from './pooled-files.ts'
 
 // Maximum uninterrupted work before the event loop gets a turn.
 const SLICE_MS = 4
-// A moving average above this value indicates a cold or remote disk. A single call counts for at most four times the
-// value, because a process that waits for a processor looks the same.
+// An average call time above this value indicates a cold or remote disk. Each call is capped at four times this value,
+// because a call also seems slow if the process waits for a processor.
 const SLOW_CALL_MS = 0.1
 const LONGEST_COUNTED_MS = 4 * SLOW_CALL_MS
 const AVERAGE_WEIGHT = 0.01
 const RETRY_DIRECT_AFTER_CALLS = 2_000
 
-// File systems where other machines can write without an event on this one (Linux, `statfs(2)`).
+// Linux file system types (`statfs(2)`) on which writes of other machines cause no event on this machine.
 const REMOTE_TYPES: ReadonlyMap<number, string> = new Map([
   [0x6969, 'NFS'],
   [0x517b, 'SMB'],
@@ -39,8 +39,8 @@ const REMOTE_TYPES: ReadonlyMap<number, string> = new Map([
 ])
 
 /**
- * The disk of this machine. Calls run synchronously in slices of a few milliseconds, because that is many times faster
- * with a warm cache. If the disk is slow, calls go to the thread pool until it is fast again.
+ * The disk of this machine. Calls run synchronously, in slices of a few milliseconds. With a warm cache, synchronous
+ * calls are many times faster. If the disk is slow, calls go to the thread pool until it is fast again.
  *
  * @example
  * ```ts
@@ -55,7 +55,10 @@ const REMOTE_TYPES: ReadonlyMap<number, string> = new Map([
  * ```
  */
 export class NodeFileSystem implements WritableFileSystem {
-  /** All instances read the same disk. A subclass may read something else, so it has no identity. */
+  /**
+   * All instances share an identity, because they read the same disk. A subclass has no identity, because it may read
+   * something else.
+   */
   readonly identity?: string
   readonly #held = new HeldFolders()
   readonly #watchFaults = new Map<string, string | undefined>()
@@ -148,8 +151,8 @@ export class NodeFileSystem implements WritableFileSystem {
   }
 
   /**
-   * The kernel queues an event before the writing call returns, so one poll of the event loop delivers it. Waits two
-   * turns, because the first may begin after this iteration has polled.
+   * The kernel queues an event before the write returns, so the next poll of the event loop delivers the event. Waits
+   * two turns, because the first turn may begin after this iteration of the loop has polled.
    */
   async drain(): Promise<void> {
     await setImmediate()
@@ -157,8 +160,8 @@ export class NodeFileSystem implements WritableFileSystem {
   }
 
   /**
-   * Yields to the event loop after each slice. All callers share one turn; otherwise each of them would take its own
-   * slice.
+   * Yields to the event loop after each slice. All callers wait for the same turn. Otherwise each caller would use a
+   * whole slice.
    */
   pace(): Promise<void> | undefined {
     if (this.#turn === undefined && performance.now() - this.#sliceStart < SLICE_MS) return undefined

@@ -53,7 +53,7 @@ test('npmPackages() reads skills of scoped and unscoped packages, and ignores hi
   expect(found(some)).toEqual(['docx @scope/kit/docx'])
 })
 
-test('npmPackages() reads packages that a package manager has linked from its store, and their hard links', async () => {
+test('npmPackages() reads linked packages and hard-linked files from the store of a package manager', async () => {
   write('store/kit@1/skills/pdf/SKILL.md', text('pdf'))
   write('pool/a.md', 'Shared.')
   linkSync(join(project, 'pool/a.md'), join(project, 'store/kit@1/skills/pdf/a.md'))
@@ -63,7 +63,7 @@ test('npmPackages() reads packages that a package manager has linked from its st
   expect(skills.current.get('pdf').files.map(({ path }) => path)).toEqual(['SKILL.md', 'a.md'])
 })
 
-test('npmPackages() leaves out links that lead out of a package', async () => {
+test('npmPackages() omits links with a target outside their package', async () => {
   write('secret/key', 'Secret.')
   write('secret/skills/evil/SKILL.md', text('evil'))
   write('node_modules/kit/skills/pdf/SKILL.md', text('pdf'))
@@ -78,7 +78,7 @@ test('npmPackages() leaves out links that lead out of a package', async () => {
   ])
 })
 
-test('an update of a package is noticed, and waits for approval by default', async () => {
+test('npmPackages() notices an update of a package, which waits for approval by default', async () => {
   write('node_modules/kit/skills/pdf/SKILL.md', text('pdf', 'First.'))
   await using skills = await createSkillRuntime({ sources: [npmPackages(project)] })
   expect(skills.current.list()).toEqual([])
@@ -91,7 +91,7 @@ test('an update of a package is noticed, and waits for approval by default', asy
   ])
 })
 
-test('T29: npmPackages() installs and runs nothing, whatever a package declares', async () => {
+test('T29: npmPackages() never installs a package or runs code of one', async () => {
   const canary = join(project, 'canary')
   const run = `touch ${canary}`
   write(
@@ -113,7 +113,7 @@ test('T29: npmPackages() installs and runs nothing, whatever a package declares'
   await skills.reload()
   expect([existsSync(canary), existsSync(join(project, 'node_modules/evil'))]).toEqual([false, false])
   expect(skills.current.get('pdf').files.map(({ path }) => path)).toContain('package.json')
-  // Proves that the script works: running it creates the canary.
+  // Proves that running the script creates the canary.
   execFileSync(process.execPath, [join(project, 'node_modules/kit/skills/pdf/scripts/run.js')])
   expect(existsSync(canary)).toBe(true)
 })

@@ -40,12 +40,12 @@ const KNOWN: KnownOptions<NpmPackagesOptions> = {
 const MAX_FILES = 20_000
 const MAX_DEPTH = 12
 const DEFAULT_POLL_MS = 60_000
-// Folders that do not belong to the package itself.
+// Folders in a package that do not belong to the package itself.
 const LEFT_OUT: ReadonlySet<string> = new Set(['node_modules', '.git'])
 
 /**
  * Returns a source for the skills of installed npm packages, which are in `node_modules/<package>/skills`. The source
- * installs and runs nothing. It notices a new installation within a minute, and on `reload`.
+ * installs and runs nothing. It notices a new installation within a minute, or at `reload()`.
  *
  * @example
  * ```ts
@@ -83,7 +83,7 @@ class PackageFetcher implements TreeFetcher {
     this.#packages = packages
   }
 
-  /** Returns nothing, because reading the installed packages is as fast as restoring a copy. */
+  /** Restores no copy, because reading the installed packages is equally fast. */
   async restore(): Promise<FileTree | undefined> {
     return undefined
   }
@@ -94,7 +94,7 @@ class PackageFetcher implements TreeFetcher {
       signal.throwIfAborted()
       const root = await realFolder(join(this.#folder, name))
       const skills = root === undefined ? undefined : await realFolder(join(root, 'skills'))
-      // A link that leaves the package leads to files that the package did not bring.
+      // Links to targets outside the package are not followed, because those files are not part of the package.
       if (root === undefined || skills === undefined || !skills.startsWith(root + sep)) continue
       await this.#walk({ root: skills, prefix: name, files }, skills, '')
     }
@@ -162,7 +162,7 @@ class PackageFetcher implements TreeFetcher {
   }
 
   async #read(path: string, root: string, size: number): Promise<Uint8Array> {
-    // `maxBytes` refuses a file that has grown since it was listed.
+    // `maxBytes` makes the read fail if the file has grown since it was listed.
     return (await this.#fileSystem.read(path, { inside: [root], maxBytes: size })).bytes
   }
 }

@@ -14,7 +14,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
 const pdf = { name: 'pdf', description: 'Does it.', body: 'First.' }
 
-/** Returns the files in the folder that this process holds open. */
+/** Returns the files in the folder that this process has open. */
 function openFiles(): readonly string[] {
   return readdirSync('/proc/self/fd').flatMap(descriptor => {
     try {
@@ -26,7 +26,7 @@ function openFiles(): readonly string[] {
   })
 }
 
-test('one runtime keeps its state in one directory, and the next runtime continues with it', async () => {
+test('a runtime continues with the state that an earlier runtime left in the directory', async () => {
   {
     const source = new MemorySource({ label: 'own', trust: 'review' }, [pdf])
     await using skills = await createSkillRuntime({ sources: [source], state: await openState(folder) })
@@ -45,7 +45,7 @@ test('one runtime keeps its state in one directory, and the next runtime continu
   expect((await skills.history.log('pdf')).length).toBeGreaterThan(0)
 })
 
-test('a runtime closes all parts of its state, including those passed one by one', async () => {
+test('a runtime closes its whole state, even if it received only a part of an opened state', async () => {
   const state = await openState(folder)
   await (await createSkillRuntime({ sources: [], state })).close()
   await expect(state.writeLock.run(async () => undefined)).rejects.toMatchObject({ code: 'CLOSED' })
@@ -62,7 +62,7 @@ test('a runtime closes all parts of its state, including those passed one by one
   await expect(writeLock.run(async () => undefined)).rejects.toMatchObject({ code: 'CLOSED' })
 })
 
-test('an opened state that no runtime received closes itself when it is disposed', async () => {
+test('disposing an opened state closes it if no runtime received it', async () => {
   {
     await using state = await openState(folder)
     expect(openFiles()).not.toEqual([])
@@ -76,18 +76,23 @@ test.each([
   ['history.sqlite', 'the steps of the history'],
   ['write-lock.sqlite', 'the write lock'],
   ['decisions.sqlite', 'the decisions'],
-])('if %s cannot be opened, the error names it and nothing stays open', async (name, what) => {
-  mkdirSync(join(folder, name), { recursive: true })
-  await expect(openState(folder)).rejects.toMatchObject({
-    code: 'IO_FAILED',
-    message: expect.stringMatching(
-      new RegExp(`^${what} in "${join(folder, name)}" cannot be opened: .*; choose another state directory$`),
-    ),
-  })
-  expect(openFiles()).toEqual([])
-})
+])(
+  'if %s cannot be opened, the error names that part and all opened files are closed',
+  async (name, what) => {
+    mkdirSync(join(folder, name), { recursive: true })
+    await expect(openState(folder)).rejects.toMatchObject({
+      code: 'IO_FAILED',
+      message: expect.stringMatching(
+        new RegExp(
+          `^${what} in "${join(folder, name)}" cannot be opened: .*; choose another state directory$`,
+        ),
+      ),
+    })
+    expect(openFiles()).toEqual([])
+  },
+)
 
-test('createSkillRuntime() accepts a state with only one part', async () => {
+test('createSkillRuntime() accepts a state that consists of a history only', async () => {
   const history = new MemoryRevisionLog()
   const sources = [new MemorySource({ label: 'own' }, [pdf])]
   await using skills = await createSkillRuntime({ sources, state: { history } })

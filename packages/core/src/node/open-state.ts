@@ -23,22 +23,22 @@ export interface OpenStateOptions {
 
 const KNOWN: KnownOptions<OpenStateOptions> = { decisions: true, history: true, writeLock: true }
 
-/** The open state of one directory: everything that a runtime keeps. */
+/** The open state of one directory: the store, the decisions, the history and the write lock. */
 export interface OpenedState extends SkillState, AsyncDisposable {
   readonly store: SkillStore
   readonly decisions: DecisionStore
   readonly history: RevisionLog
   readonly writeLock: SharedWriteLock
   /**
-   * Closes all four parts. A runtime that receives this state closes it too, even when its options are refused.
-   * Idempotent.
+   * Closes all four parts. A runtime that receives this state also closes it, even if `createSkillRuntime()` refuses
+   * the options. Idempotent.
    */
   close(): Promise<void>
 }
 
 /**
- * Opens everything that a runtime keeps in one state directory, which processes may share: the store, the decisions,
- * the history and the write lock. If one part cannot be opened, the parts already open are closed again.
+ * Opens the store, the decisions, the history and the write lock of a state directory. Several processes may share the
+ * directory. If one of them cannot be opened, closes those that are already open.
  * @param directory is created when it does not exist; `defaultStateDirectory()` without it
  * @throws {SkillError} IO_FAILED with the path when the directory or a file in it cannot be used; INVALID_OPTION
  *
@@ -68,7 +68,7 @@ export async function openState(
     const store = keep(await openPackStore(directory))
     const history = keep(await openRevisionLog(directory, options.history))
     const writeLock = keep(await openWriteLock(directory, options.writeLock))
-    // Opened last, because only the first opener gets its report of damage.
+    // Opened last, because its damage is reported only once and a later failure would lose the report.
     const decisions = keep(await openDecisions(directory, options.decisions))
     return new StateDirectory({ store, decisions, history, writeLock }, opened)
   } catch (thrown) {
@@ -82,7 +82,7 @@ interface Closable {
   close(): Promise<void>
 }
 
-/** Closes every part in order, then throws the first failure. */
+/** Closes all of them in order, then throws the first failure. */
 async function closeAll(parts: readonly Closable[]): Promise<void> {
   const failures: unknown[] = []
   for (const part of parts) await part.close().catch((thrown: unknown) => failures.push(thrown))

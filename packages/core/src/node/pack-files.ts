@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { isAlive } from './process-group.ts'
 
 const PACK = /^(?:(?<pid>\d+)-)?[0-9a-f]{16}\.pack$/
-// The name of a pack contains only a process id, which another process may have reused by now.
+// The pack name contains only a process id, and a newer process may have the same id.
 const LONGEST_IDLE_MS = 86_400_000
 
 /** A pack that this process writes to. */
@@ -32,8 +32,8 @@ export function sizeOfPack(folder: string, pack: string): number {
 }
 
 /**
- * Returns whether another process may still write to a pack, or whether a process wrote to it after `before`. A process
- * that resumes after a day notices that its pack was removed, and creates a new one.
+ * Returns whether another process may still write to a pack, or has written to it after the time `before`. If a process
+ * pauses for more than a day, it finds its pack removed and creates a new pack.
  */
 export function isPackInUse(folder: string, pack: string, before: number): boolean {
   const stats = statSync(join(folder, pack), { throwIfNoEntry: false })

@@ -16,11 +16,11 @@ export interface PackPosition {
   readonly length: number
 }
 
-/** Age of a row, which decides how long the index keeps an unnamed key. */
+/** Age of a row. It decides how long the index keeps a key that has no name. */
 export interface IndexedAge {
-  /** Time of the last use, or end of the lease, in milliseconds since the epoch. */
+  /** Time of the last use, or the later end of a lease, in milliseconds since the epoch. */
   readonly at: number
-  /** 1 if a collection is about to remove it. It stays readable until then. */
+  /** 1 if a collection is about to remove the row. The row stays readable until then. */
   readonly isDoomed: 0 | 1
 }
 
@@ -42,10 +42,10 @@ export interface IndexPart {
   readonly to: string
 }
 
-// Digests are evenly distributed, so a query over one part blocks for a sixteenth of the time.
+// Digests are evenly distributed over 16 parts, so a query over one part takes a sixteenth of the time.
 const HEX_DIGITS = [...'0123456789abcdef']
 
-/** The parts of an index, which together cover every blob. */
+/** The ranges of digests into which the index is divided. Every digest is in one of them. */
 export const INDEX_PARTS: readonly IndexPart[] = HEX_DIGITS.map((digit, index) => ({
   from: `sha256:${digit}`,
   to: `sha256:${HEX_DIGITS[index + 1] ?? 'g'}`,
@@ -53,7 +53,7 @@ export const INDEX_PARTS: readonly IndexPart[] = HEX_DIGITS.map((digit, index) =
 
 const DAY_MS = 86_400_000
 
-/** The new target of a name, and the target at the time of the change. */
+/** The new revision of a name, and its revision before the change. */
 export interface RefChange {
   readonly revision: Digest | undefined
   before: Digest | undefined
@@ -82,8 +82,8 @@ const SCHEMA = `
 `
 
 /**
- * Marks a spared key in the table of doomed keys. A process that needs a key during a round records it there, because
- * the round may have examined the key before.
+ * Time value that marks a key as spared in the table of doomed keys. A process that needs a key during a round records
+ * the key there, because the round may have already examined it.
  */
 export const SPARED: number = Number.MAX_SAFE_INTEGER
 
@@ -94,7 +94,10 @@ export const PACK_INDEX: StateDatabase = {
   schema: SCHEMA,
 }
 
-/** The shared index of a pack store. SQLite provides the lock between processes and survives their crashes. */
+/**
+ * The shared index of a pack store. SQLite locks the index between processes and keeps it consistent if a process
+ * crashes.
+ */
 export class PackIndex {
   readonly #database: DatabaseSync
   readonly #findBlob: StatementSync
@@ -164,7 +167,7 @@ export class PackIndex {
     return this.#findBlob.get(digest) as IndexedPosition | undefined
   }
 
-  /** Marks blobs and trees as used now, so that no collection removes them for a while. */
+  /** Records that blobs and trees are used now, so that no collection removes them within the grace period. */
   touch(keys: readonly Digest[]): void {
     inTransaction(this.#database, () => {
       const now = Date.now()
@@ -185,8 +188,8 @@ export class PackIndex {
   }
 
   /**
-   * Forgets a blob, unless it has moved meanwhile. Removes all notes, so that the next start reads every folder and
-   * stores the bytes again.
+   * Removes the row of a blob, unless the blob was moved meanwhile. Also removes all notes, so that the next start
+   * reads every folder and stores the bytes again.
    */
   removeBlob(digest: Digest, { pack, offset }: PackPosition): void {
     if (this.#removeBlob.run(digest, pack, offset).changes > 0) this.removeNotes()
@@ -200,17 +203,19 @@ export class PackIndex {
   addTrees(entries: readonly (readonly [Digest, readonly SkillFile[]])[]): void {
     inTransaction(this.#database, () => {
       for (const [revision, files] of entries) this.#addTree.run(revision, JSON.stringify(files), Date.now())
-      // A process may have looked up these bytes before a collection doomed them.
+      // Also spares the bytes, because this process may have looked them up before a collection doomed them.
       this.#spareAll(entries.flatMap(([revision, files]) => [revision, ...files.map(({ digest }) => digest)]))
     })
   }
 
-  /** Returns up to `limit` names with the given beginning, in order, starting at `from`. */
+  /** Returns up to `limit` names that begin with `beginning`, in order, starting at the name `from`. */
   listRefs(beginning: string, from: string, limit: number): readonly IndexedRef[] {
     return this.#listRefs.all(from, beyond(beginning), limit) as unknown as readonly IndexedRef[]
   }
 
-  /** Returns the note of a folder. Ignores damaged notes and notes of another build; the next put replaces them. */
+  /**
+   * Returns the note of a folder. Ignores damaged notes and notes of another build. The next put replaces such a note.
+   */
   findNote(source: string, location: string): FolderNote | undefined {
     const row = this.#findNote.get(source, location) as unknown as NoteRow | undefined
     return row === undefined ? undefined : toNote(location, row)
@@ -220,7 +225,7 @@ export class PackIndex {
     this.#database.exec('DELETE FROM note')
   }
 
-  /** Returns the packs that the index names in one part, each with the size that it needs at least. */
+  /** Returns the packs that one part of the index names, each with the minimum size of the pack file. */
   packSizes(part: IndexPart): ReadonlyMap<string, number> {
     const rows = this.#database
       .prepare(
@@ -231,7 +236,7 @@ export class PackIndex {
     return new Map(rows.map(({ pack, size }) => [pack, size]))
   }
 
-  /** Records that the notes of a source are in use, at most once a day. */
+  /** Records that the notes of a source are in use. Writes at most once a day. */
   useNotes(source: string): void {
     const now = Date.now()
     this.#database
@@ -271,7 +276,7 @@ export class PackIndex {
       this.#spareAll([revision, ...(this.findTree(revision)?.files ?? []).map(({ digest }) => digest)])
   }
 
-  /** Spares keys from the running collection, whether it has already doomed them or not. */
+  /** Spares keys from the running collection, including keys that are already doomed. */
   #spareAll(keys: readonly Digest[]): void {
     if (this.#isCollecting()) for (const key of keys) this.#spare.run(key)
   }
@@ -284,9 +289,7 @@ export class PackIndex {
     return (this.#findRef.get(name) as { revision: Digest } | undefined)?.revision
   }
 
-  /**
-   * Changes names, except those that another process has changed meanwhile, because that process had newer information.
-   */
+  /** Changes names. Skips names that another process has changed meanwhile, because those are newer. */
   setRefs(entries: readonly (readonly [string, RefChange])[]): void {
     inTransaction(this.#database, () => {
       const now = Date.now()
@@ -294,7 +297,7 @@ export class PackIndex {
         if (this.findRef(name) !== before) continue
         if (revision === undefined) this.#removeRef.run(name)
         else this.#setRef.run(name, revision)
-        // A process may still use the revision that lost its name, so its grace period starts now.
+        // The grace period of the old revision starts now, because a process may still use it.
         if (before !== undefined) this.#touchTree.run(now, before)
       }
       this.#spareTrees(entries.flatMap(([, { revision }]) => revision ?? []))
@@ -306,7 +309,7 @@ function isDoomed(key: string): string {
   return `EXISTS (SELECT 1 FROM doomed WHERE key = ${key} AND doomed.at < ${SPARED})`
 }
 
-/** Returns a text that sorts after all texts with the given beginning. */
+/** Returns a text that sorts after every text that begins with `beginning`. */
 function beyond(beginning: string): string {
   const last = beginning.charCodeAt(beginning.length - 1)
   return last < 0x7f ? beginning.slice(0, -1) + String.fromCharCode(last + 1) : '\u{10ffff}\u{10ffff}'
@@ -325,12 +328,14 @@ function sumOf(location: string, revision: Digest, facts: Uint8Array, text: stri
   return crc32(text, crc32(facts, crc32(`${libraryId()}\0${location}\0${revision}`)))
 }
 
-/** Adds the rows of another index that this one lacks. Copies the readable rows of a damaged index. */
+/**
+ * Adds the rows of one index that the other index does not have. If the first index is damaged, adds its readable rows.
+ */
 export function mergeIndexes(from: DatabaseSync, to: DatabaseSync): void {
   addAll(from, to, 'IGNORE')
 }
 
-/** Adds the rows of another index. Its names replace those of this one. */
+/** Adds the rows of one index to another. The names of the first index replace equal names of the second. */
 export function overwriteIndex(from: DatabaseSync, to: DatabaseSync): void {
   addAll(from, to, 'REPLACE')
 }
@@ -341,7 +346,7 @@ function addAll(from: DatabaseSync, to: DatabaseSync, conflict: 'IGNORE' | 'REPL
   const addTree = to.prepare('INSERT OR IGNORE INTO tree (revision, files, at) VALUES (?, ?, ?)')
   for (const { revision, files, at } of readRows(from, 'tree', 'revision'))
     if (isTree(String(revision), String(files))) addTree.run(String(revision), String(files), Number(at))
-  // Blobs need no check here, because bytes are compared with their digest at each reading.
+  // Blob rows need no check here, because each reading compares the bytes with their digest.
   const addBlob = to.prepare(
     'INSERT OR IGNORE INTO blob (digest, pack, offset, length, at) VALUES (?, ?, ?, ?, ?)',
   )

@@ -58,7 +58,7 @@ test('bytes damaged on the disk are never returned and can be stored again', asy
   await third.close()
 })
 
-test('bytes of a lost pack are missing, and are stored when they are put again', async () => {
+test('bytes of a lost pack are reported as missing, and a new put stores them again', async () => {
   using folder = new TemporaryFolder()
   const digest = digestOf('text', nodeHasher)
   const first = await openPackStore(folder.path)
@@ -75,7 +75,7 @@ test('bytes of a lost pack are missing, and are stored when they are put again',
   await third.close()
 })
 
-test('many small files share write buffers instead of using one file each', async () => {
+test('many small files are written to one pack instead of one file each', async () => {
   using folder = new TemporaryFolder()
   const store = await openPackStore(folder.path)
   const digests = Array.from({ length: 5_000 }, (_, i) => digestOf(`text ${i}`, nodeHasher))
@@ -95,7 +95,7 @@ test('two concurrent calls of close() close once', async () => {
   await Promise.all([store.close(), store.close()])
 })
 
-test('only its owner can read the state', async () => {
+test('only the user of the process can read the state directory', async () => {
   using folder = new TemporaryFolder()
   const store = await openPackStore(folder.at('state'))
   store.put(digestOf('x', nodeHasher), bytesOf('x'))
@@ -104,7 +104,7 @@ test('only its owner can read the state', async () => {
   expect(statSync(folder.at('state/store')).mode & 0o777).toBe(0o700)
 })
 
-test('the index never names missing bytes, whenever the process is killed', {
+test('the index never names missing bytes, no matter when the process is killed', {
   timeout: 60_000,
 }, async () => {
   using folder = new TemporaryFolder()
@@ -124,7 +124,7 @@ test('the index never names missing bytes, whenever the process is killed', {
     try {
       execFileSync(process.execPath, ['--input-type=module', '-e', script, String(ms)], { stdio: 'ignore' })
     } catch {
-      // The process was killed on purpose.
+      // The test has killed the process, so its failure is expected.
     }
     const store = await openPackStore(folder.path)
     const newest = store.getRef('newest')
@@ -133,7 +133,7 @@ test('the index never names missing bytes, whenever the process is killed', {
   }
 })
 
-test('two stores share one state directory', async () => {
+test('two stores can share one state directory', async () => {
   using folder = new TemporaryFolder()
   const [one, two] = [await openPackStore(folder.path), await openPackStore(folder.path)]
   const digest = digestOf('shared', nodeHasher)
@@ -189,7 +189,7 @@ test('a damaged index is moved aside when a query finds the damage, and its read
     if ((await store.getTree(revision)) !== undefined) found.trees++
     if (store.getRef(name) === digest) found.names++
   }
-  // A damaged inner page loses the rows below it.
+  // A damaged inner page of the tree makes the rows below it unreadable.
   for (const count of Object.values(found)) expect(count).toBeGreaterThan(500)
   expect(store.fault).toMatchObject({
     message: expect.stringMatching(
@@ -217,7 +217,7 @@ test('a damaged index is moved aside when a query finds the damage, and its read
 })
 
 test.each([1, 2, 3])(
-  'when only page %i of the index is damaged, nothing throws and everything can be stored again',
+  'if only page %i of the index is damaged, calls do not throw and all content can be stored again',
   async page => {
     using folder = new TemporaryFolder()
     const digest = digestOf('text', nodeHasher)
@@ -235,7 +235,7 @@ test.each([1, 2, 3])(
     fill(one)
     await one.flush()
     expect([one.fault?.isStoring, asides(folder)]).toEqual([true, [expect.any(String)]])
-    // The other process switches to the new index.
+    // This call makes the second store switch to the new index.
     fill(two)
     await two.flush()
     for (const store of [one, two])
@@ -257,20 +257,20 @@ test.each([1, 2, 3])(
   },
 )
 
-test('a name that another process has changed meanwhile keeps the newer value', async () => {
+test('a name keeps the newer value if another process has changed it meanwhile', async () => {
   using folder = new TemporaryFolder()
   const [old, newer] = ['old', 'newer'].map(text => digestOf(text, nodeHasher))
   const [one, two] = [await openPackStore(folder.path), await openPackStore(folder.path)]
   one.setRef('both', old)
   one.setRef('removed', old)
   await one.flush()
-  // Sets the current value, so nothing needs to be written.
+  // Sets the name to its current value, so there is nothing to write.
   two.setRef('both', old)
   one.setRef('both', newer)
   await one.flush()
   await two.flush()
   expect(two.getRef('both')).toBe(newer)
-  // These names are set before the other process writes.
+  // These names are set before the other process writes its changes.
   two.setRef('both', undefined)
   two.setRef('removed', newer)
   one.setRef('both', old)
@@ -281,7 +281,7 @@ test('a name that another process has changed meanwhile keeps the newer value', 
   await one.close()
 })
 
-test('a name is written soon, even without a flush', async () => {
+test('a new name is written to disk shortly after setRef(), even without a flush', async () => {
   using folder = new TemporaryFolder()
   const digest = digestOf('text', nodeHasher)
   const [one, two] = [await openPackStore(folder.path), await openPackStore(folder.path)]
@@ -291,7 +291,7 @@ test('a name is written soon, even without a flush', async () => {
   await two.close()
 })
 
-test('files of older packs survive the removal of the state directory, including those that only a revision names', async () => {
+test('if the state directory is removed, the files of open older packs are written again', async () => {
   using folder = new TemporaryFolder()
   const state = folder.at('state')
   const texts = ['only named', 'asked for']
@@ -333,7 +333,7 @@ test('a closed store fails every call with CLOSED', async () => {
   await store.flush()
 })
 
-test('a store with a missing index reports a fault; a new store and a store with its index report none', async () => {
+test('a store reports a fault when it is opened if its index is missing', async () => {
   using folder = new TemporaryFolder()
   const faults: unknown[] = []
   for (const isRemoved of [false, false, true, false]) {
@@ -371,7 +371,7 @@ test('served revisions keep their names when an older copy replaces the index', 
   await again.close()
 })
 
-test('notes that are put during a flush wait for their revisions', async () => {
+test('notes that are put during a flush are written only after their revisions', async () => {
   using folder = new TemporaryFolder()
   const store = await openPackStore(folder.path)
   await store.notes?.open?.('source')

@@ -43,21 +43,21 @@ const ROWS_PER_SORT = 10_000
 const NAMES_PER_PAGE = 500
 // Half the grace period of a collection.
 const TOUCH_AFTER_MS = 1_800_000
-// A name may be set when no reading, and so no flush, follows.
+// Flushes soon after a name is set, because no scan with a flush may follow.
 const FLUSH_AFTER_MS = 100
-// A collection can compact a pack of a running process only after that process has stopped writing to it.
+// Maximum size of a pack. A collection can compact a pack only after its process has stopped writing to it.
 const MAX_PACK_BYTES = 16 * 1024 * 1024
 const LEASE_CHECK_MS = 10_000
-// An open pack can be restored after the directory was removed.
+// Packs are kept open so that they can be restored if the directory is removed.
 const MAX_OPEN_PACKS = 256
 
 const sync = promisify(fdatasync)
 
 /**
  * Opens the store of a state directory. Each process appends file bytes to its own packs, and all processes share an
- * index in SQLite. Bytes that a git mirror of the same directory has are not copied. Bytes are readable as soon as they
- * are put. The index names them only after they are on the disk. A crash therefore loses at most the last puts, and
- * never leaves a name without its bytes.
+ * index in SQLite. The store does not copy bytes that a git mirror in the same directory has. Bytes are readable
+ * immediately after a put. The index names bytes only after they are on the disk, so a crash loses at most the last
+ * puts and never leaves a name without its bytes.
  * @throws {SkillError} IO_FAILED when the directory or the index cannot be used
  *
  * @example
@@ -95,7 +95,7 @@ class PackStore implements SkillStore {
   readonly #gitBlobs: GitBlobs
   readonly notes: PackedNotes = new PackedNotes({
     ask: question => this.#ask(question),
-    // Checks twice, because a collection may have removed a pack after the index was read.
+    // Checks twice, because a collection may remove a pack between the reading of the index and the check.
     hasPacks: async () => (await this.#hasPacks()) || (await this.#hasPacks()),
     onPut: () => this.#flushSoon(),
   })
@@ -113,17 +113,17 @@ class PackStore implements SkillStore {
   #trees = new Map<Digest, readonly SkillFile[]>()
   #refs = new Map<string, RefChange>()
   /**
-   * Whether the index was empty at the first put and has received nothing from this process since; `undefined` before
-   * the first put.
+   * Whether the index was empty at the first put and this process has not written to it since. `undefined` before the
+   * first put.
    */
   #isEmpty: boolean | undefined
-  /** Looked-up keys whose row is old or doomed; the next flush touches them. */
+  /** Looked-up keys whose row is old or doomed. The next flush records their use. */
   #touched = new Set<Digest>()
   #flushing: Promise<void> | undefined
   #flushTimer: NodeJS.Timeout | undefined
   /** Why the last flush failed. */
   #failure: StoreFault | undefined
-  /** A fault that has been repaired. Reported until the process ends. */
+  /** A fault that is already repaired, but is reported until the process ends. */
   #mended: StoreFault | undefined
   #isClosed = false
   #closing: Promise<void> | undefined
@@ -164,7 +164,7 @@ class PackStore implements SkillStore {
     if (this.#blobs.has(digest)) return true
     const position = this.#findBlob(digest)
     if (position === undefined || position.isDoomed === 1 || !this.#isThere(position)) return false
-    // The caller may rely on the bytes before any tree names them.
+    // Marks the bytes as used, because the caller relies on them before a tree names them.
     this.#touch(digest, position)
     return true
   }
@@ -186,7 +186,7 @@ class PackStore implements SkillStore {
     try {
       this.#write()
     } catch (thrown) {
-      // The bytes stay readable in memory; the next flush retries.
+      // The bytes stay readable in memory, and the next flush writes them.
       this.#failure = toFault(thrown)
     }
   }
@@ -199,10 +199,10 @@ class PackStore implements SkillStore {
     if (position === undefined) return undefined
     const bytes = await this.#read(digest, position)
     if (bytes !== undefined) return bytes
-    // A collection may have moved the bytes a moment ago.
+    // A collection may have just moved the bytes.
     const moved = this.#findBlob(digest)
     if (moved !== undefined && moved.pack !== position.pack) return await this.#read(digest, moved)
-    // The bytes are damaged. Without a row, the next reading of the file stores them again.
+    // The bytes are damaged. The row is removed, so that the next reading of the file stores the bytes again.
     if (pending === position) this.#blobs.delete(digest)
     this.#ask(index => index.removeBlob(digest, position))
     return undefined
@@ -224,8 +224,8 @@ class PackStore implements SkillStore {
     this.#assertOpen()
     const put = this.#trees.get(revision)
     const stored = put === undefined ? this.#ask(index => index.findTree(revision)) : undefined
-    // The caller is about to serve the tree, and the folder may no longer have all its files. Opening the packs keeps
-    // their bytes available.
+    // The caller is about to serve the tree, but the folder may no longer have all its files. Opening the packs keeps
+    // the bytes of the files available.
     const doomed: Digest[] = []
     if (stored !== undefined && this.#touch(revision, stored)) doomed.push(revision)
     const files = put ?? stored?.files
@@ -234,12 +234,15 @@ class PackStore implements SkillStore {
       if (position === undefined || !this.#isThere(position)) continue
       if (this.#touch(digest, position)) doomed.push(digest)
     }
-    // Doomed keys must be spared now; the next flush may be too late.
+    // Doomed keys must be spared immediately, because the next flush may be too late.
     if (doomed.length > 0) this.#ask(index => index.touch(doomed))
     return files
   }
 
-  /** Plans to record the use of a key, unless a recent use is recorded. Returns whether the key is doomed. */
+  /**
+   * Marks a key so that the next flush records its use. Does nothing if a recent use is already recorded. Returns
+   * whether the key is doomed.
+   */
   #touch(key: Digest, { at, isDoomed }: IndexedAge): boolean {
     if (isDoomed === 1 || at < Date.now() - TOUCH_AFTER_MS) {
       this.#touched.add(key)
@@ -248,7 +251,7 @@ class PackStore implements SkillStore {
     return isDoomed === 1
   }
 
-  // Processes share the store, so names and leases decide what it keeps, not these counters.
+  // These counters only decide what is leased. Names and leases decide what the shared store keeps.
   retain(revision: Digest): void {
     this.#retained.retain(revision, Date.now())
   }
@@ -293,7 +296,7 @@ class PackStore implements SkillStore {
   }
 
   async flush(): Promise<void> {
-    // Only one flush runs at a time. Content put during a flush needs another one.
+    // Only one flush runs at a time. Content that is put during a flush needs another flush.
     while (this.#flushing !== undefined) await this.#flushing
     const waiting =
       this.#blobs.size + this.#trees.size + this.#refs.size + this.#touched.size + this.notes.waiting
@@ -340,22 +343,25 @@ class PackStore implements SkillStore {
     }
   }
 
-  /** Returns a fault while the database is only a copy in memory, which is written to but not stored. */
+  /** Returns a fault while the database exists only in memory, because new rows are then not stored. */
   #findFault(): StoreFault | undefined {
     const { fault } = this.#kept
     return fault === undefined ? undefined : { message: fault, isStoring: false }
   }
 
-  /** Restores the index and the packs that are still open here. All other content is read from its source again. */
+  /**
+   * Writes the index and the packs that this process still has open to new files. All other content is read from its
+   * source again.
+   */
   #restore(): void {
-    // The existing file may be an older copy, so the names of this process take precedence.
+    // The existing index may be an older copy, so the names of this process replace its names.
     this.#kept.restore(overwriteIndex)
     this.#useIndex()
     this.#packSizes.clear()
     const open = new Map(this.#readers)
     if (this.#writer !== undefined) open.set(this.#writer.name, this.#writer.descriptor)
     for (const [name, descriptor] of open) writePack(join(this.#folder, name), descriptor)
-    // From now on packs are accessed through new descriptors.
+    // Replaces the descriptors of the removed packs by descriptors of the new files.
     for (const descriptor of this.#readers.values()) closeSync(descriptor)
     this.#readers.clear()
     if (this.#writer !== undefined) this.#retire(this.#writer)
@@ -382,7 +388,7 @@ class PackStore implements SkillStore {
     return this.#ask(index => index.findBlob(digest))
   }
 
-  /** Switches to the new index, whose names may point elsewhere. */
+  /** Switches to the new index. Its names may point at other revisions than before. */
   #useIndex(): void {
     this.#index = new PackIndex(this.#kept.database)
     for (const [name, change] of this.#refs) change.before = this.#index.findRef(name)
@@ -406,7 +412,7 @@ class PackStore implements SkillStore {
       await setImmediate()
     }
     for (const batch of inSortedBatches(refs)) {
-      // A name set meanwhile may need bytes that are not written yet, so the next flush writes it.
+      // If a name was changed during this flush, its bytes may not be written yet. The next flush writes the name.
       const names = batch.flatMap(([name, change]) => (this.#refs.get(name) === change ? name : []))
       this.#ask(index => index.setRefs(names.map(name => [name, this.#refs.get(name) as RefChange])))
       for (const name of names) this.#refs.delete(name)
@@ -425,8 +431,8 @@ class PackStore implements SkillStore {
   }
 
   /**
-   * Writes the blobs and adds them to the index. Returns false if their pack was removed meanwhile; they then wait for
-   * another pack.
+   * Writes the blobs and adds them to the index. Returns false if their pack was removed meanwhile; the blobs are then
+   * buffered for a new pack.
    */
   async #flushBlobs(): Promise<boolean> {
     this.#write()
@@ -436,8 +442,7 @@ class PackStore implements SkillStore {
     )
     const isWritten = blobs.some(([, { pack }]) => pack === writer?.name)
     if (isWritten && writer !== undefined) {
-      // A collection removes a pack that no row names and that no process has written to for a while. A new time
-      // prevents that.
+      // Sets a new modification time, because a collection removes an old pack that no row names.
       futimesSync(writer.descriptor, new Date(), new Date())
       await sync(writer.descriptor)
     }
@@ -457,7 +462,7 @@ class PackStore implements SkillStore {
     return true
   }
 
-  /** Stops writing to a large pack once the index names all of it. The pack stays open for reading. */
+  /** Stops writing to a large pack when the index names all its bytes. The pack stays open for reading. */
   #rotate(): void {
     const writer = this.#writer
     if (writer === undefined || writer.offset < MAX_PACK_BYTES) return
@@ -470,7 +475,7 @@ class PackStore implements SkillStore {
     this.#writer = undefined
   }
 
-  /** Closes packs that a collection has removed, because an open file still occupies the disk. */
+  /** Closes packs that a collection has removed, because a removed file occupies the disk until it is closed. */
   #closeGonePacks(): void {
     // If the whole directory was removed, `#restore` needs the open packs.
     if (this.#isClosed || this.#kept.isGone()) return
@@ -485,7 +490,7 @@ class PackStore implements SkillStore {
   /** Appends the buffered bytes to the pack of this process. */
   #write(): void {
     if (this.#buffer.length === 0) return
-    // Another process may have removed a long idle pack because it considered this process dead.
+    // Another process may have considered this process dead and removed its idle pack.
     if (this.#writer !== undefined && fstatSync(this.#writer.descriptor).nlink === 0)
       this.#retire(this.#writer)
     this.#writer ??= createPack(this.#folder)
@@ -503,9 +508,7 @@ class PackStore implements SkillStore {
     this.#collection.noteWritten(all.length)
   }
 
-  /**
-   * Closes a removed pack and buffers its bytes that are not in the index yet. Indexed bytes are in other packs by now.
-   */
+  /** Closes a removed pack and buffers its unindexed bytes again. Its indexed bytes have been moved to other packs. */
   #retire(writer: { readonly name: string; readonly descriptor: number }): void {
     for (const [digest, position] of this.#blobs) {
       if (position instanceof Uint8Array || position.pack !== writer.name) continue
@@ -530,7 +533,7 @@ class PackStore implements SkillStore {
     }
   }
 
-  /** Returns whether the pack still exists and is long enough. Bytes that are lost on the disk must be stored again. */
+  /** Returns whether the pack still exists and is long enough to contain the bytes. Lost bytes must be stored again. */
   #isThere({ pack, offset, length }: PackPosition): boolean {
     if (this.#gitBlobs.isPlace(pack)) return this.#gitBlobs.isThere(pack)
     if ((this.#packSizes.get(pack) ?? -1) >= offset + length) return true
@@ -585,7 +588,7 @@ function toFault(thrown: unknown): StoreFault {
   return { message: toMessage(thrown), isStoring: false }
 }
 
-/** Copies an open pack whose file was removed. */
+/** Writes the bytes of an open pack whose file was removed to a new file. */
 function writePack(path: string, descriptor: number): void {
   if (existsSync(path)) return
   const copy = openSync(path, 'wx', 0o600)

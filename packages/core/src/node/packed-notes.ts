@@ -12,23 +12,23 @@ export interface NoteChange {
 
 const ROWS_PER_SLICE = 50
 
-/** The functions of a pack store that its notes need. */
+/** The functions that the notes call on their pack store. */
 export interface PackedNotesOptions {
   readonly ask: <Answer>(question: (index: PackIndex) => Answer) => Answer
-  /** Whether the packs have all bytes that the index names. */
+  /** Whether the packs contain all bytes that the index names. */
   readonly hasPacks: () => Promise<boolean>
   readonly onPut: () => void
 }
 
 /**
- * The notes in the index of a pack store. New notes wait for the next flush. If bytes are missing, all notes are
- * removed: the start then reads every folder and stores the lost bytes again.
+ * The notes in the index of a pack store. The next flush writes new notes. If bytes are missing, all notes are removed,
+ * so that the start reads every folder and stores the lost bytes again.
  */
 export class PackedNotes implements FolderNotes {
   readonly #options: PackedNotesOptions
   #isChecked = false
   readonly #waiting = new Map<string, NoteChange>()
-  /** Sources whose notes this process uses and whose use is not recorded in the index yet. */
+  /** Sources whose notes this process uses. Their use is not recorded in the index yet. */
   readonly #opened = new Set<string>()
   readonly #ids = new Map<string, string>()
 
@@ -61,12 +61,15 @@ export class PackedNotes implements FolderNotes {
     this.#options.onPut()
   }
 
-  /** Returns the waiting changes for `write`. Later changes may concern revisions that are not in the index yet. */
+  /**
+   * Returns the changes for the next `write`. Changes made after this call must wait, because their revisions may not
+   * be in the index yet.
+   */
   list(): readonly (readonly [key: string, change: NoteChange])[] {
     return [...this.#waiting]
   }
 
-  /** Writes the result of `list` in slices. Changes that fail wait for the next flush. */
+  /** Writes the result of `list` in slices. The next flush retries changes that failed. */
   async write(listed: ReturnType<PackedNotes['list']>): Promise<void> {
     const { ask } = this.#options
     for (const source of this.#opened) {

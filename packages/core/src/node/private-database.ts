@@ -15,7 +15,7 @@ import { basename, dirname, join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { toMessage } from '../internal-entry.ts'
 
-// Primary result codes of SQLite, which are the low byte of its extended codes.
+// Primary result codes of SQLite. The low byte of an extended result code is its primary code.
 const BUSY = 5
 const READ_ONLY = 8
 const IO_ERROR = 10
@@ -24,13 +24,16 @@ const FULL = 13
 const CANNOT_OPEN = 14
 const NOT_A_DATABASE = 26
 
-// EBUSY: Windows moves and removes no database that a process has open.
+// EBUSY occurs on Windows, which does not move or remove a database that a process has open.
 const UNWRITABLE = ['EROFS', 'EACCES', 'EPERM', 'EBUSY', 'ENOSPC', 'EDQUOT']
 
-/** Suffixes of the database and of the files in which SQLite keeps recent changes. All have the same mode. */
+/**
+ * Suffixes of the database file and of the files in which SQLite keeps recent changes. All these files have the same
+ * mode.
+ */
 const COMPANIONS = ['', '-wal', '-shm']
 
-/** Opens a database that only its user can read, from the first byte on. */
+/** Opens a database file that is created with a mode that allows only its user to read it. */
 export async function openPrivateDatabase(path: string): Promise<DatabaseSync> {
   const { DatabaseSync } = await import('node:sqlite')
   makePrivate(path)
@@ -39,16 +42,16 @@ export async function openPrivateDatabase(path: string): Promise<DatabaseSync> {
 
 function makePrivate(path: string): void {
   closeSync(openSync(path, 'a', 0o600))
-  // An older version may have created the file with any mode.
+  // An older version of the library may have created the file with a different mode.
   for (const companion of COMPANIONS) ignoringMissing(() => chmodSync(`${path}${companion}`, 0o600))
 }
 
-/** Adds the rows of one database to another. */
+/** A function that adds the rows of one database to another. */
 export type MergeDatabases = (from: DatabaseSync, to: DatabaseSync) => void
 
 /**
  * A database of a state directory that stays usable when the disk is full or read-only. If another process removes the
- * directory, the content is written again.
+ * directory, `restore` writes the content again.
  */
 export class KeptDatabase {
   #fault: string | undefined
@@ -94,24 +97,24 @@ export class KeptDatabase {
     if (fault === undefined) this.#inode = inodeOf(path)
   }
 
-  /** Why nothing is stored. If set, this is a copy in memory until a `heal` succeeds or the process ends. */
+  /** Why nothing is stored. If set, the database is a copy in memory until a `heal` succeeds or the process ends. */
   get fault(): string | undefined {
     return this.#fault
   }
 
-  /** Replaced by `restore`, `leave`, `heal` and `replaceDamaged`. */
+  /** The calls `restore`, `leave`, `heal` and `replaceDamaged` replace this object. */
   get database(): DatabaseSync {
     return this.#database
   }
 
-  /** Returns whether the file was removed or replaced by another one. */
+  /** Returns whether the file was removed or replaced by another file. */
   isGone(): boolean {
     return this.fault === undefined && this.#database.isOpen && inodeOf(this.#path) !== this.#inode
   }
 
   /**
-   * Writes everything into a new file after the old one was removed. If another process has created a file meanwhile,
-   * `merge` adds the rows of this one.
+   * Writes all rows to a new file after the old file was removed. If another process has already created a new file,
+   * `merge` adds the rows to that file.
    */
   restore(merge: MergeDatabases): void {
     mkdirSync(dirname(this.#path), { recursive: true, mode: 0o700 })
@@ -121,7 +124,7 @@ export class KeptDatabase {
     this.#inode = inodeOf(this.#path)
   }
 
-  /** Tries to store the copy in its proper file. Returns whether everything is stored from now on. */
+  /** Tries to write the in-memory copy to its file. Returns whether changes are stored from now on. */
   heal(merge: MergeDatabases): boolean {
     if (this.#fault === undefined) return true
     try {
@@ -136,7 +139,7 @@ export class KeptDatabase {
   }
 
   /**
-   * Continues in memory with the rows that `merge` copies, while the disk is not writable. A later `heal` stores them.
+   * Continues with a copy in memory while the disk is not writable. `merge` fills the copy. A later `heal` stores them.
    */
   leave(thrown: unknown, merge: MergeDatabases): void {
     this.#fault = toMessage(thrown)
@@ -144,8 +147,8 @@ export class KeptDatabase {
   }
 
   /**
-   * Moves the damaged file aside and begins a new one, to which `merge` adds the readable rows. Returns the new path of
-   * the damaged file, or `undefined` if another process has moved it or nothing can be written.
+   * Moves the damaged file aside and creates a new file. `merge` copies the readable rows to the new file. Returns the
+   * new path of the damaged file, or `undefined` if another process has moved it or the disk is not writable.
    */
   replaceDamaged(merge: MergeDatabases): string | undefined {
     try {
@@ -193,7 +196,8 @@ export class KeptDatabase {
 }
 
 /**
- * Opens a private copy that ends with the process, because SQLite cannot read a write-ahead log in a read-only folder.
+ * Opens a temporary copy, because SQLite cannot read a write-ahead log in a read-only folder. The copy ends with the
+ * process.
  */
 function openCopy(path: string, create: (path: string) => DatabaseSync): DatabaseSync {
   const folder = mkdtempSync(join(tmpdir(), 'skillstoke-state-'))
@@ -202,7 +206,7 @@ function openCopy(path: string, create: (path: string) => DatabaseSync): Databas
     for (const companion of ['', '-wal'])
       ignoringMissing(() => {
         copyFileSync(`${path}${companion}`, `${copy}${companion}`)
-        // The copy inherits the mode of a read-only file.
+        // The copy of a read-only file is read-only as well.
         chmodSync(`${copy}${companion}`, 0o600)
       })
     makePrivate(copy)
@@ -211,7 +215,7 @@ function openCopy(path: string, create: (path: string) => DatabaseSync): Databas
     try {
       rmSync(folder, { recursive: true, force: true })
     } catch {
-      // Windows removes no open file: the copy stays among the temporary files of this user.
+      // Windows does not remove an open file, so the copy stays in the temporary folder of this user.
     }
   }
 }
@@ -220,7 +224,7 @@ function inodeOf(path: string): number | undefined {
   return statSync(path, { throwIfNoEntry: false })?.ino
 }
 
-/** Runs `work` in one transaction. If it fails, rolls back and throws the first error. */
+/** Runs `work` in one transaction. If `work` fails, rolls back and throws its error. */
 export function inTransaction<Value>(database: DatabaseSync, work: () => Value): Value {
   database.exec('BEGIN IMMEDIATE')
   try {
@@ -231,13 +235,13 @@ export function inTransaction<Value>(database: DatabaseSync, work: () => Value):
     try {
       database.exec('ROLLBACK')
     } catch {
-      // SQLite has already rolled back, as it does on a full disk.
+      // SQLite has already rolled back, for example because the disk is full.
     }
     throw thrown
   }
 }
 
-/** Returns whether an error means that nothing can be written at the moment. */
+/** Returns whether an error means that the disk is full or not writable. */
 export function isUnwritable(thrown: unknown): boolean {
   const { code, cause } = thrown as NodeJS.ErrnoException & { readonly cause?: unknown }
   const primary = primaryCodeOf(thrown)
@@ -249,7 +253,7 @@ export function isUnwritable(thrown: unknown): boolean {
 }
 
 /**
- * Checks every page of a database, which takes as long as reading it.
+ * Checks every page of a database. This takes as long as reading the whole file.
  * @throws an error that `isDamage` recognises, when a page is damaged
  */
 export function assertWhole(database: DatabaseSync): void {
@@ -278,7 +282,9 @@ function primaryCodeOf(thrown: unknown): number | undefined {
   return code === undefined ? undefined : code & 0xff
 }
 
-/** Yields the rows of a table. In a damaged table, yields the rows that are reachable from either end. */
+/**
+ * Yields the rows of a table. If the table is damaged, yields the rows that can be reached from its start or its end.
+ */
 export function* readRows(
   database: DatabaseSync,
   table: string,

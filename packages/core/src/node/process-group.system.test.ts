@@ -5,7 +5,7 @@ import { hasGroup, killGroup } from './process-group.ts'
 
 const children: ChildProcess[] = []
 
-/** Spawns a process with a child that holds its output open. Resolves when both run. */
+/** Spawns a process whose child keeps the output pipe open. Resolves when both run. */
 async function spawnPair(): Promise<ChildProcess> {
   const sleep = 'setInterval(() => undefined, 1000)'
   const program = `
@@ -26,7 +26,7 @@ afterEach(() => {
 })
 
 describe('killGroup()', () => {
-  test.skipIf(process.platform === 'win32')('kills a process and its children', async () => {
+  test.skipIf(process.platform === 'win32')('kills a process together with its children', async () => {
     const child = await spawnPair()
     expect(hasGroup(child.pid)).toBe(true)
     const closed = once(child, 'close') // emitted when no process holds the output open

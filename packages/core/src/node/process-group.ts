@@ -1,11 +1,11 @@
 import { type ChildProcess, spawnSync } from 'node:child_process'
 
-/** Deadline for Windows to end a tree of processes, in milliseconds. */
+/** Time limit for ending a process tree on Windows, in milliseconds. */
 const TREE_KILL_MS = 5_000
 
 /**
- * Kills a child that was spawned as `detached`, and every process that it has started. Does nothing if they have ended.
- * Synchronous, so that it also works while the host exits.
+ * Kills a child that was spawned as `detached`, and every process that it has started. Does nothing if all of them have
+ * ended. The call is synchronous, so it also works while the host exits.
  */
 export function killGroup(
   child: Pick<ChildProcess, 'pid' | 'exitCode' | 'signalCode' | 'kill'> | undefined,
@@ -21,17 +21,17 @@ export function hasGroup(pid: number | undefined, platform: NodeJS.Platform = pr
   return pid !== undefined && platform !== 'win32' && isAlive(-pid)
 }
 
-/** Kills one process, or a whole group if the number is negative. */
+/** Kills the process with this id. If the number is negative, kills the whole group with that id. */
 export function killProcess(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL')
   } catch (thrown) {
-    // The process has ended, or the remaining one belongs to another user.
+    // The process has ended, or the process with this id belongs to another user.
     if (!['ESRCH', 'EPERM'].includes((thrown as NodeJS.ErrnoException).code ?? '')) throw thrown
   }
 }
 
-/** Returns whether a process exists, including one of another user. */
+/** Returns whether a process exists, including processes of other users. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0)
@@ -42,8 +42,8 @@ export function isAlive(pid: number): boolean {
 }
 
 /**
- * Windows has no process groups, so `taskkill /T` follows parent ids instead. It runs before `child.kill()`. After the
- * process has ended, its children can no longer be found, and its id may belong to another process.
+ * Windows has no process groups, so `taskkill /T` follows parent ids instead. It runs before `child.kill()`. After a
+ * process has ended, its children cannot be found, and another process may have its id.
  */
 function killTree(child: Pick<ChildProcess, 'exitCode' | 'signalCode' | 'kill'>, pid: number): void {
   if (child.exitCode !== null || child.signalCode !== null) return

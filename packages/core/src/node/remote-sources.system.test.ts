@@ -82,7 +82,7 @@ async function open(...sources: SkillSource[]): Promise<SkillRuntime> {
   return await createSkillRuntime({ sources })
 }
 
-/** Returns a subject whose files are published again after each change. */
+/** Creates a conformance subject that publishes its files again after each change. */
 function publishing(
   source: SkillSource,
   publish: (files: ReadonlyMap<string, string>) => void,
@@ -105,7 +105,7 @@ function publishing(
 const toEntries = (files: ReadonlyMap<string, string>): PackedEntry[] =>
   [...files].map(([path, content]) => ({ path, content }))
 
-/** Publishes an index of every folder as a skill, each packed as an archive. */
+/** Packs every folder as an archive, and publishes an index with one skill per archive. */
 function publishIndex(files: ReadonlyMap<string, string>): void {
   const folders = new Set(
     [...files.keys()].filter(path => path.includes('/')).map(path => path.split('/')[0] as string),
@@ -162,7 +162,7 @@ for (const [name, create] of SUBJECTS)
     })
 
 describe('archive', () => {
-  test('reads one folder of an archive with a label and a digest', async () => {
+  test('reads only the given folder of an archive, and accepts a label and a digest', async () => {
     const bytes = tarGz([
       { path: 'repo-main/skills/pdf/SKILL.md', content: text('pdf') },
       { path: 'repo-main/other/x/SKILL.md', content: text('x') },
@@ -191,7 +191,7 @@ describe('archive', () => {
     ])
   })
 
-  test('does not download an unchanged archive again, and serves it after a restart without the site', async () => {
+  test('does not download an unchanged archive again, and serves it after a restart even if the site is gone', async () => {
     site.pages.set('/a.zip', zip([{ path: 'pdf/SKILL.md', content: text('pdf') }]))
     const create = (): SkillSource => archive(`http://${site.host}/a.zip`, onSite())
     const answers: number[] = []
@@ -223,7 +223,7 @@ describe('archive', () => {
     expect([names(skills), errorOf(skills)]).toEqual([['pdf'], expect.stringContaining('answers with 503')])
   })
 
-  test('T26: ignores a hostile archive, and reports links in a good one', async () => {
+  test('T26: ignores a hostile archive, and reports links in a valid archive', async () => {
     const path = join(folder, 'a.tar.gz')
     const good: PackedEntry[] = [
       { path: 'pdf/SKILL.md', content: text('pdf') },
@@ -241,7 +241,7 @@ describe('archive', () => {
     ])
   })
 
-  test('reports a missing file, a folder and an invalid digest', async () => {
+  test('reports a missing archive, a folder in place of an archive, and an invalid digest', async () => {
     await using missing = await open(archive(join(folder, 'no.zip'), options))
     expect(errorOf(missing)).toMatch(/cannot be read: ENOENT/)
     await using aFolder = await open(archive(folder, options))
@@ -251,7 +251,7 @@ describe('archive', () => {
   })
 })
 
-test('a local archive is read at the start even with manual polling, and its faults are reported', async () => {
+test('a local archive is read at the start and its faults are reported, even if polling is manual', async () => {
   const path = join(folder, 'a.zip')
   const put = (body: string): void =>
     writeFileSync(path, zip([{ path: 'pdf/SKILL.md', content: text('pdf', body) }]))
@@ -285,7 +285,7 @@ describe('wellKnown', () => {
     return { url: path, digest: `sha256:${sha256(content)}` }
   }
 
-  test('fetches texts and archives by digest, and does not fetch unchanged ones again', async () => {
+  test('fetches texts and archives by digest, and fetches them again only after a change', async () => {
     const bytes = zip([
       { path: 'SKILL.md', content: text('docx') },
       { path: 'scripts/run.sh', content: 'x', mode: 0o755 },
@@ -306,7 +306,7 @@ describe('wellKnown', () => {
     expect((await skills.load('pdf')).body).toBe('Newer.')
   })
 
-  test('T30: holds content although its digest matches, because a digest does not prove the author', async () => {
+  test('T30: content with a matching digest still waits for approval, because a digest does not prove the author', async () => {
     publish([{ name: 'pdf', type: 'skill-md', ...page('/pdf.md', text('pdf')) }])
     await using skills = await open(wellKnown(`http://${site.host}`, { privateHosts: [site.host] }))
     expect(names(skills)).toEqual([])
@@ -352,7 +352,7 @@ describe('wellKnown', () => {
     },
   )
 
-  test('reads the older format with a list of files', async () => {
+  test('reads an index in the older format, which lists the files of each skill', async () => {
     site.pages.set(
       '/.well-known/skills/index.json',
       JSON.stringify({ skills: [{ name: 'pdf', description: 'x', files: ['SKILL.md', 'references/a.md'] }] }),
@@ -363,7 +363,7 @@ describe('wellKnown', () => {
     expect(skills.current.get('pdf').files.map(({ path }) => path)).toEqual(['SKILL.md', 'references/a.md'])
   })
 
-  test('refuses content that does not match its digest and keeps the old skill, while other skills update', async () => {
+  test('refuses content with a wrong digest and keeps the old skill, while other skills are updated', async () => {
     publish([
       { name: 'pdf', type: 'skill-md', ...page('/pdf.md', text('pdf', 'First.')) },
       { name: 'docx', type: 'skill-md', ...page('/docx.md', text('docx', 'First.')) },
@@ -418,11 +418,11 @@ describe('wellKnown', () => {
   })
 })
 
-describe('during a network failure the skills stay, other sources do not wait, and the source recovers without a restart', () => {
+describe('if the network fails, the skills stay, other sources are not delayed, and the source recovers without a restart', () => {
   const FAULTS: readonly Fault[] = ['refuse', 'reset', 'stall', 'truncate', 'slow', 'garbage']
   const remote = { trust: 'auto', timeoutMs: 2_000, pollMs: 100 } as const
 
-  /** Creates each kind of source behind a proxy, with a function that changes its content. */
+  /** Creates one source of each kind behind a proxy, with a function that changes the content of the source. */
   const kinds = {
     archive: async () => {
       const put = (body: string): void =>

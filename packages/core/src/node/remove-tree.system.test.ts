@@ -27,7 +27,7 @@ beforeEach(() => {
 afterEach(() => rmSync(parent, { recursive: true, force: true }))
 
 describe('removeTree()', () => {
-  test('removes files, links but not their targets, folders without permissions, and names that are not valid text', async () => {
+  test('removes files, links without their targets, folders without permissions, and names that are not valid UTF-8', async () => {
     const kept = join(parent, 'kept')
     mkdirSync(kept)
     writeFileSync(join(kept, 'file'), 'x')
@@ -42,7 +42,7 @@ describe('removeTree()', () => {
     expect(readdirSync(kept)).toEqual(['file'])
   })
 
-  test('does nothing for a missing path, and removes a link in place of the folder', async () => {
+  test('does nothing for a missing path, and removes only the link if the path is a link', async () => {
     await removeTree(join(parent, 'missing'))
     await removeTree(join(parent, 'missing', 'below'))
     const link = join(parent, 'link')
@@ -63,13 +63,13 @@ open('file', 'w').close()`
     expect(existsSync(tree)).toBe(false)
   })
 
-  test('removes deep folders without permissions beside names that resemble its own', async () => {
+  test('removes deep folders without permissions beside folders named like its own temporary ones', async () => {
     const deep = join(tree, ...Array.from({ length: 100 }, () => 'd'))
     mkdirSync(deep, { recursive: true })
     mkdirSync(join(tree, '.deep-1', 'x'), { recursive: true })
     writeFileSync(join(tree, '.deep-2'), 'x')
     for (let path = deep; path !== tree; path = dirname(path)) chmodSync(path, 0o500)
-    // The superuser ignores permissions, so an ordinary user runs this part.
+    // The superuser ignores permissions, so an ordinary user runs this part of the test.
     const program = `import { removeTree } from ${JSON.stringify(MODULE)}; await removeTree(${JSON.stringify(tree)})`
     const user = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {}
     if ('uid' in user) spawnSync('chown', ['-R', '65534:65534', parent])
@@ -82,14 +82,14 @@ open('file', 'w').close()`
   })
 
   test.skipIf(process.platform !== 'linux')(
-    'never follows a folder that is replaced by a link meanwhile',
+    'never removes files outside if a folder is replaced by a link during the removal',
     async () => {
       const outside = join(parent, 'outside')
       const victim = join(outside, 'victim')
       mkdirSync(victim, { recursive: true })
       const names = Array.from({ length: 200 }, (_, index) => `file-${index}`)
       for (const name of names) writeFileSync(join(victim, name), 'x')
-      // A folder and a link to a folder outside swap names until the removal ends.
+      // Until the removal ends, another process keeps swapping a folder with a link to an outside folder.
       const program = `import ctypes, os, time
 libc = ctypes.CDLL(None, use_errno=True)
 root = ${JSON.stringify(tree)}.encode()

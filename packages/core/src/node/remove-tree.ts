@@ -3,22 +3,20 @@ import { constants, existsSync } from 'node:fs'
 import { chmod, type FileHandle, open, readdir, rename, rm, rmdir, unlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 
-/**
- * Opens a folder as a mere location, which needs no permission on the folder. Node has no constant for this Linux flag.
- */
+/** Flag that opens a folder only as a location, without read permission. Node has no constant for this Linux flag. */
 const O_PATH = 0o10_000_000
 
-/** Maximum depth, because each level holds a descriptor. Deeper folders are moved to the top first. */
+/** Maximum depth, because each open level uses a descriptor. Deeper folders are first moved to the top folder. */
 const MAX_LEVELS = 64
-/** How often a folder is listed again because another process added entries meanwhile. */
+/** How often a folder is listed again if another process adds entries during the removal. */
 const MAX_PASSES = 64
-/** Each retry waits 100 ms longer than the one before. */
+/** Each retry waits 100 ms longer than the previous retry. */
 const MAX_RETRIES = 5
 
 /**
  * Removes a file or a folder with its content, regardless of modes. On Linux every step uses the descriptor of an open
- * folder. A process therefore cannot redirect the removal by replacing a folder with a link. On other systems it uses
- * paths. Does nothing if the path does not exist.
+ * folder. Replacing a folder by a link therefore cannot redirect the removal. On other systems, the removal uses paths.
+ * Does nothing if the path does not exist.
  *
  * @param path must be in a folder that only trusted processes can write to
  * @throws when something cannot be removed, or other processes keep adding to it
@@ -40,7 +38,7 @@ function hasDescriptorPaths(): boolean {
 }
 
 class TreeRemoval {
-  /** Target for folders that are too deep. */
+  /** Folder into which too deep folders are moved. */
   #top: FileHandle
   #moved = 0
 
@@ -58,7 +56,7 @@ class TreeRemoval {
     if (folder === undefined) return
     if (levels === MAX_LEVELS) this.#top = folder
     try {
-      // A folder without write permission can be neither emptied nor moved.
+      // Adds write permission, because a folder without it cannot be emptied or moved.
       await orNothing(chmod(pathIn(folder), 0o700), ['EPERM'])
       if (levels === 0) return await this.#moveToTop(path)
       await this.#empty(folder, levels - 1)
@@ -94,7 +92,7 @@ function pathIn(folder: FileHandle, name?: Buffer): Buffer {
   return name === undefined ? path : Buffer.concat([path, Buffer.from('/'), name])
 }
 
-/** Unlinks anything except a folder. A link is removed itself, not its target. */
+/** Unlinks a file of any kind except a folder. For a link, removes the link and not its target. */
 async function isUnlinked(path: Buffer): Promise<boolean> {
   try {
     await unlink(path)
@@ -118,7 +116,7 @@ async function orNothing<Value>(work: Promise<Value>, codes: readonly string[]):
 
 async function removeByPath(path: string): Promise<void> {
   await makeWritable(path)
-  // Windows removes nothing that is open, and a process that was killed keeps its files open for a moment.
+  // Retries because Windows does not remove open files, and a killed process keeps its files open briefly.
   await rm(path, { recursive: true, force: true, maxRetries: MAX_RETRIES })
 }
 

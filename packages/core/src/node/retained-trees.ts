@@ -1,9 +1,12 @@
 import type { Digest } from '../index.ts'
 
-/** Duration of a lease. Until it ends, no other process removes the revision, even if the revision loses its name. */
+/**
+ * Duration of a lease. No other process removes a leased revision before the lease ends, even if the revision loses its
+ * name.
+ */
 const LEASE_MS = 7_200_000
 const RENEW_AFTER_MS = LEASE_MS / 2
-// A collection never removes content that was used in the last half minute, and many processes end before that.
+// Most short processes need no lease, because a collection never removes content that was used in the last half minute.
 const LEASE_AFTER_MS = 10_000
 
 const MOST_AT_ONCE = 5_000
@@ -16,14 +19,14 @@ export interface Lease {
 }
 
 /**
- * Counts the users of revisions in this process, and decides which revisions to lease in the shared store. A name
- * cannot replace a lease, because another process may change it.
+ * Counts the users of revisions in this process, and decides which revisions to lease in the shared store. Revisions in
+ * use need a lease even if they have a name, because another process may change the name.
  */
 export class RetainedTrees {
   readonly #users = new Map<Digest, number>()
   /** Time of the first use of each revision without a lease, oldest first. */
   readonly #unleased = new Map<Digest, number>()
-  /** Time of each lease, oldest first. */
+  /** Time at which each lease started, oldest first. */
   readonly #leases = new Map<Digest, number>()
 
   /** Adds a user. `now` is in milliseconds since the epoch. */
@@ -44,14 +47,14 @@ export class RetainedTrees {
     this.#leases.delete(revision)
   }
 
-  /** Returns whether `takeDue` would lease anything. */
+  /** Returns whether `takeDue` would return a revision. */
   isDue(now: number): boolean {
     const [since = Infinity] = this.#unleased.values()
     const [leasedAt = Infinity] = this.#leases.values()
     return now - since >= LEASE_AFTER_MS || now - leasedAt >= RENEW_AFTER_MS
   }
 
-  /** Returns the revisions that need a lease now, a limited number per call. */
+  /** Returns the revisions that need a lease now, up to a maximum number per call. */
   takeDue(now: number): Lease {
     const revisions = [
       ...keysUntil(this.#unleased, now - LEASE_AFTER_MS),
@@ -66,7 +69,7 @@ export class RetainedTrees {
   }
 }
 
-/** Yields the keys up to the first one with a later time. */
+/** Yields keys until a key has a time later than `last`. */
 function* keysUntil(times: ReadonlyMap<Digest, number>, last: number): Generator<Digest> {
   for (const [key, time] of times) {
     if (time > last) return

@@ -33,7 +33,7 @@ for (const [name, create] of [
   ['memory', async (): Promise<RevisionLog> => new MemoryRevisionLog({ maxRecords: 3 })],
   ['sqlite', async (): Promise<RevisionLog> => await openRevisionLog(folder, { maxRecords: 3 })],
 ] as const) {
-  test(`a history in ${name}: lists the newest steps first, keeps at most maxRecords steps for each folder, and returns the dropped ones`, async () => {
+  test(`a history in ${name}: lists the newest steps first, keeps at most maxRecords steps per folder, and returns the dropped steps`, async () => {
     const log = await create()
     expect(await log.append([1, 2, 3, 4, 5].map(each => record(each)))).toEqual([record(1), record(2)])
     expect(await log.append([record(9, { location: 'docx', note: 'A note.' })])).toEqual([])
@@ -62,7 +62,7 @@ test('two processes that see the same change record it once', async () => {
   await expect(one.list(place)).rejects.toMatchObject({ code: 'CLOSED' })
 })
 
-test('thousands of records at once are all kept, and only their user can read them', async () => {
+test('a history keeps thousands of concurrent records, and only the user of the process can read them', async () => {
   const log = await openRevisionLog(folder)
   const many = Array.from({ length: 2_300 }, (_, index) => record(1, { location: `skill-${index}` }))
   await log.append(many)
@@ -78,7 +78,7 @@ test('a damaged history is moved aside when a query finds the damage, and its re
   const log = await openRevisionLog(folder)
   const path = join(folder, 'history.sqlite')
   const bytes = readFileSync(path)
-  // Overwrites the second half of the tables and the end of their index.
+  // Overwrites the second half of the table pages and the end of the index pages.
   writeFileSync(path, bytes.fill(0x5a, bytes.length / 2))
   const kept: number[] = []
   for (let index = 0; index < 2_000; index++)

@@ -30,8 +30,8 @@ const SCHEMA = `
 const FILE = { name: 'history.sqlite', what: 'the steps of the history', schema: SCHEMA }
 
 /**
- * Opens the history of a state directory, which all its processes share. If several processes see the same change, only
- * one of them records it. A damaged database is moved aside, and `damage` reports it.
+ * Opens the history of a state directory. All processes that use the directory share it. If several processes see the
+ * same change, only one process records it. A damaged database is moved aside, and `damage` reports it.
  * @throws {SkillError} IO_FAILED when the directory or the database cannot be used
  *
  * @example
@@ -61,7 +61,7 @@ export async function openRevisionLog(
 interface LogDetails {
   readonly folder: string
   readonly maxRecords: number
-  /** What was wrong with the previous database. */
+  /** Description of the damage of the previous database. */
   readonly damage: string | undefined
 }
 
@@ -109,7 +109,7 @@ class SqliteRevisionLog implements RevisionLog {
       return this.#insert(records)
     } catch (thrown) {
       if (!isUnwritable(thrown)) throw thrown
-      // The rows wait in memory; the next successful `heal` stores them.
+      // The rows stay in memory until a `heal` succeeds.
       this.#kept.leave(thrown, mergeRecords)
       this.#statements = prepare(this.#kept.database)
       return this.#insert(records)
@@ -168,8 +168,8 @@ function mergeRecords(from: DatabaseSync, to: DatabaseSync): void {
 }
 
 /**
- * Adds the steps that a new history of another process lacks. Sorts all steps by time. If both have recorded the same
- * state of a folder, the first step is kept.
+ * Adds the steps that are missing in a new history of another process. Sorts all steps by time. If both histories have
+ * the same state of a folder, only the earlier step is kept.
  */
 function mergeHistories(from: DatabaseSync, to: DatabaseSync): void {
   const rows = [from, to].flatMap(database => [...readRows(database, 'revision', 'id')])

@@ -12,7 +12,7 @@ export interface SftpClient {
     readonly isDirectory: boolean
     readonly isFile: boolean
     readonly size: number
-    /** In milliseconds since the epoch. */
+    /** Time in milliseconds since the epoch. */
     readonly modifyTime: number
     readonly mode: number
   }>
@@ -24,13 +24,13 @@ export interface SftpClient {
 }
 
 const KINDS: Readonly<Record<string, FileKind>> = { d: 'directory', '-': 'file', l: 'link' }
-// The code of the SFTP protocol for a missing file, and the codes that the client derives from it.
+// The SFTP status code for a missing file, and the error codes that clients use instead.
 const NO_SUCH_FILE = [2, 'ENOENT', 'ERR_NOT_FOUND']
 const EXECUTABLE_BY_OWNER = 0o100
 
 /**
- * Reads files of another machine over SFTP. The caller keeps the connection. If the connection is lost, the skills
- * stay, and the source reports the fault until the client is connected again. The source polls for changes.
+ * Reads files of another machine over SFTP. The caller owns the connection. If the connection is lost, the skills stay,
+ * and the source reports the fault until the client is connected again. The source polls for changes.
  *
  * @example
  * ```ts no-run

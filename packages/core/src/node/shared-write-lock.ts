@@ -18,7 +18,7 @@ const KNOWN: KnownOptions<WriteLockOptions> = { timeoutMs: true }
 const DEFAULT_TIMEOUT_MS = 10_000
 const MAX_PAUSE_MS = 20
 
-/** A reentrant lock that all processes with the same state directory respect. */
+/** A reentrant lock that is shared by all processes with the same state directory. */
 export interface SharedWriteLock extends WriteLock, AsyncDisposable {
   /** Idempotent. */
   close(): Promise<void>
@@ -26,8 +26,8 @@ export interface SharedWriteLock extends WriteLock, AsyncDisposable {
 
 /**
  * Opens a lock. The lock is a write transaction of SQLite, so the kernel releases it when its process dies. The caller
- * closes it after the last write. On a read-only or full disk it opens as well, and `run` throws IO_FAILED until the
- * disk is writable.
+ * closes the lock after the last write. Opening also succeeds on a read-only or full disk; `run` then throws IO_FAILED
+ * until the disk is writable.
  * @throws {SkillError} INVALID_OPTION; IO_FAILED when the directory or the database cannot be used
  *
  * @example
@@ -54,7 +54,7 @@ export async function openWriteLock(
   const { timeoutMs = DEFAULT_TIMEOUT_MS } = options
   const holding = new AsyncLocalStorage<true>()
   const run = async <T>(work: () => Promise<T>): Promise<T> => {
-    // The caller already holds the lock.
+    // The caller already has the lock.
     if (holding.getStore() === true) return await work()
     return await local.run(async () => {
       if (isClosed) throw new SkillError('CLOSED', 'the write lock is closed')
@@ -64,8 +64,8 @@ export async function openWriteLock(
       try {
         return await holding.run(true, work)
       } finally {
-        // Rolls back, because nothing was written and SQLite may refuse a commit while another process waits for the
-        // lock.
+        // Rolls back instead of committing: nothing was written, and SQLite may refuse a commit while another process
+        // waits.
         opened.exec('ROLLBACK')
       }
     })
@@ -81,7 +81,7 @@ export async function openWriteLock(
 async function openDatabase(path: string): Promise<DatabaseSync> {
   try {
     const database = await openPrivateDatabase(path)
-    // `acquire` waits instead, without blocking the event loop.
+    // SQLite must not wait for the lock itself, because it would block the event loop; `acquire` waits instead.
     database.exec('PRAGMA busy_timeout = 0')
     return database
   } catch (thrown) {

@@ -23,8 +23,8 @@ export function defaultStateDirectory(
 }
 
 /**
- * Creates a state directory if it is missing, and refuses one that other users can write to. Other users cannot read a
- * new one either.
+ * Creates a missing state directory that other users cannot read or write. Refuses an existing directory that other
+ * users can write to.
  * @throws {SkillError} INVALID_OPTION when the path is empty; IO_FAILED
  *
  * @example
@@ -75,8 +75,8 @@ function refuseOtherWriters(path: string): void {
 }
 
 /**
- * Creates one level at a time. The recursive `mkdir` of Node never ends on file systems such as procfs, which report
- * new folders as missing.
+ * Creates one level at a time. On file systems such as procfs, which report new folders as missing, the recursive
+ * `mkdir` of Node never ends.
  */
 function makeFolders(path: string): void {
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return

@@ -29,7 +29,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-/** Advances the time, so that the next flush leases everything in use. */
+/** Advances the time, so that the next flush leases all revisions in use. */
 async function lease(...stores: readonly SkillStore[]): Promise<void> {
   vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 10_000 })
   for (const store of stores) await store.flush()
@@ -54,7 +54,7 @@ function put(store: SkillStore, text: string): Revision {
   return made
 }
 
-/** The collection of a process with a store, on a clock that the test controls. */
+/** The collection of one process, on a clock that the test controls. */
 class Rounds implements AsyncDisposable {
   readonly #clock = new FakeClock(Date.now())
   readonly #collection: StoreCollection
@@ -74,7 +74,7 @@ class Rounds implements AsyncDisposable {
     })
   }
 
-  /** Notes a write, then advances the time until the next round begins, and waits for its end. */
+  /** Reports a write, advances the time until the next round begins, and waits for the end of the round. */
   async next(): Promise<void> {
     this.#collection.noteWritten(1)
     await this.nextPlanned(1_000)
@@ -94,7 +94,7 @@ class Rounds implements AsyncDisposable {
   }
 }
 
-/** Makes the rows and packs of the store look `ms` milliseconds older. */
+/** Sets the times of all rows and packs back by `ms` milliseconds. */
 function age(folder: TemporaryFolder, ms: number): void {
   const index = new DatabaseSync(folder.at('store/index.db'))
   for (const table of ['blob', 'tree']) index.prepare(`UPDATE ${table} SET at = at - ?`).run(ms)
@@ -114,7 +114,7 @@ async function textOf(store: SkillStore, { files: [file] }: Revision): Promise<s
   return bytes === undefined ? undefined : Buffer.from(bytes).toString()
 }
 
-test('two rounds remove unnamed revisions, and shrink the packs while the store is open', async () => {
+test('two rounds remove unnamed revisions and shrink the packs of an open store', async () => {
   using folder = new TemporaryFolder()
   const store = await openPackStore(folder.path)
   const old = Array.from({ length: 300 }, (_, i) => put(store, `${i}`.repeat(1_000)))
@@ -137,7 +137,7 @@ test('two rounds remove unnamed revisions, and shrink the packs while the store 
   await again.close()
 })
 
-test('a round keeps what was put, named or looked up since the round before', async () => {
+test('a round keeps content that was put, named or looked up since the previous round', async () => {
   using folder = new TemporaryFolder()
   const store = await openPackStore(folder.path)
   const [again, named, asked, gone] = ['again', 'named', 'asked', 'gone'].map(text => put(store, text)) as [
@@ -173,7 +173,7 @@ test('a doomed revision that is looked up again is spared', async () => {
   await using rounds = new Rounds(folder)
   await rounds.next()
   expect(await store.getTree(old.revision)).toEqual(old.files)
-  // Its bytes are spared at once, before the next flush.
+  // getTree() spares the bytes immediately and does not wait for the next flush.
   expect(store.has(old.files[0]?.digest as Digest)).toBe(true)
   await rounds.next()
   await rounds.next()
@@ -181,7 +181,7 @@ test('a doomed revision that is looked up again is spared', async () => {
   await store.close()
 })
 
-test('a lease keeps an unnamed revision that another process uses', async () => {
+test('a lease keeps a revision without a name while another process uses the revision', async () => {
   using folder = new TemporaryFolder()
   const [store, other] = [await openPackStore(folder.path), await openPackStore(folder.path)]
   const held = put(store, 'held')
@@ -219,7 +219,7 @@ test('a revision is leased after ten seconds of use and again after an hour, and
   expect(trees.isDue(3 * HOUR)).toBe(false)
 })
 
-test('a revision in use stays when another process changes its name', async () => {
+test('a revision in use is kept when another process points its name at a different revision', async () => {
   using folder = new TemporaryFolder()
   const [user, namer] = [await openPackStore(folder.path), await openPackStore(folder.path)]
   const first = put(user, 'first')
@@ -239,7 +239,7 @@ test('a revision in use stays when another process changes its name', async () =
   await namer.close()
 })
 
-test('a round spares what is named, put or leased while it runs', async () => {
+test('a round spares content that is named, put or leased during the round', async () => {
   using folder = new TemporaryFolder()
   const store = await openPackStore(folder.path)
   const [named, again, leased, gone] = ['named', 'again', 'leased', 'gone'].map(text => put(store, text)) as [
@@ -256,7 +256,7 @@ test('a round spares what is named, put or leased while it runs', async () => {
   const pause = slices.pause.bind(slices)
   slices.pause = async () => {
     await pause()
-    // At this point the round has marked the names and their revisions.
+    // At the second pause, the round has marked the names and their revisions.
     if (++pauses !== 2) return
     store.setRef('name', named.revision)
     put(store, 'again')
@@ -275,7 +275,7 @@ test('a round spares what is named, put or leased while it runs', async () => {
   await store.close()
 })
 
-test('a used revision that loses its name keeps a lease', async () => {
+test('a used revision that loses its name still has a lease', async () => {
   using folder = new TemporaryFolder()
   const store = await openPackStore(folder.path)
   const [first, second] = [put(store, 'first'), put(store, 'second')]
@@ -292,7 +292,7 @@ test('a used revision that loses its name keeps a lease', async () => {
   await store.close()
 })
 
-test('at most 64 MB are kept within the grace period', async () => {
+test('rounds keep at most 64 MB of unneeded content that is younger than the grace period', async () => {
   using folder = new TemporaryFolder()
   const store = await openPackStore(folder.path)
   const large = Array.from({ length: 18 }, (_, i) =>
@@ -323,7 +323,7 @@ test('young content is removed when its grace period ends, even without further 
   await store.close()
 })
 
-test('a round shrinks the index', async () => {
+test('a round shrinks the file of the index', async () => {
   using folder = new TemporaryFolder()
   const store = await openPackStore(folder.path)
   for (let i = 0; i < 20_000; i++)
@@ -337,7 +337,7 @@ test('a round shrinks the index', async () => {
   expect(statSync(folder.at('store/index.db')).size).toBeLessThan(200_000)
 }, 30_000)
 
-test('the pack of a dead process is removed after a day, even if another process has its id', async () => {
+test('the pack of a dead process is removed after a day, even if a new process has the same id', async () => {
   using folder = new TemporaryFolder()
   const store = await openPackStore(folder.path)
   put(store, 'text')
@@ -358,7 +358,7 @@ test('the pack of a dead process is removed after a day, even if another process
   expect([young, old].map(name => existsSync(folder.at(name)))).toEqual([true, false])
 })
 
-test('a store with a large pack continues in a new pack and reads both', async () => {
+test('a store creates a new pack when its pack is large, and reads from both packs', async () => {
   using folder = new TemporaryFolder()
   const store = await openPackStore(folder.path)
   const made: Revision[] = []
@@ -372,7 +372,7 @@ test('a store with a large pack continues in a new pack and reads both', async (
   await store.close()
 })
 
-test('short processes collect too, one of them per hour', async () => {
+test('short processes also collect, but only one process per hour', async () => {
   using folder = new TemporaryFolder()
   const store = await openPackStore(folder.path)
   const old = put(store, 'old')
@@ -383,7 +383,7 @@ test('short processes collect too, one of them per hour', async () => {
     await reader.close()
     return found
   }
-  /** Simulates another process at a later time, with or without a write. */
+  /** Simulates a process that starts some hours later, and may write. */
   const live = async (hours: number, hasWritten: boolean): Promise<boolean> => {
     const clock = new FakeClock(Date.now() + hours * HOUR)
     const at = folder.at('store')
@@ -462,7 +462,7 @@ async function makeHalfEmpty(folder: TemporaryFolder): Promise<readonly Revision
 }
 
 interface CompactionCase {
-  /** Number of pauses after which the process is closed. */
+  /** The process is closed after this number of pauses. */
   readonly abortAfter?: number
   readonly isCurrent?: () => boolean
 }
@@ -496,7 +496,7 @@ async function compact(
   }
 }
 
-test('a process closed during a compaction leaves no garbage, and unneeded packs are removed', async () => {
+test('an aborted compaction leaves no partial pack, and a later compaction finishes the work', async () => {
   using folder = new TemporaryFolder()
   const kept = await makeHalfEmpty(folder)
   const before = packsOf(folder)
@@ -510,7 +510,7 @@ test('a process closed during a compaction leaves no garbage, and unneeded packs
   await store.close()
 })
 
-test('a compaction removes no pack of a recreated folder, and no pack that another process may write to', async () => {
+test('a compaction keeps the packs of a recreated folder and packs that another process may write to', async () => {
   using folder = new TemporaryFolder()
   await makeHalfEmpty(folder)
   const other = `${process.ppid}-${'1'.repeat(16)}.pack`
@@ -523,7 +523,7 @@ test('a compaction removes no pack of a recreated folder, and no pack that anoth
   expect(packsOf(folder)).toContain(other)
 })
 
-test('closing waits at most as long as a round for a process that holds the lock of the index', async () => {
+test('close() waits at most the time limit of a round if another process has locked the index', async () => {
   using folder = new TemporaryFolder()
   const store = await openPackStore(folder.path)
   put(store, 'text')
@@ -544,7 +544,7 @@ test('closing waits at most as long as a round for a process that holds the lock
   stopped.close()
 })
 
-test('bytes are written again if their pack is removed before the index names them', async () => {
+test('a store writes bytes again if their pack is removed before the index names the bytes', async () => {
   using folder = new TemporaryFolder()
   const store = await openPackStore(folder.path)
   const large = put(store, 'large'.repeat(400_000))
@@ -556,7 +556,7 @@ test('bytes are written again if their pack is removed before the index names th
   await again.close()
 })
 
-test('a collection reports why it fails repeatedly, until a round succeeds', async () => {
+test('after repeated failures, a collection reports the reason until a round succeeds', async () => {
   using folder = new TemporaryFolder()
   const store = await openPackStore(folder.path)
   put(store, 'text')
@@ -581,7 +581,7 @@ test('a collection reports why it fails repeatedly, until a round succeeds', asy
 })
 
 test.skipIf(process.platform !== 'linux')(
-  'a process closes the packs that its collection has removed',
+  'a process closes the packs that its own collection has removed',
   async () => {
     using folder = new TemporaryFolder()
     const first = await openPackStore(folder.path)
@@ -598,7 +598,7 @@ test.skipIf(process.platform !== 'linux')(
     expect([await textOf(store, old), countOpen()]).toEqual(['old', 1])
     for (let minute = 0; minute < 10 && countOpen() > 0; minute++) {
       await vi.advanceTimersByTimeAsync(60_000)
-      // A round yields to the event loop between its steps.
+      // Waits some turns, because a round yields to the event loop between its steps.
       for (let turn = 0; turn < 50; turn++) await setImmediate()
     }
     expect([packsOf(folder), countOpen()]).toEqual([[], 0])

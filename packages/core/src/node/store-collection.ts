@@ -9,16 +9,16 @@ import { PACK_INDEX } from './pack-index.ts'
 import { isBusy, openPrivateDatabase } from './private-database.ts'
 import { TimeSlices } from './time-slices.ts'
 
-// Leftovers of other processes are collected only after the start of this one.
+// The first round collects what other processes left behind. It runs after the start, so that the start is not delayed.
 const FIRST_AFTER_MS = 60_000
 const ROUTINE_AFTER_MS = 300_000
 const SOON_AFTER_MS = 15_000
 const MANY_BYTES = 33_554_432
 const FAILURES_TO_REPORT = 3
-// Time limit for the round at close, and minimum time between two such rounds.
+// Time limit of the round at close, and minimum time since the last round of any process.
 const LAST_WORK_MS = 2_000
 const LAST_WORK_AFTER_MS = 3_600_000
-// Vacuuming takes a few milliseconds for 2 MB of index.
+// Vacuuming an index of 2 MB takes a few milliseconds.
 const MAX_VACUUM_PAGES = 512
 
 const LOCK = 'collection-lock.sqlite'
@@ -29,16 +29,17 @@ export interface StoreCollectionOptions {
   readonly clock: Clock
   /** Whether this process writes to a pack. */
   readonly isWriting: (pack: string) => boolean
-  /** Whether the open index is still the one in the folder and is writable. */
+  /** Whether the folder still contains the open index file and that file is writable. */
   readonly isCurrent: () => boolean
   /** Called after a round, which may have removed packs. */
   readonly onDone: () => void
 }
 
 /**
- * Removes unneeded content from a store while processes use it. Rounds run some time after the start and after writes.
- * At close, a round runs if no process has finished one for an hour. Only one process collects at a time, in slices of
- * a few milliseconds. A failure ends only the current round. After repeated failures, `failure` has the reason.
+ * Removes unneeded content from a store while processes use the store. Rounds run one minute after the start and some
+ * time after writes. At close, a round runs if no process has finished a round for an hour. Only one process collects
+ * at a time, in slices of a few milliseconds. A failure ends the current round but not later rounds. After repeated
+ * failures, `failure` has the reason.
  */
 export class StoreCollection {
   readonly #options: StoreCollectionOptions
@@ -56,7 +57,7 @@ export class StoreCollection {
     this.#runIn(FIRST_AFTER_MS)
   }
 
-  /** The reason of the last failure, if all recent rounds have failed. */
+  /** Why the last round failed; set only after several failures in a row. */
   get failure(): string | undefined {
     return this.#failures >= FAILURES_TO_REPORT ? this.#failure : undefined
   }
@@ -76,8 +77,8 @@ export class StoreCollection {
   }
 
   /**
-   * Stops like `stop`. If this process has written and no process has finished a round for an hour, runs a short round
-   * first.
+   * Stops like `stop`, but may run a short round first. The short round runs if this process has written and no process
+   * has finished a round for an hour.
    */
   async finish(): Promise<void> {
     if (this.#hasWork && !this.#abort.signal.aborted && this.#running === undefined && this.#isOverdue()) {
@@ -90,8 +91,8 @@ export class StoreCollection {
   }
 
   /**
-   * Returns whether the last round is long ago. The lock file has the time of the last round; a new store needs no
-   * round yet.
+   * Returns whether the last round ended more than an hour ago. The time of the lock file is the time of that round. A
+   * new store needs no round yet.
    */
   #isOverdue(): boolean {
     const { folder, clock, isCurrent } = this.#options
@@ -101,7 +102,7 @@ export class StoreCollection {
       if (lock !== undefined) return clock.now() - lock.mtimeMs >= LAST_WORK_AFTER_MS
       closeSync(openSync(join(folder, LOCK), 'a', 0o600))
     } catch {
-      // The disk is full or the folder was removed; the store reports that.
+      // The disk is full or the folder was removed. The store itself reports such a fault.
     }
     return false
   }
@@ -144,14 +145,14 @@ export class StoreCollection {
       onDone()
     } catch (thrown) {
       if (this.#abort.signal.aborted) return
-      // The store reports a full disk, damage or a removed folder. The next round retries.
+      // The store itself reports a full disk, damage or a removed folder. The next round retries.
       this.#failures++
       this.#failure = toMessage(thrown)
       this.#runIn(FIRST_AFTER_MS)
     }
   }
 
-  /** Runs one round. Returns the time until the next one in milliseconds. */
+  /** Runs one round. Returns the time until the next round in milliseconds. */
   async #collect(database: DatabaseSync): Promise<number> {
     const { folder, clock, isWriting, isCurrent } = this.#options
     const slices = new TimeSlices(this.#abort.signal)
@@ -188,7 +189,8 @@ async function withOnlyCollection<Value>(
 }
 
 /**
- * Vacuums a small index when most of its file is free. A large index reuses its free pages until `collectGarbage` runs.
+ * Vacuums a small index when most of its pages are free. A large index reuses its free pages until `collectGarbage`
+ * runs.
  */
 function shrink(database: DatabaseSync): void {
   const { pages, free } = database
@@ -200,7 +202,7 @@ function shrink(database: DatabaseSync): void {
     vacuumIfFree(database)
 }
 
-/** Vacuums the index. If another process is writing, a later round does it. */
+/** Vacuums the index. If another process is writing, a later round vacuums instead. */
 function vacuumIfFree(database: DatabaseSync): void {
   try {
     database.exec('VACUUM')

@@ -2,7 +2,7 @@ import { setImmediate, setTimeout } from 'node:timers/promises'
 
 const SLICE_MS = 4
 
-/** Yields to the event loop after every few milliseconds of work. */
+/** Divides long work into slices of a few milliseconds and yields to the event loop between them. */
 export class TimeSlices {
   readonly #signal: AbortSignal
   #startedAt = performance.now()

@@ -5,7 +5,7 @@ import { createSkillRuntime } from '../index.ts'
 import type { Hasher } from '../source-entry.ts'
 import { directory, nodeHasher } from './index.ts'
 
-/** Blocks for a millisecond per file, like other expensive work. */
+/** Simulates expensive work: blocks the event loop for one millisecond per file. */
 const slowHasher: Hasher = {
   sha256(data) {
     const end = performance.now() + 1
@@ -14,7 +14,7 @@ const slowHasher: Hasher = {
   },
 }
 
-test('a warm disk is read directly, even if other work is slow', async () => {
+test('a warm disk is read synchronously, even if other work blocks the event loop', async () => {
   using folder = new TemporaryFolder()
   for (let i = 0; i < 300; i++) folder.writeSkill(`skill-${i}`)
   let pooled = 0

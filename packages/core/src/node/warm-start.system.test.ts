@@ -17,7 +17,7 @@ import type { Awaitable, DirectoryEntry, FileReadOptions, OpenedFile } from '../
 import { FileSource, type FileSourceOptions, MemorySkillStore, systemClock } from '../source-entry.ts'
 import { collectGarbage, directory, NodeFileSystem, nodeHasher, openPackStore } from './index.ts'
 
-/** The disk, with a record of the listed and opened paths. */
+/** A file system over the disk that records the listed and opened paths. */
 class CountedFileSystem extends NodeFileSystem {
   override readonly identity = 'disk'
   readonly listed: string[] = []
@@ -34,7 +34,7 @@ class CountedFileSystem extends NodeFileSystem {
   }
 }
 
-// Reads a minute later, when no file of the test counts as recent.
+// A clock that is one minute ahead, so that no file of the test counts as recent.
 const later = { ...systemClock, now: () => systemClock.now() + 60_000 }
 
 class Place implements Disposable {
@@ -43,7 +43,7 @@ class Place implements Disposable {
   readonly state = this.folder.at('state')
   files = new CountedFileSystem()
 
-  /** Starts over the folder with the notes of earlier starts. */
+  /** Starts a source over the folder with the notes of earlier starts. */
   async start(
     options: Partial<FileSourceOptions> & { readonly state?: string } = {},
   ): Promise<{ readonly skills: SkillRuntime } & AsyncDisposable> {
@@ -68,7 +68,7 @@ class Place implements Disposable {
     }
   }
 
-  /** Describes a start with the same state but without notes. */
+  /** Starts with the same state but without notes, and describes the result. */
   async startAnew(options: Partial<FileSourceOptions> = {}): Promise<unknown> {
     const state = this.folder.at('anew')
     cpSync(this.state, state, { recursive: true })
@@ -169,14 +169,14 @@ test.each(Object.entries(changes))('after %s, a start sees the same as a first s
   {
     await using second = await place.start()
     expect(describeAll(second.skills)).toEqual(expected)
-    // Only the changed folder is read again.
+    // Expects that only the changed folder is read again.
     expect(place.files.opened.filter(path => path.includes('letters'))).toEqual([])
   }
   await using third = await place.start()
   expect(describeAll(third.skills)).toEqual(expected)
 })
 
-test('rules above a noted skill apply, even if they were added while no process ran', async () => {
+test('a .skillignore above a skill with a note applies, even if it was added while no process ran', async () => {
   using place = makePlace()
   await (await place.start())[Symbol.asyncDispose]()
   const rules = place.folder.write('skills/.skillignore', 'pdf/scripts\n')
@@ -210,7 +210,7 @@ test.each([
   expect(second.skills.current.list().map(({ name }) => name)).toEqual(['letters', 'mail', 'pdf'])
 })
 
-test('files that were written just before they were read are read again', async () => {
+test('a start reads a file again if the file was written just before its last reading', async () => {
   using place = makePlace()
   await (await place.start({ clock: systemClock }))[Symbol.asyncDispose]()
   {
@@ -248,7 +248,7 @@ test.each([
   expect(repaired.prepare('SELECT count(*) AS notes FROM note').get()).toEqual({ notes: 3 })
 })
 
-test('a source with other reading options does not use the notes', async () => {
+test('a source with different reading options does not use the notes', async () => {
   using place = makePlace()
   place.folder.write('skills/pdf/SKILL.md', '---\nname: other\ndescription: Does pdf.\n---\nUse it.\n')
   await (await place.start())[Symbol.asyncDispose]()
@@ -259,7 +259,7 @@ test('a source with other reading options does not use the notes', async () => {
   expect(place.files.opened).toHaveLength(9)
 })
 
-test('lost content is stored again when it is requested', async () => {
+test('lost content is stored again when a caller requests it', async () => {
   using place = makePlace()
   await (await place.start())[Symbol.asyncDispose]()
   for (const name of ['index.db-wal', 'index.db-shm']) rmSync(`${place.state}/store/${name}`, { force: true })
@@ -271,7 +271,7 @@ test('lost content is stored again when it is requested', async () => {
   expect((await second.skills.load('pdf')).body).toBe('Use pdf.')
 })
 
-test('a missing pack makes the next start read everything, so that the last good revision survives a broken edit', async () => {
+test('if a pack is missing, the next start reads all files, so that a last good revision survives a broken edit', async () => {
   using place = makePlace()
   await (await place.start())[Symbol.asyncDispose]()
   for (const name of readdirSync(`${place.state}/store`))
@@ -300,7 +300,7 @@ test('a collection removes the notes of removed revisions', async () => {
   expect(rows.map(({ location }) => location)).toEqual(['deep/category/letters', 'mail'])
 })
 
-test('a folder that was replaced while no process ran is watched', async () => {
+test('a start watches a folder that was replaced while no process ran', async () => {
   using place = makePlace()
   await (await place.start())[Symbol.asyncDispose]()
   cpSync(`${place.root}/pdf`, `${place.root}/copy`, { recursive: true })
@@ -314,7 +314,7 @@ test('a folder that was replaced while no process ran is watched', async () => {
   expect(await second.skills.readBody(second.skills.current.get('pdf'))).toBe('Edited.')
 })
 
-test('edits right after a start with many notes are seen, although the watches were set later', async () => {
+test('an edit right after a start with many notes is seen, even before all watches are set', async () => {
   using place = new Place()
   for (let i = 0; i < 600; i++) place.folder.writeSkill(`skills/skill-${i}`)
   await (await place.start())[Symbol.asyncDispose]()
@@ -340,7 +340,7 @@ class ForgetfulStore extends MemorySkillStore {
   }
 }
 
-test('with a store without usable notes, a start reads the folders', async () => {
+test('a start reads all folders if the store has no usable notes', async () => {
   using place = makePlace()
   await using skills = await createSkillRuntime({
     sources: [directory(place.root)],
@@ -350,7 +350,7 @@ test('with a store without usable notes, a start reads the folders', async () =>
   expect(skills.status()[0]?.lastError).toBeUndefined()
 })
 
-/** The disk of a user who cannot list one folder. */
+/** A file system over the disk for a user who may not list one folder. */
 class LockedFileSystem extends NodeFileSystem {
   override readonly identity = 'disk'
   readonly locked: string
@@ -366,13 +366,13 @@ class LockedFileSystem extends NodeFileSystem {
   }
 }
 
-test('a folder that cannot be read is broken for a new process, which serves its last good revision', async () => {
+test('a new process reports an unreadable folder as broken and serves its last good revision', async () => {
   using place = makePlace()
   await using first = await place.start()
   const [mail, pdf] = ['mail', 'pdf'].map(name => first.skills.current.get(name).revision)
   await first.skills.close()
   const fileSystem = new LockedFileSystem(place.folder.at('skills/pdf'))
-  // A broken folder has no note, so a start knows it from what was served.
+  // A broken folder has no note. A start knows a broken folder only from its last served revision.
   const index = new DatabaseSync(`${place.state}/store/index.db`)
   index.exec('DELETE FROM note')
   index.close()
@@ -390,9 +390,10 @@ test('a folder that cannot be read is broken for a new process, which serves its
   expect(readable.skills.current.reports().map(({ status }) => status)).toEqual(['ok', 'ok', 'ok'])
 })
 
-test('a start with another label or working directory uses the same notes, and diagnostics name the same paths', async () => {
+test('a start with a different label or working directory uses the same notes, and its diagnostics name the same paths', async () => {
   using place = makePlace()
-  // This skill has no diagnostics; the others have a field that the specification does not define.
+  // This skill has no diagnostics. The other skills have some, because they use a field that the specification does not
+  // define.
   place.folder.write('skills/mail/SKILL.md', '---\nname: mail\ndescription: Does mail.\n---\nUse it.\n')
   {
     await using first = await place.start({ displayRoot: './skills' })

@@ -41,7 +41,7 @@ async function open(watching: 'auto' | 'off' = 'off'): Promise<SkillRuntime> {
   })
 }
 
-/** A lock that lets `change` run while a write waits for its turn. */
+/** A lock that runs `change` while a write waits for the lock. */
 const during = (change: () => void): WriteLock => ({
   run: async work => {
     change()
@@ -50,7 +50,7 @@ const during = (change: () => void): WriteLock => ({
 })
 
 describe.each(['auto', 'off'] as const)('a write right after a folder change (watching %s)', watching => {
-  test('goes to the current folder of the skill, and leaves the other skill unchanged', async () => {
+  test('goes to the folder that the skill has now, and does not change the skill at the old path', async () => {
     for (const name of ['a', 'b']) put(name, text(name, 'Written by a person.'))
     await using skills = await open(watching)
     const writer = skills.writer()
@@ -83,7 +83,7 @@ describe.each(['auto', 'off'] as const)('a write right after a folder change (wa
   })
 })
 
-describe('when a folder changes while a write waits for its turn', () => {
+describe('when a folder changes while a write waits for the lock', () => {
   const changes: readonly (readonly [string, () => void, string])[] = [
     ['exchanged', () => exchange('a', 'b'), 'CHANGED_SINCE_READ'],
     ['renamed', () => move('a', 'c'), 'SKILL_NOT_FOUND'],
@@ -91,7 +91,7 @@ describe('when a folder changes while a write waits for its turn', () => {
     ['broken', () => put('a', '---\nname: [b\n---\n'), 'CHANGED_SINCE_READ'],
   ]
 
-  test.each(changes)('nothing is written, created or moved to the trash (%s)', async (_, change, code) => {
+  test.each(changes)('the write fails and changes no file (the folder is %s)', async (_, change, code) => {
     for (const name of ['a', 'b']) put(name, text(name, 'Written by a person.'))
     await using skills = await open()
     const writer = skills.writer({ lock: during(change), afterWrite: 'none' })
@@ -113,7 +113,7 @@ describe('when a folder changes while a write waits for its turn', () => {
     }
   })
 
-  test('the write succeeds if another process has only edited the skill', async () => {
+  test('the write of another file succeeds if another process has only edited the skill', async () => {
     put('a', text('a', 'First.'))
     await using skills = await open()
     const lock = during(() => put('a', text('a', 'Second.')))
@@ -122,7 +122,7 @@ describe('when a folder changes while a write waits for its turn', () => {
   })
 })
 
-test('a new skill does not overwrite the folder of a skill with another name', async () => {
+test('a new skill does not overwrite a folder of the same name that contains a different skill', async () => {
   put('b', text('a', 'First.'))
   await using skills = await open()
   const writer = skills.writer()
@@ -134,7 +134,7 @@ test('a new skill does not overwrite the folder of a skill with another name', a
   expect(read('b')).toBe(text('a', 'First.'))
 })
 
-test('a write to a skill that is not served goes to its folder', async () => {
+test('a write to a disabled skill goes to the folder of the skill', async () => {
   put('tools/a', text('a', 'First.'))
   await using skills = await open()
   await skills.review.disable('a')
@@ -145,7 +145,7 @@ test('a write to a skill that is not served goes to its folder', async () => {
   ])
 })
 
-test('a write replaces a broken text, whether the skill was served before or not', async () => {
+test('a write replaces the broken text of a skill, even if the skill was never served', async () => {
   put('served', text('served', 'First.'))
   put('never', '---\nname: [never\n---\n')
   await using skills = await open()

@@ -60,7 +60,7 @@ describe('NodeFileSystem.write()', () => {
     expect(readdirSync(base).sort()).toEqual(['outside', 'skills'])
   })
 
-  test('follows a root that is a link, and removes the temporary files of a killed writer', async () => {
+  test('accepts a link as the root, and removes the temporary files of a killed writer', async () => {
     symlinkSync(root, join(base, 'alias'))
     writeFileSync(join(root, '.tmp-old'), '')
     writeFileSync(join(root, '.tmp-new'), '')
@@ -70,7 +70,7 @@ describe('NodeFileSystem.write()', () => {
     expect(readdirSync(root).sort()).toEqual(['.tmp-new', 'a.md'])
   })
 
-  test('reports a folder at the target path, and keeps the old content', async () => {
+  test('fails if the target path is a folder, and does not change the folder', async () => {
     mkdirSync(join(root, 'a.md'))
     await expect(files.write(join(root, 'a.md'), bytes('x'), { inside: root })).rejects.toMatchObject({
       code: 'IO_FAILED',
@@ -79,7 +79,7 @@ describe('NodeFileSystem.write()', () => {
   })
 })
 
-test('NodeFileSystem.remove() removes the content of a folder, and never follows a link', async () => {
+test('NodeFileSystem.remove() removes a folder with its content and never follows a link', async () => {
   const outside = join(base, 'outside')
   mkdirSync(outside)
   writeFileSync(join(outside, 'a.md'), 'a')
@@ -95,7 +95,7 @@ test('NodeFileSystem.remove() removes the content of a folder, and never follows
   })
 })
 
-test(`a folder has precedence over links to it, whatever their names ${verifies('P02')}`, async () => {
+test(`a skill folder has precedence over links to it, whatever the names of the links ${verifies('P02')}`, async () => {
   await files.write(join(root, 'good/SKILL.md'), bytes('---\nname: good\ndescription: Use it.\n---\n'), {
     inside: root,
   })
@@ -109,7 +109,7 @@ test(`a folder has precedence over links to it, whatever their names ${verifies(
   expect(skills.current.find('good')).toBeUndefined()
 })
 
-test('NodeFileSystem.move() moves to a free path only', async () => {
+test('NodeFileSystem.move() fails if the target path exists', async () => {
   await files.write(join(root, 'a/x.md'), bytes('x'), { inside: root })
   await files.move(join(root, 'a'), join(root, '.trash/a-1'), { inside: root })
   expect(readFileSync(join(root, '.trash/a-1/x.md'), 'utf8')).toBe('x')
@@ -150,7 +150,7 @@ const APPENDER = `
 `
 
 describe('openWriteLock()', () => {
-  test(`loses no line when two processes write the same file ${verifies('FOX-X07', 'P20')}`, async () => {
+  test(`prevents lost lines when two processes append to the same file ${verifies('FOX-X07', 'P20')}`, async () => {
     writeFileSync(join(base, 'append.mjs'), APPENDER)
     mkdirSync(join(root, 'log'))
     writeFileSync(join(root, 'log/SKILL.md'), '---\nname: log\ndescription: Use when logging.\n---\n')
@@ -177,7 +177,7 @@ describe('openWriteLock()', () => {
     expect(conflicts.reduce((sum, each) => sum + each, 0)).toBeGreaterThan(0)
   })
 
-  test('waits for the holder, fails after the timeout, and is free when the holder is killed', async () => {
+  test('waits for the process that has the lock, fails after the timeout, and succeeds when that process is killed', async () => {
     const state = join(base, 'state')
     await using lock = await openWriteLock(state, { timeoutMs: 200 })
     await lock.run(async () => undefined)

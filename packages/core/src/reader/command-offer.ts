@@ -2,16 +2,16 @@ import type { Digest } from '../skill/digest.ts'
 
 import type { Skill } from '../skill/skill.ts'
 
-/** The callable commands of a skill, and the reason why some are missing. */
+/** The callable commands of a skill, and the reason why some commands are missing. */
 export interface CommandOffer {
   readonly commands: readonly CommandSummary[]
-  /** The revision whose code answers; absent if no code does. */
+  /** The revision whose code runs the commands; absent if no code is loaded. */
   readonly revision?: Digest
-  /** Why some of the commands in its scripts are missing. */
+  /** Why some commands in the scripts of the skill are missing. */
   readonly problem?: string
 }
 
-/** A command as a model sees it. */
+/** The description of a command for a model. */
 export interface CommandSummary {
   readonly name: string
   readonly description: string

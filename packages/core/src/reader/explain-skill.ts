@@ -9,7 +9,7 @@ import type { NotSkill } from '../source/not-skill.ts'
 import type { CommandOffer } from './command-offer.ts'
 import { type AskedSkill, folderOf } from './find-asked.ts'
 
-/** The steps of a skill into a conversation, in order. */
+/** The steps that a skill passes on its way into a conversation, in order. */
 export const EXPLANATION_STEPS = [
   'found',
   'parsed',
@@ -28,29 +28,30 @@ export interface SkillExplanation {
   readonly name: string
   /** Name of the skill, if the question was a folder or a path. */
   readonly skill?: string
-  /** Matching files and folders that are not skills, with the reasons. */
+  /** Files and folders that match the question but are not skills, with the reasons. */
   readonly notSkills?: readonly NotSkill[]
   /**
-   * The steps up to and including the first failed one, or all steps. The step `commands` exists only for skills with
-   * commands. If it fails, the later steps still follow, because the text is served without commands.
+   * The steps up to and including the first failed step, or all steps if none failed. Only skills with commands have
+   * the step `commands`. If the step `commands` fails, the later steps are still included, because the text is served
+   * without commands.
    */
   readonly steps: readonly { readonly step: ExplanationStep; readonly ok: boolean; readonly detail: string }[]
 }
 
-/** A conversation, as far as an explanation needs it. Every `SkillSession` is one. */
+/** The data of a conversation that an explanation needs. Every `SkillSession` implements it. */
 export interface ToldConversation {
   readonly scope: SkillScope | undefined
   /** The catalog in its system prompt. */
   readonly catalogDetails: SkillCatalog
-  /** The generation that the conversation was told last. */
+  /** The newest generation that was announced to the conversation. */
   readonly generation: Generation
-  /** Returns whether the conversation was told of a skill. */
+  /** Returns whether a skill was announced to the conversation. */
   knows(name: string): boolean
   /** The skills that the conversation has loaded. */
   readonly ledger: { find(name: string): { readonly revision: Digest } | undefined }
 }
 
-/** The audience of an explanation, and the generation to explain. */
+/** The conversation for which a skill is explained, with its scope, catalog and generation. */
 export interface ExplainedFor {
   readonly generation: Generation
   readonly scope: SkillScope | undefined
@@ -58,20 +59,20 @@ export interface ExplainedFor {
   readonly conversation: ToldConversation | undefined
 }
 
-/** The result of a search for the question. */
+/** What was found for the question. */
 interface Answer {
   readonly target?: AskedSkill
   /** The commands of the target. */
   readonly offer?: CommandOffer
   /** Matching files and folders that are not skills. */
   readonly notSkills?: readonly NotSkill[]
-  /** A finding that answers the question, as a sentence. */
+  /** A sentence that answers the question. */
   readonly finding?: string
 }
 
 type Step = readonly [step: ExplanationStep, ok: boolean, detail: string]
 
-/** Describes the steps of a skill into a conversation, up to the first failed step. */
+/** Describes the steps of a skill on its way into a conversation, up to the first failed step. */
 export function explainSkill(asked: string, audience: ExplainedFor, answer: Answer): SkillExplanation {
   const { target, notSkills = [] } = answer
   const steps: { step: ExplanationStep; ok: boolean; detail: string }[] = []
@@ -194,7 +195,7 @@ function describeParsing(report: SkillReport): Step {
   return ['parsed', report.serving !== undefined, `${reasons.join('; ')}${live}`]
 }
 
-/** Codes of the decisions about the newest text of a skill. */
+/** Codes of the diagnostics that report a decision about the newest text of a skill. */
 const DECIDED: readonly DiagnosticCode[] = [
   'SKILL_SHADOWED',
   'SKILL_DISABLED',
@@ -236,7 +237,7 @@ function describeOffer({ commands, revision, problem }: CommandOffer): string {
   return `${problem}; the older code of ${shortDigest(revision)} answers: ${names}`
 }
 
-/** Whether a finding of a source is about an entry of this name, for example a refused link. */
+/** Whether a diagnostic of a source concerns an entry with this name, for example a refused link. */
 function isAbout(diagnostic: Diagnostic, name: string): boolean {
   return diagnostic.path?.split('/').at(-1) === name
 }

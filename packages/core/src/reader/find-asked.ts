@@ -1,23 +1,25 @@
 import type { Generation, SkillReport } from '../registry/generation.ts'
 import type { SkillSource } from '../source/skill-source.ts'
 
-/** A folder that a question may refer to. */
+/** A folder that a question may mean. */
 export interface AskedPlace {
   /** Absent if the folder may be in any source. */
   readonly source?: string
   readonly location: string
 }
 
-/** The skill that a question refers to, by its name or by a path. */
+/** The skill that a question names, or to which the path in the question belongs. */
 export interface AskedSkill {
   readonly report: SkillReport
-  /** Path within the folder of the skill; absent for the folder itself and its SKILL.md. */
+  /** Path within the folder of the skill; absent if the question names the folder itself or its SKILL.md. */
   readonly inside?: string
 }
 
 type Place = Pick<SkillSource, 'label' | 'origin'>
 
-/** Returns the places that a text may refer to: an absolute path, a path within a source, or `source/path`. */
+/**
+ * Returns the folders that a question may mean. It may be an absolute path, a path within a source, or `source/path`.
+ */
 export function toPlaces(asked: string, sources: readonly Place[]): readonly AskedPlace[] {
   const path = asked
     .normalize('NFC')
@@ -40,8 +42,8 @@ export function isAt(place: AskedPlace, source: string, location: string): boole
 }
 
 /**
- * Finds a skill by its name, by `source/name`, by its folder name, or by a path to its folder or into it. A name wins
- * over a folder, a folder over a path into it, and a served skill over others.
+ * Finds a skill by its name, by `source/name`, by its folder name, or by a path to or into its folder. A match by name
+ * wins over a match by folder, which wins over a path into a folder. Served skills win over unserved ones.
  */
 export function findAsked(
   asked: string,
@@ -67,7 +69,7 @@ export function findAsked(
   )
 }
 
-/** Returns the name of the folder of a skill; empty if it is unknown. */
+/** Returns the folder name of a skill, or an empty text if the folder is unknown. */
 export function folderOf({ location, directory }: SkillReport): string {
   const path = location === '' ? (directory ?? '') : location
   return path.slice(path.lastIndexOf('/') + 1)
@@ -80,7 +82,7 @@ function findAround(places: readonly AskedPlace[], reports: readonly SkillReport
     for (const { source, location } of places) {
       const start = report.location === '' ? '' : `${report.location}/`
       const isInside = location.startsWith(start) && location.length > start.length
-      // Without a source, every path could be inside of a skill that is the root itself.
+      // If the root itself is a skill, every path without a source would match that skill.
       if (!isInside || (source ?? (start === '' ? undefined : report.source)) !== report.source) continue
       if (best !== undefined && best.report.location.length >= report.location.length) continue
       best = { report, inside: location.slice(start.length) }

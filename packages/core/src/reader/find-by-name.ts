@@ -2,7 +2,7 @@ import type { ScopeTest } from '../catalog/scope.ts'
 import type { Generation } from '../registry/generation.ts'
 import type { Skill } from '../skill/skill.ts'
 
-/** Finds the served skill of a name. If no skill has the name, finds the skill whose folder has it. */
+/** Finds the served skill with this name. If there is no such skill, finds the skill whose folder has this name. */
 export function findByNameOrFolder(
   generation: Generation,
   name: string,
@@ -14,8 +14,8 @@ export function findByNameOrFolder(
 }
 
 /**
- * Returns the name under which a conversation knows a skill. That is its own name, or, if another source serves that
- * name, the name in the request.
+ * Returns the name under which a conversation knows a skill. The name is usually the skill's own name. If another skill
+ * is served under that name, returns the requested name instead.
  */
 export function toKnownName(generation: Generation, skill: Skill, asked: string): string {
   return generation.find(skill.name) === skill ? skill.name : asked

@@ -5,8 +5,8 @@ import type { SkillStore, StoreFault } from '../store/skill-store.ts'
 import type { SourceReaders } from '../sync/source-readers.ts'
 
 /**
- * A store for readers. If it has lost bytes of a served skill, it captures them again from their source, once. Code
- * that writes the store or the registry must use the inner store, because it would otherwise wait for itself.
+ * A store for readers. If bytes of a served skill are lost, `get` reads them once more from their source and stores
+ * them. Code that writes to the store or the registry must use the inner store; it would otherwise wait for itself.
  */
 export class RecapturingStore implements SkillStore {
   readonly #store: SkillStore

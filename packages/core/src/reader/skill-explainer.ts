@@ -10,10 +10,10 @@ export interface SkillExplainerOptions extends ExplainedFor {
   readonly commands: CommandOffers | undefined
 }
 
-/** Reasons that leave out a folder together with everything below it. */
+/** Reasons for which a folder is skipped together with all folders below it. */
 const ENCLOSING: readonly NotSkill['reason'][] = ['misnamed', 'skipped', 'too-deep', 'ignored', 'link']
 
-/** Explains why a skill is in a conversation or not. The question may be a name, a folder or a path. */
+/** Explains why a skill is in a conversation, or why it is missing. The question may be a name, a folder or a path. */
 export class SkillExplainer {
   readonly #options: SkillExplainerOptions
 
@@ -21,7 +21,7 @@ export class SkillExplainer {
     this.#options = options
   }
 
-  /** Answers from one generation, without reading the sources. */
+  /** Explains from one generation and does not read the sources. */
   explain(asked: string): SkillExplanation {
     const { generation, sources, commands } = this.#options
     const target = findAsked(asked, generation, sources.list())
@@ -32,7 +32,7 @@ export class SkillExplainer {
     })
   }
 
-  /** Answers like `explain`. If no skill matches, searches the sources for the reason. */
+  /** Returns the same as `explain` if a skill matches. Otherwise searches the sources for the reason. */
   async why(asked: string): Promise<SkillExplanation> {
     const { generation, sources } = this.#options
     const target = findAsked(asked, generation, sources.list())
@@ -65,7 +65,7 @@ export class SkillExplainer {
   }
 }
 
-/** Whether the last part of a path is this name, with or without the file extension. */
+/** Whether the last part of a path is this name, with or without a file extension. */
 function isCalled({ location, reason }: NotSkill, name: string): boolean {
   const last = location.slice(location.lastIndexOf('/') + 1)
   return last === name || (reason === 'file' && last.replace(/\.[^.]*$/, '') === name)
@@ -75,9 +75,7 @@ function isBelow(place: AskedPlace, { source, location }: NotSkill): boolean {
   return (place.source ?? source) === source && place.location.startsWith(`${location}/`)
 }
 
-/**
- * Returns the finding that a folder with a SKILL.md is a part of another skill; `undefined` if there is no such folder.
- */
+/** If a folder with a SKILL.md belongs to another skill, returns a sentence that says so; otherwise `undefined`. */
 function describePart(asked: string, generation: Generation): string | undefined {
   const end = `/${asked.normalize('NFC')}/skill.md`.toLowerCase()
   for (const skill of generation.list()) {

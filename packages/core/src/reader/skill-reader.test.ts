@@ -22,7 +22,7 @@ const openTwo = async (): Promise<{ files: MemoryFileSystem; skills: SkillRuntim
 }
 
 describe('forConversation() with a scope', () => {
-  test('hides other skills from load, search and catalog', async () => {
+  test('hides skills outside the scope from load, search and catalog', async () => {
     const { skills } = await openTwo()
     await using _ = skills
     const reader = skills.forConversation({ scope: { include: ['maps'] } })
@@ -47,7 +47,7 @@ describe('forConversation() with a scope', () => {
 })
 
 describe('forConversation() with a pinned generation', () => {
-  test('answers from that generation and never reads the sources', async () => {
+  test('answers from the pinned generation and never reads the sources', async () => {
     const { files, skills } = await openTwo()
     await using _ = skills
     const pinned = skills.current
@@ -63,7 +63,7 @@ describe('forConversation() with a pinned generation', () => {
 })
 
 describe('readFile()', () => {
-  test('reads a file of an old revision by its file list', async () => {
+  test('reads a file of an old revision if the caller has the file list', async () => {
     const { files, skills } = await openTwo()
     await using _ = skills
     const old = skills.current.get('pdf')
@@ -74,7 +74,7 @@ describe('readFile()', () => {
     expect(new TextDecoder().decode(bytes)).toContain('Old.')
   })
 
-  test('names the revision that is no longer stored', async () => {
+  test('fails with the name of a revision that is no longer stored', async () => {
     const { skills } = await openTwo()
     await using _ = skills
     const revision = `sha256:${'0'.repeat(64)}` as const
@@ -87,7 +87,7 @@ describe('readFile()', () => {
   })
 })
 
-test('a reader of a closed runtime refuses to read the sources, and keeps the last generation', async () => {
+test('after the runtime was closed, a reader keeps the last generation but refuses to read the sources', async () => {
   const { skills } = await openTwo()
   const reader = skills.forConversation({ id: 'c' })
   await skills.close()

@@ -18,11 +18,11 @@ import { type CommandOffer, type CommandOffers, NO_COMMANDS } from './command-of
 import type { SkillExplanation, ToldConversation } from './explain-skill.ts'
 import { SkillExplainer } from './skill-explainer.ts'
 
-/** The parts that all readers of a runtime share. */
+/** The objects that all readers of a runtime share. */
 export interface ReaderParts {
   readonly registry: SkillRegistry
   readonly sources: SourceReaders
-  /** A store that captures lost bytes again. */
+  /** A store that recovers lost bytes from their source. */
   readonly store: SkillStore
   readonly catalogs: CatalogCache
   readonly index: SkillSearch
@@ -33,18 +33,21 @@ export interface ReaderParts {
 /** The skills that one conversation sees. */
 export interface ConversationView {
   /**
-   * Id of the conversation. Includes revisions that it wrote and no person has approved yet.
-   * @default approved ones only
+   * Id of the conversation. If given, the reader also returns revisions that the conversation wrote and no person has
+   * approved yet. @default approved ones only
    */
   readonly id?: string
-  /** The skills that exist for the conversation. @default all */
+  /** The skills that the conversation may see. @default all */
   readonly scope?: SkillScope
-  /** A fixed generation to answer from. The reader then never reads the sources. @default the newest */
+  /** The generation that the reader always uses. If given, the reader never reads the sources. @default the newest */
   readonly pinned?: Generation | undefined
 }
 
 export interface FreshOptions {
-  /** Milliseconds after which the newest known generation is returned. @default Infinity, which is no limit */
+  /**
+   * Maximum wait, in milliseconds. After that time, the newest known generation is returned. @default Infinity, which
+   * is no limit
+   */
   readonly maxWaitMs?: number
 }
 
@@ -53,7 +56,7 @@ export interface SearchOptions {
   readonly limit?: number
 }
 
-/** A revision whose files can be read. Every `Skill` is one. */
+/** A revision whose files can be read. Every `Skill` implements it. */
 export type ReadableRevision = Pick<Skill, 'name' | 'revision' | 'files'>
 
 const DEFAULT_SEARCH_LIMIT = 10
@@ -62,9 +65,9 @@ const KNOWN_FRESH: KnownOptions<FreshOptions> = { maxWaitMs: true }
 const KNOWN_SEARCH: KnownOptions<SearchOptions> = { limit: true }
 
 /**
- * Reads skills: which exist, what they say, and why a skill does not reach a conversation. Tools, sessions, scripts,
- * MCP servers and writers accept a reader. `forConversation` returns a reader with a narrower scope, or one that also
- * sees what the conversation wrote.
+ * Lists and reads skills, and explains why a skill does not reach a conversation. Tools, sessions, scripts, MCP servers
+ * and writers accept a reader. `forConversation` returns a reader with a narrower scope, or a reader that also sees the
+ * skills that the conversation wrote.
  *
  * @example
  * ```ts
@@ -90,7 +93,10 @@ export class SkillReader {
     this.isInScope = createScopeTest(view.scope)
   }
 
-  /** The newest generation. Read it once for everything that belongs together. */
+  /**
+   * The newest generation. Read it once and use that object for all related calls, because the next read may return a
+   * newer one.
+   */
   get current(): Generation {
     const { id, pinned } = this.#view
     if (pinned !== undefined) return pinned
@@ -98,14 +104,14 @@ export class SkillReader {
     return id === undefined ? current : current.forConversation(id)
   }
 
-  /** The scope of this reader, as given to `forConversation`. */
+  /** The scope that was given to `forConversation`. */
   get scope(): SkillScope | undefined {
     return this.#view.scope
   }
 
   /**
-   * Waits until every change made before the call is visible; takes microseconds while file events are reliable. A
-   * folder that keeps changing is never shown half, so the call can take two seconds during continuous writes.
+   * Waits until every change made before the call is visible. This takes microseconds while file events are reliable.
+   * No half-written folder is published, so the call can take two seconds during continuous writes.
    * @throws {SkillError} CLOSED, INVALID_OPTION
    *
    * @example
@@ -128,7 +134,8 @@ export class SkillReader {
   }
 
   /**
-   * Reads the folders of one name again, and looks for a new folder of that name. Takes two seconds at most.
+   * Reads all folders of skills with this name again, and looks for a new folder with this name. The call takes at most
+   * two seconds.
    * @throws {SkillError} CLOSED
    *
    * @example
@@ -187,7 +194,7 @@ export class SkillReader {
   }
 
   /**
-   * Reads one file at a revision, which may be old.
+   * Reads one file of a revision. The revision may be an old one.
    * @throws {SkillError} FILE_NOT_FOUND; REVISION_NOT_FOUND when the store no longer has it
    *
    * @example
@@ -220,7 +227,7 @@ export class SkillReader {
   }
 
   /**
-   * Searches names and descriptions, best match first. @throws {SkillError} INVALID_OPTION
+   * Searches names and descriptions. Returns the best match first. @throws {SkillError} INVALID_OPTION
    *
    * @example
    * ```ts
@@ -286,8 +293,9 @@ export class SkillReader {
   }
 
   /**
-   * Explains at which step a skill stopped on its way into a conversation: found, parsed, eligible, commands, scoped,
-   * listed, announced, loaded. `asked` is a name, the name of a folder, or a path. Answers from the newest generation.
+   * Explains how far a skill came on its way into a conversation. The steps are found, parsed, eligible, commands,
+   * scoped, listed, announced and loaded. `asked` is a name, the name of a folder, or a path. The explanation uses the
+   * newest generation.
    *
    * @example
    * ```ts
@@ -305,7 +313,7 @@ export class SkillReader {
   }
 
   /**
-   * Answers like `explain`. If no skill matches, searches the sources for the reason.
+   * Returns the same as `explain` if a skill matches. Otherwise searches the sources for the reason.
    *
    * @example
    * ```ts
@@ -331,7 +339,7 @@ export class SkillReader {
       generation,
       sources: this.#parts.sources,
       commands: this.#parts.commands,
-      // A getter, because most explanations end before this step and rendering thousands of skills is slow.
+      // A getter, because rendering thousands of skills is slow and most explanations end before they need the catalog.
       get catalog() {
         return conversation?.catalogDetails ?? catalogs.render(generation, scope)
       },

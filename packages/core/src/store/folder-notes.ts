@@ -1,25 +1,25 @@
 import type { Digest } from '../skill/digest.ts'
 
-/** Notes of a source about one folder, for a process that starts later. */
+/** A note of a source about one folder. A process that starts later can use it instead of reading the folder. */
 export interface FolderNote {
-  /** Revision of the skill in the folder. The store has its bytes. */
+  /** Revision of the skill in the folder. The store has the bytes of that revision. */
   readonly revision: Digest
-  /** File system facts of each directory and file. */
+  /** Size, times and inode of each directory and file. */
   readonly facts: Float64Array<ArrayBuffer>
   /** All other data of the note. */
   readonly text: string
 }
 
 /**
- * Notes of folders, which save a start from reading unchanged folders. They are only a cache: without a matching note,
- * a source reads the folder.
+ * Notes of folders. With them, a start need not read unchanged folders. If no note matches, the source reads the
+ * folder.
  */
 export interface FolderNotes {
-  /** Prepares the lookups of a source. Called before the first one; may take longer than a lookup. */
+  /** Prepares the lookups of a source. Called before the first lookup; may take longer than a lookup. */
   open?(source: string): Promise<void>
   /**
-   * Returns the note of a folder. Returns `undefined` if the note is damaged, if another version of the library wrote
-   * it, or if the store no longer has its revision.
+   * Returns the note of a folder. Returns `undefined` if the note is damaged, was written by another version of the
+   * library, or names a revision that is no longer stored.
    */
   find(source: string, location: string): FolderNote | undefined
   /** Replaces the note of a folder, or removes it with `undefined`. The next flush writes the change. */

@@ -7,17 +7,18 @@ import type { SkillStore } from './skill-store.ts'
 
 /** How long an unused revision stays readable, in milliseconds. */
 export const DEFAULT_STORE_GRACE_MS = 60_000
-// Upper bound for replaced revisions. Without it, thousands of edits within the grace period would fill the memory.
+// Maximum size of all replaced revisions. Without this limit, thousands of edits within the grace period would fill the
+// memory.
 const MAX_REPLACED_BYTES = 4_194_304
-// A running call still finds its revision, however many edits happen meanwhile.
+// Minimum grace period. With it, a running call still finds its revision after many edits.
 const MIN_GRACE_MS = 5_000
-// Estimated cost of a revision beyond its bytes: digests, file list, map entries.
+// Estimated memory that a revision needs besides its files: digests, file list, map entries.
 const BYTES_PER_TREE = 1_024
 
 export interface MemorySkillStoreOptions {
   /**
    * How long an unused revision stays readable, in milliseconds; `Infinity` keeps it forever. When replaced revisions
-   * hold more than 4 MB together, the oldest ones stay readable for only five seconds. @default DEFAULT_STORE_GRACE_MS
+   * need more than 4 MB together, the oldest ones stay readable for only five seconds. @default DEFAULT_STORE_GRACE_MS
    */
   readonly graceMs?: number
   readonly clock?: Clock
@@ -28,7 +29,9 @@ const KNOWN: KnownOptions<MemorySkillStoreOptions> = { graceMs: true, clock: tru
 interface Blob {
   readonly bytes: Uint8Array
   trees: number
-  /** Monotonic time of the last put or lookup. Bytes arrive before the tree that names them. */
+  /**
+   * Monotonic time of the last put or lookup. The time matters because bytes are put before the tree that names them.
+   */
   idleSince: number
 }
 
@@ -36,15 +39,15 @@ interface Tree {
   readonly files: readonly SkillFile[]
   users: number
   names: number
-  /** Its share in the bytes of replaced trees; 0 unless the tree was used and no longer is. */
+  /** Bytes that the tree adds to the total of replaced trees; 0 if the tree is in use or was never used. */
   replacedBytes: number
   /** Monotonic time at which the tree was put, requested, or released by its last user. */
   idleSince: number
 }
 
 /**
- * The default store, which lasts as long as the process. It collects unused revisions after a grace period. When
- * replaced revisions hold more than 4 MB together, it collects the oldest of them after five seconds.
+ * The default store, which lasts as long as the process. The store collects unused revisions after a grace period. When
+ * replaced revisions need more than 4 MB together, the store collects the oldest ones after five seconds.
  *
  * @example
  * ```ts
@@ -159,14 +162,14 @@ export class MemorySkillStore implements SkillStore {
     tree[counter]--
     if (!isIdle(tree)) return
     this.#rest(revision, tree)
-    // Blobs shared with other trees stay, so only its own blobs count.
+    // Counts only blobs that no other tree names, because shared blobs stay in memory.
     const own = tree.files.filter(({ digest }) => this.#blobs.get(digest)?.trees === 1)
     tree.replacedBytes = own.reduce((sum, { size }) => sum + size, BYTES_PER_TREE)
     this.#replacedBytes += tree.replacedBytes
     this.#forgetReplaced()
   }
 
-  /** Removes the oldest replaced trees before their grace period ends, if replaced trees hold too much. */
+  /** If replaced trees need too much memory, removes the oldest ones before their grace period ends. */
   #forgetReplaced(): void {
     if (this.#graceMs === Infinity) return
     const since = this.#clock.monotonic() - MIN_GRACE_MS
@@ -213,7 +216,7 @@ export class MemorySkillStore implements SkillStore {
   #letGo(digest: Digest): void {
     const blob = this.#blobs.get(digest)
     if (blob === undefined || --blob.trees > 0) return
-    // A reading that has just found the blob may be about to put another tree with it.
+    // Keeps a recently found blob, because its finder may be about to put a tree that names it.
     if (blob.idleSince > this.#clock.monotonic() - MIN_GRACE_MS) this.#loosen(digest, blob)
     else this.#blobs.delete(digest)
   }

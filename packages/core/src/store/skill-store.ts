@@ -4,22 +4,22 @@ import type { FolderNotes } from './folder-notes.ts'
 
 /** A fault of a store. */
 export interface StoreFault {
-  /** Description for people, as half a sentence. */
+  /** Description for people, to be shown as part of a sentence. */
   readonly message: string
-  /** Whether new content still reaches the medium. If false, it stays in memory. */
+  /** Whether new content is still written to the medium. If false, new content stays in memory. */
   readonly isStoring: boolean
 }
 
 /**
- * The content that was read: file bytes by digest, whole folders by revision. A skill is stored here before it becomes
- * visible, so every visible byte stays readable while its revision is retained.
+ * Stores the content that sources have read: file bytes by digest, and file lists of folders by revision. A skill is
+ * stored before it becomes visible, so its files stay readable while its revision is retained.
  */
 export interface SkillStore {
   /** Returns whether the store has the bytes of a digest. */
   has(digest: Digest): boolean
   /**
-   * Keeps bytes under their digest, which the caller has computed. The store owns the bytes from then on. A store that
-   * can read the locator may keep the locator instead of a copy.
+   * Keeps bytes under their digest, which the caller has computed. The caller must not change the bytes afterwards. A
+   * store that can read bytes by their locator may keep the locator instead of the bytes.
    */
   put(digest: Digest, bytes: Uint8Array, locator?: string): void
   /** Returns the bytes, verified against their digest, or `undefined` if the store does not have them. */
@@ -29,9 +29,9 @@ export interface SkillStore {
   putTree(revision: Digest, files: readonly SkillFile[]): void
   getTree(revision: Digest): Promise<readonly SkillFile[] | undefined>
 
-  /** Adds a user to a revision. A revision with users is never collected. */
+  /** Registers a user of a revision. A revision with users is never collected. */
   retain(revision: Digest): void
-  /** Removes a user from a revision. After the last release the revision stays readable for a grace period. */
+  /** Unregisters a user of a revision. After the last release the revision stays readable for a grace period. */
   release(revision: Digest): void
 
   /** Points a lasting name at a revision, or removes the name with `undefined`. A named revision is never collected. */
@@ -39,18 +39,19 @@ export interface SkillStore {
   getRef(name: string): Digest | undefined
   /**
    * Yields the names that begin with the given text, with their revisions, in any order. A caller that pauses the
-   * iteration may miss names that are set meanwhile. If absent, the caller looks up each name with `getRef()`.
+   * iteration may miss names that are set during the pause. If this method is absent, callers look up each name with
+   * `getRef()`.
    */
   listRefs?(beginning: string): Iterable<readonly [string, Digest]>
 
-  /** Absent if nothing outlives the process. */
+  /** Absent if the content of the store ends with the process. */
   readonly notes?: FolderNotes | undefined
 
-  /** The current fault; absent if there is none. Reading works in either case. */
+  /** The current fault; absent if there is none. Content can be read even during a fault. */
   readonly fault?: StoreFault | undefined
 
-  /** Resolves when everything put before is as durable as the medium allows. */
+  /** Resolves when all content put before the call is as durable as the medium allows. */
   flush(): Promise<void>
-  /** Flushes and releases the medium. Idempotent. */
+  /** Flushes the store, then closes its files. Idempotent. */
   close(): Promise<void>
 }

@@ -36,7 +36,7 @@ describe('MemorySkillStore', () => {
   })
 })
 
-test('MemorySkillStore keeps a revision that is put again right before its grace period ends', async () => {
+test('MemorySkillStore keeps a revision if it is put again right before its grace period ends', async () => {
   const clock = new FakeClock()
   const store = new MemorySkillStore({ clock, graceMs: 1_000 })
   const bytes = new TextEncoder().encode('text')
@@ -65,7 +65,7 @@ describe('MemorySkillStore under many edits', () => {
     isExecutable: false,
   }
 
-  /** Puts one revision, as a reading does. All revisions share the same asset. */
+  /** Puts one revision in the same way as a source reader. All revisions share the same asset. */
   function putRevision(store: MemorySkillStore, number: number): Digest {
     const bytes = Uint8Array.from(text)
     bytes[0] = number
@@ -78,7 +78,7 @@ describe('MemorySkillStore under many edits', () => {
     return revision
   }
 
-  /** Replaces one revision after the other, as the registry does. */
+  /** Replaces one revision after the other in the same way as the registry. */
   async function edit(store: MemorySkillStore, clock: FakeClock, count: number, from = 0): Promise<Digest[]> {
     const revisions: Digest[] = []
     for (let i = from; i < from + count; i++) {
@@ -95,7 +95,7 @@ describe('MemorySkillStore under many edits', () => {
   const kept = async (store: MemorySkillStore, revisions: readonly Digest[]): Promise<boolean[]> =>
     await Promise.all(revisions.map(async revision => (await store.getTree(revision)) !== undefined))
 
-  test('keeps 4 MB of replaced revisions and all that are used or younger than five seconds', async () => {
+  test('keeps 4 MB of replaced revisions, and every revision that is in use or younger than five seconds', async () => {
     const clock = new FakeClock()
     const store = new MemorySkillStore({ clock })
     const revisions = await edit(store, clock, 200)
@@ -107,7 +107,7 @@ describe('MemorySkillStore under many edits', () => {
     expect(store.has(assetFile.digest)).toBe(true)
   })
 
-  test('keeps a used revision, and keeps all revisions if the grace period is infinite', async () => {
+  test('keeps each revision in use, and keeps all revisions if the grace period is infinite', async () => {
     const clock = new FakeClock()
     const store = new MemorySkillStore({ clock })
     const used = putRevision(store, 201)
@@ -118,7 +118,7 @@ describe('MemorySkillStore under many edits', () => {
     expect(await kept(forGood, await edit(forGood, clock, 100))).not.toContain(false)
   })
 
-  test('keeps bytes that a reading has just asked for, but not forever', async () => {
+  test('keeps bytes that a source has just looked up until the grace period ends', async () => {
     const clock = new FakeClock()
     const store = new MemorySkillStore({ clock })
     const [asked, other] = [putRevision(store, 201), putRevision(store, 202)]

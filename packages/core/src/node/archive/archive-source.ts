@@ -26,14 +26,14 @@ export interface ArchiveOptions
   > {
   /** Name of the source in digests and messages. @default the archive's name without its extension */
   readonly label?: string
-  /** Folder of the archive that holds the skills. @default the whole archive */
+  /** Folder of the archive that contains the skills. @default the whole archive */
   readonly path?: string
   /**
    * SHA-256 of the archive, as `sha256:` and 64 digits. Archives with a different digest are refused. @default any
    * digest
    */
   readonly digest?: string
-  /** Hosts, as `name` or `name:port`, that may be in a private network or on this machine. @default [] */
+  /** Hosts that may be in a private network or on this machine, written `name` or `name:port`. @default [] */
   readonly privateHosts?: readonly string[]
   /** Maximum size of the packed archive, in bytes. @default 50 MB */
   readonly maxBytes?: number
@@ -64,8 +64,8 @@ const KNOWN_LIMITS: KnownOptions<ArchiveLimits> = { maxEntries: true, maxTotalBy
 export const DEFAULT_MAX_ARCHIVE_BYTES = 50_000_000
 
 /**
- * Returns a source for the skills in a zip or tar.gz archive: a local file, or an https URL that the source polls. The
- * archive is read in memory; nothing is unpacked to a disk.
+ * Returns a source for the skills in a zip or tar.gz archive. The archive is a local file or an https URL, which the
+ * source polls. The archive is read in memory; nothing is unpacked to a disk.
  * @throws {SkillError} INVALID_OPTION
  *
  * @example
@@ -115,7 +115,7 @@ export function archive(pathOrUrl: string, options: ArchiveOptions = {}): SkillS
   })
 }
 
-// Checking a local file costs almost nothing.
+// A local file can be checked at almost no cost.
 const LOCAL_POLL_MS = 5_000
 
 interface ArchiveFetcherOptions {
@@ -132,7 +132,7 @@ class ArchiveFetcher implements TreeFetcher {
   readonly origin: string
   readonly isLocal: boolean
   readonly #options: ArchiveFetcherOptions
-  /** Identifies the current state of the archive without reading it: an entity tag or file facts. */
+  /** Identifies the current state of the archive without reading it: an entity tag, or size, times and inode. */
   #mark: string | undefined
 
   constructor(options: ArchiveFetcherOptions) {

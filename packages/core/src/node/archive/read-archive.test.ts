@@ -48,7 +48,7 @@ describe.each([
     'pdf\\..\\..\\evil',
     '..',
   ])('T26: refuses the whole archive because of an entry %j', async path => {
-    // yauzl and tar reject some of them with their own messages.
+    // yauzl and tar reject some of these names with their own messages.
     await expect(read(skill, { path, content: 'evil' })).rejects.toMatchObject({
       code: expect.stringMatching(/INVALID_PATH|IO_FAILED/),
     })
@@ -65,7 +65,7 @@ describe.each([
     })
   })
 
-  test('T26: reports links as links without bytes', async () => {
+  test('T26: returns links as entries without bytes', async () => {
     const entries = await read(skill, { path: 'pdf/passwd', type: 'symlink', target: '/etc/passwd' })
     expect(entries.map(({ path, kind, bytes }) => [path, kind, bytes.length])).toEqual([
       ['pdf/SKILL.md', 'file', 5],
@@ -89,13 +89,13 @@ describe.each([
     })
   })
 
-  test('T26: refuses an archive bomb by its unpacked size', async () => {
+  test('T26: refuses an archive bomb because of its unpacked size', async () => {
     await expect(read({ path: 'bomb', content: '0'.repeat(10_000_000) })).rejects.toMatchObject({
       code: 'TOO_LARGE',
     })
   })
 
-  test('T26: refuses many files that exceed the limit together', async () => {
+  test('T26: refuses an archive whose files together exceed the limit', async () => {
     const many = Array.from({ length: 3 }, (_, index) => ({ path: `f${index}`, content: 'x'.repeat(40_000) }))
     await expect(read(...many)).rejects.toMatchObject({
       code: 'TOO_LARGE',

@@ -7,7 +7,7 @@ import { toMessage } from '../../internal-entry.ts'
 export interface ArchiveEntry {
   readonly path: string
   readonly kind: 'file' | 'link' | 'other'
-  /** Empty unless the entry is a file. */
+  /** Empty if the entry is not a file. */
   readonly bytes: Uint8Array
   readonly isExecutable: boolean
 }
@@ -28,9 +28,9 @@ const unzip = promisify(gunzip)
 const BLOCK = 512
 
 /**
- * Returns the entries of a zip or tar.gz archive in their order, and writes nothing. Refuses the whole archive if an
- * entry leads out of it, or if two paths would be the same file on a disk that ignores case. Such an archive is never
- * an accident.
+ * Returns the entries of a zip or tar.gz archive in their order. Writes nothing to the disk. Refuses the whole archive
+ * if a path leads outside, or if two paths differ only in case or accent spelling. Only an attacker makes such an
+ * archive.
  * @throws {SkillError} INVALID_PATH, TOO_LARGE, IO_FAILED (damaged, encrypted, or not an archive)
  */
 export async function readArchive(
@@ -56,7 +56,7 @@ function isTar(buffer: Buffer): boolean {
 }
 
 async function inflate(buffer: Buffer, { maxTotalBytes, maxEntries }: ArchiveLimits): Promise<Buffer> {
-  // The output also contains headers and the padding of each file.
+  // The unpacked stream also contains headers and the padding of each file.
   const maxOutputLength = maxTotalBytes + maxEntries * 3 * BLOCK
   try {
     return await unzip(buffer, { maxOutputLength })
@@ -66,7 +66,7 @@ async function inflate(buffer: Buffer, { maxTotalBytes, maxEntries }: ArchiveLim
   }
 }
 
-/** Collects entries one after the other, and throws at the first one that is not allowed. */
+/** Collects entries one after the other. Throws at the first entry that is not allowed. */
 class EntryCollector {
   readonly entries: ArchiveEntry[] = []
   readonly limits: ArchiveLimits
@@ -79,8 +79,8 @@ class EntryCollector {
   }
 
   /**
-   * Counts an entry and checks its name. For a file, also counts its bytes. Returns the normalised path, or an empty
-   * text for the root.
+   * Counts an entry and checks its name. If the entry is a file, also counts its bytes. Returns the normalised path, or
+   * an empty text for the root.
    */
   enter(name: string, isFolder: boolean, size: number): string {
     if (++this.#count > this.limits.maxEntries)
@@ -97,7 +97,7 @@ class EntryCollector {
         `the archive has an entry ${JSON.stringify(name)}, which leads out of it`,
       )
     if (isFolder) return path
-    // The name that the file would have on a disk that ignores case and accent spelling.
+    // The form of the name that a disk compares if it ignores case and accent spelling.
     const key = path.normalize('NFKC').toLowerCase()
     const other = this.#seen.get(key)
     if (other !== undefined)

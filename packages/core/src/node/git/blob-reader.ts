@@ -11,7 +11,7 @@ interface Request {
 
 const IDLE_MS = 2_000
 
-/** Reads objects of a bare repository through one process, which ends after a short idle time. */
+/** Reads objects of a bare repository through one git process. The process ends after a short idle time. */
 export class BlobReader {
   readonly #gitDirectory: string
   readonly #queue: Request[] = []
@@ -80,7 +80,10 @@ export class BlobReader {
     this.#idle = setTimeout(() => this.close(), IDLE_MS).unref()
   }
 
-  /** Takes the first complete answer out of the received bytes: `<id> blob <size>`, the content, and a line feed. */
+  /**
+   * Removes the first complete answer from the received bytes. An answer is `<id> blob <size>`, the content and a line
+   * feed.
+   */
   #take(): { readonly bytes: Uint8Array | undefined } | undefined {
     const first = this.#chunks[0]
     if (first === undefined) return undefined

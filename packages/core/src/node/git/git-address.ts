@@ -5,8 +5,8 @@ import { runGit } from './git-command.ts'
 import { hostOfScp } from './git-url.ts'
 
 /**
- * Resolves and checks the address of a remote before git starts, and returns settings that pin git to the checked
- * addresses. If ssh or a proxy resolves the name, its own configuration decides, so only the name is checked.
+ * Resolves and checks the address of a remote before git starts. Returns git settings that allow only the checked
+ * addresses. Returns no settings if ssh or a proxy resolves the name, because git itself then resolves no name.
  * @throws {SkillError} INVALID_OPTION for a private network that is not in `privateHosts`, IO_FAILED for an unknown
  * name
  */

@@ -5,7 +5,7 @@ import { BlobReader } from './blob-reader.ts'
 const LOCATOR = /^git:(?<mirror>.+)[/\\](?<folder>[0-9a-f]{32})[/\\]mirror\.git:(?<id>[0-9a-f]{40,64})$/
 const PLACE = /^git:(?<folder>[0-9a-f]{32}):(?<id>[0-9a-f]{40,64})$/
 
-/** Bytes that a store does not copy, because a git mirror in the same state directory has them. */
+/** Reads bytes that the store does not copy, because a git mirror in the same state directory has them. */
 export class GitBlobs {
   readonly #root: string
   readonly #readers = new Map<string, BlobReader>()
@@ -14,7 +14,10 @@ export class GitBlobs {
     this.#root = join(stateDirectory, 'git')
   }
 
-  /** Returns the locator of an object in a git mirror. A store receives it with the bytes. */
+  /**
+   * Returns the locator of an object in a git mirror. The source passes the locator to the store together with the
+   * bytes.
+   */
   static locatorOf(mirrorDirectory: string, id: string): string {
     return `git:${mirrorDirectory}:${id}`
   }
@@ -32,7 +35,7 @@ export class GitBlobs {
     return PLACE.test(text)
   }
 
-  /** Returns whether the mirror exists. Only `read` finds out whether it has the object. */
+  /** Returns whether the mirror exists. Only `read` finds out whether the mirror has the object. */
   isThere(place: string): boolean {
     return statSync(this.#directoryOf(place), { throwIfNoEntry: false })?.isDirectory() === true
   }

@@ -10,12 +10,12 @@ export interface GitRun {
   /** Credentials and limits for the remote. */
   readonly access?: GitAccess
   readonly signal?: AbortSignal
-  /** Maximum output; more is a failure. @default 64 MiB */
+  /** Maximum output in bytes. A command with more output fails. @default 64 MiB */
   readonly maxOutputBytes?: number
   readonly input?: string
   /** Additional git settings, as `name=value`. */
   readonly settings?: readonly string[]
-  /** Exit codes that count as an answer, not as a failure. @default [0] */
+  /** Exit codes that are a valid answer and not a failure. @default [0] */
   readonly answers?: readonly number[]
 }
 
@@ -40,7 +40,7 @@ export interface GitAccess {
 const DEFAULT_MAX_OUTPUT_BYTES = 64 * 1024 * 1024
 const MAX_ERROR_BYTES = 8 * 1024
 
-// These faults are common in old repositories and harmless.
+// Ignores these faults, which are harmless and common in old repositories.
 const HARMLESS_FAULTS = [
   'zeroPaddedFilemode',
   'missingSpaceBeforeDate',
@@ -68,7 +68,8 @@ const HARDENING: readonly string[] = [
   'submodule.recurse=false',
   'fetch.recurseSubmodules=false',
   'fetch.writeCommitGraph=false',
-  // Keeps each fetch in one pack that arrives as a whole; loose objects of a killed fetch could be half a commit.
+  // Stores each fetch as one pack, which is complete or absent. The loose objects of a killed fetch could be half a
+  // commit.
   'fetch.unpackLimit=1',
   'transfer.fsckObjects=true',
   'transfer.advertiseSID=false',
@@ -81,7 +82,7 @@ const HARDENING: readonly string[] = [
   ...HARMLESS_FAULTS.map(fault => `fetch.fsck.${fault}=ignore`),
 ]
 
-// Variables that programs need on this machine, without those that configure git.
+// The environment variables that programs need, without the variables that configure git.
 const PASSED_ON =
   /^(PATH|HOME|USER|LOGNAME|TMPDIR|TEMP|TMP|XDG_CONFIG_HOME|SSH_AUTH_SOCK|SSL_CERT_(FILE|DIR)|(https?|all|no)_proxy|SystemRoot|SystemDrive|USERPROFILE|APPDATA|LOCALAPPDATA|PROGRAMDATA|COMSPEC|PATHEXT)$/i
 
@@ -132,8 +133,8 @@ export async function runGit(args: readonly string[], run: GitRun = {}): Promise
 }
 
 /**
- * Starts git with pipes and hardened settings, in its own process group. Windows searches the working directory for programs
- * first, so git starts in a folder where no project can put a `git.exe`.
+ * Starts git with pipes and hardened settings, in its own process group. Windows searches programs in the working
+ * directory first. Git therefore starts in a folder to which no project can add a `git.exe`.
  */
 export function spawnGit(
   args: readonly string[],
@@ -176,7 +177,7 @@ function environment(access: GitAccess = { protocols: [] }): NodeJS.ProcessEnv {
   }
 }
 
-/** Quotes a path for ssh, which splits at spaces and expands `%x`, and then for the shell in between. */
+/** Quotes a path twice: for ssh, which splits at spaces and expands `%x`, and for the shell that starts ssh. */
 function sshFile(option: string, path: string): string {
   const forSsh = `-o${option}="${path.replaceAll('%', '%%')}"`
   return `'${forSsh.replaceAll("'", String.raw`'\''`)}'`

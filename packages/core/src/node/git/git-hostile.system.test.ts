@@ -138,7 +138,7 @@ test('T22: no URL, ref or path becomes an option of git or a shell command', asy
   expect(existsSync(canary)).toBe(false)
 })
 
-test('T22: after --end-of-options git treats every argument as a plain value', async () => {
+test('T22: git treats every argument after --end-of-options as a plain value', async () => {
   const bare = join(folder, 'bare')
   await runGit(['init', '--bare', '--quiet', '--', bare])
   const evil = `--upload-pack=touch ${canary}`
@@ -148,7 +148,7 @@ test('T22: after --end-of-options git treats every argument as a plain value', a
   expect(existsSync(canary)).toBe(false)
 })
 
-test('T23: git allows only the transport of the URL, even if the configuration of the user rewrites the URL', async () => {
+test('T23: git uses only the transport of the given URL, even if the configuration of the user rewrites the URL', async () => {
   configure(
     `[protocol "ext"]\n\tallow = always\n[url "ext::sh -c touch% ${canary} "]\n\tinsteadOf = ${server.url(name)}\n`,
   )
@@ -156,7 +156,7 @@ test('T23: git allows only the transport of the URL, even if the configuration o
   await using skills = await open()
   expect(errorOf(skills)).toMatch(/transport 'ext' not allowed/)
   expect(existsSync(canary)).toBe(false)
-  // Proves that the attack works without the protection: the canary appears.
+  // Proves that the attack succeeds without the protection: the canary appears.
   const bare = join(folder, 'bare')
   execFileSync('git', ['init', '--bare', '--quiet', bare])
   const url = `ext::sh -c touch% ${canary}`
@@ -166,7 +166,7 @@ test('T23: git allows only the transport of the URL, even if the configuration o
   expect(existsSync(canary)).toBe(true)
 })
 
-test('T23: git runs without prompts, without git variables of the environment, and within limits', async () => {
+test('T23: git runs without prompts, ignores git variables of the environment, and respects limits', async () => {
   repository.commit({ 'a/SKILL.md': skill('a') })
   const calls = recordGit()
   vi.stubEnv('GIT_SSH_COMMAND', `touch ${canary}`)
@@ -196,7 +196,7 @@ test('T23: git runs without prompts, without git variables of the environment, a
   expect(local?.environment['GIT_ALLOW_PROTOCOL']).toBe('none')
 })
 
-test('T24: no hook runs, not even a global hook of the user', async () => {
+test('T24: git runs no hook, including global hooks of the user', async () => {
   const hooks = join(folder, 'hooks')
   mkdirSync(hooks)
   for (const hook of ['reference-transaction', 'post-update', 'pre-auto-gc', 'post-checkout']) {
@@ -215,7 +215,7 @@ test('T24: no hook runs, not even a global hook of the user', async () => {
   expect(existsSync(canary)).toBe(true)
 })
 
-test('T24: a bare repository inside a skill is plain content, even with hooks and a configuration', async () => {
+test('T24: hooks and configuration of a bare repository inside a skill have no effect', async () => {
   repository.commit({
     'a/SKILL.md': skill('a'),
     'a/inner/HEAD': 'ref: refs/heads/main\n',
@@ -263,7 +263,7 @@ test('T25: links and submodules are left out and reported, and attributes and fi
 })
 
 test.each(['..', '.git', '.GIT', '.'])(
-  'T25: a tree with an entry %j is refused, and the old skills stay',
+  'T25: a tree with an entry %j is refused, and the previous skills are still served',
   async entry => {
     repository.commit({ 'a/SKILL.md': skill('a') })
     await using skills = await open()
@@ -278,7 +278,7 @@ test.each(['..', '.git', '.GIT', '.'])(
   },
 )
 
-test('T27: git follows no redirect, neither to this machine nor in a loop', async () => {
+test('T27: git follows no redirects, for example to this machine or in a loop', async () => {
   let reached = 0
   const inside = createServer((_, response) => {
     reached++
@@ -324,14 +324,14 @@ test.each([
   'git@127.0.0.1:a/b',
   '127.0.0.1:team/repo@v2.git',
   'ssh://git@127.0.0.1/a/b@v2',
-])('T27: git is not started for %s, which is in a private network', async url => {
+])('T27: a source does not start git for %s, which is in a private network', async url => {
   const calls = recordGit()
   await using skills = await open({ privateHosts: [] }, url)
   expect(errorOf(skills)).toMatch(/in a private network or on this machine; allow it as a private host/)
   expect(calls().flatMap(({ args }) => args)).not.toContain('ls-remote')
 })
 
-test('T27: git receives the checked addresses, so a later change of the name has no effect', async () => {
+test('T27: git receives the checked addresses, so a later DNS change has no effect', async () => {
   const calls = recordGit()
   const { port } = new URL(server.url(name))
   repository.commit({ 'pdf/SKILL.md': skill('pdf') })
@@ -354,7 +354,7 @@ test('T27: git connects to the checked address without another lookup', async ()
   expect((await runGit(['ls-remote', '--', url], run)).stdout.toString()).toMatch(/refs\/heads\/main/)
 })
 
-test('an IP address needs no setting, and a configured proxy resolves hosts itself', async () => {
+test('git gets no address setting for an IP address or with a configured proxy', async () => {
   expect(await findRemoteSettings('http://[::1]:1/a', ['[::1]:1'])).toEqual([])
   expect(await findRemoteSettings('http://localhost:1/a', ['localhost:1'])).toHaveLength(1)
   const home = mkdtempSync(join(tmpdir(), 'home-'))

@@ -10,7 +10,7 @@ import { isCommit } from './git-url.ts'
 
 /** A ref of a remote repository and its commit. */
 export interface RemoteRef {
-  /** A full name such as `refs/heads/main`; absent if the caller asked for a commit. */
+  /** A full ref name such as `refs/heads/main`; absent if the caller asked for a commit. */
   readonly name?: string
   readonly commit: string
   readonly isTag: boolean
@@ -28,8 +28,8 @@ const MAX_PACKS = 50
 const MAX_TREE_OUTPUT_BYTES = 64 * 1024 * 1024
 
 /**
- * A bare copy of a repository, without work tree, hooks or foreign configuration. Every accepted commit keeps a ref, so
- * git never prunes a served file.
+ * A bare copy of a repository. It has no work tree, no hooks and only its own configuration. Each accepted commit has a
+ * ref, so git never prunes a served file.
  */
 export class GitMirror {
   readonly directory: string
@@ -37,7 +37,7 @@ export class GitMirror {
   readonly #access: GitAccess
   readonly #maxBytes: number
 
-  /** `parent` is a folder for this repository only. Several sources and processes may share it. */
+  /** `parent` is a folder for this repository only. Several sources and processes may share the folder. */
   constructor(parent: string, url: string, access: GitAccess, maxBytes: number) {
     this.directory = join(parent, 'mirror.git')
     this.#url = url
@@ -54,7 +54,10 @@ export class GitMirror {
     return statSync(join(this.directory, 'HEAD'), { throwIfNoEntry: false })?.isFile() === true
   }
 
-  /** Creates the empty mirror, or removes the leftovers of a killed process. The caller must hold the lock. */
+  /**
+   * Creates the mirror if it is missing. Otherwise removes the leftovers of a killed process. The caller must hold the
+   * lock.
+   */
   async prepare(signal: AbortSignal): Promise<void> {
     if (this.exists) {
       removeLeftovers(this.directory)
@@ -88,7 +91,7 @@ export class GitMirror {
       const [value = '', name = ''] = line.split('\t')
       if (value.startsWith('ref: ') && name === 'HEAD') head = value.slice('ref: '.length)
       else if (isCommit(value) && name.endsWith('^{}')) {
-        // For an annotated tag, git lists the commit after the tag object.
+        // Git lists an annotated tag twice: first the tag object, then its commit.
         found.set(name.slice(0, -3), { name: name.slice(0, -3), commit: value, isTag: true })
       } else if (isCommit(value)) {
         found.set(name, { name, commit: value, isTag: name.startsWith('refs/tags/') })
@@ -104,7 +107,7 @@ export class GitMirror {
     return found
   }
 
-  /** Fetches a commit with its history, under a temporary ref of this call. Returns the commit. */
+  /** Fetches a commit with its history. Uses a temporary ref that belongs to this call. Returns the commit. */
   async fetch(ref: RemoteRef, signal: AbortSignal): Promise<string> {
     if (await this.#isKept(ref.commit, signal)) return ref.commit
     const incoming = `${OURS}/incoming/${randomBytes(8).toString('hex')}`
@@ -154,12 +157,13 @@ export class GitMirror {
 
   /** Returns whether the older commit is in the history of the newer one. */
   async descends(newer: string, older: string, signal?: AbortSignal): Promise<boolean> {
-    // With exit code 128 the older commit is not in the mirror, so it is in no fetched history.
+    // Exit code 128 means that the mirror lacks the older commit, so that commit is not in the history of the newer
+    // one.
     const { code } = await this.#local(['merge-base', '--is-ancestor', older, newer], signal, [0, 1, 128])
     return code === 0
   }
 
-  /** Returns what the source accepted last, or `undefined` if it has accepted nothing. */
+  /** Returns the commit and folder that the source accepted last; `undefined` if there is none. */
   async current(source: string, signal?: AbortSignal): Promise<Taken | undefined> {
     if (!this.exists) return undefined
     const { commit, folder } = refsOf(source)
@@ -173,7 +177,7 @@ export class GitMirror {
     return { commit: found.stdout.toString('latin1').trim(), folder: note.stdout.toString('utf8') }
   }
 
-  /** Returns the commit that a source accepted last, even if the mirror was lost since. */
+  /** Returns the commit that a source accepted last, even if the mirror has been lost since then. */
   lastTaken(source: string): string | undefined {
     try {
       const commit = readFileSync(this.#noteOf(source), 'utf8').trim()
@@ -184,7 +188,7 @@ export class GitMirror {
     }
   }
 
-  /** Records in one step what a source has accepted, and keeps the commit. */
+  /** Records the commit and folder that a source has accepted. The same step adds a ref that keeps the commit. */
   async take(source: string, { commit, folder }: Taken, signal: AbortSignal): Promise<void> {
     const run = { gitDirectory: this.directory, signal }
     const { stdout } = await runGit(['hash-object', '-w', '--stdin'], { ...run, input: folder })
@@ -196,7 +200,7 @@ export class GitMirror {
     ]
     const input = ['start', ...updates, 'prepare', 'commit', ''].join('\n')
     await runGit(['update-ref', '--stdin'], { ...run, input })
-    // The note is outside the mirror, so a recreated mirror does not accept any history.
+    // The record is outside the mirror, so a recreated mirror still refuses a rewritten history.
     const note = this.#noteOf(source)
     writeFileSync(`${note}.tmp`, `${commit}\n`)
     renameSync(`${note}.tmp`, note)
@@ -204,8 +208,7 @@ export class GitMirror {
   }
 
   /**
-   * Returns the entries of a commit below a folder, unchecked and complete, or `undefined` if the folder does not
-   * exist.
+   * Returns all entries of a commit below a folder, without checking them; `undefined` if the folder does not exist.
    */
   async list(commit: string, folder: string, signal: AbortSignal): Promise<TreeEntry[] | undefined> {
     const top = folder === '' ? commit : `${commit}:${folder}`
@@ -223,13 +226,13 @@ export class GitMirror {
       .map(toEntry)
   }
 
-  /** Returns the newest commit that touched a path, starting from the given commit. */
+  /** Returns the newest commit that changed a path, in the history of the given commit. */
   async lastChange(
     commit: string,
     path: string,
   ): Promise<{ readonly author: string; readonly subject: string } | undefined> {
     const args = ['log', '-1', '--no-color', '--format=%an%x00%s', '--end-of-options', commit]
-    // Without `literal` git treats the path as a pattern.
+    // Without `literal`, git would treat the path as a pattern.
     const within = path === '' ? [] : ['--', `:(literal,top)${path}`]
     const { code, stdout } = await this.#local([...args, ...within], undefined, [0, 128])
     const [author = '', subject = ''] = stdout.toString('utf8').trim().split('\0')
@@ -238,7 +241,7 @@ export class GitMirror {
       : { author: author.slice(0, 200), subject: subject.slice(0, 200) }
   }
 
-  /** Removes the pack of a refused fetch, which would count towards the size limit forever. */
+  /** Removes the pack of a refused fetch, because the pack would otherwise count towards the size limit forever. */
   async #dropUnwanted(): Promise<void> {
     removeLeftovers(this.directory)
     await this.#local(['repack', '-a', '-d', '--quiet'])
@@ -297,7 +300,7 @@ function keyOf(source: string): string {
   return createHash('sha256').update(source).digest('hex').slice(0, 32)
 }
 
-/** Returns the number of packs. Each fetch with new objects adds one. */
+/** Returns the number of packs. Each fetch with new objects adds one pack. */
 function packsIn(directory: string): number {
   return readdirSync(join(directory, 'objects', 'pack')).filter(name => name.endsWith('.pack')).length
 }
@@ -315,7 +318,7 @@ function sizeOf(directory: string): number {
   try {
     visit(join(directory, 'objects'))
   } catch {
-    // Git moves temporary folders while they are counted. The next probe counts them at their new path.
+    // Git may move a temporary folder during the count. The next probe finds the folder at its new path.
   }
   return total
 }

@@ -86,7 +86,7 @@ for (const each of sourceConformance)
     }
   })
 
-test('the next reload follows a push, and nothing is fetched without a change', async () => {
+test('the next reload shows a push, and a reload without a change fetches nothing', async () => {
   repository.commit({ ...skill('pdf'), 'pdf/references/a.md': 'A.' })
   await using skills = await open()
   expect(names(skills)).toEqual(['pdf'])
@@ -98,11 +98,11 @@ test('the next reload follows a push, and nothing is fetched without a change', 
   const { digest } = skills.current
   await skills.reload()
   expect(skills.current.digest).toBe(digest)
-  // Two ls-remote requests, and no request for objects.
+  // Expects two ls-remote requests and no request for objects.
   expect(server.requests.filter(request => request.includes('upload-pack'))).toHaveLength(2)
 })
 
-test('the repository decides the default branch, and a source can follow one folder', async () => {
+test('a source uses the default branch of the repository, and can be limited to one folder', async () => {
   repository.git('symbolic-ref', 'HEAD', 'refs/heads/trunk')
   repository.commit(
     { ...skill('top'), 'skills/pdf/SKILL.md': skill('pdf')['pdf/SKILL.md'] as string },
@@ -113,7 +113,7 @@ test('the repository decides the default branch, and a source can follow one fol
   expect(skills.status()[0]?.origin).toBe(`${server.url(name)}:skills`)
 })
 
-test('a source follows branches and tags by name, and stays at a commit', async () => {
+test('a source with a branch or tag follows it, and a source with a commit id never changes', async () => {
   const first = repository.commit(skill('one'))
   repository.git('tag', '-a', '-m', 'v1', 'v1', first)
   repository.commit({ ...skill('two'), one: null })
@@ -127,7 +127,7 @@ test('a source follows branches and tags by name, and stays at a commit', async 
   expect(found).toEqual({ main: ['two'], v1: ['one'], 'feature/three': ['three'], [first]: ['one'] })
 })
 
-test('the repository decides how to split a tree URL with slashes in its branch, and a restart works without the server', async () => {
+test('the refs of the repository show how to split a tree URL, and a restart works without the server', async () => {
   const content = skill('pdf')['pdf/SKILL.md'] as string
   repository.commit(
     { 'x/skills/pdf/SKILL.md': content, 'skills/docx/SKILL.md': skill('docx')['docx/SKILL.md'] as string },
@@ -135,7 +135,7 @@ test('the repository decides how to split a tree URL with slashes in its branch,
   )
   const base = `http://${server.host}`
   server.intercept = request => {
-    // The test server has no owners, so the owner is removed from the path.
+    // The paths of the test server contain no owner, so the owner is removed.
     request.url = request.url?.replace('/org/', '/') ?? '/'
     return false
   }
@@ -170,7 +170,7 @@ test('T28: rewritten history is refused and reported until it is restored or acc
   expect(await bodyOf(resetting, 'pdf')).toBe('Rewritten.')
 })
 
-test('T28: a moved tag is refused, even if it moved forward', async () => {
+test('T28: a moved tag is refused, even if its new commit is a descendant of the old one', async () => {
   repository.git('tag', 'v1', repository.commit(skill('pdf', 'First.')))
   await using skills = await open({ ref: 'v1' })
   repository.git('tag', '--force', 'v1', repository.commit(skill('pdf', 'Second.')))
@@ -179,7 +179,7 @@ test('T28: a moved tag is refused, even if it moved forward', async () => {
   expect(told(skills).join()).toMatch(/^HISTORY_REWRITTEN: the tag v1 was moved/)
 })
 
-test('after a branch or folder is deleted, the skills stay and a diagnostic reports it', async () => {
+test('after a branch or folder is deleted, the skills stay and a diagnostic reports the deletion', async () => {
   repository.commit(skill('pdf'))
   repository.commit({ 'skills/docx/SKILL.md': skill('docx')['docx/SKILL.md'] as string }, { branch: 'team' })
   await using skills = await open({ ref: 'team', path: 'skills' })
@@ -197,7 +197,7 @@ test('after a branch or folder is deleted, the skills stay and a diagnostic repo
   ])
 })
 
-test('a ref, folder or repository that never existed is a failure that names it', async () => {
+test('the failure names a ref, folder or repository that never existed', async () => {
   repository.commit(skill('pdf'))
   const errors: Record<string, string | undefined> = {}
   for (const [key, options] of Object.entries({ ref: { ref: 'nope' }, path: { path: 'nope' }, url: {} })) {
@@ -209,7 +209,7 @@ test('a ref, folder or repository that never existed is a failure that names it'
   expect(errors['url']).toMatch(/^git ls-remote failed with 128: .*not found/)
 })
 
-test('the skills of an unreachable server stay, even after a restart, and the source recovers', async () => {
+test('if the server is unreachable, its skills stay even after a restart, and the source recovers later', async () => {
   repository.commit(skill('pdf', 'First.'))
   const first = await open()
   const resume = await server.pause()
@@ -277,7 +277,7 @@ test('two processes with one state directory share one mirror', async () => {
   expect(readdirSync(join(state, 'git'))).toHaveLength(1)
 })
 
-test('leftovers of a killed git do not stop the next one', async () => {
+test('leftovers of a killed git do not stop the next git', async () => {
   repository.commit(skill('pdf'))
   await (await open()).close()
   const mirror = join(state, 'git', readdirSync(join(state, 'git'))[0] as string, 'mirror.git')
@@ -306,7 +306,7 @@ test('a repository that exceeds maxBytes is refused', async () => {
   expect(names(skills)).toEqual([])
 })
 
-test('a repository that was too large is followed again when it is small enough', async () => {
+test('a source updates again when its repository is no longer too large', async () => {
   const first = repository.commit(skill('pdf', 'First.'))
   await using skills = await open({ maxBytes: 50_000 })
   repository.commit({ 'data.bin': randomBytes(60_000).toString('hex') })
@@ -330,7 +330,7 @@ test('a damaged mirror is fetched again', async () => {
   expect(await bodyOf(skills, 'pdf')).toBe('Second.')
 })
 
-test('a lost or damaged mirror is fetched again, and a history that was rewritten meanwhile is refused', async () => {
+test('a lost or damaged mirror is fetched again, but a history that was rewritten meanwhile is refused', async () => {
   repository.commit(skill('pdf', 'First.'))
   await (await open()).close()
   repository.commit(skill('pdf', 'Rewritten.'), { parent: null })
@@ -347,7 +347,7 @@ test('a lost or damaged mirror is fetched again, and a history that was rewritte
   expect(await bodyOf(skills, 'pdf')).toBe('Rewritten.')
 })
 
-test('a request to a stalled server ends with the timeout', async () => {
+test('a request to a server that stops answering ends after the timeout', async () => {
   repository.commit(skill('pdf'))
   server.intercept = () => true
   await using skills = await open({ timeoutMs: 300 })

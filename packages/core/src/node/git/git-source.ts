@@ -32,13 +32,13 @@ export interface GitOptions
   > {
   /** Name of the source in digests and messages. @default the repository's name */
   readonly label?: string
-  /** A branch, a tag, or a full commit id, which pins the source. @default the default branch of the repository */
+  /** A branch, a tag or a full commit id. A commit id pins the source. @default the default branch of the repository */
   readonly ref?: string
-  /** Folder of the repository that holds the skills. @default the whole repository */
+  /** Folder of the repository that contains the skills. @default the whole repository */
   readonly path?: string
   /**
-   * `ff-only` accepts a new state only if its history contains the current one. For a force-push or a moved tag, a
-   * diagnostic reports the refusal and the skills stay. `reset` accepts every new state. @default 'ff-only'
+   * `ff-only` accepts a new state only if its history contains the current one. After a force-push or a moved tag, the
+   * skills stay and a diagnostic reports the refused state. `reset` accepts every new state. @default 'ff-only'
    */
   readonly update?: GitUpdate
   /** Access token. Sent only to the server of this repository, over https. */
@@ -50,15 +50,15 @@ export interface GitOptions
   /** The base for `owner/repository` and for `/tree/` URLs. @default "https://github.com" */
   readonly baseUrl?: string
   /**
-   * Hosts, as `name` or `name:port`, that may be in a private network or on this machine. Hosts on this machine may
-   * also be unencrypted. @default []
+   * Hosts that may be in a private network or on this machine, written `name` or `name:port`. Connections to hosts on
+   * this machine may be unencrypted. @default []
    */
   readonly privateHosts?: readonly string[]
-  /** Whether a `file:` URL of a repository on this machine is allowed. @default false */
+  /** Whether `file:` URLs of repositories on this machine are allowed. @default false */
   readonly allowFile?: boolean
   /** Maximum disk space of the repository on this machine, in bytes. @default 200 MB */
   readonly maxBytes?: number
-  /** Directory for the bare copy, which processes may share. @default defaultStateDirectory() */
+  /** Directory for the bare copy. Several processes may share the directory. @default defaultStateDirectory() */
   readonly stateDirectory?: string
 }
 
@@ -91,7 +91,7 @@ export const DEFAULT_MAX_REPOSITORY_BYTES = 200_000_000
 /**
  * Returns a source for the skills of a git repository, which it polls. Accepts `https`, `ssh` and scp-like URLs,
  * `owner/repository`, and the URL of a folder on GitHub (`.../tree/<branch>/<folder>`). The source reads files from its
- * own bare copy without a work tree. Nothing of the repository runs, and no half-finished checkout is visible.
+ * own bare copy without a work tree. No code of the repository runs, and no half-finished checkout is visible.
  * @throws {SkillError} INVALID_OPTION for an invalid URL, ref or path
  *
  * @example
@@ -147,7 +147,7 @@ class GitFetcher implements TreeFetcher {
   readonly #folder: string
   readonly #update: GitUpdate
   readonly #blobs: BlobReader
-  /** Whether a failure at this point may come from a damaged copy. */
+  /** Whether a failure in this step may come from a damaged copy. */
   #isSuspect = false
   #isTag = false
 
@@ -184,7 +184,7 @@ class GitFetcher implements TreeFetcher {
 
   async follows({ version }: FileTree, earlier: string): Promise<boolean> {
     if (version === earlier) return true
-    // A tag is expected to stand for one commit forever.
+    // A tag should name the same commit forever.
     return !this.#isTag && isCommit(earlier) && (await this.#mirror.descends(version, earlier))
   }
 
@@ -192,10 +192,7 @@ class GitFetcher implements TreeFetcher {
     this.#blobs.close()
   }
 
-  /**
-   * Fetches. If the copy turns out to be damaged, discards it and fetches again, because the remote has everything in
-   * it.
-   */
+  /** Fetches. Discards a damaged copy and fetches again, because the remote has all content of the copy. */
   async #fetchOrRepair(known: FileTree | undefined, signal: AbortSignal): Promise<FetchResult> {
     try {
       return await this.#fetch(known, signal)
@@ -213,7 +210,7 @@ class GitFetcher implements TreeFetcher {
     await mirror.prepare(signal)
     this.#isSuspect = true
     const taken = (await mirror.current(origin, signal))?.commit ?? mirror.lastTaken(origin)
-    // A network failure does not make the copy suspect.
+    // A network failure is no sign of a damaged copy.
     this.#isSuspect = false
     const found = await this.#resolve(signal)
     this.#isSuspect = true
@@ -241,7 +238,10 @@ class GitFetcher implements TreeFetcher {
     return found === undefined ? undefined : { ref: found, folder: path }
   }
 
-  /** Finds out which part of the path is the ref. Only the repository knows, because a branch name may contain `/`. */
+  /**
+   * Finds out which part of the path is the ref. Only the refs of the repository show this, because a branch name may
+   * contain `/`.
+   */
   async #resolveSplit(
     segments: readonly string[],
     signal: AbortSignal,

@@ -31,7 +31,7 @@ test.each([
   expect(parseGitUrl(text)).toMatchObject(expected)
 })
 
-test('a GitHub server with its own base URL has the same URL layout', () => {
+test('parseGitUrl() accepts tree URLs of a GitHub server with its own base URL', () => {
   const options = { baseUrl: 'https://git.example.com' }
   expect(parseGitUrl('org/x', options).url).toBe('https://git.example.com/org/x.git')
   expect(parseGitUrl('https://git.example.com/org/x/tree/v1/skills', options)).toMatchObject({
@@ -40,7 +40,7 @@ test('a GitHub server with its own base URL has the same URL layout', () => {
   })
 })
 
-test('ref and path are part of the origin', () => {
+test('the ref and the path are part of the origin of a source', () => {
   const place = parseGitUrl('git@example.com:x.git', { ref: 'v1', path: 'skills/' })
   expect(place).toMatchObject({ ref: 'v1', path: 'skills', origin: 'git@example.com:x.git#v1:skills' })
 })
@@ -120,7 +120,7 @@ test.each([
   expect(() => checkRef(ref)).toThrow(/branch or tag/)
 })
 
-test('for any input, the parsed URL never starts with a dash and uses only https or ssh', () => {
+test('every URL that parseGitUrl() returns starts without a dash and uses https or ssh', () => {
   fc.assert(
     fc.property(
       fc.oneof(

@@ -2,12 +2,12 @@ import { SkillError } from '../../index.ts'
 
 export type GitProtocol = 'https' | 'ssh' | 'file' | 'http'
 
-/** A repository, and the part of it to read. */
+/** A repository, with the ref and folder to read. */
 export interface GitPlace {
   readonly protocol: GitProtocol
-  /** The URL for git: absolute, without credentials, never starting with a dash. */
+  /** The URL for git. It is absolute, contains no credentials and does not start with a dash. */
   readonly url: string
-  /** The URL in the usual notation, with ref and folder. Lasting state uses it as a key. */
+  /** The URL in the usual notation, with ref and folder. Stored state uses this text as a key. */
   readonly origin: string
   /** The last part of the repository's name. */
   readonly name: string
@@ -15,7 +15,10 @@ export interface GitPlace {
   readonly ref?: string
   /** Folder within the repository, `/`-separated; empty for the whole repository. */
   readonly path: string
-  /** `ref/path` of a tree URL. Only the repository can split it, because branch names may contain `/`. */
+  /**
+   * `ref/path` of a tree URL. Only the refs of the repository show where the ref ends, because branch names may contain
+   * `/`.
+   */
   readonly refAndPath?: string
 }
 
@@ -25,7 +28,9 @@ export interface GitUrlOptions {
   /** Base for `owner/repository` and for `/tree/` URLs, in addition to github.com. */
   readonly baseUrl?: string
   readonly allowFile?: boolean
-  /** Hosts that may be in a private network or on this machine. Hosts on this machine may also be unencrypted. */
+  /**
+   * Hosts that may be in a private network or on this machine. Connections to hosts on this machine may be unencrypted.
+   */
   readonly privateHosts?: readonly string[]
 }
 
@@ -55,7 +60,7 @@ export function parseGitUrl(text: string, options: GitUrlOptions = {}): GitPlace
   if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(input)) {
     const scp = SCP_LIKE.exec(input)?.groups
     const path = scp?.['path'] ?? ''
-    // Git interprets brackets anywhere, and would connect to a different host than the one parsed here.
+    // Git interprets brackets anywhere in a URL, so it would connect to a different host than the one parsed here.
     if (scp === undefined || path.startsWith('-') || isUnsafePath(path) || /[[\]]/.test(path))
       throw invalid(text)
     return finish({ protocol: 'ssh', url: input, origin: input, name: lastOf(path), path: '' }, options)
@@ -68,7 +73,7 @@ export function hostOfScp(url: string): string | undefined {
   return SCP_LIKE.exec(url)?.groups?.['host']
 }
 
-/** Returns whether a ref is a full commit id, which never moves. */
+/** Returns whether a ref is a full commit id. Unlike a branch, a commit id never moves. */
 export function isCommit(ref: string): boolean {
   return COMMIT.test(ref)
 }
@@ -84,7 +89,7 @@ export function checkRef(ref: string): void {
 }
 
 function parseUrl(input: string, text: string, base: URL, options: GitUrlOptions): GitPlace {
-  // Parsing normalises dot segments, so the URL would name a different branch or folder than its text.
+  // Refuses dot segments: parsing normalises them, so the URL would name a different branch or folder than the text.
   if (!URL.canParse(input) || /[/\\](\.|%2e){1,2}([/\\]|$)/i.test(input)) throw invalid(text)
   const url = new URL(input)
   // GitHub serves https at the same address, and links to its pages sometimes use http.
@@ -141,7 +146,7 @@ function parseFile(url: URL, text: string, { allowFile }: GitUrlOptions): GitPla
   return { protocol: 'file', url: url.href, origin: url.href, name: lastOf(url.pathname), path: '' }
 }
 
-/** Returns the place of a repository on GitHub, or on a server with the same URL layout. */
+/** Returns the address of a repository on GitHub, or on a server with the same URL layout. */
 function hosted(base: URL, owner: string, name: string, text: string): GitPlace {
   for (const part of [owner, name]) {
     if (!NAME.test(part) || /^\.+$/.test(part) || part.startsWith('-'))

@@ -8,8 +8,8 @@ export type ResolveHost = (hostname: string) => Promise<readonly string[]>
 
 export interface HostAccess {
   /**
-   * Hosts, as `name` or `name:port`, that may be in a private network or on this machine. Hosts on this machine may
-   * also be unencrypted.
+   * Hosts that may be in a private network or on this machine, written `name` or `name:port`. Connections to hosts on
+   * this machine may be unencrypted.
    */
   readonly privateHosts: readonly string[]
   /** @default the resolver of this machine */
@@ -35,7 +35,7 @@ const PRIVATE_V4: readonly (readonly [string, number])[] = [
   ['224.0.0.0', 4],
   ['240.0.0.0', 4],
 ]
-// In IPv6 only globally routed addresses are public, except the ranges that embed or document other addresses.
+// In IPv6, the globally routed addresses are public, except ranges that embed other addresses or serve as examples.
 const PUBLIC_V6 = ['2000::', 3] as const
 const PRIVATE_V6: readonly (readonly [string, number])[] = [
   ['2001::', 23],

@@ -69,8 +69,8 @@ describe('T27: private networks', () => {
     await expect(get('https://example.com/', { resolve })).rejects.toThrow(/example.com is at 10.0.0.1/)
   })
 
-  test('a name whose address changes a moment later is resolved only once', async () => {
-    // The first address is refused. A second lookup in the same request would return a public one.
+  test('a request resolves the name only once, even if its address changes a moment later', async () => {
+    // The first address is refused. A second lookup in the same request would return a public address.
     const answers = [['127.0.0.1'], ['93.184.216.34']]
     let asked = 0
     const resolve = async (): Promise<readonly string[]> => answers[asked++ % 2] ?? []
@@ -111,7 +111,7 @@ describe('T27: private networks', () => {
     await expect(get(url)).rejects.toMatchObject({ code: 'INVALID_OPTION' })
   })
 
-  test('http is allowed only for this machine, even for listed hosts', async () => {
+  test('unencrypted http is allowed only for hosts on this machine, even if other hosts are listed', async () => {
     const resolve = async (): Promise<readonly string[]> => ['10.0.0.1']
     await expect(get('http://localhost/', { resolve, privateHosts: ['localhost'] })).rejects.toThrow(
       /not on this machine; use https/,
@@ -121,7 +121,7 @@ describe('T27: private networks', () => {
 })
 
 describe('answers', () => {
-  test('an entity tag is sent, and 304 means that nothing changed', async () => {
+  test('a request sends the entity tag, and the answer 304 means that nothing changed', async () => {
     answer = (request, response) => {
       const isKnown = request.headers['if-none-match'] === '"1"'
       response.writeHead(isKnown ? 304 : 200, { ETag: '"1"' }).end(isKnown ? undefined : 'text')
@@ -167,7 +167,7 @@ describe('answers', () => {
     })
   })
 
-  test('a connection that breaks in the middle is a failure', async () => {
+  test('a connection that breaks during the answer is a failure', async () => {
     answer = (_, response) => {
       response.writeHead(200, { 'Content-Length': '100' })
       response.write('half')
@@ -176,7 +176,7 @@ describe('answers', () => {
     await expect(get(`http://${host}/`)).rejects.toMatchObject({ code: 'IO_FAILED' })
   })
 
-  test('a request to a silent server ends with the signal', async () => {
+  test('a request to a server that never answers ends when the signal aborts', async () => {
     answer = () => undefined
     const abort = new AbortController()
     const waiting = get(`http://${host}/`, { signal: abort.signal })

@@ -9,7 +9,7 @@ export interface GuardedRequest extends HostAccess {
   /** Maximum size of an answer, in bytes. */
   readonly maxBytes: number
   readonly signal: AbortSignal
-  /** Entity tag of the known state. */
+  /** Entity tag of the state that the caller already has. */
   readonly etag?: string
 }
 
@@ -26,8 +26,7 @@ const HEADERS = { Accept: '*/*', 'Accept-Encoding': 'identity', 'User-Agent': 's
 
 /**
  * Requests a URL that may come from an untrusted party. Allows only encrypted connections to public addresses, and
- * checks each redirect. Connects to the checked addresses only, so a name cannot change its address between the check
- * and the use.
+ * checks each redirect. Connects only to the checked addresses, so a DNS change after the check has no effect.
  * @throws {SkillError} INVALID_OPTION for URLs that are not allowed; TOO_LARGE; NOT_FOUND; IO_FAILED for everything
  * else, with `data.retryAfterMs` when the server asks to wait
  */
@@ -78,15 +77,14 @@ async function sendTo(url: URL, options: Sending): Promise<IncomingMessage> {
   const { signal, method, headers, body } = options
   signal.throwIfAborted()
   const addresses = await resolveAllowed(url, options)
-  // Connects to the checked addresses. Sockets are not pooled, because a pooled one would rely on an earlier check.
+  // Connects to the checked addresses. Sockets are not pooled, because a pooled socket would rely on an earlier check.
   const lookup: LookupFunction = (_hostname, { all }, callback) => {
     const found = addresses.map(address => ({ address, family: isIP(address) }))
     const [first] = found
     if (all === true) callback(null, found)
     else callback(null, first?.address ?? '', first?.family ?? 4)
   }
-  // Loaded on the first request, because the import also loads the client behind `fetch`, which takes longer than Node
-  // takes to start.
+  // Imported on the first request, because importing the HTTP client takes longer than starting Node.
   const { Agent, request: open } = await (url.protocol === 'https:'
     ? import('node:https')
     : import('node:http'))
@@ -147,8 +145,9 @@ function toMs(retryAfter: string | undefined): number | undefined {
 
 export interface GuardedFetchOptions extends HostAccess {
   /**
-   * Maximum size of an answer in bytes; more fails with TOO_LARGE. A stream of events counts as one answer. @default 64
-   * MB
+   * Maximum size of an answer in bytes. Requests with larger answers fail with TOO_LARGE. All events of an event stream
+   * together count as one answer.
+   * @default 64 MB
    */
   readonly maxBytes?: number
 }
@@ -158,8 +157,8 @@ const KNOWN: KnownOptions<GuardedFetchOptions> = { maxBytes: true, privateHosts:
 const DEFAULT_MAX_ANSWER_BYTES = 64_000_000
 
 /**
- * Returns a `fetch` with the same guards, for clients with their own protocol. It returns redirects and does not follow
- * them.
+ * Returns a `fetch` with the same guards, for clients with their own protocol. This `fetch` returns redirects and does
+ * not follow them.
  *
  * @example
  * ```ts
@@ -198,7 +197,7 @@ export function createGuardedFetch(options: GuardedFetchOptions): typeof fetch {
   }
 }
 
-/** Fails the stream after `maxBytes`. The error also closes the connection. */
+/** Makes the stream fail if it exceeds `maxBytes`. The error also closes the connection. */
 function limitTo(maxBytes: number, url: URL): TransformStream<Uint8Array, Uint8Array> {
   let length = 0
   return new TransformStream({

@@ -9,12 +9,12 @@ export type IndexEntry =
       readonly url: URL
       readonly digest: string
     }
-  /** An entry of the older format: its files below a folder, without digests. */
+  /** A skill in the older format: a list of files below a folder, without digests. */
   | { readonly kind: 'files'; readonly name: string; readonly files: readonly { path: string; url: URL }[] }
 
 export interface SkillIndex {
   readonly entries: readonly IndexEntry[]
-  /** Descriptions of the entries that could not be read. */
+  /** One description for each entry that could not be read. */
   readonly faults: readonly string[]
 }
 
@@ -23,8 +23,8 @@ const MAX_FILES = 512
 const NAME = /^[a-z0-9]+(-[a-z0-9]+)*$/
 
 /**
- * Reads `/.well-known/agent-skills/index.json`, or the older `/.well-known/skills/index.json`. Leaves out invalid
- * entries and reports each as a fault.
+ * Reads `/.well-known/agent-skills/index.json`, or the older `/.well-known/skills/index.json`. Omits invalid entries
+ * and reports each of them as a fault.
  * @throws {SkillError} IO_FAILED when the file is not an index; TOO_LARGE
  */
 export function parseIndex(bytes: Uint8Array, base: URL): SkillIndex {
@@ -58,7 +58,7 @@ export function parseIndex(bytes: Uint8Array, base: URL): SkillIndex {
   return { entries, faults }
 }
 
-/** Returns the entry, or a description of its fault that continues a sentence. */
+/** Returns the entry, or the end of a sentence that describes the fault of the entry. */
 function readEntry(value: unknown, base: URL): IndexEntry | string {
   if (typeof value !== 'object' || value === null) return 'is not an object'
   const { name, type, url, digest, files } = value as Record<string, unknown>

@@ -27,7 +27,7 @@ export interface WellKnownOptions
   > {
   /** Name of the source in digests and messages. @default the host's name */
   readonly label?: string
-  /** Hosts, as `name` or `name:port`, that may be in a private network or on this machine. @default [] */
+  /** Hosts that may be in a private network or on this machine, written `name` or `name:port`. @default [] */
   readonly privateHosts?: readonly string[]
   /** Maximum size of all skills of the site together, unpacked, in bytes. @default 200 MB */
   readonly maxBytes?: number
@@ -48,7 +48,7 @@ const KNOWN: KnownOptions<WellKnownOptions> = {
   clock: true,
 }
 
-// Newer format first. Most servers have only one of the two.
+// Newer format first. Most servers have only one of the two index files.
 const INDEXES = ['/.well-known/agent-skills/index.json', '/.well-known/skills/index.json'] as const
 const MAX_INDEX_BYTES = 1_000_000
 const MAX_FILE_BYTES = 5_000_000
@@ -57,7 +57,7 @@ const CONCURRENCY = 4
 
 /**
  * Returns a source for the skills that a site offers in `/.well-known/agent-skills/index.json`, or in the older
- * `/.well-known/skills/`. A skill with a digest is refused unless the digest matches.
+ * `/.well-known/skills/`. A skill whose content does not match its digest is refused.
  * @throws {SkillError} INVALID_OPTION
  *
  * @example
@@ -87,7 +87,7 @@ export function wellKnown(url: string, options: WellKnownOptions = {}): SkillSou
   return new RemoteSource(fetcher, { ...remote, label: label ?? parsed.hostname, origin })
 }
 
-/** The files of one skill, with a mark that changes when they change. */
+/** The files of one skill, with a mark that changes whenever a file changes. */
 interface FetchedSkill {
   readonly mark: string
   readonly files: readonly FetchedFile[]
@@ -131,7 +131,7 @@ class WellKnownFetcher implements TreeFetcher {
         } catch (thrown) {
           context.signal.throwIfAborted()
           budget.throwIfExceeded()
-          // A failing skill keeps its last state and does not affect other skills.
+          // If a skill cannot be fetched, its last state stays and other skills are not affected.
           const kept = known ?? (await this.#fromTree(entry.name, context.known))
           if (kept !== undefined) skills.set(entry.name, kept)
           notices.push(
@@ -201,7 +201,7 @@ class WellKnownFetcher implements TreeFetcher {
     return { mark: entry.digest, files }
   }
 
-  /** Returns the files of a skill that a restarted process still has. */
+  /** Returns the files of a skill from the tree that was kept before a restart. */
   async #fromTree(name: string, tree: FileTree | undefined): Promise<FetchedSkill | undefined> {
     const files = await listFilesBelow(tree, name)
     return files.length === 0 ? undefined : { mark: '', files }
@@ -217,7 +217,10 @@ class WellKnownFetcher implements TreeFetcher {
   }
 }
 
-/** Limits the bytes of one fetch, because many skills within their own limits can still be too much together. */
+/**
+ * Limits the total bytes of one fetch, because many skills that respect their own limits may still be too large
+ * together.
+ */
 class ByteBudget {
   readonly #max: number
   readonly #host: string
