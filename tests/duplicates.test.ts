@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { readCode } from './fixtures/read-code.ts'
 
-/** Lists the source files that run for a user, without tests and declarations. */
+/** Lists the source files that users run. Leaves out tests and declarations. */
 function listSources(): string[] {
   return readdirSync('packages').flatMap(name =>
     readdirSync(`packages/${name}/src`, { recursive: true, encoding: 'utf8' })
@@ -11,7 +11,7 @@ function listSources(): string[] {
   )
 }
 
-// Knowledge that belongs in one file. A second copy would drift, so other files import it.
+// Code that may exist in only one file. Two copies would diverge, so other files import that file.
 test.each<[what: string, file: string, pattern: RegExp]>([
   ['decodes UTF-8', 'packages/core/src/skill/text.ts', /new TextDecoder\b/],
   [
