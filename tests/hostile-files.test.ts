@@ -143,7 +143,7 @@ describe('skills over a limit', () => {
 })
 
 describe('file names', () => {
-  test('a path that is not portable is skipped with a diagnostic, also if two paths differ only in their spelling', async () => {
+  test('paths that are not portable are skipped with a diagnostic, and two Unicode forms of one name are reported', async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('pdf')
     folder.write('pdf/line\nbreak.md', 'x')
