@@ -55,7 +55,7 @@ async function startWorker(script: string): Promise<Simulator> {
 }
 
 describe.skipIf(!existsSync(MINIFLARE))('skills from a bucket on Cloudflare Workers', () => {
-  test('follow edits, keep the last good revision, and reach clients of both protocol eras', async () => {
+  test('skills from a bucket are reloaded after edits, keep the last good revision, and reach clients of both protocols', async () => {
     using folder = new TemporaryFolder()
     const script = join(folder.path, 'worker.js')
     expect(await bundleWorker(script)).toEqual([])

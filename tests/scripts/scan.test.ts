@@ -5,7 +5,7 @@ import { verifies } from '@skillstoke/requirements'
 import { scanScripts } from '@skillstoke/scripts'
 import { describe, expect, test } from 'vitest'
 
-// Contents in memory only, so no test needs a folder.
+// All contents are in memory, so no test needs a folder.
 const file = (path: string, text = ''): ScriptText => ({
   path,
   text,
@@ -52,7 +52,7 @@ describe('scanScripts()', () => {
     ])
   })
 
-  test(`works without any file access except to its own code ${verifies('OMNI-22', 'OMNI-26')}`, () => {
+  test(`the scan needs no file access except to our own code ${verifies('OMNI-22', 'OMNI-26')}`, () => {
     const program = `
       import { scanScripts } from '@skillstoke/scripts'
       const files = [{ path: 'scripts/status.ts', text: ${JSON.stringify(STATUS)}, digest: 'sha256:0' }]
@@ -72,7 +72,7 @@ describe('scanScripts()', () => {
     expect(other?.digest).not.toBe(one?.digest)
   })
 
-  test(`loses a command with its file, and finds it again under the same id ${verifies('OMNI-25')}`, async () => {
+  test(`a command disappears with its file and returns with the same id ${verifies('OMNI-25')}`, async () => {
     const ids = async (files: Readonly<Record<string, string>>): Promise<readonly string[]> =>
       (await scan(files)).commands.map(({ id }) => id)
     expect(await ids({ 'scripts/status.ts': STATUS })).toEqual(['git.status'])
@@ -80,7 +80,7 @@ describe('scanScripts()', () => {
     expect(await ids({ 'scripts/status.ts': STATUS })).toEqual(['git.status'])
   })
 
-  test('reads literals in every notation', async () => {
+  test('the scan reads literals in every notation', async () => {
     const { commands, isComplete } = await scan({
       'scripts/a.ts': `${IMPORT}
         const KIND = 'string' as const
@@ -112,7 +112,7 @@ describe('scanScripts()', () => {
     })
   })
 
-  test(`takes a missing description from the preceding comment, or generates one ${verifies('OMNI-X12')}`, async () => {
+  test(`a missing description is taken from the preceding comment or generated ${verifies('OMNI-X12')}`, async () => {
     const { commands } = await scan({
       'scripts/a.js': `${IMPORT}
         /**
@@ -174,7 +174,7 @@ describe('scanScripts()', () => {
     expect({ modules, commands, diagnostics }).toEqual({ modules: [], commands: [], diagnostics: [] })
   })
 
-  test('orders modules by depth, then by path', async () => {
+  test('the scan orders modules by depth, then by path', async () => {
     const { modules } = await scan({
       'scripts/b/a.ts': STATUS.replaceAll('status', 'one'),
       'scripts/c.ts': STATUS.replaceAll('status', 'two'),
@@ -216,7 +216,7 @@ describe('scanScripts()', () => {
     expect(diagnostics[0]).toMatchObject({ severity: 'error', code, path, line, column })
   })
 
-  test('suggests the existing file for an import of a missing one', async () => {
+  test('the error for an import of a missing file suggests an existing file', async () => {
     const { diagnostics } = await scan({
       'scripts/a.ts': `${IMPORT}import './lib/h'\nimport './lib/h.js'\nexport const a = defineCommand({ name: 'a', run() {} })`,
       'scripts/lib/h.ts': '',
@@ -256,7 +256,7 @@ describe('scanScripts()', () => {
     ])
   })
 
-  test('keeps a field named __proto__ as an ordinary field', async () => {
+  test('an input field may be named __proto__', async () => {
     const { commands } = await scan({
       'scripts/a.js': `${IMPORT}export const a = defineCommand({ name: 'a', description: 'd', input: { type: 'object', properties: { "__proto__": { type: 'string' } } }, run() {} })`,
     })
