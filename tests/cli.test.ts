@@ -114,7 +114,7 @@ describe('stoke list', () => {
     })
   })
 
-  test('prints the same digest for the same folders at any location', () => {
+  test('the digest that list prints does not depend on the location of the folders', () => {
     using one = new TemporaryFolder()
     using two = new TemporaryFolder()
     for (const folder of [one, two]) folder.writeSkill('skills/pdf')
@@ -168,7 +168,7 @@ describe('stoke list', () => {
     expect(stoke(['status'], sandbox(folder)).stdout).toContain('LINK_REFUSED')
   })
 
-  test('escapes control characters instead of sending them to the terminal', () => {
+  test('control characters in skills are escaped and never reach the terminal', () => {
     using folder = new TemporaryFolder()
     folder.write(
       'pdf/SKILL.md',
@@ -378,7 +378,7 @@ describe('stoke show, why, render and status', () => {
     ])
   })
 
-  test('run prints the grant command for a refused script, with the same roots and state directory', () => {
+  test('render prints the catalog and its size in tokens, and omits skills beyond --max-tokens', () => {
     using folder = new TemporaryFolder()
     for (let i = 0; i < 30; i++) folder.writeSkill(`skills/skill-${10 + i}`)
     const whole = stoke(['render'], sandbox(folder))
@@ -394,7 +394,7 @@ describe('stoke show, why, render and status', () => {
     expect(json.omitted).not.toContain('skill-39')
   })
 
-  test('render takes policies from the configuration, and the format also from the command line', () => {
+  test('render uses the policies of the configuration, but --format overrides the format', () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('one/pdf', { description: 'First.' })
     folder.writeSkill('two/pdf', { description: 'Second.' })
@@ -434,7 +434,7 @@ describe('stoke show, why, render and status', () => {
   })
 })
 
-test('run prints the command that grants what a refused script needs, with the same roots and state directory', () => {
+test('the grant command that run prints for a refused script has the same roots and state directory', () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('skills/pdf')
   folder.write('skills/pdf/scripts/say.sh', 'echo said')
@@ -516,7 +516,7 @@ describe('stoke validate', () => {
     expect(stoke(['validate', '-'], { input: 'no' }).status).toBe(1)
   })
 
-  test('reports a misspelt SKILL.md as an error and a folder without SKILL.md as a warning', () => {
+  test('validate reports a misspelt SKILL.md as an error, and a folder without SKILL.md as a warning', () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/good')
     mkdirSync(folder.at('skills/empty'))
@@ -544,7 +544,7 @@ describe('stoke validate', () => {
     ])
   })
 
-  test('reports a skill that it cannot read as invalid', () => {
+  test('validate reports an unreadable skill as invalid', () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/good')
     folder.write('skills/good/references/a.md', 'A.')
@@ -699,7 +699,7 @@ class Dev implements AsyncDisposable {
   }
 }
 
-test('stoke dev keeps the prefix of one conversation across a save, a broken save and its fix, and exits with 0', async () => {
+test('the prefix of a conversation in stoke dev survives a save, a broken save and a fix', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('skills/refund', { body: 'Within 30 days.' })
   await using dev = new Dev(['skills', '--state', folder.at('state'), '--ask', 'Use refund.'], folder.path)
@@ -720,7 +720,7 @@ test('stoke dev keeps the prefix of one conversation across a save, a broken sav
   expect(dev.output.trimEnd().endsWith('stopped')).toBe(true)
 })
 
-test('stoke dev exits with 0 on SIGTERM after it started without its root and without skills', async () => {
+test('stoke dev exits with 0 on SIGTERM, even if its root did not exist at the start', async () => {
   using folder = new TemporaryFolder()
   await using dev = new Dev(['nothing', '--state', folder.at('state')], folder.path)
   await dev.until(/agent: I see no skills/)

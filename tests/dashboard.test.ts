@@ -133,7 +133,7 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     expect(opened.trouble).toEqual([])
   })
 
-  test('grants the capabilities that scripts ask for, and revokes them', async () => {
+  test('a user can grant the capabilities that scripts declare, and revoke them', async () => {
     folder.write(
       'asks/SKILL.md',
       '---\nname: asks\ndescription: Asks.\nmetadata:\n  capabilities: net\n---\nBody.\n',
@@ -242,7 +242,7 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     folder.remove('draft')
   })
 
-  test('never renders skill text as markup, and loads no resource for it', async () => {
+  test('skill text is never rendered as markup, and its links to resources are never loaded', async () => {
     await using opened = await openPage(dev)
     const { page } = opened
     const body = [
@@ -296,7 +296,7 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     await context.close()
   })
 
-  test('reconnects after a restart of a dev server that keeps its token', async () => {
+  test('the page reconnects after the dev server restarts with the same token', async () => {
     using own = new TemporaryFolder()
     using ownState = new TemporaryFolder()
     own.writeSkill('before')
@@ -320,7 +320,7 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     await page.getByText('live', { exact: true }).waitFor()
   })
 
-  test('removes the token from the address and still works after a reload of the page', async () => {
+  test('the page removes the token from its address and still works after a reload', async () => {
     await using opened = await openPage(dev)
     const { page } = opened
     expect(page.url()).not.toContain(dev.token)
@@ -332,7 +332,7 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
 })
 
 describe.skipIf(CHROMIUM === undefined)('the page with 1,000 skills', () => {
-  test('renders only the rows near the viewport, broken skills first, and reaches all rows by keyboard and filter', async () => {
+  test('only rows near the viewport are rendered, broken skills come first, and keys and filter reach every row', async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     for (let index = 0; index < 1_000; index++) folder.writeSkill(`skill-${index}`)
@@ -362,7 +362,7 @@ describe.skipIf(CHROMIUM === undefined)('the page with 1,000 skills', () => {
 })
 
 describe.skipIf(CHROMIUM === undefined)('decisions on the page', () => {
-  test('shows a pending revision with its changes, and approves, rolls back and disables by click', async () => {
+  test('a user sees the changes of a pending revision, and can approve, roll back and disable with clicks', async () => {
     using folder = new TemporaryFolder()
     const repository = new GitRepository(folder.at('team.git'))
     repository.commit(

@@ -42,7 +42,7 @@ describe('access to the dev server', () => {
   const withToken = (): Record<string, string> => ({ authorization: `Bearer ${dev.token}` })
 
   test.each(['127.0.0.1', 'localhost', '[::1]', 'LOCALHOST', 'dev.example'])(
-    'is granted to the host %s',
+    'access is granted to the host %s',
     async name => {
       const host = `${name}:${port}`
       expect(await ask('/api/generation', { ...withToken(), host })).toBe(200)
@@ -51,7 +51,7 @@ describe('access to the dev server', () => {
   )
 
   test.each(['/', '/api/generation', '/mcp', '/api/login', '/no-such-page'])(
-    'is refused to another host or origin, even with the token: %s',
+    'access is refused to another host or origin, even with the token: %s',
     async path => {
       for (const host of [
         'evil.example',
@@ -81,7 +81,7 @@ describe('access to the dev server', () => {
     '/api/events',
     '/mcp',
     '/api/unknown',
-  ])('is refused without the token: %s', async path => {
+  ])('access is refused without the token: %s', async path => {
     const wrong = [
       {},
       { authorization: 'Bearer wrong' },
@@ -327,7 +327,7 @@ describe('views of the same generation', () => {
 })
 
 describe('the event stream', () => {
-  test('starts with the current state and reports each generation', async () => {
+  test('the event stream starts with the current state and then reports each generation', async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     folder.writeSkill('refund')
@@ -348,7 +348,7 @@ describe('the event stream', () => {
     expect(update.status.generation).toEqual((await dev.client.status()).generation)
   })
 
-  test('resumes after the last received event, or starts over after a restart or for an unknown event id', async () => {
+  test('the stream resumes after the last received event, or starts over if the event id is unknown', async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     folder.writeSkill('refund')
@@ -497,7 +497,7 @@ describe('a running dev server and other processes', () => {
     expect(broken.stdout).toContain('broken refund')
   })
 
-  test('a dev server with other roots is not asked', async () => {
+  test('verbs do not ask a dev server that has other roots', async () => {
     using folder = new TemporaryFolder()
     using other = new TemporaryFolder()
     using state = new TemporaryFolder()

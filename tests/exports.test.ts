@@ -59,7 +59,7 @@ describe.each(entryPoints)('the exported names of $name', entryPoint => {
 })
 
 test.each(['agent', 'compat', 'mcp', 'scripts'])(
-  'the declarations of %s name no internal type of the core',
+  'the declarations of %s never mention internal types of the core',
   folder => {
     const dist = join('packages', folder, 'dist')
     const declarations = readdirSync(dist, { recursive: true, encoding: 'utf8' })

@@ -58,7 +58,7 @@ describe('files that are not regular files', () => {
   })
 })
 
-test('a reviewed source refuses all links, including hard links, and reports them', async () => {
+test('a source with the trust "review" refuses and reports all links, including hard links', async () => {
   using folder = new TemporaryFolder()
   using outside = new TemporaryFolder()
   outside.write('key', 'secret')

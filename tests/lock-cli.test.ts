@@ -116,7 +116,7 @@ test('update replaces unmodified skills and keeps skills that were changed in th
   expect(it.run('update', 'nope').stderr).toMatch(/"nope" is not in the lock file, which has: docx, pdf/)
 })
 
-test('add and update refuse files with invisible characters until the user confirms them', () => {
+test('add and update refuse invisible characters in files until the user confirms the characters', () => {
   using it = new Project()
   it.repository.commit({ ...pdf('Be kind.\u{e0073}\u200b'), 'skills/pdf/notes.md': 'a\u202eb' })
   const refused = it.run('add', it.place)
@@ -139,7 +139,7 @@ test('add and update refuse files with invisible characters until the user confi
   expect(it.read('skills/pdf/SKILL.md')).toContain('Second.')
 })
 
-test('update reports a source that cannot be reached and still updates the others', () => {
+test('update reports an unreachable source and still updates the skills of other sources', () => {
   using it = new Project()
   it.repository.commit(pdf('First.'))
   writeFileSync(it.at('team.tar.gz'), tarGz([{ path: 'docx/SKILL.md', content: skillText('docx') }]))
@@ -239,7 +239,7 @@ test('rollback and remove refuse a link and explain how to remove it', () => {
   expect(it.run('show', 'maps').stdout).toMatch(/First\.\n$/)
 })
 
-test('add explains how to write a folder whose name could be a repository', () => {
+test('add explains how to write the path of a folder that could also be a repository name', () => {
   using it = new Project()
   it.folder.writeSkill('project/nope/maps')
   expect(it.run('add', 'nope').stderr).toMatch(/; to copy from the local folder, write \.\/nope$/m)
@@ -432,7 +432,7 @@ test('verify and update ignore the Unicode form of file names, and check package
   expect(it.run('verify').stdout).toMatch(/^modified .*node_modules\/kit\/index.js/)
 })
 
-test('update refuses a lock file that names a local path outside the project, unless --local is given', () => {
+test('unless --local is given, update refuses a lock file with a local path outside the project', () => {
   using it = new Project()
   it.repository.commit(pdf('First.'))
   it.run('add', it.place, 'pdf')
@@ -458,7 +458,7 @@ test('add changes nothing when the skill is already there', () => {
   expect(it.run('add', it.place, 'pdf', '--all').stderr).toMatch(/leave out the skill names/)
 })
 
-test('update reports a rewritten history and accepts it only with --reset', () => {
+test('update reports a rewritten history and copies it only with --reset', () => {
   using it = new Project()
   it.repository.commit(pdf('First.'))
   it.run('add', it.place, 'pdf')
@@ -548,7 +548,7 @@ test('update --force copies the newer revision and keeps the local changes in th
   expect(it.read(`skills/.trash/${aside}/SKILL.md`)).toContain('Mine.')
 })
 
-test('an interrupted add or update is completed by the next one', () => {
+test('a later add or update completes an interrupted add or update', () => {
   using it = new Project()
   it.repository.commit(pdf('First.'))
   it.run('add', it.place, 'pdf')

@@ -49,7 +49,7 @@ test.each([...REAL, ...SHAPES])(
   },
 )
 
-test('each kind of malformed field is served from a folder, with a warning that has a position and a fix', async () => {
+test('a skill with any kind of malformed field is served, with a warning that has a position and a fix', async () => {
   using folder = new TemporaryFolder()
   const values = Object.values(MALFORMED_VALUES)
     .flat()

@@ -149,7 +149,7 @@ test('20 git checkouts under load publish only generations that match a whole co
   expect(seen.size).toBe(2)
 })
 
-test('nothing is read while git holds its lock, and the next read is complete', async () => {
+test('while the lock of git exists, nothing is read, and the next read is complete', async () => {
   using folder = new TemporaryFolder()
   execFileSync('git', ['init'], { cwd: folder.path, stdio: 'ignore' })
   folder.writeSkill('skills/pdf')

@@ -40,7 +40,7 @@ const flagsOf = (folder: TemporaryFolder): string[] => [
 ]
 
 test.skipIf(CHROMIUM === undefined)(
-  'the page "Sources" lists entries that are not skills, with a fix',
+  'the page "Sources" lists entries that are not skills, each with a fix',
   async () => {
     using folder = new TemporaryFolder()
     prepare(folder)
@@ -197,7 +197,7 @@ describe('stoke why', () => {
   })
 })
 
-test('dangling links, and all links in reviewed sources, are listed as entries that are not skills', async () => {
+test('dangling links, and all links in sources with the trust "review", are listed as entries that are not skills', async () => {
   using folder = new TemporaryFolder()
   using outside = new TemporaryFolder()
   outside.writeSkill('linked')

@@ -192,7 +192,7 @@ test.skipIf(!existsSync(join(RUNTIMES, '.bin/tsc'))).each(compilers)(
   },
 )
 
-test('all packages together install one token vocabulary', () => {
+test('an installation of all packages contains the token vocabulary only once', () => {
   expect(measure(folder.at('everything')).megabytes).toBeLessThanOrEqual(80)
   expect(existsSync(folder.at('everything/node_modules/gpt-tokenizer'))).toBe(false)
   const { stdout } = runCommand(THIS_NODE, 'render', '--json')

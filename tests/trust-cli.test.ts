@@ -126,7 +126,7 @@ test('pending fetches the sources and prints commands that can be run without ch
   expect(unreachable.stderr).toMatch(/^error file:.*could not be read: .*its last contents stay/)
 })
 
-test('T40: a decision refuses a shortened digest and prints the full one to copy', () => {
+test('T40: a decision with a shortened digest is refused, and the full digest is printed', () => {
   using kit = new Kit()
   kit.commit('First.')
   const [row] = kit.rows('pending')
@@ -234,7 +234,7 @@ test('--json escapes control characters, so the terminal is safe and the parsed 
   expect(run.json.skills[0]?.description).toBe(description)
 })
 
-test('approve prints the decisions that it made even when a later one fails', () => {
+test('approve prints the decisions that it made, even when a later decision fails', () => {
   using kit = new Kit()
   kit.commit('First.')
   const { stdout, stderr, status } = kit.run('approve', '--yes', 'pdf', 'nope')

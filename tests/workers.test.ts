@@ -13,7 +13,10 @@ interface Bucket {
   delete(key: string): Promise<void>
 }
 
-/** The part of miniflare that is used here. It is installed by the tests, so its types are not known to the compiler. */
+/**
+ * The part of miniflare that this test uses. The tests install miniflare themselves, so the compiler does not know its
+ * types.
+ */
 interface Simulator {
   readonly ready: Promise<URL>
   getR2Bucket(name: string): Promise<Bucket>

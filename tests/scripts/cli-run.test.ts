@@ -328,7 +328,7 @@ test('Ctrl-C ends the running command', async () => {
   expect(await once(child, 'exit')).toEqual([130, null])
 })
 
-test('run lists the scripts of a skill without helpers and data files, even when its code is broken', () => {
+test('run lists scripts, but no helpers or data files, even when the code of the skill is broken', () => {
   using it = open()
   it.folder.writeSkill('skills/git')
   it.folder.write(
@@ -370,7 +370,7 @@ test('every verb that shows a skill says why the skill has no commands', () => {
   expect(why.status).toBe(1)
   expect(why.stdout).toMatch(/^no {3}commands {2}the scripts lack a grant for env:NO_SUCH_THING/m)
   expect(why.stdout).toMatch(/^yes {2}listed/m)
-  // An unknown capability does not prevent granting the others.
+  // The known capabilities are granted even if another one is unknown.
   expect(it.run('grant', 'git', '--yes').stdout).toMatch(
     /^granted: env:NO_SUCH_THING for git\n[\s\S]*it asks for unknown capabilities: net,\n/,
   )

@@ -383,7 +383,7 @@ async function makeWorld(): Promise<World & AsyncDisposable> {
   }
 }
 
-/** Runs the code of the attack in a process without containment. Returns its value, or an empty string. */
+/** Runs the code of the attack in a process without containment. Returns the value of the code, or an empty string. */
 async function runPlain({ folder, target }: World, code: string): Promise<unknown> {
   const program = folder.write(
     'plain.mjs',
@@ -530,7 +530,9 @@ function writeAttack({ folder }: World, { code, granted = [] }: Attempt): void {
 
 const REFUSED = Symbol('refused')
 
-/** Runs the attack. Returns its value, or `REFUSED` if the grants keep the skill from having commands. */
+/**
+ * Runs the attack. Returns the value of the attack, or `REFUSED` if the skill gets no commands because of its grants.
+ */
 async function attackWith(skills: SkillRuntime, target: World['target'], isFirst: boolean): Promise<unknown> {
   const done = await skills.scripts.execute('attack.attack', target).catch((thrown: unknown) => thrown)
   if (SkillError.isInstance(done) && done.message.includes(' is granted, but ')) return REFUSED

@@ -78,7 +78,7 @@ describe('a trusted source', () => {
     expect(skills.scripts.list()).toEqual([])
   })
 
-  /** Starts work that runs until it is ended. Resolves when the work has begun. */
+  /** Starts a call that never ends by itself. Resolves when the call has begun. */
   const begin = async (
     work: (options: ScriptRunOptions) => Promise<unknown>,
   ): Promise<{ readonly end: Promise<unknown> }> => {
@@ -343,7 +343,7 @@ describe('granted capabilities', () => {
         symlinkSync('../secret.txt', folder.at('outside/out/link'))
         const elsewhere = [`fs.write:${folder.at('outside/out')}`, `fs.read:${folder.at('outside/out/link')}`]
         expect(await attempt(folder, elsewhere, 'return 1')).toContain('the path goes through a link to')
-        // Another name of the folder does not widen the grant either.
+        // A second path to the folder does not widen the grant either.
         mkdirSync(folder.at('outside/out/sub'))
         symlinkSync(folder.at('outside'), folder.at('alias'))
         const alias = [`fs.write:${folder.at('outside/out')}`, `fs.write:${folder.at('alias/out/sub')}`]
@@ -392,7 +392,7 @@ describe('granted capabilities', () => {
           expect(await attempt(folder, [word], read, { hiddenPaths })).toMatch(
             /no script may (?:see|write to)/,
           )
-        // Paths next to the hidden ones stay readable.
+        // Paths next to hidden paths stay readable.
         folder.write('work/docs/in.txt', 'docs')
         const docs = `return fs.readFileSync(${JSON.stringify(folder.at('work/docs/in.txt'))}, 'utf8')`
         expect(await attempt(folder, ['fs.read:docs'], docs, { hiddenPaths })).toBe('docs')
@@ -596,7 +596,7 @@ describe('granted capabilities', () => {
 })
 
 describe.skipIf(!HAS_BUBBLEWRAP)('a sandbox', () => {
-  test('hides a path from a running process even when the path is replaced, moved or created', async () => {
+  test('a hidden path stays hidden from a running process, even if the path is replaced, moved or created', async () => {
     using folder = new TemporaryFolder()
     folder.write('work/docs/in.txt', 'x')
     folder.write('work/trust.json', 'the first token')
@@ -635,11 +635,11 @@ describe.skipIf(!HAS_BUBBLEWRAP)('a sandbox', () => {
     folder.write('work/docs/go', '')
     const seen = 'ENOENT,ENOENT,ENOENT,beside'
     expect((await call).value).toEqual([`${seen},ENOENT`, `${seen},ENOENT`])
-    // New files next to the hidden ones are visible in the next call.
+    // New files next to hidden paths are visible in the next call.
     expect(await run(skills, { once: true })).toEqual([`${seen},new`, `${seen},new`])
   })
 
-  test('refuses writes to a folder that is too large to check completely', async () => {
+  test('a folder that is too large to check completely cannot be written', async () => {
     using folder = new TemporaryFolder()
     mkdirSync(folder.at('work'))
     for (let at = 0; at < 101; at++) {

@@ -117,7 +117,7 @@ describe.each(SANDBOXES)('with sandbox %s', sandbox => {
   )
 })
 
-test('links to files outside the folder expose nothing, and a reviewed source refuses hard links', async () => {
+test('links to files outside the folder expose nothing, and a source with the trust "review" refuses hard links', async () => {
   using place = makePlace()
   const { folder, secret } = place
   folder.write('skills/links/SKILL.md', skillText('links'))

@@ -155,7 +155,7 @@ test('an endless command is ended at its deadline, even if it ignores the signal
   }
 })
 
-test('an aborted call is asked to stop before it is killed', async () => {
+test('an abort first asks the script to stop, and then kills its process', async () => {
   using folder = new TemporaryFolder()
   write(
     folder,
