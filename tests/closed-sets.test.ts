@@ -54,7 +54,7 @@ describe('a catalog format that is added only to CATALOG_FORMATS', () => {
       }),
     )
 
-  test('is accepted by the library, and is listed in the message that refuses an unknown format', () => {
+  test('the library accepts the format, and lists it in the message that refuses an unknown format', () => {
     const result = run(`
       import { createSkillRuntime, MemorySource } from '@skillstoke/core'
       const sources = () => [new MemorySource({ label: 'm' }, ['pdf', 'maps'].map(name => ({ name, description: 'Does it.', body: '' })))]
@@ -70,7 +70,7 @@ describe('a catalog format that is added only to CATALOG_FORMATS', () => {
     })
   })
 
-  test('is accepted by the command line and its configuration, and is listed in the help and the schema', () => {
+  test('the command line and its configuration accept the format, and the help and the schema list it', () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/pdf')
     const flags = ['--root', 'skills', '--state', folder.at('state')]

@@ -203,7 +203,7 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     expect(opened.trouble).toEqual([])
   })
 
-  test('shows files, opens files that the text links to, and shows that a skill was removed', async () => {
+  test('the page shows files, opens linked files, and shows that a skill was removed', async () => {
     await using opened = await openPage(dev)
     const { page } = opened
     folder.writeSkill('gone')
@@ -223,7 +223,7 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     expect(opened.trouble.slice(0, trouble)).toEqual([])
   })
 
-  test('shows the current error after each of several broken saves', async () => {
+  test('the page shows the current error after each of several broken saves', async () => {
     await using opened = await openPage(dev)
     const { page } = opened
     folder.writeSkill('draft')

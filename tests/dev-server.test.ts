@@ -442,7 +442,7 @@ test('a dev server that cannot start prints one line with the reason and leaves 
   expect(readdirSync(join(state.path, 'run'))).toEqual([`${dev.process.pid}.json`])
 })
 
-test('when a dev server ends, callers of a running command get an error, and nothing else is logged about the command', async () => {
+test('when a dev server ends, callers of a running command get an error, and no other message is logged', async () => {
   using folder = new TemporaryFolder()
   using state = new TemporaryFolder()
   folder.writeSkill('wait')
@@ -535,7 +535,7 @@ describe('a running dev server and other processes', () => {
     expect(stoke(['reload', ...flags]).status).toBe(0)
   })
 
-  test('a new dev server removes the run files of killed dev servers, even when other processes have their process ids', async () => {
+  test('a new dev server removes the run files of killed dev servers, even if their process ids are in use again', async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     folder.writeSkill('refund')

@@ -14,7 +14,7 @@ interface Example {
   /** File and line of the first line of the example. */
   readonly name: string
   readonly code: string
-  /** False for a fence that is marked `no-run`, because it needs the network. */
+  /** False if the fence is marked `no-run`, because the example needs the network. */
   readonly runs: boolean
   /** The file into which the code is extracted. */
   readonly file: string

@@ -83,7 +83,7 @@ test.each(['stdio', 'http'] as const)(
 )
 
 describe('stoke mcp', () => {
-  test('writes only protocol messages to standard output, even with broken skills and invalid requests', async () => {
+  test('stoke mcp writes only protocol messages to standard output, even with broken skills and invalid requests', async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     folder.writeSkill('refund')
@@ -116,7 +116,7 @@ describe('stoke mcp', () => {
     expect(await exited).toEqual([0, null])
   })
 
-  test('serves only folders that the user names', async () => {
+  test('stoke mcp serves only folders that the user names', async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     folder.writeSkill('skills/refund')
@@ -132,7 +132,7 @@ describe('stoke mcp', () => {
       expect(stokeProcess(['mcp', ...args], { cwd: folder.path, env }).status, args.join(' ')).toBe(0)
   })
 
-  test.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)('exits with 0 on %s', async signal => {
+  test.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)('stoke mcp exits with 0 on %s', async signal => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     folder.writeSkill('refund')

@@ -125,7 +125,7 @@ describe('stoke list', () => {
 
 describe('stoke show', () => {
   test.each(['folder', './skills/folder', 'skills/folder/SKILL.md'])(
-    'shows the skill that %j refers to',
+    'show finds the skill for the argument %j',
     asked => {
       using folder = new TemporaryFolder()
       prepare(folder)

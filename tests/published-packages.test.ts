@@ -60,14 +60,14 @@ describe.each(folders)('the publication of packages/%s', folder => {
     paths = publication.files.map(({ path }) => path)
   })
 
-  test('contains code, declarations and texts, but no tests or sources', () => {
+  test('the package contains code, declarations and texts, but no tests or sources', () => {
     expect(paths.filter(path => !EXPECTED.test(path))).toEqual([])
     expect(paths.filter(path => /\.test\b|testing\/fixtures|tsbuildinfo/.test(path))).toEqual([])
     for (const text of ['README.md', 'LICENSE', 'CHANGELOG.md']) expect(paths).toContain(text)
     expect(publication.unpackedSize).toBeLessThan(LARGEST_BYTES)
   })
 
-  test('has every file that package.json names', () => {
+  test('the package has every file that package.json names', () => {
     const named = [
       ...Object.values(manifest.bin ?? {}),
       ...Object.values(manifest.exports).flatMap(target =>
@@ -79,7 +79,7 @@ describe.each(folders)('the publication of packages/%s', folder => {
     expect(programs.filter(({ mode }) => (mode & 0o111) === 0)).toEqual([])
   })
 
-  test('has every declaration that an entry point reaches', () => {
+  test('the package has every declaration that an entry point imports', () => {
     const seen = new Set<string>()
     const visit = (path: string): void => {
       if (seen.has(path)) return
@@ -93,7 +93,7 @@ describe.each(folders)('the publication of packages/%s', folder => {
     expect([...seen].filter(path => !paths.includes(path))).toEqual([])
   })
 
-  test('has every source map that the code names, including the sources', () => {
+  test('the package has every source map that the code names, including the sources', () => {
     const code = paths.filter(path => path.startsWith('dist/') && !path.startsWith('dist/page/'))
     for (const path of code.filter(each => each.endsWith('.js.map'))) {
       const map = JSON.parse(readFileSync(join('packages', folder, path), 'utf8')) as SourceMap
@@ -103,7 +103,7 @@ describe.each(folders)('the publication of packages/%s', folder => {
     }
   })
 
-  test('names its licence, its repository and its keywords', () => {
+  test('the package.json names licence, repository and keywords', () => {
     expect(manifest).toMatchObject({
       license: 'MIT',
       repository: { url: manifests[0]?.repository.url, directory: `packages/${folder}` },

@@ -2,7 +2,8 @@ import { expect, test } from 'vitest'
 import { follow, until } from './fixtures/follow.ts'
 import { skillText, TemporaryFolder } from './fixtures/skill-folder.ts'
 
-// Defects that were found in public skills. All are in one root with a valid skill, which they must not affect.
+// Defects that were found in public skills. All these skills are in one root with a valid skill, which the defects must
+// not affect.
 const DEFECTS: Readonly<
   Record<string, { text: string | Uint8Array; status: 'ok' | 'warning' | 'broken'; codes: readonly string[] }>
 > = {

@@ -113,7 +113,7 @@ describe.skipIf(CHROMIUM === undefined)('reviewing on the page', () => {
     expect(opened.trouble).toEqual([])
   })
 
-  test('the history fits a screen of 380 pixels, on which a rollback also works', async () => {
+  test('the history fits a screen of 380 pixels, and a rollback works on such a screen', async () => {
     using folder = new TemporaryFolder()
     const repository = new GitRepository(folder.at('team.git'))
     await using dev = await startDev({

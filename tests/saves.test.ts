@@ -24,8 +24,8 @@ import { skillText, TemporaryFolder } from './fixtures/skill-folder.ts'
 const LIVE = { description: 'Newer text.' }
 
 // Every way in which people and programs save files. These tests never call reload(), so file events must be enough.
-describe('a running runtime', () => {
-  test(`sees a save that overwrites the file ${verifies('OMNI-20', 'EXO-02', 'PROMISE-2')}`, async () => {
+describe('saves while a runtime is running', () => {
+  test(`the runtime sees a save that overwrites the file ${verifies('OMNI-20', 'EXO-02', 'PROMISE-2')}`, async () => {
     using folder = new TemporaryFolder()
     const file = folder.writeSkill('pdf')
     await using skills = await follow(folder.path)
@@ -33,7 +33,7 @@ describe('a running runtime', () => {
     await untilDescribed(skills, 'pdf', 'Newer text.')
   })
 
-  test('sees 15 saves that rename a temporary file', async () => {
+  test('the runtime sees 15 saves that rename a temporary file', async () => {
     using folder = new TemporaryFolder()
     const file = folder.writeSkill('pdf')
     await using skills = await follow(folder.path)
@@ -45,7 +45,7 @@ describe('a running runtime', () => {
     }
   })
 
-  test('sees a text that is written in two parts, and never shows only the first part', async () => {
+  test('the runtime sees a text that is written in two parts, and never shows only the first part', async () => {
     using folder = new TemporaryFolder()
     const file = folder.writeSkill('pdf', { body: 'one two' })
     await using skills = await follow(folder.path)
@@ -69,7 +69,7 @@ describe('a running runtime', () => {
     expect(halves).toEqual([])
   })
 
-  test('sees a save by vim, which creates a probe, a backup and a new file', async () => {
+  test('the runtime sees a save by vim, which creates a probe, a backup and a new file', async () => {
     using folder = new TemporaryFolder()
     const file = folder.writeSkill('pdf')
     await using skills = await follow(folder.path)
@@ -84,7 +84,7 @@ describe('a running runtime', () => {
     }
   })
 
-  test(`sees a folder that is deleted and added again ${verifies('OMNI-X07')}`, async () => {
+  test(`the runtime sees a folder that is deleted and added again ${verifies('OMNI-X07')}`, async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('pdf')
     await using skills = await follow(folder.path)
@@ -101,7 +101,7 @@ describe('a running runtime', () => {
     )
   })
 
-  test(`sees an edit of a single nested file ${verifies('OMNI-B02')}`, async () => {
+  test(`the runtime sees an edit of a single nested file ${verifies('OMNI-B02')}`, async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('pdf')
     folder.write('pdf/references/deep/guide.md', 'old')
@@ -117,7 +117,7 @@ describe('a running runtime', () => {
     expect(skills.current.get('pdf').revision).not.toBe(before)
   })
 
-  test('sees a complete folder that is moved into the root and out again', async () => {
+  test('the runtime sees a complete folder that is moved into the root and out again', async () => {
     using folder = new TemporaryFolder()
     using elsewhere = new TemporaryFolder()
     elsewhere.writeSkill('pdf')
@@ -132,7 +132,7 @@ describe('a running runtime', () => {
     await until(skills, 'pdf is removed', each => each.find('pdf') === undefined)
   })
 
-  test('reports a renamed folder as a moved skill', async () => {
+  test('the runtime reports a renamed folder as a moved skill', async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('pdf')
     await using skills = await follow(folder.path)
@@ -143,7 +143,7 @@ describe('a running runtime', () => {
     await untilDescribed(skills, 'pdf', 'Newer text.')
   })
 
-  test('sees twenty new folders whose files are written in one burst', async () => {
+  test('the runtime sees twenty new folders whose files are written in one burst', async () => {
     using folder = new TemporaryFolder()
     await using skills = await follow(folder.path)
     for (let i = 0; i < 20; i++) {
@@ -160,7 +160,7 @@ describe('a running runtime', () => {
     await until(skills, 'a nested file is followed', each => each.get('skill-7').files[1]?.size === 6)
   })
 
-  test(`sees edits that keep the size, happen within a millisecond or set an older time ${verifies('OMNI-B02', 'P22')}`, async () => {
+  test(`the runtime sees edits that keep the size, happen within a millisecond or set an older time ${verifies('OMNI-B02', 'P22')}`, async () => {
     using folder = new TemporaryFolder()
     const file = folder.writeSkill('pdf', { description: 'Text 00.' })
     await using skills = await follow(folder.path, {}, { tuning: { settle: { settleMs: 0 } } })

@@ -356,7 +356,7 @@ const EXEMPT_TAKERS = [
   'SkillError',
 ]
 
-test('every exported function, class and method that accepts options is called above', () => {
+test('every exported function, class and method that accepts options is called in this test', () => {
   const takers = [...new Set(PACKAGES.flatMap(findTakers))]
   expect(takers.length).toBeGreaterThan(70)
   expect(takers.filter(name => !Object.hasOwn(CALLS, name) && !EXEMPT_TAKERS.includes(name))).toEqual([])

@@ -9,7 +9,8 @@ import { TemporaryFolder } from '../fixtures/skill-folder.ts'
 const CRASHES = 30
 
 /**
- * Runs the process and kills it `afterMs` after its first output. Returns its complete output lines except the first.
+ * Runs the process and kills it `afterMs` after its first output. Returns the complete output lines of the process
+ * except the first.
  */
 async function crash(state: string, afterMs: number): Promise<readonly string[]> {
   const child = spawn(process.execPath, [resolve('tests/fixtures/collecting-crasher.ts'), state], {

@@ -8,7 +8,10 @@ import { skillText, TemporaryFolder } from '../fixtures/skill-folder.ts'
 
 const CRASHES = 40
 
-/** Runs the process and kills it after a time or after a complete round. Returns its complete output lines. */
+/**
+ * Runs the process and kills it after a time or after a complete round. Returns the complete output lines of the
+ * process.
+ */
 async function crash(
   folder: TemporaryFolder,
   end: { afterMs: number } | 'a round',

@@ -104,7 +104,7 @@ test.each([
     'error: "git" asks for nothing in metadata.capabilities; name a capability to grant, for example exec\n',
   ],
   [['revoke', 'git'], 2, 'error: nothing is granted to "git"\n'],
-])('%j exits with %i and prints the reason', (args, status, message) => {
+])('stoke %j exits with %i and prints the reason', (args, status, message) => {
   using it = open()
   it.folder.writeSkill('skills/git')
   it.folder.write(

@@ -222,7 +222,7 @@ test.each([
   expect(await call(skills, tool, input)).toContain(answer)
 })
 
-test('a mistake in a nested field is reported with its path', async () => {
+test('a mistake in a nested field is reported with the path of the field', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('git')
   const input = `{ type: 'object', properties: {

@@ -458,7 +458,7 @@ for (const [tier, sandbox] of TIERS)
     `a script without grants, with ${tier}, in a reserve process`,
     () => {
       test.each(ATTEMPTS)(
-        `gets the expected outcome when it tries to $name ${verifies('PROMISE-8')}`,
+        `the attempt to $name has the expected outcome ${verifies('PROMISE-8')}`,
         async attempt => {
           await using world = await makeWorld()
           await using skills = await openScripts(world.folder.at('skills'), {
@@ -487,7 +487,7 @@ describe.each([
   ['nothing', ATTEMPTS],
   ['something, beyond that', BEYOND_GRANTS],
 ] as const)('a script that is granted %s', (_, attempts) => {
-  test.each(attempts)('succeeds in a plain process when it tries to $name', async attempt => {
+  test.each(attempts)('the attempt to $name succeeds in a plain process', async attempt => {
     await using world = await makeWorld()
     expect(await judge(attempt, world, () => runPlain(world, attempt.code))).toBe(attempt.plain)
   })
@@ -495,7 +495,7 @@ describe.each([
   for (const [tier, sandbox] of TIERS) {
     describe.skipIf(tier === 'sandbox' && !HAS_BUBBLEWRAP)(`with ${tier}`, () => {
       test.each(attempts)(
-        `gets the expected outcome when it tries to $name ${verifies('PROMISE-8')}`,
+        `the attempt to $name has the expected outcome ${verifies('PROMISE-8')}`,
         async attempt => {
           await using world = await makeWorld()
           const { granted = [], times = 1 } = attempt
@@ -607,7 +607,7 @@ function toProgram(line: string, { target }: World): string {
 
 describe.skipIf(!HAS_BUBBLEWRAP)('a program of another language without grants', () => {
   test.each(PROGRAMS)(
-    `is contained when it tries to %s ${verifies('PROMISE-8')}`,
+    `the sandbox contains the attempt to %s ${verifies('PROMISE-8')}`,
     async (_, line, isEscape) => {
       await using world = await makeWorld()
       const { folder } = world

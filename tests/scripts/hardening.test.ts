@@ -89,7 +89,7 @@ test('files may have names with special characters of URLs', async () => {
   await expect(skills.scripts.execute('git.c1', { fail: true })).rejects.toThrow('(scripts/a#b.ts:2:')
 })
 
-test('an aborted call rejects with its reason unchanged', async () => {
+test('an aborted call rejects with exactly the reason of the abort', async () => {
   using folder = new TemporaryFolder()
   write(folder, 'context.log("begun"); await new Promise(() => setInterval(() => {}, 1000))')
   await using skills = await openScripts(folder.path)
@@ -150,7 +150,7 @@ describe('revoking a grant', () => {
     })
   })
 
-  test('a rejected revision serves neither its text nor its code', async () => {
+  test('neither text nor code of a rejected revision is served', async () => {
     using folder = new TemporaryFolder()
     write(folder, 'return "first"')
     await using skills = await openScripts(folder.path, { source: { trust: 'review' } })
@@ -162,7 +162,7 @@ describe('revoking a grant', () => {
   })
 })
 
-test('a granted secret appears neither in messages of a loading module nor in messages about an input', async () => {
+test('a granted secret is removed from messages of a loading module and from messages about an input', async () => {
   using folder = new TemporaryFolder()
   const secret = 'tok-5ecr3t-value'
   const head = `---\nname: git\ndescription: d\nmetadata:\n  capabilities: env:TOKEN\n---\nx\n`
@@ -280,7 +280,7 @@ test('a process that reports false commands is ended like other processes', asyn
   expect(countScriptProcesses()).toBe(0)
 })
 
-test('close() ends every running call and process, including older revisions and scripts without commands', async () => {
+test('close() ends every running call and process, also of older revisions and scripts without commands', async () => {
   using folder = new TemporaryFolder()
   using state = new TemporaryFolder()
   const text = (n: number): string =>

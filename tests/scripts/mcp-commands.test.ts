@@ -53,7 +53,7 @@ const call = async (client: Client, name: string, input: Record<string, unknown>
 const textOf = ({ content }: Answer): string => content[0]?.text ?? ''
 
 describe.each(CLIENT_KINDS)('the client %s over stdio', kind => {
-  test(`a client can run a command, sees an edit at its next call, and gets an explanation for a wrong name ${verifies('OMNI-01', 'OMNI-14', 'OMNI-28')}`, async () => {
+  test(`a client runs a command, sees an edit at the next call, and gets an explanation for a wrong name ${verifies('OMNI-01', 'OMNI-14', 'OMNI-28')}`, async () => {
     using folder = new TemporaryFolder()
     const file = write(folder, script('status', 'return "old"'))
     const args = [BIN, 'mcp', '--root', folder.at('skills'), '--state', folder.at('state')]

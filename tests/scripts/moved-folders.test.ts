@@ -10,7 +10,7 @@ const BROKEN_TEXT = '---\nname: [t\n'
 const BROKEN_CODE = '{{ import "skillstoke/command"'
 
 describe('a moved folder', () => {
-  test('keeps the last good text, even if a broken text is saved at the same moment', async () => {
+  test('a moved skill keeps the last good text, even if a broken text is saved at the same moment', async () => {
     for (const target of ['t2', 'deeper/t']) {
       using folder = new TemporaryFolder()
       folder.writeSkill('t', { body: 'Good.' })
@@ -27,7 +27,7 @@ describe('a moved folder', () => {
     }
   })
 
-  test('keeps the last good code, whether a broken save comes before or after the move', async () => {
+  test('a moved skill keeps the last good code, whether a broken save comes before or after the move', async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('t')
     folder.write('t/scripts/go.js', commandText('go', 'return "good"'))
@@ -45,7 +45,7 @@ describe('a moved folder', () => {
     expect(await call()).toBe('mended')
   })
 
-  test('loses a revoked capability, even for code that started before the move', async () => {
+  test('a revoked capability is also lost by code that started before the move', async () => {
     using folder = new TemporaryFolder()
     const fields = 'metadata:\n  capabilities: env:TOKEN'
     folder.write('t/SKILL.md', `---\nname: t\ndescription: Does t.\n${fields}\n---\nRun it.\n`)
@@ -77,7 +77,7 @@ describe('a moved folder', () => {
     expect(await call()).toBe('of b')
   })
 
-  test('keeps the last good code when it moves and breaks in one step, also after a restart', async () => {
+  test('a skill that moves and breaks in one step keeps the last good code, also after a restart', async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/t')
     folder.write('skills/t/scripts/go.js', commandText('go', 'return "good"'))

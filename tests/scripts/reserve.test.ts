@@ -91,7 +91,7 @@ test('a host whose scripts are never edited keeps no process in reserve', async 
 })
 
 for (const [tier, sandbox] of TIERS)
-  describe.skipIf(tier === 'sandbox' && !HAS_BUBBLEWRAP)(`with ${tier}, new code`, () => {
+  describe.skipIf(tier === 'sandbox' && !HAS_BUBBLEWRAP)(`new code with ${tier}`, () => {
     test(`loads in the process in reserve ${verifies('PROMISE-2')}`, async () => {
       using folder = new TemporaryFolder()
       write(folder, 1)
@@ -110,7 +110,7 @@ for (const [tier, sandbox] of TIERS)
       expect(toForm(third)).toEqual(toForm(first))
     })
 
-    test('code in a reserve process reports the position of an error that it throws', async () => {
+    test('code in a reserve process reports the position of a thrown error', async () => {
       using folder = new TemporaryFolder()
       write(folder, 1)
       await using skills = await openScripts(folder.path, { sandbox })

@@ -29,7 +29,7 @@ export const status = defineCommand({
 `
 
 describe('scanScripts()', () => {
-  test(`finds commands with their complete definitions ${verifies('OMNI-22', 'OMNI-23', 'OMNI-26', 'OMNI-X12')}`, async () => {
+  test(`the scan finds commands with their complete definitions ${verifies('OMNI-22', 'OMNI-23', 'OMNI-26', 'OMNI-X12')}`, async () => {
     const { commands, modules, isComplete, diagnostics } = await scan({ 'scripts/status.ts': STATUS })
     expect({ modules, isComplete, diagnostics }).toEqual({
       modules: ['scripts/status.ts'],
@@ -64,7 +64,7 @@ describe('scanScripts()', () => {
     expect(run).toMatchObject({ stdout: 'git.status\n', status: 0 })
   })
 
-  test(`gives each record the digest of its file ${verifies('OMNI-24')}`, async () => {
+  test(`the scan gives each record the digest of its file ${verifies('OMNI-24')}`, async () => {
     const [one] = (await scan({ 'scripts/status.ts': STATUS })).commands
     const [same] = (await scan({ 'scripts/status.ts': STATUS })).commands
     const [other] = (await scan({ 'scripts/status.ts': `${STATUS}// a remark\n` })).commands
@@ -160,7 +160,7 @@ describe('scanScripts()', () => {
     })
   })
 
-  test(`ignores files that are not modules with commands ${verifies('OMNI-X12')}`, async () => {
+  test(`the scan ignores files that are not modules with commands ${verifies('OMNI-X12')}`, async () => {
     const { modules, commands, diagnostics } = await scan({
       'scripts/_private.ts': STATUS,
       'scripts/status.test.ts': STATUS,
@@ -206,7 +206,7 @@ describe('scanScripts()', () => {
     ['an absolute path', 'scripts/lib/h.ts', "import '/etc/x.js'\n", 'IMPORT_REFUSED', 1, 8],
     ['a URL', 'scripts/lib/h.ts', "import 'https://example.com/x.js'\n", 'IMPORT_REFUSED', 1, 8],
     ['a missing file', 'scripts/lib/h.ts', "\nimport { x } from './missing.ts'\n", 'IMPORT_MISSING', 2, 19],
-  ])('reports %s with its position', async (_, path, text, code, line, column) => {
+  ])('the scan reports %s with its position', async (_, path, text, code, line, column) => {
     const { diagnostics } = await scan({
       'scripts/a.ts': `${IMPORT}import './lib/h.ts'\nexport const a = defineCommand({ name: 'a', run() {} })`,
       'scripts/lib/h.ts': '',
@@ -224,7 +224,7 @@ describe('scanScripts()', () => {
     expect(diagnostics.map(({ fix }) => fix)).toEqual(['write "./lib/h.ts"', 'write "./lib/h.ts"'])
   })
 
-  test('allows type imports from anywhere, because they are removed before the code runs', async () => {
+  test('type imports from anywhere are allowed, because they are removed before the code runs', async () => {
     const { diagnostics } = await scan({
       'scripts/a.ts': `${IMPORT}import type { X } from 'somewhere'\nexport type { Y } from 'elsewhere'\nimport { readFile } from 'node:fs/promises'\nimport data from '../assets/data.json' with { type: 'json' }\nexport const a = defineCommand({ name: 'a', run() {} })`,
       'assets/data.json': '{}',
@@ -232,7 +232,7 @@ describe('scanScripts()', () => {
     expect(diagnostics).toEqual([])
   })
 
-  test('reports a command that is defined twice, and invalid command names', async () => {
+  test('the scan reports a command that is defined twice, and invalid command names', async () => {
     const named = (name: string): string =>
       `${IMPORT}export const a = defineCommand({ name: '${name}', run() {} })`
     const { diagnostics } = await scan({
