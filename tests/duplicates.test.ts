@@ -15,13 +15,13 @@ function listSources(): string[] {
 test.each<[what: string, file: string, pattern: RegExp]>([
   ['decodes UTF-8', 'packages/core/src/skill/text.ts', /new TextDecoder\b/],
   [
-    'holds the longest delay of a timer',
+    'defines the longest delay of a timer',
     'packages/core/src/host.ts',
     /\b2 \*\* 31\b|2_?147_?483_?647|0x7fff_?ffff\b/i,
   ],
   ['checks whether a process exists', 'packages/core/src/node/process-group.ts', /process\.kill\([^,]+, 0\)/],
   [
-    'holds the names of the tools',
+    'defines the names of the tools',
     'packages/core/src/tool/tool-names.ts',
     /'(?:read_skill_file|run_skill_\w+|write_skill_file|reload_skills|skill_reload|skill_unload)'/,
   ],

@@ -313,7 +313,7 @@ function readEntries(name: string): string {
   return entries.map(entry => readFileSync(resolve('packages', `${entry}.ts`), 'utf8')).join('\n')
 }
 
-/** Matches parameters that hold options. */
+/** Matches parameters that are options objects. */
 const BAG =
   /(?:^|, )(?:options|query|range|view|config|scope|request|access|\{[^}]*\})\??: (?:\w+<)*(?:\{|[A-Z]\w*(?:Options|Note|Query|Range|View|Config|Scope|Access|WriteRequest)\b)/
 

@@ -58,7 +58,7 @@ test('kill -9 at any moment of a garbage collection loses no revision that is st
   expect(rounds).toBeGreaterThan(30)
   const packs = readdirSync(folder.at('store')).filter(name => name.endsWith('.pack'))
   const bytes = packs.reduce((sum, name) => sum + statSync(folder.at(`store/${name}`)).size, 0)
-  // Each round writes 21 files of 20 kB and keeps one. The disk may hold half-empty packs and the files of the last
-  // rounds.
+  // Each round writes 21 files of 20 kB and keeps one. Half-empty packs and the files of the last rounds may still be
+  // on the disk.
   expect(bytes).toBeLessThan(rounds * 21 * 20_000 * 0.5)
 }, 120_000)

@@ -103,7 +103,7 @@ export const PAI = [
     id: 'PAI-18',
     kind: 'described',
     behaviour:
-      'A `SkillConfig` holds name, description, the path of the skill directory, a content hash and the extra fields.',
+      'A `SkillConfig` contains name, description, the path of the skill directory, a content hash and the extra fields.',
   },
   {
     id: 'PAI-19',
