@@ -47,7 +47,7 @@ describe.each(CALLS)('%s', (name, input, expected) => {
     return found
   }
 
-  test('works as a LangChain tool, called twice in each of two conversations', async () => {
+  test('a LangChain agent calls our tool twice in each of two conversations', async () => {
     for (const id of ['one', 'two']) {
       const { description, inputSchema, execute } = find(id)
       const tool = langchainTool(async (given, { signal }) => (await execute(given, { signal })).text, {
@@ -61,7 +61,7 @@ describe.each(CALLS)('%s', (name, input, expected) => {
     }
   })
 
-  test('works as an OpenAI Agents tool built by its factory, called with the JSON text of a model', async () => {
+  test('an OpenAI Agents tool from the SDK factory accepts the JSON text that a model sends', async () => {
     const { description, inputSchema, execute } = find('openai')
     const tool = openaiTool({
       name,
@@ -74,7 +74,7 @@ describe.each(CALLS)('%s', (name, input, expected) => {
     for (let round = 1; round <= 2; round++)
       expect(await tool.invoke(context, JSON.stringify(input))).toContain(expected)
     expect(await tool.invoke(context, '{"wrong":1}')).toContain('there is no field "wrong"')
-    // Same call on a hand-written tool object, which does not parse the JSON text.
+    // The same call on a hand-written tool object, which does not parse JSON text.
     expect((await execute(JSON.stringify(input))).text).toContain(expected)
   })
 })

@@ -4,7 +4,7 @@ import { rolldown } from 'rolldown'
 import { expect, test } from 'vitest'
 import { TemporaryFolder } from './fixtures/skill-folder.ts'
 
-test('a bundled program runs outside the repository and starts from the state of an earlier run', async () => {
+test('a bundled program runs outside the repository and continues from the state of an earlier run', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('skills/pdf', { body: 'First.' })
   const program = folder.write(

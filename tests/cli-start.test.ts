@@ -8,7 +8,7 @@ import { TemporaryFolder } from './fixtures/skill-folder.ts'
 
 const HOOK = pathToFileURL(resolve('tests/fixtures/list-modules.ts')).href
 
-/** Returns the modules that a verb loads: paths below this folder, and names of Node modules. */
+/** Returns the modules that a verb loads, as paths below this folder or names of Node modules. */
 function modulesOf(args: readonly string[]): readonly string[] {
   const run = spawnSync(process.execPath, ['--import', HOOK, BIN, ...args], {
     encoding: 'utf8',
@@ -32,7 +32,7 @@ describe('the command line at its start', () => {
     },
   )
 
-  test('loads the core for list, and no module that list does not need', () => {
+  test('stoke list loads only the modules of the core that it needs', () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/pdf')
     const modules = modulesOf(['list', '--root', folder.at('skills'), '--state', folder.at('state')])
@@ -43,7 +43,7 @@ describe('the command line at its start', () => {
   })
 })
 
-test('mcp over a local folder loads neither an MCP client nor the token vocabulary, because a short catalog needs no count', () => {
+test('stoke mcp over a local folder loads no MCP client, and no token vocabulary while the catalog is short', () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('skills/pdf')
   const modules = modulesOf(['mcp', '--root', folder.at('skills'), '--state', folder.at('state')])
@@ -58,7 +58,7 @@ describe('the compile cache', () => {
     return existsSync(code) ? readdirSync(code, { recursive: true }).map(String) : []
   }
 
-  test('stays in the state directory from the second command on, until stoke gc removes it', () => {
+  test('the second command writes the cache to the state directory, and stoke gc removes it', () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/pdf')
     const run = (verb: string, env: NodeJS.ProcessEnv = {}): void => {
@@ -83,7 +83,7 @@ describe('the compile cache', () => {
     expect(entriesOf(folder).filter(each => kept.includes(each)).length).toBeLessThan(kept.length)
   })
 
-  /** Creates a folder with one skill, and a state directory that knows the skill. */
+  /** Creates a folder with one skill, and a state directory that already records the skill. */
   const prepare = (folder: TemporaryFolder): readonly string[] => {
     const args = ['list', '--root', folder.at('skills'), '--state', folder.at('state')]
     folder.writeSkill('skills/pdf')
@@ -91,7 +91,7 @@ describe('the compile cache', () => {
     return args
   }
 
-  test('is neither written nor used when other users may write to its folder', () => {
+  test('the cache is ignored when other users may write to its folder', () => {
     using folder = new TemporaryFolder()
     const args = prepare(folder)
     folder.write('state/code/file', '')
@@ -100,7 +100,7 @@ describe('the compile cache', () => {
     expect([status, entriesOf(folder)]).toEqual([0, ['file']])
   })
 
-  test('drops the code of other Node versions only when this version starts to keep its own', () => {
+  test('the cached code of other Node versions is removed when this version first writes its own', () => {
     using folder = new TemporaryFolder()
     const args = prepare(folder)
     const run = (): readonly string[] => {

@@ -45,7 +45,7 @@ function sandbox(folder: TemporaryFolder): { cwd: string; env: NodeJS.ProcessEnv
   }
 }
 
-test('a verb prints and exits the same in its own process as in a thread', () => {
+test('a verb has the same output and exit code in its own process and in a thread', () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('skills/pdf')
   folder.write('skills/broken/SKILL.md', 'no frontmatter')
@@ -65,7 +65,7 @@ test('a verb prints and exits the same in its own process as in a thread', () =>
 })
 
 describe('stoke list', () => {
-  test('reads the default roots in order, under labels that contain no local path', () => {
+  test('reads the default roots in order and gives them labels without local paths', () => {
     using folder = new TemporaryFolder()
     for (const root of ['skills', '.agents/skills', '.claude/skills', 'home/.agents/skills'])
       folder.writeSkill(`${root}/pdf`, { description: `In ${root}.` })
@@ -114,7 +114,7 @@ describe('stoke list', () => {
     })
   })
 
-  test('prints the same digest for the same folders at any location', () => {
+  test('the digest that list prints does not depend on the location of the folders', () => {
     using one = new TemporaryFolder()
     using two = new TemporaryFolder()
     for (const folder of [one, two]) folder.writeSkill('skills/pdf')
@@ -126,7 +126,7 @@ describe('stoke list', () => {
     expect(new Set(digests).size).toBe(1)
   })
 
-  test('serves the last good revision in a later process', () => {
+  test('a later process serves the last good revision of a broken skill', () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/pdf')
     const flags = ['--root', folder.at('skills'), '--state', folder.at('state')]
@@ -142,7 +142,7 @@ describe('stoke list', () => {
     expect(stokeProcess(['show', 'pdf', ...flags]).stdout).toContain('Instructions of pdf.')
   })
 
-  test('writes nothing into a root, and writes state only to the state directory', () => {
+  test('list writes only to the state directory, never to a root', () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/pdf')
     stoke(['list'], sandbox(folder))
@@ -153,7 +153,7 @@ describe('stoke list', () => {
     expect(readdirSync(folder.at('state'))).toEqual(['skillstoke'])
   })
 
-  test('treats a link from one root into another as one shared skill, and refuses a link to any other place', () => {
+  test('a link from one root into another shares the skill, and a link to any other place is refused', () => {
     using folder = new TemporaryFolder()
     using outside = new TemporaryFolder()
     folder.writeSkill('.agents/skills/pdf')
@@ -168,7 +168,7 @@ describe('stoke list', () => {
     expect(stoke(['status'], sandbox(folder)).stdout).toContain('LINK_REFUSED')
   })
 
-  test('escapes control characters instead of sending them to the terminal', () => {
+  test('control characters in skills are escaped and never reach the terminal', () => {
     using folder = new TemporaryFolder()
     folder.write(
       'pdf/SKILL.md',
@@ -179,7 +179,7 @@ describe('stoke list', () => {
     expect(stdout).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u202e]/)
   })
 
-  test('reports a refused link in list and why, and --link-root allows the link', () => {
+  test('list and why report a refused link, and --link-root allows the link', () => {
     using folder = new TemporaryFolder()
     using outside = new TemporaryFolder()
     outside.writeSkill('pdf')
@@ -192,7 +192,7 @@ describe('stoke list', () => {
     expect(allowed.json.skills.map(({ name, status }) => [name, status])).toEqual([['pdf', 'ok']])
   })
 
-  test('fails for a named root that does not exist, and reports a root that is a file as a diagnostic', () => {
+  test('list fails for a named root that does not exist, and shows a diagnostic for a root that is a file', () => {
     using folder = new TemporaryFolder()
     folder.write('file', 'x')
     const missing = stoke(['list', '--root', folder.at('nothing'), '--state', folder.at('.state')])
@@ -257,7 +257,7 @@ describe('stoke list', () => {
     expect([status, stdout, stderr]).toEqual([2, '', expect.stringMatching(/skills" cannot be read: EACCES/)])
   })
 
-  test('why names the root that could not be read, and makes no claim about its contents', () => {
+  test('why names the root that could not be read, and says nothing about its contents', () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/pdf')
     folder.writeSkill('more/docx')
@@ -295,7 +295,7 @@ describe('stoke list', () => {
     expect([status, stdout, stderr]).toEqual([2, '', expect.stringContaining('the name is empty')])
   })
 
-  test('treats one root that is named twice as one root', () => {
+  test('a root that is named twice is read once', () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('pdf')
     const { json } = stoke<Listed>([
@@ -311,7 +311,7 @@ describe('stoke list', () => {
     expect(json.skills.map(skill => skill.status)).toEqual(['ok'])
   })
 
-  test('explains how to begin when there are no skills', () => {
+  test('list explains how to create a skill when there are none', () => {
     using folder = new TemporaryFolder()
     const { stdout, status } = stoke(['list'], sandbox(folder))
     expect(status).toBe(0)
@@ -356,7 +356,7 @@ describe('stoke show, why, render and status', () => {
     })
   })
 
-  test(`why names the step at which a skill stopped ${verifies('PROMISE-7')}`, () => {
+  test(`why names the check that a skill failed ${verifies('PROMISE-7')}`, () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/pdf')
     folder.write('skills/broken/SKILL.md', 'no frontmatter')
@@ -378,7 +378,7 @@ describe('stoke show, why, render and status', () => {
     ])
   })
 
-  test('run prints the grant command for a refused script, with the same roots and state directory', () => {
+  test('render prints the catalog and its size in tokens, and omits skills beyond --max-tokens', () => {
     using folder = new TemporaryFolder()
     for (let i = 0; i < 30; i++) folder.writeSkill(`skills/skill-${10 + i}`)
     const whole = stoke(['render'], sandbox(folder))
@@ -394,7 +394,7 @@ describe('stoke show, why, render and status', () => {
     expect(json.omitted).not.toContain('skill-39')
   })
 
-  test('render takes policies from the configuration, and the format also from the command line', () => {
+  test('render uses the policies of the configuration, but --format overrides the format', () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('one/pdf', { description: 'First.' })
     folder.writeSkill('two/pdf', { description: 'Second.' })
@@ -417,7 +417,7 @@ describe('stoke show, why, render and status', () => {
     expect([misspelt.status, misspelt.stderr]).toEqual([2, expect.stringContaining('skillstoke.json:1:16')])
   })
 
-  test('status names the way each root is watched', () => {
+  test('status shows for each root how it is watched', () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/pdf')
     const { json } = stoke<{ sources: { label: string; mode: string; skills: number }[]; counts: object }>(
@@ -434,7 +434,7 @@ describe('stoke show, why, render and status', () => {
   })
 })
 
-test('run prints the command that grants what a refused script needs, with the same roots and state directory', () => {
+test('the grant command that run prints for a refused script has the same roots and state directory', () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('skills/pdf')
   folder.write('skills/pdf/scripts/say.sh', 'echo said')
@@ -450,7 +450,7 @@ test('run prints the command that grants what a refused script needs, with the s
   expect(run()).toMatchObject({ status: 0, stdout: 'said\n' })
 })
 
-test('mcp reports that it waits for a root that does not exist yet', () => {
+test('mcp prints that it waits for a root that does not exist yet', () => {
   using folder = new TemporaryFolder()
   const { status, stderr } = stoke(['mcp', '--root', folder.at('later'), '--state', folder.at('state')])
   expect([status, stderr]).toEqual([
@@ -482,7 +482,7 @@ describe('stoke validate', () => {
     expect(kinds.slice(1)).toEqual([kinds[0], kinds[0]])
   })
 
-  test('exits with 1 when one of the skills is invalid, and prints its path and line', () => {
+  test('validate exits with 1 if a skill is invalid, and prints the path and line of the error', () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('good')
     folder.write('other/SKILL.md', skillText('Bad_Name'))
@@ -504,7 +504,7 @@ describe('stoke validate', () => {
     expect(stoke(['validate', folder.at('good')]).status).toBe(0)
   })
 
-  test('accepts a folder of skills, and standard input', () => {
+  test('validate accepts a folder of skills or text on standard input', () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('a/one')
     folder.writeSkill('two')
@@ -516,7 +516,7 @@ describe('stoke validate', () => {
     expect(stoke(['validate', '-'], { input: 'no' }).status).toBe(1)
   })
 
-  test('reports a misspelt SKILL.md as an error and a folder without SKILL.md as a warning', () => {
+  test('validate reports a misspelt SKILL.md as an error, and a folder without SKILL.md as a warning', () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/good')
     mkdirSync(folder.at('skills/empty'))
@@ -544,7 +544,7 @@ describe('stoke validate', () => {
     ])
   })
 
-  test('reports a skill that it cannot read as invalid', () => {
+  test('validate reports an unreadable skill as invalid', () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/good')
     folder.write('skills/good/references/a.md', 'A.')
@@ -591,7 +591,7 @@ describe('the command line', () => {
     },
   )
 
-  test('does not fail when the reader of its output stops early', () => {
+  test('a verb exits normally when the reader of its output stops early', () => {
     using folder = new TemporaryFolder()
     for (let i = 0; i < 50; i++) folder.writeSkill(`skill-${i}`)
     const run = spawnSync(
@@ -605,7 +605,7 @@ describe('the command line', () => {
     expect(run).toMatchObject({ status: 0, stdout: '{\n', stderr: '' })
   })
 
-  test('reports at once that the file system of the state directory does not accept folders', {
+  test('reports immediately that no folder can be created in the file system of the state directory', {
     timeout: 10_000,
   }, () => {
     using folder = new TemporaryFolder()
@@ -621,7 +621,7 @@ describe('the command line', () => {
     expect(stderr).toContain('cannot be made')
   })
 
-  test('reports an unusable state directory and still runs the verb', () => {
+  test('a verb reports an unusable state directory and still prints its result', () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/pdf')
     writeFileSync(folder.at('file'), '')
@@ -637,7 +637,7 @@ describe('the command line', () => {
     expect(stderr).toContain('cannot be made')
   })
 
-  test('prints the required Node version in one sentence when Node is too old', () => {
+  test('an old version of Node makes the program print the required version in one sentence', () => {
     const source = `Object.defineProperty(process, 'versions', { value: { node: '18.20.0' } }); await import(${JSON.stringify(BIN)})`
     const run = spawnSync(process.execPath, ['--input-type=module', '-e', source], { encoding: 'utf8' })
     expect(run.status).toBe(2)
@@ -699,7 +699,7 @@ class Dev implements AsyncDisposable {
   }
 }
 
-test('stoke dev keeps the prefix of one conversation across a save, a broken save and its fix, and exits with 0', async () => {
+test('the prefix of a conversation in stoke dev survives a save, a broken save and a fix', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('skills/refund', { body: 'Within 30 days.' })
   await using dev = new Dev(['skills', '--state', folder.at('state'), '--ask', 'Use refund.'], folder.path)
@@ -720,7 +720,7 @@ test('stoke dev keeps the prefix of one conversation across a save, a broken sav
   expect(dev.output.trimEnd().endsWith('stopped')).toBe(true)
 })
 
-test('stoke dev exits with 0 on SIGTERM after it started without its root and without skills', async () => {
+test('stoke dev exits with 0 on SIGTERM, even if its root did not exist at the start', async () => {
   using folder = new TemporaryFolder()
   await using dev = new Dev(['nothing', '--state', folder.at('state')], folder.path)
   await dev.until(/agent: I see no skills/)

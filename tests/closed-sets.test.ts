@@ -54,7 +54,7 @@ describe('a catalog format that is added only to CATALOG_FORMATS', () => {
       }),
     )
 
-  test('is accepted and used by the library, and listed in the message that refuses another format', () => {
+  test('the library accepts the format, and lists it in the message that refuses an unknown format', () => {
     const result = run(`
       import { createSkillRuntime, MemorySource } from '@skillstoke/core'
       const sources = () => [new MemorySource({ label: 'm' }, ['pdf', 'maps'].map(name => ({ name, description: 'Does it.', body: '' })))]
@@ -70,7 +70,7 @@ describe('a catalog format that is added only to CATALOG_FORMATS', () => {
     })
   })
 
-  test('is a choice of the command line, its help, its configuration and the configuration schema', () => {
+  test('the command line and its configuration accept the format, and the help and the schema list it', () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/pdf')
     const flags = ['--root', 'skills', '--state', folder.at('state')]
@@ -127,7 +127,7 @@ test('TOOL_NAMES lists exactly the tools that models get', async () => {
   expect(names.sort()).toEqual(Object.values(TOOL_NAMES).sort())
 })
 
-test('every decision has a verb, except those that agents make by writing and those that --frozen makes', () => {
+test('every kind of decision has a verb, except decisions of writing agents and of --frozen', () => {
   type Others = 'write' | 'freeze' | 'thaw'
   expectTypeOf<DecisionVerb | GrantVerb | Others>().toEqualTypeOf<SkillDecision['kind']>()
   expect([...DECISION_VERBS, ...GRANT_VERBS, 'write', 'freeze', 'thaw'].sort()).toEqual(

@@ -32,7 +32,7 @@ const PAGES = [
   ['SkillErrorCode', 'packages/core/src/errors.ts', 'docs/errors.md', 4],
 ] as const
 
-test.each(PAGES)('each code of %s in %s has exactly one row in %s', (type, file, page) => {
+test.each(PAGES)('each code of the type %s in %s has exactly one row in %s', (type, file, page) => {
   const codes = readUnion(file, type)
   const listed = readRows(page).map(codeOf)
   expect(codes.length).toBeGreaterThan(20)
@@ -41,12 +41,15 @@ test.each(PAGES)('each code of %s in %s has exactly one row in %s', (type, file,
   expect(listed.filter((code, index) => listed.indexOf(code) !== index)).toEqual([])
 })
 
-test.each(PAGES)('each row of %s in %s has text in all columns of %s', (_type, _file, page, columns) => {
-  const incomplete = readRows(page).filter(row => row.length !== columns || row.includes(''))
-  expect(incomplete.map(codeOf)).toEqual([])
-})
+test.each(PAGES)(
+  'each row for the type %s (from %s) has text in all columns of %s',
+  (_type, _file, page, columns) => {
+    const incomplete = readRows(page).filter(row => row.length !== columns || row.includes(''))
+    expect(incomplete.map(codeOf)).toEqual([])
+  },
+)
 
-test('docs/diagnostics.md has the groups of DiagnosticCode, with the same codes in the same order', () => {
+test('docs/diagnostics.md groups and orders the codes as DiagnosticCode does', () => {
   const source = readFileSync('packages/core/src/skill/diagnostic.ts', 'utf8').split('\n')
   const end = source.findIndex(line => line.startsWith('/** The values of'))
   const wanted = source.slice(0, end).flatMap(line => /^ {2}(?:\/\/|\|) '?([^']+)'?$/.exec(line)?.[1] ?? [])
@@ -56,7 +59,7 @@ test('docs/diagnostics.md has the groups of DiagnosticCode, with the same codes 
   expect(found.slice(found.indexOf(wanted[0] ?? ''))).toEqual(wanted)
 })
 
-test('each row of docs/diagnostics.md begins its severity with error, warning or info', () => {
+test('the severity in each row of docs/diagnostics.md begins with error, warning or info', () => {
   const rows = readRows('docs/diagnostics.md')
   expect(rows.filter(([, severity = '']) => !SEVERITY.test(severity)).map(codeOf)).toEqual([])
 })

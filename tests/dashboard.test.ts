@@ -49,7 +49,7 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
   })
 
   test.each(['light', 'dark'] as const)(
-    'has no accessibility violations and an empty console in every view, %s',
+    'every view has no accessibility violation and logs nothing to the console, %s',
     async colorScheme => {
       await using opened = await openPage(dev, { colorScheme })
       const { page } = opened
@@ -88,7 +88,7 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     },
   )
 
-  test('runs a command from a form built from its schema, reports wrong input, and runs the command again on save', async () => {
+  test('a form built from the schema runs a command, reports wrong input, and runs the command again after a save', async () => {
     const text = (answer: string): string => `import { defineCommand } from 'skillstoke/command'
       export const greet = defineCommand({ name: 'greet', description: 'Greets somebody.',
         input: { type: 'object', properties: { name: { type: 'string', description: 'Who it is.' }, mood: { type: 'string', enum: ['glad', 'sad'] },
@@ -133,7 +133,7 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     expect(opened.trouble).toEqual([])
   })
 
-  test('grants the capabilities that scripts ask for, and revokes them', async () => {
+  test('a user can grant the capabilities that scripts declare, and revoke them', async () => {
     folder.write(
       'asks/SKILL.md',
       '---\nname: asks\ndescription: Asks.\nmetadata:\n  capabilities: net\n---\nBody.\n',
@@ -155,7 +155,7 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     expect(opened.trouble).toEqual([])
   })
 
-  test('fits a narrow window with list or detail, a way back, and no horizontal scrolling', async () => {
+  test('a narrow window shows either list or detail, with a way back and no horizontal scrolling', async () => {
     await using opened = await openPage(dev, { viewport: { width: 360, height: 640 } })
     const { page } = opened
     const isTooWide = async (): Promise<boolean> =>
@@ -175,7 +175,7 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     expect(opened.trouble).toEqual([])
   })
 
-  test('works by keyboard alone with / j k Enter d ? and Esc', async () => {
+  test('the keys / j k Enter d ? and Esc operate the whole page', async () => {
     await using opened = await openPage(dev)
     const { page } = opened
     const selected = page.locator('[role=option][aria-selected=true] .name')
@@ -203,7 +203,7 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     expect(opened.trouble).toEqual([])
   })
 
-  test('shows files, opens files that the text links to, and follows a removal', async () => {
+  test('the page shows files, opens linked files, and shows that a skill was removed', async () => {
     await using opened = await openPage(dev)
     const { page } = opened
     folder.writeSkill('gone')
@@ -219,11 +219,11 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     folder.remove('gone')
     await page.getByRole('option', { name: /gone/ }).waitFor({ state: 'detached' })
     await page.getByText('there is no skill "gone"').waitFor()
-    // A removed skill gives a 404 answer, which browsers log.
+    // The request for a removed skill gets a 404 answer, which browsers log.
     expect(opened.trouble.slice(0, trouble)).toEqual([])
   })
 
-  test('follows several broken saves in a row', async () => {
+  test('the page shows the current error after each of several broken saves', async () => {
     await using opened = await openPage(dev)
     const { page } = opened
     folder.writeSkill('draft')
@@ -242,7 +242,7 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     folder.remove('draft')
   })
 
-  test('never renders skill text as markup, and loads no resource for it', async () => {
+  test('skill text is never rendered as markup, and its links to resources are never loaded', async () => {
     await using opened = await openPage(dev)
     const { page } = opened
     const body = [
@@ -274,7 +274,7 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     folder.remove('hostile')
   })
 
-  test('explains where to get the token when it has none, and shows no data', async () => {
+  test('without a token, the page shows no data and explains where to get the token', async () => {
     const context = await (browser as Browser).newContext()
     const page = await context.newPage()
     await page.goto(dev.url)
@@ -296,7 +296,7 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     await context.close()
   })
 
-  test('reconnects after a restart of a dev server that keeps its token', async () => {
+  test('the page reconnects after the dev server restarts with the same token', async () => {
     using own = new TemporaryFolder()
     using ownState = new TemporaryFolder()
     own.writeSkill('before')
@@ -320,7 +320,7 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     await page.getByText('live', { exact: true }).waitFor()
   })
 
-  test('removes the token from the address, and does not need it again', async () => {
+  test('the page removes the token from its address and still works after a reload', async () => {
     await using opened = await openPage(dev)
     const { page } = opened
     expect(page.url()).not.toContain(dev.token)
@@ -332,7 +332,7 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
 })
 
 describe.skipIf(CHROMIUM === undefined)('the page with 1,000 skills', () => {
-  test('renders only the rows near the viewport, broken skills first, and reaches all rows by keyboard and filter', async () => {
+  test('only rows near the viewport are rendered, broken skills come first, and keys and filter reach every row', async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     for (let index = 0; index < 1_000; index++) folder.writeSkill(`skill-${index}`)
@@ -362,7 +362,7 @@ describe.skipIf(CHROMIUM === undefined)('the page with 1,000 skills', () => {
 })
 
 describe.skipIf(CHROMIUM === undefined)('decisions on the page', () => {
-  test('shows a pending revision with its changes, and approves, rolls back and disables by click', async () => {
+  test('a user sees the changes of a pending revision, and can approve, roll back and disable with clicks', async () => {
     using folder = new TemporaryFolder()
     const repository = new GitRepository(folder.at('team.git'))
     repository.commit(
@@ -416,7 +416,7 @@ describe.skipIf(CHROMIUM === undefined)('decisions on the page', () => {
   })
 })
 
-test('the API accepts decisions, refuses impossible ones with a reason, and reports source health as metrics', async () => {
+test('the API accepts valid decisions, refuses impossible decisions with a reason, and reports source health as metrics', async () => {
   using folder = new TemporaryFolder()
   const repository = new GitRepository(folder.at('team.git'))
   repository.commit({ 'pdf/SKILL.md': skillText('pdf', { body: 'First.' }) })

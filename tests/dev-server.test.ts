@@ -42,7 +42,7 @@ describe('access to the dev server', () => {
   const withToken = (): Record<string, string> => ({ authorization: `Bearer ${dev.token}` })
 
   test.each(['127.0.0.1', 'localhost', '[::1]', 'LOCALHOST', 'dev.example'])(
-    'is granted to the host %s',
+    'access is granted to the host %s',
     async name => {
       const host = `${name}:${port}`
       expect(await ask('/api/generation', { ...withToken(), host })).toBe(200)
@@ -51,7 +51,7 @@ describe('access to the dev server', () => {
   )
 
   test.each(['/', '/api/generation', '/mcp', '/api/login', '/no-such-page'])(
-    'is refused to another host or origin, even with the token: %s',
+    'access is refused to another host or origin, even with the token: %s',
     async path => {
       for (const host of [
         'evil.example',
@@ -81,7 +81,7 @@ describe('access to the dev server', () => {
     '/api/events',
     '/mcp',
     '/api/unknown',
-  ])('is refused without the token: %s', async path => {
+  ])('access is refused without the token: %s', async path => {
     const wrong = [
       {},
       { authorization: 'Bearer wrong' },
@@ -96,7 +96,7 @@ describe('access to the dev server', () => {
     }
   })
 
-  test('lets a page exchange the token for a strict cookie and a key that open the API but not the MCP endpoint', async () => {
+  test('a page can exchange the token for a strict cookie and a key, which give access to the API but not to MCP', async () => {
     const login = async (token: unknown): Promise<Response> =>
       await fetch(`${dev.url}/api/login`, {
         method: 'POST',
@@ -115,13 +115,13 @@ describe('access to the dev server', () => {
       (await fetch(`${dev.url}${path}`, { headers })).status
     expect(await get('/api/skills', { cookie: pair, 'x-skillstoke-key': key })).toBe(200)
     expect(await get('/mcp', { cookie: pair, 'x-skillstoke-key': key })).toBe(401)
-    // Browsers also send the cookie to a server on another port of this machine, but that server has no key.
+    // Browsers also send the cookie to servers on other ports of this machine, but those servers do not know the key.
     expect(await get('/api/skills', { cookie: pair })).toBe(401)
     expect(await get('/api/skills', { cookie: pair, 'x-skillstoke-key': 'wrong' })).toBe(401)
     expect(await get('/api/skills', { 'x-skillstoke-key': key })).toBe(401)
   })
 
-  test('requires JSON for every request that changes something, so that a form of another site cannot send it', async () => {
+  test('every request that changes something must be JSON, which a form of another site cannot send', async () => {
     const post = async (type: string, body: string): Promise<number> => {
       const headers = { ...withToken(), 'content-type': type }
       return (await fetch(`${dev.url}/api/reload`, { method: 'POST', headers, body })).status
@@ -133,7 +133,7 @@ describe('access to the dev server', () => {
     expect(await post('application/json', `"${'x'.repeat(20_000)}"`)).toBe(413)
   })
 
-  test('comes with headers that forbid everything the page does not need, on the page and on every other answer', async () => {
+  test('every answer has headers that forbid everything the page does not need', async () => {
     for (const path of ['/', '/api/generation', '/no-such-page']) {
       const { headers } = await fetch(`${dev.url}${path}`)
       expect(headers.get('content-security-policy')).toContain("default-src 'none'; script-src 'self'")
@@ -144,7 +144,7 @@ describe('access to the dev server', () => {
     expect((await fetch(`${dev.url}/assets/%2e%2e%2f%2e%2e%2fmain.js`)).status).toBe(404)
   })
 
-  test('ends for a caller that sends its headers too slowly', async () => {
+  test('the connection of a caller that sends its headers too slowly is closed', async () => {
     const socket = connect(Number(port), '127.0.0.1')
     socket.write('GET / HTTP/1.1\r\nHost: localhost')
     const closed = new Promise<string>(resolve => {
@@ -157,7 +157,7 @@ describe('access to the dev server', () => {
 })
 
 describe('the API', () => {
-  test('answers every question from the newest generation', async () => {
+  test('every route of the API answers from the newest generation', async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     folder.writeSkill('refund', { body: 'Within 30 days.' })
@@ -191,7 +191,7 @@ describe('the API', () => {
     expect((await client.why('refund', { session: 'dev' })).steps.map(step => step.ok)).not.toContain(false)
   })
 
-  test('names the missing item and suggests existing ones', async () => {
+  test('a 404 answer names the missing item and suggests existing items', async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     folder.writeSkill('refund')
@@ -208,7 +208,7 @@ describe('the API', () => {
     })
   })
 
-  test('reload reads the sources again and reports the changes, or that nothing changed', async () => {
+  test('reload reads the sources again and reports the changes, if any', async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     folder.writeSkill('refund')
@@ -227,7 +227,7 @@ describe('the API', () => {
 })
 
 describe('views of the same generation', () => {
-  test('show a skill that cannot be read as broken', async () => {
+  test('every view shows an unreadable skill as broken', async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     const file = folder.writeSkill('refund')
@@ -250,7 +250,7 @@ describe('views of the same generation', () => {
     await dev.printed(/LIVE refund/)
   })
 
-  test('explain a skill outside the scope the same in a running dev server and in a scan', async () => {
+  test('a running dev server and a scan explain a skill outside the scope in the same way', async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     folder.writeSkill('refund')
@@ -279,7 +279,7 @@ describe('views of the same generation', () => {
     })
   })
 
-  test('agree between the dev server and the MCP setup that it prints: same scope, same digest', async () => {
+  test('the dev server and the MCP setup that it prints have the same scope and digest', async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     folder.writeSkill('skills/refund')
@@ -301,7 +301,7 @@ describe('views of the same generation', () => {
     expect(await load('hidden')).toMatchObject({ isError: true })
   })
 
-  test('show the conversation of an MCP client from its first load to its end', async () => {
+  test('the dev server shows the conversation of an MCP client from its first load to its end', async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     folder.writeSkill('refund')
@@ -327,7 +327,7 @@ describe('views of the same generation', () => {
 })
 
 describe('the event stream', () => {
-  test('starts with the current state and reports each generation', async () => {
+  test('the event stream starts with the current state and then reports each generation', async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     folder.writeSkill('refund')
@@ -348,7 +348,7 @@ describe('the event stream', () => {
     expect(update.status.generation).toEqual((await dev.client.status()).generation)
   })
 
-  test('resumes after the last received event, and starts again after a restart or for an unknown event id', async () => {
+  test('the stream resumes after the last received event, or starts over if the event id is unknown', async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     folder.writeSkill('refund')
@@ -373,7 +373,7 @@ describe('the event stream', () => {
       expect((await readEvents(dev, id, 1))[0]?.event.kind, id).toBe('state')
   })
 
-  test('accepts at most 256 readers, and a new one after a reader leaves', async () => {
+  test('the stream accepts at most 256 readers, and accepts a new reader after one leaves', async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     folder.writeSkill('refund')
@@ -385,7 +385,7 @@ describe('the event stream', () => {
       held.push(response)
       return response.status
     }
-    // A request that ends at once does not count as a reader.
+    // A request that ends immediately does not count as a reader.
     for (let count = 0; count < 300; count++) expect(await open('HEAD')).toBe(200)
     const first = new AbortController()
     expect(await open('GET', first.signal)).toBe(200)
@@ -396,7 +396,7 @@ describe('the event stream', () => {
     expect(await open()).toBe(503)
   })
 
-  test('reconnects the client when the server returns, and reports the lost connection in the meantime', async () => {
+  test('the client reports a lost connection and reconnects when the server returns', async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     folder.writeSkill('refund')
@@ -442,7 +442,7 @@ test('a dev server that cannot start prints one line with the reason and leaves 
   expect(readdirSync(join(state.path, 'run'))).toEqual([`${dev.process.pid}.json`])
 })
 
-test('a dev server that ends reports the end to callers of a running command and logs nothing else about it', async () => {
+test('when a dev server ends, callers of a running command get an error, and no other message is logged', async () => {
   using folder = new TemporaryFolder()
   using state = new TemporaryFolder()
   folder.writeSkill('wait')
@@ -472,7 +472,7 @@ describe('a running dev server and other processes', () => {
     state.path,
   ]
 
-  test('status, list, why and reload ask the dev server and print that they did', async () => {
+  test('status, list, why and reload ask the running dev server and say so in their output', async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     folder.writeSkill('refund')
@@ -497,7 +497,7 @@ describe('a running dev server and other processes', () => {
     expect(broken.stdout).toContain('broken refund')
   })
 
-  test('a dev server with other roots is not asked', async () => {
+  test('verbs do not ask a dev server that has other roots', async () => {
     using folder = new TemporaryFolder()
     using other = new TemporaryFolder()
     using state = new TemporaryFolder()
@@ -535,7 +535,7 @@ describe('a running dev server and other processes', () => {
     expect(stoke(['reload', ...flags]).status).toBe(0)
   })
 
-  test('a new dev server removes the run files of killed ones, even when another process has their process id', async () => {
+  test('a new dev server removes the run files of killed dev servers, even if their process ids are in use again', async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     folder.writeSkill('refund')
@@ -563,7 +563,7 @@ describe('a running dev server and other processes', () => {
       .toEqual(['1.json', `${dev.process.pid}.json`].sort())
   })
 
-  test('a run file is private to its user, removed at the end, and recognised as stale after kill -9', async () => {
+  test('a run file is private to its user, is removed when the server ends, and counts as stale after kill -9', async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     folder.writeSkill('refund')
@@ -587,7 +587,7 @@ describe('a running dev server and other processes', () => {
     })
     expect(readdirSync(run)).toEqual([])
 
-    // Another process has this process id by now, and another dev server listens on the port.
+    // By now the process id belongs to another process, and the port to another dev server.
     await using dev = await startDev({ root: folder.path, state: state.path })
     const stale = {
       url: dev.url,
@@ -602,8 +602,7 @@ describe('a running dev server and other processes', () => {
     const asked = stoke<{ from: { pid: number } }>(['list', '--json', ...args(folder, state)])
     expect(asked.json.from.pid).toBe(dev.process.pid)
     expect(readdirSync(run)).not.toContain(`${process.pid}.json`)
-    // Keep run files of servers that cannot be reached. They may be slow, or run on another machine with the same state
-    // directory.
+    // Run files of servers that cannot be reached are kept. Such a server may be slow, or may run on another machine.
     const silent = { ...stale, url: 'http://127.0.0.1:1' }
     const elsewhere = { ...stale, host: 'another.example', pid: 999_999_999 }
     writeFileSync(join(run, `${process.pid}.json`), JSON.stringify(silent))
@@ -615,7 +614,7 @@ describe('a running dev server and other processes', () => {
 })
 
 describe('the event stream with 100 readers, some of them stalled', () => {
-  test('delivers every generation to the other readers, and buffers no missed events for a stalled one', async () => {
+  test('readers that keep up get every generation, and no events are buffered for stalled readers', async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     const writeAll = (number: number): void => {
@@ -623,7 +622,7 @@ describe('the event stream with 100 readers, some of them stalled', () => {
         folder.writeSkill(`skill-${index}`, { description: `${number} ${'x'.repeat(1_000)}` })
     }
     writeAll(0)
-    // A small heap is collected often, so memory that stays is really held.
+    // Node collects a small heap often, so memory that stays in use is still referenced.
     await using dev = await startDev({ root: folder.path, state: state.path, args: ['--no-agent'] })
     const stalled = await Promise.all(Array.from({ length: 5 }, () => stall(dev)))
     const end = new AbortController()
@@ -656,7 +655,7 @@ describe('the event stream with 100 readers, some of them stalled', () => {
     await change(1, 100)
     const last = (await dev.client.status()).generation.number
     for (const seen of generations.values()) expect(seen.size).toBe(last - first + 1)
-    // First come the bytes that the kernel buffered before the stall, then the current state, with no event in between.
+    // The reader first gets the bytes that the kernel buffered before the stall. The current state follows immediately.
     for (const socket of stalled)
       expect(await readUntil(socket, `"number":${last},`)).toBeLessThan(length / 2)
     end.abort()
@@ -678,7 +677,7 @@ async function stall(dev: DevProcess): Promise<ReturnType<typeof connect>> {
   return socket
 }
 
-/** Reads until `wanted` has arrived. Resolves with the number of bytes read. */
+/** Reads until `wanted` has arrived. Resolves with the number of bytes that were read. */
 async function readUntil(socket: ReturnType<typeof connect>, wanted: string): Promise<number> {
   let length = 0
   let end = ''

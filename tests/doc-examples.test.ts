@@ -11,10 +11,10 @@ const TIMEOUT_MS = 120_000
 
 /** The code of one `@example` in a docstring. */
 interface Example {
-  /** File and line of its first line. */
+  /** File and line of the first line of the example. */
   readonly name: string
   readonly code: string
-  /** False for a fence that is marked `no-run`, because it needs the network. */
+  /** False if the fence is marked `no-run`, because the example needs the network. */
   readonly runs: boolean
   /** The file into which the code is extracted. */
   readonly file: string
@@ -44,7 +44,7 @@ const packages = readdirSync('packages').filter(name => name !== 'dashboard')
 const sources = packages.flatMap(name => listSources(join('packages', name, 'src')))
 const examples = sources.flatMap(examplesOf)
 
-/** Runs examples one after the other in one process. Returns what each of them did. */
+/** Runs examples one after the other in one process. Returns the outcome of each example. */
 async function runAll(files: readonly string[]): Promise<readonly ExampleRun[]> {
   const child = spawn(process.execPath, [resolve('tests/fixtures/run-examples.ts'), ...files], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -81,12 +81,12 @@ describe('an example in a docstring', () => {
     expect(run?.stdout).toBe(promised.join(''))
   })
 
-  test('is a fence that this test finds', () => {
+  test('every example is in a code fence that this test finds', () => {
     const tags = sources.flatMap(source => readFileSync(source, 'utf8').match(/^ *\* @example\b/gm) ?? [])
     expect(examples.length).toBe(tags.length)
   })
 
-  test('has the types that it needs', { timeout: TIMEOUT_MS }, () => {
+  test('every example compiles', { timeout: TIMEOUT_MS }, () => {
     const config = join(FOLDER, 'tsconfig.json')
     const compilerOptions = { incremental: false, tsBuildInfoFile: null, moduleDetection: 'force' }
     writeFileSync(
@@ -111,7 +111,7 @@ interface Manifest {
   readonly exports: Readonly<Record<string, string | { readonly types: string }>>
 }
 
-/** Entry points without examples: they have only types, or promise nothing to hosts. */
+/** Entry points that need no examples, because they have only types or are internal. */
 const WITHOUT_EXAMPLES = /^\.\/(types|internal|internal\/node)$/
 /** Exported values that a user does not call, with the reason why they have no example. */
 const EXCEPTIONS: Readonly<Record<string, string>> = {}
@@ -156,7 +156,7 @@ describe('an exported value', () => {
     )
   })
 
-  test('has an example, unless it is a constant or an exception', () => {
+  test('every exported value has an example, except constants and the listed exceptions', () => {
     const isConstant = (name: string): boolean => name === name.toUpperCase()
     const without = values.filter(value => !hasExample(value)).map(({ name }) => name)
     expect(values.length).toBeGreaterThan(90)

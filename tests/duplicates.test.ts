@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { readCode } from './fixtures/read-code.ts'
 
-/** Lists the source files that run for a user, without tests and declarations. */
+/** Lists the source files that users run. Leaves out tests and declarations. */
 function listSources(): string[] {
   return readdirSync('packages').flatMap(name =>
     readdirSync(`packages/${name}/src`, { recursive: true, encoding: 'utf8' })
@@ -11,17 +11,17 @@ function listSources(): string[] {
   )
 }
 
-// Knowledge that belongs in one file. A second copy would drift, so other files import it.
+// Code that may exist in only one file. Two copies would diverge, so other files import that file.
 test.each<[what: string, file: string, pattern: RegExp]>([
   ['decodes UTF-8', 'packages/core/src/skill/text.ts', /new TextDecoder\b/],
   [
-    'holds the longest delay of a timer',
+    'defines the longest delay of a timer',
     'packages/core/src/host.ts',
     /\b2 \*\* 31\b|2_?147_?483_?647|0x7fff_?ffff\b/i,
   ],
   ['checks whether a process exists', 'packages/core/src/node/process-group.ts', /process\.kill\([^,]+, 0\)/],
   [
-    'holds the names of the tools',
+    'defines the names of the tools',
     'packages/core/src/tool/tool-names.ts',
     /'(?:read_skill_file|run_skill_\w+|write_skill_file|reload_skills|skill_reload|skill_unload)'/,
   ],

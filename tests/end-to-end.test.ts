@@ -18,7 +18,7 @@ interface Listed {
   }[]
 }
 
-test('one save shows the same digest and the new text in events, command line and the next model call of the agent', async () => {
+test('after one save, events, command line and the next model call show the same digest and the new text', async () => {
   using folder = new TemporaryFolder()
   using state = new TemporaryFolder()
   folder.writeSkill('refund', { body: 'Within 30 days.' })
@@ -59,7 +59,7 @@ test('one save shows the same digest and the new text in events, command line an
   expect(kinds.slice(0, 2)).toEqual(['skills-updated', 'model-call'])
 })
 
-test('a broken save changes no digest, no text and no tool answer, and every view reports it', async () => {
+test('a broken save leaves digest, text and tool answers unchanged, and every view reports the error', async () => {
   using folder = new TemporaryFolder()
   using state = new TemporaryFolder()
   const file = folder.writeSkill('refund', { body: 'Within 30 days.' })

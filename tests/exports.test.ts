@@ -29,7 +29,7 @@ const entryPoints = readdirSync('packages').flatMap((folder): EntryPoint[] => {
   )
 })
 
-/** Returns every exported name. Types get the prefix "type ". */
+/** Returns every exported name. The names of types get the prefix "type ". */
 function namesOf({ text }: EntryPoint): string[] {
   const listed = [...text.matchAll(/^export (type )?\{([^}]*)\}/gm)].flatMap(([, type = '', list = '']) =>
     list
@@ -44,7 +44,7 @@ function namesOf({ text }: EntryPoint): string[] {
   return [...listed, ...declared].sort()
 }
 
-// A new export is a deliberate change. Update the snapshot only to extend the public API.
+// Update the snapshot only if you add to the public API on purpose.
 describe.each(entryPoints)('the exported names of $name', entryPoint => {
   const names = namesOf(entryPoint)
 
@@ -52,14 +52,14 @@ describe.each(entryPoints)('the exported names of $name', entryPoint => {
     expect(names).toMatchSnapshot()
   })
 
-  test('are the same in the declarations and in the module', async () => {
+  test('the declarations and the module export the same names', async () => {
     const module = (await import(entryPoint.name)) as Record<string, unknown>
     expect(names.filter(name => !name.startsWith('type '))).toEqual(Object.keys(module).sort())
   })
 })
 
 test.each(['agent', 'compat', 'mcp', 'scripts'])(
-  'the declarations of %s name no internal type of the core',
+  'the declarations of %s never mention internal types of the core',
   folder => {
     const dist = join('packages', folder, 'dist')
     const declarations = readdirSync(dist, { recursive: true, encoding: 'utf8' })
@@ -70,7 +70,7 @@ test.each(['agent', 'compat', 'mcp', 'scripts'])(
   },
 )
 
-describe('the entry points of the core', () => {
+describe('the entry points of the core package', () => {
   const doors = entryPoints.filter(({ name }) => name.startsWith('@skillstoke/core'))
 
   test('share no name', () => {
@@ -79,7 +79,7 @@ describe('the entry points of the core', () => {
     expect(all.filter((name, index) => all.indexOf(name) !== index)).toEqual([])
   })
 
-  test('keep the main entry point at 80 names or fewer', () => {
+  test('the main entry point exports at most 80 names', () => {
     const main = doors.find(({ name }) => name === '@skillstoke/core')
     expect(main && namesOf(main).length).toBeLessThanOrEqual(80)
   })

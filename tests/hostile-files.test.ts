@@ -15,7 +15,7 @@ const codesOf = (skills: Awaited<ReturnType<typeof follow>>): string[] =>
   skills.current.reports().flatMap(report => report.diagnostics.map(each => each.code))
 
 describe('files that are not regular files', () => {
-  test(`pipes, sockets and devices are skipped with a diagnostic and block nothing ${verifies('PROMISE-8')}`, async () => {
+  test(`pipes, sockets and devices are skipped with a diagnostic and never block a scan ${verifies('PROMISE-8')}`, async () => {
     using folder = new TemporaryFolder()
     for (const name of ['a', 'b', 'c', 'd']) {
       mkdirSync(folder.at(name))
@@ -58,7 +58,7 @@ describe('files that are not regular files', () => {
   })
 })
 
-test('a reviewed source refuses all links, including hard links, and reports them', async () => {
+test('a source with the trust "review" refuses and reports all links, including hard links', async () => {
   using folder = new TemporaryFolder()
   using outside = new TemporaryFolder()
   outside.write('key', 'secret')
@@ -130,7 +130,7 @@ describe('skills over a limit', () => {
     expect((await skills.reload()).generation.get('pdf').files).toHaveLength(512)
   })
 
-  test('a root with too many folders is read in part, breadth first, with a diagnostic', async () => {
+  test('of a root with too many folders, only the upper levels are read, and a diagnostic says so', async () => {
     using folder = new TemporaryFolder()
     for (let i = 0; i < 30; i++) folder.writeSkill(`skill-${i}`)
     folder.writeSkill('skill-0/deep/deeper/nested')
@@ -143,7 +143,7 @@ describe('skills over a limit', () => {
 })
 
 describe('file names', () => {
-  test('a path that is not portable is skipped with a diagnostic, and two spellings of one name collide', async () => {
+  test('paths that are not portable are skipped with a diagnostic, and two Unicode forms of one name are reported', async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('pdf')
     folder.write('pdf/line\nbreak.md', 'x')
@@ -158,7 +158,7 @@ describe('file names', () => {
   })
 })
 
-test('a file that is swapped for a link to outside during the read never leaks its target', {
+test('a file that is replaced by a link during the read never shows a file outside the root', {
   timeout: 60_000,
 }, async () => {
   using folder = new TemporaryFolder()
@@ -190,7 +190,7 @@ test('a file that is swapped for a link to outside during the read never leaks i
   expect(seen.refused).toBeGreaterThan(100)
 })
 
-/** The disk with faults, as an adapter of a user could have them. */
+/** A disk with faults that the file system adapter of a user could also have. */
 class FaultyFileSystem extends NodeFileSystem implements FileSystem {
   unreadable: string | undefined
   dropsEvents = false
@@ -223,7 +223,7 @@ class FaultyFileSystem extends NodeFileSystem implements FileSystem {
 
 describe('disk faults', () => {
   test.each(['SKILL.md', 'a.md', 'pdf', 'references'])(
-    'an unreadable path does not count as deleted: %s',
+    'a skill is kept while its path is unreadable: %s',
     async unreadable => {
       using folder = new TemporaryFolder()
       folder.writeSkill('pdf')
@@ -246,7 +246,7 @@ describe('disk faults', () => {
     },
   )
 
-  test(`a root that fails keeps its skills, is reported, retried and recovers ${verifies('P25', 'P08', 'OMNI-X06')}`, async () => {
+  test(`the skills of an unreadable root stay, and the root is reported and retried until it recovers ${verifies('P25', 'P08', 'OMNI-X06')}`, async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/pdf')
     const fileSystem = new FaultyFileSystem()
@@ -270,7 +270,7 @@ describe('disk faults', () => {
     expect(skills.status()[0]?.lastError).toBeUndefined()
   })
 
-  test(`lost events delay changes but lose none, and the status reports it ${verifies('PROMISE-5', 'EXO-B02')}`, async () => {
+  test(`after lost events, every change is found later, and the status reports the loss ${verifies('PROMISE-5', 'EXO-B02')}`, async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('pdf')
     const fileSystem = new FaultyFileSystem()
@@ -284,12 +284,12 @@ describe('disk faults', () => {
       mode: 'degraded',
       reason: 'a change was found that no event announced',
     })
-    // From now on events are not trusted, so the barrier sweeps.
+    // The runtime no longer trusts the events, so the barrier sweeps.
     folder.writeSkill('pdf', { description: 'Unannounced too.' })
     expect((await skills.fresh()).get('pdf').description).toBe('Unannounced too.')
   })
 
-  test('without enough watches the other folders are swept, and status explains why', () => {
+  test('folders for which no watch is left are swept, and the status explains why', () => {
     using folder = new TemporaryFolder()
     for (let i = 0; i < 100; i++) folder.writeSkill(`skill-${i}`)
     const script = `
@@ -304,7 +304,7 @@ describe('disk faults', () => {
       await skills.close()
       console.log('all found')`
     const command = 'echo 40 > /proc/sys/user/max_inotify_watches; exec "$0" --input-type=module -e "$1" "$2"'
-    // Uses a limit of a separate user namespace, so nothing on this machine changes.
+    // Sets the limit in a separate user namespace, so this machine is not affected.
     const run = spawnSync('unshare', ['-Ur', 'sh', '-c', command, process.execPath, script, folder.path], {
       encoding: 'utf8',
     })
@@ -315,7 +315,7 @@ describe('disk faults', () => {
   })
 })
 
-test('close() leaves no watch, no timer and no file descriptor', () => {
+test('close() releases every watch, timer and file descriptor', () => {
   using folder = new TemporaryFolder()
   for (let i = 0; i < 50; i++) folder.writeSkill(`skill-${i}`)
   // Runs in a separate process, where nothing else opens or closes resources.

@@ -58,7 +58,7 @@ const pdf = (body: string): Record<string, string> => ({
   'skills/pdf/references/a.md': `A of ${body}`,
 })
 
-test('add copies a skill and records every file, and verify finds changed files', () => {
+test('verify finds changes of any file of a skill that add has copied', () => {
   using it = new Project()
   const commit = it.repository.commit({ ...pdf('First.'), 'skills/docx/SKILL.md': skillText('docx') })
   expect(it.run('add', it.place).stderr).toMatch(
@@ -116,7 +116,7 @@ test('update replaces unmodified skills and keeps skills that were changed in th
   expect(it.run('update', 'nope').stderr).toMatch(/"nope" is not in the lock file, which has: docx, pdf/)
 })
 
-test('add and update refuse files with invisible characters until the user confirms them', () => {
+test('add and update refuse invisible characters in files until the user confirms the characters', () => {
   using it = new Project()
   it.repository.commit({ ...pdf('Be kind.\u{e0073}\u200b'), 'skills/pdf/notes.md': 'a\u202eb' })
   const refused = it.run('add', it.place)
@@ -139,7 +139,7 @@ test('add and update refuse files with invisible characters until the user confi
   expect(it.read('skills/pdf/SKILL.md')).toContain('Second.')
 })
 
-test('update reports a source that cannot be reached and still updates the others', () => {
+test('update reports an unreachable source and still updates the skills of other sources', () => {
   using it = new Project()
   it.repository.commit(pdf('First.'))
   writeFileSync(it.at('team.tar.gz'), tarGz([{ path: 'docx/SKILL.md', content: skillText('docx') }]))
@@ -158,7 +158,7 @@ test('update reports a source that cannot be reached and still updates the other
   ])
 })
 
-test('add and remove replace no changed or foreign folder without --force', () => {
+test('add and remove keep changed folders and folders of other origin, unless --force is given', () => {
   using it = new Project()
   it.repository.commit(pdf('First.'))
   mkdirSync(it.at('skills/pdf'), { recursive: true })
@@ -193,7 +193,7 @@ test('link adds a skill from outside the project to a root', () => {
     expect.stringMatching(/was not linked[\s\S]*is not a root; name it with --root/),
   ])
   expect(existsSync(it.at('other'))).toBe(false)
-  // A second link is allowed and prints nothing new.
+  // The same folder may be linked twice.
   for (let times = 0; times < 2; times++) expect(it.run('link', '../elsewhere/maps').status).toBe(0)
   expect(lstatSync(it.at('skills/maps')).isSymbolicLink()).toBe(true)
   const served = (...args: string[]): string[] =>
@@ -205,7 +205,7 @@ test('link adds a skill from outside the project to a root', () => {
   expect([again.status, again.stdout]).toEqual([0, expect.stringContaining('the same files are in')])
 })
 
-test('link keeps a link that waits for approval because its root is frozen', () => {
+test('link creates the link even if the skill then waits for approval, because its root is frozen', () => {
   using it = new Project()
   it.folder.writeSkill('project/skills/pdf')
   it.folder.writeSkill('elsewhere/maps')
@@ -239,14 +239,14 @@ test('rollback and remove refuse a link and explain how to remove it', () => {
   expect(it.run('show', 'maps').stdout).toMatch(/First\.\n$/)
 })
 
-test('add explains how to write a folder whose name could be a repository', () => {
+test('add explains how to write the path of a folder that could also be a repository name', () => {
   using it = new Project()
   it.folder.writeSkill('project/nope/maps')
   expect(it.run('add', 'nope').stderr).toMatch(/; to copy from the local folder, write \.\/nope$/m)
   expect(it.run('add', './nope').status).toBe(0)
 })
 
-test('link reports in one line why a folder cannot be linked, and changes no file', () => {
+test('a refused link changes no file, and one line says why', () => {
   using it = new Project()
   it.folder.writeSkill('elsewhere/maps')
   it.folder.writeSkill('project/skills/own')
@@ -277,7 +277,7 @@ test('link reports in one line why a folder cannot be linked, and changes no fil
   expect(existsSync(it.at('out'))).toBe(false)
 })
 
-test('a symbolic link is followed only if stoke link made it, and only to the folder named then', () => {
+test('a symbolic link is followed only if stoke link created it and its target is still the same', () => {
   using it = new Project()
   it.folder.writeSkill('elsewhere/maps')
   it.folder.writeSkill('elsewhere/other')
@@ -291,7 +291,7 @@ test('a symbolic link is followed only if stoke link made it, and only to the fo
   rmSync(it.at('skills/maps'))
   symlinkSync('../../elsewhere/other', it.at('skills/maps'))
   expect(served()).toEqual([])
-  // The state directory of this machine records the link target, so another state directory does not follow it.
+  // The link target is recorded in one state directory, so the link is refused with another state directory.
   rmSync(it.at('skills/maps'))
   it.run('link', '../elsewhere/maps')
   const elsewhere = stoke<{ skills: unknown[] }>(['list', '--json', '--state', it.folder.at('another')], {
@@ -304,7 +304,7 @@ test('a symbolic link is followed only if stoke link made it, and only to the fo
 test.each([
   ['a folder of skills', '../local', 'pdf'],
   ['a folder of one skill', '../local/pdf', undefined],
-])('add copies a skill from %s, and a plain update copies the newer revision', (_, place, name) => {
+])('add copies a skill from %s, and update without options copies the newer revision', (_, place, name) => {
   using it = new Project()
   it.folder.write('local/pdf/SKILL.md', skillText('pdf', { body: 'First.' }))
   it.folder.writeSkill('local/docx')
@@ -360,7 +360,7 @@ test.each([
   'node_modules/x/hooks',
   'other/name',
   'out/hooks',
-])('a lock file cannot write files to %j', path => {
+])('the path %j in a lock file is refused and nothing is written there', path => {
   using it = new Project()
   const name = path.split('/').at(-1) === 'name' ? 'hooks' : (path.split('/').at(-1) as string)
   it.repository.commit({ [`${name}/SKILL.md`]: skillText(name), [`${name}/pre-commit`]: '#!/bin/sh\n' })
@@ -383,7 +383,7 @@ test.each([
   expect(existsSync(it.at(`${path}/pre-commit`))).toBe(false)
 })
 
-test('a lock file cannot reach a hidden folder through a link of the project, whichever roots are set', () => {
+test('add writes nothing to a hidden folder behind a link of the project, whichever roots are set', () => {
   using it = new Project()
   it.repository.commit({ 'hooks/SKILL.md': skillText('hooks') })
   mkdirSync(it.at('.git/hooks'), { recursive: true })
@@ -399,7 +399,7 @@ test('a lock file cannot reach a hidden folder through a link of the project, wh
   expect(readdirSync(it.at('.git/hooks'))).toEqual(['pre-commit'])
 })
 
-test('update detects a rewritten history from the commit in the lock file, on any machine and after any earlier command', () => {
+test('update always detects a rewritten history, because the lock file records the commit', () => {
   using it = new Project()
   it.repository.commit({ ...pdf('First.'), 'skills/docx/SKILL.md': skillText('docx') })
   it.run('add', it.place, 'pdf')
@@ -407,13 +407,13 @@ test('update detects a rewritten history from the commit in the lock file, on an
   const rewritten = { status: 1, stdout: expect.stringMatching(/^failed +pdf .*the history was rewritten/) }
   expect(it.run('add', it.place, 'docx').status).toBe(0)
   expect(it.run('update', 'pdf')).toMatchObject(rewritten)
-  // Simulates another machine, which never saw the commit.
+  // Without its state directory, the project is like a clone on a machine that never fetched the commit.
   rmSync(it.folder.at('state'), { recursive: true })
   expect(it.run('update', 'pdf')).toMatchObject(rewritten)
   expect(it.read('skills/pdf/SKILL.md')).toContain('First.')
 })
 
-test('verify and update compare Unicode forms of a file name as one name, and include packages inside a skill', () => {
+test('verify and update ignore the Unicode form of file names, and check packages inside a skill', () => {
   using it = new Project()
   const name = 'u\u0308ber.md'
   const files = [
@@ -432,14 +432,14 @@ test('verify and update compare Unicode forms of a file name as one name, and in
   expect(it.run('verify').stdout).toMatch(/^modified .*node_modules\/kit\/index.js/)
 })
 
-test('update refuses a lock file that names a local path outside the project, unless --local is given', () => {
+test('unless --local is given, update refuses a lock file with a local path outside the project', () => {
   using it = new Project()
   it.repository.commit(pdf('First.'))
   it.run('add', it.place, 'pdf')
   const update = (state: string): string =>
     stoke(['update', '--state', it.folder.at(state)], { cwd: it.at('.') }).stdout
   expect(update('of-somebody-else')).toMatch(/^failed +pdf .*is a file URL.*use --local/)
-  // The user who added the skill from this path has already accepted it.
+  // The user accepted this path when they added the skill from it.
   expect(update('state')).toMatch(/^current +pdf/)
   const lock = it.read('skillstoke.lock.json')
   for (const elsewhere of [it.folder.at('local'), '../local']) {
@@ -458,7 +458,7 @@ test('add changes nothing when the skill is already there', () => {
   expect(it.run('add', it.place, 'pdf', '--all').stderr).toMatch(/leave out the skill names/)
 })
 
-test('update reports a rewritten history and accepts it only with --reset', () => {
+test('update reports a rewritten history and copies it only with --reset', () => {
   using it = new Project()
   it.repository.commit(pdf('First.'))
   it.run('add', it.place, 'pdf')
@@ -473,7 +473,7 @@ test('update reports a rewritten history and accepts it only with --reset', () =
   expect(it.read('skills/pdf/SKILL.md')).toContain('Rewritten.')
 })
 
-test('add without --force replaces no skill from another source and writes to no second folder', () => {
+test('unless --force is given, add keeps a skill from another source and writes no second copy', () => {
   using it = new Project()
   it.repository.commit(pdf('First.'))
   it.run('add', it.place, 'pdf')
@@ -497,7 +497,7 @@ test('add without --force replaces no skill from another source and writes to no
   ])
 })
 
-test('add from a followed source leaves the approved revision of that source unchanged', () => {
+test('add from a configured source leaves the approved revision of that source unchanged', () => {
   using it = new Project()
   it.repository.commit(pdf('First.'))
   it.run('approve', '--all', '--yes', '--source', it.place)
@@ -508,7 +508,7 @@ test('add from a followed source leaves the approved revision of that source unc
   expect(shown.stdout).toMatch(/First\.\n$/)
 })
 
-test('a skill name never leads to another folder, even with lenient reading', () => {
+test('a skill name with path segments is refused, even if any name is allowed', () => {
   using it = new Project()
   writeFileSync(it.at('skillstoke.json'), JSON.stringify({ roots: ['skills'], reading: { names: 'any' } }))
   it.repository.commit({ 'skills/x/SKILL.md': '---\nname: ../../x\ndescription: Does it.\n---\n' })
@@ -520,7 +520,7 @@ test('a skill name never leads to another folder, even with lenient reading', ()
   expect([existsSync(it.folder.at('x')), existsSync(it.at('skillstoke.lock.json'))]).toEqual([false, false])
 })
 
-test('verify reports an added link or hidden file as a change, but not files that running a skill leaves', () => {
+test('verify reports added links and hidden files as changes, but ignores files that a run of the skill creates', () => {
   using it = new Project()
   it.repository.commit(pdf('First.'))
   it.run('add', it.place, 'pdf')
@@ -548,7 +548,7 @@ test('update --force copies the newer revision and keeps the local changes in th
   expect(it.read(`skills/.trash/${aside}/SKILL.md`)).toContain('Mine.')
 })
 
-test('an interrupted add or update is completed by the next one', () => {
+test('a later add or update completes an interrupted add or update', () => {
   using it = new Project()
   it.repository.commit(pdf('First.'))
   it.run('add', it.place, 'pdf')
@@ -563,7 +563,7 @@ test('an interrupted add or update is completed by the next one', () => {
   expect(it.run('verify').status).toBe(0)
 })
 
-test('update keeps a folder that differs from the lock file, even without its SKILL.md', () => {
+test('update keeps a folder that differs from the lock file, even if its SKILL.md is missing', () => {
   using it = new Project()
   it.repository.commit(pdf('First.'))
   it.run('add', it.place, 'pdf')
@@ -571,7 +571,7 @@ test('update keeps a folder that differs from the lock file, even without its SK
   expect(it.run('update').stdout).toMatch(/^kept +pdf/)
 })
 
-test('update has nothing to do and verify fails when no skill was added', () => {
+test('when no skill was added, update does nothing and verify fails', () => {
   using it = new Project()
   expect(it.run('update')).toMatchObject({
     status: 0,

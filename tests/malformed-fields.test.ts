@@ -36,7 +36,7 @@ test.each([...REAL, ...SHAPES])(
     for (const mutation of mutate(text)) {
       const { skill, errors } = read(mutation.text, name)
       expect(errors, `${mutation.kind}:\n${mutation.text}`).toEqual([])
-      // A stray line of text becomes part of the field above it, as in any YAML.
+      // In YAML, a stray line of text becomes part of the field above it.
       if (mutation.isStray) continue
       expect(skill, `${mutation.kind}:\n${mutation.text}`).toMatchObject({
         name: whole?.name,
@@ -49,7 +49,7 @@ test.each([...REAL, ...SHAPES])(
   },
 )
 
-test('each kind of malformed field is served from a folder, with a warning that has a position and a fix', async () => {
+test('a skill with any kind of malformed field is served, with a warning that has a position and a fix', async () => {
   using folder = new TemporaryFolder()
   const values = Object.values(MALFORMED_VALUES)
     .flat()

@@ -52,13 +52,13 @@ class Follower implements AsyncDisposable {
   }
 }
 
-/** Returns the digest of a new scan of the folder. */
+/** Scans the folder without any cache and returns the digest. */
 async function digestOf(path: string): Promise<string> {
   await using skills = await follow(path, { watching: 'off' })
   return skills.current.digest
 }
 
-test('all of 25,000 changes that happened while the process was stopped are found after it continues', {
+test('a process that was stopped during 25,000 changes finds them all after it continues', {
   timeout: 90_000,
 }, async () => {
   using folder = new TemporaryFolder()
@@ -66,7 +66,7 @@ test('all of 25,000 changes that happened while the process was stopped are foun
   await using follower = new Follower(folder.path)
   await follower.until(told => told.skills === 25)
   follower.process.kill('SIGSTOP')
-  // More than the 16,384 events that the kernel queues, so the events of the last edits are lost.
+  // The kernel queues only 16,384 events, so the events of the last edits are lost.
   for (let i = 0; i < 25; i++) {
     mkdirSync(folder.at(`skill-${i}/references`))
     for (let j = 0; j < 500; j++) {
@@ -89,7 +89,7 @@ test('all of 25,000 changes that happened while the process was stopped are foun
   await follower.until(each => each.skills === 26)
 })
 
-test('20 git checkouts between two branches under load publish only digests of whole commits', {
+test('20 git checkouts under load publish only generations that match a whole commit', {
   timeout: 180_000,
 }, async () => {
   using folder = new TemporaryFolder()
@@ -133,7 +133,7 @@ test('20 git checkouts between two branches under load publish only digests of w
         cwd: folder.path,
         stdio: 'ignore',
       })
-      // A caller that asks during the checkout must not see a mixture either.
+      // A call of fresh() during the checkout must not see a mixture either.
       const asked = skills.fresh().then(generation => seen.add(generation.digest))
       await once(checkout, 'exit')
       await asked
@@ -149,7 +149,7 @@ test('20 git checkouts between two branches under load publish only digests of w
   expect(seen.size).toBe(2)
 })
 
-test('nothing is read while git holds its lock, and the next read is complete', async () => {
+test('while the lock of git exists, nothing is read, and the next read is complete', async () => {
   using folder = new TemporaryFolder()
   execFileSync('git', ['init'], { cwd: folder.path, stdio: 'ignore' })
   folder.writeSkill('skills/pdf')
@@ -158,7 +158,7 @@ test('nothing is read while git holds its lock, and the next read is complete', 
   folder.writeSkill('skills/pdf', { description: 'Half of the checkout.' })
   const numbers: number[] = []
   const asked = skills.fresh().then(generation => numbers.push(generation.number))
-  // During several changes of a folder outside git, settling ends, so only the lock delays the read.
+  // A folder outside git changes several times. By then the settle time is over, and only the lock delays the read.
   using elsewhere = new TemporaryFolder()
   await using neighbour = await follow(elsewhere.path)
   for (let i = 0; i < 5; i++) {
@@ -177,7 +177,7 @@ test('nothing is read while git holds its lock, and the next read is complete', 
   expect(skills.current.get('pdf').description).toBe('The whole checkout.')
 })
 
-test('a stale lock of a killed git delays nothing', { timeout: 10_000 }, async () => {
+test('a lock that a killed git left behind does not delay reads', { timeout: 10_000 }, async () => {
   using folder = new TemporaryFolder()
   execFileSync('git', ['init'], { cwd: folder.path, stdio: 'ignore' })
   folder.writeSkill('skills/pdf')

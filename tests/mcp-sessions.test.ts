@@ -5,7 +5,7 @@ import { TemporaryFolder } from './fixtures/skill-folder.ts'
 
 const AT_ONCE = 25
 
-/** A client of protocol 2025-11-25 that opens no stream, so a session is its only state. */
+/** A client of protocol 2025-11-25 that opens no stream. The server knows the client only by its session. */
 class PlainClient {
   readonly #dev: DevProcess
   #session: string | undefined
@@ -61,7 +61,7 @@ async function inTurns<T, R>(items: readonly T[], work: (item: T) => Promise<R>)
 }
 
 describe('the MCP server with more clients than allowed sessions', () => {
-  test('serves 256 of 300 clients that call in turn, and asks the others to retry later', async () => {
+  test('when 300 clients call in turn, 256 are served and the others are asked to retry later', async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/refund')
     await using dev = await startDev({
@@ -87,7 +87,7 @@ describe('the MCP server with more clients than allowed sessions', () => {
     expect(new Set(statuses)).toEqual(new Set([200]))
   })
 
-  test('takes the session limit from the command line, or else from the configuration', async () => {
+  test('the session limit comes from the command line, or else from the configuration', async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/refund')
     folder.write('config.json', JSON.stringify({ roots: ['skills'], server: { maxSessions: 2 } }))
@@ -102,7 +102,7 @@ describe('the MCP server with more clients than allowed sessions', () => {
     expect(await admittedBy(['--max-sessions', '4'])).toBe(4)
   })
 
-  test('keeps the sessions of SDK clients, which hold a stream open', async () => {
+  test('the sessions of SDK clients are kept, because these clients keep a stream open', async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/refund')
     await using dev = await startDev({

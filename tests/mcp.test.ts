@@ -13,45 +13,51 @@ interface Answer {
 }
 
 describe.each(CLIENT_KINDS)('the client %s', kind => {
-  test.each(['stdio', 'http'] as const)('sees a save over %s at its next request', async transport => {
-    using folder = new TemporaryFolder()
-    using state = new TemporaryFolder()
-    folder.writeSkill('refund', { body: 'Within 30 days.' })
-    await using dev = await startDev({ root: folder.path, state: state.path, args: ['--no-agent'] })
-    const target = transport === 'http' ? overHttp(dev) : overStdio(folder.path, state.path)
-    await using client = await startClient(kind, target)
-    if (kind !== 'v1') expect(await client.ask('version')).toEqual({ version: kind.split(' ').at(-1) })
-    expect((await client.ask<{ text: string }>('instructions')).text).toContain('Does what refund does.')
-    const { tools } = await client.ask<{ tools: { name: string }[] }>('tools/list')
-    expect(tools.map(tool => tool.name)).toEqual([
-      'skill',
-      'read_skill_file',
-      'run_skill_command',
-      'run_skill_script',
-    ])
+  test.each(['stdio', 'http'] as const)(
+    'a client over %s sees a save at its next request',
+    async transport => {
+      using folder = new TemporaryFolder()
+      using state = new TemporaryFolder()
+      folder.writeSkill('refund', { body: 'Within 30 days.' })
+      await using dev = await startDev({ root: folder.path, state: state.path, args: ['--no-agent'] })
+      const target = transport === 'http' ? overHttp(dev) : overStdio(folder.path, state.path)
+      await using client = await startClient(kind, target)
+      if (kind !== 'v1') expect(await client.ask('version')).toEqual({ version: kind.split(' ').at(-1) })
+      expect((await client.ask<{ text: string }>('instructions')).text).toContain('Does what refund does.')
+      const { tools } = await client.ask<{ tools: { name: string }[] }>('tools/list')
+      expect(tools.map(tool => tool.name)).toEqual([
+        'skill',
+        'read_skill_file',
+        'run_skill_command',
+        'run_skill_script',
+      ])
 
-    const load = async (): Promise<string> => {
-      const answer = await client.ask<Answer>('tools/call', { name: 'skill', arguments: { name: 'refund' } })
-      return answer.content[0]?.text ?? ''
-    }
-    const read = async (): Promise<string> =>
-      JSON.stringify(await client.ask('resources/read', { uri: 'skill://refund/SKILL.md' }))
-    expect(await load()).toContain('Within 30 days.')
-    folder.writeSkill('refund', { body: 'Within 60 days.' })
-    expect(await load()).toContain('Within 60 days.')
-    folder.writeSkill('refund', { body: 'Within 90 days.' })
-    expect(await read()).toContain('Within 90 days.')
-    if (kind !== 'v1') {
-      folder.writeSkill('refund', { body: 'Within 120 days.' })
-      const verified = await client.ask('skills/read', { uri: 'skill://refund/SKILL.md' })
-      expect(verified).toMatchObject({ file: { verified: true, body: 'Within 120 days.\n' } })
-    }
-    await expect(client.ask('resources/read', { uri: 'skill://unknown/SKILL.md' })).rejects.toThrow()
-  })
+      const load = async (): Promise<string> => {
+        const answer = await client.ask<Answer>('tools/call', {
+          name: 'skill',
+          arguments: { name: 'refund' },
+        })
+        return answer.content[0]?.text ?? ''
+      }
+      const read = async (): Promise<string> =>
+        JSON.stringify(await client.ask('resources/read', { uri: 'skill://refund/SKILL.md' }))
+      expect(await load()).toContain('Within 30 days.')
+      folder.writeSkill('refund', { body: 'Within 60 days.' })
+      expect(await load()).toContain('Within 60 days.')
+      folder.writeSkill('refund', { body: 'Within 90 days.' })
+      expect(await read()).toContain('Within 90 days.')
+      if (kind !== 'v1') {
+        folder.writeSkill('refund', { body: 'Within 120 days.' })
+        const verified = await client.ask('skills/read', { uri: 'skill://refund/SKILL.md' })
+        expect(verified).toMatchObject({ file: { verified: true, body: 'Within 120 days.\n' } })
+      }
+      await expect(client.ask('resources/read', { uri: 'skill://unknown/SKILL.md' })).rejects.toThrow()
+    },
+  )
 })
 
 test.each(['stdio', 'http'] as const)(
-  'the command line of the MCP Inspector lists and calls over %s',
+  'the command line of the MCP Inspector lists and calls our tools over %s',
   async transport => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
@@ -77,7 +83,7 @@ test.each(['stdio', 'http'] as const)(
 )
 
 describe('stoke mcp', () => {
-  test('writes only protocol messages to standard output, even with broken skills and invalid requests', async () => {
+  test('stoke mcp writes only protocol messages to standard output, even with broken skills and invalid requests', async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     folder.writeSkill('refund')
@@ -110,7 +116,7 @@ describe('stoke mcp', () => {
     expect(await exited).toEqual([0, null])
   })
 
-  test('serves only folders that the user names', async () => {
+  test('stoke mcp serves only folders that the user names', async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     folder.writeSkill('skills/refund')
@@ -126,7 +132,7 @@ describe('stoke mcp', () => {
       expect(stokeProcess(['mcp', ...args], { cwd: folder.path, env }).status, args.join(' ')).toBe(0)
   })
 
-  test.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)('exits with 0 on %s', async signal => {
+  test.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)('stoke mcp exits with 0 on %s', async signal => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     folder.writeSkill('refund')

@@ -17,7 +17,10 @@ interface Listed {
   readonly notSkills: readonly Readonly<Record<string, unknown>>[]
 }
 
-/** Writes a root with a skill, a skill whose folder has another name, and entries that users mistake for skills. */
+/**
+ * Writes a root with two skills and with entries that users mistake for skills. One skill has another name than its
+ * folder.
+ */
 function prepare(folder: TemporaryFolder): void {
   folder.writeSkill('skills/pdf')
   folder.write('skills/folder/SKILL.md', skillText('inside'))
@@ -37,7 +40,7 @@ const flagsOf = (folder: TemporaryFolder): string[] => [
 ]
 
 test.skipIf(CHROMIUM === undefined)(
-  'the page "Sources" lists entries that are not skills, with a fix',
+  'the page "Sources" lists entries that are not skills, each with a fix',
   async () => {
     using folder = new TemporaryFolder()
     prepare(folder)
@@ -71,7 +74,7 @@ test.skipIf(CHROMIUM === undefined)(
 )
 
 describe('stoke list', () => {
-  test('ends with a line about entries that are not skills, without folders that are never expected to be skills', () => {
+  test('list ends with a line about entries that only look like skills', () => {
     using folder = new TemporaryFolder()
     prepare(folder)
     const { stdout, status } = stoke(['list', ...flagsOf(folder)])
@@ -97,7 +100,7 @@ describe('stoke list', () => {
     )
   })
 
-  test('names ten entries, likely mistakes first, and nothing from the trash', () => {
+  test('the line names ten entries, likely mistakes first, and none from the trash', () => {
     using folder = new TemporaryFolder()
     for (let index = 0; index < 11; index++)
       mkdirSync(folder.at(`skills/empty-${index}`), { recursive: true })
@@ -108,7 +111,7 @@ describe('stoke list', () => {
     expect(stdout).not.toContain('trash')
   })
 
-  test('prints that line for an empty list too, and prints nothing when every entry is a skill', () => {
+  test('an empty list ends with the same line, which is missing when every entry is a skill', () => {
     using folder = new TemporaryFolder()
     folder.write('skills/plural/SKILLS.md', 'x')
     const run = stoke(['list', ...flagsOf(folder)])
@@ -122,7 +125,7 @@ describe('stoke list', () => {
 
 describe('stoke show', () => {
   test.each(['folder', './skills/folder', 'skills/folder/SKILL.md'])(
-    'shows the skill that %j refers to',
+    'show finds the skill for the argument %j',
     asked => {
       using folder = new TemporaryFolder()
       prepare(folder)
@@ -133,7 +136,7 @@ describe('stoke show', () => {
     },
   )
 
-  test('explains in one sentence why a path holds no skill', () => {
+  test('show explains in one sentence why a path is not a skill', () => {
     using folder = new TemporaryFolder()
     prepare(folder)
     const { stderr } = stoke(['show', 'skills/plural', ...flagsOf(folder)], { cwd: folder.path })
@@ -176,7 +179,7 @@ describe('stoke why', () => {
     expect(json.steps).toEqual([{ step: 'found', ok: false, detail: expect.stringContaining(detail) }])
   })
 
-  test('gets the same answers and lists from a running dev server', async () => {
+  test('why and list print the same when a dev server is running', async () => {
     using folder = new TemporaryFolder()
     prepare(folder)
     const asked = ['folder', './skills/folder', 'plural', 'skills/_draft', 'loose', 'nothing']
@@ -194,7 +197,7 @@ describe('stoke why', () => {
   })
 })
 
-test('a dangling link, and every link in a reviewed source, are reported as not skills', async () => {
+test('dangling links, and all links in sources with the trust "review", are listed as entries that are not skills', async () => {
   using folder = new TemporaryFolder()
   using outside = new TemporaryFolder()
   outside.writeSkill('linked')

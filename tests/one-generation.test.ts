@@ -19,12 +19,12 @@ interface ToolAnswer {
   readonly _meta: Readonly<Record<string, string>>
 }
 
-/** Every view of skills, all over the same folder. */
+/** All views of the skills of one folder. */
 interface Views {
   readonly dev: DevProcess
   readonly events: ServerEvent[]
   readonly clients: readonly { readonly name: string; readonly client: ClientProcess }[]
-  /** A runtime in this process, for its own agent. */
+  /** A runtime in this process, with an agent of its own. */
   readonly own: SkillRuntime
   readonly page: Page
   readonly trouble: readonly string[]
@@ -82,7 +82,7 @@ const load = async (client: ClientProcess): Promise<ToolAnswer> =>
   await client.ask<ToolAnswer>('tools/call', { name: 'skill', arguments: { name: 'refund' } })
 
 describe.skipIf(CHROMIUM === undefined)('every view', () => {
-  test(`shows the same digest and text after a save: terminal, API, events, page, MCP and agent ${verifies('PROMISE-1', 'PROMISE-2')}`, async () => {
+  test(`after a save, terminal, API, events, page, MCP and agent show the same digest and text ${verifies('PROMISE-1', 'PROMISE-2')}`, async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     folder.writeSkill('refund', { body: 'Within 30 days.' })
@@ -121,7 +121,7 @@ describe.skipIf(CHROMIUM === undefined)('every view', () => {
     await page.locator('#generation', { hasText: short }).waitFor()
     expect(await page.locator('#generation').textContent()).toBe(`generation ${number} ${short}`)
     expect(trouble).toEqual([])
-    // MCP, three clients over two transports
+    // MCP: three clients over two transports
     for (const { name, client } of clients) {
       const answer = await load(client)
       expect(answer.content[0]?.text, name).toContain('Within 60 days.')
@@ -146,7 +146,7 @@ describe.skipIf(CHROMIUM === undefined)('every view', () => {
     expect(own.current.digest).toBe(digest)
   }, 60_000)
 
-  test(`keeps its contents after a broken save, and reports the error ${verifies('PROMISE-3')}`, async () => {
+  test(`after a broken save, every view keeps its contents and reports the error ${verifies('PROMISE-3')}`, async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     folder.writeSkill('refund', { body: 'Within 30 days.' })

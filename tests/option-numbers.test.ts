@@ -34,7 +34,7 @@ const agent = { addTool: () => undefined, removeTool: () => undefined }
 const client = new ApiClient({ url: 'http://127.0.0.1:9' })
 const REPOSITORY = 'https://github.com/acme/skills'
 
-/** Options that accept `Infinity`, which means no limit or never. */
+/** Options that accept `Infinity`, as "no limit" or "never". */
 const UNLIMITED: Readonly<Record<string, Call>> = {
   maxWaitMs: (maxWaitMs, skills) => skills.fresh({ maxWaitMs }),
   'preScan.timeoutMs': async timeoutMs => {
@@ -88,7 +88,7 @@ const FINITE: Readonly<Record<string, Call>> = {
   'timeoutMs of ApiClient.reload()': timeoutMs => client.reload({ timeoutMs }),
 }
 
-/** Options of functions that cannot run here, so only the refusal is tested. */
+/** Options of functions that cannot run in this test. Only the refusal of wrong numbers is tested. */
 const OPENED: Readonly<Record<string, Call>> = {
   'timeoutMs of openWriteLock()': timeoutMs => openWriteLock('', { timeoutMs }),
   'graceMs of collectGarbage()': graceMs => collectGarbage('nowhere', { graceMs }),
@@ -123,7 +123,7 @@ test.each(Object.entries(UNLIMITED))('%s is accepted as Infinity', async (_, cal
 })
 
 test.each(['pageSize', 'maxSessions', 'maxRequestBytes'] as const)(
-  '%s of SkillMcp must be a whole number from 1 on',
+  'the option %s of SkillMcp must be a whole number of at least 1',
   async name => {
     await using skills = await createSkillRuntime({ sources: [] })
     for (const value of [0, 1.5])

@@ -53,7 +53,7 @@ interface Installed {
   readonly megabytes: number
 }
 
-/** Measures the installed packages, including ours. */
+/** Returns the number and size of the installed packages, including ours. */
 function measure(place: string): Installed {
   const lock = JSON.parse(readFileSync(join(place, 'node_modules/.package-lock.json'), 'utf8')) as {
     packages: Record<string, unknown>
@@ -162,7 +162,7 @@ interface Compilation {
   readonly module: string
   readonly resolution: string
   readonly file: string
-  /** The type packages to load. Without it, no types of a runtime are available. */
+  /** The type packages to load. If absent, no types of a JavaScript runtime are available. */
   readonly types?: string
 }
 
@@ -186,13 +186,13 @@ test.skipIf(!existsSync(join(RUNTIMES, '.bin/tsc'))).each(compilers)(
     }
     writeFileSync(folder.at('everything/tsconfig.json'), JSON.stringify({ compilerOptions, files: [file] }))
     const run = spawnSync(program, ['-p', '.'], { cwd: folder.at('everything'), encoding: 'utf8' })
-    // Ignores errors in types of other packages, which need packages that are not installed here.
+    // Ignores type errors inside other packages, whose own dependencies may not be installed here.
     const isOurs = /^(?:consumer|neutral|error|node_modules\/(?:@skillstoke|skillstoke)\/)/
     expect(run.stdout.split('\n').filter(line => isOurs.test(line))).toEqual([])
   },
 )
 
-test('all packages together install one token vocabulary', () => {
+test('an installation of all packages contains the token vocabulary only once', () => {
   expect(measure(folder.at('everything')).megabytes).toBeLessThanOrEqual(80)
   expect(existsSync(folder.at('everything/node_modules/gpt-tokenizer'))).toBe(false)
   const { stdout } = runCommand(THIS_NODE, 'render', '--json')
@@ -231,7 +231,7 @@ test('the SBOM lists every installed package, and each has a permissive licence'
       name,
       licence: licenses.map(({ license, expression }) => license?.id ?? expression ?? '').join(' '),
     }))
-    // Of an expression with alternatives, one is enough.
+    // If an expression offers several licences, one permissive licence is enough.
     .filter(
       ({ licence }) =>
         !licence

@@ -44,7 +44,7 @@ function apply(fileSystem: MemoryFileSystem, change: Action): void {
       fileSystem.remove(`/skills/${change.name}`)
       break
     case 'rename':
-      // The folder stays and the name changes, so one skill disappears and another appears, or two skills share a name.
+      // The folder stays and the name changes. One skill is replaced by another, or two skills then share a name.
       fileSystem.write(`/skills/${change.from}/SKILL.md`, skillText(change.to))
       break
     case 'say':
@@ -56,8 +56,8 @@ function apply(fileSystem: MemoryFileSystem, change: Action): void {
   }
 }
 
-// Checks promise 6 on the requests that the model received.
-test(`no byte that a model has received ever changes, after any change of the skills ${verifies('PROMISE-6')}`, async () => {
+// Checks PROMISE-6 in the requests that the model received.
+test(`bytes that a model has received stay the same after any change of the skills ${verifies('PROMISE-6')}`, async () => {
   let updates = 0
   let loads = 0
   await fc.assert(
@@ -99,7 +99,7 @@ test(`no byte that a model has received ever changes, after any change of the sk
     }),
     { numRuns: 100 },
   )
-  // A session that never sends a notice would also pass, so require some.
+  // A session that never sends a notice would also pass, so require some notices.
   expect(updates).toBeGreaterThan(100)
   expect(loads).toBeGreaterThan(20)
 })
@@ -122,7 +122,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { arbitrary: fc.record({ kind: fc.constant('resume' as const) }), weight: 1 },
 )
 
-/** Returns the knowledge of a model that read the catalog and then every message in order. */
+/** Returns the skills that a model knows after it has read the catalog and then every message in order. */
 function learn(texts: readonly string[]): Record<string, string> {
   const known = new Map<string, string>()
   for (const text of texts) {
@@ -139,7 +139,7 @@ function learn(texts: readonly string[]): Record<string, string> {
   return Object.fromEntries([...known].sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
-test(`the committed messages describe the current skills, whichever offers were dropped ${verifies('PROMISE-6')}`, async () => {
+test(`the committed messages describe the current skills, even if some offers were dropped ${verifies('PROMISE-6')}`, async () => {
   let dropped = 0
   let overlapping = 0
   await fc.assert(

@@ -33,7 +33,7 @@ const readManifest = (folder: string): Manifest =>
 const folders = readdirSync('packages').filter(folder => readManifest(folder).private !== true)
 const manifests = folders.map(readManifest)
 
-/** What npm would publish. Ends in a dry run, so nothing leaves this machine. */
+/** What npm would publish. The publication is a dry run, so nothing leaves this machine. */
 function publish(folder: string): Publication {
   const args = ['publish', '--dry-run', '--json', '--ignore-scripts', '--tag', 'latest']
   const output = execFileSync('npm', args, {
@@ -46,7 +46,7 @@ function publish(folder: string): Publication {
 }
 
 const LARGEST_BYTES = 5_000_000
-/** Code, maps, declarations, the page, and what each package has at its top. */
+/** Matches code, source maps, declarations, the page and the usual files at the top of a package. */
 const EXPECTED =
   /^(?:package\.json|README\.md|LICENSE|CHANGELOG\.md|skillstoke\.schema\.json|bin\/\w+\.js|skills\/[\w-]+\/SKILL\.md|dist\/LICENSES\.txt|dist\/page\/(?:LICENSES\.txt|index\.html|[\w./-]+\.(?:js|css|svg))|dist\/[\w/-]+\.(?:js|js\.map|d\.ts))$/
 
@@ -60,14 +60,14 @@ describe.each(folders)('the publication of packages/%s', folder => {
     paths = publication.files.map(({ path }) => path)
   })
 
-  test('holds code, declarations and texts, and neither tests nor sources', () => {
+  test('the package contains code, declarations and texts, but no tests or sources', () => {
     expect(paths.filter(path => !EXPECTED.test(path))).toEqual([])
     expect(paths.filter(path => /\.test\b|testing\/fixtures|tsbuildinfo/.test(path))).toEqual([])
     for (const text of ['README.md', 'LICENSE', 'CHANGELOG.md']) expect(paths).toContain(text)
     expect(publication.unpackedSize).toBeLessThan(LARGEST_BYTES)
   })
 
-  test('has every file that package.json names', () => {
+  test('the package has every file that package.json names', () => {
     const named = [
       ...Object.values(manifest.bin ?? {}),
       ...Object.values(manifest.exports).flatMap(target =>
@@ -79,7 +79,7 @@ describe.each(folders)('the publication of packages/%s', folder => {
     expect(programs.filter(({ mode }) => (mode & 0o111) === 0)).toEqual([])
   })
 
-  test('has every declaration that an entry point reaches', () => {
+  test('the package has every declaration that an entry point imports', () => {
     const seen = new Set<string>()
     const visit = (path: string): void => {
       if (seen.has(path)) return
@@ -93,7 +93,7 @@ describe.each(folders)('the publication of packages/%s', folder => {
     expect([...seen].filter(path => !paths.includes(path))).toEqual([])
   })
 
-  test('has a source map with sources for each map that the code names', () => {
+  test('the package has every source map that the code names, including the sources', () => {
     const code = paths.filter(path => path.startsWith('dist/') && !path.startsWith('dist/page/'))
     for (const path of code.filter(each => each.endsWith('.js.map'))) {
       const map = JSON.parse(readFileSync(join('packages', folder, path), 'utf8')) as SourceMap
@@ -103,7 +103,7 @@ describe.each(folders)('the publication of packages/%s', folder => {
     }
   })
 
-  test('names its licence, its repository and its keywords', () => {
+  test('the package.json names licence, repository and keywords', () => {
     expect(manifest).toMatchObject({
       license: 'MIT',
       repository: { url: manifests[0]?.repository.url, directory: `packages/${folder}` },
@@ -114,7 +114,7 @@ describe.each(folders)('the publication of packages/%s', folder => {
   })
 })
 
-test('all packages have one version, and ask each other for it', () => {
+test('all packages have the same version and depend on this version of each other', () => {
   const [version] = new Set(manifests.map(manifest => manifest.version))
   const names = new Set(manifests.map(({ name }) => name))
   for (const manifest of manifests) {

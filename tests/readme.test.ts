@@ -32,7 +32,7 @@ describe('the pages', () => {
     fencesOf(page, 'ts').map((code, index) => ({ name: `${page} ${index + 1}`, code })),
   )
 
-  test.each(examples)('show an example that runs: $name', ({ code }) => {
+  test.each(examples)('the example $name of a page runs', ({ code }) => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/support-pdf')
     // The file is inside the repository so that package names resolve. The working directory is a temporary folder.
@@ -48,11 +48,11 @@ describe('the pages', () => {
     expect(run.status).toBe(0)
   })
 
-  test('contain examples to run', () => {
+  test('at least one page has examples to run', () => {
     expect(examples.length).toBeGreaterThanOrEqual(4)
   })
 
-  test('name only npm scripts that exist', () => {
+  test('pages name only npm scripts that exist', () => {
     const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as {
       scripts: Record<string, string>
     }
@@ -67,7 +67,7 @@ describe('the pages', () => {
     expect(named.filter(name => scripts[name] === undefined)).toEqual([])
   })
 
-  test('name only verbs that exist', () => {
+  test('pages name only verbs that exist', () => {
     const verbs = new Set(
       PAGES.flatMap(page =>
         [...readFileSync(page, 'utf8').matchAll(/(?:npx skillstoke|`stoke) ([a-z]+)/g)].map(
@@ -79,7 +79,7 @@ describe('the pages', () => {
     for (const verb of verbs) expect(stoke([verb, '--help']).status, verb).toBe(0)
   })
 
-  test('link only to files that exist', () => {
+  test('pages link only to files that exist', () => {
     const broken = PAGES.flatMap(page =>
       [...readFileSync(page, 'utf8').matchAll(/\]\((?!https?:)([^)#]+)/g)].map(match =>
         join(dirname(page), match[1] ?? ''),

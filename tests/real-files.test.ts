@@ -2,7 +2,8 @@ import { expect, test } from 'vitest'
 import { follow, until } from './fixtures/follow.ts'
 import { skillText, TemporaryFolder } from './fixtures/skill-folder.ts'
 
-// Defects that were found in public skills, in one root with a healthy skill that none of them may affect.
+// Defects that were found in public skills. All these skills are in one root with a valid skill, which the defects must
+// not affect.
 const DEFECTS: Readonly<
   Record<string, { text: string | Uint8Array; status: 'ok' | 'warning' | 'broken'; codes: readonly string[] }>
 > = {
@@ -87,7 +88,7 @@ const DEFECTS: Readonly<
   },
 }
 
-test('each defect has its status and a diagnostic with a position, and affects no other skill', async () => {
+test('each defect gets its status and a diagnostic with a position, and affects no other skill', async () => {
   using folder = new TemporaryFolder()
   for (const [name, { text }] of Object.entries(DEFECTS)) folder.write(`${name}/SKILL.md`, text)
   folder.writeSkill('healthy')
@@ -125,7 +126,7 @@ test('each defect has its status and a diagnostic with a position, and affects n
   )
 })
 
-test('skills are found in common places, and not in hidden, ignored or too deep folders', async () => {
+test('skills are found in common places, but hidden, ignored or too deep folders are skipped', async () => {
   using folder = new TemporaryFolder()
   const found = ['at-top', 'category/second', 'a/b/c/d/e/deepest', 'with_underscore/inside', 'at-top/nested']
   const skipped = [
@@ -156,7 +157,7 @@ test('skills are found in common places, and not in hidden, ignored or too deep 
   ])
 })
 
-test('a root that is a hidden folder, or a skill itself, is read', async () => {
+test('a root is read even if it is a hidden folder or is itself a skill', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('.agents/skills/pdf')
   await using hidden = await follow(folder.at('.agents/skills'))

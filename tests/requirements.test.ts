@@ -8,7 +8,7 @@ const rows: readonly Requirement[] = REQUIREMENTS
 const citations = findCitations()
 const cited = new Set<string>(citations.flatMap(({ ids }) => ids))
 
-test('the rows match the designs in number, and each id is unique', () => {
+test('each design has the right number of rows, and each id is unique', () => {
   const ids = rows.map(({ id }) => id)
   expect(new Set(ids).size).toBe(ids.length)
   const count = (prefix: string, kind: string): number =>
@@ -26,7 +26,7 @@ test('every row is proved by a test, or declined with a reason', () => {
   expect(open.map(({ id }) => id)).toEqual([])
 })
 
-test('only rows of the kind "beyond" are declined, each on a page that names the row', () => {
+test('only rows of the kind "beyond" are declined, and each page named in "declined" mentions the row', () => {
   for (const { id, kind, declined } of rows) {
     if (declined === undefined) continue
     expect(kind, id).toBe('beyond')
@@ -35,6 +35,6 @@ test('only rows of the kind "beyond" are declined, each on a page that names the
   }
 })
 
-test('tests/requirements/README.md is up to date with the rows and tests, otherwise run npm run requirements', () => {
+test('tests/requirements/README.md matches the rows and tests (if this fails: npm run requirements)', () => {
   expect(readFileSync('tests/requirements/README.md', 'utf8')).toBe(renderRequirements(citations))
 })

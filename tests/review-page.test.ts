@@ -45,7 +45,7 @@ describe.skipIf(CHROMIUM === undefined)('reviewing on the page', () => {
     expect(await approve.isDisabled()).toBe(true)
     expect(await findBarriers(page)).toEqual([])
     if (shots !== undefined) await page.screenshot({ path: `${shots}/hidden.png` })
-    // The page also shows the text of the pending revision, although it is not served.
+    // The page also shows the text of the pending revision, which is not served.
     await page.getByText('This folder is not served, because its status is pending.').waitFor()
     await page.getByRole('tabpanel').getByText('Be kind.<U+E0073><U+200B> ✅️').waitFor()
     await page.getByRole('checkbox', { name: /invisible characters/ }).check()
@@ -55,7 +55,7 @@ describe.skipIf(CHROMIUM === undefined)('reviewing on the page', () => {
     expect(opened.trouble).toEqual([])
   })
 
-  test('hidden text in a file that is too large to scan in advance can be confirmed after the refusal', async () => {
+  test('a large file is scanned for hidden text only at the approval, which is refused until the text is confirmed', async () => {
     using folder = new TemporaryFolder()
     const repository = new GitRepository(folder.at('team.git'))
     repository.commit({
@@ -79,7 +79,7 @@ describe.skipIf(CHROMIUM === undefined)('reviewing on the page', () => {
     expect(opened.trouble.filter(each => !each.includes('409'))).toEqual([])
   })
 
-  test('each of two skills with one name has its own text and findings, and the one that is not served is shadowed', async () => {
+  test('two skills with one name have separate texts and findings, and the second is shown as shadowed', async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('a/pdf', { body: 'Of the first.' })
     folder.write('b/pdf/SKILL.md', skillText('pdf', { body: 'Of the sec\u200bond.' }))
@@ -113,7 +113,7 @@ describe.skipIf(CHROMIUM === undefined)('reviewing on the page', () => {
     expect(opened.trouble).toEqual([])
   })
 
-  test('the history fits a phone screen of 380 pixels, and rolling back works there', async () => {
+  test('the history fits a screen of 380 pixels, and a rollback works on such a screen', async () => {
     using folder = new TemporaryFolder()
     const repository = new GitRepository(folder.at('team.git'))
     await using dev = await startDev({
@@ -144,9 +144,9 @@ describe.skipIf(CHROMIUM === undefined)('reviewing on the page', () => {
     const back = page.getByRole('button', { name: /Roll back/ })
     await back.waitFor()
     expect(await isTooWide(page)).toBe(false)
-    // No part of the page scrolls sideways either.
+    // Also inside the page, nothing scrolls sideways.
     expect(await page.locator('.scrolls').evaluate(each => each.scrollWidth > each.clientWidth)).toBe(false)
-    // Words are not broken into columns of letters either.
+    // Words are not broken into single letters.
     expect(
       await page
         .getByText('Adelheid')

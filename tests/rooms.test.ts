@@ -4,7 +4,7 @@ import { verifies } from '@skillstoke/requirements'
 import { expect, test } from 'vitest'
 import { readCode } from './fixtures/read-code.ts'
 
-// Which room of the core may import which. To change the architecture, change this table.
+// The rooms that each room of the core may import. To change the architecture, change this table.
 const ROOMS: Readonly<Record<string, readonly string[]>> = {
   skill: [],
   fs: ['skill'],
@@ -41,16 +41,16 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'events',
   ],
 }
-// Files that every room may import and that import no room.
+// Files that every room may import. They import no room themselves.
 const EVERYWHERE = ['errors', 'host', 'options', 'edit-distance']
-// Folders outside the rooms. Like other packages, they import only the entry points.
+// Folders that are not rooms. They import only the entry points, as other packages do.
 const OUTSIDE = ['node', 'testing']
 const ENTRY_POINTS = ['index', 'source-entry', 'types-entry', 'internal-entry']
-// The entry points of the core: public ones for hosts, pages and examples, internal ones for packages of this
-// repository.
+// The entry points of the core. Hosts, pages and examples use the public entry points, packages of this repository also
+// the internal ones.
 const PUBLIC_DOORS = ['', '/source', '/types', '/node', '/command', '/testing']
 const INTERNAL_DOORS = ['/internal', '/internal/node']
-// Which packages may use which, including the core.
+// The packages that each package may import.
 const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   core: [],
   scripts: ['core'],
@@ -126,13 +126,13 @@ test('every package is in the table', () => {
   expect(readdirSync('packages').sort()).toEqual(Object.keys(PACKAGES).sort())
 })
 
-test('packages import the entry points of lower packages, and no path inside them', () => {
+test('packages import only the entry points of lower packages, never a path inside them', () => {
   const imports = Object.keys(PACKAGES).flatMap(own =>
     listPackageImports(listSources(join('packages', own, 'src'))).map(each => ({ ...each, own })),
   )
   expect(imports.length).toBeGreaterThan(100)
   const wrong = imports.filter(({ own, name }) => {
-    // Scripts of skills import this name, also in strings that contain script text.
+    // Scripts of skills import this name. The tests contain such scripts as strings.
     if (name === 'skillstoke/command') return false
     const [, target = 'cli', path = ''] = /^@skillstoke\/([^/]+)(.*)$/.exec(name) ?? []
     if (!PACKAGES[own]?.includes(target)) return true

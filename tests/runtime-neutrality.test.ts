@@ -8,7 +8,7 @@ const CORE = resolve('packages/core')
 const { exports } = JSON.parse(readFileSync(join(CORE, 'package.json'), 'utf8')) as {
   exports: Record<string, { readonly default: string }>
 }
-/** The entry points for every JavaScript runtime. The others are for Node. */
+/** The entry points for every JavaScript runtime. All other entry points are for Node. */
 const NEUTRAL = ['.', './source', './types', './internal', './testing', './command']
 
 /** Returns every file of the core that an entry point loads, including the entry file. */
@@ -25,21 +25,21 @@ test('every entry point is either for all runtimes or for Node', () => {
   const forNode = Object.keys(exports).filter(door => !NEUTRAL.includes(door))
   expect(forNode).toEqual(['./node', './internal/node', './package.json'])
   const files = NEUTRAL.flatMap(door => [...modulesFrom(join(CORE, exports[door]?.default ?? ''))])
-  // The list includes shared modules, not only the entry files.
+  // The list must include shared modules, not only the entry files.
   expect(new Set(files).size).toBeGreaterThan(NEUTRAL.length)
 })
 
 describe.each(NEUTRAL)('%s', door => {
   const entry = join(CORE, exports[door]?.default ?? '')
 
-  test('imports no Node module', () => {
+  test('this entry point imports no Node module', () => {
     const wrong = [...modulesFrom(entry)].filter(path =>
       /(?:from|import\()\s*['"](?:node:|fs|path|crypto)/.test(readCode(path)),
     )
     expect(wrong).toEqual([])
   })
 
-  test('loads without the globals of Node', () => {
+  test('this entry point loads without the globals of Node', () => {
     const run = runBare(`console.log(typeof (await import(${JSON.stringify(entry)})))`)
     expect(run).toEqual({ stderr: '', stdout: 'object' })
   })

@@ -23,9 +23,9 @@ import { skillText, TemporaryFolder } from './fixtures/skill-folder.ts'
 
 const LIVE = { description: 'Newer text.' }
 
-// Every way in which people and programs save files. No test calls reload(), so events must be enough.
-describe('a running runtime', () => {
-  test(`follows a save in place ${verifies('OMNI-20', 'EXO-02', 'PROMISE-2')}`, async () => {
+// Every way in which people and programs save files. These tests never call reload(), so file events must be enough.
+describe('saves while a runtime is running', () => {
+  test(`the runtime sees a save that overwrites the file ${verifies('OMNI-20', 'EXO-02', 'PROMISE-2')}`, async () => {
     using folder = new TemporaryFolder()
     const file = folder.writeSkill('pdf')
     await using skills = await follow(folder.path)
@@ -33,7 +33,7 @@ describe('a running runtime', () => {
     await untilDescribed(skills, 'pdf', 'Newer text.')
   })
 
-  test('follows 15 saves by a temporary file and a rename', async () => {
+  test('the runtime sees 15 saves that rename a temporary file', async () => {
     using folder = new TemporaryFolder()
     const file = folder.writeSkill('pdf')
     await using skills = await follow(folder.path)
@@ -45,7 +45,7 @@ describe('a running runtime', () => {
     }
   })
 
-  test('follows a truncate and two writes, and never shows half of the text', async () => {
+  test('the runtime sees a text that is written in two parts, and never shows only the first part', async () => {
     using folder = new TemporaryFolder()
     const file = folder.writeSkill('pdf', { body: 'one two' })
     await using skills = await follow(folder.path)
@@ -69,7 +69,7 @@ describe('a running runtime', () => {
     expect(halves).toEqual([])
   })
 
-  test('follows the way vim saves, with a probe, a backup and a new file', async () => {
+  test('the runtime sees a save by vim, which creates a probe, a backup and a new file', async () => {
     using folder = new TemporaryFolder()
     const file = folder.writeSkill('pdf')
     await using skills = await follow(folder.path)
@@ -84,7 +84,7 @@ describe('a running runtime', () => {
     }
   })
 
-  test(`follows a folder that is deleted and added again ${verifies('OMNI-X07')}`, async () => {
+  test(`the runtime sees a folder that is deleted and added again ${verifies('OMNI-X07')}`, async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('pdf')
     await using skills = await follow(folder.path)
@@ -101,7 +101,7 @@ describe('a running runtime', () => {
     )
   })
 
-  test(`follows an edit of a nested file alone ${verifies('OMNI-B02')}`, async () => {
+  test(`the runtime sees an edit of a single nested file ${verifies('OMNI-B02')}`, async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('pdf')
     folder.write('pdf/references/deep/guide.md', 'old')
@@ -117,7 +117,7 @@ describe('a running runtime', () => {
     expect(skills.current.get('pdf').revision).not.toBe(before)
   })
 
-  test('follows a complete folder that is moved in and out again', async () => {
+  test('the runtime sees a complete folder that is moved into the root and out again', async () => {
     using folder = new TemporaryFolder()
     using elsewhere = new TemporaryFolder()
     elsewhere.writeSkill('pdf')
@@ -132,7 +132,7 @@ describe('a running runtime', () => {
     await until(skills, 'pdf is removed', each => each.find('pdf') === undefined)
   })
 
-  test('follows a renamed folder as a moved skill', async () => {
+  test('the runtime reports a renamed folder as a moved skill', async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('pdf')
     await using skills = await follow(folder.path)
@@ -143,7 +143,7 @@ describe('a running runtime', () => {
     await untilDescribed(skills, 'pdf', 'Newer text.')
   })
 
-  test('follows twenty new folders whose files are written at once', async () => {
+  test('the runtime sees twenty new folders whose files are written in one burst', async () => {
     using folder = new TemporaryFolder()
     await using skills = await follow(folder.path)
     for (let i = 0; i < 20; i++) {
@@ -160,7 +160,7 @@ describe('a running runtime', () => {
     await until(skills, 'a nested file is followed', each => each.get('skill-7').files[1]?.size === 6)
   })
 
-  test(`follows edits with the same size, within a millisecond, and with an older modification time ${verifies('OMNI-B02', 'P22')}`, async () => {
+  test(`the runtime sees edits that keep the size, happen within a millisecond or set an older time ${verifies('OMNI-B02', 'P22')}`, async () => {
     using folder = new TemporaryFolder()
     const file = folder.writeSkill('pdf', { description: 'Text 00.' })
     await using skills = await follow(folder.path, {}, { tuning: { settle: { settleMs: 0 } } })
@@ -172,8 +172,8 @@ describe('a running runtime', () => {
   })
 })
 
-describe('links are followed only where they may lead', () => {
-  test('a linked skill folder is followed through edits of its target and through a new target', async () => {
+describe('links are followed only to allowed targets', () => {
+  test('edits in a linked skill folder are seen, and so is a new target of the link', async () => {
     using folder = new TemporaryFolder()
     using store = new TemporaryFolder()
     store.write('v1/SKILL.md', skillText('pdf', { description: 'Version one.' }))
@@ -202,7 +202,7 @@ describe('links are followed only where they may lead', () => {
     ])
   })
 
-  test(`links to any place are followed with symlinks set to follow ${verifies('P19')}`, async () => {
+  test(`if symlinks is set to follow, links to any target are followed ${verifies('P19')}`, async () => {
     using folder = new TemporaryFolder()
     using outside = new TemporaryFolder()
     outside.writeSkill('pdf', { description: 'One.' })
@@ -213,7 +213,7 @@ describe('links are followed only where they may lead', () => {
     await untilDescribed(skills, 'pdf', 'Two.')
   })
 
-  test('a file that is linked from outside is left out of its skill and never read', async () => {
+  test('a linked file outside the root is never read and is no part of the skill', async () => {
     using folder = new TemporaryFolder()
     using outside = new TemporaryFolder()
     outside.write('secret.txt', 'secret')
@@ -227,7 +227,7 @@ describe('links are followed only where they may lead', () => {
     })
   })
 
-  test('the ..data swap of Kubernetes inside a skill folder is followed', async () => {
+  test('an update of a Kubernetes volume, which replaces the link ..data, is seen', async () => {
     using folder = new TemporaryFolder()
     folder.write('pdf/..2026_01/SKILL.md', skillText('pdf', { description: 'Mounted one.' }))
     symlinkSync('..2026_01', folder.at('pdf/..data'))
@@ -243,7 +243,7 @@ describe('links are followed only where they may lead', () => {
     expect(readlinkSync(folder.at('pdf/SKILL.md'))).toBe('..data/SKILL.md')
   })
 
-  test('a link to a parent folder is not entered again', async () => {
+  test('a link to a parent folder does not cause an endless scan', async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('category/pdf')
     for (const name of ['a', 'b', 'c']) symlinkSync('.', folder.at('category', name))
@@ -252,7 +252,7 @@ describe('links are followed only where they may lead', () => {
     expect(skills.current.list().map(skill => skill.location)).toEqual(['category/pdf'])
   })
 
-  test('a link whose target appears later is followed from then on', async () => {
+  test('a link is followed as soon as its target appears', async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('pdf')
     folder.write('node_modules/.keep', '')
@@ -279,7 +279,7 @@ describe('links are followed only where they may lead', () => {
 })
 
 describe('a root', () => {
-  test('that is missing at the start is empty, and is followed once it appears together with its parents', async () => {
+  test('a root that is missing at the start is watched once it appears together with its parents', async () => {
     using folder = new TemporaryFolder()
     await using skills = await follow(folder.at('not/yet/skills'))
     expect(skills.current.list()).toEqual([])
@@ -293,7 +293,7 @@ describe('a root', () => {
     await untilDescribed(skills, 'pdf', 'Newer text.')
   })
 
-  test('that is removed and created again is followed as before', async () => {
+  test('a root that is removed and created again is watched as before', async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/pdf')
     await using skills = await follow(folder.at('skills'))
@@ -304,7 +304,7 @@ describe('a root', () => {
     await untilDescribed(skills, 'pdf', 'Newer text.')
   })
 
-  test('that is removed keeps its skills for a moment, and then the source is empty with a diagnostic', async () => {
+  test('a removed root keeps its skills for a moment, and then the source is empty and has a diagnostic', async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/pdf')
     await using skills = await follow(folder.at('skills'))
@@ -314,7 +314,7 @@ describe('a root', () => {
     expect(empty.sources()[0]?.diagnostics[0]?.code).toBe('ROOT_MISSING')
   })
 
-  test('that is replaced by a rename is followed', async () => {
+  test('a root is still watched after a rename has replaced it', async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/pdf', { description: 'Old root.' })
     folder.writeSkill('skills/only-old')
@@ -328,7 +328,7 @@ describe('a root', () => {
     await untilDescribed(skills, 'pdf', 'Newer text.')
   })
 
-  test('that is a link is followed to a new target', async () => {
+  test('a root that is a link is read again when the link gets a new target', async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('v1/pdf', { description: 'Version one.' })
     folder.writeSkill('v2/pdf', { description: 'Version two.' })
@@ -341,7 +341,7 @@ describe('a root', () => {
 })
 
 describe('fresh() and reload()', () => {
-  test('fresh() shows every save that finished before the call, a thousand times', async () => {
+  test('fresh() shows every one of a thousand saves that finished before its call', async () => {
     using folder = new TemporaryFolder()
     const file = folder.writeSkill('pdf')
     for (let i = 0; i < 50; i++) folder.writeSkill(`other-${i}`)
@@ -375,7 +375,7 @@ describe('fresh() and reload()', () => {
   })
 })
 
-test('an edit through a hard link is visible under every name at once, and does not count as a lost event', async () => {
+test('an edit through a hard link is visible under every name immediately and does not count as a lost event', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('a')
   folder.writeSkill('b')

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { type CliRun, stoke } from './fixtures/cli.ts'
 import { TemporaryFolder } from './fixtures/skill-folder.ts'
 
-/** One skill with a history of two steps, and a state directory that records it. */
+/** A skill with a history of two steps, and the state directory that records this history. */
 class Kit implements Disposable {
   readonly folder: TemporaryFolder = new TemporaryFolder()
   readonly #flags = ['--root', this.folder.at('skills'), '--state', this.folder.at('state')]
@@ -19,7 +19,7 @@ class Kit implements Disposable {
     return stoke<T>([...args, ...this.#flags], { cwd: this.folder.path, env: { NO_COLOR: '1' } })
   }
 
-  /** Overwrites a file of the state directory, or one page of a database. */
+  /** Overwrites a file of the state directory, or one page of a database file. */
   damage(name: string, page?: number): void {
     const path = this.folder.at(`state/${name}`)
     const [start, end] = page === undefined ? [0, undefined] : [page * 4_096, (page + 1) * 4_096]
@@ -59,18 +59,18 @@ test.each([
   expect(warningsOf(kit.run(...args))).toEqual([])
 })
 
-test('list warns about a damaged page of the index, whichever page it is', () => {
+test('list warns about damage in any page of the index', () => {
   using kit = new Kit()
   const pages = statSync(kit.folder.at('state/store/index.db')).size / 4_096
   for (let page = 0; page < pages; page++) {
     kit.damage('store/index.db', page)
-    // Some pages are only read when something is written.
+    // SQLite reads some pages only when it writes.
     kit.folder.writeSkill('skills/pdf', { body: `Text ${page}.` })
     expect([page, ...warningsOf(kit.run('list'))]).toEqual([page, expect.stringMatching(MOVED)])
   }
 })
 
-test('a command that fails prints the warning too', () => {
+test('a failed command also prints the warning about a damaged index', () => {
   using kit = new Kit()
   kit.damage('store/index.db')
   const run = kit.run('diff', 'pdf', '00000000')
@@ -81,7 +81,7 @@ test.each([
   ['history.sqlite', 0],
   ['history.sqlite', 1],
   ['decisions.sqlite', 0],
-])('log warns once about damage of %s in page %i', (name, page) => {
+])('log warns once if %s is damaged in page %i', (name, page) => {
   using kit = new Kit()
   kit.damage(name, page)
   expect(warningsOf(kit.run('log', 'pdf'))).toEqual([expect.stringMatching(MOVED)])

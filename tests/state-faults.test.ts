@@ -27,10 +27,10 @@ async function open(folder: TemporaryFolder): Promise<SkillRuntime> {
 const bodyOf = async (skills: SkillRuntime, name: string): Promise<string> => (await skills.load(name)).body
 
 describe('a state directory that is removed while in use', () => {
-  test('loses nothing: texts stay readable, decisions are written again, and a diagnostic reports the removal', async () => {
+  test('after the removal, texts stay readable, decisions are written again, and a diagnostic is shown', async () => {
     using folder = new TemporaryFolder()
     for (const name of NAMES) folder.writeSkill(`skills/${name}`)
-    // The packs of an earlier process are not open in this one.
+    // The store has packs of an earlier process, which this process has not opened yet.
     await (await open(folder)).close()
     const skills = await open(folder)
     await skills.review.disable('a')
@@ -41,7 +41,7 @@ describe('a state directory that is removed while in use', () => {
     folder.writeSkill('skills/c', { body: 'Edited.' })
     await skills.reload()
     expect(await bodyOf(skills, 'c')).toBe('Edited.')
-    // The diagnostic must be true, so every text that is read must be stored.
+    // The diagnostic claims that the revisions were written again, so every text must be stored.
     const told = (): readonly string[] =>
       skills.current.sources().flatMap(({ diagnostics }) => diagnostics.map(({ message }) => message))
     await expect
@@ -57,7 +57,7 @@ describe('a state directory that is removed while in use', () => {
     expect(again.current.reports().find(({ name }) => name === 'b')?.status).toBe('pinned')
   })
 
-  test('loses nothing when another process has created a new one in the meantime', async () => {
+  test('nothing is lost if another process has created a new state directory in the meantime', async () => {
     using folder = new TemporaryFolder()
     for (const name of NAMES) folder.writeSkill(`skills/${name}`)
     const skills = await open(folder)
@@ -80,7 +80,7 @@ describe('a state directory that is removed while in use', () => {
     expect(again.current.list().map(({ name }) => name)).toEqual(['c', 'd', 'e'])
   })
 
-  test('does not prevent close()', async () => {
+  test('close() works after the removal of the state directory', async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/a')
     const skills = await open(folder)
@@ -113,7 +113,7 @@ test('collectGarbage() finds damaged files, and the next scan stores them again'
   expect(await collectGarbage(folder.at('state'))).toMatchObject({ damaged: 0 })
 })
 
-test('bytes that were damaged on the disk are captured again and served', async () => {
+test('damaged bytes in the store are read from the source again and served', async () => {
   using folder = new TemporaryFolder()
   for (const name of [...NAMES, DECOMPOSED]) {
     folder.writeSkill(`skills/${name}`)
@@ -135,7 +135,7 @@ test('bytes that were damaged on the disk are captured again and served', async 
     const notes = Buffer.from(await skills.readFile(skill, 'notes.md')).toString()
     expect(notes.normalize()).toBe(`Notes of ${skill.name.normalize()}.`)
   }
-  // Bytes that are also missing in the source cannot be read.
+  // Bytes that are missing in both store and source cannot be read.
   const [skill] = skills.current.list()
   if (skill === undefined) throw new Error('there is no skill')
   for (const pack of readdirSync(folder.at('state/store')).filter(name => name.endsWith('.pack'))) {
@@ -158,7 +158,7 @@ describe('a damaged index of the store', () => {
     await Promise.all(NAMES.map(name => bodyOf(skills, name)))
   const whole = NAMES.map(name => `Instructions of ${name}.`)
 
-  test('keeps every skill, whichever page is damaged, and is reported once', async () => {
+  test('whichever page is damaged, every skill is still served and the damage is reported once', async () => {
     using folder = new TemporaryFolder()
     for (const name of NAMES) folder.writeSkill(`skills/${name}`)
     await (await open(folder)).close()
@@ -168,7 +168,7 @@ describe('a damaged index of the store', () => {
       {
         await using skills = await open(folder)
         expect([page, await texts(skills)]).toEqual([page, whole])
-        // Some pages are only read when something is written.
+        // SQLite reads some pages only when it writes.
         folder.writeSkill('skills/a', { body: 'Broken later.' })
         await skills.reload()
         const told = (): readonly string[] =>
@@ -190,7 +190,7 @@ describe('a damaged index of the store', () => {
     }
   })
 
-  test('is repaired by collectGarbage(), which then removes nothing', async () => {
+  test('collectGarbage() repairs a damaged index and removes no files in the same run', async () => {
     using folder = new TemporaryFolder()
     for (const name of NAMES) folder.writeSkill(`skills/${name}`)
     await (await open(folder)).close()
@@ -216,7 +216,7 @@ describe('a damaged index of the store', () => {
   })
 })
 
-test('collectGarbage() completes despite a damaged history, and keeps everything that the history names', async () => {
+test('collectGarbage() completes despite a damaged history and keeps every revision that the history names', async () => {
   using folder = new TemporaryFolder()
   for (const name of NAMES) folder.writeSkill(`skills/${name}`)
   await (await open(folder)).close()
@@ -227,7 +227,7 @@ test('collectGarbage() completes despite a damaged history, and keeps everything
   expect(await collectGarbage(folder.at('state'), { graceMs: 0 })).toMatchObject({ forgotten: 0, trees: 0 })
 })
 
-test('a process that follows a decision does not restore a revision that another process has replaced', async () => {
+test('a process that applies a decision never goes back to a revision that another process has replaced', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('skills/a', { body: 'First.' })
   const [one, two] = [await open(folder), await open(folder)]
@@ -292,7 +292,7 @@ function runOnSmallDisk(folder: TemporaryFolder, mount: string, body: string): R
 }
 
 describe.skipIf(!CAN_MOUNT)('a state directory on a disk', () => {
-  test('that is full stops no edit, is reported, and stores the missing files once there is space', () => {
+  test('a full disk is reported, edits are still served, and missing files are stored once there is space', () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/a')
     folder.write('state/.keep', '')
@@ -311,7 +311,7 @@ describe.skipIf(!CAN_MOUNT)('a state directory on a disk', () => {
        const full = { codes: codes(skills), fault: skills.status()[0].storeFault }
        rmSync(state + '/filler')
        await skills.reload()
-       // The report follows the scan and is not awaited.
+       // A scan does not wait for the report of its result.
        const isMended = () => skills.status()[0].storeFault === undefined && codes(skills).length === 0
        for (let turn = 0; turn < 100 && !isMended(); turn++) await skills.reload()
        const mended = { fault: skills.status()[0].storeFault ?? null, codes: codes(skills) }
@@ -328,7 +328,7 @@ describe.skipIf(!CAN_MOUNT)('a state directory on a disk', () => {
     expect(outcome['restored']).toBe('29x')
   })
 
-  test('that is read-only serves the stored skills and applies earlier decisions', () => {
+  test('with a read-only disk, stored skills are served and earlier decisions apply', () => {
     using folder = new TemporaryFolder()
     for (const name of NAMES) folder.writeSkill(`skills/${name}`)
     const prepare = runOnSmallDisk(
@@ -381,7 +381,7 @@ describe.skipIf(!CAN_MOUNT)('a state directory on a disk', () => {
     expect(later).toEqual({ names: ['b', 'd', 'e'], log: ['disable', 'edit', 'found'] })
   })
 
-  test('that is full loses no step of the history', () => {
+  test('with a full disk, no step of the history is lost', () => {
     using folder = new TemporaryFolder()
     folder.write('state/.keep', '')
     const outcome = runOnSmallDisk(
@@ -412,7 +412,7 @@ describe.skipIf(!CAN_MOUNT)('a state directory on a disk', () => {
     expect(outcome).toEqual({ log: ['rollback', 'edit', 'edit', 'found'], body: 'second' })
   })
 
-  test('that is read-only and has a damaged index serves the contents of the sources', async () => {
+  test('with a read-only disk and a damaged index, the contents of the sources are served', async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/a')
     await (await open(folder)).close()
@@ -435,7 +435,7 @@ describe.skipIf(!CAN_MOUNT)('a state directory on a disk', () => {
   })
 })
 
-test('a revision with damaged bytes cannot be approved, because its text cannot be reviewed', async () => {
+test('a revision with damaged bytes cannot be approved, because a user cannot read its text', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('skills/pdf')
   folder.write('skills/pdf/notes.md', 'Be kind.\u{e0073}\n')

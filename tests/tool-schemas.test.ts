@@ -83,17 +83,14 @@ describe('the schema of a tool', () => {
   })
 
   // The strictest limits of the SDKs and their providers.
-  test.each(Object.keys(INPUTS))(
-    '%s: belongs to a tool whose name and description every host accepts',
-    name => {
-      const tool = listTools('limits').find(each => each.name === name)
-      expect(tool?.name).toMatch(/^[A-Za-z_][A-Za-z0-9_-]{0,63}$/)
-      expect(tool?.description).toMatch(/^\S[^\n]{0,1022}\S$/)
-      expect(Object.isFrozen(tool)).toBe(true)
-    },
-  )
+  test.each(Object.keys(INPUTS))('%s: every host accepts the name and description of the tool', name => {
+    const tool = listTools('limits').find(each => each.name === name)
+    expect(tool?.name).toMatch(/^[A-Za-z_][A-Za-z0-9_-]{0,63}$/)
+    expect(tool?.description).toMatch(/^\S[^\n]{0,1022}\S$/)
+    expect(Object.isFrozen(tool)).toBe(true)
+  })
 
-  test.each(Object.keys(INPUTS))('%s: is plain, complete JSON and nowhere frozen', name => {
+  test.each(Object.keys(INPUTS))('%s: the schema is complete, plain JSON without frozen objects', name => {
     const schema = listTools('plain').find(tool => tool.name === name)?.inputSchema
     expect(schema).toMatchObject({
       type: 'object',
@@ -108,8 +105,8 @@ describe('the schema of a tool', () => {
     }
   })
 
-  // Two conversations and two validators, twice each. Each validator modifies or keeps the schema that it receives.
-  test.each(Object.keys(INPUTS))('%s: works repeatedly in validators', name => {
+  // Two validators check each schema twice in two conversations. One of them modifies or keeps the schema object.
+  test.each(Object.keys(INPUTS))('%s: validators can use the schema repeatedly', name => {
     const ajv = new Ajv()
     for (const id of ['one', 'two']) {
       const tool = listTools(id).find(each => each.name === name)
@@ -125,19 +122,16 @@ describe('the schema of a tool', () => {
     }
   })
 
-  test.each(Object.keys(INPUTS))(
-    '%s: is a separate copy for each reader, so a change of one copy does not affect another',
-    async name => {
-      const [one, two] = ['one', 'two'].map(id => listTools(id).find(tool => tool.name === name))
-      const before = JSON.stringify(one?.inputSchema)
-      for (const tool of [one, two]) spoil(tool?.inputSchema ?? {})
-      for (const tool of [one, two, listTools('three').find(each => each.name === name)])
-        expect(JSON.stringify(tool?.inputSchema)).toBe(before)
-      expect(await one?.execute({ nothing: 1 })).toMatchObject({ isError: name !== 'git__log' })
-    },
-  )
+  test.each(Object.keys(INPUTS))('%s: each reader gets a separate copy of the schema', async name => {
+    const [one, two] = ['one', 'two'].map(id => listTools(id).find(tool => tool.name === name))
+    const before = JSON.stringify(one?.inputSchema)
+    for (const tool of [one, two]) spoil(tool?.inputSchema ?? {})
+    for (const tool of [one, two, listTools('three').find(each => each.name === name)])
+      expect(JSON.stringify(tool?.inputSchema)).toBe(before)
+    expect(await one?.execute({ nothing: 1 })).toMatchObject({ isError: name !== 'git__log' })
+  })
 
-  test('each list of commands returns separate copies too', async () => {
+  test('each call that lists commands also returns separate copies of their schemas', async () => {
     const before = JSON.stringify(skills.scripts.list())
     const { command } = await skills.scripts.execute('git.log', { path: 'a' })
     spoil(command.inputSchema)

@@ -5,7 +5,8 @@ import { toAiTools } from '@skillstoke/agent'
 import type { ToolContext, ToolDefinition, ToolInputSchema, ToolResult } from '@skillstoke/core'
 import { dynamicTool, type JSONSchema7, jsonSchema, type ToolExecutionOptions, type ToolSet } from 'ai'
 
-// Compiled by the step "build and types" of the gate: our tools match the tool types of other SDKs without a cast.
+// The step "build and types" of the gate compiles this file. Our tools must match the tool types of other SDKs without
+// a cast.
 declare const tools: readonly ToolDefinition[]
 
 // AI SDK: with `toAiTools`, or by hand.
@@ -27,7 +28,8 @@ export const aiContext = (options: ToolExecutionOptions<unknown>): ToolContext =
   onProgress: undefined,
 })
 
-// OpenAI Agents, with its factory. Its schemas without `strict` allow more fields, which our tools refuse at the call.
+// OpenAI Agents, with its factory. Without `strict`, a schema of the factory allows unknown fields. Our tools refuse
+// such fields when they are called.
 export const openai: Tool[] = tools.map(({ name, description, inputSchema, execute }) =>
   openaiTool({
     name,
@@ -37,7 +39,7 @@ export const openai: Tool[] = tools.map(({ name, description, inputSchema, execu
     execute: async (input, _context, details) => (await execute(input, { signal: details?.signal })).text,
   }),
 )
-// The same as the object that the factory returns.
+// The same object as the factory returns, written by hand.
 export const openaiPlain: FunctionTool[] = tools.map(({ name, description, inputSchema, execute }) => ({
   type: 'function',
   name,

@@ -63,7 +63,7 @@ class Kit implements Disposable {
   }
 }
 
-test('a repository waits for approval, again after a newer commit, and pending names the new capabilities', async () => {
+test('each new commit of a repository waits for approval, and pending names the new capabilities', async () => {
   using kit = new Kit()
   kit.commit('First.')
   const waiting = kit.run('pending')
@@ -94,7 +94,7 @@ test('a repository waits for approval, again after a newer commit, and pending n
   )
 })
 
-test('pending fetches the sources, and the commands that it suggests run as printed', () => {
+test('pending fetches the sources and prints commands that can be run without changes', () => {
   using kit = new Kit()
   kit.commit('First.')
   const suggested = (): string[] =>
@@ -126,7 +126,7 @@ test('pending fetches the sources, and the commands that it suggests run as prin
   expect(unreachable.stderr).toMatch(/^error file:.*could not be read: .*its last contents stay/)
 })
 
-test('T40: a decision refuses a shortened digest and prints the full one to copy', () => {
+test('T40: a decision with a shortened digest is refused, and the full digest is printed', () => {
   using kit = new Kit()
   kit.commit('First.')
   const [row] = kit.rows('pending')
@@ -164,7 +164,7 @@ test('on a terminal, approve asks about the text and its hidden characters in on
   ])
 })
 
-test('on a terminal, approve shows the difference and asks, and the answer applies to the revision shown', () => {
+test('on a terminal, approve shows the difference and asks, and the answer applies to exactly that revision', () => {
   using kit = new Kit()
   kit.commit('First.')
   kit.run('approve', '--yes', 'pdf')
@@ -220,7 +220,7 @@ test('validate reports hidden characters once per position, and the skill stays 
   expect([stdout, status]).toEqual([expect.stringMatching(/^valid /), 0])
 })
 
-test('--json escapes control characters for the terminal, and the parsed value is unchanged', () => {
+test('--json escapes control characters, so the terminal is safe and the parsed value unchanged', () => {
   using folder = new TemporaryFolder()
   const description = 'a\u009b31m \u202eb\u2028c\u200b\u{e0041}\u007f'
   folder.write('skills/pdf/SKILL.md', `---\nname: pdf\ndescription: ${JSON.stringify(description)}\n---\nx`)
@@ -234,7 +234,7 @@ test('--json escapes control characters for the terminal, and the parsed value i
   expect(run.json.skills[0]?.description).toBe(description)
 })
 
-test('approve prints the decisions that it made even when a later one fails', () => {
+test('approve prints the decisions that it made, even when a later decision fails', () => {
   using kit = new Kit()
   kit.commit('First.')
   const { stdout, stderr, status } = kit.run('approve', '--yes', 'pdf', 'nope')
@@ -258,7 +258,7 @@ test('skills of scoped packages are approved by the names that pending prints', 
   expect([waiting.status, waiting.stdout]).toEqual([0, 'nothing waits for approval\n'])
 })
 
-test('a decision that cannot be stored is not reported as made', () => {
+test('if a decision cannot be stored, the output never says that it was made', () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('skills/pdf')
   writeFileSync(folder.at('state'), 'a file')
@@ -274,7 +274,7 @@ test('a decision that cannot be stored is not reported as made', () => {
   }
 })
 
-test('--frozen holds new skills across processes, and an unknown value of the variable is refused', () => {
+test('with --frozen, new skills wait for approval in every process, and an unknown value of the variable is refused', () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('skills/pdf')
   const run = (frozen: string, ...args: string[]): CliRun<{ skills: Row[] }> =>
@@ -293,7 +293,7 @@ test('--frozen holds new skills across processes, and an unknown value of the va
   })
 })
 
-test('reload reports errors of sources, and the printed MCP command works from any directory', async () => {
+test('reload reports errors of sources, and the printed MCP command can be run in any directory', async () => {
   using kit = new Kit()
   kit.commit('First.')
   const zipped = kit.folder.at('team.zip')
@@ -327,7 +327,7 @@ test('reload reports errors of sources, and the printed MCP command works from a
   expect(reloaded).toMatch(/no branch or tag "main"/)
 })
 
-test('log prints author, time and reason, and rollback, pin, reject and disable can be undone', async () => {
+test('log prints author, time and reason of each decision, and every decision can be undone', async () => {
   using kit = new Kit()
   kit.commit('First.')
   kit.rows('approve', 'pdf', '--yes')
@@ -368,7 +368,7 @@ test('log prints author, time and reason, and rollback, pin, reject and disable 
   expect(kit.run('why', 'pdf').stdout).toMatch(/rejected by .*asks for secrets/)
 })
 
-test('a running dev server follows the decisions of another process', async () => {
+test('a running dev server applies the decisions of another process', async () => {
   using kit = new Kit()
   kit.commit('First.')
   await using dev = await startDev({
@@ -380,7 +380,8 @@ test('a running dev server follows the decisions of another process', async () =
   kit.rows('approve', 'pdf', '--yes')
   await dev.printed(/^ADDED pdf/m)
   expect((await dev.client.skills()).skills.map(({ status }) => status)).toEqual(['ok'])
-  // The dev server also learns about commits that another process fetched. Its own next fetch is five minutes away.
+  // The dev server also learns about commits that another process fetched. The next fetch of the server is five minutes
+  // away.
   kit.commit('Second.')
   expect(kit.run('pending').status).toBe(1)
   kit.rows('approve', 'pdf', '--yes')
@@ -388,7 +389,7 @@ test('a running dev server follows the decisions of another process', async () =
   expect((await dev.client.skill('pdf')).body).toBe('Second.')
 })
 
-test('rollback writes the files of a local folder, as one change that can be undone', () => {
+test('rollback restores the files of a local folder, and a second rollback undoes this', () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('skills/pdf', { body: 'First.' })
   const run = (...args: string[]): CliRun<unknown> =>
@@ -406,7 +407,7 @@ test('rollback writes the files of a local folder, as one change that can be und
   expect(run('log', 'pdf').stdout.split('\n')).toHaveLength(6)
 })
 
-test('dev prints the command that approves a held revision, and no detection time for a decision of a user', async () => {
+test('dev prints the command that approves a held revision, and prints no detection time for decisions', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('skills/pdf', { body: 'First.' })
   const places = ['--root', folder.at('skills'), '--state', folder.at('state')]
@@ -424,7 +425,7 @@ test('dev prints the command that approves a held revision, and no detection tim
   expect(value).toMatchObject({ kind: 'state', timeline: [{}, { detectedMs: null }] })
 })
 
-test('frozen: changes of local folders wait for approval too', async () => {
+test('in a frozen source, changes of local folders also wait for approval', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('skills/pdf', { body: 'First.' })
   await using dev = await startDev({
@@ -438,7 +439,7 @@ test('frozen: changes of local folders wait for approval too', async () => {
   expect((await dev.client.skills()).skills[0]?.status).toBe('pending')
 })
 
-test('frozen: a change waits even if the store has lost the served revision, and dev without --frozen serves the change', async () => {
+test('in a frozen source, a change waits even if the store has lost the served revision', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('skills/pdf', { body: 'First.' })
   const run = <T>(...args: string[]): CliRun<T> =>
@@ -471,7 +472,7 @@ test('frozen: a change waits even if the store has lost the served revision, and
   expect(listed()).toEqual([['pdf', 'ok']])
 })
 
-test('a frozen source stays frozen for commands that only read, and for skills that were not approved', async () => {
+test('neither read-only commands nor the approval of one skill change other skills of a frozen source', async () => {
   using folder = new TemporaryFolder()
   for (const name of ['pdf', 'docx']) folder.writeSkill(`skills/${name}`, { body: 'First.' })
   const run = <T>(...args: string[]): CliRun<T> =>
@@ -543,7 +544,7 @@ test.each([
   expect([status, stderr]).toEqual([2, expect.stringMatching(message)])
 })
 
-test('a configuration may name repositories, but none on this machine', () => {
+test('a configuration may name repositories, but no repository on this machine', () => {
   using folder = new TemporaryFolder()
   using kit = new Kit()
   kit.commit('First.')
@@ -651,7 +652,7 @@ test('pending warns once about a damaged index of the store', () => {
   expect(stderr.match(/the index entries of the store in ".*" are damaged/g)).toHaveLength(1)
 })
 
-test('gc reports how much it would free, and frees it', () => {
+test('gc reports how much it frees, and gc --dry-run how much it would free', () => {
   using kit = new Kit()
   kit.commit('First.')
   kit.run('list')
@@ -697,7 +698,7 @@ test('gc prints where it moved a damaged index', () => {
   )
 })
 
-test('gc removes damaged files and the files of older steps, and explains the effect', () => {
+test('gc removes damaged files and files of older steps, and explains the consequences', () => {
   using folder = new TemporaryFolder()
   const run = (...args: string[]): CliRun<unknown> =>
     stoke([...args, '--state', folder.at('state')], { cwd: folder.path, env: { NO_COLOR: '1' } })

@@ -69,10 +69,10 @@ import { InProcessEventBus } from '../packages/core/src/events/event-bus.ts'
 import { createReviewAdmission } from '../packages/core/src/history/review-admission.ts'
 import { SkillRegistry } from '../packages/core/src/registry/skill-registry.ts'
 
-/** Options as an untyped program passes them. */
+/** Options as a program without types could pass them. */
 type Loose = never
 
-/** The objects whose methods are called. */
+/** The objects on which the test calls methods with a misspelt option. */
 interface World {
   readonly skills: SkillRuntime
   readonly session: SkillSession
@@ -99,7 +99,7 @@ const file = { skill: 'pdf', path: 'a.md', content: '' }
 const access = { privateHosts: [] }
 const digest = 'sha256:00' as never
 
-/** Every function, class and method that accepts options, with a call. Method names are those of the declarations. */
+/** A call of every function, class and method that accepts options. Methods have the names of the declarations. */
 const CALLS: Readonly<Record<string, (options: Loose, world: World) => unknown>> = {
   // The core
   createSkillRuntime: options => createSkillRuntime({ sources: [], ...(options as object) }),
@@ -313,7 +313,7 @@ function readEntries(name: string): string {
   return entries.map(entry => readFileSync(resolve('packages', `${entry}.ts`), 'utf8')).join('\n')
 }
 
-/** Matches parameters that hold options. */
+/** Matches parameters that are options objects. */
 const BAG =
   /(?:^|, )(?:options|query|range|view|config|scope|request|access|\{[^}]*\})\??: (?:\w+<)*(?:\{|[A-Z]\w*(?:Options|Note|Query|Range|View|Config|Scope|Access|WriteRequest)\b)/
 
@@ -339,8 +339,8 @@ function findTakers(name: string): string[] {
     })
 }
 
-// The first two lines implement an interface that hosts implement too. The runtime constructs the classes of the third
-// line. An error that refused its options would hide the original failure.
+// Methods of an interface that hosts also implement, classes that only the runtime constructs, and errors. An error
+// that refused its options would hide the original failure.
 const EXEMPT_TAKERS = [
   ...['MemoryFileSystem.write', 'MemoryFileSystem.remove', 'MemoryFileSystem.move', 'MemoryFileSystem.read'],
   ...['NodeFileSystem.read', 'NodeFileSystem.write', 'NodeFileSystem.remove', 'NodeFileSystem.move'],
@@ -356,17 +356,17 @@ const EXEMPT_TAKERS = [
   'SkillError',
 ]
 
-test('every exported function, class and method that accepts options is called above', () => {
+test('every exported function, class and method that accepts options is called in this test', () => {
   const takers = [...new Set(PACKAGES.flatMap(findTakers))]
   expect(takers.length).toBeGreaterThan(70)
   expect(takers.filter(name => !Object.hasOwn(CALLS, name) && !EXEMPT_TAKERS.includes(name))).toEqual([])
   expect(EXEMPT_TAKERS.filter(name => !takers.includes(name))).toEqual([])
 })
 
-// Options of interfaces that hosts implement: file systems and script runners.
+// Options of methods that hosts implement in file systems and script runners.
 const EXEMPT = ['FileReadOptions', 'FileWriteOptions', 'ProgramLoadOptions']
 
-test('every importable interface of options is checked, except those of interfaces that hosts implement', () => {
+test('every importable interface of options is checked, except options of methods that hosts implement', () => {
   const exported = PACKAGES.flatMap(name => readEntries(name).match(/\b\w+Options\b/g) ?? [])
   expect(exported.length).toBeGreaterThan(40)
   const sources = readdirSync(resolve('packages'), { recursive: true, encoding: 'utf8' })

@@ -13,7 +13,10 @@ interface Bucket {
   delete(key: string): Promise<void>
 }
 
-/** The part of miniflare that is used here. It is installed by the tests, so its types are not known to the compiler. */
+/**
+ * The part of miniflare that this test uses. The tests install miniflare themselves, so the compiler does not know its
+ * types.
+ */
 interface Simulator {
   readonly ready: Promise<URL>
   getR2Bucket(name: string): Promise<Bucket>
@@ -55,7 +58,7 @@ async function startWorker(script: string): Promise<Simulator> {
 }
 
 describe.skipIf(!existsSync(MINIFLARE))('skills from a bucket on Cloudflare Workers', () => {
-  test('follow edits, keep the last good revision, and reach clients of both protocol eras', async () => {
+  test('skills from a bucket are reloaded after edits, keep the last good revision, and reach clients of both protocols', async () => {
     using folder = new TemporaryFolder()
     const script = join(folder.path, 'worker.js')
     expect(await bundleWorker(script)).toEqual([])

@@ -9,7 +9,8 @@ import { TemporaryFolder } from '../fixtures/skill-folder.ts'
 const CRASHES = 30
 
 /**
- * Runs the process, kills it `afterMs` after its first output, and returns its complete output lines without the first.
+ * Runs the process and kills it `afterMs` after its first output. Returns the complete output lines of the process
+ * except the first.
  */
 async function crash(state: string, afterMs: number): Promise<readonly string[]> {
   const child = spawn(process.execPath, [resolve('tests/fixtures/collecting-crasher.ts'), state], {
@@ -33,7 +34,7 @@ async function crash(state: string, afterMs: number): Promise<readonly string[]>
   return said.split('\n').slice(1, -1)
 }
 
-test('kill -9 at any moment of a collection loses no named revision, and the disk does not fill up', async () => {
+test('kill -9 at any moment of a garbage collection loses no revision that is still in use and leaks no disk space', async () => {
   using folder = new TemporaryFolder()
   const named = new Map<string, Digest>()
   let rounds = 0
@@ -57,6 +58,7 @@ test('kill -9 at any moment of a collection loses no named revision, and the dis
   expect(rounds).toBeGreaterThan(30)
   const packs = readdirSync(folder.at('store')).filter(name => name.endsWith('.pack'))
   const bytes = packs.reduce((sum, name) => sum + statSync(folder.at(`store/${name}`)).size, 0)
-  // Each round writes 21 files of 20 kB and keeps one. Half-empty packs and the files of the last rounds remain.
+  // Each round writes 21 files of 20 kB and keeps one. Half-empty packs and the files of the last rounds may still be
+  // on the disk.
   expect(bytes).toBeLessThan(rounds * 21 * 20_000 * 0.5)
 }, 120_000)

@@ -8,7 +8,10 @@ import { skillText, TemporaryFolder } from '../fixtures/skill-folder.ts'
 
 const CRASHES = 40
 
-/** Runs the process, kills it after a time or after a whole round, and returns its complete output lines. */
+/**
+ * Runs the process and kills it after a time or after a complete round. Returns the complete output lines of the
+ * process.
+ */
 async function crash(
   folder: TemporaryFolder,
   end: { afterMs: number } | 'a round',
@@ -39,7 +42,7 @@ async function crash(
   return said.split('\n').slice(0, -1)
 }
 
-test('kill -9 at any moment of fetching, capturing, approving and rolling back loses no approval and serves nothing unapproved', async () => {
+test('after kill -9 during a fetch, capture, approval or rollback, every approval is kept and only approved revisions are served', async () => {
   using folder = new TemporaryFolder()
   const repository = new GitRepository(folder.at('repository.git'))
   repository.commit({ 'pdf/SKILL.md': skillText('pdf', { body: 'Version first.' }) })
@@ -53,7 +56,7 @@ test('kill -9 at any moment of fetching, capturing, approving and rolling back l
     }
     await (await openCrashRuntime(folder.path)).close()
   }
-  // The duration of a round depends on the machine, and the crashes should be spread over two rounds.
+  // The crashes should be spread over two rounds, whose duration depends on the machine.
   const start = performance.now()
   await crash(folder, 'a round')
   const roundMs = performance.now() - start
@@ -69,7 +72,7 @@ test('kill -9 at any moment of fetching, capturing, approving and rolling back l
     const allowed = decisions.flatMap(each => (each.kind === 'approve' ? each.revision : []))
     if (approved !== undefined) expect(allowed).toContain(approved)
     if (allowed.length > 0) {
-      // The newest approved revision, or the one before it if the killed process had not yet switched.
+      // The newest approved revision, or its predecessor if the process was killed before it switched.
       expect(allowed.slice(-2)).toContain(served?.revision)
     } else expect(served).toBeUndefined()
     if (served !== undefined) {
@@ -84,6 +87,6 @@ test('kill -9 at any moment of fetching, capturing, approving and rolling back l
     expect(skills.status().map(({ lastError }) => lastError)).toEqual([undefined, undefined])
     expect(readdirSync(folder.at('own')).filter(name => name.startsWith('.tmp-'))).toEqual([])
   }
-  // Enough rounds must complete, otherwise the crashes tested nothing.
+  // Without enough completed rounds, the crashes test nothing.
   expect(rounds).toBeGreaterThan(5)
 }, 300_000)

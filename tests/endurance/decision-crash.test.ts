@@ -15,7 +15,7 @@ interface Line {
   readonly held: Held
 }
 
-/** Runs one process that decides, kills it at its n-th acknowledgement, and returns all its output. */
+/** Runs a process that makes decisions, and kills it at its n-th acknowledgement. Returns all its output. */
 async function decideAndDie(folder: TemporaryFolder, acknowledgements: number): Promise<readonly Line[]> {
   const child = spawn(process.execPath, [resolve('tests/fixtures/decider.ts'), folder.path], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -39,18 +39,19 @@ test(`a decision survives kill -9 right after its acknowledgement, ${KILLS} time
     let last: Line | undefined
     for (let kill = 0; kill < KILLS / WORKERS; kill++) {
       const said = await decideAndDie(folder, ((kill * 3 + number) % 8) + 1)
-      // A decision after the last acknowledgement may or may not have happened. It affects one of the four skills.
+      // The decision after the last acknowledgement may have been stored or not. A decision affects only one of the
+      // four skills.
       if (last !== undefined) expect(toComparable(said[0]?.held, last)).toEqual(toComparable(last.held, last))
       last = said.at(-1)
       killedAt.set(last?.kind ?? '', (killedAt.get(last?.kind ?? '') ?? 0) + 1)
     }
   }
   await Promise.all(Array.from({ length: WORKERS }, (_, number) => worker(number)))
-  // Each kind of decision must have been the last one several times.
+  // Each kind of decision must be the last decision before several of the kills.
   for (const step of STEPS) expect(killedAt.get(step) ?? 0).toBeGreaterThan(5)
 }, 300_000)
 
-/** Returns the state without the part that the next step may already have changed. */
+/** Returns the state without the fields that the next decision may already have changed. */
 function toComparable(held: Held | undefined, { kind }: Line): Partial<Held> | undefined {
   if (held === undefined) return undefined
   const { disabled, pinned, approved, rolledBack } = held

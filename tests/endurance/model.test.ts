@@ -9,7 +9,7 @@ interface Seed {
   readonly seed: number
   readonly path: string
   readonly replayPath: string
-  /** The failure that the seed reproduces. */
+  /** The failure that this seed reproduces. */
   readonly note: string
 }
 

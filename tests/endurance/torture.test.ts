@@ -11,7 +11,10 @@ const SECONDS = Number(process.env['SKILLSTOKE_TORTURE_SECONDS'] ?? 20)
 const CLIENTS = 8
 const SKILLS = ['t0', 't1', 't2', 't3', 't4']
 const HALF_MS = 50
-/** A half-written file that stays longer than this counts as complete. On a loaded machine, writers sleep too long. */
+/**
+ * A file that stays half-written for longer than this time counts as complete. Writers on a busy machine can exceed
+ * this time.
+ */
 const LONGEST_HALF_MS = 200
 
 /** One skill, and the edits that are made to it. */
@@ -30,7 +33,7 @@ class Victim {
     folder.write(`${name}/scripts/say.mjs`, this.#codeOf(0))
   }
 
-  /** The ends of half-written texts that stayed too long. Reading one of them is not an error of the reader. */
+  /** The last words of texts that stayed half-written for too long. A reader may see such a text. */
   readonly overslept: string[] = []
   readonly #actions: readonly (() => Promise<void>)[] = [
     async () => this.#replace('SKILL.md', this.#textOf(++this.#next)),
@@ -53,7 +56,7 @@ class Victim {
     await this.#actions[Math.floor(Math.random() * this.#actions.length)]?.()
   }
 
-  /** Saves a valid text and valid code for the last time. Returns the marks that readers must find in them. */
+  /** Saves a valid text and valid code for the last time. Returns the words that readers must find in text and code. */
   finish(): { readonly text: string; readonly said: string } {
     const version = ++this.#next
     this.#replace('SKILL.md', this.#textOf(version))
@@ -79,7 +82,7 @@ class Victim {
     renameSync(this.#folder.at(this.#directory, `${path}.tmp`), this.#folder.at(this.#directory, path))
   }
 
-  /** Writes like a slow program. It empties the file, writes a part, and writes the rest later. */
+  /** Writes like a slow program: empties the file, writes a part, and writes the rest later. */
   async #writeHalf(path: string, content: string): Promise<void> {
     const cut = content.indexOf(' ', content.length / 2)
     const start = performance.now()
@@ -104,7 +107,7 @@ interface Tally {
 }
 
 test(
-  `${CLIENTS} clients for ${SECONDS} s: no call fails, and no answer contains half of a text`,
+  `no call of ${CLIENTS} clients in ${SECONDS} s fails or returns half of a text`,
   async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()

@@ -35,7 +35,7 @@ interface Seen {
   readonly revisions: Set<unknown>
 }
 
-test('verifying clients get answers of exactly one named revision while files are edited every 20 ms', async () => {
+test('each answer to a verifying client comes from exactly one named revision, with an edit every 20 ms', async () => {
   using folder = new TemporaryFolder()
   using state = new TemporaryFolder()
   writeRevision(folder, 0)
@@ -62,7 +62,7 @@ test('verifying clients get answers of exactly one named revision while files ar
   clearInterval(timer)
   await dev.client.reload()
 
-  // An entry that was read during the edits is now out of date. One new request corrects it.
+  // Entries that clients read during the edits are now out of date. One new request gets the current entry.
   for (const [index, client] of clients.entries()) {
     const skills = new SkillsClient(client)
     await expect(skills.read(stale[index] as Skill)).rejects.toBeInstanceOf(SkillVerificationError)
@@ -72,7 +72,7 @@ test('verifying clients get answers of exactly one named revision while files ar
     await client.close()
   }
   expect(edits).toBeGreaterThan(MIN_EDITS)
-  // Some reads must span an edit, otherwise the test proves nothing.
+  // Some edits must happen during a read, otherwise the test proves nothing.
   expect(all.reduce((sum, { mismatches, others }) => sum + mismatches + others, 0)).toBeGreaterThan(0)
   for (const { reads, verified, revisions } of all) {
     // During continuous writes, a new revision appears every two seconds. A folder is read completely or not at all.
@@ -105,7 +105,7 @@ async function readOnce(client: Client, seen: Seen): Promise<void> {
     const [content] = contents as { text: string; _meta: Record<string, string> }[]
     seen.reads++
     expect(content?._meta[GENERATION_META_KEY]).toMatch(/^sha256:/)
-    // The bytes of a revision match its entry. The bytes of the next revision may match too.
+    // The bytes of a revision match the entry of the revision. The bytes may also match the next revision.
     const digest = `sha256:${nodeHasher.sha256(content?.text ?? '')}`
     if (content?._meta[REVISION_META_KEY] === revision) expect(digest).toBe(file.digest)
     else if (digest !== file.digest) seen.others++

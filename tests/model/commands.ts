@@ -16,7 +16,7 @@ import { SkillError } from '@skillstoke/core'
 import fc from 'fast-check'
 import { PAIR, ROOTS, type Root, type SkillWorld } from './skill-world.ts'
 
-/** One event in a world. Its expected result is read from the disk, so there is no second model to maintain. */
+/** One event in a world. The expected result is derived from the disk, so no second model has to be maintained. */
 export type WorldCommand = fc.AsyncCommand<Record<never, never>, SkillWorld>
 
 const NAMES = ['ant', 'bee', 'cat'] as const
@@ -25,7 +25,10 @@ const FIXED_LENGTH = 4
 const textOf = (name: string, number: number): string =>
   `---\nname: ${name}\ndescription: Number ${String(number).padStart(FIXED_LENGTH, '0')}.\n---\nBody of ${number}.\n`
 
-/** Changes the disk. Before and while a skill is broken, every view is compared at once. */
+/**
+ * Changes the disk. Every view is compared before a change that breaks a skill, and after each change while a skill is
+ * broken.
+ */
 function change(
   label: string,
   act: (world: SkillWorld) => void | Promise<void>,

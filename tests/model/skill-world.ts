@@ -17,10 +17,10 @@ import { expect } from 'vitest'
 export const ROOTS = ['a', 'b'] as const
 export type Root = (typeof ROOTS)[number]
 
-/** Two skills that are always written together. A reader that sees different numbers in them saw half of a change. */
+/** Two skills that are always written together. A reader that sees two different numbers has seen half of a change. */
 export const PAIR = ['pair-one', 'pair-two'] as const
 
-/** The disk with events that can be lost. */
+/** A disk whose events can be lost. */
 class ForgetfulFileSystem extends NodeFileSystem {
   losesEvents = false
 
@@ -39,8 +39,8 @@ interface LastGood {
 }
 
 /**
- * A running system on real folders, and the conditions that must hold. Expected values come from a scan of the disk
- * without history, and from one rule: a folder with broken text serves its last good revision.
+ * A running system on real folders, and the conditions that must always be true. Expected values come from a scan that
+ * knows no history, and from one rule: a broken folder serves its last good revision.
  */
 export class SkillWorld implements AsyncDisposable {
   readonly base: string
@@ -48,7 +48,7 @@ export class SkillWorld implements AsyncDisposable {
   readonly session: SkillSession
   readonly #files: readonly ForgetfulFileSystem[]
   readonly #lastGood = new Map<string, LastGood>()
-  /** The state that subscribers derive from the reported changes, for a fast and a slow subscriber. */
+  /** The state that a fast and a slow subscriber derive from the reported changes. */
   readonly #told: readonly Map<string, string>[] = [new Map(), new Map()]
   /** The state that the model derives from the system prompt and the appended messages. */
   readonly #announced = new Map<string, string>()
@@ -128,7 +128,9 @@ export class SkillWorld implements AsyncDisposable {
     }
   }
 
-  /** Starts a model call. Updates the conversation, whose knowledge must then match the served skills. */
+  /**
+   * Starts a model call. Updates the conversation. Afterwards, its messages must describe exactly the served skills.
+   */
   async beginStep(): Promise<void> {
     if (this.losesEvents) await this.skills.reload()
     const update = await this.session.update()
@@ -143,7 +145,7 @@ export class SkillWorld implements AsyncDisposable {
     expect(Object.fromEntries(this.#announced)).toEqual(Object.fromEntries(listed))
   }
 
-  /** Loads a skill as the model would. The answer must be complete and current. */
+  /** Calls the tool `skill` as the model would. The answer must be complete and current. */
   async endStep(): Promise<void> {
     const [skill] = this.#step?.list() ?? []
     this.#step = undefined

@@ -3,7 +3,7 @@ import { basename, join } from 'node:path'
 import { REQUIREMENTS, type RequirementId } from './index.ts'
 import type { Requirement, RequirementKind } from './requirement.ts'
 
-/** One test that cites rows. */
+/** A test that cites requirement rows. */
 export interface Citation {
   readonly file: string
   readonly title: string
@@ -13,7 +13,7 @@ export interface Citation {
 const FOLDERS = ['packages', 'tests', 'examples']
 const SKIPPED = ['node_modules', 'dist', '.tmp', '.state']
 
-/** Finds every citation in the text of the tests. Skips tests marked skip, todo or fails. */
+/** Finds every citation in the text of the tests. Ignores tests marked skip, todo or fails. */
 export function findCitations(): readonly Citation[] {
   return FOLDERS.flatMap(listTests).flatMap(file => {
     const text = readFileSync(file, 'utf8')
@@ -53,7 +53,7 @@ const KINDS: Readonly<Record<RequirementKind, string>> = {
   promise: 'promise',
 }
 
-/** Renders the page that lists every row with the tests that prove it. */
+/** Renders the page that lists every row, each with the tests that prove it. */
 export function renderRequirements(citations: readonly Citation[]): string {
   const rows: readonly Requirement[] = REQUIREMENTS
   const isProved = (id: string): boolean => citations.some(({ ids }) => ids.some(each => each === id))

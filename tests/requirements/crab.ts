@@ -6,7 +6,7 @@ export const CRAB = [
     id: 'CRAB-01',
     kind: 'described',
     behaviour:
-      'A `SKILL.md` follows agentskills.io. `name` and `description` are required, `allowed-tools` is optional, and the body is the prompt.',
+      'A `SKILL.md` has the format of agentskills.io. `name` and `description` are required, `allowed-tools` is optional, and the body is the prompt.',
   },
   {
     id: 'CRAB-02',
@@ -33,7 +33,7 @@ export const CRAB = [
     id: 'CRAB-06',
     kind: 'described',
     behaviour:
-      'When two directories hold a skill of the same name, the first listed one wins. The other is skipped with a warning.',
+      'When two directories contain a skill of the same name, the directory that is listed first wins. The other skill is skipped with a warning.',
   },
   {
     id: 'CRAB-07',
@@ -72,7 +72,7 @@ export const CRAB = [
     id: 'CRAB-13',
     kind: 'described',
     behaviour:
-      'Each call reads the skill from disk again and updates the registry, so an edit takes effect at once and without a restart.',
+      'Each call reads the skill from disk again and updates the registry, so an edit takes effect immediately and without a restart.',
   },
   {
     id: 'CRAB-14',
@@ -96,25 +96,25 @@ export const CRAB = [
     id: 'CRAB-17',
     kind: 'described',
     behaviour:
-      'Two open questions are answered. A skill can receive arguments, and `allowed-tools` can be ignored, advised or enforced at run time.',
+      'A skill can receive arguments, and `allowed-tools` can be ignored, advised or enforced at run time. The design left both questions open.',
   },
   {
     id: 'CRAB-X01',
     kind: 'beyond',
     behaviour:
-      'An exact load returns the body, a blank line and `Skill directory: <path>`. A fuzzy result has lines `name: description`, and an empty result reads `no skills found`.',
+      'The result for an exact name is the body, a blank line and `Skill directory: <path>`. The result of a search has lines `name: description`, and an empty result reads `no skills found`.',
   },
   {
     id: 'CRAB-X02',
     kind: 'beyond',
     behaviour:
-      'Refusals differ by their text: skill not available, invalid skill name, failed to parse skill, and invalid arguments, each with its detail.',
+      'Each kind of refusal has its own text and detail: skill not available, invalid skill name, failed to parse skill, and invalid arguments.',
   },
   {
     id: 'CRAB-X03',
     kind: 'beyond',
     behaviour:
-      'A slash expansion returns the remaining text, a blank line and the `<skill>` block, or the block alone. Leading whitespace is ignored. An unknown, unscoped or broken name leaves the message unchanged.',
+      'A slash expansion returns the remaining text, a blank line and the `<skill>` block, or the block alone. Leading whitespace is ignored. An unknown name, a name outside the scope or the name of a broken skill leaves the message unchanged.',
   },
   {
     id: 'CRAB-X04',
@@ -138,7 +138,7 @@ export const CRAB = [
     id: 'CRAB-X07',
     kind: 'beyond',
     behaviour:
-      'Single skills and whole external sources can be disabled, and the usual external roots are known. Each skill names its source, and a conflict names both directories.',
+      'Single skills and whole external sources can be disabled, and the usual external roots are known. Each skill names its source, and a conflict report names both directories.',
     declined: 'docs/decisions/2026-11-22-beyond-the-documents.md',
   },
   {
@@ -150,7 +150,7 @@ export const CRAB = [
     id: 'CRAB-X09',
     kind: 'beyond',
     behaviour:
-      'Listing reads no bodies and is paged. A miss is answered with the size of the catalog. The scope applies before dispatch and in lists. Skills can be added and removed.',
+      'Listing reads no bodies and is paged. The answer to an unknown name contains the size of the catalog. The scope applies to calls and to lists. Skills can be added and removed.',
   },
   {
     id: 'CRAB-X10',
@@ -169,7 +169,7 @@ export const CRAB = [
     id: 'CRAB-B02',
     kind: 'mistake',
     behaviour:
-      'Every listed skill can be loaded by its name and by slash, even if it is nested or its directory has another name. It has only one identity.',
+      'Every listed skill can be loaded by its name and by slash, even if it is nested or its directory has another name. Each skill has only one identity.',
   },
   {
     id: 'CRAB-B03',

@@ -6,19 +6,19 @@ export const EXO = [
     id: 'EXO-01',
     kind: 'described',
     behaviour:
-      'A long-running agent follows added, changed and removed skills without a restart. Loading everything once with `loadAll` still works.',
+      'A long-running agent uses added, changed and removed skills without a restart. Loading everything once with `loadAll` still works.',
   },
   {
     id: 'EXO-02',
     kind: 'described',
     behaviour:
-      'Changes of a local source are found as they happen. A remote source (GitHub) is polled at intervals.',
+      'Changes of a local source are found immediately. A remote source (GitHub) is polled at intervals.',
   },
   {
     id: 'EXO-03',
     kind: 'described',
     behaviour:
-      'A change reaches an agent during a run. The tools are listed again for each step, so the next step has the new ones.',
+      'A change reaches an agent during a run. The tools are listed again for each step, so the next step has the new tools.',
   },
   {
     id: 'EXO-04',
@@ -48,25 +48,25 @@ export const EXO = [
     id: 'EXO-08',
     kind: 'described',
     behaviour:
-      'A batch goes from watcher to manager to registry. Then it reaches the tools of every bound agent, then the instructions and the events. The agent sees the result at its next step.',
+      'The manager applies each batch of a watcher to the registry, then to the tools of every bound agent, then to instructions and events. The agent sees the result at its next step.',
   },
   {
     id: 'EXO-09',
     kind: 'described',
     behaviour:
-      'The abstractions are in the core. The concrete watchers have their own entry point, which depends on the core and exports both.',
+      'The abstractions are in the core. The two concrete watchers are exported by their own entry point, which depends on the core.',
   },
   {
     id: 'EXO-10',
     kind: 'described',
     behaviour:
-      'A `SkillChangeEvent` holds `kind`, `skillName`, `skill` and `sourcePath`. `skill` is null only for `removed`, and changing the event throws.',
+      'A `SkillChangeEvent` has `kind`, `skillName`, `skill` and `sourcePath`. `skill` is null only for `removed`, and writing to the event throws.',
   },
   {
     id: 'EXO-11',
     kind: 'described',
     behaviour:
-      '`watch()` is an async iterable of batches that waits between them. One batch holds the changes of one settled burst of file events, or of one comparison of polls.',
+      '`watch()` is an async iterable that yields batches. One batch contains the changes of one settled burst of file events, or of one poll.',
   },
   {
     id: 'EXO-12',
@@ -100,13 +100,14 @@ export const EXO = [
   {
     id: 'EXO-17',
     kind: 'described',
-    behaviour: '`addWatcher` must be called before `start()`. Only the watchers added by then run.',
+    behaviour:
+      '`addWatcher` must be called before `start()`. Only watchers that were added before the start run.',
   },
   {
     id: 'EXO-18',
     kind: 'described',
     behaviour:
-      '`bindAgent` makes an agent follow the changes, and `unbindAgent` ends that. Unbinding an agent that is not bound does nothing.',
+      'After `bindAgent`, changes reach the agent until `unbindAgent`. Unbinding an agent that is not bound does nothing.',
   },
   {
     id: 'EXO-19',
@@ -130,19 +131,19 @@ export const EXO = [
     id: 'EXO-22',
     kind: 'described',
     behaviour:
-      'An added skill enters the registry. Its tools are resolved, added to every bound agent and remembered by name, and `skill:added` is emitted.',
+      'An added skill enters the registry. Its tools are resolved, added to every bound agent and recorded by name. `skill:added` is emitted.',
   },
   {
     id: 'EXO-23',
     kind: 'described',
     behaviour:
-      'A modified skill loses the tools remembered for it, gets its new tools and replaces its registry entry. `skill:modified` is emitted.',
+      'When a skill is modified, its recorded tools are removed, its new tools are added and its registry entry is replaced. `skill:modified` is emitted.',
   },
   {
     id: 'EXO-24',
     kind: 'described',
     behaviour:
-      'A removed skill loses the tools remembered for it and leaves the registry. `skill:removed` is emitted.',
+      'When a skill is removed, its recorded tools are removed and it leaves the registry. `skill:removed` is emitted.',
   },
   {
     id: 'EXO-25',
@@ -171,7 +172,7 @@ export const EXO = [
     id: 'EXO-29',
     kind: 'described',
     behaviour:
-      '`LocalFileWatcher` takes a path and `debounceMs` (500 by default) and watches the directory with everything below it.',
+      '`LocalFileWatcher` takes a path and `debounceMs` (500 by default). It watches the directory and everything below it.',
   },
   {
     id: 'EXO-30',
@@ -182,7 +183,7 @@ export const EXO = [
     id: 'EXO-31',
     kind: 'described',
     behaviour:
-      '`LocalFileWatcher` stores the skills by name. At each change it reads their frontmatter again, compares, updates the stored skills and yields the differences as one batch.',
+      '`LocalFileWatcher` stores the skills by name. At each change the watcher reads the frontmatter again, compares it with the stored skills, updates them and yields the differences as one batch.',
   },
   {
     id: 'EXO-32',
@@ -249,13 +250,13 @@ export const EXO = [
     id: 'EXO-43',
     kind: 'described',
     behaviour:
-      'A builder can write a header line and then `- **name**: description` and the first body line for each skill.',
+      'A builder can write a header line, and for each skill `- **name**: description` and the first line of the body.',
   },
   {
     id: 'EXO-44',
     kind: 'described',
     behaviour:
-      'The watcher contract, resolvers, manager and both watchers are tested with fakes and temporary directories, for successes and failures, and without a network.',
+      'Tests cover watcher contract, resolvers, manager and both watchers, for successes and failures. They use fakes and temporary directories, but no network.',
   },
   {
     id: 'EXO-45',
@@ -304,21 +305,21 @@ export const EXO = [
     id: 'EXO-X07',
     kind: 'beyond',
     behaviour:
-      'An agent with a registry lists active skills in its prompt and gets `activate_skill`, which returns the body and adds missing tools. An unknown name returns a structured error with the available skills.',
+      'An agent with a registry lists active skills in its prompt and gets `activate_skill`. This tool returns the body and adds missing tools. An unknown name returns a structured error with the available skills.',
     declined: 'docs/decisions/2026-11-22-beyond-the-documents.md',
   },
   {
     id: 'EXO-X08',
     kind: 'beyond',
     behaviour:
-      'A skill is modified if its name, description, body, tool list, type or active flag differs. Its path is not part of that fingerprint.',
+      'A skill is modified if its name, description, body, tool list, type or active flag differs. A new path alone does not count as a change.',
     declined: 'docs/decisions/2026-11-22-beyond-the-documents.md',
   },
   {
     id: 'EXO-X09',
     kind: 'beyond',
     behaviour:
-      'A batch lists added, then removed, then modified skills, each sorted by name. A change of files that leaves all skills the same yields no batch.',
+      'A batch lists added, then removed, then modified skills, each sorted by name. If files change but all skills stay the same, no batch is yielded.',
   },
   {
     id: 'EXO-X10',
@@ -330,7 +331,7 @@ export const EXO = [
     id: 'EXO-X11',
     kind: 'beyond',
     behaviour:
-      'An invalid GitHub URL throws a `SkillError` in the constructor. A failed update is logged with exit code and error output. A git that cannot be run is logged too, and polling continues.',
+      'An invalid GitHub URL throws a `SkillError` in the constructor. A failed update is logged with exit code and error output. If git cannot be run, this is also logged, and polling continues.',
   },
   {
     id: 'EXO-X12',
@@ -342,13 +343,13 @@ export const EXO = [
     id: 'EXO-B01',
     kind: 'mistake',
     behaviour:
-      'A bus handler, resolver or builder that throws does not affect the rest of the batch, does not count as a failed watcher, and loses no change.',
+      'If a bus handler, resolver or builder throws, the rest of the batch is applied, no change is lost, and the watcher does not count as failed.',
   },
   {
     id: 'EXO-B02',
     kind: 'mistake',
     behaviour:
-      'The known skills survive the failure of a watcher, so changes during the backoff are reported after its restart.',
+      'After the failure of a watcher, the known skills are kept, so changes during the backoff are reported after the restart.',
   },
   {
     id: 'EXO-B03',
@@ -359,13 +360,13 @@ export const EXO = [
     id: 'EXO-B04',
     kind: 'mistake',
     behaviour:
-      'Removing a skill removes only tools that were added for it. A tool of the agent itself stays, and a tool shared by two skills stays until both are removed.',
+      'Removing a skill removes only tools that were added for it. Tools that belong to the agent stay, and a tool shared by two skills stays until both skills are removed.',
   },
   {
     id: 'EXO-B05',
     kind: 'mistake',
     behaviour:
-      'Skills that `loadAll` loaded before the start are tracked too, so their first modification replaces their tools without duplicates.',
+      'Skills that `loadAll` loaded before the start are also tracked, so their first modification replaces their tools without duplicates.',
   },
   {
     id: 'EXO-B06',
@@ -377,7 +378,7 @@ export const EXO = [
     id: 'EXO-B07',
     kind: 'mistake',
     behaviour:
-      'Changes from watchers follow the conflict strategy. Removing the winning copy of a skill makes the shadowed copy visible.',
+      'The conflict strategy also applies to changes from watchers. Removing the winning copy of a skill makes the shadowed copy visible.',
   },
   {
     id: 'EXO-B08',
@@ -389,7 +390,7 @@ export const EXO = [
     id: 'EXO-B09',
     kind: 'mistake',
     behaviour:
-      'One unreadable or badly encoded skill file leaves the other skills loaded and the watcher running. A missing directory is awaited without repeated failures.',
+      'One unreadable or badly encoded skill file leaves the other skills loaded and the watcher running. The watcher waits for a missing directory without repeated failures.',
   },
   {
     id: 'EXO-B10',

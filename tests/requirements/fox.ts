@@ -16,7 +16,7 @@ export const FOX = [
   {
     id: 'FOX-03',
     kind: 'described',
-    behaviour: 'A written skill is loaded into memory at once, without a restart.',
+    behaviour: 'A written skill is loaded into memory immediately, without a restart.',
   },
   {
     id: 'FOX-04',
@@ -27,7 +27,7 @@ export const FOX = [
     id: 'FOX-05',
     kind: 'described',
     behaviour:
-      'Several readers can use the registry at once. A reload replaces it as a whole, so no reader sees a mixture.',
+      'Several readers can use the registry at the same time. A reload replaces the whole registry, so no reader sees a mixture.',
   },
   {
     id: 'FOX-06',
@@ -38,7 +38,7 @@ export const FOX = [
     id: 'FOX-07',
     kind: 'described',
     behaviour:
-      'Each message gets a system prompt from the live registry. A new conversation stores it. An existing conversation refreshes it in memory only and keeps the stored text.',
+      'Each message gets a system prompt from the live registry. A new conversation stores this prompt. An existing conversation uses the new prompt in memory only and keeps the stored text.',
   },
   {
     id: 'FOX-08',
@@ -50,7 +50,7 @@ export const FOX = [
     id: 'FOX-09',
     kind: 'described',
     behaviour:
-      'Both author tools form a tool pack. They appear among all tools and in the list of the agent loop, and the dispatcher finds them.',
+      'Both author tools form a tool pack. Both appear in the list of all tools and in the list of the agent loop, and can be called.',
   },
   {
     id: 'FOX-10',
@@ -100,13 +100,13 @@ export const FOX = [
     id: 'FOX-18',
     kind: 'described',
     behaviour:
-      '`creating-skills` guides through gathering, designing, writing with one call for each file, activating with `reload_skills`, and confirming with a list of the files.',
+      '`creating-skills` explains five steps: gather, design, write with one call for each file, activate with `reload_skills`, and confirm with a list of the files.',
   },
   {
     id: 'FOX-19',
     kind: 'described',
     behaviour:
-      'The authoring rules cover frontmatter, wording and length of the description, the name, bodies under 500 lines, references one level deep, lasting content and consistent terms.',
+      '`creating-skills` has rules for frontmatter, wording and length of the description, the name, bodies under 500 lines, references one level deep, lasting content and consistent terms.',
   },
   {
     id: 'FOX-20',
@@ -124,13 +124,13 @@ export const FOX = [
     id: 'FOX-22',
     kind: 'described',
     behaviour:
-      'Writing skills does not extend the sandbox of the ordinary file tools and needs no shell commands.',
+      'Writing skills needs no shell commands, and gives the ordinary file tools no access to more files.',
   },
   {
     id: 'FOX-X01',
     kind: 'beyond',
     behaviour:
-      'Absolute paths and empty names or paths are refused too, each fault with its own message. A reload reports the number of active skills, and a failed reload keeps the old registry.',
+      'Absolute paths and empty names or paths are also refused, each with its own message. A reload reports the number of active skills, and a failed reload keeps the old registry.',
   },
   {
     id: 'FOX-X02',
@@ -147,51 +147,51 @@ export const FOX = [
     id: 'FOX-X04',
     kind: 'beyond',
     behaviour:
-      '`read_skill_file` reads one file of a skill. The catalog holds metadata and a hint how to load a skill. A skill with `model` can run as a sub-agent with its own tools and limit.',
+      '`read_skill_file` reads one file of a skill. The catalog contains metadata and a hint how to load a skill. A skill with `model` can run as a sub-agent with its own tools and limit.',
     declined: 'docs/decisions/2026-11-22-beyond-the-documents.md',
   },
   {
     id: 'FOX-X05',
     kind: 'beyond',
     behaviour:
-      'A writable layer shadows a bundled, read-only layer. Reads stay inside the layer that owns the skill, writes go to the writable layer, and a reload covers both.',
+      'A writable layer shadows a bundled, read-only layer. Reads stay inside the layer that owns the skill, writes go to the writable layer, and a reload reads both layers.',
   },
   {
     id: 'FOX-X06',
     kind: 'beyond',
     behaviour:
-      "Bundled skills fill an empty directory once. An update overwrites unmodified skills, backs up modified ones before overwriting them, and leaves the user's own skills unchanged. Hashes decide which skills are modified.",
+      "An empty directory is filled with the bundled skills once. An update overwrites unmodified skills, backs up modified ones before overwriting them, and leaves the user's own skills unchanged. Hashes decide which skills are modified.",
     declined: 'docs/decisions/2026-11-22-beyond-the-documents.md',
   },
   {
     id: 'FOX-X07',
     kind: 'beyond',
     behaviour:
-      'A control interface creates, updates and quarantines skills, and never half-writes one. It refuses duplicates, empty or misnamed files, stale base hashes and changes to bundled skills. It shows the provenance of a skill.',
+      'A control interface creates, updates and quarantines skills, and never leaves a half-written skill. The interface refuses duplicates, empty or misnamed files, stale base hashes and changes to bundled skills. It also shows the provenance of a skill.',
     declined: 'docs/decisions/2026-11-22-beyond-the-documents.md',
   },
   {
     id: 'FOX-X08',
     kind: 'beyond',
     behaviour:
-      'An installer has a dry run that writes nothing, refuses secrets and executables, and requires confirmation of suspicious text. It limits depth, count and size, and records commit and content hash.',
+      'An installer has a dry run that writes nothing, refuses secrets and executables, and requires confirmation of suspicious text. The installer limits depth, count and size, and records commit and content hash.',
     declined: 'docs/decisions/2026-11-22-beyond-the-documents.md',
   },
   {
     id: 'FOX-B01',
     kind: 'mistake',
-    behaviour: 'A reload always reads the sources again, and reports success only after it has done so.',
+    behaviour: 'A reload always reads the sources again, and reports success only after reading them.',
   },
   {
     id: 'FOX-B02',
     kind: 'mistake',
     behaviour:
-      'Every write validates name and path. Uppercase letters and `_` in a skill name are refused, and a file named `notes..md` is accepted.',
+      'Every write checks the skill name and the path. Uppercase letters and `_` in a skill name are refused, and a file named `notes..md` is accepted.',
   },
   {
     id: 'FOX-B03',
     kind: 'mistake',
-    behaviour: 'A reload covers all sources, so bundled skills stay.',
+    behaviour: 'A reload reads all sources, so bundled skills stay.',
   },
   {
     id: 'FOX-B04',
@@ -202,7 +202,7 @@ export const FOX = [
     id: 'FOX-B05',
     kind: 'mistake',
     behaviour:
-      'Content and files of a skill always come from the same copy, even if a shadowed copy exists. No old location survives a reload.',
+      'Content and files of a skill always come from the same copy, even if a shadowed copy exists. After a reload, no skill has an outdated location.',
   },
   {
     id: 'FOX-B06',
@@ -213,29 +213,30 @@ export const FOX = [
   {
     id: 'FOX-B07',
     kind: 'mistake',
-    behaviour: 'For duplicates within one directory, the same copy wins on every machine and in every run.',
+    behaviour:
+      'If one directory contains two copies of a skill, the same copy wins on every machine and in every run.',
   },
   {
     id: 'FOX-B08',
     kind: 'mistake',
     behaviour:
-      'A call of an unknown tool with the name of a skill is answered with a hint to the skill tool.',
+      'If a model calls an unknown tool that has the name of a skill, the answer points to the skill tool.',
   },
   {
     id: 'FOX-B09',
     kind: 'mistake',
     behaviour:
-      'A skill written during a turn is known to the model at its next call, not only at the next message.',
+      'A skill that is written during a turn is known at the next model call, not only at the next message.',
   },
   {
     id: 'FOX-B10',
     kind: 'mistake',
-    behaviour: 'The system prompt holds only metadata of skills, never their bodies.',
+    behaviour: 'The system prompt contains only metadata of skills, never their bodies.',
   },
   {
     id: 'FOX-B11',
     kind: 'mistake',
     behaviour:
-      'Paths with backslashes, NUL or drive letters are refused, and so are symbolic links that lead outside.',
+      'Paths with backslashes, NUL or drive letters are refused, and so are symbolic links to targets outside.',
   },
 ] as const satisfies readonly Requirement[]

@@ -13,7 +13,7 @@ export const REQUIREMENTS = [...EXO, ...OMNI, ...CRAB, ...FOX, ...PAI, ...POLICI
 
 export type RequirementId = (typeof REQUIREMENTS)[number]['id']
 
-/** Cites rows at the end of a test title. The test must fail when one of the rows is not true. */
+/** Cites requirement rows at the end of a test title. If the behaviour of a row is broken, the test must fail. */
 export function verifies(...ids: readonly [RequirementId, ...RequirementId[]]): string {
   return `[${ids.join(' ')}]`
 }

@@ -17,13 +17,13 @@ export const OMNI = [
     id: 'OMNI-03',
     kind: 'described',
     behaviour:
-      'In the mode `mtime`, a skill is reloaded when its newest script is strictly newer than the remembered time. A missing remembered time counts as 0.',
+      'In the mode `mtime`, a skill is reloaded when its newest script is strictly newer than the recorded time. Without a recorded time, 0 is used.',
   },
   {
     id: 'OMNI-04',
     kind: 'described',
     behaviour:
-      'After a reload, no module of the old code is used for this skill, including helper modules. Modules of other skills stay loaded.',
+      'After a reload, the skill uses no module of the old code, including helper modules. Modules of other skills stay loaded.',
   },
   {
     id: 'OMNI-05',
@@ -62,13 +62,13 @@ export const OMNI = [
     id: 'OMNI-11',
     kind: 'described',
     behaviour:
-      'A changed description or parameter list of a command reaches clients through `skill.reload`. A changed set of tools reaches them through the tool list notification. New code alone does neither.',
+      'A changed description or parameter list of a command reaches clients through `skill.reload`. A changed set of tools causes the tool list notification. New code alone requires neither.',
   },
   {
     id: 'OMNI-12',
     kind: 'described',
     behaviour:
-      'The documentation says that clients may cache the name, description and parameters of a tool. The server therefore notifies them of changes to these.',
+      'The documentation says that clients may cache the name, description and parameters of a tool. The server therefore notifies clients when these change.',
   },
   {
     id: 'OMNI-13',
@@ -102,13 +102,13 @@ export const OMNI = [
     id: 'OMNI-18',
     kind: 'described',
     behaviour:
-      'After a change of metadata, the server needs only `skill.reload`. The documentation says when a client that caches needs a new session.',
+      'After a change of metadata, `skill.reload` is enough for the server. The documentation says when a client with a cache needs a new session.',
   },
   {
     id: 'OMNI-19',
     kind: 'described',
     behaviour:
-      'The documentation advises users to edit code rather than metadata, to use `skill.reload` for metadata, to try small changes first, and to restart when stuck.',
+      'The documentation advises users to edit code rather than metadata, to use `skill.reload` for metadata, to try small changes first, and to restart if nothing else helps.',
   },
   {
     id: 'OMNI-20',
@@ -118,13 +118,13 @@ export const OMNI = [
   {
     id: 'OMNI-21',
     kind: 'described',
-    behaviour: 'One component, which lives as long as the server, owns the notifications to MCP clients.',
+    behaviour: 'One component sends all notifications to MCP clients, and exists as long as the server.',
   },
   {
     id: 'OMNI-22',
     kind: 'described',
     behaviour:
-      '`scanPaths` finds the commands in given pairs of path and content, with a skill name, keywords and intents. It never accesses the file system.',
+      '`scanPaths` takes pairs of path and content, a skill name, keywords and intents, and finds the commands. It never accesses the file system.',
   },
   {
     id: 'OMNI-23',
@@ -158,7 +158,7 @@ export const OMNI = [
     id: 'OMNI-28',
     kind: 'described',
     behaviour:
-      'The documentation has a manual test: start the server on stdio, add to a script, call the command and see the change.',
+      'The documentation has a manual test: start the server on stdio, edit a script, call the command and see the change.',
   },
   {
     id: 'OMNI-X01',
@@ -189,25 +189,25 @@ export const OMNI = [
     id: 'OMNI-X05',
     kind: 'beyond',
     behaviour:
-      '`execute` finds a command by its full name, then by its simple name. An unknown command is answered with the list of commands. Missing arguments are named next to those provided. Handlers may be sync or async.',
+      '`execute` finds a command by its full name, then by its simple name. The error for an unknown command lists the commands. The error for missing arguments also names the given arguments. Handlers may be sync or async.',
   },
   {
     id: 'OMNI-X06',
     kind: 'beyond',
     behaviour:
-      'The watcher follows scripts and `SKILL.md` files (0.5 s to settle, 1 s pause after an error). It ignores caches, build output, dependencies, directories, test files and private files.',
+      'The watcher reacts to changes of scripts and `SKILL.md` files. It waits 0.5 s for files to settle, and 1 s after an error. It ignores caches, build output, dependencies, directories, test files and private files.',
   },
   {
     id: 'OMNI-X07',
     kind: 'beyond',
     behaviour:
-      'Debouncing never loses a deletion, and a repeated event has one effect. A created or changed file that no longer exists counts as deleted.',
+      'Debouncing never loses a deletion, and repeated events have one effect. A created or changed file that no longer exists counts as deleted.',
   },
   {
     id: 'OMNI-X08',
     kind: 'beyond',
     behaviour:
-      'A change runs through index, reload and callback. A failing stage is logged, and the later stages still run.',
+      'A change updates the index, reloads the skill and calls the callback. If one stage fails, this is logged and the later stages still run.',
   },
   {
     id: 'OMNI-X09',
@@ -219,7 +219,7 @@ export const OMNI = [
     id: 'OMNI-X10',
     kind: 'beyond',
     behaviour:
-      'The first change notifies at once. Changes within the next second share one notification at its end. Sends never overlap. A failing callback or send is logged and does not stop the others.',
+      'The first change causes a notification immediately. Changes within the next second share one notification at the end of that second. Notifications are never sent at the same time. A failing callback or send is logged and does not stop the others.',
   },
   {
     id: 'OMNI-X11',
@@ -237,13 +237,13 @@ export const OMNI = [
     id: 'OMNI-X13',
     kind: 'beyond',
     behaviour:
-      'Code is checked before a reload, and the old skill stays after a syntax error. Unload and load are one step with one notification. Index entries without a skill are cleared at start.',
+      'Code is checked before a reload, and the old skill stays after a syntax error. Unloading old code and loading new code is one step with one notification. At start, index entries without a skill are removed.',
   },
   {
     id: 'OMNI-X14',
     kind: 'beyond',
     behaviour:
-      'Skills load when first needed, and skills that are not loaded are offered with a marked schema. Beyond a limit, the least recently used skills are unloaded, except pinned ones.',
+      'Skills load when first needed. Commands of skills that are not loaded have a marked schema. Beyond a limit, the least recently used skills are unloaded, except pinned skills.',
     declined: 'docs/decisions/2026-11-22-beyond-the-documents.md',
   },
   {
@@ -256,30 +256,30 @@ export const OMNI = [
     id: 'OMNI-B01',
     kind: 'mistake',
     behaviour:
-      'Deleting a script, even the last one, counts as a change at the next access, so nothing of the deleted file stays in use.',
+      'Deleting a script, even the last script, counts as a change at the next access, so no code of the deleted file stays in use.',
   },
   {
     id: 'OMNI-B02',
     kind: 'mistake',
     behaviour:
-      'Edits within one timestamp, files restored with older times and edits of nested files are all found.',
+      'Edits that keep the modification time, files restored with older times and edits of nested files are all found.',
   },
   {
     id: 'OMNI-B03',
     kind: 'mistake',
     behaviour:
-      'A syntax error leaves the working commands in service and is reported. The skill is tried again at the next change.',
+      'After a syntax error, the working commands can still be called, and the error is reported. The skill is loaded again at the next change.',
   },
   {
     id: 'OMNI-B04',
     kind: 'mistake',
     behaviour:
-      'Clearing uses the exact owner. Reloading `git` does not affect `git_extra`, and functions without a qualified name belong to a skill too.',
+      'Functions are cleared for exactly one skill. Reloading `git` does not affect `git_extra`, and functions without a qualified name also belong to a skill.',
   },
   {
     id: 'OMNI-B05',
     kind: 'mistake',
-    behaviour: 'A reload on access notifies MCP clients like any other reload.',
+    behaviour: 'A reload at an access notifies MCP clients like any other reload.',
   },
   {
     id: 'OMNI-B06',
@@ -301,12 +301,12 @@ export const OMNI = [
   {
     id: 'OMNI-B09',
     kind: 'mistake',
-    behaviour: 'The check on access covers `SKILL.md` as well as the scripts.',
+    behaviour: 'The check at each access includes `SKILL.md` and the scripts.',
   },
   {
     id: 'OMNI-B10',
     kind: 'mistake',
     behaviour:
-      'A skill named like a library does not shadow that library, because the code of each skill has its own identity.',
+      'A skill that has the name of a library does not replace that library, because the code of each skill has its own identity.',
   },
 ] as const satisfies readonly Requirement[]

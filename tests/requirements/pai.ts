@@ -5,7 +5,7 @@ export const PAI = [
   {
     id: 'PAI-01',
     kind: 'described',
-    behaviour: 'Skills add context to the system prompt of the main agent and create no child agents.',
+    behaviour: 'Skills add text to the system prompt of the main agent and create no child agents.',
   },
   {
     id: 'PAI-02',
@@ -16,7 +16,7 @@ export const PAI = [
     id: 'PAI-03',
     kind: 'described',
     behaviour:
-      'At first only name and description are shown. The full content is read when the skill is activated.',
+      'At first the model sees only name and description. The full content is read when the skill is activated.',
   },
   {
     id: 'PAI-04',
@@ -79,7 +79,7 @@ export const PAI = [
     id: 'PAI-14',
     kind: 'described',
     behaviour:
-      'Each scan compares with the cache. Only changed skills are loaded again, and unchanged skills stay the same object.',
+      'Each scan compares the skills with the cache. Only changed skills are loaded again, and an unchanged skill stays the same object.',
   },
   {
     id: 'PAI-15',
@@ -103,7 +103,7 @@ export const PAI = [
     id: 'PAI-18',
     kind: 'described',
     behaviour:
-      'A `SkillConfig` holds name, description, the path of the skill directory, a content hash and the extra fields.',
+      'A `SkillConfig` contains name, description, the path of the skill directory, a content hash and the extra fields.',
   },
   {
     id: 'PAI-19',
@@ -115,7 +115,7 @@ export const PAI = [
     id: 'PAI-X01',
     kind: 'beyond',
     behaviour:
-      'The toolset contributes no tools and says so when one is called. Without a file operator or without skills its instructions are null.',
+      'The toolset adds no tools, and an attempt to call one gets an error that says so. If there is no file operator or no skill, the instructions are null.',
   },
   {
     id: 'PAI-X02',
@@ -144,7 +144,7 @@ export const PAI = [
     id: 'PAI-X06',
     kind: 'beyond',
     behaviour:
-      'The effective set is found first and compared by hash and path. Texts are escaped, foreign path styles work, the catalog exists before the first request, and repeated scans are harmless.',
+      'Duplicates are resolved first, and then skills are compared by hash and path. Texts are escaped, paths of other systems are accepted, the catalog exists before the first request, and repeated scans are harmless.',
   },
   {
     id: 'PAI-B01',
@@ -179,6 +179,6 @@ export const PAI = [
     id: 'PAI-B06',
     kind: 'mistake',
     behaviour:
-      'A hook that throws is reported and does not fail the request, unless the host has chosen that.',
+      'A hook that throws is reported. The request continues, unless the host has chosen to let it fail.',
   },
 ] as const satisfies readonly Requirement[]

@@ -1,18 +1,18 @@
 import type { Requirement } from './requirement.ts'
 
-/** How one system supports all five designs where they contradict each other. */
+/** Policies: how this project supports all five designs where the designs contradict each other. */
 export const POLICIES = [
   {
     id: 'P01',
     kind: 'policy',
     behaviour:
-      '`onDuplicate` is `first-wins` (default), `last-wins`, `error` or a function, over the order of sources. `skill:shadowed` names both paths, and removing the winner promotes the next copy as `modified`.',
+      '`onDuplicate` is `first-wins` (default), `last-wins`, `error` or a function, and applies to the order of sources. `skill:shadowed` names both paths. If the winner is removed, the next copy is served and reported as `modified`.',
   },
   {
     id: 'P02',
     kind: 'policy',
     behaviour:
-      'Duplicates inside one source are sorted lexicographically by path, and then the rule for duplicates applies. `SKILL.md` beats `skill.md` in one directory.',
+      'Duplicates inside one source are sorted lexicographically by path, and then `onDuplicate` applies. `SKILL.md` beats `skill.md` in one directory.',
   },
   {
     id: 'P03',
@@ -24,19 +24,19 @@ export const POLICIES = [
     id: 'P04',
     kind: 'policy',
     behaviour:
-      '`triggers` combines watch, poll, access, request, manual and after a write. Local sources default to watch, access and manual. Remote sources default to poll every 300 seconds and manual. Custom file systems default to request and manual.',
+      '`triggers` is any combination of watch, poll, access, request, manual and after a write. Local sources default to watch, access and manual. Remote sources default to poll every 300 seconds and manual. Custom file systems default to request and manual.',
   },
   {
     id: 'P05',
     kind: 'policy',
     behaviour:
-      'The delivery of a session is `append` (default), `rebuild`, `silent` or `pinned`. Tools and commands resolve names when they are called. The presets `exo`, `rustfox` and `pai` use `rebuild`.',
+      'The delivery of a session is `append` (default), `rebuild`, `silent` or `pinned`. Tools and commands look up skill names at each call. The presets `exo`, `rustfox` and `pai` use `rebuild`.',
   },
   {
     id: 'P06',
     kind: 'policy',
     behaviour:
-      'Effects have a fixed order: commit, tools, commands, instructions, events, MCP. Every handler sees the new registry.',
+      'The effects of an update have a fixed order: commit, tools, commands, instructions, events, MCP. Every handler sees the new registry.',
   },
   {
     id: 'P07',
@@ -48,7 +48,7 @@ export const POLICIES = [
     id: 'P08',
     kind: 'policy',
     behaviour:
-      '`onMissing` of `directory()` is `wait` (default), `throw` or `empty`. A root that is created later is followed. A root that disappears counts as empty after 5 seconds. A source that fails keeps its contents.',
+      '`onMissing` of `directory()` is `wait` (default), `throw` or `empty`. A root that is created later is watched. A root that disappears counts as empty after 5 seconds. A source that fails keeps its skills.',
   },
   {
     id: 'P09',
@@ -60,7 +60,7 @@ export const POLICIES = [
     id: 'P10',
     kind: 'policy',
     behaviour:
-      'A skill is identified by its frontmatter name, or else by its directory. A lookup tries the id, the directory alias, and then the disk. `reading.matchDirectory` is `warn` (default), `error` or `off`.',
+      'A skill is identified by its frontmatter name, or else by its directory. A lookup tries this id, then the directory name, and then the disk. `reading.matchDirectory` is `warn` (default), `error` or `off`.',
   },
   {
     id: 'P11',
@@ -78,13 +78,13 @@ export const POLICIES = [
     id: 'P13',
     kind: 'policy',
     behaviour:
-      'Sources are explicit by default. `fromAllowedPaths` expands allowed paths into ordinary sources at every scan, where extra directories rank below the primary one.',
+      'By default, the host lists its sources. `fromAllowedPaths` turns allowed paths into ordinary sources at every scan. Extra directories rank below the primary directory.',
   },
   {
     id: 'P14',
     kind: 'policy',
     behaviour:
-      'One YAML parser reads all frontmatter. Plain scalars with a colon, BOM, CRLF, no body and `---` in values are valid. `allowed-tools` is a list or a string, and unknown keys go to `extra`.',
+      'One YAML parser reads all frontmatter. Plain scalars with a colon, BOM, CRLF, an empty body and `---` in values are valid. `allowed-tools` is a list or a string, and unknown keys go to `extra`.',
   },
   {
     id: 'P15',
@@ -102,19 +102,19 @@ export const POLICIES = [
     id: 'P17',
     kind: 'policy',
     behaviour:
-      'Tools come in packs that the host selects: skill, author, command and admin tools. Schemas are constant, and a skill name is a plain string. `skill` and `activate_skill` share one handler.',
+      'The host selects packs of tools: skill, author, command and admin tools. Schemas never change, and a skill name in them is a plain string. `skill` and `activate_skill` share one handler.',
   },
   {
     id: 'P18',
     kind: 'policy',
     behaviour:
-      'A scope is a list of names for an agent, and an empty list means unrestricted (default). It applies to catalog, lists, loads, search, slash, tools, commands and resources. Disabled skills are unreachable everywhere.',
+      'A scope lists the skills of an agent, and an empty list means all skills (default). The scope applies to catalog, lists, loads, search, slash commands, tools, commands and resources. Disabled skills cannot be reached anywhere.',
   },
   {
     id: 'P19',
     kind: 'policy',
     behaviour:
-      'One parser refuses unsafe paths by component, so `notes..md` is valid. The opened file is verified to be inside the root. `symlinks` is `within-root` (default), `follow` or `deny`.',
+      'One parser checks each component of a path, so `..` is refused and `notes..md` is valid. An opened file must be inside the root. `symlinks` is `within-root` (default), `follow` or `deny`.',
   },
   {
     id: 'P20',
@@ -126,43 +126,43 @@ export const POLICIES = [
     id: 'P21',
     kind: 'policy',
     behaviour:
-      '`reload()` covers all sources and returns revision, count, added, modified, removed and errors. `reload(name)` returns `reloaded`, `loaded`, `not_found` or `failed`. Success is reported only when it is true.',
+      '`reload()` reads all sources and returns revision, count, added, modified, removed and errors. `reload(name)` returns `reloaded`, `loaded`, `not_found` or `failed`. Success is reported only when it is true.',
   },
   {
     id: 'P22',
     kind: 'policy',
     behaviour:
-      'A changed set of path, size, times and inode triggers a check, and the content hash decides (default). The mode `mtime` compares only modification times.',
+      'By default, a new path, size, time or inode triggers a check, and the content hash decides whether a file changed. The mode `mtime` compares only modification times.',
   },
   {
     id: 'P23',
     kind: 'policy',
     behaviour:
-      'Each revision of the code of a skill has its own child process, which must pass a check before it takes over, and which ends after its last call. Running calls keep the old code. Commands are cleared by exact owner.',
+      'Each revision of code has its own child process. The process must load the code before it gets calls, and ends after its last call. Running calls keep the old code. Commands are cleared for exactly one skill.',
   },
   {
     id: 'P24',
     kind: 'policy',
     behaviour:
-      'Files settle before they are read (20 ms, 80 ms in a burst, at most 2 s, and 500 ms for `LocalFileWatcher`). Within 1,000 ms, MCP notifies of the first and the last change. No last change of a burst is dropped.',
+      'Files settle before they are read (20 ms, 80 ms in a burst, at most 2 s, and 500 ms for `LocalFileWatcher`). Within 1,000 ms, MCP sends a notification for the first and the last change. The last change of a burst is always delivered.',
   },
   {
     id: 'P25',
     kind: 'policy',
     behaviour:
-      'A failing watcher is retried after 1 second, doubling to 60 seconds with jitter, and from 1 second again after a successful scan. A restart scans everything again and compares with the kept snapshot.',
+      'A failing watcher is retried after 1 second. The delay doubles up to 60 seconds with jitter, and returns to 1 second after a successful scan. A restarted watcher scans everything and compares the result with the stored snapshot.',
   },
   {
     id: 'P26',
     kind: 'policy',
     behaviour:
-      'Each subscriber (bus, builder, resolver, agent, MCP) is isolated. Its failure is logged, its time is limited (30 seconds), and the others continue.',
+      'Each subscriber (bus, builder, resolver, agent, MCP) is isolated. If a subscriber fails or exceeds 30 seconds, this is logged and the other subscribers continue.',
   },
   {
     id: 'P27',
     kind: 'policy',
     behaviour:
-      'Tools are counted per agent, name and owner, and tools of the agent itself are never changed. Binding replays the current set. `unbind` is `remove` (default) or `keep` (preset `exo`).',
+      'Added tools are counted per agent, name and owner, and tools that belong to the agent are never changed. Binding an agent adds the current tools. `unbind` is `remove` (default) or `keep` (preset `exo`).',
   },
   {
     id: 'P28',
@@ -174,7 +174,7 @@ export const POLICIES = [
     id: 'P29',
     kind: 'policy',
     behaviour:
-      'Slash expansion is on by default. The longest known name up to whitespace or the end counts, and the rest is the arguments (optionally `$ARGUMENTS`). Other messages stay unchanged, and built-in commands of the host win.',
+      'Slash expansion is on by default. The longest known name that ends at whitespace or at the end of the message is used. The rest of the message becomes the arguments (optionally `$ARGUMENTS`). Other messages stay unchanged, and built-in commands of the host have priority.',
   },
   {
     id: 'P30',
@@ -186,30 +186,30 @@ export const POLICIES = [
     id: 'P31',
     kind: 'policy',
     behaviour:
-      '`preScan` may be sync or async, never runs twice at once and has a time limit. Its `onError` is `warn` (default) or `throw`.',
+      '`preScan` may be sync or async, has a time limit, and never runs twice at the same time. Its `onError` is `warn` (default) or `throw`.',
   },
   {
     id: 'P32',
     kind: 'policy',
     behaviour:
-      'A git source keeps its own mirror and never prompts. It has a time limit, safe cache paths and a detected default branch. `update` is `ff-only` (default), which warns and keeps the contents if a fast-forward is impossible, or `reset`.',
+      'A git source keeps its own mirror and never prompts. It has a time limit, uses safe cache paths and detects the default branch. `update` is `ff-only` (default) or `reset`. With `ff-only`, a rewritten history causes a warning and the contents stay.',
   },
   {
     id: 'P33',
     kind: 'policy',
     behaviour:
-      'Readers see one immutable generation, never wait, and never see a mixture. Commits go through one queue.',
+      'Readers never wait. Each reader sees one immutable generation, never a mixture. Updates of the registry go through one queue.',
   },
   {
     id: 'P34',
     kind: 'policy',
     behaviour:
-      'Events are `skill:added`, `skill:modified` (with old, new and the changed facets), `skill:removed`, `skill:shadowed`, `skill:error`, `skills:batch` and `skills:reloaded`. Events of `@skillstoke/compat` have the fields `old_skill` and `new_skill` as aliases.',
+      'Events are `skill:added`, `skill:modified` (with the old skill, the new skill and the changed facets), `skill:removed`, `skill:shadowed`, `skill:error`, `skills:batch` and `skills:reloaded`. Events of `@skillstoke/compat` have the fields `old_skill` and `new_skill` as aliases.',
   },
   {
     id: 'P35',
     kind: 'policy',
     behaviour:
-      'Each source has a `trust`: `auto` (default for directories that the user or host named) or `review` (default for remote, discovered or agent-written skills). `review` holds a change until it is approved.',
+      'Each source has a `trust`: `auto` (default for directories that the user or host named) or `review` (default for remote, discovered or agent-written skills). With `review`, a change waits until it is approved.',
   },
 ] as const satisfies readonly Requirement[]

@@ -1,6 +1,6 @@
 import type { Requirement } from './requirement.ts'
 
-/** The promises of this project. Everything else serves them. */
+/** The promises of this project. All other requirements serve these promises. */
 export const PROMISES = [
   {
     id: 'PROMISE-1',
@@ -12,7 +12,7 @@ export const PROMISES = [
     id: 'PROMISE-2',
     kind: 'promise',
     behaviour:
-      'Live: all readers have a change within tens of milliseconds of the save, settling included. A running agent has it no later than its next model call.',
+      'Live: all readers see a save within tens of milliseconds, including the settle time. A running agent sees the change at its next model call at the latest.',
   },
   {
     id: 'PROMISE-3',
@@ -24,13 +24,13 @@ export const PROMISES = [
     id: 'PROMISE-4',
     kind: 'promise',
     behaviour:
-      'Whole: readers see all of a batch or nothing of it. A prompt and a tool call keep the generation they started with, and a running call keeps its code.',
+      'Whole: readers see all of a batch or nothing of it. A prompt and a tool call keep the generation with which they started, and a running call keeps its code.',
   },
   {
     id: 'PROMISE-5',
     kind: 'promise',
     behaviour:
-      'Nothing lost: a missed event is recovered within seconds, and a failing source is retried and keeps its contents. A throwing subscriber does not affect the others, and the last change of a burst is always delivered.',
+      'Nothing lost: a missed event is recovered within seconds. A failing source is retried and keeps its skills. A throwing subscriber does not affect other subscribers, and the last change of a burst is always delivered.',
   },
   {
     id: 'PROMISE-6',
@@ -42,12 +42,12 @@ export const PROMISES = [
     id: 'PROMISE-7',
     kind: 'promise',
     behaviour:
-      'Honest: nothing disappears silently. `why` names the stage at which a skill stopped, and success is reported only for a reload that took place.',
+      'Honest: nothing disappears silently. `why` names the check that a skill failed, and success is reported only for a reload that took place.',
   },
   {
     id: 'PROMISE-8',
     kind: 'promise',
     behaviour:
-      'Contained: content from a skill or peer (name, path, link, archive, URL, YAML, XML, script, message) reaches no further than the host has allowed.',
+      'Contained: content from a skill or peer (name, path, link, archive, URL, YAML, XML, script, message) can access only what the host has allowed.',
   },
 ] as const satisfies readonly Requirement[]

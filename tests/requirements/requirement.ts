@@ -1,6 +1,7 @@
 /**
- * Kinds of rows: behaviour that a design describes, behaviour that only its real system has, a mistake of that system
- * that must not come back, a policy that reconciles the designs, or a promise of this project.
+ * The kind of a row. `described`: a design describes this behaviour. `beyond`: only the real system of a design has it.
+ * `mistake`: a mistake of that system that must not come back. `policy`: reconciles the designs. `promise`: a promise
+ * of this project.
  */
 export type RequirementKind = 'described' | 'beyond' | 'mistake' | 'policy' | 'promise'
 

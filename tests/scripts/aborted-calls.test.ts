@@ -56,7 +56,7 @@ const INPUTS: Readonly<Record<string, object>> = {
 }
 
 test.each(Object.entries(INPUTS))(
-  '%s does nothing if its signal was already aborted',
+  '%s does nothing if its signal is aborted before the call',
   async (name, input) => {
     const changes: string[] = []
     const unsubscribe = skills.scripts.subscribe(({ skill }) => void changes.push(skill))
@@ -68,7 +68,7 @@ test.each(Object.entries(INPUTS))(
 )
 
 describe.each(Object.entries(INPUTS).slice(0, 3))('%s', (name, input) => {
-  test('rejects while its script runs, and ends the script', async () => {
+  test('an abort while the script runs rejects the call and ends the script', async () => {
     const stop = new AbortController()
     const ended = Promise.withResolvers<void>()
     const off = [
@@ -80,19 +80,19 @@ describe.each(Object.entries(INPUTS).slice(0, 3))('%s', (name, input) => {
     for (const each of off) each()
   })
 
-  test('rejects while it waits for the skill, and starts no script', async () => {
+  test('an abort while the call waits for the skill rejects the call, and no script starts', async () => {
     const stop = new AbortController()
     const call = tool(name).execute(input, { signal: stop.signal })
     stop.abort(reason)
     await expect(call).rejects.toBe(reason)
-    // A later call has its answer, so the aborted call is over.
+    // Once a later call is answered, the aborted call must be over, too.
     await tool('skill').execute({ name: 'slow' })
     await skills.fresh()
     expect(lines).toEqual([])
   })
 })
 
-test('a call rejects while the code of its skill loads', async () => {
+test('an abort while the code of the skill loads rejects the call', async () => {
   folder.writeSkill('skills/stuck')
   folder.write(
     'skills/stuck/scripts/a.ts',
@@ -108,12 +108,12 @@ test('a call rejects while the code of its skill loads', async () => {
   expect(lines).toEqual([])
 })
 
-test.each(['skill_reload', 'skill_unload'])('%s rejects while it waits', async name => {
+test.each(['skill_reload', 'skill_unload'])('an abort during the wait rejects the call of %s', async name => {
   const stop = new AbortController()
   const call = tool(name).execute({ name: 'slow' }, { signal: stop.signal })
   stop.abort(reason)
   await expect(call).rejects.toBe(reason)
-  // Work that had started is complete, and the opposite call works as usual.
+  // The aborted call has finished its work, so the skill can be reloaded as usual.
   expect(await tool('skill_reload').execute({ name: 'slow' })).toMatchObject({ isError: false })
   expect(skills.scripts.list('slow').map(({ id }) => id)).toEqual(['slow.wait'])
 })

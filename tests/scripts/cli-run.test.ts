@@ -32,7 +32,7 @@ function open(): { folder: TemporaryFolder; run: (...args: string[]) => CliRun<R
   }
 }
 
-test('run prints the answer of a command on standard output, and everything else on standard error', () => {
+test('run prints the result of a command on standard output, and everything else on standard error', () => {
   using it = open()
   it.folder.writeSkill('skills/git')
   it.folder.write(
@@ -104,7 +104,7 @@ test.each([
     'error: "git" asks for nothing in metadata.capabilities; name a capability to grant, for example exec\n',
   ],
   [['revoke', 'git'], 2, 'error: nothing is granted to "git"\n'],
-])('%j exits with %i and prints the reason', (args, status, message) => {
+])('stoke %j exits with %i and prints the reason', (args, status, message) => {
   using it = open()
   it.folder.writeSkill('skills/git')
   it.folder.write(
@@ -113,13 +113,13 @@ test.each([
   )
   const run = it.run(...args)
   expect(run.status).toBe(status)
-  // The name of the program depends on the folder.
+  // The printed command depends on the folder: either stoke or npx skillstoke.
   const stderr = run.stderr.replace(/npx (?:--prefix \S+ )?skillstoke/, 'stoke')
   expect(stderr.slice(0, message.length)).toBe(message)
 })
 
 test.skipIf(!HAS_BUBBLEWRAP || !HAS_PYTHON)(
-  'run passes the arguments after -- to other scripts, and prints their output',
+  'run passes the arguments after -- to a script without commands, and prints its output',
   () => {
     using it = open()
     it.folder.writeSkill('skills/pdf')
@@ -162,7 +162,7 @@ test.each([
       'error: there is no command "git.nope"; there are: git.greet, git.other\n',
     ),
   })
-  // A module that cannot be parsed might contain the command.
+  // The command might be in a module that cannot be parsed, so the answer names that module.
   it.folder.write('skills/git/scripts/b.js', `${commandText('other', 'return 1')} syntax error`)
   expect(it.run('run', 'git.nope')).toMatchObject({
     status: 1,
@@ -225,7 +225,7 @@ test('--watch runs the command again on each save until it is interrupted', asyn
   expect(await next()).toBe('one')
   writeFileSync(file, commandText('greet', 'return "two"'))
   expect(await next()).toBe('two')
-  // After a broken edit, the last good code runs.
+  // After an edit that breaks the code, the last good code still runs.
   writeFileSync(file, '{{ import "skillstoke/command"')
   expect(await next()).toBe('two')
   writeFileSync(file, commandText('greet', 'return "three"'))
@@ -235,7 +235,7 @@ test('--watch runs the command again on each save until it is interrupted', asyn
 })
 
 test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
-  '%s ends a script that ignores its signal',
+  '%s ends a script that ignores this signal',
   async signal => {
     using it = open()
     it.folder.writeSkill('skills/git')
@@ -252,7 +252,7 @@ test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
   },
 )
 
-test('--watch notices a save that happens during a run', async () => {
+test('--watch also notices a save during a run', async () => {
   using it = open()
   it.folder.writeSkill('skills/git')
   const wait = 'context.log("begun"); await new Promise(resolve => setTimeout(resolve, 500)); return "one"'
@@ -271,10 +271,10 @@ test('--watch notices a save that happens during a run', async () => {
 })
 
 test.skipIf(!HAS_BUBBLEWRAP)(
-  'a script that may write files can change neither its own grants nor the skills',
+  'a script with a write capability cannot change its own grants or the skills',
   () => {
     using it = open()
-    // The layout of a project that contains its state directory and its skills.
+    // The project contains the state directory and the skills.
     it.folder.writeSkill('skills/work')
     it.folder.write(
       'skills/work/scripts/attack.sh',
@@ -328,7 +328,7 @@ test('Ctrl-C ends the running command', async () => {
   expect(await once(child, 'exit')).toEqual([130, null])
 })
 
-test('run lists the scripts of a skill without helpers and data files, even when its code is broken', () => {
+test('run lists scripts, but no helpers or data files, even when the code of the skill is broken', () => {
   using it = open()
   it.folder.writeSkill('skills/git')
   it.folder.write(
@@ -344,7 +344,7 @@ test('run lists the scripts of a skill without helpers and data files, even when
   expect(offered()).toEqual(['scripts/bare', 'scripts/tool.py'])
 })
 
-test('why names the older revision whose commands answer when the newest code does not load', () => {
+test('if the newest code does not load, why names the older revision whose commands still answer', () => {
   using it = open()
   it.folder.writeSkill('skills/git')
   it.folder.write('skills/git/scripts/a.js', commandText('greet', 'return 1'))
@@ -355,7 +355,7 @@ test('why names the older revision whose commands answer when the newest code do
   )
 })
 
-test('every verb that shows the skill reports the obstacle to its commands', () => {
+test('every verb that shows a skill says why the skill has no commands', () => {
   using it = open()
   const head = 'name: git\ndescription: d\nmetadata:\n  capabilities: net, env:NO_SUCH_THING'
   it.folder.write('skills/git/SKILL.md', `---\n${head}\n---\nx\n`)
@@ -370,7 +370,7 @@ test('every verb that shows the skill reports the obstacle to its commands', () 
   expect(why.status).toBe(1)
   expect(why.stdout).toMatch(/^no {3}commands {2}the scripts lack a grant for env:NO_SUCH_THING/m)
   expect(why.stdout).toMatch(/^yes {2}listed/m)
-  // An unknown capability does not prevent granting the others.
+  // The known capabilities are granted even if another one is unknown.
   expect(it.run('grant', 'git', '--yes').stdout).toMatch(
     /^granted: env:NO_SUCH_THING for git\n[\s\S]*it asks for unknown capabilities: net,\n/,
   )
@@ -391,7 +391,7 @@ test('every verb that shows the skill reports the obstacle to its commands', () 
   expect(broken.stdout).toContain('scripts/a.js:1:15: "left-pad" cannot be imported')
 })
 
-test('a result names the revision of the code that failed', () => {
+test('a failed run names the revision of the code that ran', () => {
   using it = open()
   it.folder.writeSkill('skills/git')
   it.folder.write('skills/git/scripts/a.js', commandText('fail', 'throw new Error("no")'))
@@ -408,7 +408,7 @@ test('a result names the revision of the code that failed', () => {
   expect(it.run('run', 'git.none', '--json').json).toMatchObject({ revision: null })
 })
 
-test('run without a command reports the load error of a skill and lists no helpers', () => {
+test('run without a command name reports the load error of the skill and lists no helpers', () => {
   using it = open()
   it.folder.writeSkill('skills/git')
   it.folder.write(
@@ -422,7 +422,7 @@ test('run without a command reports the load error of a skill and lists no helpe
   expect(it.run('run', 'git.greet', '--', 'a').stderr).toContain('stoke run git.greet --input')
 })
 
-test('code that runs despite an unknown capability is not reported as older code', () => {
+test('an unknown capability in the frontmatter does not make run report that older code ran', () => {
   using it = open()
   it.folder.write(
     'skills/git/SKILL.md',

@@ -50,7 +50,7 @@ test.each([0, -1, Number.NaN, 600_001])(
   },
 )
 
-test('skills whose commands need a process to be listed are loaded a few at a time, and all commands are listed', async () => {
+test('all commands are listed, even if listing them needs a process for each of many skills', async () => {
   using folder = new TemporaryFolder()
   for (let i = 0; i < 12; i++) {
     folder.writeSkill(`skill-${i}`)
@@ -69,7 +69,7 @@ test('skills whose commands need a process to be listed are loaded a few at a ti
   expect((await skills.scripts.execute('skill-11.made')).value).toBe(11)
 })
 
-test('a model learns why the newest commands of a skill are missing, when it loads the skill and when it calls one', async () => {
+test('a model that loads a skill, or calls a missing command, learns why the newest commands are missing', async () => {
   using folder = new TemporaryFolder()
   const head = 'name: git\ndescription: d\nmetadata:\n  capabilities: net'
   folder.write('git/SKILL.md', `---\n${head}\n---\nx\n`)
@@ -98,7 +98,7 @@ test('a model learns why the newest commands of a skill are missing, when it loa
   expect(steps.at(-1)?.step).toBe('listed')
 })
 
-test('a failed reload announces no change', async () => {
+test('a failed reload reports no changed command', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('git')
   folder.write('git/scripts/a.js', commandText('one', 'return 1'))
@@ -114,7 +114,7 @@ test('a failed reload announces no change', async () => {
   expect(changes).toContainEqual(['git.one'])
 })
 
-test('a store keeps no code of removed skills', async () => {
+test('the code of a removed skill is removed from the store', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('git')
   folder.write('git/scripts/a.js', commandText('one', 'return 1'))
@@ -135,7 +135,7 @@ test('a store keeps no code of removed skills', async () => {
   expect(kept.get(name ?? '')).toBeUndefined()
 })
 
-test('while a skill with enforced tools is active, scripts of other skills are refused and its own run', async () => {
+test('while a skill with enforced tools is active, only its own scripts may run', async () => {
   using folder = new TemporaryFolder()
   folder.write('strict/SKILL.md', '---\nname: strict\ndescription: d\nallowed-tools: Read\n---\nx\n')
   folder.write('strict/scripts/a.js', commandText('own', 'return "own"'))
@@ -155,7 +155,7 @@ test('while a skill with enforced tools is active, scripts of other skills are r
   expect(await use('run_skill_command', { skill: 'other', command: 'theirs' })).toBe('theirs')
 })
 
-test('a skill named like one of our tools, or with letters that tool names forbid, replaces no tool', async () => {
+test('a skill cannot replace a tool, even if it has the name of a tool or letters that tool names forbid', async () => {
   using folder = new TemporaryFolder()
   for (const name of ['skill', 'größe']) {
     folder.write(`${name}/SKILL.md`, skillText(name))
@@ -176,7 +176,7 @@ test('a skill named like one of our tools, or with letters that tool names forbi
   await client.close()
 })
 
-test('the offline agent runs a command from a slash line and shows its answer', async () => {
+test('the offline agent runs a command that the user calls with a slash, and shows the result', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('git')
   folder.write('git/scripts/a.js', commandText('greet', 'return "Hello " + input.name'))
@@ -214,7 +214,7 @@ test.each([
     { skill: 'git', path: '../x' },
     '"git" has no file "../x"; its scripts are scripts/a.js',
   ],
-])('%s with %j is answered with the mistake', async (tool, input, answer) => {
+])('the answer of %s to the input %j explains the mistake', async (tool, input, answer) => {
   using folder = new TemporaryFolder()
   folder.writeSkill('git')
   folder.write('git/scripts/a.js', commandText('one', 'return 1'))
@@ -222,7 +222,7 @@ test.each([
   expect(await call(skills, tool, input)).toContain(answer)
 })
 
-test('a mistake in a nested field is reported with its path', async () => {
+test('a mistake in a nested field is reported with the path of the field', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('git')
   const input = `{ type: 'object', properties: {
@@ -246,7 +246,7 @@ test('a mistake in a nested field is reported with its path', async () => {
     })
 })
 
-test('a process that runs out of memory is reported as such', async () => {
+test('a process that runs out of memory is reported with this reason', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('git')
   folder.write(
@@ -260,7 +260,7 @@ test('a process that runs out of memory is reported as such', async () => {
 })
 
 test.skipIf(!HAS_BUBBLEWRAP)(
-  'the error of a script without network access names the missing capability',
+  'if a script without network access fails, the error names the missing capability',
   async () => {
     using folder = new TemporaryFolder()
     const server = createServer((_, response) => response.end('reached')).listen(0, '127.0.0.1')

@@ -17,20 +17,23 @@ import {
 } from '../fixtures/scripts.ts'
 import { TemporaryFolder } from '../fixtures/skill-folder.ts'
 
-// Attacks of a script without grants, and their outcome in three tiers. The plain process shows that the attack works
-// at all. The others are the permissions of Node, and the sandbox. If an upgrade of Node or of the system changes an
-// outcome, review the change.
+// Attacks of a script without grants, and their outcome in three kinds of processes. The plain process shows that an
+// attack would work. The other two are contained by the permissions of Node or by the sandbox. If an upgrade of Node or
+// of the system changes an outcome, find out why.
 type Outcome = 'escapes' | 'contained' | 'refused'
 
 interface Attempt {
   readonly name: string
-  /** The grants of the skill. @default nothing */
+  /** The capabilities that are granted to the skill. @default nothing */
   readonly granted?: readonly string[]
-  /** Number of calls. A later call finds the traces of the earlier one. @default 1 */
+  /** Number of calls. A later call can use what an earlier call has left behind. @default 1 */
   readonly times?: number
-  /** The body of an asynchronous function of `target`. It returns its loot or throws. */
+  /**
+   * The body of an asynchronous function with the parameter `target`. The function returns what it could get, or
+   * throws.
+   */
   readonly code: string
-  /** True if the attack succeeded, judged by its returned value or by its effects outside. */
+  /** Returns true if the returned value or an effect outside shows that the attack succeeded. */
   readonly isEscape: (returned: unknown, world: World) => boolean | Promise<boolean>
   readonly plain: Outcome
   readonly permissions: Outcome
@@ -257,8 +260,8 @@ const ATTEMPTS: readonly Attempt[] = [
   },
 ]
 
-// Attacks beyond the granted capabilities. If a tier cannot restrict a grant to its exact scope, the skill gets no
-// commands.
+// Attacks beyond the granted capabilities. If a kind of process cannot restrict a grant to its exact scope, the skill
+// gets no commands.
 const BEYOND_GRANTS: readonly Attempt[] = [
   {
     name: 'read the state directory with a grant for the whole workspace',
@@ -380,7 +383,7 @@ async function makeWorld(): Promise<World & AsyncDisposable> {
   }
 }
 
-/** Runs the same code in a process without containment. Returns its value, or an empty string. */
+/** Runs the code of the attack in a process without containment. Returns the value of the code, or an empty string. */
 async function runPlain({ folder, target }: World, code: string): Promise<unknown> {
   const program = folder.write(
     'plain.mjs',
@@ -390,7 +393,7 @@ async function runPlain({ folder, target }: World, code: string): Promise<unknow
     console.log(JSON.stringify(await attack(${JSON.stringify(target)}, context).catch(() => '') ?? ''))
     process.exit()`,
   )
-  // Not synchronous, because signals and connections reach this process in the meantime.
+  // Not spawnSync(), because this process must handle signals and connections in the meantime.
   const child = spawn(process.execPath, [program], { stdio: ['ignore', 'pipe', 'ignore'] })
   let said = ''
   child.stdout.on('data', (data: Buffer) => (said += data.toString()))
@@ -405,7 +408,8 @@ async function judge(attempt: Attempt, world: World, run: () => Promise<unknown>
   return (await attempt.isEscape(returned, world)) ? 'escapes' : 'contained'
 }
 
-// By a signal, a script could open the inspector of its host, connect to it, and run code as the host.
+// With a signal, a script could start the inspector of its host. A connection to the inspector can run code in the
+// host.
 describe('the inspector of a host', () => {
   const openHost = async (program: string): Promise<{ isOpened: boolean }> => {
     const host = spawn(process.execPath, ['--inspect-port=0', '--input-type=module', '-e', program], {
@@ -415,7 +419,7 @@ describe('the inspector of a host', () => {
     host.stderr.on('data', (data: Buffer) => (said += data.toString()))
     await once(host.stdout, 'data')
     process.kill(host.pid ?? 0, 'SIGUSR1')
-    // Node handles the signal before later input. Then the host prints the URL of its inspector.
+    // Node handles the signal before this input. The host answers the input with the URL of its inspector.
     host.stdin.write('say\n')
     const [answer] = (await once(host.stdout, 'data')) as [Buffer]
     host.kill('SIGKILL')
@@ -426,11 +430,11 @@ describe('the inspector of a host', () => {
     process.stdin.once('data', () => setTimeout(() => console.log(String(url())), 300))
     console.log('ready')`
 
-  test('opens on a signal by default', async () => {
+  test('the inspector of a host starts on a signal by default', async () => {
     expect(await openHost(WAIT)).toEqual({ isOpened: true })
   })
 
-  test(`stays closed in a host that runs scripts ${verifies('PROMISE-8')}`, async () => {
+  test(`the inspector of a host that runs scripts does not start on a signal ${verifies('PROMISE-8')}`, async () => {
     const runner = `import { childProcesses } from '@skillstoke/scripts'; childProcesses();${WAIT}`
     expect(await openHost(runner)).toEqual({ isOpened: false })
   })
@@ -448,13 +452,13 @@ const TIERS = [
   ['sandbox', 'require'],
 ] as const satisfies readonly (readonly [keyof Attempt, SandboxMode])[]
 
-// The same attacks in reserve processes, which were started before the attack was written.
+// The same attacks in reserve processes, which started before the code of the attack was written.
 for (const [tier, sandbox] of TIERS)
   describe.skipIf(tier === 'sandbox' && !HAS_BUBBLEWRAP)(
-    `a script without grants, with ${tier}, from the reserve`,
+    `a script without grants, with ${tier}, in a reserve process`,
     () => {
       test.each(ATTEMPTS)(
-        `has the expected outcome when it tries to $name ${verifies('PROMISE-8')}`,
+        `the attempt to $name has the expected outcome ${verifies('PROMISE-8')}`,
         async attempt => {
           await using world = await makeWorld()
           await using skills = await openScripts(world.folder.at('skills'), {
@@ -483,7 +487,7 @@ describe.each([
   ['nothing', ATTEMPTS],
   ['something, beyond that', BEYOND_GRANTS],
 ] as const)('a script that is granted %s', (_, attempts) => {
-  test.each(attempts)('succeeds in a plain process when it tries to $name', async attempt => {
+  test.each(attempts)('the attempt to $name succeeds in a plain process', async attempt => {
     await using world = await makeWorld()
     expect(await judge(attempt, world, () => runPlain(world, attempt.code))).toBe(attempt.plain)
   })
@@ -491,7 +495,7 @@ describe.each([
   for (const [tier, sandbox] of TIERS) {
     describe.skipIf(tier === 'sandbox' && !HAS_BUBBLEWRAP)(`with ${tier}`, () => {
       test.each(attempts)(
-        `has the expected outcome when it tries to $name ${verifies('PROMISE-8')}`,
+        `the attempt to $name has the expected outcome ${verifies('PROMISE-8')}`,
         async attempt => {
           await using world = await makeWorld()
           const { granted = [], times = 1 } = attempt
@@ -526,7 +530,9 @@ function writeAttack({ folder }: World, { code, granted = [] }: Attempt): void {
 
 const REFUSED = Symbol('refused')
 
-/** Runs the attack. Returns its value, or `REFUSED` if the grants keep the skill from having commands. */
+/**
+ * Runs the attack. Returns the value of the attack, or `REFUSED` if the skill gets no commands because of its grants.
+ */
 async function attackWith(skills: SkillRuntime, target: World['target'], isFirst: boolean): Promise<unknown> {
   const done = await skills.scripts.execute('attack.attack', target).catch((thrown: unknown) => thrown)
   if (SkillError.isInstance(done) && done.message.includes(' is granted, but ')) return REFUSED
@@ -537,7 +543,7 @@ async function attackWith(skills: SkillRuntime, target: World['target'], isFirst
   return returned ?? ''
 }
 
-// The same attacks in programs of other languages, which only a sandbox contains.
+// The same attacks in programs of other languages, which only a sandbox can contain.
 type Program = readonly [name: string, line: string, isEscape: (said: string, world: World) => boolean]
 
 // KEYCTL_GET_KEYRING_ID of the session keyring
@@ -601,7 +607,7 @@ function toProgram(line: string, { target }: World): string {
 
 describe.skipIf(!HAS_BUBBLEWRAP)('a program of another language without grants', () => {
   test.each(PROGRAMS)(
-    `is contained when it tries to %s ${verifies('PROMISE-8')}`,
+    `the sandbox contains the attempt to %s ${verifies('PROMISE-8')}`,
     async (_, line, isEscape) => {
       await using world = await makeWorld()
       const { folder } = world

@@ -32,7 +32,7 @@ const codes = (skills: SkillRuntime): readonly string[] =>
   skills.current.reports().flatMap(({ diagnostics }) => diagnostics.map(({ code }) => code))
 
 describe('a trusted source', () => {
-  test(`runs code that asks for nothing at once, and code that asks for more after a grant, also after later edits ${verifies('PROMISE-8')}`, async () => {
+  test(`code without capabilities runs immediately, and other code runs once its capabilities are granted ${verifies('PROMISE-8')}`, async () => {
     using folder = new TemporaryFolder()
     writeSkill(folder, '', 'return "first"')
     await using skills = await openScripts(folder.path)
@@ -54,7 +54,7 @@ describe('a trusted source', () => {
     await skills.review.grant('deploy', ['env:TOKEN'], { by: 'Ada' })
     expect(await run(skills)).toBe('second')
     expect(codes(skills)).toEqual([])
-    // An edit that asks for nothing new is live at once.
+    // An edit that asks for no new capability is served immediately.
     writeSkill(folder, 'env:TOKEN', 'return "third"')
     expect(await run(skills)).toBe('third')
     writeSkill(folder, 'env:TOKEN net', 'return "fourth"')
@@ -62,7 +62,7 @@ describe('a trusted source', () => {
     expect(codes(skills)).toEqual(['CAPABILITY_NOT_GRANTED'])
   })
 
-  test('has no commands before the first grant, and none after it was revoked', async () => {
+  test('a skill of a trusted source has no commands before the first grant or after a revoke', async () => {
     using folder = new TemporaryFolder()
     writeSkill(folder, 'exec', 'return "ran"')
     await using skills = await openScripts(folder.path)
@@ -78,7 +78,7 @@ describe('a trusted source', () => {
     expect(skills.scripts.list()).toEqual([])
   })
 
-  /** Starts work that runs until it is ended. Resolves when the work has begun. */
+  /** Starts a call that never ends by itself. Resolves when the call has begun. */
   const begin = async (
     work: (options: ScriptRunOptions) => Promise<unknown>,
   ): Promise<{ readonly end: Promise<unknown> }> => {
@@ -93,7 +93,7 @@ describe('a trusted source', () => {
   const FOREVER = "context.log('begun'); await new Promise(() => setInterval(() => {}, 1000))"
   const env = { ...process.env, TOKEN: 'a-token' }
 
-  test('ends a call on older code at once when its capability is revoked', async () => {
+  test('a call that runs older code ends immediately when its capability is revoked', async () => {
     using folder = new TemporaryFolder()
     writeSkill(folder, 'env:TOKEN', FOREVER)
     await using skills = await openScripts(folder.path, { env })
@@ -106,7 +106,7 @@ describe('a trusted source', () => {
     await expect(run(skills)).rejects.toMatchObject({ code: 'SCRIPT_REFUSED' })
   })
 
-  test('does not let older code serve with a revoked capability while newer code loads', async () => {
+  test('while newer code loads, older code with a revoked capability runs no calls', async () => {
     using folder = new TemporaryFolder()
     writeSkill(folder, 'env:TOKEN', 'return "older"')
     await using skills = await openScripts(folder.path, { env, loadTimeoutMs: 600_000 })
@@ -121,7 +121,7 @@ describe('a trusted source', () => {
     await expect(run(skills)).rejects.toMatchObject({ code: 'SCRIPT_REFUSED' })
   })
 
-  test('ends a call of unloaded code, even if the skill was loaded again in the meantime', async () => {
+  test('after a revoke, a running call of unloaded code ends, even if the skill was loaded again', async () => {
     using folder = new TemporaryFolder()
     writeSkill(folder, 'env:TOKEN', `if (input.fine) return 'fine'; ${FOREVER}`)
     await using skills = await openScripts(folder.path, { env })
@@ -136,7 +136,7 @@ describe('a trusted source', () => {
     expect(await unloaded).toBe('unloaded')
   })
 
-  test.skipIf(!HAS_BUBBLEWRAP)('ends a script that is not a command', async () => {
+  test.skipIf(!HAS_BUBBLEWRAP)('after a revoke, a running script without commands ends', async () => {
     using folder = new TemporaryFolder()
     writeSkill(folder, 'env:TOKEN', 'return 1')
     folder.write('deploy/scripts/wait.sh', 'echo begun\nsleep 600\n')
@@ -152,7 +152,7 @@ describe('a trusted source', () => {
     })
   })
 
-  test('waits for code of removed skills at close(), and ends code that is loading', async () => {
+  test('close() ends code that is still loading, even if its skill was removed', async () => {
     using folder = new TemporaryFolder()
     writeSkill(folder, '', 'return 1')
     const skills = await openScripts(folder.path, { loadTimeoutMs: 600_000 })
@@ -168,7 +168,7 @@ describe('a trusted source', () => {
     expect(countScriptProcesses()).toBe(0)
   })
 
-  test('stores grants with their author', async () => {
+  test('grants are stored with their author', async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     writeSkill(folder, 'net', 'return "ran"')
@@ -185,7 +185,7 @@ describe('a trusted source', () => {
     expect(await run(second)).toBe('ran')
   })
 
-  test('reports unknown capabilities and grants none', async () => {
+  test('an unknown capability is reported in a skill, and is refused in a grant', async () => {
     using folder = new TemporaryFolder()
     writeSkill(folder, 'everything', 'return "ran"')
     await using skills = await openScripts(folder.path)
@@ -201,7 +201,7 @@ describe('a trusted source', () => {
 })
 
 describe('a reviewed source', () => {
-  test(`grants the capabilities of a revision at its approval, and nothing to the next revision ${verifies('PROMISE-8')}`, async () => {
+  test(`an approval grants the capabilities of one revision and nothing to the next revision ${verifies('PROMISE-8')}`, async () => {
     using folder = new TemporaryFolder()
     writeSkill(folder, 'env:TOKEN', 'return process.env.TOKEN === undefined ? "none" : "granted"')
     await using skills = await openScripts(folder.path, {
@@ -217,7 +217,7 @@ describe('a reviewed source', () => {
     expect(await run(skills)).toBe('newer')
   })
 
-  test('binds a grant to the revision', async () => {
+  test('a grant in a reviewed source applies to one revision only', async () => {
     using folder = new TemporaryFolder()
     writeSkill(folder, '', 'return "first"')
     await using skills = await openScripts(folder.path, { source: { trust: 'review' } })
@@ -255,7 +255,7 @@ describe('granted capabilities', () => {
         folder.write('skills/deploy/scripts/go.js', commandText('go', body))
       }
 
-      test('give access to the workspace and named paths, to read or to write, and to nothing else', async () => {
+      test('capabilities for files give read or write access to the workspace and named paths only', async () => {
         using folder = new TemporaryFolder()
         folder.write('work/in.txt', 'of the workspace')
         folder.write('named/in.txt', 'of another place')
@@ -281,7 +281,7 @@ describe('granted capabilities', () => {
         ])
       })
 
-      test('allow listing a folder that contains another granted path', async () => {
+      test('a folder with another granted path inside can be listed', async () => {
         using folder = new TemporaryFolder()
         folder.write('work/sub/in.txt', 'x')
         const words = ['fs.read:sub', 'fs.read']
@@ -291,8 +291,8 @@ describe('granted capabilities', () => {
       })
 
       /**
-       * Loads a skill with one command that is granted everything it asks for. Resolves with its result, or with the
-       * reason of a refusal.
+       * Loads a skill and grants all capabilities that its one command declares. Resolves with the result of the
+       * command, or with the reason of a refusal.
        */
       const attempt = async (
         folder: TemporaryFolder,
@@ -310,7 +310,7 @@ describe('granted capabilities', () => {
         return await run(skills).catch((thrown: unknown) => String(thrown))
       }
 
-      test('refuse a path through a link in the workspace', async () => {
+      test('a granted path that goes through a link in the workspace is refused', async () => {
         using folder = new TemporaryFolder()
         folder.write('work/real/in.txt', 'of the workspace')
         folder.write('private/in.txt', 'of somebody else')
@@ -325,14 +325,14 @@ describe('granted capabilities', () => {
           )
       })
 
-      test('are not widened by a link in a writable folder', async () => {
+      test('a link in a writable folder does not give access to more files', async () => {
         using folder = new TemporaryFolder()
         folder.write('work/hooks/kept', 'as it was')
         folder.write('outside/out/in.txt', 'x')
         folder.write('outside/secret.txt', 'a secret')
         mkdirSync(folder.at('work/out/sub'), { recursive: true })
         const nested = ['fs.write:out', 'fs.write:out/sub']
-        // As long as the path is a folder, the second grant adds nothing.
+        // While the path is a folder, the first grant already includes the path of the second.
         const body = "fs.writeFileSync('out/sub/new', 'x'); return fs.readdirSync('out/sub').join()"
         expect(await attempt(folder, ['fs.read', ...nested], body)).toBe('new')
         folder.remove('work/out/sub')
@@ -343,7 +343,7 @@ describe('granted capabilities', () => {
         symlinkSync('../secret.txt', folder.at('outside/out/link'))
         const elsewhere = [`fs.write:${folder.at('outside/out')}`, `fs.read:${folder.at('outside/out/link')}`]
         expect(await attempt(folder, elsewhere, 'return 1')).toContain('the path goes through a link to')
-        // Another name of the folder does not widen the grant either.
+        // A second path to the folder does not widen the grant either.
         mkdirSync(folder.at('outside/out/sub'))
         symlinkSync(folder.at('outside'), folder.at('alias'))
         const alias = [`fs.write:${folder.at('outside/out')}`, `fs.write:${folder.at('alias/out/sub')}`]
@@ -351,7 +351,7 @@ describe('granted capabilities', () => {
         expect(readdirSync(folder.at('work/hooks'))).toEqual(['kept'])
       })
 
-      test('include no file that controls git, agents or editors', async () => {
+      test('a write capability never includes files that control git, agents or editors', async () => {
         for (const name of [
           '.git/hooks/pre-commit',
           '.claude/settings.json',
@@ -372,7 +372,7 @@ describe('granted capabilities', () => {
           expect(await attempt(folder, [`fs.write:${path}`], 'return 1')).toContain('no script may write to')
       })
 
-      test('do not include hidden paths inside a granted folder', async () => {
+      test('a granted folder does not include its hidden paths', async () => {
         using folder = new TemporaryFolder()
         folder.write('work/in.txt', 'in')
         folder.write('work/state/run/1.json', 'the token')
@@ -392,13 +392,13 @@ describe('granted capabilities', () => {
           expect(await attempt(folder, [word], read, { hiddenPaths })).toMatch(
             /no script may (?:see|write to)/,
           )
-        // Paths next to the hidden ones stay readable.
+        // Paths next to hidden paths stay readable.
         folder.write('work/docs/in.txt', 'docs')
         const docs = `return fs.readFileSync(${JSON.stringify(folder.at('work/docs/in.txt'))}, 'utf8')`
         expect(await attempt(folder, ['fs.read:docs'], docs, { hiddenPaths })).toBe('docs')
       })
 
-      test('are refused for a path that scripts of another skill can redirect', async () => {
+      test('a granted path is refused if scripts of another skill can redirect it', async () => {
         using folder = new TemporaryFolder()
         mkdirSync(folder.at('work/out/sub'), { recursive: true })
         writeSkill(folder, 'fs.write:out', 'return 1', 'skills/other')
@@ -415,7 +415,7 @@ describe('granted capabilities', () => {
         await expect.poll(() => run(skills).catch(String)).toBe(1)
       })
 
-      test('make a command fail, and later calls too, when it creates a file that controls git or agents', async () => {
+      test('a command that creates a file that controls git or agents fails, and so do later calls', async () => {
         for (const [name, path] of [
           ['.git', '.git/hooks/x'],
           ['.claude', 'deep/.claude/x'],
@@ -442,7 +442,7 @@ describe('granted capabilities', () => {
         }
       })
 
-      test('make a script fail when it creates a file that controls git or agents', async () => {
+      test('a script that creates a file that controls git or agents fails', async () => {
         using folder = new TemporaryFolder()
         mkdirSync(folder.at('work/out'), { recursive: true })
         write(folder, 'fs.write:out', 'return 1')
@@ -459,7 +459,7 @@ describe('granted capabilities', () => {
         await expect(make('work/out/fine')).rejects.toMatchObject(refusal)
       })
 
-      test('let no script move a link so that it leads elsewhere', async () => {
+      test('a script cannot move a link so that its target changes', async () => {
         using folder = new TemporaryFolder()
         folder.write('work/x', 'as it was')
         folder.write('work/out/x', 'mine')
@@ -472,7 +472,7 @@ describe('granted capabilities', () => {
         expect(readFileSync(folder.at('work/x'), 'utf8')).toBe('as it was')
       })
 
-      test('are checked again before each call', async () => {
+      test('granted paths are checked again before each call', async () => {
         using folder = new TemporaryFolder()
         mkdirSync(folder.at('work/out'), { recursive: true })
         folder.write('work/hooks/kept', 'as it was')
@@ -490,7 +490,7 @@ describe('granted capabilities', () => {
         const call = async (): Promise<unknown> =>
           await run(skills, { work: folder.at('work') }).catch((thrown: unknown) => String(thrown))
         expect(await call()).toBe('first')
-        // A new folder with the same name is the granted one.
+        // The grant also applies to a new folder with the same name.
         renameSync(folder.at('work/docs'), folder.at('work/old'))
         folder.write('work/docs/in.txt', 'second')
         expect(await call()).toBe('second')
@@ -503,7 +503,7 @@ describe('granted capabilities', () => {
         expect(readFileSync(folder.at('work/hooks/kept'), 'utf8')).toBe('as it was')
       })
 
-      test('give no access through a link out of a granted folder, or through a star in a path', async () => {
+      test('neither a link out of a granted folder nor a star in a path gives access to more files', async () => {
         using folder = new TemporaryFolder()
         folder.write('outside/secret.txt', 'a secret')
         folder.write('work/docs/deep/in.txt', 'in')
@@ -523,7 +523,7 @@ describe('granted capabilities', () => {
         expect(star).toContain(sandbox === 'off' ? '"*" in a path' : 'ENOENT')
       })
 
-      test('allow no writes to protected paths, their parents or their contents', async () => {
+      test('protected paths, their parents and their contents can never be written', async () => {
         using folder = new TemporaryFolder()
         folder.write('work/state/decisions', 'as they were')
         write(folder, 'fs.write', "(await import('node:fs')).writeFileSync('out.txt', 'x')")
@@ -542,7 +542,7 @@ describe('granted capabilities', () => {
         expect(existsSync(folder.at('work/out.txt'))).toBe(false)
       })
 
-      test('work for paths that are links and are granted in more than one way', async () => {
+      test('a path that is a link can be granted, even more than once', async () => {
         using folder = new TemporaryFolder()
         folder.write('real/out/in.txt', 'x')
         symlinkSync(folder.at('real'), folder.at('work'))
@@ -558,7 +558,7 @@ describe('granted capabilities', () => {
         expect(await run(skills, { work: folder.at('work') })).toEqual(['x', 'new'])
       })
 
-      test('give access to the network', async () => {
+      test('net gives access to the network', async () => {
         using folder = new TemporaryFolder()
         const server = createServer((_, response) => response.end('answered')).listen(0, '127.0.0.1')
         write(folder, 'net', 'return await (await fetch(input.url)).text()')
@@ -568,7 +568,7 @@ describe('granted capabilities', () => {
         server.close()
       })
 
-      test('allow starting programs', async () => {
+      test('exec allows starting programs', async () => {
         using folder = new TemporaryFolder()
         write(
           folder,
@@ -579,7 +579,7 @@ describe('granted capabilities', () => {
         expect(await run(skills)).toBe('hello\n')
       })
 
-      test('pass the named variables and no others', async () => {
+      test('env capabilities pass only the named variables', async () => {
         using folder = new TemporaryFolder()
         write(folder, 'env:ONE env:UNSET', 'return Object.keys(process.env).sort().join()')
         await using skills = await open(folder, ['env:ONE', 'env:UNSET', 'env:TWO'], {
@@ -596,7 +596,7 @@ describe('granted capabilities', () => {
 })
 
 describe.skipIf(!HAS_BUBBLEWRAP)('a sandbox', () => {
-  test('hides a path from a running process even when the path is replaced, moved or created', async () => {
+  test('a hidden path stays hidden from a running process, even if the path is replaced, moved or created', async () => {
     using folder = new TemporaryFolder()
     folder.write('work/docs/in.txt', 'x')
     folder.write('work/trust.json', 'the first token')
@@ -635,16 +635,16 @@ describe.skipIf(!HAS_BUBBLEWRAP)('a sandbox', () => {
     folder.write('work/docs/go', '')
     const seen = 'ENOENT,ENOENT,ENOENT,beside'
     expect((await call).value).toEqual([`${seen},ENOENT`, `${seen},ENOENT`])
-    // New files next to the hidden ones are visible in the next call.
+    // New files next to hidden paths are visible in the next call.
     expect(await run(skills, { once: true })).toEqual([`${seen},new`, `${seen},new`])
   })
 
-  test('refuses writes to a folder that is too large to check completely', async () => {
+  test('a folder that is too large to check completely cannot be written', async () => {
     using folder = new TemporaryFolder()
     mkdirSync(folder.at('work'))
     for (let at = 0; at < 101; at++) {
       const first = folder.write(`work/out/${at}/0`, '')
-      // Only the number of entries counts, and hard links are created faster than files.
+      // The limit counts entries, and creating hard links is faster than creating files.
       for (let file = 1; file < 1_000; file++) linkSync(first, folder.at(`work/out/${at}/${file}`))
     }
     folder.write('work/out/z/deep/.git/hooks/pre-commit', 'as it was')
@@ -698,7 +698,7 @@ test(`a granted secret appears in no output of the script: result, error, lines,
     expect(text).not.toContain(part)
 })
 
-test('a command named after a secret is refused without showing the secret', async () => {
+test('a command whose name contains a secret is refused without showing the secret', async () => {
   using folder = new TemporaryFolder()
   folder.write(
     'deploy/SKILL.md',

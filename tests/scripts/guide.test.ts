@@ -10,7 +10,7 @@ import { TemporaryFolder } from '../fixtures/skill-folder.ts'
 
 const guide = readFileSync('docs/scripts.md', 'utf8').replace(/\s+/g, ' ')
 
-test(`the guide explains client caches, edits that need a reload, and the way out when a client is stuck ${verifies('OMNI-12', 'OMNI-18', 'OMNI-19', 'OMNI-28')}`, () => {
+test(`the guide explains client caches, edits that need a reload, and what to do when a client is stuck ${verifies('OMNI-12', 'OMNI-18', 'OMNI-19', 'OMNI-28')}`, () => {
   for (const sentence of [
     'Clients may cache names, descriptions and parameters of tools',
     'Edit code rather than descriptions and parameters',
@@ -55,7 +55,7 @@ test(`the preset omni has the values of its design ${verifies('OMNI-20', 'OMNI-2
   })
 })
 
-test('the resolver in the guide gives a bound agent the commands and follows their changes', async () => {
+test('with the resolver of the guide, a bound agent always has the current commands', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('git')
   folder.write('git/scripts/a.js', commandText('one', 'return 1'))

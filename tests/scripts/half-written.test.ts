@@ -9,7 +9,7 @@ const LINES = Array.from({ length: 20 }, (_, line) => `Line ${line} of the instr
 const textOf = (version: number, lines = LINES.length): string =>
   skillText('pdf', { body: [...LINES.slice(0, lines), `End of version ${version}.`].join('\n') })
 
-/** Writes a file in place like a slow program: one part, and the rest after a pause. */
+/** Overwrites a file like a slow program: one part first, and the rest after a pause. */
 async function writeSlowly(path: string, content: string, at: number, pauseMs: number): Promise<void> {
   const descriptor = openSync(path, 'w')
   writeSync(descriptor, content.slice(0, at))
@@ -33,24 +33,27 @@ async function readWhile(skills: SkillRuntime, work: Promise<void>): Promise<Set
 }
 
 describe('a text that is written in two parts', () => {
-  test.each(['auto', 'off'] as const)('is never served in part, with watching %s', async watching => {
-    using folder = new TemporaryFolder()
-    const path = folder.write('pdf/SKILL.md', textOf(0))
-    await using skills = await openScripts(folder.path, {
-      source: { watching },
-      runtime: { tuning: { settle: {} } },
-    })
-    for (let version = 1; version <= 8; version++) {
-      // Longer and shorter texts, cut inside a line, at the end of a line, and at the start of the file.
-      const content = textOf(version, version % 2 === 0 ? LINES.length : 10)
-      const cut = [Math.floor(content.length / 2), content.indexOf('\n', 120) + 1, 0][version % 3] ?? 0
-      for (const body of await readWhile(skills, writeSlowly(path, content, cut, 50)))
-        expect(body).toMatch(new RegExp(`End of version (${version - 1}|${version})\\.$`))
-      expect((await skills.load('pdf')).body).toContain(`End of version ${version}.`)
-    }
-  })
+  test.each(['auto', 'off'] as const)(
+    'readers never get only the first part, with watching %s',
+    async watching => {
+      using folder = new TemporaryFolder()
+      const path = folder.write('pdf/SKILL.md', textOf(0))
+      await using skills = await openScripts(folder.path, {
+        source: { watching },
+        runtime: { tuning: { settle: {} } },
+      })
+      for (let version = 1; version <= 8; version++) {
+        // Texts are longer or shorter than before. The first part ends inside a line, after a line, or is empty.
+        const content = textOf(version, version % 2 === 0 ? LINES.length : 10)
+        const cut = [Math.floor(content.length / 2), content.indexOf('\n', 120) + 1, 0][version % 3] ?? 0
+        for (const body of await readWhile(skills, writeSlowly(path, content, cut, 50)))
+          expect(body).toMatch(new RegExp(`End of version (${version - 1}|${version})\\.$`))
+        expect((await skills.load('pdf')).body).toContain(`End of version ${version}.`)
+      }
+    },
+  )
 
-  test('keeps the commands of a script that is empty for a moment', async () => {
+  test('a script that is empty for a moment keeps its commands', async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('pdf')
     const path = folder.write('pdf/scripts/go.js', commandText('go', 'return 0'))

@@ -42,7 +42,7 @@ describe('a generated text', () => {
     write(folder, 'return "good"')
     folder.writeSkill('evil')
     folder.write('evil/scripts/a.ts', `${IMPORT}const x = ${text}\n`)
-    // This file is not scanned, but its types are stripped as well.
+    // This file is not scanned, but its types are also removed.
     folder.write('evil/assets/b.ts', `const x: number = ${text}\n`)
     folder.write(
       'git/scripts/typed.ts',
@@ -55,7 +55,7 @@ describe('a generated text', () => {
     await expect(skills.scripts.execute('evil.x')).rejects.toMatchObject({ code: 'SCRIPT_FAILED' })
   })
 
-  test('with constants that multiply each other is not evaluated', async () => {
+  test('a text whose constants grow exponentially is not evaluated', async () => {
     const lines = Array.from({ length: 12 }, (_, i) => `const a${i + 1} = [${`a${i},`.repeat(16)}]`)
     const text = `${IMPORT}const a0 = 'x'\n${lines.join('\n')}\nexport const c = defineCommand({ name: 'c', description: 'd', input: { type: 'object', enum: a12 }, run() {} })`
     const { isComplete } = await scanScripts('git', [
@@ -64,7 +64,7 @@ describe('a generated text', () => {
     expect(isComplete).toBe(false)
   })
 
-  test('that is too long for a script is refused', async () => {
+  test('a text that is too long for a script is refused', async () => {
     using folder = new TemporaryFolder()
     write(folder, `// ${'x'.repeat(300_000)}\n`)
     await using skills = await openScripts(folder.path)
@@ -89,7 +89,7 @@ test('files may have names with special characters of URLs', async () => {
   await expect(skills.scripts.execute('git.c1', { fail: true })).rejects.toThrow('(scripts/a#b.ts:2:')
 })
 
-test('an aborted call rejects with its reason unchanged', async () => {
+test('an aborted call rejects with exactly the reason of the abort', async () => {
   using folder = new TemporaryFolder()
   write(folder, 'context.log("begun"); await new Promise(() => setInterval(() => {}, 1000))')
   await using skills = await openScripts(folder.path)
@@ -101,7 +101,7 @@ test('an aborted call rejects with its reason unchanged', async () => {
 })
 
 describe('revoking a grant', () => {
-  test('also works for grants that came with an approval, until the next approval', async () => {
+  test('a revoke also applies to capabilities that an approval granted, until the next approval', async () => {
     using folder = new TemporaryFolder()
     write(folder, 'return "ran"', undefined, 'exec')
     await using skills = await openScripts(folder.path, { source: { trust: 'review' } })
@@ -118,7 +118,7 @@ describe('revoking a grant', () => {
     expect(await run(skills)).toBe('newer')
   })
 
-  test('ends running calls at once', async () => {
+  test('a revoke ends running calls immediately', async () => {
     using folder = new TemporaryFolder()
     write(
       folder,
@@ -150,7 +150,7 @@ describe('revoking a grant', () => {
     })
   })
 
-  test('a rejected revision serves neither its text nor its code', async () => {
+  test('neither text nor code of a rejected revision is served', async () => {
     using folder = new TemporaryFolder()
     write(folder, 'return "first"')
     await using skills = await openScripts(folder.path, { source: { trust: 'review' } })
@@ -162,7 +162,7 @@ describe('revoking a grant', () => {
   })
 })
 
-test('a granted secret appears neither in messages of a loading module nor in messages about an input', async () => {
+test('a granted secret is removed from messages of a loading module and from messages about an input', async () => {
   using folder = new TemporaryFolder()
   const secret = 'tok-5ecr3t-value'
   const head = `---\nname: git\ndescription: d\nmetadata:\n  capabilities: env:TOKEN\n---\nx\n`
@@ -200,7 +200,7 @@ test('a granted secret appears neither in messages of a loading module nor in me
 })
 
 describe('waiting calls', () => {
-  test('run on the newer code when their code is replaced', async () => {
+  test('waiting calls run on the newer code when their code is replaced', async () => {
     using folder = new TemporaryFolder()
     const text = (answer: string): string =>
       `context.log('begun'); await new Promise(resolve => setTimeout(resolve, 400)); return '${answer}'`
@@ -216,7 +216,7 @@ describe('waiting calls', () => {
     expect(answers.filter(answer => answer === 'new')).toHaveLength(3)
   })
 
-  test('all fail when no process can be started any more', async () => {
+  test('all waiting calls fail when no process can be started any more', async () => {
     using folder = new TemporaryFolder()
     using marks = new TemporaryFolder()
     const words = `fs.read:${marks.path}`
@@ -234,7 +234,7 @@ describe('waiting calls', () => {
     for (const outcome of await Promise.allSettled(calls)) expect(outcome.status).toBe('rejected')
   })
 
-  test('time out at their deadline even before they start or the code is loaded', async () => {
+  test('waiting calls time out at their deadline, even before they start or their code is loaded', async () => {
     using folder = new TemporaryFolder()
     write(folder, 'await new Promise(resolve => setTimeout(resolve, 3_000))')
     await using skills = await openScripts(folder.path, { maxProcesses: 1 })
@@ -253,7 +253,7 @@ describe('waiting calls', () => {
     )
   })
 
-  test('are answered by the older code when the newer code never finishes loading', async () => {
+  test('waiting calls run on the older code when the newer code never finishes loading', async () => {
     using folder = new TemporaryFolder()
     write(folder, 'return "old"')
     await using skills = await openScripts(folder.path, { loadTimeoutMs: 20_000 })
@@ -263,7 +263,7 @@ describe('waiting calls', () => {
   })
 })
 
-test('a process that reports false commands is ended like the others', async () => {
+test('a process that reports false commands is ended like other processes', async () => {
   using folder = new TemporaryFolder()
   write(folder, 'return "good"')
   const skills = await openScripts(folder.path)
@@ -280,7 +280,7 @@ test('a process that reports false commands is ended like the others', async () 
   expect(countScriptProcesses()).toBe(0)
 })
 
-test('close() ends all running calls, including those of older revisions and other scripts, and leaves no process', async () => {
+test('close() ends every running call and process, also of older revisions and scripts without commands', async () => {
   using folder = new TemporaryFolder()
   using state = new TemporaryFolder()
   const text = (n: number): string =>
@@ -348,7 +348,7 @@ describe('a mistake in a command file', () => {
     ["import defineCommand from 'skillstoke/command'", '"skillstoke/command" has no default export'],
     ['', 'defineCommand is used but not imported'],
     ['const =', 'unexpected token'],
-  ])('such as %s is reported, and the older code serves', async (head, message) => {
+  ])('the mistake %s is reported, and the older code still runs', async (head, message) => {
     using folder = new TemporaryFolder()
     write(folder, 'return "old"')
     await using skills = await openScripts(folder.path)
@@ -359,7 +359,7 @@ describe('a mistake in a command file', () => {
     expect(await run(skills)).toBe('old')
   })
 
-  test('does not stop the older code in a later process, also if listing its commands needs a process', async () => {
+  test('after a mistake, a later host still runs the older code, even if listing its commands needs a process', async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     folder.writeSkill('git')
@@ -376,12 +376,12 @@ describe('a mistake in a command file', () => {
   })
 })
 
-test('a failure of the machine is retried at the next call, without an edit', async () => {
+test('after a failure of the machine, the next call tries again without an edit', async () => {
   using folder = new TemporaryFolder()
   using state = new TemporaryFolder()
   folder.writeSkill('git')
   folder.write('git/scripts/a.js', commandText('one', 'return 1'))
-  // A file in place of a folder simulates a full disk, which is no fault of the script.
+  // A file in place of a folder simulates a full disk. The script does not cause this failure.
   state.write('scripts', '')
   await using skills = await openScripts(folder.path, { directory: state.at('scripts') })
   await expect(skills.scripts.execute('git.one')).rejects.toMatchObject({
@@ -420,7 +420,7 @@ test('scripts that run without a sandbox log one warning', async () => {
   ])
 })
 
-test('a skill with too much code is refused with a reason, and the host stays responsive', async () => {
+test('the code of a skill is refused with a reason if it is too large, and the host stays responsive', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('large')
   for (let index = 0; index < 8; index++)
@@ -442,7 +442,7 @@ test('a skill with too much code is refused with a reason, and the host stays re
   expect(await run(skills)).toBe(1)
 })
 
-test('commands that only running code can list are listed from the start', async () => {
+test('commands that only running code can list are listed right after the start of a host', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('git')
   const define = (name: string): string =>
@@ -474,7 +474,7 @@ export { late }
   ])
 })
 
-test('calls during clear() find the commands of the skill', async () => {
+test('during clear(), calls still find the commands of the skill', async () => {
   using folder = new TemporaryFolder()
   write(folder, 'await new Promise(resolve => setTimeout(resolve, 5)); return 1')
   await using skills = await openScripts(folder.path)
@@ -510,7 +510,7 @@ test('a text that takes very long to parse delays neither other skills nor close
   await slowOnes
 })
 
-test('a constant with a very long value is not expanded in messages', async () => {
+test('messages do not contain the whole value of a very long constant', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('git')
   const long = Array.from({ length: 2_000 }, () => 's').join('+')
@@ -523,7 +523,7 @@ test('a constant with a very long value is not expanded in messages', async () =
   expect(String(error).length).toBeLessThan(1_000)
 })
 
-test('older code that finishes loading after its skill was removed is ended', async () => {
+test('the process of older code is ended if its skill is removed while the code loads', async () => {
   using folder = new TemporaryFolder()
   using state = new TemporaryFolder()
   folder.writeSkill('git')
@@ -537,7 +537,7 @@ test('older code that finishes loading after its skill was removed is ended', as
   folder.write('git/scripts/go.js', `throw new Error('broken')\n${good}`)
   const real = childProcesses()
   const [begun, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-  // A runner whose loads ignore the abort and resolve late.
+  // A runner that ignores an abort and finishes loading late.
   const deaf: ScriptRunner = {
     containment: () => real.containment(),
     scan: (...parts) => real.scan(...parts),

@@ -37,7 +37,7 @@ function problems(skills: SkillRuntime, name: string): readonly unknown[] {
 }
 
 describe('a command', () => {
-  test(`runs the code that is on the disk at the time of the call, by its address ${verifies('OMNI-01', 'OMNI-02', 'OMNI-14', 'OMNI-15')}`, async () => {
+  test(`a call by skill.command runs the code that is on the disk at that moment ${verifies('OMNI-01', 'OMNI-02', 'OMNI-14', 'OMNI-15')}`, async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('git')
     const file = folder.write('git/scripts/status.ts', command('status', '"old"'))
@@ -48,7 +48,7 @@ describe('a command', () => {
     expect(await run(skills, 'git.status')).toBe('new')
   })
 
-  test(`follows an edit of an imported module, even with an older time and the same size ${verifies('OMNI-04', 'OMNI-B02')}`, async () => {
+  test(`an edit of an imported module takes effect, even with an older time and the same size ${verifies('OMNI-04', 'OMNI-B02')}`, async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('git')
     folder.write(
@@ -64,7 +64,7 @@ describe('a command', () => {
     expect(await run(skills, 'git.status')).toBe('two')
   })
 
-  test(`appears, disappears, is renamed and changes its description as its file says ${verifies('OMNI-08', 'OMNI-10', 'OMNI-11', 'OMNI-X01', 'OMNI-B01')}`, async () => {
+  test(`commands appear, disappear and change their names and descriptions with their files ${verifies('OMNI-08', 'OMNI-10', 'OMNI-11', 'OMNI-X01', 'OMNI-B01')}`, async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('git')
     folder.write('git/scripts/a.ts', command('one', '1'))
@@ -92,11 +92,11 @@ describe('a command', () => {
     await expect(run(skills, 'git.one')).rejects.toMatchObject({ code: 'COMMAND_NOT_FOUND' })
   })
 
-  test(`keeps no state of the older code, while other skills keep theirs ${verifies('OMNI-05', 'OMNI-06', 'OMNI-07', 'OMNI-B04', 'OMNI-B10', 'P23')}`, async () => {
+  test(`new code starts without the state of the older code, and other skills keep their state ${verifies('OMNI-05', 'OMNI-06', 'OMNI-07', 'OMNI-B04', 'OMNI-B10', 'P23')}`, async () => {
     using folder = new TemporaryFolder()
     for (const name of ['git', 'git-extra', 'zod']) {
       folder.writeSkill(name)
-      // Each skill has a function and a state of the same name. The third skill has the name of a library.
+      // Each skill has a function and a variable of the same name. The third skill has the name of a library.
       folder.write(`${name}/scripts/lib/count.js`, 'let n = 0\nexport const count = () => ++n\n')
       folder.write(
         `${name}/scripts/count.js`,
@@ -115,7 +115,7 @@ describe('a command', () => {
     expect(await run(skills, 'zod.count')).toBe(3)
   })
 
-  test(`is not loaded again when nothing changed ${verifies('OMNI-09')}`, async () => {
+  test(`the code of a command is not loaded again when nothing changed ${verifies('OMNI-09')}`, async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('git')
     folder.write('git/scripts/a.ts', command('one', '(globalThis.calls = (globalThis.calls ?? 0) + 1)'))
@@ -127,7 +127,7 @@ describe('a command', () => {
     expect(lines.filter(line => line.startsWith('commands are loaded'))).toHaveLength(1)
   })
 
-  test(`logs each reload of code with its duration and number of commands ${verifies('OMNI-16', 'OMNI-X09')}`, async () => {
+  test(`each reload of code is logged with its duration and the number of commands ${verifies('OMNI-16', 'OMNI-X09')}`, async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('git')
     folder.write('git/scripts/a.ts', command('one', '1'))
@@ -144,7 +144,7 @@ describe('a command', () => {
     expect(lines.at(-1)).toBe('commands do not load {"skill":"git","place":"scripts/a.ts:1:7","reason":"no"}')
   })
 
-  test(`may be synchronous or asynchronous, and reports mistakes in its input by field ${verifies('OMNI-X05')}`, async () => {
+  test(`a command may be synchronous or asynchronous, and its error names each wrong field of the input ${verifies('OMNI-X05')}`, async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('git')
     folder.write(
@@ -183,7 +183,7 @@ describe('a command', () => {
     expect(await message('nobody.status')).toContain('SKILL_NOT_FOUND there is no skill "nobody"')
   })
 
-  test('accepts a schema of a library, which is read by running the code and marks the command as dynamic', async () => {
+  test('a schema from a library is read by running the code, and the command is marked as dynamic', async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('git')
     folder.write(
@@ -260,7 +260,7 @@ describe('code that does not load', () => {
     },
   )
 
-  test('is ended when it never finishes loading', async () => {
+  test('the process is ended when its code never finishes loading', async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('git')
     folder.write('git/scripts/a.ts', command('one', '"good"'))
@@ -280,7 +280,7 @@ describe('code that does not load', () => {
     ])
   })
 
-  test('has no commands if it never loaded, and a call fails with the reason', async () => {
+  test('a skill whose code never loaded has no commands, and a call fails with the reason', async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('git')
     folder.write('git/scripts/a.ts', `throw new Error('top')\n${command('one', '1')}`)
@@ -293,7 +293,7 @@ describe('code that does not load', () => {
     expect(await run(skills, 'git.one')).toBe('mended')
   })
 
-  test(`stays out of service in a later process ${verifies('PROMISE-3')}`, async () => {
+  test(`a later host does not run the broken code either ${verifies('PROMISE-3')}`, async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     folder.writeSkill('git')
@@ -324,7 +324,7 @@ describe('code that does not load', () => {
 })
 
 describe('newer code', () => {
-  test(`serves new calls, and lets running calls finish on the old code ${verifies('P23', 'PROMISE-4')}`, async () => {
+  test(`new calls run the newer code, and running calls finish on the old code ${verifies('P23', 'PROMISE-4')}`, async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('git')
     const waiting = (text: string): string =>
@@ -343,7 +343,7 @@ describe('newer code', () => {
     folder.write('git/note.txt', 'new')
     folder.write('git/scripts/a.js', waiting('new'))
     expect(await run(skills, 'git.wait')).toBe('new new')
-    // The running call even survives the removal of the skill.
+    // The running call ends normally even if the skill is removed.
     rmSync(folder.at('git'), { recursive: true })
     await skills.reload()
     const { value, revision } = await underWay
@@ -351,7 +351,7 @@ describe('newer code', () => {
     expect(revision).not.toBe(skills.current.find('git')?.revision)
   })
 
-  test('ends running calls of the old code that exceed the drain time', async () => {
+  test('running calls of the old code are ended when they exceed the drain time', async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('git')
     const waiting = (text: string): string =>
@@ -370,7 +370,7 @@ describe('newer code', () => {
     await failed
   })
 
-  test('is visible in an open session, in the text of a loaded skill and in its tools', async () => {
+  test('the commands of newer code appear in the tools of an open session and in the text of a loaded skill', async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('git')
     folder.write('git/scripts/a.ts', command('one', '"first"', 'Counts things.'))
@@ -395,7 +395,7 @@ describe('newer code', () => {
   })
 })
 
-test(`a missing scripts folder changes nothing, and processes end with their skills ${verifies('OMNI-X02', 'OMNI-27')}`, async () => {
+test(`a missing scripts folder is no error, and the processes of a removed skill end ${verifies('OMNI-X02', 'OMNI-27')}`, async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('plain')
   folder.writeSkill('git')

@@ -24,11 +24,11 @@ interface Answer {
 
 interface Connected extends AsyncDisposable {
   readonly client: Client
-  /** How often the client was notified of a changed tool list. */
+  /** The number of notifications of a changed tool list that the client received. */
   readonly told: { count: number; last: number }
 }
 
-/** Connects a client of protocol 2025-11-25 to `stoke mcp`. The client gets notifications of changes. */
+/** Connects a client to `stoke mcp` with protocol 2025-11-25, in which clients get notifications of changes. */
 async function connect(folder: TemporaryFolder, ...flags: string[]): Promise<Connected> {
   const client = new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode: 'legacy' } })
   const told = { count: 0, last: 0 }
@@ -53,7 +53,7 @@ const call = async (client: Client, name: string, input: Record<string, unknown>
 const textOf = ({ content }: Answer): string => content[0]?.text ?? ''
 
 describe.each(CLIENT_KINDS)('the client %s over stdio', kind => {
-  test(`runs a command, sees an edit at its next call, and gets an explanation for a wrong name ${verifies('OMNI-01', 'OMNI-14', 'OMNI-28')}`, async () => {
+  test(`a client runs a command, sees an edit at the next call, and gets an explanation for a wrong name ${verifies('OMNI-01', 'OMNI-14', 'OMNI-28')}`, async () => {
     using folder = new TemporaryFolder()
     const file = write(folder, script('status', 'return "old"'))
     const args = [BIN, 'mcp', '--root', folder.at('skills'), '--state', folder.at('state')]
@@ -72,7 +72,7 @@ describe.each(CLIENT_KINDS)('the client %s over stdio', kind => {
       content: [{ text: 'old' }],
       isError: false,
     })
-    // The manual test from the guide: edit the script, call again.
+    // The manual test from the guide: edit the script and call the command again.
     writeFileSync(file, script('status', 'return "new"'))
     expect(textOf(await run({ skill: 'git', command: 'status' }))).toBe('new')
     expect(await run({ skill: 'git', command: 'sttaus' })).toMatchObject({
@@ -96,7 +96,7 @@ describe.each(CLIENT_KINDS)('the client %s over stdio', kind => {
 })
 
 describe('separate tools for commands', () => {
-  test(`follow the skills, and MCP notifications report a batch once, the first change at once, and never lose the last ${verifies('OMNI-11', 'OMNI-12', 'OMNI-21', 'OMNI-X10', 'OMNI-X11', 'OMNI-B05', 'OMNI-B06', 'OMNI-B07')}`, async () => {
+  test(`the tools change with the skills, and a client is notified of the first and the last change of a burst ${verifies('OMNI-11', 'OMNI-12', 'OMNI-21', 'OMNI-X10', 'OMNI-X11', 'OMNI-B05', 'OMNI-B06', 'OMNI-B07')}`, async () => {
     using folder = new TemporaryFolder()
     write(folder, script('status', 'return 1'))
     await using connected = await connect(folder, '--command-tools')
@@ -108,12 +108,12 @@ describe('separate tools for commands', () => {
     write(folder, script('status', 'return 2'))
     expect(textOf(await call(client, 'git.status', {}))).toBe('2')
     expect(told.count).toBe(0)
-    // The call found the new command, and the client must still be notified.
+    // The client must be notified even though its own call made the server find the new command.
     write(folder, script('log', 'return 3'), 'git/scripts/log.js')
     await call(client, 'skill', { name: 'git' })
     await expect.poll(() => told.count).toBe(1)
     expect(await names(client)).toContain('git.log')
-    // A burst causes one notification at its start and one at its end, however many edits it has.
+    // A burst of edits causes one notification at its start and one at its end, whatever the number of edits.
     await expect.poll(() => performance.now() - told.last, { timeout: 5_000 }).toBeGreaterThan(400)
     const before = told.count
     for (let i = 0; i < 30; i++) {
@@ -128,13 +128,13 @@ describe('separate tools for commands', () => {
     await expect.poll(() => performance.now() - told.last, { timeout: 5_000 }).toBeGreaterThan(400)
     expect(told.count - before).toBeGreaterThan(0)
     expect(told.count - before).toBeLessThan(8)
-    // A removed command leaves the list, and a call of it fails with a reason.
+    // A removed command leaves the list, and calling the command fails with a reason.
     folder.remove('skills/git/scripts/log.js')
     await expect.poll(async () => await names(client)).not.toContain('git.log')
     await expect(call(client, 'git.log', {})).rejects.toThrow('there is no tool "git.log"')
   })
 
-  test(`are listed after skill.reload and removed by skill.unload ${verifies('OMNI-13', 'OMNI-18', 'OMNI-X15', 'OMNI-B08')}`, async () => {
+  test(`skill.reload lists the tools of a skill, and skill.unload removes them ${verifies('OMNI-13', 'OMNI-18', 'OMNI-X15', 'OMNI-B08')}`, async () => {
     using folder = new TemporaryFolder()
     write(folder, script('status', 'return 1'))
     await using connected = await connect(folder, '--command-tools', '--admin-tools')
@@ -175,7 +175,7 @@ describe('separate tools for commands', () => {
   })
 })
 
-test('progress reaches the client that asked for it, and cancelling ends the command', async () => {
+test('progress reaches the client that asked for it, and a cancelled request ends the command', async () => {
   using folder = new TemporaryFolder()
   folder.write('out/before', '')
   const mark = folder.at('out/ended')

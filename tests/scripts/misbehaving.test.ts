@@ -22,7 +22,7 @@ function write(folder: TemporaryFolder, name: string, body: string, head = ''): 
   folder.write(`${name}/scripts/${name}.js`, commandText('go', body, head))
 }
 
-test('exit code 0 without a result is a failure, and the next call gets a working process', async () => {
+test('a process that exits with 0 and without a result fails the call, and the next call gets a new process', async () => {
   using folder = new TemporaryFolder()
   write(folder, 'quits', 'if (input.quit) process.exit(0); return "worked"')
   await using skills = await openScripts(folder.path)
@@ -112,7 +112,7 @@ test.each([
   expect(error.message).toMatch(/^echo\.go: the input cannot be written as JSON: /)
 })
 
-test('leftovers of a call affect only that call: a late rejection ends it, and a forged answer does not reach the next call', async () => {
+test('late rejections and forged answers of a call do not affect the next call', async () => {
   using folder = new TemporaryFolder()
   write(
     folder,
@@ -155,7 +155,7 @@ test('an endless command is ended at its deadline, even if it ignores the signal
   }
 })
 
-test('an aborted call is asked to stop before it is killed', async () => {
+test('an abort first asks the script to stop, and then kills its process', async () => {
   using folder = new TemporaryFolder()
   write(
     folder,
@@ -181,12 +181,12 @@ test('an aborted call is asked to stop before it is killed', async () => {
       },
     )
     await expect(call).rejects.toThrow('enough')
-    // A process that reacts to the signal is kept for the next call. A process that ignores it is replaced.
+    // A process that reacts to the signal also runs the next call. A process that ignores the signal is replaced.
     expect((await who()) === before).toBe(!deaf)
   }
 })
 
-test('unlimited memory use ends the process and not the host', async () => {
+test('a script that uses too much memory ends its process, but not the host', async () => {
   using folder = new TemporaryFolder()
   write(
     folder,
@@ -203,7 +203,7 @@ test('unlimited memory use ends the process and not the host', async () => {
   }
 })
 
-test('unlimited output is read to its end but not kept', async () => {
+test('output beyond the limit is read and discarded', async () => {
   using folder = new TemporaryFolder()
   write(
     folder,
@@ -221,7 +221,7 @@ test('unlimited output is read to its end but not kept', async () => {
   expect(lines.at(-1)?.text).toBe('... more than 1048576 bytes; the rest is not kept')
 })
 
-test('a result or log output beyond the limits fails the call', async () => {
+test('a call fails if its result or log output exceeds the limits', async () => {
   using folder = new TemporaryFolder()
   write(
     folder,
@@ -238,7 +238,7 @@ test('a result or log output beyond the limits fails the call', async () => {
   })
 })
 
-test('a result that is not JSON fails with the reason', async () => {
+test('a call fails with the reason if its result is not JSON', async () => {
   using folder = new TemporaryFolder()
   write(folder, 'odd', 'const self = {}; self.self = self; return input.big ? 1n : self')
   await using skills = await openScripts(folder.path)
@@ -246,7 +246,7 @@ test('a result that is not JSON fails with the reason', async () => {
   expect((await failure(skills.scripts.execute('odd.go'))).message).toContain('circular')
 })
 
-test('programs that a granted script started end with its process', async () => {
+test('programs that a script with a grant started end together with the process of the script', async () => {
   using folder = new TemporaryFolder()
   const marker = `skillstoke-sleeper-${process.pid}`
   folder.write(
@@ -273,7 +273,7 @@ test('programs that a granted script started end with its process', async () => 
   }
 })
 
-test(`closing a runtime leaves no process and no file ${verifies('OMNI-27')}`, async () => {
+test(`close() of a runtime ends all processes and removes all files ${verifies('OMNI-27')}`, async () => {
   using folder = new TemporaryFolder()
   using state = new TemporaryFolder()
   write(folder, 'works', 'return context.scratchDirectory')
@@ -287,7 +287,7 @@ test(`closing a runtime leaves no process and no file ${verifies('OMNI-27')}`, a
   expect(spawnSync('ls', [state.at('scripts')], { encoding: 'utf8' }).stdout).toBe('')
 })
 
-test('the next host removes the folders of a killed host', async () => {
+test('a starting host removes the folders that a killed host left behind', async () => {
   using folder = new TemporaryFolder()
   using state = new TemporaryFolder()
   write(folder, 'works', 'return "ok"')
@@ -299,7 +299,7 @@ test('the next host removes the folders of a killed host', async () => {
   expect(readFileSync(state.at(`scripts/${process.pid}-mine/kept`), 'utf8')).toContain('there')
 })
 
-test('log output after the answer is dropped, and the process stays in service', async () => {
+test('log output after the answer is discarded, and the process runs further calls', async () => {
   using folder = new TemporaryFolder()
   write(
     folder,

@@ -10,7 +10,7 @@ const BROKEN_TEXT = '---\nname: [t\n'
 const BROKEN_CODE = '{{ import "skillstoke/command"'
 
 describe('a moved folder', () => {
-  test('keeps the last good text, even if a broken text is saved at the same moment', async () => {
+  test('a moved skill keeps the last good text, even if a broken text is saved at the same moment', async () => {
     for (const target of ['t2', 'deeper/t']) {
       using folder = new TemporaryFolder()
       folder.writeSkill('t', { body: 'Good.' })
@@ -27,7 +27,7 @@ describe('a moved folder', () => {
     }
   })
 
-  test('keeps the last good code, whether the break comes before or after the move', async () => {
+  test('a moved skill keeps the last good code, whether a broken save comes before or after the move', async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('t')
     folder.write('t/scripts/go.js', commandText('go', 'return "good"'))
@@ -45,7 +45,7 @@ describe('a moved folder', () => {
     expect(await call()).toBe('mended')
   })
 
-  test('loses a revoked capability, even while code runs that was started before the move', async () => {
+  test('a revoked capability is also lost by code that started before the move', async () => {
     using folder = new TemporaryFolder()
     const fields = 'metadata:\n  capabilities: env:TOKEN'
     folder.write('t/SKILL.md', `---\nname: t\ndescription: Does t.\n${fields}\n---\nRun it.\n`)
@@ -62,7 +62,7 @@ describe('a moved folder', () => {
     await expect(call()).rejects.toMatchObject({ code: 'SCRIPT_REFUSED' })
   })
 
-  test('keeps its code to itself: another folder that gets the name runs its own code, or none', async () => {
+  test('if another folder gets the name of a skill, it never runs the code of the first folder', async () => {
     using folder = new TemporaryFolder()
     for (const location of ['a', 'b']) folder.write(`${location}/SKILL.md`, skillText('t', {}))
     folder.write('a/scripts/go.js', commandText('go', 'return "of a"'))
@@ -77,7 +77,7 @@ describe('a moved folder', () => {
     expect(await call()).toBe('of b')
   })
 
-  test('keeps the last good code when it moves and breaks in one step, also after a restart', async () => {
+  test('a skill that moves and breaks in one step keeps the last good code, also after a restart', async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/t')
     folder.write('skills/t/scripts/go.js', commandText('go', 'return "good"'))
@@ -99,55 +99,62 @@ describe('a moved folder', () => {
     expect((await skills.scripts.execute('t.go')).value).toBe('good')
   })
 
-  test.each(['auto', 'polling', 'off'] as const)('is found by its name with watching %s', async watching => {
-    using folder = new TemporaryFolder()
-    folder.writeSkill('a/t')
-    mkdirSync(folder.at('b'))
-    await using skills = await openScripts(folder.path, { source: { watching } })
-    for (const [from, to] of [
-      ['a/t', 'b/t'],
-      ['b/t', 'b/other'],
-    ] as const) {
-      renameSync(folder.at(from), folder.at(to))
-      expect((await skills.load('t')).location).toBe(to)
-    }
-  })
+  test.each(['auto', 'polling', 'off'] as const)(
+    'a moved skill is found by its name with watching %s',
+    async watching => {
+      using folder = new TemporaryFolder()
+      folder.writeSkill('a/t')
+      mkdirSync(folder.at('b'))
+      await using skills = await openScripts(folder.path, { source: { watching } })
+      for (const [from, to] of [
+        ['a/t', 'b/t'],
+        ['b/t', 'b/other'],
+      ] as const) {
+        renameSync(folder.at(from), folder.at(to))
+        expect((await skills.load('t')).location).toBe(to)
+      }
+    },
+  )
 })
 
-describe.each(['auto', 'polling', 'off'] as const)('right after a save, with watching %s', watching => {
-  test('every way to read skills returns the saved files', async () => {
-    using folder = new TemporaryFolder()
-    folder.writeSkill('category/first')
-    await using skills = await openScripts(folder.path, { source: { watching } })
-    const session = skills.session({ id: 'one' })
-    const doors = { session: session.tools, stateless: skills.tools() }
-    let round = 0
-    for (const [door, tools] of Object.entries(doors)) {
-      const call = async (input: unknown): Promise<string> =>
-        (await tools.find(({ name }) => name === 'skill')?.execute(input))?.text ?? ''
-      const make = (): string => {
-        const name = `later-${door}-${++round}`
-        folder.writeSkill(`category/${name}`, { description: `Does word${round} for ${door}.` })
-        return name
+describe.each(['auto', 'polling', 'off'] as const)(
+  'a read right after a save, with watching %s',
+  watching => {
+    test('every way to read skills returns the saved files', async () => {
+      using folder = new TemporaryFolder()
+      folder.writeSkill('category/first')
+      await using skills = await openScripts(folder.path, { source: { watching } })
+      const session = skills.session({ id: 'one' })
+      const doors = { session: session.tools, stateless: skills.tools() }
+      let round = 0
+      for (const [door, tools] of Object.entries(doors)) {
+        const call = async (input: unknown): Promise<string> =>
+          (await tools.find(({ name }) => name === 'skill')?.execute(input))?.text ?? ''
+        const make = (): string => {
+          const name = `later-${door}-${++round}`
+          folder.writeSkill(`category/${name}`, { description: `Does word${round} for ${door}.` })
+          return name
+        }
+        const listed = make()
+        expect(await call({})).toContain(listed)
+        const named = make()
+        expect(await call({ name: named })).toContain(`Instructions of ${named}`)
+        const searched = make()
+        expect(await call({ name: `something with word${round} for you` })).toContain(searched)
+        const slashed = make()
+        const expand =
+          door === 'session' ? session.expandSlash.bind(session) : skills.expandSlash.bind(skills)
+        expect((await expand(`/${slashed} now`)).text).toContain(`Instructions of ${slashed}`)
+        const read = make()
+        const reader = tools.find(({ name }) => name === 'read_skill_file')
+        expect((await reader?.execute({ skill: read, path: 'SKILL.md' }))?.text).toContain(`name: ${read}`)
+        const commanded = make()
+        folder.write(`category/${commanded}/scripts/go.js`, commandText('go', 'return "went"'))
+        expect((await skills.scripts.execute(`${commanded}.go`)).value).toBe('went')
       }
-      const listed = make()
-      expect(await call({})).toContain(listed)
-      const named = make()
-      expect(await call({ name: named })).toContain(`Instructions of ${named}`)
-      const searched = make()
-      expect(await call({ name: `something with word${round} for you` })).toContain(searched)
-      const slashed = make()
-      const expand = door === 'session' ? session.expandSlash.bind(session) : skills.expandSlash.bind(skills)
-      expect((await expand(`/${slashed} now`)).text).toContain(`Instructions of ${slashed}`)
-      const read = make()
-      const reader = tools.find(({ name }) => name === 'read_skill_file')
-      expect((await reader?.execute({ skill: read, path: 'SKILL.md' }))?.text).toContain(`name: ${read}`)
-      const commanded = make()
-      folder.write(`category/${commanded}/scripts/go.js`, commandText('go', 'return "went"'))
-      expect((await skills.scripts.execute(`${commanded}.go`)).value).toBe('went')
-    }
-  })
-})
+    })
+  },
+)
 
 test('handlers that subscribe later get no events for existing skills', async () => {
   using folder = new TemporaryFolder()

@@ -10,7 +10,7 @@ const EDITS = 60
 const EDIT_EVERY_MS = 50
 
 // A short form of benchmark B9: many callers, and edits that are faster than code can load.
-test(`calls never fail, never see code of two versions, and never see code older than their start ${verifies('OMNI-01', 'PROMISE-2', 'PROMISE-4')}`, async () => {
+test(`during reloads, no call fails, mixes two versions, or runs code that was outdated when it started ${verifies('OMNI-01', 'PROMISE-2', 'PROMISE-4')}`, async () => {
   using folder = new TemporaryFolder()
   const write = (version: number): void => {
     // Both files must have the same version: a call that sees two versions has run half-new code.
@@ -47,7 +47,7 @@ test(`calls never fail, never see code of two versions, and never see code older
   const callers = Array.from({ length: CALLERS }, caller)
   for (let version = 1; version <= EDITS; version++) {
     write(version)
-    // A call can only be expected to see complete versions.
+    // The version counts as written once all its files are complete.
     written = version
     await delay(EDIT_EVERY_MS)
   }
@@ -56,7 +56,7 @@ test(`calls never fail, never see code of two versions, and never see code older
   expect(wrong).toEqual([])
   expect(calls).toBeGreaterThan(CALLERS)
   expect((await skills.scripts.execute('git.version')).value).toEqual([EDITS, EDITS])
-  // The process in reserve and the process that contains it are added to the processes that serve.
+  // Up to four processes run calls. The process in reserve and its sandbox process come on top.
   await expect.poll(countScriptProcesses, { timeout: 10_000 }).toBeLessThanOrEqual(4 + 2)
   await expect.poll(descriptors, { timeout: 10_000 }).toBeLessThanOrEqual(before + 3 * 4)
 })

@@ -21,7 +21,7 @@ const TIERS = [
   ['sandbox', 'require'],
 ] as const satisfies readonly (readonly [name: string, mode: SandboxMode])[]
 
-// Everything that a module can learn about its location.
+// Reads everything that a module can learn about its location.
 const LOOK = `
   const fs = await import('node:fs')
   const here = import.meta.dirname
@@ -63,14 +63,14 @@ async function look(skills: SkillRuntime): Promise<Look> {
   return (await skills.scripts.execute('look.look')).value as Look
 }
 
-/** Returns the processes that read a folder, without the bubblewrap processes around them. */
+/** Returns the processes with a folder in their arguments, except bubblewrap processes. */
 function findContained(folder: string): readonly number[] {
   const { stdout } = spawnSync('ps', ['-e', '-ww', '-o', 'pid=,comm=,args='], { encoding: 'utf8' })
   const lines = stdout.split('\n').filter(line => line.includes(folder) && !/^ *\d+ bwrap/.test(line))
   return lines.map(line => Number.parseInt(line, 10))
 }
 
-/** Edits until a process waits in reserve. Returns the folder of that process. */
+/** Edits the script until a process is in reserve. Returns the folder of that process. */
 async function edit(folder: TemporaryFolder, skills: SkillRuntime): Promise<string> {
   write(folder, 1)
   await look(skills)
@@ -85,13 +85,13 @@ test('a host whose scripts are never edited keeps no process in reserve', async 
   await using skills = await openScripts(folder.path, { sandbox: 'off', idleMs: 20 })
   await look(skills)
   await expect.poll(countScriptProcesses).toBe(0)
-  // This process starts for its call, and a single call does not fill the reserve.
+  // Each call starts its own process, and without an edit no process is put in reserve.
   await look(skills)
   await expect.poll(countScriptProcesses).toBe(0)
 })
 
 for (const [tier, sandbox] of TIERS)
-  describe.skipIf(tier === 'sandbox' && !HAS_BUBBLEWRAP)(`with ${tier}, new code`, () => {
+  describe.skipIf(tier === 'sandbox' && !HAS_BUBBLEWRAP)(`new code with ${tier}`, () => {
     test(`loads in the process in reserve ${verifies('PROMISE-2')}`, async () => {
       using folder = new TemporaryFolder()
       write(folder, 1)
@@ -101,7 +101,7 @@ for (const [tier, sandbox] of TIERS)
       write(folder, 3)
       const third = await look(skills)
       expect(third).toMatchObject({ version: 3, folder: waiting, cwd: waiting, writable: false })
-      // The code sees the same as code in a process that was started for its revision.
+      // The code sees the same as in a process that was started for its revision.
       const toForm = (each: Look): string =>
         JSON.stringify(each)
           .replaceAll(each.folder, '<folder>')
@@ -110,7 +110,7 @@ for (const [tier, sandbox] of TIERS)
       expect(toForm(third)).toEqual(toForm(first))
     })
 
-    test('reports the position of an error that it throws', async () => {
+    test('code in a reserve process reports the position of a thrown error', async () => {
       using folder = new TemporaryFolder()
       write(folder, 1)
       await using skills = await openScripts(folder.path, { sandbox })
@@ -120,7 +120,7 @@ for (const [tier, sandbox] of TIERS)
       await expect(look(skills)).rejects.toThrow(/broken \(scripts\/look\.ts:\d+:11\)/)
     })
 
-    test('sees nothing of other skills in a reserve process, and neither does the reserve process', async () => {
+    test('neither code in a reserve process nor the process itself can see files of other skills', async () => {
       using folder = new TemporaryFolder()
       write(folder, 1)
       folder.writeSkill('other')
@@ -140,7 +140,7 @@ for (const [tier, sandbox] of TIERS)
       expect(await look(skills)).toEqual({ folder: waiting, seen: [], other: [] })
     })
 
-    test('gets its own process if a secret or files are granted to it', async () => {
+    test('code with a grant for files or a secret gets its own process', async () => {
       using folder = new TemporaryFolder()
       using work = new TemporaryFolder()
       work.write('docs/a', 'text')
@@ -155,7 +155,7 @@ for (const [tier, sandbox] of TIERS)
       await look(skills)
       write(folder, 2, { fields })
       await look(skills)
-      // No grants from here on.
+      // From here on, the skill has no grants.
       const waiting = await edit(folder, skills)
       const body = "return { folder: context.skillDirectory, hasToken: process.env.LOOK_TOKEN === 'token' }"
       write(folder, 3, { fields, body })
@@ -170,7 +170,7 @@ for (const [tier, sandbox] of TIERS)
     test.each([
       ['was killed', 'SIGKILL'],
       ['stalls', 'SIGSTOP'],
-    ] as const)('loads although the process in reserve %s', async (_name, signal) => {
+    ] as const)('new code loads even though the process in reserve %s', async (_name, signal) => {
       using folder = new TemporaryFolder()
       write(folder, 1)
       await using skills = await openScripts(folder.path, { sandbox })
@@ -183,7 +183,7 @@ for (const [tier, sandbox] of TIERS)
       expect((await look(skills)).version).toBe(4)
     })
 
-    test('loads in the process in reserve when all its own processes have ended', async () => {
+    test('new code loads in the reserve process even if no older process of the skill is running', async () => {
       using folder = new TemporaryFolder()
       write(folder, 1)
       await using skills = await openScripts(folder.path, { sandbox, idleMs: 20 })
@@ -192,7 +192,7 @@ for (const [tier, sandbox] of TIERS)
       await expect.poll(countScriptProcesses).toBe(1)
       const called = await look(skills)
       expect(called).toMatchObject({ version: 2, folder: waiting, text: 'notes 2' })
-      // An answer may name a file, so the folder stays as long as its code serves.
+      // An answer may contain the path of a file, so the folder stays as long as its code runs calls.
       await expect.poll(() => scriptProcesses().some(({ args }) => args.includes(waiting))).toBe(false)
       expect(existsSync(join(waiting, 'notes.txt'))).toBe(true)
       write(folder, 3)
@@ -218,7 +218,7 @@ test.skipIf(!HAS_BUBBLEWRAP)(
     expect(scriptProcesses().find(({ args }) => args.includes(online))?.args).toContain('--share-net')
     write(folder, 4, { fields })
     expect(await look(skills)).toMatchObject({ version: 4, folder: online })
-    // This revision has no grants, so it must not get the process with network access that waits by now.
+    // The next revision has no grants, so it must not get the process with network access that is now in reserve.
     await expect.poll(async () => await waitForReserve()).not.toBe(online)
     write(folder, 5)
     const { folder: plain } = await look(skills)
@@ -226,7 +226,7 @@ test.skipIf(!HAS_BUBBLEWRAP)(
   },
 )
 
-test('the process in reserve is ended some time after the last edit', async () => {
+test('the process in reserve ends some time after the last edit', async () => {
   using folder = new TemporaryFolder()
   write(folder, 1)
   await using skills = await openScripts(folder.path, { sandbox: 'off', reserveMs: 1_000 })
@@ -237,7 +237,7 @@ test('the process in reserve is ended some time after the last edit', async () =
   expect((await look(skills)).version).toBe(2)
 })
 
-test('close() ends the process in reserve, and reserveMs 0 keeps none', async () => {
+test('close() ends the process in reserve, and with reserveMs 0 there is no such process', async () => {
   using folder = new TemporaryFolder()
   write(folder, 1)
   const skills = await openScripts(folder.path, { sandbox: 'off' })
@@ -253,7 +253,7 @@ test('close() ends the process in reserve, and reserveMs 0 keeps none', async ()
   await expect.poll(countScriptProcesses).toBe(0)
 })
 
-test('the process in reserve ends with a killed host, and the next host removes its folder', async () => {
+test('the process in reserve ends when its host is killed, and the next host removes the folder', async () => {
   using folder = new TemporaryFolder()
   using state = new TemporaryFolder()
   const options = { sandbox: 'off', directory: state.path } as const
@@ -272,7 +272,7 @@ test('the process in reserve ends with a killed host, and the next host removes 
   await expect.poll(() => readdirSync(state.path), { timeout: 10_000 }).toEqual([])
 })
 
-/** Returns the program of a host that edits its only skill until a process waits, and then keeps running. */
+/** Returns a host program that edits its only skill until a process is in reserve, and then keeps running. */
 function toHost(path: string, options: ScriptRunnerOptions): string {
   return `
   import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'

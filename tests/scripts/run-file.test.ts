@@ -58,7 +58,7 @@ describe.skipIf(!HAS_BUBBLEWRAP)('in the sandbox', () => {
     expect(stderr).toMatch(/SKILL\.md: (Read-only file system|Permission denied)/)
   })
 
-  test('a script with a grant for the workspace runs there, and its files stay', async () => {
+  test('a script with a grant for the workspace runs in the workspace and can leave files there', async () => {
     using folder = new TemporaryFolder()
     mkdirSync(folder.at('work'))
     write(folder, 'scripts/make.sh', 'pwd; echo made > result.txt\n')
@@ -83,7 +83,7 @@ describe('without a sandbox', () => {
     expect((await skills.scripts.run('pdf', 'scripts/hello.sh', ['you'])).stdout).toBe('hello you\n')
   })
 
-  test('nothing runs if a sandbox is required', async () => {
+  test('if a sandbox is required but missing, no script runs', async () => {
     using folder = new TemporaryFolder()
     write(folder, 'scripts/hello.sh', 'echo hello\n')
     write(
@@ -102,7 +102,7 @@ describe('without a sandbox', () => {
     })
   })
 
-  test('a Node script is contained by the permissions of Node', async () => {
+  test('without a sandbox, the permissions of Node contain a Node script', async () => {
     using folder = new TemporaryFolder()
     folder.write('secret', 'the-secret')
     write(
@@ -145,7 +145,7 @@ test('processes that a script leaves running do not delay its answer', async () 
   })
 })
 
-test('a wrong path is answered with the existing scripts, and an unknown file type with the missing information', async () => {
+test('the error for a wrong path lists the scripts, and the error for an unknown file type says what is missing', async () => {
   using folder = new TemporaryFolder()
   write(folder, 'scripts/a.sh', 'echo a\n')
   write(folder, 'scripts/data.bin', 'nothing to run\n')
@@ -165,7 +165,7 @@ test('a wrong path is answered with the existing scripts, and an unknown file ty
   await expect(skills.scripts.run('nobody', 'x.sh')).rejects.toMatchObject({ code: 'SKILL_NOT_FOUND' })
 })
 
-test('the newest text of a script runs', async () => {
+test('each run uses the newest text of a script', async () => {
   using folder = new TemporaryFolder()
   write(folder, 'scripts/a.sh', 'echo one\n')
   await using skills = await open(folder)

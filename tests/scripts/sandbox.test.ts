@@ -36,14 +36,14 @@ describe.skipIf(!HAS_BUBBLEWRAP || !HAS_PYTHON)('the sandbox', () => {
     }
   }
 
-  test(`ends all processes of a program before its result or error is returned ${verifies('PROMISE-8')}`, async () => {
+  test(`all processes of a program end before its result or error is returned ${verifies('PROMISE-8')}`, async () => {
     for (const [end, timeoutMs, expected] of [
       ["print('done'); sys.exit(0)", 10_000, /^done\n$/],
       ['time.sleep(60)', 700, /it took longer than/],
     ] as const) {
       for (let round = 0; round < 3; round++) {
         using folder = new TemporaryFolder()
-        // Busy processes, which the machine ends slowly.
+        // Starts busy processes, which take long to end.
         const program = `import os, sys, time
 for _ in range(30):
     if os.fork() == 0:
@@ -57,7 +57,7 @@ ${end}`
     }
   })
 
-  test('removes nothing outside the scratch folder of a program that swaps folders for links until its deadline', async () => {
+  test('the removal of a scratch folder stays inside it, even if the program keeps replacing folders by links', async () => {
     using folder = new TemporaryFolder()
     mkdirSync(folder.at('foreign/victim'), { recursive: true })
     for (let index = 0; index < 300; index++) folder.write(`foreign/victim/${index}`, 'x')
@@ -76,7 +76,7 @@ while True:
     expect(readdirSync(folder.at('foreign/victim'))).toHaveLength(300)
   })
 
-  test('returns the result of a program whose scratch folder is hard to remove, and removes the folder', async () => {
+  test('a scratch folder that is hard to remove is removed, and the result of the program is returned', async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/attack')
     folder.write(
@@ -97,11 +97,13 @@ print('done')`,
     expect(readdirSync(folder.at('own', own))).toEqual([])
   })
 
-  test.skipIf(CALLS === undefined)('shares no keyring with the host', async () => {
-    using folder = new TemporaryFolder()
-    const calls = CALLS ?? {}
-    // KEYCTL_GET_KEYRING_ID of the session keyring, and the calls that add to it and search it
-    const program = `import ctypes
+  test.skipIf(CALLS === undefined)(
+    'a program in the sandbox has no access to the keyrings of the host',
+    async () => {
+      using folder = new TemporaryFolder()
+      const calls = CALLS ?? {}
+      // KEYCTL_GET_KEYRING_ID of the session keyring, and the calls that add to it and search it
+      const program = `import ctypes
 libc = ctypes.CDLL(None, use_errno=True)
 def attempt(*arguments):
     result = libc.syscall(*arguments)
@@ -109,14 +111,15 @@ def attempt(*arguments):
 print('keyctl', attempt(${calls['keyctl']}, 0, -3, 0))
 print('add_key', attempt(${calls['addKey']}, b'user', b'mark', b'x', 1, -3))
 print('request_key', attempt(${calls['requestKey']}, b'user', b'mark', None, -3))`
-    const plain = spawnSync('/usr/bin/python3', ['-c', program], { encoding: 'utf8' })
-    expect(plain.stdout).toBe('keyctl allowed\nadd_key allowed\nrequest_key allowed\n')
-    expect(await runPython(folder, program)).toBe(
-      'keyctl refused 1\nadd_key refused 1\nrequest_key refused 1\n',
-    )
-  })
+      const plain = spawnSync('/usr/bin/python3', ['-c', program], { encoding: 'utf8' })
+      expect(plain.stdout).toBe('keyctl allowed\nadd_key allowed\nrequest_key allowed\n')
+      expect(await runPython(folder, program)).toBe(
+        'keyctl refused 1\nadd_key refused 1\nrequest_key refused 1\n',
+      )
+    },
+  )
 
-  test.skipIf(CALLS === undefined)('prevents programs from creating user namespaces', async () => {
+  test.skipIf(CALLS === undefined)('a program in the sandbox cannot create user namespaces', async () => {
     using folder = new TemporaryFolder()
     const program = `import ctypes, os, subprocess
 libc = ctypes.CDLL(None, use_errno=True)
@@ -130,7 +133,7 @@ print('threads', subprocess.run(['/usr/bin/python3', '-c', 'import threading; th
     expect(await runPython(folder, program)).toBe('unshare 1\nprogram 1\nthreads 0\n')
   })
 
-  test('passes no file descriptor of the host to a program', async () => {
+  test('a program in the sandbox gets no file descriptor of the host', async () => {
     using folder = new TemporaryFolder()
     const program = `import os
 for name in sorted(os.listdir('/proc/self/fd')):

@@ -5,7 +5,7 @@ import { verifies } from '@skillstoke/requirements'
 import { scanScripts } from '@skillstoke/scripts'
 import { describe, expect, test } from 'vitest'
 
-// Contents in memory only, so no test needs a folder.
+// All contents are in memory, so no test needs a folder.
 const file = (path: string, text = ''): ScriptText => ({
   path,
   text,
@@ -29,7 +29,7 @@ export const status = defineCommand({
 `
 
 describe('scanScripts()', () => {
-  test(`finds commands with their complete definitions ${verifies('OMNI-22', 'OMNI-23', 'OMNI-26', 'OMNI-X12')}`, async () => {
+  test(`the scan finds commands with their complete definitions ${verifies('OMNI-22', 'OMNI-23', 'OMNI-26', 'OMNI-X12')}`, async () => {
     const { commands, modules, isComplete, diagnostics } = await scan({ 'scripts/status.ts': STATUS })
     expect({ modules, isComplete, diagnostics }).toEqual({
       modules: ['scripts/status.ts'],
@@ -52,7 +52,7 @@ describe('scanScripts()', () => {
     ])
   })
 
-  test(`works without any file access except to its own code ${verifies('OMNI-22', 'OMNI-26')}`, () => {
+  test(`the scan needs no file access except to our own code ${verifies('OMNI-22', 'OMNI-26')}`, () => {
     const program = `
       import { scanScripts } from '@skillstoke/scripts'
       const files = [{ path: 'scripts/status.ts', text: ${JSON.stringify(STATUS)}, digest: 'sha256:0' }]
@@ -64,7 +64,7 @@ describe('scanScripts()', () => {
     expect(run).toMatchObject({ stdout: 'git.status\n', status: 0 })
   })
 
-  test(`gives each record the digest of its file ${verifies('OMNI-24')}`, async () => {
+  test(`the scan gives each record the digest of its file ${verifies('OMNI-24')}`, async () => {
     const [one] = (await scan({ 'scripts/status.ts': STATUS })).commands
     const [same] = (await scan({ 'scripts/status.ts': STATUS })).commands
     const [other] = (await scan({ 'scripts/status.ts': `${STATUS}// a remark\n` })).commands
@@ -72,7 +72,7 @@ describe('scanScripts()', () => {
     expect(other?.digest).not.toBe(one?.digest)
   })
 
-  test(`loses a command with its file, and finds it again under the same id ${verifies('OMNI-25')}`, async () => {
+  test(`a command disappears with its file and returns with the same id ${verifies('OMNI-25')}`, async () => {
     const ids = async (files: Readonly<Record<string, string>>): Promise<readonly string[]> =>
       (await scan(files)).commands.map(({ id }) => id)
     expect(await ids({ 'scripts/status.ts': STATUS })).toEqual(['git.status'])
@@ -80,7 +80,7 @@ describe('scanScripts()', () => {
     expect(await ids({ 'scripts/status.ts': STATUS })).toEqual(['git.status'])
   })
 
-  test('reads literals in every notation', async () => {
+  test('the scan reads literals in every notation', async () => {
     const { commands, isComplete } = await scan({
       'scripts/a.ts': `${IMPORT}
         const KIND = 'string' as const
@@ -112,7 +112,7 @@ describe('scanScripts()', () => {
     })
   })
 
-  test(`takes a missing description from the preceding comment, or generates one ${verifies('OMNI-X12')}`, async () => {
+  test(`a missing description is taken from the preceding comment or generated ${verifies('OMNI-X12')}`, async () => {
     const { commands } = await scan({
       'scripts/a.js': `${IMPORT}
         /**
@@ -160,7 +160,7 @@ describe('scanScripts()', () => {
     })
   })
 
-  test(`ignores files that are not modules with commands ${verifies('OMNI-X12')}`, async () => {
+  test(`the scan ignores files that are not modules with commands ${verifies('OMNI-X12')}`, async () => {
     const { modules, commands, diagnostics } = await scan({
       'scripts/_private.ts': STATUS,
       'scripts/status.test.ts': STATUS,
@@ -174,7 +174,7 @@ describe('scanScripts()', () => {
     expect({ modules, commands, diagnostics }).toEqual({ modules: [], commands: [], diagnostics: [] })
   })
 
-  test('orders modules by depth, then by path', async () => {
+  test('the scan orders modules by depth, then by path', async () => {
     const { modules } = await scan({
       'scripts/b/a.ts': STATUS.replaceAll('status', 'one'),
       'scripts/c.ts': STATUS.replaceAll('status', 'two'),
@@ -206,7 +206,7 @@ describe('scanScripts()', () => {
     ['an absolute path', 'scripts/lib/h.ts', "import '/etc/x.js'\n", 'IMPORT_REFUSED', 1, 8],
     ['a URL', 'scripts/lib/h.ts', "import 'https://example.com/x.js'\n", 'IMPORT_REFUSED', 1, 8],
     ['a missing file', 'scripts/lib/h.ts', "\nimport { x } from './missing.ts'\n", 'IMPORT_MISSING', 2, 19],
-  ])('reports %s with its position', async (_, path, text, code, line, column) => {
+  ])('the scan reports %s with its position', async (_, path, text, code, line, column) => {
     const { diagnostics } = await scan({
       'scripts/a.ts': `${IMPORT}import './lib/h.ts'\nexport const a = defineCommand({ name: 'a', run() {} })`,
       'scripts/lib/h.ts': '',
@@ -216,7 +216,7 @@ describe('scanScripts()', () => {
     expect(diagnostics[0]).toMatchObject({ severity: 'error', code, path, line, column })
   })
 
-  test('suggests the existing file for an import of a missing one', async () => {
+  test('the error for an import of a missing file suggests an existing file', async () => {
     const { diagnostics } = await scan({
       'scripts/a.ts': `${IMPORT}import './lib/h'\nimport './lib/h.js'\nexport const a = defineCommand({ name: 'a', run() {} })`,
       'scripts/lib/h.ts': '',
@@ -224,7 +224,7 @@ describe('scanScripts()', () => {
     expect(diagnostics.map(({ fix }) => fix)).toEqual(['write "./lib/h.ts"', 'write "./lib/h.ts"'])
   })
 
-  test('allows type imports from anywhere, because they are removed before the code runs', async () => {
+  test('type imports from anywhere are allowed, because they are removed before the code runs', async () => {
     const { diagnostics } = await scan({
       'scripts/a.ts': `${IMPORT}import type { X } from 'somewhere'\nexport type { Y } from 'elsewhere'\nimport { readFile } from 'node:fs/promises'\nimport data from '../assets/data.json' with { type: 'json' }\nexport const a = defineCommand({ name: 'a', run() {} })`,
       'assets/data.json': '{}',
@@ -232,7 +232,7 @@ describe('scanScripts()', () => {
     expect(diagnostics).toEqual([])
   })
 
-  test('reports a command that is defined twice, and invalid command names', async () => {
+  test('the scan reports a command that is defined twice, and invalid command names', async () => {
     const named = (name: string): string =>
       `${IMPORT}export const a = defineCommand({ name: '${name}', run() {} })`
     const { diagnostics } = await scan({
@@ -256,7 +256,7 @@ describe('scanScripts()', () => {
     ])
   })
 
-  test('keeps a field named __proto__ as an ordinary field', async () => {
+  test('an input field may be named __proto__', async () => {
     const { commands } = await scan({
       'scripts/a.js': `${IMPORT}export const a = defineCommand({ name: 'a', description: 'd', input: { type: 'object', properties: { "__proto__": { type: 'string' } } }, run() {} })`,
     })

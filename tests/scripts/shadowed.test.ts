@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { commandText } from '../fixtures/scripts.ts'
 import { TemporaryFolder } from '../fixtures/skill-folder.ts'
 
-test('a shadowed copy serves its text and files, and only the code of the first source runs', async () => {
+test('the text and files of a shadowed skill can be read, but only the code of the first source runs', async () => {
   using folder = new TemporaryFolder()
   for (const source of ['own', 'team']) {
     folder.writeSkill(`${source}/pdf`, { body: `Text of ${source}.` })
@@ -37,7 +37,7 @@ test('a shadowed copy serves its text and files, and only the code of the first 
   expect((await skills.scripts.execute('pdf.tell')).value).toBe('code of own')
 })
 
-test('a conversation records a shadowed copy under the name that was used to load it', async () => {
+test('a conversation records a shadowed skill under the name with which it was loaded', async () => {
   using folder = new TemporaryFolder()
   for (const source of ['own', 'team']) folder.writeSkill(`${source}/pdf`, { body: `Text of ${source}.` })
   const sources = ['own', 'team'].map(label => directory(folder.at(label), { label, watching: 'off' }))
