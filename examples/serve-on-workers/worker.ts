@@ -12,7 +12,7 @@ interface Env {
   readonly SKILLS: { getByName(name: string): { fetch(request: Request): Promise<Response> } }
 }
 
-/** One object holds the runtime for all requests. Workers do not let one request wait for the I/O of another. */
+/** One Durable Object contains the runtime for all requests, because one request must not wait for the I/O of another request. */
 export class SkillsObject {
   readonly #skills: Promise<SkillRuntime>
   readonly #mcp: Promise<SkillMcp>
