@@ -65,7 +65,7 @@ describe('SkillHandler.load()', () => {
     expect(handler.skills().filter(({ name }) => name.startsWith('many-'))).toHaveLength(20)
   })
 
-  test(`makes skills outside an agent's scope unreachable ${verifies('CRAB-B03', 'P18')}`, async () => {
+  test(`an agent cannot reach skills outside its scope ${verifies('CRAB-B03', 'P18')}`, async () => {
     const path = folder({ 'on/SKILL.md': text('on'), 'off/SKILL.md': text('off') })
     await using handler = await SkillHandler.load([path])
     const { runtime } = handler
@@ -145,7 +145,7 @@ describe('SkillHandler.call()', () => {
     expect(await handler.call({ name: 'gone' })).toBe('no skills found')
   })
 
-  test(`reads texts with Windows line ends completely ${verifies('CRAB-B05')}`, async () => {
+  test(`a text with Windows line ends is read completely ${verifies('CRAB-B05')}`, async () => {
     const crlf = '---\nname: win\ndescription: d\nlicense: l\ncompatibility: xyz\n---\nFirst line.\n'
     const path = folder({ 'win/SKILL.md': crlf.replaceAll('\n', '\r\n') })
     await using handler = await SkillHandler.load([path])

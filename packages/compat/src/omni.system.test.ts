@@ -90,7 +90,7 @@ describe('SkillManager', () => {
     await expect(manager.clearCaches('nobody')).rejects.toMatchObject({ code: 'SKILL_NOT_FOUND' })
   })
 
-  test(`a skill can be reloaded and unloaded by name, and observers get the actual result ${verifies('OMNI-07', 'OMNI-08', 'OMNI-13', 'OMNI-X15', 'OMNI-B08', 'P21')}`, async () => {
+  test(`reloadSkill() and unloadSkill() return what they actually did ${verifies('OMNI-07', 'OMNI-08', 'OMNI-13', 'OMNI-X15', 'OMNI-B08', 'P21')}`, async () => {
     const path = folder({ 'git/SKILL.md': SKILL, 'git/scripts/status.js': script('status', '1') })
     await using manager = await SkillManager.open(path)
     const told: string[] = []

@@ -1,6 +1,6 @@
 // Messages between the host and the process that runs scripts: one JSON object per line.
 
-/** Asks a process to import modules in advance, before its skill is known. */
+/** Asks a process to import these modules before its skill is known. */
 export interface PrepareFrame {
   readonly kind: 'prepare'
   /** URLs of modules of this project to import. */

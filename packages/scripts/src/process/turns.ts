@@ -14,7 +14,7 @@ export class Turns {
     try {
       return await work()
     } finally {
-      // Passes the turn on directly, so that no other task can get in between.
+      // Gives the turn directly to the next waiting task, so that no new task can take it first.
       const next = this.#waiting.shift()
       if (next === undefined) this.#running--
       else next()
