@@ -55,7 +55,7 @@ export interface AccessOptions {
   readonly isSandboxed: boolean
   readonly looks: FolderLooks
   readonly partialFolders: PartialFolders
-  /** Returns the access of other skills whose code could run at the same time. */
+  /** The access of other skills whose code could run at the same time. */
   readonly others: readonly AccessInUse[]
   /** Environment variables of the host. */
   readonly env: Readonly<Record<string, string | undefined>>

@@ -173,7 +173,7 @@ function answer(id: number, value: unknown, maxBytes: number): void {
   else channel.write(`{"kind":"result","id":${id},"value":${text}}\n`)
 }
 
-/** Sends the first and the last progress report immediately, and the reports between them at intervals. */
+/** Sends the first progress report immediately and later reports at intervals. The last report is always sent. */
 function createProgress(id: number): {
   readonly tell: (done: number, total?: number, message?: string) => void
   readonly flush: () => void

@@ -41,7 +41,7 @@ export async function writeFiles(
 
 /** The TypeScript modules of a revision as plain JavaScript. */
 export interface PlainCode {
-  /** Code by the path of the TypeScript file. */
+  /** JavaScript code by the path of the TypeScript file. */
   readonly modules: ReadonlyMap<string, string>
   /** Files whose types cannot be removed. */
   readonly diagnostics: readonly Diagnostic[]

@@ -52,7 +52,7 @@ export class ProgramFolders {
     this.#root ??= createOwnFolder(this.#parent)
       .then(async path => await realpath(path))
       .catch((thrown: unknown) => {
-        // The next call retries the removal.
+        // The next call tries to create the folder again.
         this.#root = undefined
         throw thrown
       })

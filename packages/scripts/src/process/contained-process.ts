@@ -63,7 +63,7 @@ export class ContainedProcess {
       env,
       cwd: workingDirectory,
       stdio,
-      // Windows has no process groups. Detached programs would get a console window there, and all other programs end with the host.
+      // Windows has no process groups. Detached programs would get a console window there, and programs that are not detached end with the host.
       detached: process.platform !== 'win32',
       windowsHide: true,
     })

@@ -76,7 +76,7 @@ export function withLimits(
   { hasOwnUsers }: { readonly hasOwnUsers: boolean },
 ): Launch {
   if (process.platform === 'win32') return { command, args }
-  // Linux counts processes and threads per user. Outside a sandbox, the count includes processes that are unrelated to the script. Depending on the shell, the option for this limit is different.
+  // Linux counts processes and threads per user. Outside a sandbox, the count includes processes that are unrelated to the script. Depending on the shell, the option for this limit is `-u` or `-p`.
   const processes = hasOwnUsers
     ? `ulimit -u ${MAX_TASKS} 2>/dev/null || ulimit -p ${MAX_TASKS} 2>/dev/null; `
     : ''

@@ -253,7 +253,7 @@ export class PooledProgram implements LoadedProgram {
 
   async #drain(): Promise<void> {
     const { onClosed } = this.#options
-    // Calls that have not begun run with the newer code instead.
+    // Calls that have not begun are rejected with this error, and then repeated with the newer code.
     for (const waiter of this.#waiting.splice(0)) waiter.reject(replacedError())
     for (let member = this.#takeIdle(); member !== undefined; member = this.#takeIdle()) member.process.kill()
     if (this.#running > 0) {

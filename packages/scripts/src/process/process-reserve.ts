@@ -3,7 +3,7 @@ import { providedModules } from '../provided-modules.ts'
 import type { PooledProcess } from './pooled-program.ts'
 import type { ProcessStarter } from './process-starter.ts'
 
-// Wait, so that the call that needs the new code runs first.
+// Delay of the start, so that the call that needs the new code runs first.
 const START_DELAY_MS = 25
 
 interface Waiting extends PooledProcess {
@@ -84,7 +84,7 @@ export class ProcessReserve {
     const { modules, validator } = providedModules()
     waiting.process.prepare([modules['skillstoke/command'], validator, modules.zod])
     this.#waiting = waiting
-    // The timer may have expired before the process had started.
+    // Start the timer again, because it may have expired before the process had started.
     this.#endLater()
     void waiting.process.exited.then(() => {
       if (this.#waiting === waiting) this.#drop()

@@ -50,7 +50,7 @@ const SILENCE_MS = 1_000
 // For larger skills, copying takes longer than starting a process in the existing folder.
 const MAX_COPIED_BYTES = 1_048_576
 const MAX_COPIED_FILES = 64
-/** Copies kept after their process has ended, because a result may name a file in them. */
+/** Maximum number of copies that are kept after their process has ended, because a result may name a file in them. */
 const MAX_KEPT_COPIES = 4
 
 /** Loads revisions into contained processes. From then on, each process belongs to one revision and its grants. */
@@ -78,7 +78,7 @@ export class ProgramLoader {
     inUse.add(use)
     const check = (): Promise<ScriptAccess> => this.#parts.check(program, use)
     let folder: ProgramFolder | undefined
-    /** A new process, which is ended again if its code cannot be used. */
+    /** The process, which is ended again unless its code is used. */
     let held: PooledProcess | undefined
     let isKept = false
     try {

@@ -48,7 +48,7 @@ interface Call {
   hasBegun: boolean
 }
 
-// Maximum size of the progress and log lines of one call. The result has a limit of its own.
+// Maximum bytes of the progress and log lines of one call, in addition to the limit of its result.
 const MAX_FRAME_BYTES = 8_388_608
 const STDERR_TAIL = 2_000
 const MAX_ID = 2 ** 48 - 1
