@@ -12,7 +12,7 @@ interface Message {
   readonly content: string
 }
 
-/** A stand-in for your model. Calls the skill tool once, and again after a notice of a newer revision. */
+/** A stand-in for your model. Calls the skill tool at the beginning, and again after a notice of a newer revision. */
 function callModel(
   messages: readonly Message[],
   tools: readonly ToolDefinition[],

@@ -18,7 +18,7 @@ await save('local/ops/deploy', 'deploy', 'Deploy at night.')
 await save('shared/review', 'review', 'The shared review.')
 await save('shared/.drafts/secret', 'secret', 'Nobody sees this.')
 
-// If two folders have a skill of the same name, the first folder wins. A missing folder is not an error.
+// If two folders have a skill of the same name, the skill of the first folder is used. A missing folder is not an error.
 await using handler = await SkillHandler.load(['local', 'missing', 'shared'].map(name => join(base, name)))
 const reviewer = { skills: ['review'] }
 

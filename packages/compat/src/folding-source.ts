@@ -19,7 +19,7 @@ import { EXO_READING, toFolder, type WatchedSkill } from './exo-skill.ts'
 import type { SkillChangeFields } from './skill-watcher.ts'
 import type { SourceRoot } from './source-root.ts'
 
-/** A folder of skills that is read once, or on demand. */
+/** A folder of skills that is read on demand and not watched. */
 export interface OneShotFolder {
   readonly root: SourceRoot
   readonly source: SkillSource

@@ -39,7 +39,7 @@ const KNOWN_WATCHER: KnownOptions<GitHubPollingWatcherOptions> = { ...KNOWN, log
 export const DEFAULT_POLL_INTERVAL_MS = 300_000
 
 /**
- * Watches the skills of a repository on GitHub or another server by polling.
+ * Polls a repository on GitHub or another server, and reports changes of its skills.
  *
  * @example
  * ```ts no-run

@@ -36,7 +36,7 @@ export interface SkillRegistryOptions {
 const KNOWN: KnownOptions<SkillRegistryOptions> = { conflictStrategy: true, logger: true }
 
 export interface SearchOptions {
-  /** Part of a name or a description, in any letter case. @default '' */
+  /** Text that the name or the description must contain, in any letter case. @default '' */
   readonly query?: string
   readonly skillType?: string
   /** @default false */
@@ -145,7 +145,7 @@ export class SkillRegistry implements AsyncDisposable {
     )
   }
 
-  /** A copy of all skills, by name. */
+  /** Copy of the map of all skills, by name. */
   get skills(): Map<string, Skill> {
     return new Map(
       this.#current()

@@ -40,7 +40,7 @@ const KNOWN: KnownOptions<SkillSyncManagerOptions> = {
   clock: true,
 }
 
-// How long bindAgent() waits for an agent, so that an agent that hangs does not delay others.
+// How long bindAgent() waits for an agent. After that, an agent that hangs no longer delays other agents.
 const BIND_PATIENCE_MS = 1_000
 
 interface Task {

@@ -249,7 +249,7 @@ class ChildProcessRunner implements ChildProcesses {
     return await this.#toAccess(program, [await this.#folders.root()], use)
   }
 
-  /** @param programs folders that hold the written revisions */
+  /** @param programs folders that contain the written revisions */
   async #toAccess(
     { skill, grants }: Pick<ScriptProgram, 'skill' | 'grants'>,
     programs: readonly string[],

@@ -14,7 +14,7 @@ export interface FolderLook {
   readonly links: readonly string[]
   /** The first folder that the host is not allowed to list. */
   readonly closed?: string
-  /** Whether the folder has more than 100,000 entries, so that the rest was not checked. */
+  /** Whether the folder has more than 100,000 entries. The entries beyond this limit were not checked. */
   readonly isTooLarge: boolean
 }
 
@@ -60,7 +60,7 @@ export class FolderLooks {
   }
 
   /**
-   * Returns the listing of a folder, the path if the host is not allowed to list it, or `undefined` if it is not a folder any more.
+   * Returns the listing of a folder, or its path if the host is not allowed to list it. Returns `undefined` if the folder no longer exists.
    */
   async #get(folder: string): Promise<Listing | string | undefined> {
     try {

@@ -38,7 +38,7 @@ const PART_OF_FORM: Readonly<Record<CapabilityForm, keyof ScriptAccess>> = {
   'fs.write:path': 'writable',
 }
 
-/** A skill whose code may be running, with everything that it may reach. */
+/** The access of a skill whose code may be running. */
 export interface AccessInUse {
   readonly skill: string
   access?: ScriptAccess

@@ -59,7 +59,7 @@ export class ProgramFolders {
     return await this.#root
   }
 
-  /** Removes the folders that killed hosts left. Does so once and in the background, and never fails. */
+  /** Removes the folders that killed hosts left, in the background. Later calls do nothing, and no call ever fails. */
   sweep(): void {
     this.#sweeping ??= findParent(this.#parent)
       .then(parent => (parent === undefined ? undefined : sweep(parent)))

@@ -120,7 +120,7 @@ export class ContainedProcess {
     const isFirstKill = !this.#isKilled
     this.#isKilled = true
     if (this.#known !== undefined) {
-      // If process 1 of the sandbox is killed, the kernel kills all others, and then bubblewrap exits.
+      // If process 1 of the sandbox is killed, the kernel kills all other processes of the sandbox, and then bubblewrap exits.
       const state = stateOf(this.#known)
       if (state === 'running') killProcess(this.#known.pid)
       // Meanwhile, the process ID may belong to another process. Killing bubblewrap ends the sandbox, too.

@@ -34,7 +34,7 @@ const MAX_TASKS = 256
 /** Limit for each file system in memory. */
 const MEMORY_BYTES = 67_108_864
 
-/** Returns a launch of Node in which the permission model forbids everything that was not granted. */
+/** Returns a launch of Node whose permission model allows only what was granted. */
 export function toNodeLaunch(main: readonly string[], { access, readable, scratch }: View): Launch {
   const canAllowNetwork = process.allowedNodeEnvironmentFlags.has('--allow-net')
   return {

@@ -161,7 +161,7 @@ export class PooledProgram implements LoadedProgram {
     }
   }
 
-  /** Ends a process if its grants no longer hold, or if it created something that scripts must not create. */
+  /** Ends a process if a grant was revoked or changed, or if a call created a path that scripts must not create. */
   async #check({ process }: Member): Promise<string | undefined> {
     try {
       return await this.#options.check?.()

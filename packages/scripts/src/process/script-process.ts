@@ -64,7 +64,7 @@ export class ScriptProcess {
   readonly #stdout: Output
   readonly #stderr: Output
   readonly #loading = Promise.withResolvers<LoadFrameOutcome>()
-  /** Resolves when the process and everything that it started have ended; see `ContainedProcess.ended`. */
+  /** Resolves when the process and all processes that it started have ended; see `ContainedProcess.ended`. */
   readonly exited: Promise<void>
   #exit: string | undefined
   #killedFor: string | undefined

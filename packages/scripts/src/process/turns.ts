@@ -1,4 +1,4 @@
-/** Limits how many tasks run at the same time; the others wait for their turn. */
+/** Limits how many tasks run at the same time. All further tasks wait for their turn. */
 export class Turns {
   readonly #most: number
   readonly #waiting: (() => void)[] = []
