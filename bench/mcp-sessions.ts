@@ -6,7 +6,7 @@ import { SkillMcp } from '@skillstoke/mcp'
 
 const JSON_HEADERS = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
 
-/** A session of a client of the protocol 2025-11-25. */
+/** A client session with the protocol version 2025-11-25. */
 export interface McpSession {
   /** Calls the tool `skill` and returns the text of the answer. */
   load(name: string): Promise<string>

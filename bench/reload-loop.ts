@@ -13,7 +13,7 @@ export interface ReloadGrowth {
   readonly state: number
 }
 
-/** Kinds of loops: a store in memory or on disk, each with a session that loads the skill, and a loop without the library. */
+/** Kinds of loops: with a store in memory, with a store on disk, and without the library. The first two have a session that loads the skill. */
 export const RELOAD_KINDS = ['memory', 'disk', 'plain'] as const
 type ReloadKind = (typeof RELOAD_KINDS)[number]
 
@@ -70,7 +70,7 @@ async function openRuntime(kind: 'memory' | 'disk', folder: string, state: strin
   return { reload, close: async () => await skills.close() }
 }
 
-/** Opens a loop that reads, hashes and replaces one object. */
+/** Opens the loop without the library, which reads, hashes and replaces one object. */
 function openPlain(file: string): Loop {
   const skills = new Map<string, { readonly text: string; readonly digest: string }>()
   const reload = async (): Promise<void> => {

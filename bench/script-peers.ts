@@ -11,7 +11,7 @@ import { ViteNodeServer } from 'vite-node/server'
 /** A way to load a changed module and call it. */
 export interface ScriptPeer extends AsyncDisposable {
   readonly name: string
-  /** Loads the module again and returns its answer. A peer may answer from old code. */
+  /** Loads the module again and returns its answer. Some peers answer from old code. */
   readonly reload: () => Promise<number>
 }
 

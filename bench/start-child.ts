@@ -12,7 +12,7 @@ import type { Start } from './starts.ts'
 const [name, tree, state] = process.argv.slice(2) as [keyof typeof STARTS, string, string | undefined]
 
 const STARTS = {
-  /** Starts the runtime, until the first generation, watches included. */
+  /** Starts the runtime. Returns when the first generation exists and all watches are set. */
   async runtime() {
     await using stack = new AsyncDisposableStack()
     const store = state === undefined ? undefined : await openPackStore(state)

@@ -8,7 +8,7 @@ export interface Start {
   readonly ms: number
   /** Processor time of all threads. */
   readonly cpuMs: number
-  /** Maximum processor time of the main thread between two turns of the event loop. Excludes other load on the machine. */
+  /** Maximum processor time of the main thread between two turns of the event loop. Processor time does not include other load on the machine. */
   readonly longestBlockMs: number
   readonly skills: number
   readonly residentMB: number

@@ -17,7 +17,7 @@ const PROGRAMS: Readonly<Record<string, readonly string[]>> = {
   scripts: ['script-worker.js'],
 }
 
-/** Entries that become one file each: programs that may only read their own folder, and modules that are loaded late by name. */
+/** Entries that become one file each. Some run in processes that may only read their own folder, and others are imported by name while a program runs. */
 const CONTAINED: Readonly<Record<string, readonly string[]>> = {
   core: ['script/define-command.js'],
   cli: ['o200k.js'],
@@ -30,7 +30,7 @@ const INLINED: readonly string[] = ['@noble/hashes/', '@oxc-project/runtime/', '
 /** The bundler replaces syntax that this runtime does not know, such as `using`. */
 const OLDEST_RUNTIME = 'node22'
 
-/** File of a package with values of other packages. The bundle contains copies of these values. */
+/** A source file that imports values of other packages. The bundle contains copies of these values. */
 const KNOWN_VALUES = 'known-values.ts'
 
 for (const name of readdirSync('packages')) {
@@ -51,7 +51,7 @@ for (const name of readdirSync('packages')) {
   if (licenses !== '') writeFileSync(join(folder, 'dist', LICENSES), licenses)
 }
 
-/** Writes the code of the entries into `dist`. Shared code goes into shared files. Returns the ids of the bundled modules. */
+/** Writes the code of the entries into `dist`. Code that several entries use is written to shared files. Returns the ids of the bundled modules. */
 async function bundle(folder: string, entries: readonly string[]): Promise<string[]> {
   const toSource = (entry: string): string => join(folder, 'src', entry.replace(/\.js$/, '.ts'))
   await using build = await rolldown({
@@ -59,7 +59,7 @@ async function bundle(folder: string, entries: readonly string[]): Promise<strin
     platform: 'node',
     transform: { target: OLDEST_RUNTIME },
     plugins: [{ name: 'known-values', resolveId: (id, importer) => findCopied(folder, id, importer) }],
-    // Our packages and their dependencies have no side effects, so that unused imports can be removed.
+    // Unused imports can be removed, because our packages and their dependencies have no side effects.
     treeshake: { moduleSideEffects: false },
     external: (id, importer) =>
       !id.startsWith('.') &&
@@ -79,7 +79,7 @@ async function bundle(folder: string, entries: readonly string[]): Promise<strin
   return output.flatMap(file => (file.type === 'chunk' ? file.moduleIds : []))
 }
 
-/** Returns the source file to copy for an import of the known values, or of a module that they need. */
+/** Returns the source file from which to copy an import of the known values, or an import of a module that they need. */
 function findCopied(folder: string, id: string, importer: string | undefined): string | undefined {
   const [, name, path = ''] = /^@skillstoke\/([^/]+)(.*)$/.exec(id) ?? []
   if (name === undefined || importer === undefined) return undefined
@@ -95,7 +95,7 @@ function readManifest(folder: string): Manifest {
   return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as Manifest
 }
 
-/** Removes the code of an earlier build. Keeps declarations and the page. */
+/** Removes the code of an earlier build, but keeps declarations and the page of the dev server. */
 function removeCode(dist: string): void {
   if (!existsSync(dist)) return
   for (const entry of readdirSync(dist, { recursive: true, withFileTypes: true })) {

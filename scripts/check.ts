@@ -2,7 +2,7 @@ import { execFileSync, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { text } from 'node:stream/consumers'
 
-// The quick check during development: format of changed files, types and unit tests in parallel. `npm test` is the gate.
+// The quick check during development. It checks the format of changed files, the types and the unit tests in parallel. The complete check is `npm test`.
 
 interface Check {
   readonly name: string

@@ -55,7 +55,7 @@ function renderTable(title: string, rows: readonly (readonly string[])[]): reado
   return ['', `| ${title} | |`, '|---|---|', ...rows.map(row => `| ${row.map(escapeCell).join(' | ')} |`)]
 }
 
-/** What follows the options in the help: notes and examples. */
+/** The part of the help after the options: notes and examples. */
 function renderNotes(verb: Command): readonly string[] {
   let text = ''
   verb.configureOutput({ writeOut: part => (text += part) })

@@ -4,14 +4,13 @@ import { setPriority } from 'node:os'
 import { delimiter, join, resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
 
-// The gate for people, CI and releases. Each step is a command that can be run alone. If a step that the tests need fails,
-// the gate ends. The other steps run beside the tests, one at a time and with low priority.
+// The gate for people, CI and releases. Each step is a command that can also be run alone. If a step fails whose result the tests need, the gate ends. All other steps run one at a time during the tests, with low priority.
 
 interface Step {
   readonly name: string
   readonly command: readonly string[]
   readonly directory?: string
-  /** A folder that comes first in the PATH. */
+  /** A folder that is put at the beginning of `PATH`. */
   readonly path?: string
 }
 
@@ -46,7 +45,7 @@ const beside: readonly Step[] = [
   ]),
 ]
 
-/** Fails for a link that leads nowhere. */
+/** This step fails if a link of the site has no target. */
 const site: Step = { name: 'documentation site', command: ['node', 'site/build.ts'] }
 
 const tests: Step = {
@@ -54,7 +53,7 @@ const tests: Step = {
   command: ['vitest', 'run', ...reportTo(RESULTS)],
 }
 
-/** Scripts and the command line use parts of Node that differ between its versions. */
+/** Scripts and the command line use functions of Node that differ between Node versions. */
 const oldNodeTests: Step = {
   name: 'scripts and the command line on Node 22',
   path: OLD_NODE,
@@ -104,7 +103,7 @@ function reportTo(file: string): readonly string[] {
 }
 
 interface RunOptions {
-  /** Whether to print the output at once, instead of only if the step fails. @default false */
+  /** Whether to print the output while the step runs. Otherwise the output is printed only if the step fails. @default false */
   readonly isShown?: boolean
   /** @default false */
   readonly isLowPriority?: boolean
@@ -166,7 +165,7 @@ function readManifest(directory: string): { readonly private?: boolean } {
   return JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8')) as { private?: boolean }
 }
 
-/** Installs packages that only the gate needs. Returns false if that fails; what needs them is then skipped and counted. */
+/** Installs packages that only the gate needs. Returns false if that fails. Steps that need these packages are then skipped and counted. */
 function installFolder(folder: string, purpose: string): boolean {
   if (existsSync(join(folder, 'node_modules'))) return true
   console.log(`installing ${purpose}`)
@@ -176,7 +175,7 @@ function installFolder(folder: string, purpose: string): boolean {
   return status === 0
 }
 
-/** Installs missing programs that the tests need, if allowed. Otherwise the tests that need them are skipped and counted. */
+/** If allowed, installs missing programs that the tests need. Otherwise the tests that need these programs are skipped and counted. */
 function installPrograms(): void {
   const isThere = (program: string): boolean =>
     (process.env['PATH'] ?? '').split(':').some(folder => existsSync(join(folder, program)))

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** File beside bundled code that holds the licences of the packages that were copied into it. */
+/** Name of the file beside bundled code, which contains the licences of the packages in the bundle. */
 export const LICENSES = 'LICENSES.txt'
 
 interface Manifest {
@@ -10,11 +10,11 @@ interface Manifest {
   readonly license: string
 }
 
-/** Helpers that the bundler adds under a name of its own, for example `\0@oxc-project+runtime@0.156.0/helpers/esm/usingCtx.js`. */
+/** Matches modules that the bundler itself adds, for example `\0@oxc-project+runtime@0.156.0/helpers/esm/usingCtx.js`. */
 const VIRTUAL = /^\0(@?[^@/+]+)\+?([^@/]*)@/
 
 /**
- * Returns the licences of the packages to which modules belong, sorted by name. Modules of this repository have none.
+ * Returns the licences of the packages to which modules belong, sorted by name. Modules of this repository are ignored.
  * @param moduleIds paths of files, or names of virtual modules
  * @throws {Error} when a package has no licence file
  */

@@ -13,7 +13,7 @@ interface Alias {
 
 const PACKAGES = resolve(import.meta.dirname, '../packages')
 
-/** Resolves each entry point of our packages to its source, so that unit tests need no build and the page has no unused code. */
+/** Resolves each entry point of our packages to its source. Unit tests therefore need no build, and the page contains no unused code. */
 export function sourceAliases(): Alias[] {
   return readdirSync(PACKAGES).flatMap(folder => {
     const manifest = join(PACKAGES, folder, 'package.json')

@@ -4,21 +4,21 @@ interface TestProject {
   readonly exclude?: string[]
 }
 
-/** Tests that run in one process, on the sources, without a build, other processes or servers. */
+/** Tests that run the sources in one process. They need no build, no other processes and no servers. */
 export const UNIT: TestProject = {
   name: 'unit',
   include: ['packages/*/src/**/*.test.ts'],
   exclude: ['**/*.{system,endurance}.test.ts'],
 }
 
-/** Tests that run the built code in processes, servers and browsers. */
+/** Tests that run the built code, with processes, servers and browsers. */
 export const SYSTEM: TestProject = {
   name: 'system',
   include: ['packages/*/src/**/*.system.test.ts', 'tests/**/*.test.ts'],
   exclude: ['tests/endurance/**'],
 }
 
-/** Tests that run for a long time: crashes, many clients, many random runs. */
+/** Tests that take a long time, with crashes, many clients or many random runs. */
 export const ENDURANCE: TestProject = {
   name: 'endurance',
   include: ['packages/*/src/**/*.endurance.test.ts', 'tests/endurance/**/*.test.ts'],

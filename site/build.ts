@@ -5,11 +5,11 @@ import { checkLinks } from './check-links.ts'
 import { makePictures } from './pictures.ts'
 
 // Builds the documentation site into site/.tmp/html: the pages of docs/, ARCHITECTURE.md, and an API reference from the
-// declarations of the packages. Fails if a link leads nowhere. Needs the packages to be built.
+// declarations of the packages. Fails if a link has no target. The packages must be built before.
 
 const REPOSITORY = 'https://github.com/skillstoke/skillstoke/blob/main/'
 const ROOT = resolve(import.meta.dirname, '..')
-// Below this folder, so that the pages find the packages of the site.
+// The folder is below this one, so that the pages find the packages of the site.
 const TARGET = join(import.meta.dirname, '.tmp')
 const PAGES = join(TARGET, 'pages')
 const HTML = join(TARGET, 'html')
@@ -59,7 +59,7 @@ function listPages(folder: string): readonly string[] {
 /** Turns links to files outside docs/ into links to the repository, and README.md into the index of its folder. */
 function adaptPage(name: string): void {
   const path = join(PAGES, name)
-  // Where the page is in the repository.
+  // Path of the page in the repository.
   const original = name === 'architecture.md' ? 'ARCHITECTURE.md' : posix.join('docs', name)
   const text = readFileSync(path, 'utf8').replace(
     /\]\((?!https?:|mailto:|#|\/)([^)\s#]+)(#[^)\s]*)?\)/g,
@@ -102,12 +102,12 @@ function listEntryPoints(): readonly EntryPoint[] {
   })
 }
 
-/** Writes a page for each public entry point with its names, from the declarations. */
+/** Writes a page for each public entry point from its declarations, with all exported names. */
 function writeApi(): void {
   const entries = listEntryPoints()
   const folder = join(TARGET, 'entries')
   mkdirSync(folder)
-  // TypeDoc names a page after its file.
+  // TypeDoc names the page of a module after the source file.
   const files = entries.map(({ name, types }) => {
     const file = join(folder, `${toFileName(name)}.ts`)
     writeFileSync(file, `export * from ${JSON.stringify(types.replace(/\.d\.ts$/, '.js'))}\n`)

@@ -5,8 +5,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { chromium } from 'playwright-core'
 
-// Makes the pictures of the pages from a real run of the dev server, so that they show the program as it is now:
-// page.png, the page of the dev server, and save.svg, a save that reaches a running agent. Run it with `npm run pictures`.
+// Makes the pictures of the documentation from a real run of the dev server, so that they show the present program. page.png shows the page of the dev server, and save.svg shows a save that reaches a running agent. Run it with `npm run pictures`.
 
 const ROOT = resolve(import.meta.dirname, '..')
 const QUESTION = 'A customer wants a refund for order 1042. What applies?'
@@ -30,7 +29,7 @@ class Dev {
     this.#process.stdout?.setEncoding('utf8').on('data', text => (this.#output += text))
   }
 
-  /** Waits for a line. Returns the match and forgets the text before it. */
+  /** Waits for a match in the output and returns it. Drops the output before the match. */
   async printed(pattern: RegExp): Promise<RegExpExecArray> {
     const end = AbortSignal.timeout(TIMEOUT_MS)
     for (;;) {

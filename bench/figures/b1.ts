@@ -96,13 +96,13 @@ async function timeEvents(
   return percentiles(await measureSaves(tree, measure))
 }
 
-/** Saves one skill after the other. `measure` calls `save` and resolves with the milliseconds until the save was seen. */
+/** Saves the skills one after the other. `measure` calls `save` and resolves with the milliseconds until the save was seen. */
 async function measureSaves(
   tree: Tree,
   measure: (index: number, save: () => number) => Promise<number>,
 ): Promise<number[]> {
   const samples: number[] = []
-  // Keeps the process alive, because watches do not.
+  // Keeps the process alive, because watches do not keep it alive.
   const alive = setInterval(() => undefined, 60_000)
   for (let i = 0; i < SAVES; i++) {
     const index = (i * 7919) % tree.size

@@ -111,7 +111,7 @@ async function listOf(
   return { skills: skills.current.list(), render: () => skills.catalog(), close: () => skills.close() }
 }
 
-/** Returns percentiles of one call. One millisecond has `perMs` units. */
+/** Returns percentiles of one call. Number of result units per millisecond. */
 function time(
   samples: number,
   call: () => unknown,

@@ -5,7 +5,7 @@ import { descriptionOf, nameOf } from '../tree.ts'
 
 const EDITS = 500
 
-/** Counts what body edits cost readers of the catalog: rendered catalogs, changed tools and sent messages. */
+/** Counts the rendered catalogs, changed tools and sent messages that body edits cause. */
 export async function* b11(_options: MeasureOptions): AsyncGenerator<Figure> {
   const fileSystem = new MemoryFileSystem()
   const write = (index: number, body: string): void =>

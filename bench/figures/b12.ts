@@ -58,7 +58,7 @@ export async function* b12(): AsyncGenerator<Figure> {
   }
 }
 
-/** Measures the files of the page, compressed as web servers do. The dev server does not compress, because it is local. */
+/** Measures the files of the page, compressed as web servers do. The dev server sends files uncompressed, because its clients are local. */
 function bundleSize(): Figure {
   const files = readdirSync(resolve(PAGE), { recursive: true, withFileTypes: true }).filter(each =>
     each.isFile(),
@@ -88,7 +88,7 @@ async function readAddress(dev: ReturnType<typeof spawn>): Promise<string> {
 }
 
 async function measure(page: Page, tree: Tree): Promise<{ painted: number[]; tasks: number[] }> {
-  // A string, because the code runs in the page.
+  // Passed as a string, because this code runs in the page.
   await page.evaluate(`
     globalThis.tasks = []
     new PerformanceObserver(list => tasks.push(...list.getEntries().map(each => each.duration))).observe({ type: 'longtask' })

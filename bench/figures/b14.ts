@@ -16,16 +16,16 @@ const ROUNDS = 3
 const MAX_PAUSE_MS = 100
 const REFUSED_SKILLS = 1_000
 const FRESH_CALLS = 300
-/** Number of added folders that are kept. */
+/** Number of newest added folders that stay; older ones are removed. */
 const ADDED = 5
 
 /** Writes the next edit. */
 type Edit = (count: number) => void
-/** Repeated work of a caller, given its number and the name of its skill. */
+/** The work that a caller repeats. It gets the number of the caller and the name of its skill. */
 type Call = (caller: number, name: string) => Promise<unknown>
 type Percentiles = ReturnType<typeof percentiles>
 
-/** Measures how long callers wait while skills are edited, and while folders cannot be watched. */
+/** Measures how long callers wait while skills change or while folders cannot be watched. */
 export async function* b14(_options: MeasureOptions): AsyncGenerator<Figure> {
   yield* underEdits()
   yield* unwatched()

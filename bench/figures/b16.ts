@@ -25,7 +25,7 @@ interface Case {
   readonly args: readonly string[]
   /** Called before each measured run. */
   readonly prepare?: () => void
-  /** Whether the time ends with the first output, instead of with the process. */
+  /** Whether the measurement ends at the first output instead of at the exit of the process. */
   readonly isServer?: boolean
 }
 
@@ -68,11 +68,11 @@ function casesOf({ path, size: n }: Tree, state: string): readonly Case[] {
   ]
 }
 
-/** Measures the case and bare Node in turn, so that other load on the machine affects both. */
+/** Measures one command line and bare Node in turn, so that other load on the machine affects both. */
 async function measure({ what, n, rounds, target, args, prepare, isServer }: Case): Promise<Figure> {
   const bare: number[] = []
   const own: number[] = []
-  // Two warm-up runs. The first loads files into memory, and the second compiles the code for the cache.
+  // Two warm-up runs. The first run loads files into memory, and the second run compiles the code for the cache.
   if (prepare === undefined) for (let i = 0; i < 2; i++) await run([STOKE, ...args], isServer)
   for (let i = 0; i < rounds; i++) {
     bare.push(await run(['-e', '0']))

@@ -6,7 +6,7 @@ import { Tree } from '../tree.ts'
 
 const RUNS = 7
 
-/** Measures the cold start of a process with a warm disk cache, until the first generation, watches included. */
+/** Measures a cold start with a warm disk cache: the time until the first generation exists and all watches are set. */
 export async function* b3(_options: MeasureOptions): AsyncGenerator<Figure> {
   using tree = await Tree.make(10_000)
   const state = `${tree.path}-state`

@@ -5,11 +5,11 @@ import { directory, nodeHasher, openPackStore } from '@skillstoke/core/node'
 import { type Figure, type MeasureOptions, round } from '../figure.ts'
 import { Tree } from '../tree.ts'
 
-// The first sweep runs 30 s after the start, the second one minute later, and then one every two minutes.
+// The first sweep runs 30 s after the start, the second sweep one minute later, and each further sweep two minutes later.
 const START_SECONDS = 100
 const SECONDS = 240
 
-/** Measures processor time while nothing changes, sweeps over every file included, after the start. */
+/** Measures the processor time after the start while nothing changes, including the sweeps over every file. */
 export async function* b6(_options: MeasureOptions): AsyncGenerator<Figure> {
   using tree = await Tree.make(10_000)
   const state = `${tree.path}-state`

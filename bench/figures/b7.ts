@@ -9,10 +9,10 @@ const SAVES = 100
 const SAVES_WITHOUT = 40
 const RELOADS = 300
 const RELOADS_LARGE = 10_000
-// Fewer reloads for peers that restart each time, because they are slow and cannot accumulate memory.
+// Peers that start a process for each reload get fewer reloads: they are slow and cannot accumulate memory.
 const RESTARTS = 1_000
 
-/** Measures from a save to an answer of the new code, and what many reloads leave behind. Run with `--expose-gc`. */
+/** Measures the time from a save to an answer of the new code, and the memory that many reloads leave behind. Run with `--expose-gc`. */
 export async function* b7({ large }: MeasureOptions): AsyncGenerator<Figure> {
   using skill = new ScriptSkill()
   const reloads = large ? RELOADS_LARGE : RELOADS
@@ -111,7 +111,7 @@ async function timePeer(skill: ScriptSkill, peer: ScriptPeer, count: number): Pr
   return samples
 }
 
-/** Measures saves without an early call, so that events, settling and loading are included. */
+/** Calls only after the reload was reported, so that the time includes events, settling and loading. */
 async function timeFollowed(skill: ScriptSkill, skills: SkillRuntime, count: number): Promise<number[]> {
   const samples: number[] = []
   for (let i = 1; i <= count; i++) {

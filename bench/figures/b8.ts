@@ -7,7 +7,7 @@ import { callVersion, ScriptSkill } from '../script-skill.ts'
 const CALLS = 1_000
 const STARTS = 30
 
-/** Measures a call of a command with a running process, and a call that starts the process. */
+/** Measures a call of a command whose process runs already, and a call that has to start the process. */
 export async function* b8(_options: MeasureOptions): AsyncGenerator<Figure> {
   using skill = new ScriptSkill()
   const peers: Record<string, { p50: number; p99: number }> = {}
@@ -30,7 +30,7 @@ export async function* b8(_options: MeasureOptions): AsyncGenerator<Figure> {
     }
     await skills.close()
     for (const reserveMs of [180_000, 0]) {
-      // Ends idle processes at once, so that every call needs a new process.
+      // Ends idle processes immediately, so that every call needs a new process.
       const cold = await skill.open(sandbox, { idleMs: 1, reserveMs })
       await callVersion(cold)
       const without = reserveMs === 0 ? ', none in reserve' : ''

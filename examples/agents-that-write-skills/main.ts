@@ -1,5 +1,4 @@
-// RustFox's use case: a user teaches the agent something. The agent writes a skill of several files, reloads, and uses it in
-// the same conversation. After a restart the conversation continues. Bundled skills have a lower precedence and stay unchanged.
+// RustFox's use case: a user teaches the agent something. The agent writes a skill of several files, reloads its skills, and uses the new skill in the same conversation. After a restart the conversation continues. Bundled skills have a lower precedence and stay unchanged.
 // Run it with `node examples/agents-that-write-skills/main.ts`.
 import assert from 'node:assert/strict'
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
@@ -14,7 +13,7 @@ const folder = join(base, 'skills')
 const database = join(base, 'state/conversations.sqlite')
 const CHAT = 'chat-1'
 
-/** Written skills take precedence over bundled ones. The state directory keeps held revisions held after a restart. */
+/** Written skills take precedence over bundled ones. Revisions that wait for approval still wait after a restart, because the state directory stores this. */
 const openSkills = async (): Promise<SkillRuntime> =>
   await createSkillRuntime({
     sources: [directory(folder, { writable: true }), bundledSkills()],
@@ -53,7 +52,7 @@ const openSkills = async (): Promise<SkillRuntime> =>
   )
   await skills.review.approve('release-notes', { by: 'ada' })
 
-  // The writer refuses invalid skills, and files that changed since the agent read them.
+  // The writer refuses invalid skills, and refuses to overwrite files that changed since the agent read them.
   const skill = skills.current.get('release-notes')
   const broken = { skill: skill.name, path: 'SKILL.md', content: '---\nname: release-notes\n---\n' }
   await assert.rejects(writer.write(broken), { code: 'SKILL_INVALID' })
@@ -80,7 +79,7 @@ const openSkills = async (): Promise<SkillRuntime> =>
   assert.doesNotMatch(JSON.stringify(before[0]), /release-notes/)
   assert.equal(conversation.system, before[0]?.content)
 
-  // Quarantine removes the skill from every reader and keeps its files.
+  // After quarantine, no reader sees the skill, but its files are kept.
   const place = await skills.writer().quarantine('release-notes')
   assert.equal(skills.current.find('release-notes'), undefined)
   assert.deepEqual((await readdir(place)).sort(), ['SKILL.md', 'examples.md'])

@@ -1,5 +1,4 @@
-// crabtalk's use case: no watches. A skill is read from its folder when a tool call or a slash command asks for it. The scope
-// of an agent applies to both.
+// crabtalk's use case: no watches. A skill is read from its folder when a tool call or a slash command asks for it. The scope of an agent applies to tool calls and slash commands.
 // Run it with `node examples/load-at-the-moment-of-use/main.ts`.
 import assert from 'node:assert/strict'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -19,11 +18,11 @@ await save('local/ops/deploy', 'deploy', 'Deploy at night.')
 await save('shared/review', 'review', 'The shared review.')
 await save('shared/.drafts/secret', 'secret', 'Nobody sees this.')
 
-// If two folders have a skill of the same name, the first folder wins. A missing folder is not an error.
+// If two folders have a skill of the same name, the skill of the first folder is used. A missing folder is not an error.
 await using handler = await SkillHandler.load(['local', 'missing', 'shared'].map(name => join(base, name)))
 const reviewer = { skills: ['review'] }
 
-// The tool loads exact names, searches for other words, and lists all skills for an empty name. The scope applies to all three.
+// The tool loads exact names, searches for other words, and lists all skills for an empty name. The scope of the agent applies to each of these answers.
 assert.match(await handler.call({ name: 'review' }), /^Read \$file\. .*\n\nSkill directory: .*local\/review$/)
 assert.match(await handler.call({ name: 'deploy' }), /Deploy at night/)
 assert.equal(await handler.call({ name: 'deploy' }, reviewer), 'skill not available: deploy')

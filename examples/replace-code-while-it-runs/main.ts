@@ -1,5 +1,4 @@
-// omni's use case: the code behind the tools of a running server is edited. The next call runs the new code. After a broken
-// edit the old code continues to serve. The client is notified when commands are added or removed.
+// omni's use case: the code behind the tools of a running server is edited. The next call runs the new code. After a broken edit, the old code continues to answer calls. The client is notified when commands are added or removed.
 // Run it with `node examples/replace-code-while-it-runs/main.ts`.
 import assert from 'node:assert/strict'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -29,7 +28,7 @@ await save('scripts/status.ts', command('status', '(short ? branch : "On branch 
 await using manager = await SkillManager.open(folder)
 await using mcp = new SkillMcp(manager.runtime, { ...PRESETS.omni.mcp, notificationIntervalMs: 50 })
 
-// A client of the server. It lists the tools again after a notification.
+// A client of the server, which lists the tools again after each notification.
 const client = new Client({ name: 'example', version: '1.0.0' }, { versionNegotiation: { mode: 'auto' } })
 const fetch = (url: string | URL, init?: RequestInit): Promise<Response> => mcp.fetch(new Request(url, init))
 await client.connect(new StreamableHTTPClientTransport(new URL('http://localhost/mcp'), { fetch }))
@@ -44,12 +43,12 @@ const call = async (name: string, args = {}): Promise<string> => {
 console.log('before:', await call('git.status'))
 assert.equal(await call('git.status'), 'On branch main.')
 
-// An edit of an imported module. The next call runs it.
+// An imported module is edited. The next call runs the new code.
 await save('scripts/lib/branch.ts', 'export const branch: string = "trunk"\n')
 console.log('after an edit:', await call('git.status'))
 assert.equal(await call('git.status', { short: true }), 'trunk')
 
-// A broken edit. The old code continues to serve, and a reload reports the position of the error.
+// A broken edit. The old code continues to answer calls, and a reload reports the position of the error.
 await save('scripts/lib/branch.ts', 'export const branch: string = \n')
 assert.equal(await call('git.status', { short: true }), 'trunk')
 const failed = await call('skill.reload', { name: 'git' })
@@ -57,7 +56,7 @@ console.log('broken:', failed)
 assert.match(failed, /could not be reloaded: scripts\/lib\/branch\.ts:\d+:\d+ .*; commands at \w{8}: status/)
 await save('scripts/lib/branch.ts', 'export const branch: string = "main"\n')
 
-// A new command. The client is notified and lists it.
+// A new command. The client is notified of the new command and lists it.
 const told = new Promise<void>(resolve => (onTools = resolve))
 await save('scripts/log.ts', command('log', '["first", "second"]'))
 await manager.getSkill('git')
@@ -71,7 +70,7 @@ const answer = await call('git.status', { shrot: true })
 console.log('wrong input:', answer)
 assert.match(answer, /there is no field "shrot".*the fields are "short"/)
 
-// Use without a server: the API names of omni, and a scan of virtual files.
+// Without a server, a program can use the API names of omni, or scan virtual files.
 const skill = await manager.getSkill('git')
 assert.deepEqual(await skill?.execute('log'), ['first', 'second'])
 const [record] = await scanPaths([['virtual/scripts/tags.ts', command('tags', '[]')]], 'git', {

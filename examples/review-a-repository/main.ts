@@ -80,7 +80,7 @@ await commit('Refunds within 30 days', { 'refunds/SKILL.md': refunds('Refund wit
   await skills.review.approve('refunds', { revision: to, by: 'ada', note: 'the bank has agreed' })
   assert.match((await conversation.update())?.text ?? '', /refunds/)
 
-  // The approval was a mistake. The repository is read-only, so the rollback pins the old revision.
+  // Suppose that the approval was a mistake. The repository is read-only, so the rollback pins the old revision.
   const { how } = await skills.history.rollback('refunds', { by: 'ada' })
   assert.equal(how, 'pinned')
   assert.equal((await skills.load('refunds')).body, 'Refund within 30 days.')

@@ -21,8 +21,7 @@ interface BucketPage {
 }
 
 /**
- * Reads the objects of a bucket as files. The key `skills/refund/SKILL.md` is the path `/skills/refund/SKILL.md`. The root
- * always exists, also while the bucket is empty.
+ * Reads the objects of a bucket as files. The key `skills/refund/SKILL.md` is the path `/skills/refund/SKILL.md`. The root always exists, even while the bucket is empty.
  */
 export function bucketFiles(bucket: Bucket, root: string): FileSystem {
   const toKey = (path: string): string => path.replace(/^\//, '')

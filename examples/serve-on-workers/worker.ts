@@ -1,4 +1,4 @@
-// Skills from an R2 bucket, served over MCP by Cloudflare Workers. A save in the bucket is visible at the next request.
+// Skills from an R2 bucket, served over MCP by Cloudflare Workers. An upload to the bucket is visible at the next request.
 import { createSkillRuntime, type SkillRuntime } from '@skillstoke/core'
 import { FileSource } from '@skillstoke/core/source'
 import { SkillMcp } from '@skillstoke/mcp'
@@ -12,14 +12,14 @@ interface Env {
   readonly SKILLS: { getByName(name: string): { fetch(request: Request): Promise<Response> } }
 }
 
-/** One object holds the runtime for all requests. Workers do not let one request wait for the I/O of another. */
+/** One Durable Object contains the runtime for all requests, because one request must not wait for the I/O of another request. */
 export class SkillsObject {
   readonly #skills: Promise<SkillRuntime>
   readonly #mcp: Promise<SkillMcp>
 
   constructor(_state: unknown, { BUCKET }: Env) {
     this.#skills = createSkillRuntime({
-      // Nothing reports a change of a bucket, so each request compares the list of its objects.
+      // A bucket does not report changes, so each request compares the list of its objects.
       sources: [
         new FileSource({
           fileSystem: bucketFiles(BUCKET, ROOT),

@@ -1,5 +1,4 @@
-// Exo's use case: skills are edited during a long run of an agent. Its tools and instructions follow during the run, a bus
-// emits events, and a broken save changes nothing.
+// Exo's use case: skills are edited during a long run of an agent. The tools and instructions of the agent change with the skills during the run. A bus emits events, and a broken save changes nothing.
 // Run it with `node examples/sync-a-running-agent/main.ts`.
 import assert from 'node:assert/strict'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -41,7 +40,7 @@ class Agent implements BindableAgent<Tool> {
     return this.#tools.has(name)
   }
 
-  /** Lists the tools again for every step, so that a running agent follows the skills. */
+  /** Lists the tools again for every step, so that a running agent uses the current skills. */
   step(): readonly string[] {
     return [...this.#tools.keys()].sort()
   }

@@ -6,7 +6,7 @@ import { checkOptions, type KnownOptions } from '@skillstoke/core/internal'
 export type EventHandler = (payload: Readonly<Record<string, unknown>>) => void | Promise<void>
 
 export interface EventBusOptions {
-  /** Receives what a handler threw; the next handler is called anyway. @default none */
+  /** Receives each error that a handler throws. The next handler is called anyway. @default none */
   readonly onHandlerError?: (error: unknown, name: string) => void
 }
 
@@ -34,7 +34,7 @@ export class EventBus {
     this.#onHandlerError = options.onHandlerError ?? ((): void => undefined)
   }
 
-  /** Adds a handler. Returns a function that removes it. */
+  /** Adds a handler. Adds a handler. Returns a function that removes the handler. */
   on(name: string, handler: EventHandler): () => void {
     const handlers = this.#handlers.get(name) ?? new Set()
     this.#handlers.set(name, handlers)
@@ -42,7 +42,7 @@ export class EventBus {
     return () => handlers.delete(handler)
   }
 
-  /** Resolves when every handler has finished; never rejects. */
+  /** Calls the handlers of an event. Resolves when every handler has finished, and never rejects. */
   async emit(name: string, payload: Readonly<Record<string, unknown>>): Promise<void> {
     for (const handler of [...(this.#handlers.get(name) ?? [])]) {
       try {

@@ -3,7 +3,7 @@ import { type SourceRoot, toLocation } from './source-root.ts'
 
 /** The part of a registered folder that the `sourcePath` of an event names. */
 export interface EventBase {
-  /** The folder of a skill, or a folder with skills below it; empty for the root. */
+  /** Path of a skill folder, or of a folder with skills below it; empty for the root. */
   readonly path: string
   /** Whether the path named the SKILL.md of one skill. */
   readonly isText: boolean
@@ -15,7 +15,7 @@ export function toEventBase(root: SourceRoot | undefined, sourcePath: string): E
   return { path: (isText ? toLocation(within) : within) ?? '', isText }
 }
 
-/** Whether an event with this base may concern a location. */
+/** Whether an event with this base may be about the skill at a location. */
 export function isWithinBase(location: string, { path, isText }: EventBase): boolean {
   return isText || path === '' || location === path || location.startsWith(`${path}/`)
 }
@@ -29,9 +29,7 @@ export interface KnownPlaces {
 }
 
 /**
- * Returns the folder of the event's skill, relative to a registered folder. A watcher may name the text, the skill's
- * folder or, as in Exo, the source. For a source, the location is that of the skill's `path`, its last known location,
- * or a folder with its name.
+ * Returns the folder of the event's skill, relative to a registered folder. A watcher may name the `SKILL.md`, the skill's folder or, as in Exo, the source. If it names the source, the location is the skill's `path`, its last known location, or a folder with its name.
  */
 export function locateEvent(
   { skillName, skill }: SkillChangeFields,

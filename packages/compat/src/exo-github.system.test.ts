@@ -85,7 +85,7 @@ function recordLog(): { logger: Logger; find: (pattern: RegExp) => Promise<strin
 }
 
 describe('GitHubPollingWatcher', () => {
-  test(`polls a folder of a branch and reports the differences in batches that are never empty ${verifies('EXO-33', 'EXO-34', 'EXO-35', 'EXO-36', 'EXO-37', 'EXO-02', 'EXO-44')}`, async () => {
+  test(`the watcher polls a folder of a branch, and never yields an empty batch ${verifies('EXO-33', 'EXO-34', 'EXO-35', 'EXO-36', 'EXO-37', 'EXO-02', 'EXO-44')}`, async () => {
     expect(DEFAULT_POLL_INTERVAL_MS).toBe(300_000)
     repository.commit({
       'skills/a/SKILL.md': text('a'),
@@ -112,7 +112,7 @@ describe('GitHubPollingWatcher', () => {
     expect((await batches.next()).done).toBe(true)
   })
 
-  test(`stops between polls, and reports the changes in between when it is watched again ${verifies('EXO-38', 'EXO-B12', 'EXO-B02')}`, async () => {
+  test(`the watcher can be stopped, and then reports the changes in between when watch() is called again ${verifies('EXO-38', 'EXO-B12', 'EXO-B02')}`, async () => {
     repository.commit({ 'a/SKILL.md': text('a') })
     const watcher = new GitHubPollingWatcher(url(), options())
     const batches = watcher.watch()
@@ -129,7 +129,7 @@ describe('GitHubPollingWatcher', () => {
     await again.next()
   })
 
-  test(`supports slashes in branches, the suffix .git and other default branches ${verifies('EXO-B11', 'EXO-X06', 'P32')}`, async () => {
+  test(`a URL may have a branch with slashes or the suffix .git, and any default branch ${verifies('EXO-B11', 'EXO-X06', 'P32')}`, async () => {
     repository.git('symbolic-ref', 'HEAD', 'refs/heads/trunk')
     repository.commit({ 'a/SKILL.md': text('a') }, { branch: 'trunk' })
     repository.commit({ 'skills/b/SKILL.md': text('b') }, { branch: 'feature/x' })
@@ -142,7 +142,7 @@ describe('GitHubPollingWatcher', () => {
     expect(found).toEqual([['a'], ['a'], ['b'], ['a']])
   })
 
-  test(`reports a force-push as a warning, and follows the next fast-forward ${verifies('EXO-B11', 'P32')}`, async () => {
+  test(`a force-push is ignored with a warning, and the next fast-forward is accepted ${verifies('EXO-B11', 'P32')}`, async () => {
     const first = repository.commit({ 'a/SKILL.md': text('a') })
     const log = recordLog()
     const watcher = new GitHubPollingWatcher(url(), { ...options(), logger: log.logger })
@@ -158,7 +158,7 @@ describe('GitHubPollingWatcher', () => {
     await batches.next()
   })
 
-  test(`follows a force-push if the options say so ${verifies('P32')}`, async () => {
+  test(`a force-push is accepted if an option allows it ${verifies('P32')}`, async () => {
     repository.commit({ 'a/SKILL.md': text('a') })
     const watcher = new GitHubPollingWatcher(url(), { ...options(), update: 'reset' })
     const batches = watcher.watch()
@@ -180,7 +180,7 @@ describe('GitHubPollingWatcher', () => {
     expect(() => new GitHubPollingWatcher(bad)).toThrow(/^Invalid GitHub URL: /)
   })
 
-  test(`logs a failed poll with exit code and error output, and continues to poll ${verifies('EXO-X11')}`, async () => {
+  test(`a failed poll is logged with exit code and error output, and polling continues ${verifies('EXO-X11')}`, async () => {
     repository.commit({ 'a/SKILL.md': text('a') })
     const log = recordLog()
     const watcher = new GitHubPollingWatcher(url(), { ...options(), logger: log.logger })
@@ -200,7 +200,7 @@ describe('GitHubPollingWatcher', () => {
     await batches.next()
   })
 
-  test(`logs a git that cannot be run, and continues to poll ${verifies('EXO-X11')}`, async () => {
+  test(`if git cannot be started, the failure is logged and polling continues ${verifies('EXO-X11')}`, async () => {
     repository.commit({ 'a/SKILL.md': text('a') })
     const log = recordLog()
     vi.stubEnv('PATH', join(folder, 'nothing'))
@@ -220,7 +220,7 @@ describe('GitHubPollingWatcher', () => {
     await expect(registry.loadAll()).rejects.toThrow(/no folder "nope"/)
   })
 
-  test(`applies its events to the registered repository, not to a folder with the same name ${verifies('EXO-42', 'EXO-B07')}`, async () => {
+  test(`events of the watcher apply to the registered repository, not to a folder with the same name ${verifies('EXO-42', 'EXO-B07')}`, async () => {
     repository.commit({ 'skills/shared/SKILL.md': text('shared') })
     mkdirSync(join(folder, 'local/shared'), { recursive: true })
     writeFileSync(join(folder, 'local/shared/SKILL.md'), text('shared', 'Local.'))
@@ -249,7 +249,7 @@ describe('GitHubPollingWatcher', () => {
     ])
   })
 
-  test(`works beside a local watcher in one manager ${verifies('EXO-42')}`, async () => {
+  test(`one manager can use a GitHubPollingWatcher and a local watcher ${verifies('EXO-42')}`, async () => {
     repository.commit({ 'skills/shared/SKILL.md': text('shared') })
     const local = join(folder, 'local')
     await using registry = new SkillRegistry().registerSource(url('/tree/main/skills'), options())

@@ -56,11 +56,11 @@ test.each([
   ['https://github.com/org/x/blob/main/README.md', null],
   ['https://user:secret@github.com/org/x', null],
   ['org/x', null],
-])(`parseGithubUrl() of %s ${verifies('EXO-X06', 'EXO-B11')}`, (url, expected) => {
+])(`parseGithubUrl() returns the parts of %s ${verifies('EXO-X06', 'EXO-B11')}`, (url, expected) => {
   expect(parseGithubUrl(url)).toEqual(expected)
 })
 
-test(`fingerprintSkill() covers all fields in any order, except the path ${verifies('EXO-X08')}`, () => {
+test(`fingerprintSkill() depends on all fields except the path, and not on the order of fields ${verifies('EXO-X08')}`, () => {
   const base = { name: 'a', description: 'x', usage: 'Do it.', toolList: { b: [1], a: { d: 1, c: 2 } } }
   const fingerprint = fingerprintSkill(new Skill(base))
   expect(fingerprint).toMatch(/^[0-9a-f]{64}$/)
@@ -78,7 +78,7 @@ test(`fingerprintSkill() covers all fields in any order, except the path ${verif
   expect(new Set([fingerprint, ...changed]).size).toBe(others.length + 1)
 })
 
-test(`diffSnapshots() returns added, removed and modified skills, each sorted ${verifies('EXO-X09', 'EXO-36')}`, async () => {
+test(`diffSnapshots() returns sorted lists of added, removed and modified skills ${verifies('EXO-X09', 'EXO-36')}`, async () => {
   const folder = mkdtempSync(join(tmpdir(), 'exo-helpers-'))
   const write = (path: string, name: string, body: string): void => {
     mkdirSync(join(folder, path), { recursive: true })
@@ -114,7 +114,7 @@ test(`diffSnapshots() returns added, removed and modified skills, each sorted ${
   await expect(collectSkills(folder)).rejects.toThrow('Skill source directory not found')
 })
 
-test(`isToolResolver() distinguishes resolvers from maps, including a map with a skill "resolve" ${verifies('EXO-14', 'EXO-16')}`, () => {
+test(`isToolResolver() distinguishes resolvers from maps, even if a map has a skill named "resolve" ${verifies('EXO-14', 'EXO-16')}`, () => {
   const isResolver = [new DictToolResolver({}), { resolve: () => [] }]
   const isNone = [{}, { resolve: { name: 'tool' } }, { resolve: [] }, null, undefined, 'resolve']
   expect([isResolver.map(isToolResolver), isNone.map(isToolResolver)]).toEqual([

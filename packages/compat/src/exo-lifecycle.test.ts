@@ -74,7 +74,7 @@ describe('stop()', () => {
     ],
   ]
   test.each(hanging)(
-    `ends and stops the other watchers if %s in one watcher ${verifies('EXO-19')}`,
+    `stop() resolves and stops all other watchers if %s in one watcher ${verifies('EXO-19')}`,
     async (_, watcher) => {
       await using registry = new SkillRegistry()
       const clock = new FakeClock()
@@ -89,7 +89,7 @@ describe('stop()', () => {
         stop: () => isStopped.resolve(),
       })
       const started = manager.start()
-      // The last watcher is never ready: start() ends with the manager.
+      // The last watcher is never ready, so start() ends only when the manager stops.
       if (watcher.ready === undefined) await started
       const stopped = manager.stop()
       await isStopped.promise.catch(() => undefined)
@@ -98,14 +98,14 @@ describe('stop()', () => {
     },
   )
 
-  test(`ends an iteration at once, even before its first next() ${verifies('EXO-12', 'EXO-32')}`, async () => {
+  test(`stop() ends an iteration immediately, even before its first next() ${verifies('EXO-12', 'EXO-32')}`, async () => {
     const watcher = new LocalFileWatcher(folder)
     const batches = watcher.watch()
     watcher.stop()
     expect(await batches.next()).toEqual({ done: true, value: undefined })
   })
 
-  test(`stops a pending start(), and a later start() starts again ${verifies('EXO-19')}`, async () => {
+  test(`stop() ends a pending start(), and the manager can be started again ${verifies('EXO-19')}`, async () => {
     await using registry = new SkillRegistry()
     const manager = new SkillSyncManager(registry, {})
     let running = 0
@@ -127,7 +127,7 @@ describe('stop()', () => {
 })
 
 describe('bindAgent()', () => {
-  test(`and unbindAgent() without waiting leave the agent in the state of the last call ${verifies('EXO-18', 'EXO-B06')}`, async () => {
+  test(`if bindAgent() and unbindAgent() are called without waiting, the last call decides ${verifies('EXO-18', 'EXO-B06')}`, async () => {
     await using registry = new SkillRegistry().registerSource(folder)
     await registry.loadAll()
     const manager = new SkillSyncManager(registry, tools)
@@ -146,7 +146,7 @@ describe('bindAgent()', () => {
     expect([[...unbound.tools].sort(), [...bound.tools]]).toEqual([['maps_tool', 'pdf_tool'], []])
   })
 
-  test(`is not delayed by another agent whose addTool never resolves, and neither are updates ${verifies('EXO-27')}`, async () => {
+  test(`bindAgent() and updates do not wait for another agent whose addTool never resolves ${verifies('EXO-27')}`, async () => {
     await using registry = new SkillRegistry().registerSource(folder)
     await registry.loadAll()
     const eventBus = new EventBus()
@@ -163,7 +163,7 @@ describe('bindAgent()', () => {
     await binding
     await manager.bindAgent(other)
     await manager.start()
-    // Uses the registry's own time: waiting for the agent that hangs would outlast this test.
+    // The registry waits in real time, so this test would time out if it waited for the agent that hangs.
     for (const name of ['maps', 'zip']) {
       const added = new Promise(resolve => eventBus.on('skill:added', resolve))
       write(name)

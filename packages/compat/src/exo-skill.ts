@@ -61,7 +61,7 @@ export function toFolder(skill: WatchedSkill): FileContents {
   return { 'SKILL.md': renderSkillText({ name, description, body, fields }) }
 }
 
-/** Returns a map from YAML, or from JSON in a text; an empty map for any other value. */
+/** Returns the map of a `tool_list`, which is YAML or a text with JSON. Returns an empty map for any other value. */
 function readToolList(value: unknown): Readonly<Record<string, unknown>> {
   let list = value
   if (typeof value === 'string') {

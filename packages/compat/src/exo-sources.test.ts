@@ -38,7 +38,7 @@ function folder(files: Readonly<Record<string, string>> = {}): Folder {
   return { path, write, remove: file => rmSync(join(path, file), { recursive: true }) }
 }
 
-/** Yields one batch when a test requests it; `put` resolves when the batch was handled. */
+/** A watcher that yields a batch when a test calls `put`, which resolves when the batch was handled. */
 class Batches implements SkillWatcherLike {
   #next = Promise.withResolvers<{ batch: readonly SkillChangeFields[]; done: () => void } | undefined>()
 
@@ -79,7 +79,7 @@ const usages = (registry: SkillRegistry): Record<string, string> =>
   Object.fromEntries([...registry.skills].map(([name, { usage }]) => [name, usage]))
 
 describe('an event', () => {
-  test(`of a watched folder does not affect a skill of the same name in another source ${verifies('EXO-42', 'EXO-B07')}`, async () => {
+  test(`an event does not change a skill of the same name in another source ${verifies('EXO-42', 'EXO-B07')}`, async () => {
     const registered = folder({ 'pdf/SKILL.md': text('pdf', 'Registered.') })
     const watched = folder({ 'pdf/SKILL.md': text('pdf', 'Watched.') })
     await using registry = new SkillRegistry().registerSource(registered.path)
@@ -100,7 +100,7 @@ describe('an event', () => {
     expect(usages(registry)).toEqual({ pdf: 'Registered.' })
   })
 
-  test(`may name the folder of its source, for any number of skills ${verifies('EXO-10')}`, async () => {
+  test(`events of several skills may all name the folder of their source ${verifies('EXO-10')}`, async () => {
     const local = folder({ 'pdf/SKILL.md': text('pdf'), 'deep/down/maps/SKILL.md': text('maps') })
     const other = folder({ 'pdf/SKILL.md': text('pdf', 'Other.') })
     await using registry = new SkillRegistry({ conflictStrategy: 'keep_last' })
@@ -129,7 +129,7 @@ describe('an event', () => {
     expect(usages(registry)).toEqual({ maps: 'Newer.', pdf: 'Covered by the other.' })
   })
 
-  test('of a watcher names the watched folder, and its skill has its path', async () => {
+  test('an event of LocalFileWatcher names the watched folder, and its skill names the skill folder', async () => {
     const local = folder()
     const watcher = new LocalFileWatcher(local.path, { debounceMs: 10 })
     const batches = watcher.watch()
@@ -148,7 +148,7 @@ describe('an event', () => {
     await batches.next()
   })
 
-  test('is applied to each registered folder that contains its source, for any spelling of SKILL.md', async () => {
+  test('an event applies to each registered folder that contains its source, with SKILL.md in any letter case', async () => {
     const outer = folder({ 'team/pdf/skill.md': text('pdf') })
     const inner = join(outer.path, 'team')
     await using registry = new SkillRegistry().registerSource(outer.path).registerSource(inner)
@@ -169,7 +169,7 @@ describe('an event', () => {
 })
 
 describe('a change between loadAll() and start()', () => {
-  test(`is in the registry and reported after the manager has started ${verifies('EXO-B02', 'EXO-01')}`, async () => {
+  test(`a change between loadAll() and start() is in the registry, and is reported after start() ${verifies('EXO-B02', 'EXO-01')}`, async () => {
     const local = folder({ 'a/SKILL.md': text('a'), 'b/SKILL.md': text('b'), 'c/SKILL.md': text('c') })
     const unwatched = folder({ 'x/SKILL.md': text('x') })
     await using registry = new SkillRegistry().registerSource(local.path).registerSource(unwatched.path)
@@ -194,7 +194,7 @@ describe('a change between loadAll() and start()', () => {
     expect(told).toEqual(['skill:added', 'skill:removed', 'skill:modified'])
   })
 
-  test('may be a removed folder, whose skills disappear and return with it', async () => {
+  test('if a folder is removed between loadAll() and start(), its skills disappear until it returns', async () => {
     const local = folder({ 'skills/a/SKILL.md': text('a') })
     await using registry = new SkillRegistry().registerSource(join(local.path, 'skills'))
     await registry.loadAll()
@@ -210,7 +210,7 @@ describe('a change between loadAll() and start()', () => {
     expect(usages(registry)).toEqual({ a: 'Body of a.' })
   })
 
-  test('is ignored if the registry was never loaded', async () => {
+  test('start() loads nothing into a registry that was never loaded', async () => {
     const local = folder({ 'a/SKILL.md': text('a') })
     await using registry = new SkillRegistry().registerSource(local.path)
     await using manager = new SkillSyncManager(registry, {})
@@ -220,7 +220,7 @@ describe('a change between loadAll() and start()', () => {
   })
 })
 
-test(`a broken skill is logged as a warning by the registry and by a watcher ${verifies('EXO-B09')}`, async () => {
+test(`the registry and a watcher each log a broken skill as a warning ${verifies('EXO-B09')}`, async () => {
   const local = folder({ 'ok/SKILL.md': text('ok'), 'bad/SKILL.md': '---\nname: "bad\n---\n' })
   const lines: string[] = []
   const warn = (message: string, data: Readonly<Record<string, unknown>> = {}): void =>

@@ -27,7 +27,7 @@ afterEach(() => {
   for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true })
 })
 
-/** A folder with these files; more can be written into it. */
+/** Creates a folder with these files. A test can write more files into it. */
 function folder(files: Readonly<Record<string, string>> = {}): {
   path: string
   write: (path: string, content: string) => void
@@ -105,7 +105,7 @@ const removal = (name: string): SkillChangeFields => ({
   sourcePath: `db://${name}`,
 })
 
-/** A manager with one scripted watcher, and a way to wait for the end of a batch: events come last. */
+/** A manager with one scripted watcher. A test can wait for the events of a batch, which are its last effect. */
 async function manage(
   options: Partial<ConstructorParameters<typeof SkillSyncManager>[2]> & {
     readonly registry?: SkillRegistry
@@ -153,7 +153,7 @@ async function manage(
 }
 
 describe('SkillChangeEvent', () => {
-  test(`is an immutable record whose skill is null only for removals ${verifies('EXO-10', 'EXO-44')}`, () => {
+  test(`a SkillChangeEvent is immutable, and its skill is null only for a removal ${verifies('EXO-10', 'EXO-44')}`, () => {
     const event = new SkillChangeEvent(change('added', 'pdf'))
     expect(event).toMatchObject({ kind: 'added', skillName: 'pdf', sourcePath: 'db://pdf' })
     expect(() => {
@@ -180,7 +180,7 @@ test(`DictToolResolver accepts one tool or several, and resolves unknown skills 
 })
 
 describe('EventBus', () => {
-  test(`calls handlers in their order, waits for slow ones, and continues after one that throws ${verifies('EXO-05', 'EXO-39', 'EXO-40', 'EXO-X12')}`, async () => {
+  test(`emit() calls handlers in order, waits for slow handlers, and continues after a handler that throws ${verifies('EXO-05', 'EXO-39', 'EXO-40', 'EXO-X12')}`, async () => {
     const errors: unknown[] = []
     const bus = new EventBus({ onHandlerError: error => errors.push(error) })
     const told: string[] = []
@@ -203,7 +203,7 @@ describe('EventBus', () => {
 })
 
 describe('SkillRegistry', () => {
-  test(`loads folders on demand, and returns each skill with its instructions ${verifies('EXO-01', 'EXO-06', 'EXO-X02', 'EXO-X04')}`, async () => {
+  test(`the registry loads folders on demand, and returns each skill with its instructions ${verifies('EXO-01', 'EXO-06', 'EXO-X02', 'EXO-X04')}`, async () => {
     const local = folder({
       'pdf/SKILL.md': text(
         'pdf',
@@ -241,7 +241,7 @@ describe('SkillRegistry', () => {
     expect(registry.get('pdf').usage).toBe('Newer.')
   })
 
-  test(`searches names and descriptions, by type and activity ${verifies('EXO-X05', 'EXO-06')}`, async () => {
+  test(`search() looks in names and descriptions, and can filter by type and activity ${verifies('EXO-X05', 'EXO-06')}`, async () => {
     const local = folder({
       'pdf/SKILL.md': text('pdf', '', 'type: agent\n'),
       'maps/SKILL.md': text('maps', '', 'active: false\n'),
@@ -256,7 +256,7 @@ describe('SkillRegistry', () => {
     expect(names({ activeOnly: true })).toEqual(['pdf'])
   })
 
-  test(`keeps the first or the last of two skills with one name, or refuses both ${verifies('EXO-X01', 'EXO-06')}`, async () => {
+  test(`for two skills of the same name, an option keeps the first, keeps the last or throws ${verifies('EXO-X01', 'EXO-06')}`, async () => {
     const [a, b] = [
       folder({ 'pdf/SKILL.md': text('pdf', 'A') }),
       folder({ 'pdf/SKILL.md': text('pdf', 'B') }),
@@ -274,7 +274,7 @@ describe('SkillRegistry', () => {
     )
   })
 
-  test(`fails for a missing folder, but not for a broken file ${verifies('EXO-X04', 'EXO-B09', 'EXO-X03')}`, async () => {
+  test(`loadAll() rejects for a missing folder, but not for a broken file ${verifies('EXO-X04', 'EXO-B09', 'EXO-X03')}`, async () => {
     const local = folder({ 'pdf/SKILL.md': text('pdf') })
     await using registry = new SkillRegistry().registerSource(join(local.path, 'none'))
     await expect(registry.loadAll()).rejects.toThrow(
@@ -352,7 +352,7 @@ describe('SkillSyncManager', () => {
     await it.registry.close()
   })
 
-  test(`needs neither a bus nor a builder, and accepts any resolver ${verifies('EXO-14', 'EXO-16', 'EXO-39')}`, async () => {
+  test(`a manager needs no bus and no builder, and accepts any resolver ${verifies('EXO-14', 'EXO-16', 'EXO-39')}`, async () => {
     await using registry = new SkillRegistry()
     const seen: string[] = []
     const added = Promise.withResolvers<void>()
@@ -377,7 +377,7 @@ describe('SkillSyncManager', () => {
     expect(seen).toEqual(['pdf Body of pdf.'])
   })
 
-  test(`starts, stops and starts again; disposing stops ${verifies('EXO-12', 'EXO-17', 'EXO-19', 'EXO-20', 'EXO-B12', 'EXO-44')}`, async () => {
+  test(`a manager can be stopped and started again, and disposing stops it ${verifies('EXO-12', 'EXO-17', 'EXO-19', 'EXO-20', 'EXO-B12', 'EXO-44')}`, async () => {
     const it = await manage()
     {
       await using manager = it.manager
@@ -398,7 +398,7 @@ describe('SkillSyncManager', () => {
     await it.registry.close()
   })
 
-  test(`retries a failing watcher with growing delays, which start over after a success ${verifies('EXO-26', 'EXO-28', 'EXO-B03', 'EXO-X10', 'P25')}`, async () => {
+  test(`a failing watcher is retried after growing delays, which are reset after a success ${verifies('EXO-26', 'EXO-28', 'EXO-B03', 'EXO-X10', 'P25')}`, async () => {
     const it = await manage()
     const other = new ScriptedWatcher()
     it.manager.addWatcher(other)
@@ -427,7 +427,7 @@ describe('SkillSyncManager', () => {
     await it.registry.close()
   })
 
-  test(`loses no event of a batch when bus, resolver or builder throw ${verifies('EXO-B01', 'EXO-27', 'P26')}`, async () => {
+  test(`every event of a batch is emitted even if bus, resolver or builder throw ${verifies('EXO-B01', 'EXO-27', 'P26')}`, async () => {
     const fail = (what: string) => (): never => {
       throw new Error(what)
     }
@@ -447,7 +447,7 @@ describe('SkillSyncManager', () => {
     await it.registry.close()
   })
 
-  test(`serves the shadowed skill after the winner was removed ${verifies('EXO-B07')}`, async () => {
+  test(`if the served skill is removed, the shadowed skill of the same name is served ${verifies('EXO-B07')}`, async () => {
     const [a, b] = [
       folder({ 'pdf/SKILL.md': text('pdf', 'A') }),
       folder({ 'pdf/SKILL.md': text('pdf', 'B') }),
@@ -463,7 +463,7 @@ describe('SkillSyncManager', () => {
     await registry.close()
   })
 
-  test(`passes only active skills to the builder, and nothing to an unbound agent ${verifies('EXO-B08', 'EXO-18')}`, async () => {
+  test(`the builder gets only active skills, and an unbound agent gets no update ${verifies('EXO-B08', 'EXO-18')}`, async () => {
     const it = await manage({ instructionsBuilder: skills => skills.map(({ name }) => name).join() })
     const [bound, unbound] = [new Agent(), new Agent()]
     await it.manager.bindAgent(bound)
@@ -480,7 +480,7 @@ describe('SkillSyncManager', () => {
     await it.registry.close()
   })
 
-  test(`takes tools only from the caller, never from a skill's folder ${verifies('EXO-07')}`, async () => {
+  test(`the manager uses only tools of the caller, never tools from a skill's folder ${verifies('EXO-07')}`, async () => {
     const local = folder({ 'pdf/SKILL.md': text('pdf'), 'pdf/scripts/tool.ts': 'export const tool = 1' })
     await using registry = new SkillRegistry().registerSource(local.path)
     await registry.loadAll()
@@ -493,7 +493,7 @@ describe('SkillSyncManager', () => {
     expect(agent.calls).toEqual([])
   })
 
-  test(`serves a shadowed skill completely after many batches ${verifies('EXO-B07')}`, async () => {
+  test(`a shadowed skill still has its instructions when it is served after many batches ${verifies('EXO-B07')}`, async () => {
     const [a, b] = [
       folder({ 'pdf/SKILL.md': text('pdf', 'A') }),
       folder({ 'pdf/SKILL.md': text('pdf', 'B') }),
@@ -511,7 +511,7 @@ describe('SkillSyncManager', () => {
     await registry.close()
   })
 
-  test('skips an invalid event and applies the others', async () => {
+  test('an invalid event is skipped, and the other events of its batch are applied', async () => {
     const it = await manage()
     const batches: unknown[] = [
       [
@@ -538,7 +538,7 @@ describe('SkillSyncManager', () => {
     await it.registry.close()
   })
 
-  test(`shares a registry with another manager, and can start after a failed start ${verifies('EXO-19')}`, async () => {
+  test(`two managers can share a registry, and a manager can start again after a failed start ${verifies('EXO-19')}`, async () => {
     const local = folder()
     const missing = join(local.path, 'later')
     const registry = new SkillRegistry().registerSource(local.path)
@@ -587,7 +587,7 @@ describe('SkillSyncManager', () => {
     await it.registry.close()
   })
 
-  test(`accepts any object with watch() and stop(), and the base class is abstract ${verifies('EXO-04', 'EXO-13')}`, async () => {
+  test(`any object with watch() and stop() is a watcher, and the class SkillWatcher is abstract ${verifies('EXO-04', 'EXO-13')}`, async () => {
     const it = await manage()
     const plain: SkillWatcherLike = {
       watch: async function* () {
@@ -607,7 +607,7 @@ describe('SkillSyncManager', () => {
 })
 
 describe('LocalFileWatcher', () => {
-  test(`waits for 500 ms of quiet by default ${verifies('EXO-29')}`, () => {
+  test(`LocalFileWatcher waits for 500 ms of quiet by default ${verifies('EXO-29')}`, () => {
     expect(DEFAULT_DEBOUNCE_MS).toBe(500)
   })
 
@@ -616,7 +616,7 @@ describe('LocalFileWatcher', () => {
     return (value as readonly SkillChangeEvent[]).map(({ kind, skillName }) => `${kind} ${skillName}`)
   }
 
-  test(`reports writes, edits and deletions of skills in batches ${verifies('EXO-02', 'EXO-11', 'EXO-29', 'EXO-30', 'EXO-31', 'EXO-44', 'EXO-X08', 'EXO-X09')}`, async () => {
+  test(`LocalFileWatcher reports new, edited and deleted skills in batches ${verifies('EXO-02', 'EXO-11', 'EXO-29', 'EXO-30', 'EXO-31', 'EXO-44', 'EXO-X08', 'EXO-X09')}`, async () => {
     const local = folder({ 'b/SKILL.md': text('b'), 'c/SKILL.md': text('c'), 'd/SKILL.md': text('d') })
     const watcher = new LocalFileWatcher(local.path, { debounceMs: 50 })
     const batches = watcher.watch()
@@ -636,7 +636,7 @@ describe('LocalFileWatcher', () => {
     expect((await batches.next()).done).toBe(true)
   })
 
-  test(`can be stopped and watched again, and reports the changes in between ${verifies('EXO-12', 'EXO-32', 'EXO-B02', 'EXO-B12')}`, async () => {
+  test(`after stop(), a new watch() reports the changes in between ${verifies('EXO-12', 'EXO-32', 'EXO-B02', 'EXO-B12')}`, async () => {
     const local = folder({ 'a/SKILL.md': text('a') })
     const watcher = new LocalFileWatcher(local.path, { debounceMs: 20 })
     const batches = watcher.watch()
@@ -653,7 +653,7 @@ describe('LocalFileWatcher', () => {
     await again.next()
   })
 
-  test(`waits for a folder that does not exist yet ${verifies('EXO-B09')}`, async () => {
+  test(`LocalFileWatcher waits for a folder that does not exist yet ${verifies('EXO-B09')}`, async () => {
     const local = folder()
     const watcher = new LocalFileWatcher(join(local.path, 'later'), { debounceMs: 20 })
     const batches = watcher.watch()

@@ -19,7 +19,7 @@ import { EXO_READING, toFolder, type WatchedSkill } from './exo-skill.ts'
 import type { SkillChangeFields } from './skill-watcher.ts'
 import type { SourceRoot } from './source-root.ts'
 
-/** A folder of skills that is read once, or on demand. */
+/** A folder of skills that is read on demand and not watched. */
 export interface OneShotFolder {
   readonly root: SourceRoot
   readonly source: SkillSource
@@ -33,8 +33,7 @@ interface Told {
 }
 
 /**
- * A source whose contents are read on demand and then follow the reports of watchers. Reported edits change only the
- * contents in memory.
+ * A source whose contents are read on demand and then updated from reports of watchers. A report changes only the contents in memory.
  */
 export class FoldingSource implements SkillSource {
   readonly label: string
@@ -47,9 +46,9 @@ export class FoldingSource implements SkillSource {
   #read: SourceContents = EMPTY_CONTENTS
   /** Reports of watchers since then, by location. */
   readonly #told = new Map<string, Told>()
-  /** Why the folder could not be read, so that its earlier contents are kept. */
+  /** Why the folder could not be read; its earlier contents are then kept. */
   failure: unknown
-  /** How the next reading reads the folder again: a failed `load` rejects, a failed `catch-up` keeps the contents. */
+  /** Why the next reading reads the folder again. If it fails, `load` rejects and `catch-up` keeps the contents. */
   #due: 'load' | 'catch-up' | undefined
   #isLoaded = false
   #hasNews = false
@@ -70,8 +69,7 @@ export class FoldingSource implements SkillSource {
   }
 
   /**
-   * Does the same as `reload` for a folder that was loaded earlier and is watched from now on. If the folder cannot be
-   * read, its contents stay and `failure` has the reason. If the folder was removed, it becomes empty.
+   * Does the same as `reload` for a folder that was loaded earlier and is watched from now on. If the folder cannot be read, its contents stay and `failure` contains the reason. If the folder was removed, the source becomes empty.
    */
   catchUp(): void {
     if (this.#isLoaded) this.#request('catch-up')
@@ -128,7 +126,7 @@ export class FoldingSource implements SkillSource {
   }
 
   #request(due: 'load' | 'catch-up'): void {
-    // `load` takes precedence because it is stricter.
+    // `load` takes precedence over `catch-up` because it is stricter.
     if (this.#folder !== undefined && this.#due !== 'load') this.#due = due
     this.#hasNews = true
     this.#onHint?.({ area: '' })
@@ -154,7 +152,7 @@ export class FoldingSource implements SkillSource {
     for (const [location, told] of before) if (this.#told.get(location) === told) this.#told.delete(location)
   }
 
-  /** Reads the folder. For a remote source, returns its stored copy only if the newest state cannot be read. */
+  /** Reads the folder. For a remote source, uses the stored copy only if the newest state cannot be read. */
   async #readFolder(context: SourceReadContext): Promise<SourceReading | undefined> {
     this.failure = undefined
     let reading: SourceReading | undefined

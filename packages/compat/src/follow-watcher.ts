@@ -4,7 +4,7 @@ import type { Clock } from '@skillstoke/core/source'
 import type { SkillChangeFields, SkillWatcherLike } from './skill-watcher.ts'
 
 export interface FollowOptions {
-  /** Handles a batch. The next batch is requested when the promise resolves. */
+  /** Handles a batch. The next batch is requested when the returned promise resolves. */
   readonly onBatch: (batch: readonly SkillChangeFields[]) => void | Promise<void>
   readonly onFailure?: () => void
   readonly clock: Clock
@@ -15,7 +15,7 @@ export interface FollowOptions {
 const FIRST_RETRY_MS = 1_000
 const LAST_RETRY_MS = 60_000
 const JITTER = 0.2
-/** How long a watcher may take to end, in milliseconds. */
+/** How long to wait until a watcher ends, in milliseconds. */
 export const END_MS = 5_000
 
 /**

@@ -30,7 +30,7 @@ const KNOWN: KnownOptions<GitHubSourceOptions> = {
 }
 
 export interface GitHubPollingWatcherOptions extends GitHubSourceOptions {
-  /** Receives failed polls, rewritten histories and broken skills; polling continues. */
+  /** Receives messages about failed polls, rewritten histories and broken skills. Polling continues after each message. */
   readonly logger?: Logger
 }
 
@@ -39,7 +39,7 @@ const KNOWN_WATCHER: KnownOptions<GitHubPollingWatcherOptions> = { ...KNOWN, log
 export const DEFAULT_POLL_INTERVAL_MS = 300_000
 
 /**
- * Watches the skills of a repository on GitHub or another server by polling.
+ * Polls a repository on GitHub or another server, and reports changes of its skills.
  *
  * @example
  * ```ts no-run
@@ -77,7 +77,7 @@ export function gitHubSource(sourceUrl: string, options: GitHubSourceOptions = {
   try {
     return git(sourceUrl, {
       ...rest,
-      // A caller that names the repository here trusts its changes.
+      // Its changes are not reviewed, because the caller named the repository itself.
       trust: 'auto',
       reading: EXO_READING,
       pollMs: pollIntervalMs,

@@ -7,7 +7,7 @@ import { SourceWatcher } from './to-watcher.ts'
 export interface LocalFileWatcherOptions {
   /** How long a folder must be quiet before it is read, in milliseconds. @default 500 */
   readonly debounceMs?: number
-  /** Receives broken skills and failures to read the folder; watching continues. */
+  /** Receives messages about broken skills and unreadable folders. Watching continues after each message. */
   readonly logger?: Logger
 }
 

@@ -29,7 +29,7 @@ const script = (name: string, result: string): string =>
   `import { defineCommand } from 'skillstoke/command'\nexport const ${name} = defineCommand({ name: '${name}', description: 'Does ${name}.', run: () => ${result} })\n`
 
 describe('SkillManager', () => {
-  test(`checks the scripts at every getSkill(), reloads changed ones, and executes ${verifies('OMNI-02', 'OMNI-14', 'OMNI-15', 'OMNI-X02', 'OMNI-X05')}`, async () => {
+  test(`getSkill() reloads changed scripts, so execute() runs the newest code ${verifies('OMNI-02', 'OMNI-14', 'OMNI-15', 'OMNI-X02', 'OMNI-X05')}`, async () => {
     const path = folder({ 'git/SKILL.md': SKILL, 'git/scripts/status.js': script('status', '"old"') })
     await using manager = await SkillManager.open(path)
     const skill = await manager.getSkill('git')
@@ -44,7 +44,7 @@ describe('SkillManager', () => {
     expect((await manager.getSkill('git'))?.commands).toEqual([])
   })
 
-  test(`reloads in the mode mtime only for a strictly newer script, and loads the first time ${verifies('OMNI-03', 'OMNI-09', 'P22')}`, async () => {
+  test(`in the mode mtime, a skill is reloaded only if a script is strictly newer than the loaded one ${verifies('OMNI-03', 'OMNI-09', 'P22')}`, async () => {
     const path = folder({ 'git/SKILL.md': SKILL, 'git/scripts/status.js': script('status', '1') })
     const file = join(path, 'git/scripts/status.js')
     await using manager = await SkillManager.open(path, { detect: 'mtime' })
@@ -67,7 +67,7 @@ describe('SkillManager', () => {
     expect(told).toHaveLength(2)
   })
 
-  test(`reports the newest modification time of the scripts, and clears the caches of one skill ${verifies('OMNI-17', 'OMNI-04', 'OMNI-05', 'OMNI-06', 'OMNI-B04')}`, async () => {
+  test(`the manager returns the newest modification time of scripts, and can clear the caches of one skill ${verifies('OMNI-17', 'OMNI-04', 'OMNI-05', 'OMNI-06', 'OMNI-B04')}`, async () => {
     const counting = script('count', '(globalThis.n = (globalThis.n ?? 0) + 1)')
     const path = folder({
       'git/SKILL.md': SKILL,
@@ -90,7 +90,7 @@ describe('SkillManager', () => {
     await expect(manager.clearCaches('nobody')).rejects.toMatchObject({ code: 'SKILL_NOT_FOUND' })
   })
 
-  test(`reloads and unloads by name, and reports the actual result ${verifies('OMNI-07', 'OMNI-08', 'OMNI-13', 'OMNI-X15', 'OMNI-B08', 'P21')}`, async () => {
+  test(`reloadSkill() and unloadSkill() return what they actually did ${verifies('OMNI-07', 'OMNI-08', 'OMNI-13', 'OMNI-X15', 'OMNI-B08', 'P21')}`, async () => {
     const path = folder({ 'git/SKILL.md': SKILL, 'git/scripts/status.js': script('status', '1') })
     await using manager = await SkillManager.open(path)
     const told: string[] = []
@@ -120,7 +120,7 @@ describe('SkillManager', () => {
 
 describe('scanPaths()', () => {
   const virtual = '/nowhere/git/scripts/history/log.ts'
-  test(`records commands of virtual files with keywords, intents and a hash ${verifies('OMNI-22', 'OMNI-23', 'OMNI-24', 'OMNI-25', 'OMNI-26', 'OMNI-X12')}`, async () => {
+  test(`scanPaths() returns the commands of virtual files with keywords, intents and a hash ${verifies('OMNI-22', 'OMNI-23', 'OMNI-24', 'OMNI-25', 'OMNI-26', 'OMNI-X12')}`, async () => {
     const options = { keywords: ['vcs', 'git'], intents: ['inspect'] }
     const scan = async (files: readonly (readonly [string, string])[]) =>
       await scanPaths(files, 'git', options)
@@ -144,7 +144,7 @@ describe('scanPaths()', () => {
     expect((await scan([[virtual, script('log', '1')]]))[0]).toEqual(record)
   })
 
-  test(`returns nothing for private, unparsable and other files ${verifies('OMNI-X12')}`, async () => {
+  test(`scanPaths() returns no command for private files, unparsable files, and files that are not code ${verifies('OMNI-X12')}`, async () => {
     const text = script('log', '1')
     expect(await parseScriptContent('scripts/_log.ts', text, 'git')).toEqual([])
     expect(await parseScriptContent('scripts/log.py', text, 'git')).toEqual([])
@@ -154,7 +154,7 @@ describe('scanPaths()', () => {
     ])
   })
 
-  test(`recognises the folder scripts/ only by its full name ${verifies('OMNI-22')}`, async () => {
+  test(`only a folder named exactly scripts/ counts as the folder of scripts ${verifies('OMNI-22')}`, async () => {
     const content = script('status', '1')
     const paths = [
       '/home/me/my-scripts/git/tool.ts',
@@ -175,7 +175,7 @@ describe('scanPaths()', () => {
     ])
   })
 
-  test('finds the imports of a script in a folder whose name ends in scripts', async () => {
+  test('scanPaths() finds the imports of a script in a folder whose name ends in "scripts"', async () => {
     const files = [
       ['/skills/git/scripts/git-scripts/tool.ts', `import './part.ts'\n${script('status', '1')}`],
       ['/skills/git/scripts/git-scripts/part.ts', 'export const part = 1'],

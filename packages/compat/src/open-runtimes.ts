@@ -10,8 +10,7 @@ interface Entry<Item> {
 }
 
 /**
- * Keeps the most recently used items open by key, and closes the others. Exceeds `limit` only while more items are in
- * use at the same time.
+ * Keeps the most recently used items open, by key, and closes all other items. The number of open items exceeds `limit` only while more items are in use at the same time.
  */
 export class OpenRuntimes<Item extends Closable> {
   readonly #limit: number

@@ -23,7 +23,7 @@ const context = (
 ): ToolsetContext<MemoryFileSystem> => ({ fileOperator: files, allowedPaths })
 
 describe('fromAllowedPaths()', () => {
-  test(`lets a later path override an earlier one, and the main folder the shared one ${verifies('P13', 'PAI-07', 'PAI-08', 'PAI-X05', 'PAI-B02')}`, async () => {
+  test(`a later path overrides an earlier path, and the main folder overrides the shared folder ${verifies('P13', 'PAI-07', 'PAI-08', 'PAI-X05', 'PAI-B02')}`, async () => {
     const files = new MemoryFileSystem()
     const folders = ['/user/.agents/skills', '/user/skills', '/project/.agents/skills', '/project/skills']
     const winners: string[] = []
@@ -40,7 +40,7 @@ describe('fromAllowedPaths()', () => {
     expect(winners).toEqual(folders)
   })
 
-  test(`accepts folders created later, reads one level, and refuses names that point outside ${verifies('P13', 'PAI-X02')}`, async () => {
+  test(`folders may be created later; only one level is read, and names that point outside are refused ${verifies('P13', 'PAI-X02')}`, async () => {
     const files = new MemoryFileSystem({ '/p/x': '' })
     const sources = fromAllowedPaths(files, ['/p'], { watching: 'off' })
     await using skills = await createSkillRuntime({ sources })
@@ -84,7 +84,7 @@ describe('SkillToolset', () => {
     expect(() => toolset.callTool('pdf')).toThrow('SkillToolset does not provide tools')
   })
 
-  test(`keeps text and objects when a body changes, but not when frontmatter or location change ${verifies('PAI-13', 'PAI-14', 'PAI-15', 'PAI-18', 'PAI-B04')}`, async () => {
+  test(`an edited body keeps the text and the skill objects; new frontmatter or a new location replaces them ${verifies('PAI-13', 'PAI-14', 'PAI-15', 'PAI-18', 'PAI-B04')}`, async () => {
     const files = new MemoryFileSystem({
       '/config/skills/pdf/SKILL.md': text('pdf'),
       '/config/skills/maps/SKILL.md':
@@ -110,7 +110,7 @@ describe('SkillToolset', () => {
     expect(moved).toMatchObject({ path: '/config/skills/moved', contentHash: maps?.contentHash })
   })
 
-  test(`keeps its result at later requests with shadowed duplicates ${verifies('PAI-B04', 'PAI-X06')}`, async () => {
+  test(`with shadowed duplicates, later requests return the same objects ${verifies('PAI-B04', 'PAI-X06')}`, async () => {
     const files = new MemoryFileSystem({
       '/config/skills/pdf/SKILL.md': text('pdf', 'Of the config.'),
       '/project/skills/pdf/SKILL.md': text('pdf', 'Of the project.'),
@@ -124,7 +124,7 @@ describe('SkillToolset', () => {
     expect([second === first, first?.description, logged]).toEqual([true, 'Of the project.', []])
   })
 
-  test(`passes toolset, files and shell to the hook before each scan, and finds what the hook copied ${verifies('PAI-09', 'PAI-19', 'PAI-05', 'PAI-10', 'PAI-11', 'PAI-12', 'P31')}`, async () => {
+  test(`the hook gets toolset, files and shell before each scan, and the scan finds skills that it copied ${verifies('PAI-09', 'PAI-19', 'PAI-05', 'PAI-10', 'PAI-11', 'PAI-12', 'P31')}`, async () => {
     const files = new MemoryFileSystem({ '/project/skills/custom/SKILL.md': text('custom', 'Mine.') })
     const builtIn: Readonly<Record<string, string>> = {
       custom: text('custom', 'Built in.'),
@@ -156,7 +156,7 @@ describe('SkillToolset', () => {
     expect(shells).toEqual(['first', 'second'])
   })
 
-  test(`warns about a hook that throws, and keeps the last good revision of a broken skill ${verifies('PAI-B05', 'PAI-B06')}`, async () => {
+  test(`a hook that throws causes a warning, and a broken skill keeps its last good revision ${verifies('PAI-B05', 'PAI-B06')}`, async () => {
     const files = new MemoryFileSystem({ '/project/skills/pdf/SKILL.md': text('pdf') })
     await using toolset = new SkillToolset('skills', {
       preScanHook: () => {
@@ -169,7 +169,7 @@ describe('SkillToolset', () => {
     expect(await toolset.getInstructions(context(files))).toBe(before)
   })
 
-  test(`accepts frontmatter without a body, a byte order mark and hostile text ${verifies('PAI-02', 'PAI-06', 'PAI-B01', 'PAI-B03', 'P14')}`, async () => {
+  test(`a SKILL.md may have no body, a byte order mark or hostile text ${verifies('PAI-02', 'PAI-06', 'PAI-B01', 'PAI-B03', 'P14')}`, async () => {
     const files = new MemoryFileSystem({
       '/project/skills/bare/SKILL.md': '---\nname: bare\ndescription: No body.\n---',
       '/project/skills/bom/SKILL.md': `\uFEFF${text('bom')}`,
@@ -189,7 +189,7 @@ describe('SkillToolset', () => {
     expect(instructions).not.toContain('<system>')
   })
 
-  test('isolates concurrent requests with other paths, including one that fails', async () => {
+  test('concurrent requests with different paths do not affect each other, even if one fails', async () => {
     const files = new MemoryFileSystem({
       '/a/skills/x/SKILL.md': text('x'),
       '/b/skills/y/SKILL.md': text('y'),
@@ -205,7 +205,7 @@ describe('SkillToolset', () => {
     expect(await names('/a')).toEqual(['x'])
   })
 
-  test(`requires a name and a description ${verifies('PAI-06')}`, async () => {
+  test(`a skill without a name or a description is not listed ${verifies('PAI-06')}`, async () => {
     const files = new MemoryFileSystem({
       '/project/skills/nameless/SKILL.md': '---\ndescription: x\n---\n',
       '/project/skills/silent/SKILL.md': '---\nname: silent\n---\n',
@@ -215,7 +215,7 @@ describe('SkillToolset', () => {
     expect(await toolset.getSkills(context(files))).toMatchObject([{ name: 'pdf', extra: { colour: 'red' } }])
   })
 
-  test('keeps a separate list for other allowed paths', async () => {
+  test('each list of allowed paths has its own list of skills', async () => {
     const files = new MemoryFileSystem({
       '/config/skills/a/SKILL.md': text('a'),
       '/project/skills/b/SKILL.md': text('b'),
@@ -230,7 +230,7 @@ describe('SkillToolset', () => {
     ])
   })
 
-  test(`lists all of 300 skills ${verifies('PAI-16')}`, async () => {
+  test(`the block lists all of 300 skills ${verifies('PAI-16')}`, async () => {
     const files = new MemoryFileSystem()
     for (let i = 0; i < 300; i++) files.write(`/project/skills/skill-${i}/SKILL.md`, text(`skill-${i}`))
     await using toolset = new SkillToolset()
@@ -238,7 +238,7 @@ describe('SkillToolset', () => {
     expect(instructions?.match(/<skill name=/g)).toHaveLength(300)
   })
 
-  test(`treats a removed folder of skills as empty at the next request ${verifies('PAI-04', 'P08')}`, async () => {
+  test(`after a folder of skills was removed, the next request treats it as empty ${verifies('PAI-04', 'P08')}`, async () => {
     const files = new MemoryFileSystem({ '/project/skills/pdf/SKILL.md': text('pdf') })
     await using toolset = new SkillToolset()
     expect(await toolset.getInstructions(context(files))).toContain('<skill name="pdf">')
@@ -249,7 +249,7 @@ describe('SkillToolset', () => {
     ])
   })
 
-  test(`keeps the other fields with their types ${verifies('PAI-06', 'PAI-18')}`, async () => {
+  test(`a skill keeps its other frontmatter fields with their types ${verifies('PAI-06', 'PAI-18')}`, async () => {
     const fields = [
       'license: 5',
       'compatibility: true',
@@ -276,7 +276,7 @@ describe('SkillToolset', () => {
 })
 
 describe('the file operators of 300 requests', () => {
-  test('share one runtime if each is a new object for the disk, and all are read', async () => {
+  test('300 file operators that are new objects for the same disk share one runtime', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'pai-'))
     try {
       await using toolset = new SkillToolset()
@@ -292,7 +292,7 @@ describe('the file operators of 300 requests', () => {
     }
   })
 
-  test('are read through the newest object if they have an identity', async () => {
+  test('file operators with the same identity are read through the newest object', async () => {
     const files = new MemoryFileSystem({ '/project/skills/pdf/SKILL.md': text('pdf') })
     await using toolset = new SkillToolset()
     const connect = (): { fileOperator: FileSystem; disconnect: () => void } => {
@@ -323,7 +323,7 @@ describe('the file operators of 300 requests', () => {
     expect(toolset.openRuntimes).toBe(1)
   })
 
-  test('keep a bounded number of runtimes open if they have no identity', async () => {
+  test('the number of open runtimes has a limit if file operators have no identity', async () => {
     await using toolset = new SkillToolset()
     let most = 0
     for (let i = 0; i < 300; i++) {
@@ -336,7 +336,7 @@ describe('the file operators of 300 requests', () => {
     expect(toolset.openRuntimes).toBe(0)
   })
 
-  test('are all answered if they arrive at the same time, and closed afterwards', async () => {
+  test('simultaneous requests are all answered, and their runtimes are closed afterwards', async () => {
     await using toolset = new SkillToolset()
     const answers = await Promise.all(
       Array.from({ length: 40 }, async (_, i) => {

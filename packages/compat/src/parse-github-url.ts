@@ -13,8 +13,7 @@ const ADDRESS =
 
 /**
  * Splits a GitHub URL into its parts; returns `null` for any other text. In `tree/a/b`, the first segment is the
- * branch, although branch names may contain slashes. `GitHubPollingWatcher` resolves such names by asking the
- * repository.
+ * branch, although branch names may contain slashes. `GitHubPollingWatcher` asks the repository to find the actual name of the branch.
  *
  * @example
  * ```ts

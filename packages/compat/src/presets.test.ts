@@ -22,7 +22,7 @@ test(`the pai preset lists any number of skills ${verifies('PAI-16', 'PAI-X04')}
   expect([...catalog.text.matchAll(/<skill name="(.*)">/g)].map(match => match[1])).toEqual(names)
 })
 
-test(`the pai preset treats a removed folder of skills as empty at the next request ${verifies('PAI-04', 'P08')}`, async () => {
+test(`with the pai preset, a removed folder of skills is empty at the next request ${verifies('PAI-04', 'P08')}`, async () => {
   const files = new MemoryFileSystem({ '/project/skills/pdf/SKILL.md': text('pdf') })
   await using skills = await openPai(files)
   expect(skills.catalog().text).toContain('<skill name="pdf">')
@@ -31,7 +31,7 @@ test(`the pai preset treats a removed folder of skills as empty at the next requ
   expect(skills.catalog().text).toBe('')
 })
 
-test(`activate_skill of the exo preset lists the active skills if the name is unknown ${verifies('EXO-X07')}`, async () => {
+test(`with the exo preset, activate_skill answers an unknown name with the list of active skills ${verifies('EXO-X07')}`, async () => {
   const fileSystem = new MemoryFileSystem({
     '/skills/pdf/SKILL.md': text('pdf'),
     '/skills/maps/SKILL.md': text('maps'),
@@ -41,7 +41,7 @@ test(`activate_skill of the exo preset lists the active skills if the name is un
   const sources = [new FileSource({ ...source, fileSystem, root: '/skills', label: 'skills' })]
   await using skills = await createSkillRuntime({ ...runtime, sources })
   const [activate] = skills.session({ ...session, id: 'chat' }).tools
-  // A word search would find "pdf" for the second name.
+  // The second name contains "pdf", so a word search would find that skill.
   for (const name of ['nonsense', 'does pdf']) {
     expect(await activate?.execute({ name })).toMatchObject({
       isError: true,

@@ -47,8 +47,7 @@ export type PresetName = (typeof PRESET_NAMES)[number]
 export const PRESETS: Readonly<Record<PresetName, Preset>> = Object.freeze({
   default: { runtime: {}, source: {}, session: {}, binding: {}, writer: {}, mcp: {} },
   /**
-   * Watched with 500 ms of quiet, a Markdown list, `activate_skill`; the folder must exist, and unbinding keeps the
-   * tools.
+   * Folders are watched and must exist; a change is published after 500 ms of quiet. The catalog is a Markdown list, the tool is `activate_skill`, and unbinding keeps the tools.
    */
   exo: {
     runtime: { tuning: { settle: { settleMs: 500, burstMs: 500 } }, catalog: { format: listActive } },
@@ -58,7 +57,7 @@ export const PRESETS: Readonly<Record<PresetName, Preset>> = Object.freeze({
     writer: {},
     mcp: {},
   },
-  /** Scripts are checked when a skill is requested, and watched with 500 ms of quiet; each command is a tool. */
+  /** Scripts are checked when a skill is requested. They are also watched, and a change is published after 500 ms of quiet. Each command is a tool. */
   omni: {
     runtime: { tuning: { settle: { settleMs: 500, burstMs: 500 } } },
     source: {},
@@ -67,7 +66,7 @@ export const PRESETS: Readonly<Record<PresetName, Preset>> = Object.freeze({
     writer: {},
     mcp: { commandTools: true, adminTools: true, notificationIntervalMs: 1_000 },
   },
-  /** Not watched: each request reads the current files. */
+  /** Folders are not watched. Each request reads the current files. */
   crabtalk: {
     runtime: { catalog: { format: 'markdown' } },
     source: { watching: 'off' },
@@ -77,7 +76,7 @@ export const PRESETS: Readonly<Record<PresetName, Preset>> = Object.freeze({
     mcp: {},
   },
   /**
-   * Read on the agent's command and added to the system text of every call; writes by agents are live for all agents.
+   * Skills are read again only when the agent calls for a reload, and the catalog is in the system text of every call. Texts that an agent writes are live for all agents.
    */
   rustfox: {
     runtime: {
@@ -91,12 +90,12 @@ export const PRESETS: Readonly<Record<PresetName, Preset>> = Object.freeze({
     },
     session: { delivery: 'rebuild' },
     binding: {},
-    // The design's rule: its source serves every name that it allows, and reserved words are only advice.
+    // As in the design, the source serves every name that the writer allows. Reserved words cause only a warning.
     writer: { names: /^[a-z0-9-]{1,64}$/, reservedNames: [] },
     mcp: {},
   },
   /**
-   * Scanned at each request; later folders override earlier ones, and only frontmatter and location count as changes.
+   * Folders are scanned at each request, and later folders override earlier ones. Only a new frontmatter or location counts as a change.
    */
   pai: {
     runtime: {

@@ -25,7 +25,7 @@ export interface ToolRecord {
     readonly destructiveHint: boolean
     readonly openWorldHint: boolean
   }
-  /** Absent if only running the script reveals it. */
+  /** Absent if the value is known only after the script has run. */
   readonly inputSchema?: Readonly<Record<string, unknown>>
 }
 
@@ -128,7 +128,7 @@ function toRecord(
   }
 }
 
-// The name is used only where the script gives no hint.
+// If a script declares no hints, they are derived from the name of the command.
 const READING = /^(?:get|list|show|find|search|read|status|log|diff|check|count|describe)(?:$|[_-])/
 const DESTROYING = /^(?:delete|remove|drop|purge|reset|clean|destroy|kill)(?:$|[_-])/
 const REACHING = /^(?:fetch|download|upload|send|post|publish|push|pull|crawl|request)(?:$|[_-])/

@@ -49,7 +49,7 @@ export class SkillHandler implements AsyncDisposable {
     this.#added = added
   }
 
-  /** Scans the folders, which need not exist. If two folders have a skill with the same name, the first one wins. */
+  /** Scans the folders, which need not exist. If two folders have a skill with the same name, the skill of the first folder is used. */
   static async load(dirs: readonly string[], options: SkillHandlerOptions = {}): Promise<SkillHandler> {
     checkOptions('SkillHandler.load()', options, KNOWN)
     const added = new MemorySource({ label: 'added' })

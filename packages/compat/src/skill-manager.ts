@@ -16,12 +16,12 @@ import { PRESETS } from './presets.ts'
 /** The values of `ChangeDetection`. */
 const CHANGE_DETECTIONS = ['signature', 'mtime'] as const
 
-/** How changed skills are detected: by all facts about their files, or by modification time. */
+/** How changed skills are detected: by size, times and inode of all files, or by the newest modification time. */
 export type ChangeDetection = (typeof CHANGE_DETECTIONS)[number]
 
 export interface SkillManagerOptions {
   /**
-   * How changes are detected when a skill is requested. `signature`: by all facts about its files. `mtime`: if the
+   * How changes are detected when a skill is requested. `signature`: by size, times and inode of all its files. `mtime`: if the
    * newest script is strictly newer than the loaded one, as in omni. @default 'signature'
    */
   readonly detect?: ChangeDetection
@@ -78,7 +78,7 @@ export class SkillManager implements AsyncDisposable {
     checkOptions('SkillManager.open()', options, KNOWN)
     checkChoice('detect', options.detect, CHANGE_DETECTIONS)
     const { omni } = PRESETS
-    // With detection by time, nothing else may trigger a reading.
+    // In the mode `mtime`, only a newer script may cause a reading.
     const byTime = {
       tuning: { ...omni.runtime.tuning, triggers: { onAccess: false, onRequest: false } },
     }
@@ -126,7 +126,7 @@ export class SkillManager implements AsyncDisposable {
   }
 
   /**
-   * Clears cached commands, functions and modules of one skill, for a skill that appears stuck. @throws {SkillError}
+   * Clears the cached commands, functions and modules of one skill, for example if an edit has no effect. @throws {SkillError}
    * SKILL_NOT_FOUND
    */
   async clearCaches(name: string): Promise<void> {
@@ -145,7 +145,7 @@ export class SkillManager implements AsyncDisposable {
     return folder === undefined ? 0 : await newestBelow(`${folder}/scripts`)
   }
 
-  /** Calls the observer after a skill was loaded, unloaded or reloaded. Returns a function that removes it. */
+  /** Calls the observer after a skill was loaded, unloaded or reloaded. Returns a function that removes the observer. */
   onChange(observer: (skill: string, transition: SkillTransition) => void): () => void {
     this.#observers.add(observer)
     return () => this.#observers.delete(observer)
@@ -166,7 +166,7 @@ export class SkillManager implements AsyncDisposable {
     else if (this.runtime.current.find(name) === undefined) await this.runtime.reloadSkill(name)
   }
 
-  /** Returns the revisions of the code that serves, by skill. */
+  /** Returns the revision of the code that answers calls, by skill. */
   #revisions(): ReadonlyMap<string, string | undefined> {
     return new Map(this.runtime.scripts.status().map(({ skill, revision }) => [skill, revision]))
   }
@@ -175,7 +175,7 @@ export class SkillManager implements AsyncDisposable {
     const now = this.#revisions()
     for (const name of new Set([...this.#known.keys(), ...now.keys()])) {
       const [before, after] = [this.#known.get(name), now.get(name)]
-      // reloadSkill() reports its own result.
+      // reloadSkill() notifies the observers of its own result.
       if (before === after || this.#reloading.has(name)) continue
       if (after === undefined) this.#known.delete(name)
       else this.#known.set(name, after)

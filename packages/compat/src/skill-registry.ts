@@ -36,7 +36,7 @@ export interface SkillRegistryOptions {
 const KNOWN: KnownOptions<SkillRegistryOptions> = { conflictStrategy: true, logger: true }
 
 export interface SearchOptions {
-  /** Part of a name or a description, in any letter case. @default '' */
+  /** Text that the name or the description must contain, in any letter case. @default '' */
   readonly query?: string
   readonly skillType?: string
   /** @default false */
@@ -145,7 +145,7 @@ export class SkillRegistry implements AsyncDisposable {
     )
   }
 
-  /** A copy of all skills, by name. */
+  /** Copy of the map of all skills, by name. */
   get skills(): Map<string, Skill> {
     return new Map(
       this.#current()
@@ -186,8 +186,7 @@ export class SkillRegistry implements AsyncDisposable {
   }
 
   /**
-   * Applies a batch of a watcher as a whole. Each change goes to the registered sources that its `sourcePath` is in,
-   * otherwise to the watcher's own source. The name alone does not identify the source of a skill. Invalid events are
+   * Applies a batch of a watcher as a whole. Each change goes to the registered sources that contain its `sourcePath`. If there is none, it goes to the watcher's own source. The name alone does not identify the source of a skill. Invalid events are
    * skipped and logged. Resolves after all subscribers were called.
    */
   async apply(batch: readonly SkillChangeFields[], own: FoldingSource): Promise<void> {
@@ -205,7 +204,7 @@ export class SkillRegistry implements AsyncDisposable {
   }
 
   /**
-   * Reads the folders that a watcher covers again, so that changes between loading and watching are not lost. Does not
+   * Reads the folders of a watcher again, so that changes between loading and watching are not lost. Does not
    * reject if a folder cannot be read: its contents stay, and the failure is logged.
    */
   async catchUp(origin: string): Promise<void> {
@@ -258,7 +257,7 @@ export class SkillRegistry implements AsyncDisposable {
     return this.#runtime
   }
 
-  /** Removes instructions that no source uses. Keeps those of shadowed skills, which may be served later. */
+  /** Removes instructions that no source uses. Keeps the instructions of shadowed skills, which may be served later. */
   #forgetOldBodies(generation: Generation): void {
     const kept = new Set<string>(generation.list().map(skill => skill.bodyDigest))
     for (const source of [...this.#folders, ...this.#places])

@@ -47,8 +47,7 @@ export function fingerprintSnapshot(skills: SkillSnapshot): string {
 }
 
 /**
- * Returns the changes between two snapshots: added, then removed, then modified skills, each sorted by name. A skill
- * that only moved is modified.
+ * Returns the changes between two snapshots: added, then removed, then modified skills, each sorted by name. A skill that only moved counts as modified.
  * @param sourcePath folder or URL of both snapshots
  *
  * @example

@@ -40,7 +40,7 @@ const KNOWN: KnownOptions<SkillSyncManagerOptions> = {
   clock: true,
 }
 
-// How long bindAgent() waits for an agent, so that an agent that hangs does not delay others.
+// How long bindAgent() waits for an agent. After that, an agent that hangs no longer delays other agents.
 const BIND_PATIENCE_MS = 1_000
 
 interface Task {
@@ -50,8 +50,7 @@ interface Task {
 }
 
 /**
- * Keeps a registry, and the agents bound to it, up to date with the events of watchers. Stop or dispose of it after
- * use; it can be started again.
+ * Keeps a registry, and the agents bound to it, up to date with the events of watchers. Stop or dispose of the manager after use. A stopped manager can be started again.
  *
  * @example
  * ```ts
@@ -81,7 +80,7 @@ export class SkillSyncManager implements AsyncDisposable {
   readonly #agents = new Set<BindableAgent>()
   #tasks: Task[] = []
   #turn: Promise<void> = Promise.resolve()
-  /** Ends the work of start(); absent after stop(). */
+  /** Aborts the watchers that start() started; absent after stop(). */
   #stopping: AbortController | undefined
   #isRunning = false
   #unsubscribe: (() => void) | undefined
@@ -107,8 +106,7 @@ export class SkillSyncManager implements AsyncDisposable {
   }
 
   /**
-   * Gives an agent the tools and instructions of the current skills, and keeps them up to date. Returns after one
-   * second if the agent is not finished; the rest follows in the background. Does nothing if `unbindAgent` is called in
+   * Gives an agent the tools and instructions of the current skills, and keeps them up to date. Returns after one second even if the agent is not finished, and continues in the background. Does nothing if `unbindAgent` is called in
    * the meantime.
    */
   async bindAgent(agent: BindableAgent): Promise<void> {
@@ -141,8 +139,7 @@ export class SkillSyncManager implements AsyncDisposable {
   }
 
   /**
-   * Starts all watchers, independently of each other. Resolves when each of them knows the existing skills and the
-   * changes since the registry was loaded, or has failed once. Does nothing if already running.
+   * Starts all watchers, independently of each other. Resolves when each watcher knows the existing skills and the changes since the registry was loaded, or has failed once. Does nothing if already running.
    */
   async start(): Promise<void> {
     this.#stopping ??= new AbortController()
@@ -209,7 +206,7 @@ export class SkillSyncManager implements AsyncDisposable {
     return { watcher, done, begun: Promise.race([ready, attempt.promise, done]) }
   }
 
-  /** Finds changes between the loading of the registry and the start of the watcher, which no batch contains. */
+  /** Finds changes that happened after the registry was loaded and before the watcher started. No batch contains these changes. */
   async #catchUp({ ready, origin }: SkillWatcherLike, signal: AbortSignal): Promise<void> {
     try {
       await ready
@@ -220,7 +217,7 @@ export class SkillSyncManager implements AsyncDisposable {
     }
   }
 
-  /** Ends a watcher. One that does not end must not delay the others or the caller. */
+  /** Ends a watcher. A watcher that does not end must not delay other watchers or the caller. */
   async #end({ watcher, done }: Task): Promise<void> {
     const stopped = (async () => await watcher.stop())().catch((thrown: unknown) => {
       this.#logger.warn('a watcher could not be stopped', { error: thrown })

@@ -8,7 +8,7 @@ import { createSkillConfig, isConfigOf, type SkillConfig } from './skill-config.
 
 /** The file access of an agent at one request. */
 export interface ToolsetContext<Files extends FileSystem = FileSystem> {
-  /** Reads all files; without a file operator there are no skills. */
+  /** Reads all files. If it is missing, the agent has no skills. */
   readonly fileOperator?: Files
   /** Folders that the agent may use. Skills in later folders override those in earlier ones. */
   readonly allowedPaths: readonly string[]
@@ -28,10 +28,10 @@ export type PreScanToolsetHook<Files extends FileSystem = FileSystem> = (
 export interface SkillToolsetOptions<Files extends FileSystem = FileSystem> {
   readonly toolsetId?: string
   readonly preScanHook?: PreScanToolsetHook<Files>
-  /** Time after which a scan continues without the hook, in milliseconds; `Infinity` waits for ever. @default 30,000 */
+  /** How long a scan waits for the hook before it continues, in milliseconds; `Infinity` waits for ever. @default 30,000 */
   readonly preScanTimeoutMs?: number
   /**
-   * Additional folder names in each allowed path. Each one yields to the next, and all yield to the main one. @default
+   * Additional folder names in each allowed path. A later folder overrides an earlier one, and the main folder overrides all of them. @default
    * []
    */
   readonly extraDirNames?: readonly string[]
@@ -52,7 +52,7 @@ export const SHARED_SKILLS_DIR_NAME = '.agents/skills'
 /** Maximum number of combinations of file system and allowed paths that one toolset keeps open. */
 export const MAX_OPEN_RUNTIMES = 16
 
-/** The skills of one file system and list of paths. */
+/** The open runtime of one file system and one list of paths. */
 interface Scanned<Files extends FileSystem> {
   /** The newest request, which the hook receives. */
   context: ToolsetContext<Files>
@@ -111,7 +111,7 @@ export class SkillToolset<Files extends FileSystem = FileSystem> implements Asyn
     return (await this.#scan(context, listConfigs)) ?? []
   }
 
-  /** Returns no tools; exists for agents that ask every toolset. */
+  /** Returns an empty list, for agents that ask every toolset for its tools. */
   getTools(): Readonly<Record<string, never>> {
     return {}
   }

@@ -62,10 +62,10 @@ export interface SkillWatcherLike {
   watch(): AsyncIterable<readonly SkillChangeFields[]>
   /** Makes `watch` return. */
   stop(): void | Promise<void>
-  /** Resolves when the watcher knows the existing skills, so that everything later is a change. @default immediately */
+  /** Resolves when the watcher knows the existing skills. From then on, every difference is reported as a change. @default immediately */
   readonly ready?: Promise<void>
   /**
-   * The folder or URL that it watches. A manager reads it again to find changes since it was loaded. @default unknown
+   * The folder or URL that it watches. A manager reads this folder or URL again to find changes since it was loaded. @default unknown
    */
   readonly origin?: string
 }

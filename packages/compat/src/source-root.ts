@@ -22,7 +22,7 @@ export class SourceRoot {
   within(path: string): string | undefined {
     const text = trim(path)
     if (this.#names.includes(text)) return ''
-    // A URL below another one is a different branch or folder with its own source.
+    // A longer URL that begins with this one names a different branch or folder, which has its own source.
     if (this.isUrl || isUrl(text)) return undefined
     return this.#below(text) ?? (isPlain(text) ? undefined : this.#below(directory(text || '.').origin))
   }

@@ -9,7 +9,7 @@ import { SkillChangeEvent, SkillWatcher } from './skill-watcher.ts'
 export interface SourceWatcherOptions {
   /** When a burst of changes counts as finished. @default DEFAULT_SETTLE */
   readonly settle?: Partial<SettlePolicy>
-  /** Receives failures to read the source; the source is read again later. */
+  /** Receives messages about failures to read the source. The source is read again later. */
   readonly logger?: Logger
 }
 

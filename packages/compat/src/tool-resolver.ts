@@ -8,7 +8,7 @@ export interface ToolResolver<Tool extends NamedTool = NamedTool> {
 }
 
 /**
- * Whether a value is a resolver. In a map, `resolve` may be the name of a skill, but its value is not a function.
+ * Whether a value is a resolver. A map may also have the key `resolve`, as the name of a skill, but the value of this key is not a function.
  *
  * @example
  * ```ts
@@ -23,7 +23,7 @@ export function isToolResolver(value: unknown): value is ToolResolver {
 }
 
 /**
- * Resolves tools by skill name. A single tool counts as a list of one; an unknown name has no tools.
+ * Resolves tools by skill name. A single tool counts as a list with one tool, and an unknown name has no tools.
  *
  * @example
  * ```ts

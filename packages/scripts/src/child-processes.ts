@@ -90,7 +90,7 @@ class ChildProcessRunner implements ChildProcesses {
   readonly #runs = new Set<Promise<unknown>>()
   readonly #looks = new FolderLooks()
   readonly #partialFolders = new PartialFolders()
-  /** What loaded or running code may reach. */
+  /** The access of loaded or running code. */
   readonly #inUse = new Set<AccessInUse>()
   readonly #stop = new AbortController()
   /** Limits background loads: a host may have many skills and few cores. */
@@ -215,7 +215,7 @@ class ChildProcessRunner implements ChildProcesses {
           signal: AbortSignal.any([this.#stop.signal, ...(options.signal ? [options.signal] : [])]),
         },
       )
-      // The program may have created paths that scripts must not create.
+      // Check after the run, because the program may have created paths that scripts must not create.
       if (access.writable.length > 0) await this.#openAccess(program, use)
       return result
     } finally {
@@ -249,7 +249,7 @@ class ChildProcessRunner implements ChildProcesses {
     return await this.#toAccess(program, [await this.#folders.root()], use)
   }
 
-  /** @param programs folders that hold the written revisions */
+  /** @param programs folders that contain the written revisions */
   async #toAccess(
     { skill, grants }: Pick<ScriptProgram, 'skill' | 'grants'>,
     programs: readonly string[],
@@ -272,8 +272,7 @@ class ChildProcessRunner implements ChildProcesses {
 }
 
 /**
- * Prevents scripts from opening Node's inspector. A script can send SIGUSR1 to its parent process, and a client of the
- * inspector runs code as the host. A handler for the signal keeps the inspector closed.
+ * Prevents scripts from opening Node's inspector. A script can send SIGUSR1 to its parent process, which opens the inspector, and a client of the inspector can run code in the host. A handler for this signal keeps the inspector closed.
  */
 function refuseInspection(): void {
   if (process.platform === 'win32' || process.listenerCount('SIGUSR1') > 0) return

@@ -31,7 +31,7 @@ export interface ProvidedModules {
   readonly modules: Readonly<Record<(typeof PROVIDED_MODULES)[number], string>>
   /** URL of the JSON Schema validator. */
   readonly validator: string
-  /** Files and folders that a process must be able to read to load these modules. */
+  /** Files and folders that a process needs to read when it loads these modules. */
   readonly readable: readonly string[]
 }
 

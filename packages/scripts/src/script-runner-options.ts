@@ -9,7 +9,7 @@ import { DEFAULT_OUTPUT_LIMITS, type OutputLimits } from './process/output.ts'
 import { SANDBOX_MODES, type SandboxMode } from './process/sandbox.ts'
 
 export interface ScriptRunnerOptions {
-  /** Whether the operating system contains scripts in addition to Node's permissions. @default 'auto' */
+  /** Whether a sandbox of the operating system restricts scripts, in addition to Node's permissions. @default 'auto' */
   readonly sandbox?: SandboxMode
   /** Folder that `fs.read` and `fs.write` without a path refer to. @default the working directory */
   readonly workspace?: string
@@ -21,7 +21,7 @@ export interface ScriptRunnerOptions {
   readonly protectedPaths?: readonly string[]
   /**
    * Files and folders that no script may see, whatever is granted: state directories, and configuration files that
-   * decide which sources are trusted. A sandbox leaves them out. Without a sandbox, a grant for one of their parent
+   * decide which sources are trusted. In a sandbox, these paths do not exist. Without a sandbox, a grant for one of their parent
    * folders is refused. The default state directory is always hidden. @default none
    */
   readonly hiddenPaths?: readonly string[]
@@ -44,7 +44,7 @@ export interface ScriptRunnerOptions {
   readonly maxCalls?: number
   /** Time limit for loading the modules of a skill, in milliseconds. @default 5,000 */
   readonly loadTimeoutMs?: number
-  /** How long running calls may continue after newer code has replaced theirs, in milliseconds. @default 30,000 */
+  /** How long running calls of old code may continue after newer code has replaced it, in milliseconds. @default 30,000 */
   readonly drainMs?: number
   readonly limits?: Partial<OutputLimits>
 }
@@ -83,7 +83,7 @@ export const DEFAULT_SCRIPT_RUNNER_OPTIONS: Readonly<ScriptRunnerDefaults> = Obj
   drainMs: 30_000,
 })
 
-/** Options of a runner with all defaults applied. An option that is `undefined` has its default, too. */
+/** Options of a runner with all defaults applied. An option with the value `undefined` gets its default, too. */
 export type ResolvedScriptRunnerOptions = Omit<ScriptRunnerOptions, 'limits'> &
   Readonly<ScriptRunnerDefaults> & { readonly limits: OutputLimits }
 
@@ -103,7 +103,7 @@ export function resolveScriptRunnerOptions(options: ScriptRunnerOptions): Resolv
   }
 }
 
-/** Minimum of each numeric option. The maximum is the longest delay of a timer. */
+/** Minimum of each numeric option. The maximum of each option is the longest possible delay of a timer. */
 const LEAST = {
   maxProcesses: 1,
   maxIdleProcesses: 0,

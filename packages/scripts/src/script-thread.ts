@@ -14,7 +14,7 @@ export class ScriptThread {
   #worker: Worker | undefined
 
   /**
-   * Answers one question at a time. Resolves with `broken` when the thread takes too long or runs out of memory.
+   * Answers one question at a time. Resolves with `broken` if the thread takes too long or runs out of memory.
    * @throws {Error} when the machine cannot start a thread
    */
   async ask(question: Question, signal?: AbortSignal): Promise<Answer> {
@@ -48,7 +48,7 @@ export class ScriptThread {
   }
 
   /**
-   * Returns the running thread, and starts it if there is none. The deadline of a question does not include this start.
+   * Returns the thread, and starts it if it does not run. The deadline of a question does not include this start.
    */
   async #open(): Promise<Worker> {
     if (this.#worker !== undefined) return this.#worker
@@ -57,7 +57,7 @@ export class ScriptThread {
       env: {},
       resourceLimits: { maxOldGenerationSizeMb: HEAP_MB },
     })
-    // The event `exit` follows and is handled.
+    // Ignore the error, because the event `exit` follows and is handled.
     worker.on('error', () => undefined)
     this.#worker = worker
     await once(worker, 'online')

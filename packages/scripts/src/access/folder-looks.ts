@@ -12,9 +12,9 @@ export interface FolderLook {
   /** The first entry with a guarded name. */
   readonly guarded?: string
   readonly links: readonly string[]
-  /** The first folder that the host may not list. */
+  /** The first folder that the host is not allowed to list. */
   readonly closed?: string
-  /** Whether the folder has more than 100,000 entries, so that the rest was not checked. */
+  /** Whether the folder has more than 100,000 entries. The entries beyond this limit were not checked. */
   readonly isTooLarge: boolean
 }
 
@@ -29,7 +29,7 @@ interface Listing {
 export class FolderLooks {
   readonly #listings = new FolderCache(list)
 
-  /** Checks everything below a folder without following links. A file and a missing folder have no entries. */
+  /** Checks everything below a folder without following links. A path that is a file or does not exist has no entries. */
   async look(folder: string): Promise<FolderLook> {
     const links: string[] = []
     let guarded: string | undefined
@@ -60,7 +60,7 @@ export class FolderLooks {
   }
 
   /**
-   * Returns the listing of a folder, its path if the host may not list it, or `undefined` if it is no longer a folder.
+   * Returns the listing of a folder, or its path if the host is not allowed to list it. Returns `undefined` if the folder no longer exists.
    */
   async #get(folder: string): Promise<Listing | string | undefined> {
     try {

@@ -23,8 +23,7 @@ export async function toBase(folder: string): Promise<Base> {
 }
 
 /**
- * Resolves the path of a grant, as in `fs.read:docs`. The path must not go through a link, because a script of any skill may
- * have made that link or may change it. Only the workspace and the home folder themselves may be links.
+ * Resolves the path of a grant, for example `docs` in `fs.read:docs`. The path must not go through a link, because a script of any skill may have created that link or may change it. Only the workspace and the home folder themselves may be links.
  * @throws {SkillError} SCRIPT_REFUSED
  */
 export async function resolveGrantedPath(grant: ScriptCapability, workspace: Base): Promise<GrantedPath> {

@@ -14,7 +14,7 @@ export interface PartialFolder {
   readonly path: string
   /** Subfolders that also contain hidden paths, outer ones first. */
   readonly folders: readonly string[]
-  /** All entries that are neither hidden nor parents of hidden paths. */
+  /** All other entries, which neither are hidden nor contain hidden paths. */
   readonly entries: readonly ShownEntry[]
 }
 
@@ -30,8 +30,7 @@ interface Entry extends ShownEntry {
 }
 
 /**
- * Finds the entries to show of granted folders that contain hidden paths. A mount over a hidden path would fail for a
- * path that does not exist yet, and would vanish if a program replaced the path. So the sandbox mounts each visible
+ * Finds the entries that a sandbox shows of granted folders with hidden paths. A mount over a hidden path would fail if the path does not exist yet, and would vanish if a program replaced the path. So the sandbox mounts each visible
  * entry separately.
  */
 export class PartialFolders {
@@ -68,7 +67,7 @@ export class PartialFolders {
 
 async function list(folder: string): Promise<readonly Entry[]> {
   const names = await readdir(folder)
-  // A sandbox shows fewer entries, so reading more is useless.
+  // A sandbox never shows more entries than these, so reading more of them is useless.
   const found = names.slice(0, 2 * MAX_ENTRIES).map(async name => {
     const path = join(folder, name)
     try {

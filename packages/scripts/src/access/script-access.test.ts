@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { type ScriptAccess, toEnvironment } from './script-access.ts'
 
-test('scripts on Windows have no folder of the host for a home and for temporary files', () => {
+test('on Windows, scripts do not get the home folder and temporary folder of the host', () => {
   const access = { secrets: {} } as Partial<ScriptAccess> as ScriptAccess
   const names = ['HOME', 'TMPDIR', 'USERPROFILE', 'TEMP', 'TMP']
   const found = toEnvironment(access, 'C:\\scratch', [], 'win32')

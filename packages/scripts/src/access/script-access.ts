@@ -19,16 +19,15 @@ export interface ScriptAccess {
   readonly hasPrograms: boolean
   /** Granted variables that are set. */
   readonly secrets: Readonly<Record<string, string>>
-  /** The workspace, if the process may read it. */
+  /** The workspace, if the process is allowed to read it. */
   readonly workspace?: string
   /**
-   * Changes when a granted path leads to another file. A process that was started with a different value is not used
-   * again.
+   * A value that changes when a granted path resolves to another file. A process that was started with a different value is not used again.
    */
   readonly identity: string
 }
 
-/** The part of a script's access that each capability form opens. A form without an entry does not compile. */
+/** For each form of capability, the access that it grants. If a form has no entry, this code does not compile. */
 const PART_OF_FORM: Readonly<Record<CapabilityForm, keyof ScriptAccess>> = {
   net: 'hasNetwork',
   exec: 'hasPrograms',
@@ -39,7 +38,7 @@ const PART_OF_FORM: Readonly<Record<CapabilityForm, keyof ScriptAccess>> = {
   'fs.write:path': 'writable',
 }
 
-/** A skill whose code may be running, with everything that it may reach. */
+/** The access of a skill whose code may be running. */
 export interface AccessInUse {
   readonly skill: string
   access?: ScriptAccess
@@ -56,7 +55,7 @@ export interface AccessOptions {
   readonly isSandboxed: boolean
   readonly looks: FolderLooks
   readonly partialFolders: PartialFolders
-  /** Access of other skills whose code could run at the same time. */
+  /** The access of other skills whose code could run at the same time. */
   readonly others: readonly AccessInUse[]
   /** Environment variables of the host. */
   readonly env: Readonly<Record<string, string | undefined>>
@@ -100,7 +99,7 @@ export async function toScriptAccess(
   }
   for (const each of readable) refuseHidden(each, hidden, isSandboxed)
   if (!isSandboxed) for (const each of readable) refuseWildcard(each)
-  // Without a sandbox, nothing contains a script that may start programs.
+  // Without a sandbox, a script with the right to start programs could do anything.
   if (!isSandboxed && !hasPrograms) {
     for (const each of writable) {
       await refuseLinksOut(each, writable, await look(each))
@@ -139,7 +138,7 @@ export function toEnvironment(
   path: readonly string[],
   platform: NodeJS.Platform = process.platform,
 ): Record<string, string> {
-  // Windows reads these instead of HOME and TMPDIR, and libuv adds those of the host when they are not set.
+  // Windows uses these variables instead of HOME and TMPDIR. If they are not set, libuv adds the values of the host.
   const windows = { USERPROFILE: scratch, TEMP: scratch, TMP: scratch }
   return {
     ...(platform === 'win32' ? windows : {}),
@@ -153,7 +152,7 @@ export function toEnvironment(
   }
 }
 
-/** Removes paths inside a writable folder. They grant nothing more, and the script could replace them by links. */
+/** Removes paths inside a writable folder. Such a path grants nothing more, and the script could replace it by a link. */
 function withoutCovered(
   granted: readonly GrantedPath[],
   writable: readonly GrantedPath[],
@@ -163,7 +162,7 @@ function withoutCovered(
   )
 }
 
-/** Refuses a path that another skill could replace by a link between this check and the start of a process. */
+/** Refuses a path that another skill could replace by a link after this check and before a process starts. */
 function refuseChangeable(granted: GrantedPath, others: readonly AccessInUse[]): void {
   for (const { skill, access } of others) {
     const around = access?.writable.find(({ real }) => isInside(granted.real, real) && granted.real !== real)
@@ -238,8 +237,7 @@ async function refuseLinksOut(
 }
 
 /**
- * Refuses links with `..` in their target. A script without a sandbox cannot create links, but it can move one so that
- * `..` points elsewhere.
+ * Refuses links with `..` in their target. A script without a sandbox cannot create links, but it can move a link so that `..` points elsewhere.
  */
 async function refuseLinksUp(granted: GrantedPath, { links }: FolderLook): Promise<void> {
   for (const link of links) {
@@ -257,7 +255,7 @@ function refuse({ grant, path }: GrantedPath, reason: string): never {
   throw new SkillError('SCRIPT_REFUSED', `${shown} is granted, but ${reason}`)
 }
 
-/** Returns each hidden path with links resolved. If the path itself is a link, returns the path of the link, too. */
+/** Returns each hidden path with links resolved. If a hidden path itself is a link, also returns the path of the link. */
 async function findHidden(paths: readonly string[]): Promise<readonly string[]> {
   const found = paths
     .map(each => resolve(each))
@@ -285,7 +283,7 @@ async function findPartial(
   )
 }
 
-/** Returns values that differ when another folder replaces this one. */
+/** Returns values that change when the folder is replaced by another one. */
 async function identify({ path, real }: GrantedPath): Promise<readonly string[]> {
   const facts = await lstat(real, { bigint: true }).catch(() => undefined)
   return [path, real, facts === undefined ? '' : `${facts.dev}:${facts.ino}`]

@@ -72,7 +72,7 @@ function toFaults(schema: Fields, input: unknown, errors: readonly SchemaError[]
   return { missing, unknown, wrong: keepDeep(wrong, missing.length + unknown.length > 0) }
 }
 
-/** Whether an error only repeats one further in, or is reported by field name. */
+/** Whether to drop an error, because it only repeats an error of a nested value or is reported by field name. */
 function isSummary({ keyword, instanceLocation }: SchemaError): boolean {
   const isTop = instanceLocation === '#'
   return SUMMARIES.includes(keyword) || (isTop && TOLD.includes(keyword))
@@ -81,7 +81,7 @@ function isSummary({ keyword, instanceLocation }: SchemaError): boolean {
 const SUMMARIES = ['properties', 'items', 'allOf', '$ref', 'false']
 const TOLD = ['additionalProperties', 'required']
 
-/** Shortens a message of the validator. */
+/** Returns the message of a validator error in short form. */
 function toWords(error: string): string {
   return error
     .replace(/^Instance type "(.*?)" is invalid\. Expected "(.*)"\.$/, 'it is of type "$1" and must be "$2"')

@@ -1,6 +1,6 @@
 // Messages between the host and the process that runs scripts: one JSON object per line.
 
-/** Asks a process to import modules in advance, before its skill is known. */
+/** Asks a process to import these modules before its skill is known. */
 export interface PrepareFrame {
   readonly kind: 'prepare'
   /** URLs of modules of this project to import. */
@@ -58,11 +58,11 @@ export interface InputFaults {
 
 export type ChildFrame =
   | { readonly kind: 'ready' }
-  /** A module begins to run. */
+  /** The process begins to run a module. */
   | { readonly kind: 'loading'; readonly path: string }
   | { readonly kind: 'loaded'; readonly commands: readonly CommandFrame[] }
   | { readonly kind: 'failed'; readonly path: string; readonly message: string; readonly stack: string }
-  /** The command starts. From here on, a failure is the fault of the script. */
+  /** The command begins to run. From this frame on, a failure is the fault of the script. */
   | { readonly kind: 'begun'; readonly id: number }
   | { readonly kind: 'result'; readonly id: number; readonly value?: unknown }
   | { readonly kind: 'refused'; readonly id: number; readonly faults: InputFaults }

@@ -1,4 +1,4 @@
-// The process that runs the scripts of one skill. Its only connection to the host is this channel.
+// The process that runs the scripts of one skill. This channel is the only connection of the process to the host.
 import { mkdirSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { Socket } from 'node:net'
@@ -50,7 +50,7 @@ async function prepare({ modules }: PrepareFrame): Promise<void> {
   for (const url of modules) {
     // Loading the skill takes precedence.
     if (setup !== undefined) return
-    // An import that fails here fails again in the module that needs it.
+    // Ignore failures here, because the same import fails again in the module that needs it.
     await import(url).catch(() => undefined)
   }
 }
@@ -68,7 +68,7 @@ async function load(frame: LoadFrame): Promise<void> {
         if (seen.has(definition)) continue
         seen.add(definition)
         const described = describe(definition, path)
-        // Throws for values that cannot be sent, so that this module is reported.
+        // Throw here for values that cannot be sent, so that the error names this module.
         JSON.stringify(described)
         found.push(described)
         commands.set(definition.name, definition)
@@ -83,7 +83,7 @@ async function load(frame: LoadFrame): Promise<void> {
   if (found.some(({ isDynamic }) => !isDynamic)) void import(frame.validator)
 }
 
-/** Encodes each segment, because file names may contain characters with a meaning in URLs. */
+/** Encodes each segment, because file names may contain characters that are special in URLs. */
 function toUrl(path: string, folder: string): string {
   return new URL(path.split('/').map(encodeURIComponent).join('/'), folder).href
 }
@@ -152,7 +152,7 @@ async function call({ id, command, input, scratchDirectory }: CallFrame): Promis
     send({ kind: 'error', id, ...toFault(thrown) })
   } finally {
     running.delete(id)
-    // This process can remove only what it may write. The host removes the rest after the process has ended.
+    // This process can remove only files that it may write to. The host removes all other files after the process has ended.
     if (hasScratch) void rm(scratchDirectory, { recursive: true, force: true }).catch(() => undefined)
   }
 }
@@ -173,7 +173,7 @@ function answer(id: number, value: unknown, maxBytes: number): void {
   else channel.write(`{"kind":"result","id":${id},"value":${text}}\n`)
 }
 
-/** Reports the first progress at once, later ones at intervals, and always the last one. */
+/** Sends the first progress report immediately and later reports at intervals. The last report is always sent. */
 function createProgress(id: number): {
   readonly tell: (done: number, total?: number, message?: string) => void
   readonly flush: () => void

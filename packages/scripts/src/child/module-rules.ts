@@ -3,7 +3,7 @@ import { registerHooks } from 'node:module'
 import type { LoadFrame } from './frames.ts'
 
 /**
- * Lets files of the skill import each other, `node:` modules and provided modules, and nothing else. Loads plain
+ * Allows files of the skill to import only each other, `node:` modules and provided modules. Loads plain
  * JavaScript in place of TypeScript, with unchanged lines and columns.
  */
 export function applyModuleRules({ files, code, provided }: LoadFrame): void {

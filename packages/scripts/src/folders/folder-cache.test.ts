@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { TemporaryFolder } from '../../../../tests/fixtures/skill-folder.ts'
 import { FolderCache } from './folder-cache.ts'
 
-test('FolderCache reads a folder again when its entries changed, even if its modification time did not', async () => {
+test('FolderCache reads a folder again when its entries changed, even if the modification time is the same', async () => {
   using folder = new TemporaryFolder()
   let reads = 0
   const cache = new FolderCache(async path => {

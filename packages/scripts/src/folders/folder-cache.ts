@@ -1,7 +1,7 @@
 import type { BigIntStats } from 'node:fs'
 import { lstat } from 'node:fs/promises'
 
-// File system clocks tick every few milliseconds, so a listing right after a change is not reliable.
+// File times have a resolution of a few milliseconds, so a listing right after a change is not cached.
 const SETTLED_MS = 100
 const MAX_FOLDERS = 100_000
 

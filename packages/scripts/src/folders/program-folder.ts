@@ -27,8 +27,7 @@ export function createProgramFolder(root: string): ProgramFolder {
 }
 
 /**
- * Writes a revision into a folder. Copies and never links, so that no name points outside, and makes everything
- * read-only.
+ * Writes a revision into a folder. Copies files instead of linking them, so that no name points outside the folder. Makes everything read-only.
  */
 export async function writeFiles(
   folder: ProgramFolder,
@@ -42,7 +41,7 @@ export async function writeFiles(
 
 /** The TypeScript modules of a revision as plain JavaScript. */
 export interface PlainCode {
-  /** Code by the path of the TypeScript file. */
+  /** JavaScript code by the path of the TypeScript file. */
   readonly modules: ReadonlyMap<string, string>
   /** Files whose types cannot be removed. */
   readonly diagnostics: readonly Diagnostic[]
@@ -72,7 +71,7 @@ export async function readPlain(
 export async function writeCode({ code }: ProgramFolder, { modules, isComplete }: PlainCode): Promise<void> {
   const tree = new Tree(code)
   for (const [path, text] of modules) await tree.write(path, text, 0o400)
-  // If aborted, leave it open: the next load continues here.
+  // If aborted, do not mark the folder as complete: the next load continues here.
   if (isComplete) await tree.close()
 }
 
@@ -93,12 +92,12 @@ function isTyped(path: string): boolean {
   return /\.m?ts$/.test(path)
 }
 
-/** How long small files are written without a pause, in milliseconds. */
+/** How long small files are written before other work gets a turn, in milliseconds. */
 const SLICE_MS = 4
 // For a small file, an asynchronous write takes longer than the write itself.
 const MAX_SMALL_BYTES = 65_536
 
-/** A folder tree that is written once. */
+/** A folder tree in which each file is written only once. */
 class Tree {
   readonly #root: string
   readonly #folders: Set<string>

@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { ProgramFolders } from './program-folders.ts'
 
-test('discard() never fails, and retries a failed removal at the next call', async () => {
+test('discard() never rejects, and the next call retries a failed removal', async () => {
   const parent = mkdtempSync(join(tmpdir(), 'program-folders-'))
   try {
     const folders = new ProgramFolders(parent)
-    // A path below a file cannot be removed.
+    // The removal fails, because the path is below a file.
     const unremovable = join(parent, 'above', 'folder')
     writeFileSync(join(parent, 'above'), 'x')
     await folders.discard(unremovable)
@@ -21,7 +21,7 @@ test('discard() never fails, and retries a failed removal at the next call', asy
   }
 })
 
-test('the folder of a process has no link in its path, as /tmp is one on macOS', async () => {
+test('the path of a process folder contains no link, although /tmp is a link on macOS', async () => {
   const parent = realpathSync.native(mkdtempSync(join(tmpdir(), 'program-folders-')))
   try {
     mkdirSync(join(parent, 'real'))

@@ -17,7 +17,7 @@ import {
 
 interface Entry {
   readonly folder: Promise<ProgramFolder>
-  /** The result of removing types; undefined if that was not tried or was aborted. */
+  /** The result of removing types; undefined if no removal was tried or it was aborted. */
   code: Promise<PlainCode> | undefined
   users: number
 }
@@ -31,7 +31,7 @@ export class ProgramFolders {
   readonly #entries = new Map<Digest, Entry>()
   /** Folders whose removal failed. */
   readonly #left = new Set<string>()
-  /** Folders that a process may still write to because its end was not seen yet. */
+  /** Folders that a process may still write to, because the host has not seen the end of that process. */
   readonly #held = new Set<string>()
   #root: Promise<string> | undefined
   #sweeping: Promise<void> | undefined
@@ -52,18 +52,18 @@ export class ProgramFolders {
     this.#root ??= createOwnFolder(this.#parent)
       .then(async path => await realpath(path))
       .catch((thrown: unknown) => {
-        // The next call tries again.
+        // The next call tries to create the folder again.
         this.#root = undefined
         throw thrown
       })
     return await this.#root
   }
 
-  /** Removes folders of other processes that were killed, once and in the background; never fails. */
+  /** Removes the folders that killed hosts left, in the background. Later calls do nothing, and no call ever fails. */
   sweep(): void {
     this.#sweeping ??= findParent(this.#parent)
       .then(parent => (parent === undefined ? undefined : sweep(parent)))
-      // A leftover folder does no harm, and the next host tries again.
+      // A folder that is left does no harm, and the next host retries the removal.
       .catch(() => undefined)
   }
 
@@ -147,7 +147,7 @@ export class ProgramFolders {
     return scratch
   }
 
-  /** Removes everything. If a process may still write there, the next host removes it instead. */
+  /** Removes everything. If a process may still write to the folder, the next host removes it instead. */
   async close(): Promise<void> {
     await this.#sweeping
     const root = await this.#root?.catch(() => undefined)
@@ -184,12 +184,12 @@ async function createOwnFolder(parent: string | undefined): Promise<string> {
   return await mkdtemp(join(shared, `${process.pid}-${startOf(process.pid) ?? ''}-`))
 }
 
-/** Returns a temporary folder of the current user, so that later processes find what was left there. */
+/** Returns the temporary folder of the current user, in which later hosts find folders that were left. */
 function temporaryParent(): string {
   return join(tmpdir(), `skillstoke-scripts-${process.getuid?.() ?? 'user'}`)
 }
 
-/** Returns the folder that holds the folders of all processes, or undefined if it is not safe to use. */
+/** Returns the folder that contains the folders of all hosts, or undefined if it is not safe to use. */
 async function findParent(parent: string | undefined): Promise<string | undefined> {
   if (parent !== undefined) return parent
   const path = temporaryParent()
@@ -206,19 +206,19 @@ async function sweep(parent: string): Promise<void> {
   for (const name of await readdir(parent)) {
     const [, pid, startedAt = ''] = /^([1-9]\d*)-(?:(\d*)-)?/.exec(name) ?? []
     if (pid === undefined || isOwnerAlive(Number(pid), startedAt)) continue
-    // Another process may be removing the same folder; a leftover folder does no harm.
+    // Another process may be removing the same folder, and a folder that is left does no harm.
     await removeTree(join(parent, name)).catch(() => undefined)
   }
 }
 
-/** Whether the process that created a folder still runs. Process IDs are reused, often so in containers. */
+/** Whether the process that created a folder still runs. Process IDs are reused, especially in containers. */
 function isOwnerAlive(pid: number, startedAt: string): boolean {
   if (!isAlive(pid)) return false
   const start = startOf(pid)
   return startedAt === '' || start === undefined || start === startedAt
 }
 
-/** Returns when a process was started, if the system reports it. Distinguishes processes that had the same ID. */
+/** Returns the start time of a process, if the system reports it. The time distinguishes processes with the same ID. */
 function startOf(pid: number): string | undefined {
   const status = readStatus(pid)
   return status === 'unknown' || status === undefined ? undefined : status.startedAt

@@ -6,7 +6,7 @@ import { HAS_BUBBLEWRAP } from '../../../../tests/fixtures/scripts.ts'
 const at = (name: string): string => JSON.stringify(fileURLToPath(new URL(name, import.meta.url)))
 
 describe.skipIf(!HAS_BUBBLEWRAP)('a process in a sandbox', () => {
-  test('is not reported as gone while its status cannot be read because file descriptors have run out', () => {
+  test('a sandboxed process counts as running while no file descriptor is free to read its status', () => {
     const program = `
       import { closeSync, openSync } from 'node:fs'
       import { once } from 'node:events'
@@ -20,7 +20,7 @@ describe.skipIf(!HAS_BUBBLEWRAP)('a process in a sandbox', () => {
       )
       const contained = new ContainedProcess(launch, { env: process.env, workingDirectory: '/', hasChannel: false })
       await once(contained.child.stdout, 'data')
-      // Pipes that close later would free descriptors.
+      // Pipes that close later would free file descriptors during the test.
       const pipes = contained.child.stdio.filter(each => each !== null && !each.closed)
       const closed = pipes.map(each => once(each, 'close'))
       contained.child.stdout.destroy()

@@ -16,11 +16,11 @@ export interface ContainedProcessOptions {
 export const INFO_DESCRIPTOR = 4
 export const FILTER_DESCRIPTOR = 5
 
-/** Time limit for bubblewrap to report the process that it started, before it is killed anyway. */
+/** How long a kill waits until bubblewrap reports the process that it started. */
 const INFO_MS = 1_000
-/** How long to wait for the end of a killed sandbox: a process can hang in the kernel. */
+/** How long to wait for the end of a killed sandbox. A limit is needed, because a process can hang in the kernel. */
 const SANDBOX_END_MS = 5_000
-/** The same for a process group. Where orphans are never reaped, dead processes keep counting as members. */
+/** How long to wait for the end of a killed process group. On systems that never reap orphans, dead processes still count as members of the group. */
 const GROUP_END_MS = 250
 const LONGEST_POLL_MS = 50
 
@@ -36,15 +36,14 @@ export function endWithHost(): void {
   })
 }
 
-/** A program with everything that it starts, in its own process group and, where available, in a sandbox. */
+/** A program and all processes that it starts. They have their own process group and, where available, a sandbox. */
 export class ContainedProcess {
   readonly child: ChildProcess
   /**
-   * Resolves when the program has exited and everything in its sandbox has ended, or five seconds after it was killed.
-   * Without a sandbox, this covers only processes that stayed in the process group.
+   * Resolves when the program and all processes of its sandbox have ended, or five seconds after it was killed. Without a sandbox, waits only for processes that stayed in the process group.
    */
   readonly ended: Promise<void>
-  /** Resolves when the end was observed. A process that hangs in the kernel delays this beyond `ended`. */
+  /** Resolves when the host has seen that all processes ended. If a process hangs in the kernel, this is later than `ended`. */
   readonly gone: Promise<void>
   readonly #first: Promise<FirstProcess | undefined>
   #known: FirstProcess | undefined
@@ -64,12 +63,12 @@ export class ContainedProcess {
       env,
       cwd: workingDirectory,
       stdio,
-      // Windows has no groups: detached programs get a console window, and others end with the host.
+      // Windows has no process groups. Detached programs would get a console window there, and programs that are not detached end with the host.
       detached: process.platform !== 'win32',
       windowsHide: true,
     })
     alive.add(this)
-    // Without free descriptors there are no pipes, and the error event follows.
+    // If no file descriptor is free, the pipes are missing, and an error event follows.
     const pipes = this.child.stdio as readonly unknown[] | undefined
     this.#first =
       sandbox === undefined
@@ -87,18 +86,18 @@ export class ContainedProcess {
     void gone.promise.then(() => alive.delete(this))
     const onExit = (): void => void this.#end(ended.resolve).then(gone.resolve)
     this.child.on('error', () => {
-      // An error after the start concerns a signal, not the end of the process.
+      // An error event after the start reports a failed signal, not the end of the process.
       if (this.child.pid === undefined) onExit()
     })
     this.child.on('exit', onExit)
   }
 
-  /** Whether no process is left. While this is false, files that the process can write must not be removed. */
+  /** Whether no process is left. While this is false, files that the process can write to must not be removed. */
   get isGone(): boolean {
     return this.#isGone
   }
 
-  /** Lets the host exit while the program still runs. The program ends with the host. */
+  /** Allows the host to exit while the program still runs. The program then ends with the host. */
   unref(): void {
     this.child.unref()
     for (const each of this.#pipes()) each?.unref()
@@ -111,20 +110,20 @@ export class ContainedProcess {
   }
 
   #pipes(): readonly (Socket | null | undefined)[] {
-    // Without free descriptors there are no pipes.
+    // If no file descriptor is free, the pipes are missing.
     return (this.child.stdio as readonly unknown[] as readonly Socket[] | undefined) ?? []
   }
 
-  /** Kills the program, its group and its sandbox at once. */
+  /** Kills the program, its process group and its sandbox immediately. */
   kill(): void {
     if (this.#isGone) return
     const isFirstKill = !this.#isKilled
     this.#isKilled = true
     if (this.#known !== undefined) {
-      // If process 1 of the sandbox is killed, the kernel kills all others, and then bubblewrap exits.
+      // If process 1 of the sandbox is killed, the kernel kills all other processes of the sandbox, and then bubblewrap exits.
       const state = stateOf(this.#known)
       if (state === 'running') killProcess(this.#known.pid)
-      // The process ID may belong to another process by now. Killing bubblewrap ends the sandbox, too.
+      // Meanwhile, the process ID may belong to another process. Killing bubblewrap ends the sandbox, too.
       else if (state === 'unknown') killGroup(this.child)
       return
     }
@@ -135,7 +134,7 @@ export class ContainedProcess {
 
   /** Whether bubblewrap has not yet reported the process that it started. */
   #isStarting(): boolean {
-    // Without free descriptors there are no pipes.
+    // If no file descriptor is free, the pipes are missing.
     const pipes = this.child.stdio as readonly unknown[] | undefined
     const info = pipes?.[INFO_DESCRIPTOR] as Readable | null | undefined
     return info?.readableEnded === false && this.child.exitCode === null && this.child.signalCode === null
@@ -167,7 +166,7 @@ export class ContainedProcess {
   }
 }
 
-/** Process 1 of a sandbox, with its ID on the host. */
+/** Process 1 of a sandbox. `pid` is its ID on the host. */
 interface FirstProcess extends Pick<ProcessStatus, 'startedAt'> {
   readonly pid: number
 }
@@ -193,12 +192,12 @@ async function readFirstProcess(
 }
 
 function sendFilter(descriptor: Writable | undefined, filter: Uint8Array | undefined): void {
-  // Bubblewrap may exit before it reads the filter; its exit code then reports the failure.
+  // Ignore write errors: if bubblewrap exits before it reads the filter, its exit code reports the failure.
   descriptor?.on('error', () => undefined)
   descriptor?.end(filter)
 }
 
-/** Returns the state of process 1. A zombie counts as ended, and so does everything in its namespace. */
+/** Returns the state of process 1. If process 1 is a zombie, all processes of its namespace have ended. */
 function stateOf({ pid, startedAt }: FirstProcess): 'running' | 'ended' | 'unknown' {
   const status = readStatus(pid)
   if (status === 'unknown') return 'unknown'
@@ -206,8 +205,7 @@ function stateOf({ pid, startedAt }: FirstProcess): 'running' | 'ended' | 'unkno
 }
 
 /**
- * Repeats an attempt until `holds` returns true. Without `withinMs` it has no deadline and does not keep the host
- * running.
+ * Repeats an attempt until `holds` returns true. Without `withinMs`, it repeats the attempt without a deadline, and does not keep the host running.
  */
 async function waitUntil(holds: () => boolean, attempt: () => void, withinMs = Infinity): Promise<void> {
   const deadline = performance.now() + withinMs

@@ -16,7 +16,7 @@ export interface FileToLaunch {
 }
 
 /**
- * Returns the command that runs a file, and the folders in which programs are searched.
+ * Returns the command that runs a file, and the folders that are searched for programs.
  * @throws {SkillError} SCRIPT_REFUSED when no interpreter is known or found, or when nothing would contain it and
  * `exec` is not granted
  */

@@ -2,9 +2,9 @@ import { decodeUnmarkedText } from '@skillstoke/core/internal'
 
 /** How a script without commands is run. */
 export type Interpreter =
-  /** By the current Node version, whose permissions contain it. */
+  /** The Node version of the host runs the script, and the permissions of Node contain it. */
   | { readonly kind: 'node' }
-  /** By the first of these programs that is installed. */
+  /** The first of these programs that is installed runs the script. */
   | { readonly kind: 'program'; readonly names: readonly string[]; readonly args: readonly string[] }
 
 const BY_ENDING: Readonly<Record<string, readonly string[]>> = {
@@ -21,15 +21,14 @@ const BY_ENDING: Readonly<Record<string, readonly string[]>> = {
 const NODE = /\.[mc]?[jt]s$/
 
 /**
- * Whether a file may be a program, judging by its path. A file without an ending may name its interpreter in its first
- * line.
+ * Whether a file may be a program, judging by its path. A file without a file ending may name its interpreter in its first line.
  */
 export function mayHaveInterpreter(path: string): boolean {
   const name = path.slice(path.lastIndexOf('/') + 1)
   return NODE.test(path) || !name.includes('.') || Object.hasOwn(BY_ENDING, endingOf(name))
 }
 
-/** Finds the interpreter by the file ending, otherwise by the first line. Returns `undefined` if neither names one. */
+/** Finds the interpreter by the file ending, otherwise by the first line. Returns `undefined` if neither of them names an interpreter. */
 export function findInterpreter(path: string, bytes: Uint8Array): Interpreter | undefined {
   if (NODE.test(path)) return { kind: 'node' }
   const ending = endingOf(path)
@@ -40,7 +39,7 @@ export function findInterpreter(path: string, bytes: Uint8Array): Interpreter | 
   const [program, ...args] = named
   const known = Object.hasOwn(BY_ENDING, ending) ? BY_ENDING[ending] : undefined
   if (known !== undefined) {
-    // A file named x.sh may choose another shell: `#!/bin/bash`.
+    // The first line of a file x.sh may name another shell, for example `#!/bin/bash`.
     const own = ending === 'sh' && program !== undefined ? [program.slice(program.lastIndexOf('/') + 1)] : []
     return { kind: 'program', names: [...own, ...known], args: [] }
   }

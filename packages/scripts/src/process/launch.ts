@@ -16,7 +16,7 @@ export interface Launch {
   }
 }
 
-/** What a process may see. */
+/** The files and folders that a process may see. */
 export interface View {
   readonly access: ScriptAccess
   /** Files and folders of the host that the process needs to read. */
@@ -34,7 +34,7 @@ const MAX_TASKS = 256
 /** Limit for each file system in memory. */
 const MEMORY_BYTES = 67_108_864
 
-/** Returns a launch of Node in which the permission model forbids everything that was not granted. */
+/** Returns a launch of Node whose permission model allows only what was granted. */
 export function toNodeLaunch(main: readonly string[], { access, readable, scratch }: View): Launch {
   const canAllowNetwork = process.allowedNodeEnvironmentFlags.has('--allow-net')
   return {
@@ -60,12 +60,12 @@ export function toNodeLaunch(main: readonly string[], { access, readable, scratc
   }
 }
 
-/** Returns both spellings of each path, because Node compares paths literally. */
+/** Returns each path in both spellings, because Node compares paths literally. */
 function namesOf(paths: readonly GrantedPath[]): readonly string[] {
   return [...new Set(paths.flatMap(({ path, real }) => [path, real]))]
 }
 
-/** Drops paths inside others: if Node gets a folder and something in it, it forgets the folder. */
+/** Drops paths that are inside other paths: if Node gets a folder and a path in it, it ignores the folder. */
 function outermost(paths: readonly string[]): readonly string[] {
   return paths.filter(path => !paths.some(other => other !== path && isInside(path, other)))
 }
@@ -76,8 +76,7 @@ export function withLimits(
   { hasOwnUsers }: { readonly hasOwnUsers: boolean },
 ): Launch {
   if (process.platform === 'win32') return { command, args }
-  // Processes and threads are counted per user. Outside a sandbox that includes processes that have nothing to do with
-  // the script. Shells use one of two options for this limit.
+  // Linux counts processes and threads per user. Outside a sandbox, the count includes processes that are unrelated to the script. Depending on the shell, the option for this limit is `-u` or `-p`.
   const processes = hasOwnUsers
     ? `ulimit -u ${MAX_TASKS} 2>/dev/null || ulimit -p ${MAX_TASKS} 2>/dev/null; `
     : ''
@@ -111,7 +110,7 @@ export const SYSTEM_PATH = ['/usr/local/bin', '/usr/bin', '/bin', '/usr/sbin', '
 
 export interface Bubblewrap {
   readonly path: string
-  /** Whether it can limit the size of a file system in memory, which requires version 0.7. */
+  /** Whether bubblewrap can limit the size of a file system in memory, which requires version 0.7. */
   readonly hasSize: boolean
 }
 
@@ -159,12 +158,12 @@ export function toSandboxed({ path: bubblewrap, hasSize }: Bubblewrap, launch: L
         real,
         path,
       ]),
-      // Later mounts cover earlier ones. Files of the host must never be writable.
+      // Later mounts hide earlier mounts. Files of the host must never be writable.
       ...show([process.execPath, ...readable]),
       '--bind',
       scratch,
       scratch,
-      // Folders that were created as parents of mounts are in memory; make them read-only, too.
+      // The parent folders of mounts are created in memory. Make them read-only, too.
       ...[...partial].flatMap(path => (path === '/' ? [] : ['--remount-ro', path])),
       '--remount-ro',
       '/',
@@ -197,7 +196,7 @@ function toPartialArgs(
   ]
 }
 
-/** Returns granted paths that are links, each once, unless a mounted folder already contains them. */
+/** Returns each granted path that is a link, unless a mounted folder already contains it. */
 function linksOf(granted: readonly GrantedPath[], shown: readonly string[]): readonly GrantedPath[] {
   const there = [...shown, ...granted.map(({ real }) => real)]
   const links = new Map(

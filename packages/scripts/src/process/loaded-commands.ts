@@ -27,8 +27,7 @@ export function toLoadDiagnostic(
 }
 
 /**
- * Returns the first position in a stack that is in a file of the skill. Removing types moves nothing, so lines and
- * columns match the original text.
+ * Returns the first position in a stack that is in a file of the skill. Removing types leaves all other code in place, so lines and columns match the original text.
  */
 export function findPlace(
   stack: string,
@@ -64,7 +63,7 @@ export function toCommands(
   const commands = new Map<string, SkillCommand>()
   for (const { name: said, description, hints, inputSchema, isDynamic, path } of frames) {
     const scanned = scan.commands.find(each => each.name === said)
-    // Text from the file is not secret; a name that was computed at run time may contain a secret.
+    // A text from the file is no secret, but a name that was computed at run time may contain a secret.
     const name = scanned?.name ?? redaction.value(said)
     const refuse = (message: string): void =>
       void diagnostics.push({ code: 'COMMAND_INVALID', severity: 'error', message, path })

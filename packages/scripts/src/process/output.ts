@@ -17,8 +17,7 @@ export const DEFAULT_OUTPUT_LIMITS: Readonly<OutputLimits> = Object.freeze({
 const MAX_LINE = 65_536
 
 /**
- * Reads one output stream. Emits complete lines and keeps the beginning, both without control characters and secrets.
- * Beyond the limit it keeps reading, and discards the data.
+ * Reads one output stream. Emits complete lines, and keeps the beginning of the output. Removes control characters and secrets from both. Beyond the limit, it still reads the data but discards it.
  */
 export class Output {
   readonly #limit: number
@@ -39,7 +38,7 @@ export class Output {
     const { promise, resolve } = Promise.withResolvers<void>()
     this.ended = promise
     stream.on('data', (data: Buffer) => this.#take(data))
-    // A broken pipe counts as the end.
+    // A broken pipe counts as the end of the stream.
     stream.on('error', () => resolve())
     stream.on('close', () => resolve())
     stream.on('end', () => {
@@ -58,7 +57,7 @@ export class Output {
     return this.#isTruncated
   }
 
-  /** Starts over for the next call of the same process. */
+  /** Discards the kept output before the next call of the same process. */
   reset(): void {
     this.#kept.length = 0
     this.#size = 0
@@ -82,7 +81,7 @@ export class Output {
     if (data.length > room) this.#cut()
   }
 
-  /** Emits the beginning of an unfinished line, except for a tail that could be part of a secret. */
+  /** Emits the beginning of an unfinished line without its last characters, if these could be part of a secret. */
   #break(): void {
     const clean = this.#clean(this.#line)
     const end = clean.length - this.#redaction.partAtEnd(clean)

@@ -21,7 +21,7 @@ const KINDS = [
 ] as const
 
 describe('parseFrame()', () => {
-  test('accepts any input from a script without throwing', () => {
+  test('parseFrame() never throws, whatever a script sends', () => {
     const fields = ['commands', 'path', 'message', 'stack', 'value', 'faults', 'bytes', 'done', 'total', 'id']
     const frame = fc
       .tuple(fc.constantFrom(...KINDS), fc.dictionary(fc.constantFrom(...fields), fc.jsonValue()))
@@ -34,7 +34,7 @@ describe('parseFrame()', () => {
     )
   })
 
-  test('replaces an object in place of a text by an empty text', () => {
+  test('parseFrame() replaces a text by an empty one if the script sent an object instead', () => {
     expect(parseFrame('{"kind":"log","id":1,"message":{"toString":1,"valueOf":1}}', rules)).toEqual({
       kind: 'log',
       id: 1,
@@ -43,7 +43,7 @@ describe('parseFrame()', () => {
   })
 
   test.each([257, 3_000, 200_000])(
-    'reports a value of %d levels as a failure instead of overflowing the stack',
+    'parseFrame() returns a failure for a value of %d levels, and does not overflow the stack',
     levels => {
       const deep = `${'['.repeat(levels)}${']'.repeat(levels)}`
       expect(parseFrame(`{"kind":"result","id":7,"value":${deep}}`, rules)).toMatchObject({
@@ -55,7 +55,7 @@ describe('parseFrame()', () => {
     },
   )
 
-  test('reports a result beyond the limit as too large, even if the script did not', () => {
+  test('parseFrame() reports a result above the size limit as too large, even if the script does not', () => {
     const line = JSON.stringify({ kind: 'result', id: 7, value: 'x'.repeat(2_000) })
     expect(parseFrame(line, rules)).toMatchObject({ kind: 'result' })
     expect(parseFrame(line, { redaction, maxBytes: 1_000 })).toEqual({
@@ -65,7 +65,7 @@ describe('parseFrame()', () => {
     })
   })
 
-  test('reports a result with too many values as a failure', () => {
+  test('parseFrame() returns a failure for a result with too many values', () => {
     const many = (count: number): string =>
       JSON.stringify({ kind: 'result', id: 7, value: Array.from({ length: count }, () => []) })
     expect(parseFrame(many(99_990), rules)).toMatchObject({ kind: 'result' })
@@ -76,7 +76,7 @@ describe('parseFrame()', () => {
     })
   })
 
-  test('removes escape sequences from results, progress, errors and log lines, but keeps line ends', () => {
+  test('parseFrame() removes escape sequences from results, progress, errors and log lines, but keeps line ends', () => {
     const text = 'a\u001b[31mred\u001b[0m\u009b2J\u0007\r\nb\rc\td'
     const clean = 'ared\r\nbc\td'
     const parse = (frame: object): unknown => parseFrame(JSON.stringify({ id: 1, ...frame }), rules)
@@ -94,14 +94,14 @@ describe('parseFrame()', () => {
     })
   })
 
-  test('removes secrets before it truncates', () => {
+  test('parseFrame() removes secrets before it truncates a text', () => {
     const message = `${'x'.repeat(8_180)}SUPERSECRETTOKEN`
     const frame = parseFrame(JSON.stringify({ kind: 'error', id: 1, message, stack: message }), rules)
     expect(JSON.stringify(frame)).not.toContain('SUPER')
   })
 })
 
-test('Lines returns the same lines for any chunks, and only a line feed ends a line', () => {
+test('Lines ends a line only at a line feed, however the text is split into chunks', () => {
   fc.assert(
     fc.property(fc.string({ unit: fc.constantFrom('a', '\n', '\u2028', '\r') }), fc.nat(5), (text, step) => {
       const lines = new Lines()

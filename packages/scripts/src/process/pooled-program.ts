@@ -19,7 +19,7 @@ export interface PooledProcess {
   readonly scratch: string
   /** Access that the process was started with. */
   readonly access: ScriptAccess
-  /** Folder from which it reads the files of the skill. */
+  /** Folder from which the process reads the files of the skill. */
   readonly folder: ProgramFolder
   /** Whether no other process reads that folder. */
   readonly hasOwnFolder: boolean
@@ -32,15 +32,14 @@ export interface PooledProgramOptions {
   readonly commands: readonly SkillCommand[]
   /** Whether the sandbox blocks its network access. */
   readonly isOffline: boolean
-  /** Returns the place in the skill's files where an error was thrown, or an empty text if it was thrown elsewhere. */
+  /** Returns the position in the skill's files where an error was thrown, or an empty text for an error from elsewhere. */
   readonly locate: (stack: string, each: Pick<PooledProcess, 'folder'>) => string
   /**
-   * Checks the grants again, for code with granted paths. Resolves with the identity of the access that a process must
-   * have been started with.
+   * Checks the grants of code with granted paths again. Resolves with the identity of the present access. A process that was started with another identity must not be used.
    * @throws {SkillError} SCRIPT_REFUSED
    */
   readonly check?: () => Promise<string>
-  /** Starts and loads one more process. `isRefill` is true if none was left. @throws {SkillError} SCRIPT_FAILED */
+  /** Starts and loads one more process. `isRefill` is true if the program had no process left. @throws {SkillError} SCRIPT_FAILED */
   readonly start: (signal: AbortSignal, isRefill: boolean) => Promise<PooledProcess>
   /** Maximum number of simultaneous calls. */
   readonly maxProcesses: number
@@ -61,7 +60,7 @@ interface Member extends PooledProcess {
   calls: number
 }
 
-/** The processes of one revision. Each runs one call at a time, and then waits for the next call for a while. */
+/** The processes of one revision. Each process runs one call at a time, and then waits some time for the next call. */
 export class PooledProgram implements LoadedProgram {
   readonly revision: Digest
   readonly commands: readonly SkillCommand[]
@@ -105,7 +104,7 @@ export class PooledProgram implements LoadedProgram {
           throw lateError(command, timeoutMs)
         }
         const outcome = await this.#run(member, command, written, { ...options, timeoutMs: left }, timeoutMs)
-        // The process died before the call began, so the fault was not in this call.
+        // The process died before the call began, so the call did not cause this.
         const isTriedAgain = outcome.kind === 'lost' && attempt < MAX_ATTEMPTS && this.#closing === undefined
         if (!isTriedAgain)
           return toValue(outcome, command, input, {
@@ -154,7 +153,7 @@ export class PooledProgram implements LoadedProgram {
       const started = this.#started
       const member = await this.#take(command, signal, timeoutMs)
       const identity = await this.#check(member)
-      // A process that was started for this call is used even if folders keep changing.
+      // If a process was started for this call, use it even if granted folders changed again.
       if (identity === undefined || identity === member.access.identity || member.number > started)
         return member
       member.process.kill()
@@ -162,7 +161,7 @@ export class PooledProgram implements LoadedProgram {
     }
   }
 
-  /** Ends a process if its grants no longer hold, or if it created something that scripts must not create. */
+  /** Ends a process if a grant was revoked or changed, or if a call created a path that scripts must not create. */
   async #check({ process }: Member): Promise<string | undefined> {
     try {
       return await this.#options.check?.()
@@ -204,7 +203,7 @@ export class PooledProgram implements LoadedProgram {
       void started.process.exited.then(() => this.#options.discard(started))
       throw replacedError()
     } catch (thrown) {
-      // Lets the next waiting call try to start a process.
+      // Lets the next waiting call start a process.
       this.#waiting.shift()?.resolve(undefined)
       throw thrown
     } finally {
@@ -242,7 +241,7 @@ export class PooledProgram implements LoadedProgram {
     this.#options.idle.add(member.process)
   }
 
-  /** Forgets an ended process, and lets the next waiting call start another one. */
+  /** Removes an ended process from the pool, so that the next waiting call can start another one. */
   #remove(member: Member): void {
     this.#members.delete(member)
     const index = this.#idle.indexOf(member)
@@ -254,7 +253,7 @@ export class PooledProgram implements LoadedProgram {
 
   async #drain(): Promise<void> {
     const { onClosed } = this.#options
-    // Calls that have not begun are repeated with the newer code.
+    // Calls that have not begun are rejected with this error, and then repeated with the newer code.
     for (const waiter of this.#waiting.splice(0)) waiter.reject(replacedError())
     for (let member = this.#takeIdle(); member !== undefined; member = this.#takeIdle()) member.process.kill()
     if (this.#running > 0) {
@@ -315,7 +314,7 @@ function toJson({ id }: SkillCommand, input: unknown): string {
   try {
     return JSON.stringify(input ?? {})
   } catch (thrown) {
-    // A cycle, a bigint, or too many levels.
+    // The value contains a cycle, a bigint, or too many levels.
     throw new SkillError('INPUT_INVALID', `${id}: the input cannot be written as JSON: ${toMessage(thrown)}`)
   }
 }
@@ -370,7 +369,7 @@ function describeFaults(
   return parts.join('; ')
 }
 
-/** Translates Node's permission flags into capability names, which authors of skills know. */
+/** Capability names by permission flag of Node, because authors of skills know only the capability names. */
 function describePermission(message: string, isOffline: boolean): string | undefined {
   const flag = /Use --allow-(fs-read|fs-write|child-process) to manage permissions/.exec(message)?.[1]
   const isNetwork = isOffline && OFFLINE.test(message)
@@ -381,5 +380,5 @@ function describePermission(message: string, isOffline: boolean): string | undef
   return `metadata.capabilities can ask for ${JSON.stringify(word)}, and the user can grant it`
 }
 
-/** Network errors in a sandbox without network access. */
+/** Codes of the network errors that occur in a sandbox without network access. */
 const OFFLINE = /\b(?:ENETUNREACH|EAI_AGAIN|ENOTFOUND|ECONNREFUSED|EADDRNOTAVAIL)\b/

@@ -3,7 +3,7 @@ import { providedModules } from '../provided-modules.ts'
 import type { PooledProcess } from './pooled-program.ts'
 import type { ProcessStarter } from './process-starter.ts'
 
-// Lets the call that waits for the new code run first.
+// Delay of the start, so that the call that needs the new code runs first.
 const START_DELAY_MS = 25
 
 interface Waiting extends PooledProcess {
@@ -11,8 +11,7 @@ interface Waiting extends PooledProcess {
 }
 
 /**
- * Keeps at most one contained process without a skill, in its own empty folder, for code with ordinary access. The
- * first `keep` starts it; it ends when no `keep` has followed for a while.
+ * Keeps at most one contained process without a skill, in its own empty folder, for code with ordinary access. The first call of `keep` starts the process. It ends when `keep` has not been called for some time.
  */
 export class ProcessReserve {
   readonly #starter: ProcessStarter
@@ -34,7 +33,7 @@ export class ProcessReserve {
   async take(access: ScriptAccess): Promise<PooledProcess | undefined> {
     if (this.#waiting === undefined && this.#starting === undefined) return undefined
     const containment = await this.#starter.nameContainment(access)
-    // A process that is starting is ready sooner than a new one.
+    // Wait for the process that is already starting, because it is ready sooner than a new one.
     await this.#starting
     const waiting = this.#waiting
     if (waiting === undefined || waiting.containment !== containment) return undefined
@@ -45,7 +44,7 @@ export class ProcessReserve {
     return taken
   }
 
-  /** Starts a process for such code in the background unless one waits, and restarts its timer. */
+  /** Starts a process with such access in the background, unless one already waits. Restarts the timer that ends it. */
   keep(access: ScriptAccess): void {
     if (this.#isClosed || this.#keepMs === 0) return
     this.#endLater()
@@ -85,7 +84,7 @@ export class ProcessReserve {
     const { modules, validator } = providedModules()
     waiting.process.prepare([modules['skillstoke/command'], validator, modules.zod])
     this.#waiting = waiting
-    // The start may have taken longer than the timer.
+    // Start the timer again, because it may have expired before the process had started.
     this.#endLater()
     void waiting.process.exited.then(() => {
       if (this.#waiting === waiting) this.#drop()
@@ -96,7 +95,7 @@ export class ProcessReserve {
     const waiting = this.#waiting
     this.#waiting = undefined
     if (waiting === undefined) return
-    // A folder that cannot be removed is retried with the next removal.
+    // If the folder cannot be removed, the next removal retries it.
     waiting.process.ref()
     const ending = this.#starter.end(waiting).finally(() => this.#ending.delete(ending))
     this.#ending.add(ending)

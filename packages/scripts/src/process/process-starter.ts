@@ -22,7 +22,7 @@ export class ProcessStarter {
   }
 
   /**
-   * Starts a process with the given access. The folder that it reads may still be empty.
+   * Starts a process with the given access. The folder from which the process reads may still be empty.
    * @throws {SkillError} SCRIPT_REFUSED
    */
   async start(folder: ProgramFolder, access: ScriptAccess): Promise<PooledProcess> {
@@ -69,8 +69,7 @@ export class ProcessStarter {
   }
 
   /**
-   * Returns a name for the containment of a process apart from its folders. Processes with the same name are contained
-   * alike. Returns `undefined` for access to secrets or granted files.
+   * Returns a name for the restrictions of a process apart from its folders. Two processes with the same name have the same restrictions. Returns `undefined` for access to secrets or granted files.
    */
   async nameContainment(access: ScriptAccess): Promise<string | undefined> {
     const { readable, writable, partial, secrets, hasNetwork, hasPrograms } = access

@@ -26,7 +26,7 @@ export interface ProgramLoaderOptions {
   readonly sandbox: Sandbox
   readonly folders: ProgramFolders
   readonly plain: PlainJavaScript
-  /** What loaded or running code may reach. */
+  /** The access of loaded or running code. */
   readonly inUse: Set<AccessInUse>
   /** Checks the grants and records the access in `use`. @throws {SkillError} SCRIPT_REFUSED */
   readonly check: (program: ScriptProgram, use: AccessInUse) => Promise<ScriptAccess>
@@ -50,7 +50,7 @@ const SILENCE_MS = 1_000
 // For larger skills, copying takes longer than starting a process in the existing folder.
 const MAX_COPIED_BYTES = 1_048_576
 const MAX_COPIED_FILES = 64
-/** Copies kept after their process has ended, because a result may name a file in them. */
+/** Maximum number of copies that are kept after their process has ended, because a result may name a file in them. */
 const MAX_KEPT_COPIES = 4
 
 /** Loads revisions into contained processes. From then on, each process belongs to one revision and its grants. */
@@ -60,7 +60,7 @@ export class ProgramLoader {
   readonly #reserve: ProcessReserve
   readonly #idle: IdleProcesses
   readonly #programs = new Set<PooledProgram>()
-  /** Time at which a process was last started for a program that had none left. */
+  /** The last time at which a process was started for a program that had no process left. */
   #refilledAt = -Infinity
 
   constructor(parts: ProgramLoaderOptions) {
@@ -78,7 +78,7 @@ export class ProgramLoader {
     inUse.add(use)
     const check = (): Promise<ScriptAccess> => this.#parts.check(program, use)
     let folder: ProgramFolder | undefined
-    /** A process to end unless its code serves. */
+    /** The process, which is ended again unless its code is used. */
     let held: PooledProcess | undefined
     let isKept = false
     try {
@@ -122,7 +122,7 @@ export class ProgramLoader {
     await this.#reserve.close()
   }
 
-  /** Takes or starts a process with an empty folder, so that it starts while the files are written. */
+  /** Takes the reserve process, or starts one with an empty folder, so that the start runs while the files are written. */
   async #startEarly(
     program: ScriptProgram,
     check: () => Promise<ScriptAccess>,
@@ -134,7 +134,7 @@ export class ProgramLoader {
     return (await this.#reserve.take(access)) ?? (await this.#starter.startEmpty(access))
   }
 
-  /** Keeps the process if its folder holds the revision, and ends it otherwise. */
+  /** Keeps the process if its folder contains the revision, and ends it otherwise. */
   async #giveFolder(early: PooledProcess, folder: ProgramFolder): Promise<PooledProcess | undefined> {
     if (early.folder === folder) return { ...early, hasOwnFolder: false }
     await this.#starter.end(early)
@@ -151,7 +151,7 @@ export class ProgramLoader {
       const outcome = await this.#loadInto(waiting, loading, signal)
       const hasBegun = outcome.kind === 'loaded' || outcome.path !== undefined
       if (hasBegun || !waiting.isReserved || signal?.aborted === true) return { pooled: waiting, outcome }
-      // The process died or stalled in the reserve before any code of the skill ran.
+      // The reserve process died or stalled before any code of the skill ran.
       await this.#starter.end(waiting)
     }
     const pooled = await this.#starter.start(loading.folder, await loading.check())
@@ -207,7 +207,7 @@ export class ProgramLoader {
       await copyProgramFolder(folder, reserved.folder, program)
       return reserved
     } catch {
-      // Without a copy, a process starts in the existing folder.
+      // If the revision cannot be copied, a process starts in the existing folder.
       await this.#starter.end(reserved)
       return undefined
     }

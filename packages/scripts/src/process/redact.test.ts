@@ -7,17 +7,17 @@ import { createRedaction } from './redact.ts'
 const SECRET = 'tok-5ecr3t/with+odd=letters'
 const redaction = createRedaction({ TOKEN: SECRET })
 
-/** Every part of the secret that is long enough to reveal something. */
+/** All parts of the secret that are long enough to reveal something. */
 const pieces = Array.from({ length: SECRET.length - 7 }, (_, start) => SECRET.slice(start, start + 8))
 const tells = (text: string): boolean => pieces.some(piece => text.includes(piece))
 
 describe('createRedaction()', () => {
-  test('finds a secret at any position in Base64', () => {
+  test('a secret is found at any position in Base64', () => {
     fc.assert(
       fc.property(fc.string(), fc.string(), (before, after) => {
         for (const kind of ['base64', 'base64url'] as const) {
           const text = Buffer.from(`${before}${SECRET}${after}`).toString(kind)
-          // Letters that share bits with neighbouring characters may stay, at most one on each side.
+          // At most one letter on each side may stay, because it also contains bits of the neighbouring character.
           const left = redaction.text(text)
           expect(left).toContain('[redacted TOKEN]')
           expect(left.length - '[redacted TOKEN]'.length).toBeLessThanOrEqual(
@@ -41,7 +41,7 @@ describe('createRedaction()', () => {
   })
 
   test.each(['\n', '\r\n', '\n  ', '\\n'])(
-    'finds a secret in Base64 and hexadecimal wrapped with %j',
+    'a secret is found in Base64 and hexadecimal whose lines are wrapped with %j',
     end => {
       const text = `${'before '.repeat(20)}${SECRET}${' after'.repeat(20)}`
       for (const encoded of [Buffer.from(text).toString('base64'), Buffer.from(text).toString('hex')])
@@ -52,11 +52,11 @@ describe('createRedaction()', () => {
     },
   )
 
-  test('leaves other text unchanged, including colours', () => {
+  test('text without a secret stays unchanged, including its colour codes', () => {
     expect(redaction.text('\u001b[31mred\u001b[0m tok-5')).toBe('\u001b[31mred\u001b[0m tok-5')
   })
 
-  test('redacts all texts of a value, including field names', () => {
+  test('all texts of a value are redacted, including field names', () => {
     const value = JSON.parse(`{"a":[{"${SECRET}":"x${SECRET}"},7,null],"__proto__":true}`) as unknown
     expect(JSON.stringify(redaction.value(value))).toBe(
       '{"a":[{"[redacted TOKEN]":"x[redacted TOKEN]"},7,null],"__proto__":true}',
@@ -65,7 +65,7 @@ describe('createRedaction()', () => {
 })
 
 describe('an output', () => {
-  test('reveals no part of a secret, for any chunks and any limit', async () => {
+  test('an output reveals no part of a secret, for any chunks and any limit', async () => {
     const piece = fc.oneof(
       fc.constant(SECRET),
       fc.constant(`${SECRET}\n`),
@@ -90,7 +90,7 @@ describe('an output', () => {
     )
   })
 
-  test('reveals no part of a wrapped secret, for any limit', async () => {
+  test('an output reveals no part of a wrapped secret, for any limit', async () => {
     const secret = Array.from({ length: 90 }, (_, index) => ((index * 7) % 36).toString(36)).join('')
     const bytes = Buffer.from(secret)
     for (const encoded of [bytes.toString('base64'), bytes.toString('hex')])
@@ -106,7 +106,7 @@ describe('an output', () => {
       }
   })
 
-  test('reveals no part of a secret in the middle of an unfinished line', async () => {
+  test('an unfinished line reveals no part of a secret in its middle', async () => {
     const stream = new PassThrough()
     const lines: string[] = []
     const output = new Output(stream, 1_000_000, redaction, text => void lines.push(text))

@@ -1,30 +1,28 @@
 import { withoutControls } from './without-controls.ts'
 
 /**
- * Removes secrets from everything that leaves a script. Callers must truncate afterwards, because a part of a secret is
- * not recognised.
+ * Removes secrets from all output of a script. Callers must redact before they truncate, because a part of a secret is not recognised.
  */
 export interface Redaction {
-  /** Returns a text without secrets, even if invisible characters split them. */
+  /** Returns a text without secrets. Finds a secret even if invisible characters split it. */
   text(text: string): string
   /** Returns a value with all its texts redacted, including field names. */
   value(value: unknown): unknown
-  /** Returns how many characters at the end of a text may be the beginning of a secret. */
+  /** Returns the number of characters at the end of a text that may be the beginning of a secret. */
   partAtEnd(text: string): number
 }
 
-// Shorter values occur everywhere, and redacting them would destroy the text.
+// Values below this length are not redacted, because they occur in ordinary text.
 const MIN_LENGTH = 4
 
 /**
- * Returns a redaction for the values of granted variables. It finds them literally, line by line, in JSON, in Base64
- * and hexadecimal (also wrapped), and in URLs and forms. It cannot find other transformations of a secret.
+ * Returns a redaction for the values of granted variables. The redaction finds values literally, line by line, in JSON, in Base64 and hexadecimal (also wrapped), and in URLs and forms. It cannot find other transformations of a value.
  */
 export function createRedaction(secrets: Readonly<Record<string, string>>): Redaction {
   const forms = Object.entries(secrets).flatMap(([name, value]) =>
     formsOf(value).map(form => ({ form, mark: `[redacted ${name}]` })),
   )
-  // Longest first: a longer form may contain a shorter one.
+  // Sort by length, longest first, because a longer form may contain a shorter one.
   forms.sort((a, b) => b.form.length - a.form.length)
   if (forms.length === 0) return NOTHING
   const replaceWhole = (text: string): string =>
@@ -59,7 +57,7 @@ function replaceWrapped(
     .reduce((rest, { form, mark }) => rest.replace(toWrappedPattern(form), mark), text)
 }
 
-// Encoders wrap only texts longer than a line. Joining shorter texts would cause false matches.
+// Encoders wrap only texts that are longer than a line. Joining the lines of shorter texts would cause false matches.
 const MIN_WRAPPED = 16
 
 function toWrappedPattern(form: string): RegExp {
@@ -67,7 +65,7 @@ function toWrappedPattern(form: string): RegExp {
   return new RegExp(letters.join(LINE_BREAKS.source.replace(/\+$/, '*')), 'g')
 }
 
-/** Counts the characters at the end of a text that an encoder may have wrapped, line breaks included. */
+/** Returns how many characters at the end of a text may be the beginning of a wrapped secret, including line breaks. */
 function wrappedPartAtEnd(text: string, forms: readonly { readonly form: string }[]): number {
   // The text may end inside an escaped line break of JSON.
   const whole = text.replace(/\\$/, '')
@@ -88,7 +86,7 @@ function wrappedPartAtEnd(text: string, forms: readonly { readonly form: string 
 
 const NOTHING: Redaction = { text: text => text, value: value => value, partAtEnd: () => 0 }
 
-/** Returns the length of the longest end of a text with which the other text begins. */
+/** Returns the length of the longest end of the first text that is also the beginning of the second text. */
 function overlap(text: string, longer: string): number {
   for (let length = Math.min(text.length, longer.length - 1); length > 0; length--)
     if (text.endsWith(longer.slice(0, length))) return length
@@ -118,19 +116,19 @@ function formsOf(value: string): readonly string[] {
   return [...new Set(forms.filter(form => form.trim().length >= MIN_LENGTH))]
 }
 
-/** Returns the forms in URLs and in forms, with upper-case and lower-case digits. */
+/** Returns the encodings of a value in URLs and in form data, with upper-case and lower-case hexadecimal digits. */
 function percentFormsOf(part: string): readonly string[] {
   const forms = [encodeURIComponent(part), new URLSearchParams({ '': part }).toString().slice(1)]
   return forms.flatMap(form => [form, form.replace(/%[0-9A-F]{2}/g, code => code.toLowerCase())])
 }
 
 /**
- * Returns the Base64 letters that are the same in every text that contains these bytes, for each possible alignment.
+ * Returns, for each of the possible alignments, the Base64 letters that depend only on these bytes and not on their neighbours.
  */
 function base64Of(bytes: Buffer): readonly string[] {
   return [0, 1, 2].flatMap(before => {
     const shifted = Buffer.concat([Buffer.alloc(before), bytes])
-    // Drops the letters that share bits with the bytes before or after.
+    // Drops the first and last letters that also contain bits of the neighbouring bytes.
     const [start, end] = [Math.ceil((before * 8) / 6), Math.floor((shifted.length * 8) / 6)]
     return (['base64', 'base64url'] as const).map(kind => shifted.toString(kind).slice(start, end))
   })

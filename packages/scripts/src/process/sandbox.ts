@@ -14,8 +14,7 @@ import { createSystemCallFilter } from './system-call-filter.ts'
 export const SANDBOX_MODES = ['auto', 'require', 'off'] as const
 
 /**
- * Whether the operating system contains scripts, too. `auto`: if it can. `require`: no script runs without it. `off`:
- * only the permissions of the runtime contain scripts.
+ * Whether scripts run in a sandbox of the operating system, too. `auto`: if it can. `require`: no script runs without it. `off`: only the permissions of Node restrict scripts.
  */
 export type SandboxMode = (typeof SANDBOX_MODES)[number]
 
@@ -50,7 +49,7 @@ export class Sandbox {
   }
 
   /**
-   * Adds limits to a program, and the sandbox if there is one.
+   * Adds limits to a program, and puts it into the sandbox if one is available.
    * @throws {SkillError} SCRIPT_REFUSED
    */
   async wrap(launch: Launch, view: View): Promise<Launch> {
@@ -61,7 +60,7 @@ export class Sandbox {
   }
 
   /**
-   * Returns bubblewrap if it works here. @throws {SkillError} SCRIPT_REFUSED when a sandbox is required but not
+   * Returns bubblewrap if it can start a sandbox on this machine. @throws {SkillError} SCRIPT_REFUSED when a sandbox is required but not
    * available
    */
   async check(): Promise<Bubblewrap | undefined> {
@@ -88,7 +87,7 @@ export class Sandbox {
     const path = await findProgram('bwrap', this.#path.split(delimiter))
     if (path === undefined) return without('bubblewrap (bwrap) is not installed')
     const faults: string[] = []
-    // Older versions do not know all options. Each failure is retried once.
+    // Older versions of bubblewrap do not know all options. Each failure is retried once.
     for (const hasSize of [true, true, false]) {
       const bubblewrap = { path, hasSize }
       const fault = await tryOut(bubblewrap)
@@ -119,7 +118,7 @@ export async function findProgram(
       await access(path, constants.X_OK)
       return path
     } catch {
-      // Missing or not executable: try the next folder.
+      // If the file is missing or not executable, try the next folder.
     }
   }
   return undefined
@@ -142,7 +141,7 @@ async function tryOut(bubblewrap: Bubblewrap): Promise<string | undefined> {
   const { child } = program
   const deadline = setTimeout(() => program.kill(), PROBE_MS)
   let said = ''
-  // Without free descriptors there are no pipes, and the error event follows.
+  // If no file descriptor is free, the pipes are missing, and an error event follows.
   const [stdout, stderr] = [child.stdout, child.stderr] as readonly (Readable | null | undefined)[]
   stdout?.resume()
   stderr?.on('data', (data: Buffer) => (said += data.toString()))

@@ -13,7 +13,7 @@ import { parseFrame } from './parse-frame.ts'
 import type { Redaction } from './redact.ts'
 import { withoutControls } from './without-controls.ts'
 
-/** Outcome of a call as the process reported it. */
+/** The outcome of a call that a process reported. */
 export type CallFrameOutcome =
   | Extract<ChildFrame, { kind: 'result' | 'refused' | 'error' | 'too-large' }>
   /** The process ended before the call began, so another process can run it. */
@@ -28,7 +28,7 @@ export interface LoadLimits {
 
 export type LoadFrameOutcome =
   | { readonly kind: 'loaded'; readonly commands: readonly CommandFrame[] }
-  /** A load failure. Without `path`, no module had begun to run. */
+  /** A load failure. If `path` is missing, no module had begun to run. */
   | { readonly kind: 'failed'; readonly path?: string; readonly message: string; readonly stack: string }
 
 export interface ScriptProcessOptions {
@@ -36,7 +36,7 @@ export interface ScriptProcessOptions {
   readonly env: Readonly<Record<string, string>>
   readonly workingDirectory: string
   readonly limits: OutputLimits
-  /** Redacts everything that leaves the process. */
+  /** Redacts all output of the process. */
   readonly redaction: Redaction
 }
 
@@ -48,11 +48,11 @@ interface Call {
   hasBegun: boolean
 }
 
-// Limit for progress and log lines of one call, in addition to its result.
+// Maximum bytes of the progress and log lines of one call, in addition to the limit of its result.
 const MAX_FRAME_BYTES = 8_388_608
 const STDERR_TAIL = 2_000
 const MAX_ID = 2 ** 48 - 1
-/** How long a cancelled command may continue before its process is killed, in milliseconds. */
+/** How long a cancelled command may still run before its process is killed, in milliseconds. */
 const STOP_GRACE_MS = 500
 
 /** One process that runs the commands of one revision, one call at a time. */
@@ -64,7 +64,7 @@ export class ScriptProcess {
   readonly #stdout: Output
   readonly #stderr: Output
   readonly #loading = Promise.withResolvers<LoadFrameOutcome>()
-  /** Resolves when the process and everything that it started have ended; see `ContainedProcess.ended`. */
+  /** Resolves when the process and all processes that it started have ended; see `ContainedProcess.ended`. */
   readonly exited: Promise<void>
   #exit: string | undefined
   #killedFor: string | undefined
@@ -83,7 +83,7 @@ export class ScriptProcess {
     this.#process = new ContainedProcess(launch, { env, workingDirectory, hasChannel: true })
     this.exited = this.#process.ended
     const { child } = this.#process
-    // Without free descriptors there are no pipes, and the error event follows.
+    // If no file descriptor is free, the pipes are missing, and an error event follows.
     const [, stdout, stderr, channel] = (child.stdio as ChildProcess['stdio'] | undefined) ?? []
     this.#channel = (channel ?? new PassThrough()) as Duplex
     const nothing = new PassThrough().end()
@@ -103,7 +103,7 @@ export class ScriptProcess {
     this.#channel.on('error', () => undefined)
   }
 
-  /** Lets the host exit while the process waits for work. */
+  /** Allows the host to exit while the process waits for a call. */
   unref(): void {
     this.#process.unref()
   }
@@ -113,7 +113,7 @@ export class ScriptProcess {
     this.#process.ref()
   }
 
-  /** The process with everything that it started. */
+  /** The process together with all processes that it started. */
   get contained(): ContainedProcess {
     return this.#process
   }
@@ -133,7 +133,7 @@ export class ScriptProcess {
     this.#send({ kind: 'prepare', modules })
   }
 
-  /** Loads the modules of a skill. A fault in them is an outcome, not an error. */
+  /** Loads the modules of a skill. For faulty modules, resolves with an outcome and does not reject. */
   async load(
     frame: LoadFrame,
     { timeoutMs, silenceMs = timeoutMs, signal }: LoadLimits,
@@ -161,8 +161,7 @@ export class ScriptProcess {
   }
 
   /**
-   * Runs a command with an input in JSON. If the call is cancelled or times out, the process gets a moment to stop, and
-   * is then killed.
+   * Runs a command with an input in JSON. If the call is cancelled or times out, the command gets a short time to stop. After that, the process is killed.
    * @throws {SkillError} TIMED_OUT, SCRIPT_FAILED; the reason of the signal when it aborts
    */
   async call(
@@ -191,7 +190,7 @@ export class ScriptProcess {
       const frame: Omit<CallFrame, 'input'> = { kind: 'call', id, command, scratchDirectory }
       this.#write(`${JSON.stringify(frame).slice(0, -1)},"input":${input}}`)
       const settled = await outcome.promise
-      // Lets pending data from stdout and stderr arrive.
+      // Wait until pending data from stdout and stderr has arrived.
       await new Promise<void>(resolve => void setImmediate(resolve))
       this.#call = undefined
       return settled
@@ -204,7 +203,7 @@ export class ScriptProcess {
     }
   }
 
-  /** Kills the process and everything that it started. Pending calls fail with the reason. */
+  /** Kills the process and all processes that it started. Pending calls fail with the reason. */
   kill(reason?: string): void {
     this.#killedFor ??= reason
     this.#isStopping = true
@@ -247,7 +246,7 @@ export class ScriptProcess {
     else this.#idleBytes += text.length
     const lines = this.#lines.take(text)
     const isFlood = (call?.bytes ?? 0) > MAX_FRAME_BYTES + this.#limits.stdout
-    // A process has nothing to send between calls.
+    // A correct process sends no line between two calls.
     const isIdleFlood = !this.#isLoading && this.#idleBytes > this.#limits.stdout
     if (isFlood || isIdleFlood || this.#lines.pending > this.#limits.stdout + MAX_FRAME_BYTES)
       this.kill('it sent more data than the limit')
@@ -255,7 +254,7 @@ export class ScriptProcess {
   }
 
   /**
-   * Handles a line from the process. Scripts control its content, so a failure ends the process instead of throwing.
+   * Handles a line from the process. Scripts control the content of the line, so a failure here ends the process and does not throw.
    */
   #receive(line: string): void {
     try {

@@ -24,16 +24,16 @@ const ARCHITECTURES: Readonly<Record<string, Architecture>> = {
   loong64: { id: 0xc000_0102, calls: GENERIC_CALLS },
 }
 
-/** The same number on every architecture. */
+/** These calls have the same number on every architecture. */
 const CLONE3 = 435
 const CLONE_NEWUSER = 0x1000_0000
-/** Bit of all calls of the x32 ABI; no other call has a number this large. */
+/** This bit is set in the numbers of all calls of the x32 ABI, and in no other number. */
 const X32_CALLS = 0x4000_0000
 
 const EPERM = 1
 const ENOSYS = 38
 
-// Offsets in `struct seccomp_data`. The last one is the lower half of the first argument on little-endian machines.
+// Offsets in `struct seccomp_data`. The last offset is the lower half of the first argument on little-endian machines.
 const NUMBER = 0
 const ARCHITECTURE = 4
 const FIRST_ARGUMENT = 16
@@ -79,7 +79,7 @@ function toProgram({ id, calls }: Architecture): readonly Instruction[] {
     ...failIf(JUMP_IF_EQUAL, calls.addKey, EPERM),
     ...failIf(JUMP_IF_EQUAL, calls.requestKey, EPERM),
     ...failIf(JUMP_IF_EQUAL, calls.keyctl, EPERM),
-    // A filter cannot read the flags of clone3, which are in memory. Without clone3, programs use clone.
+    // A filter cannot read the flags of clone3, which are in memory. If clone3 is refused, programs use clone instead.
     ...failIf(JUMP_IF_EQUAL, CLONE3, ENOSYS),
     ...failForNewUsers(calls.unshare),
     ...failForNewUsers(calls.clone),

@@ -1,4 +1,4 @@
-/** Limits how many tasks run at the same time; the others wait for their turn. */
+/** Limits how many tasks run at the same time. All further tasks wait for their turn. */
 export class Turns {
   readonly #most: number
   readonly #waiting: (() => void)[] = []
@@ -14,7 +14,7 @@ export class Turns {
     try {
       return await work()
     } finally {
-      // Passes the turn on directly, so that no other task can get in between.
+      // Gives the turn directly to the next waiting task, so that no new task can take it first.
       const next = this.#waiting.shift()
       if (next === undefined) this.#running--
       else next()

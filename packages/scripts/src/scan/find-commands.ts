@@ -44,7 +44,7 @@ export interface Found {
   readonly isComplete: boolean
 }
 
-/** Returns the commands that a module exports, as far as its text shows them. */
+/** Returns the exported commands that can be found in the text of a module. */
 export function findCommands(module: ParsedModule, skill: string): Found {
   const constants = constantsOf(module.body)
   const reader = new LiteralReader(constants)
@@ -52,7 +52,7 @@ export function findCommands(module: ParsedModule, skill: string): Found {
   const found = exported.flatMap((each): readonly Found[] => {
     const call = asDefinition(each.value, module)
     if (call !== undefined) return [readDefinition(call, each, { module, skill, reader })]
-    // A function or another module may create this value; only running the module shows that.
+    // A function or another module may create this value as a command. This is known only after the module has run.
     return isNoCommand(each.value) ? [] : [UNKNOWN]
   })
   const kept = [...constants].filter(
@@ -85,7 +85,7 @@ function describeKept(name: string, { loc }: Expression, { file }: ParsedModule)
 
 const UNKNOWN: Found = { commands: [], diagnostics: [], isComplete: false }
 
-/** Returns an expression if it is a call of `defineCommand`. */
+/** Returns the expression if it is a call of `defineCommand`, and `undefined` otherwise. */
 function asDefinition(value: Expression, module: ParsedModule): CallExpression | undefined {
   if (value.type !== 'CallExpression') return undefined
   const { names, spaces } = definersOf(module)

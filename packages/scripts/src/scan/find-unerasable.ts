@@ -6,7 +6,7 @@ export interface Place {
   readonly column: number
 }
 
-/** Returns the position of the first TypeScript syntax that is more than a type. */
+/** Returns the position of the first TypeScript syntax that cannot simply be removed. */
 export function findUnerasable(text: string): Place | undefined {
   const found: Place[] = []
   const visit = (value: unknown): void => {

@@ -8,12 +8,11 @@ export interface Exported {
   readonly start: number
 }
 
-/** Exports of a module, as far as its text shows them. */
+/** The exports that can be found in the text of a module. */
 export interface ModuleExports {
   readonly exported: readonly Exported[]
   /**
-   * Whether the list contains every export that could be a command. False if some come from another module or are
-   * computed.
+   * Whether the list contains every export that could be a command. False if some exports come from another module or are computed.
    */
   readonly isComplete: boolean
 }
@@ -35,7 +34,7 @@ export function exportsOf(body: readonly Statement[], constants: Constants): Mod
   return { exported, isComplete }
 }
 
-/** Adds the exports of one statement. Returns whether it could read all of them. */
+/** Adds the exports of one statement. Returns whether the text shows all of them. */
 function readNamed(
   { declaration, source, specifiers, start }: ExportNamedDeclaration,
   constants: Constants,
@@ -86,7 +85,7 @@ function withoutTypes(value: Expression): Expression {
   }
 }
 
-/** Whether an expression cannot be a command, whatever code runs before. */
+/** Whether an expression can never be a command, whatever code runs earlier. */
 export function isNoCommand(value: Expression): boolean {
   return NO_COMMANDS.includes(value.type) || (value.type === 'ObjectExpression' && isWritten(value))
 }
@@ -95,7 +94,7 @@ function isWritten({ properties }: ObjectExpression): boolean {
   return properties.every(({ type }) => type !== 'SpreadElement')
 }
 
-// A default export may be a declaration, so declarations are listed, too.
+// Expressions and declarations, because a default export may be either of them.
 const NO_COMMANDS: readonly string[] = [
   'ArrayExpression',
   'ArrowFunctionExpression',

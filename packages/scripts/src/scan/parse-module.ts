@@ -13,7 +13,7 @@ export interface ParsedModule {
   readonly body: readonly Statement[]
   readonly comments: readonly Comment[]
   readonly imports: readonly ImportDeclaration[]
-  /** All imports and re-exports that are not only types. */
+  /** All imports and re-exports, except those of types only. */
   readonly written: readonly WrittenImport[]
   readonly diagnostics: readonly Diagnostic[]
 }
@@ -46,7 +46,7 @@ export function parseModule(file: ScriptText): ParsedModule {
 
 function parseText({ path, text }: ScriptText): File {
   const isTyped = /\.[mc]?ts$/.test(path)
-  // CommonJS helpers are not modules.
+  // CommonJS files are helpers, not modules with commands.
   const sourceType = /\.c[jt]s$/.test(path) ? 'commonjs' : 'module'
   return parse(text, { sourceType, plugins: isTyped ? ['typescript'] : [] })
 }

@@ -1,6 +1,6 @@
 import type { Expression, ObjectExpression } from '@babel/types'
 
-/** A value that is written literally, not computed. */
+/** A value that the text contains literally, so that no code has to run. */
 export interface Literal {
   readonly value: unknown
 }
@@ -8,11 +8,11 @@ export interface Literal {
 /** Top-level constants of a module by name. */
 export type Constants = ReadonlyMap<string, Expression>
 
-// A constant can refer to ten others, each of which refers to ten more.
+// The budget is necessary: a constant can refer to ten constants, and each of these to ten more.
 const MAX_NODES = 5_000
 const MAX_CHARACTERS = 262_144
 
-/** Reads the values of literal expressions of one module without running code. A budget limits all reads together. */
+/** Reads the values of literal expressions of one module without running code. One budget limits the effort of all reads together. */
 export class LiteralReader {
   readonly #constants: Constants
   #left = MAX_NODES

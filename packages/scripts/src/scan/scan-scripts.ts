@@ -2,8 +2,7 @@ import type { ScriptScan, ScriptText } from '@skillstoke/core/source'
 import { mayHaveCommands, NO_COMMANDS } from './command-texts.ts'
 
 /**
- * Finds the commands of a skill in the texts of its files, without a file system and without running code. Files that
- * are not code need only a path.
+ * Finds the commands of a skill in the texts of its files, without a file system and without running code. For files that are not code, the path is enough.
  * @param known files that had commands before; if one of them cannot be parsed, it is reported as broken
  *
  * @example

@@ -2,7 +2,7 @@ import { isBuiltin } from 'node:module'
 import { posix } from 'node:path'
 import type { Diagnostic } from '@skillstoke/core'
 
-/** What scripts may import besides their own files and `node:` modules. */
+/** Names of the modules that scripts may import, besides their own files and `node:` modules. */
 export const PROVIDED_MODULES = ['skillstoke/command', 'zod', 'zod/mini', 'zod/v4'] as const
 
 /** An import with its position. */

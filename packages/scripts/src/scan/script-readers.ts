@@ -4,7 +4,7 @@ import type { Answer, Question } from '../script-worker.ts'
 /** A question to a parser thread. */
 export interface Asked {
   /**
-   * The skill that owns the script. Each skill has one question at a time in a thread, so it waits only for its own.
+   * The skill that owns the script. A thread gets only one question of each skill at a time, so a skill waits only for its own questions.
    */
   readonly skill: string
   /** Equal for equal texts. */
@@ -27,7 +27,7 @@ export class ScriptReaders {
   readonly #idle: ScriptThread[] = Array.from({ length: MAX_THREADS }, () => new ScriptThread())
   readonly #threads: readonly ScriptThread[] = [...this.#idle]
   readonly #busy = new Set<string>()
-  /** Questions that broke a thread, and would break another one. */
+  /** Questions that broke a thread and are not asked again. */
   readonly #broken = new Set<string>()
   readonly #end = new AbortController()
 
@@ -62,7 +62,7 @@ export class ScriptReaders {
       this.#busy.add(skill)
       void this.#answer(thread, next).then(() => {
         this.#busy.delete(skill)
-        // Reuse a thread that already runs before another one is started.
+        // Reuse a running thread before starting another one.
         this.#idle.unshift(thread)
         this.#work()
       })
