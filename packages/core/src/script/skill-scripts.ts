@@ -78,6 +78,7 @@ const KNOWN_RUN: KnownOptions<ScriptRunOptions> = {
  *   { name: 'calendar', description: 'Use for dates.', files: { 'scripts/day.ts': script } },
  * ])
  * await using skills = await createSkillRuntime({ sources: [source], scripts: childProcesses() })
+ * await skills.scripts.reload('calendar') // a busy machine reads scripts in the background
  * console.log(skills.scripts.list().map(({ id }) => id)) // prints [ 'calendar.day' ]
  * ```
  */
