@@ -11,7 +11,7 @@ interface Waiting extends PooledProcess {
 }
 
 /**
- * Keeps at most one contained process without a skill, in its own empty folder, for code with ordinary access. The first call of `keep` starts the process. It ends when `keep` has not been called for some time.
+ * Keeps at most one contained process without a skill, in its own empty folder, for code with ordinary access. The first call of `keep` starts the process. The process ends when `keep` has not been called for some time.
  */
 export class ProcessReserve {
   readonly #starter: ProcessStarter
