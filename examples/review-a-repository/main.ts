@@ -60,7 +60,7 @@ await commit('Refunds within 30 days', { 'refunds/SKILL.md': refunds('Refund wit
   })
   await skills.reload() // without this call, the next poll comes within five minutes
 
-  // The commit waits, and its new capabilities are listed. The conversation gets no notice of the commit.
+  // The commit waits for approval, and its new capabilities are listed. The conversation gets no notice of the commit.
   const [changed] = skills.review.pending()
   console.log('waits:', changed?.diagnostics.at(-1)?.message)
   assert.match(changed?.diagnostics.at(-1)?.message ?? '', /new: the script "scripts\/bank.sh" appears/)

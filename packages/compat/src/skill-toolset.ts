@@ -17,7 +17,7 @@ export interface ToolsetContext<Files extends FileSystem = FileSystem> {
 }
 
 /**
- * Called before every scan, for example to copy built-in skills, download or check. The hook must not request skills
+ * Called before every scan, for example to copy, download or check skills. The hook must not request skills
  * from the toolset.
  */
 export type PreScanToolsetHook<Files extends FileSystem = FileSystem> = (
