@@ -2,7 +2,7 @@ import { type Figure, percentiles, round } from './figure.ts'
 import { openBareProcesses } from './script-peers.ts'
 
 /**
- * Measures some work and the start of bare processes in turn, so that other load on the machine affects both. Yields one figure with the times, and with the median time of the work in percent of the median time of each bare process.
+ * Measures some work and the start of bare processes in turn, so that other load on the machine affects both. Yields one figure: the times of the work, and their median in percent of the median of each bare process.
  * @param work resolves with the milliseconds that it took
  * @param path module that the processes load
  */

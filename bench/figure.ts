@@ -12,7 +12,7 @@ export interface Figure {
 }
 
 export interface MeasureOptions {
-  /** Whether to measure large trees and many repetitions too. */
+  /** Whether to measure large trees too, and to repeat measurements more often. */
   readonly large: boolean
 }
 

@@ -87,7 +87,7 @@ function workerRestart(path: string): ScriptPeer {
   }
 }
 
-/** Returns peers that only start a process, as the minimum cost of code in its own process. */
+/** Returns peers that only start a process, which is the minimum cost of running code in a separate process. */
 export function openBareProcesses(path: string): readonly ScriptPeer[] {
   return [processRestart(path), bareNode()]
 }

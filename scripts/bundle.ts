@@ -79,7 +79,7 @@ async function bundle(folder: string, entries: readonly string[]): Promise<strin
   return output.flatMap(file => (file.type === 'chunk' ? file.moduleIds : []))
 }
 
-/** Returns the source file from which to copy an import of the known values, or an import of a module that they need. */
+/** Returns the source file of a value that the bundle copies: an import of the known values, or of a module that they need. */
 function findCopied(folder: string, id: string, importer: string | undefined): string | undefined {
   const [, name, path = ''] = /^@skillstoke\/([^/]+)(.*)$/.exec(id) ?? []
   if (name === undefined || importer === undefined) return undefined

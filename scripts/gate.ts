@@ -4,7 +4,7 @@ import { setPriority } from 'node:os'
 import { delimiter, join, resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
 
-// The gate for people, CI and releases. Each step is a command that can also be run alone. If a step fails whose result the tests need, the gate ends. All other steps run one at a time during the tests, with low priority.
+// The gate for people, CI and releases. Each step is a command that can also be run alone. If the tests need the result of a failed step, the gate ends. All other steps run one at a time during the tests, with low priority.
 
 interface Step {
   readonly name: string

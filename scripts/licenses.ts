@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Name of the file beside bundled code, which contains the licences of the packages in the bundle. */
+/** Name of the file with the licences of bundled packages, in the folder of the bundle. */
 export const LICENSES = 'LICENSES.txt'
 
 interface Manifest {

@@ -102,7 +102,7 @@ async function measureSaves(
   measure: (index: number, save: () => number) => Promise<number>,
 ): Promise<number[]> {
   const samples: number[] = []
-  // Keeps the process alive, because watches do not keep it alive.
+  // Keeps the process alive, because a watch alone does not.
   const alive = setInterval(() => undefined, 60_000)
   for (let i = 0; i < SAVES; i++) {
     const index = (i * 7919) % tree.size

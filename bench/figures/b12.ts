@@ -14,7 +14,7 @@ const SAVES = 100
 const CHROMIUM = process.env['CHROMIUM'] ?? '/usr/bin/chromium'
 const PAGE = 'packages/cli/dist/page'
 
-/** Measures from the end of a save until the page of the dev server has painted it, in a real browser. */
+/** Measures from the end of a save until a real browser has painted the change in the page of the dev server. */
 export async function* b12(): AsyncGenerator<Figure> {
   yield bundleSize()
   if (!existsSync(CHROMIUM)) {

@@ -16,12 +16,12 @@ const ROUNDS = 3
 const MAX_PAUSE_MS = 100
 const REFUSED_SKILLS = 1_000
 const FRESH_CALLS = 300
-/** Number of newest added folders that stay; older ones are removed. */
+/** How many of the added folders stay; the oldest of them are removed. */
 const ADDED = 5
 
 /** Writes the next edit. */
 type Edit = (count: number) => void
-/** The work that a caller repeats. It gets the number of the caller and the name of its skill. */
+/** The work that a caller repeats. The function gets the number of the caller and the name of the caller's skill. */
 type Call = (caller: number, name: string) => Promise<unknown>
 type Percentiles = ReturnType<typeof percentiles>
 

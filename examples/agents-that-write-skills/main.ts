@@ -13,7 +13,7 @@ const folder = join(base, 'skills')
 const database = join(base, 'state/conversations.sqlite')
 const CHAT = 'chat-1'
 
-/** Written skills take precedence over bundled ones. Revisions that wait for approval still wait after a restart, because the state directory stores this. */
+/** Written skills take precedence over bundled ones. Revisions that wait for approval still wait after a restart, because the state directory records them. */
 const openSkills = async (): Promise<SkillRuntime> =>
   await createSkillRuntime({
     sources: [directory(folder, { writable: true }), bundledSkills()],

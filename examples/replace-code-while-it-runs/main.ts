@@ -28,7 +28,7 @@ await save('scripts/status.ts', command('status', '(short ? branch : "On branch 
 await using manager = await SkillManager.open(folder)
 await using mcp = new SkillMcp(manager.runtime, { ...PRESETS.omni.mcp, notificationIntervalMs: 50 })
 
-// A client of the server, which lists the tools again after each notification.
+// A client that lists the tools of the server again after each notification.
 const client = new Client({ name: 'example', version: '1.0.0' }, { versionNegotiation: { mode: 'auto' } })
 const fetch = (url: string | URL, init?: RequestInit): Promise<Response> => mcp.fetch(new Request(url, init))
 await client.connect(new StreamableHTTPClientTransport(new URL('http://localhost/mcp'), { fetch }))

@@ -24,7 +24,7 @@ async function commit(message: string, files: Readonly<Record<string, string>>):
   execFileSync('git', ['-C', repository, ...who, 'commit', '--quiet', '--message', message])
 }
 
-/** One state directory keeps decisions, history and files. Skills cannot write to it. */
+/** One state directory keeps decisions, history and files. Skills cannot write to this directory. */
 const openSkills = async (): Promise<SkillRuntime> =>
   await createSkillRuntime({
     sources: [
@@ -60,7 +60,7 @@ await commit('Refunds within 30 days', { 'refunds/SKILL.md': refunds('Refund wit
   })
   await skills.reload() // without this call, the next poll comes within five minutes
 
-  // The commit waits, and its new capabilities are listed. The conversation gets no notice of it.
+  // The commit waits for approval, and its new capabilities are listed. The conversation gets no notice of the commit.
   const [changed] = skills.review.pending()
   console.log('waits:', changed?.diagnostics.at(-1)?.message)
   assert.match(changed?.diagnostics.at(-1)?.message ?? '', /new: the script "scripts\/bank.sh" appears/)

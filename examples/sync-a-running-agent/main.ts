@@ -60,7 +60,7 @@ await registry.loadAll()
 
 const eventBus = new EventBus()
 const seen: string[] = []
-/** Resolves at the next event with the name, so that the example needs no timeouts. */
+/** Resolves when the bus emits the next event with this name, so that the example needs no timeouts. */
 const next = async (name: string): Promise<void> =>
   await new Promise(resolve => {
     const off = eventBus.on(name, payload => {

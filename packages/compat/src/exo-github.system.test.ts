@@ -112,7 +112,7 @@ describe('GitHubPollingWatcher', () => {
     expect((await batches.next()).done).toBe(true)
   })
 
-  test(`the watcher can be stopped, and then reports the changes in between when watch() is called again ${verifies('EXO-38', 'EXO-B12', 'EXO-B02')}`, async () => {
+  test(`after stop(), a new watch() of the GitHub watcher reports the changes in between ${verifies('EXO-38', 'EXO-B12', 'EXO-B02')}`, async () => {
     repository.commit({ 'a/SKILL.md': text('a') })
     const watcher = new GitHubPollingWatcher(url(), options())
     const batches = watcher.watch()
@@ -214,7 +214,7 @@ describe('GitHubPollingWatcher', () => {
     await batches.next()
   })
 
-  test(`makes loadAll() fail if the folder does not exist ${verifies('EXO-X06')}`, async () => {
+  test(`loadAll() rejects if the folder of a URL is missing in the repository ${verifies('EXO-X06')}`, async () => {
     repository.commit({ 'a/SKILL.md': text('a') })
     await using registry = new SkillRegistry().registerSource(url('/tree/main/nope'), options())
     await expect(registry.loadAll()).rejects.toThrow(/no folder "nope"/)

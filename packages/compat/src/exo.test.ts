@@ -105,7 +105,7 @@ const removal = (name: string): SkillChangeFields => ({
   sourcePath: `db://${name}`,
 })
 
-/** A manager with one scripted watcher. A test can wait for the events of a batch, which are its last effect. */
+/** A manager with one scripted watcher. A test can wait for the events of a batch, because the manager emits them last. */
 async function manage(
   options: Partial<ConstructorParameters<typeof SkillSyncManager>[2]> & {
     readonly registry?: SkillRegistry

@@ -48,7 +48,7 @@ export class FoldingSource implements SkillSource {
   readonly #told = new Map<string, Told>()
   /** Why the folder could not be read; its earlier contents are then kept. */
   failure: unknown
-  /** Why the next reading reads the folder again. If it fails, `load` rejects and `catch-up` keeps the contents. */
+  /** Why the next `read()` also reads the folder. If that fails, `load` rejects and `catch-up` keeps the contents. */
   #due: 'load' | 'catch-up' | undefined
   #isLoaded = false
   #hasNews = false
@@ -63,7 +63,7 @@ export class FoldingSource implements SkillSource {
     this.#folder = folder
   }
 
-  /** Makes the next reading read the folder again and discard earlier reports of watchers. */
+  /** Makes the next `read()` also read the folder, and discard earlier reports of watchers. */
   reload(): void {
     this.#request('load')
   }
@@ -85,12 +85,12 @@ export class FoldingSource implements SkillSource {
     return this.#folder?.root.overlaps(origin) === true
   }
 
-  /** Returns the digests of the instructions of all skills, served or not. */
+  /** Returns the digests of the instructions of all skills, including skills that are not served. */
   bodyDigests(): readonly string[] {
     return this.#contents.entries.flatMap(({ skill }) => skill?.bodyDigest ?? [])
   }
 
-  /** Adds an event of a watcher. The next reading makes it visible. */
+  /** Adds an event of a watcher. The next `read()` makes the event visible. */
   fold(event: SkillChangeFields): void {
     const { kind, skillName: name, skill } = event
     const base = toEventBase(this.#folder?.root, event.sourcePath)
@@ -148,7 +148,7 @@ export class FoldingSource implements SkillSource {
       this.failure = undefined
       this.#read = EMPTY_CONTENTS
     }
-    // Reports that arrived during the reading may be newer than its result.
+    // Reports that arrived while the folder was read may be newer than the result.
     for (const [location, told] of before) if (this.#told.get(location) === told) this.#told.delete(location)
   }
 

@@ -64,7 +64,7 @@ class WatcherSource extends MemorySource {
       stop: () => {
         stop.abort()
         hints.stop()
-        // Stopping does not wait for the watcher, and its last failure no longer matters.
+        // `stop()` does not wait for the watcher, and ignores its last failure.
         void (async () => await this.#watcher.stop())().catch(() => undefined)
       },
     }

@@ -77,7 +77,7 @@ export function gitHubSource(sourceUrl: string, options: GitHubSourceOptions = {
   try {
     return git(sourceUrl, {
       ...rest,
-      // Its changes are not reviewed, because the caller named the repository itself.
+      // Changes need no approval, because the caller named the repository itself.
       trust: 'auto',
       reading: EXO_READING,
       pollMs: pollIntervalMs,

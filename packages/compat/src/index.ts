@@ -1,4 +1,4 @@
-// Names and presets of five published designs, on top of a runtime. No tool sorts the blocks.
+// Names and presets of five published designs, on top of a runtime. The exports are grouped by kind of user, so Biome must not sort them.
 
 // For users of any design: its policies as one object.
 export { PRESET_NAMES, PRESETS, type Preset, type PresetName } from './presets.ts'

@@ -124,7 +124,7 @@ describe('SkillToolset', () => {
     expect([second === first, first?.description, logged]).toEqual([true, 'Of the project.', []])
   })
 
-  test(`the hook gets toolset, files and shell before each scan, and the scan finds skills that it copied ${verifies('PAI-09', 'PAI-19', 'PAI-05', 'PAI-10', 'PAI-11', 'PAI-12', 'P31')}`, async () => {
+  test(`the hook gets toolset, files and shell before each scan, and the scan finds skills that the hook copied ${verifies('PAI-09', 'PAI-19', 'PAI-05', 'PAI-10', 'PAI-11', 'PAI-12', 'P31')}`, async () => {
     const files = new MemoryFileSystem({ '/project/skills/custom/SKILL.md': text('custom', 'Mine.') })
     const builtIn: Readonly<Record<string, string>> = {
       custom: text('custom', 'Built in.'),

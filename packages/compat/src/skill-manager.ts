@@ -78,7 +78,7 @@ export class SkillManager implements AsyncDisposable {
     checkOptions('SkillManager.open()', options, KNOWN)
     checkChoice('detect', options.detect, CHANGE_DETECTIONS)
     const { omni } = PRESETS
-    // In the mode `mtime`, only a newer script may cause a reading.
+    // In the mode `mtime`, the skill is read again only for a newer script.
     const byTime = {
       tuning: { ...omni.runtime.tuning, triggers: { onAccess: false, onRequest: false } },
     }

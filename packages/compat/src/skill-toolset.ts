@@ -17,8 +17,8 @@ export interface ToolsetContext<Files extends FileSystem = FileSystem> {
 }
 
 /**
- * Called before every scan, for example to copy built-in skills, download or check. It must not request skills from the
- * toolset.
+ * Called before every scan, for example to copy, download or check skills. The hook must not request skills
+ * from the toolset.
  */
 export type PreScanToolsetHook<Files extends FileSystem = FileSystem> = (
   toolset: SkillToolset<Files>,
@@ -31,7 +31,7 @@ export interface SkillToolsetOptions<Files extends FileSystem = FileSystem> {
   /** How long a scan waits for the hook before it continues, in milliseconds; `Infinity` waits for ever. @default 30,000 */
   readonly preScanTimeoutMs?: number
   /**
-   * Additional folder names in each allowed path. A later folder overrides an earlier one, and the main folder overrides all of them. @default
+   * Names of additional skill folders in each allowed path. A later folder overrides an earlier one, and the main folder overrides all of them. @default
    * []
    */
   readonly extraDirNames?: readonly string[]

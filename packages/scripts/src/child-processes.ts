@@ -41,7 +41,7 @@ import {
 } from './script-runner-options.ts'
 
 /**
- * Returns a runner that executes the code of skills in separate processes, contained by Node's permissions and, where
+ * Returns a runner that executes the code of skills in separate processes, confined by Node's permissions and, where
  * installed, by bubblewrap. Pass it to `createSkillRuntime` as `scripts`.
  * @throws {SkillError} INVALID_OPTION
  * @throws {SkillError} UNSUPPORTED_RUNTIME on Bun and Deno, whose processes the permission model of Node cannot contain
@@ -73,7 +73,7 @@ export function childProcesses(options: ScriptRunnerOptions = {}): ChildProcesse
 
 /** A script runner that can report in advance which grants it refuses. */
 export interface ChildProcesses extends ScriptRunner {
-  /** Returns why this runner would not start a script with these grants, or `undefined` if it would. */
+  /** Returns the reason why this runner refuses these grants, or `undefined` if it accepts them. */
   findRefusal(grants: readonly ScriptCapability[]): Promise<string | undefined>
 }
 

@@ -37,7 +37,7 @@ export interface ScriptRunnerOptions {
   readonly idleMs?: number
   /**
    * How long a reserve process without a skill is kept after the last edit of a script, in milliseconds; 0 disables it.
-   * The first edit starts the process, so a host whose scripts never change has none. @default 180,000
+   * The first edit starts the process, so a host whose scripts never change has no reserve process. @default 180,000
    */
   readonly reserveMs?: number
   /** Number of calls after which a process is replaced. @default 1,000 */

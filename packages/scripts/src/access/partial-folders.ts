@@ -67,7 +67,7 @@ export class PartialFolders {
 
 async function list(folder: string): Promise<readonly Entry[]> {
   const names = await readdir(folder)
-  // A sandbox never shows more entries than these, so reading more of them is useless.
+  // A sandbox refuses a folder with so many entries, so reading the rest is useless.
   const found = names.slice(0, 2 * MAX_ENTRIES).map(async name => {
     const path = join(folder, name)
     try {

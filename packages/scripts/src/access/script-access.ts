@@ -51,7 +51,7 @@ export interface AccessOptions {
   readonly protectedPaths: readonly string[]
   /** Files and folders that no script may see, whatever is granted. */
   readonly hiddenPaths: readonly string[]
-  /** Whether the operating system contains the process in addition to Node's permissions. */
+  /** Whether the operating system confines the process in addition to Node's permissions. */
   readonly isSandboxed: boolean
   readonly looks: FolderLooks
   readonly partialFolders: PartialFolders
@@ -152,7 +152,7 @@ export function toEnvironment(
   }
 }
 
-/** Removes paths inside a writable folder. Such a path grants nothing more, and the script could replace it by a link. */
+/** Removes paths inside a writable folder. Such a path adds no access, and the script could replace it by a link. */
 function withoutCovered(
   granted: readonly GrantedPath[],
   writable: readonly GrantedPath[],

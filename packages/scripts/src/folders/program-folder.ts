@@ -94,7 +94,7 @@ function isTyped(path: string): boolean {
 
 /** How long small files are written before other work gets a turn, in milliseconds. */
 const SLICE_MS = 4
-// For a small file, an asynchronous write takes longer than the write itself.
+// For a small file, waiting for a promise takes longer than a synchronous write.
 const MAX_SMALL_BYTES = 65_536
 
 /** A folder tree in which each file is written only once. */

@@ -16,7 +16,7 @@ export interface ContainedProcessOptions {
 export const INFO_DESCRIPTOR = 4
 export const FILTER_DESCRIPTOR = 5
 
-/** How long a kill waits until bubblewrap reports the process that it started. */
+/** How long a kill waits for bubblewrap to report the process that it started. */
 const INFO_MS = 1_000
 /** How long to wait for the end of a killed sandbox. A limit is needed, because a process can hang in the kernel. */
 const SANDBOX_END_MS = 5_000

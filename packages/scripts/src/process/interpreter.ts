@@ -2,7 +2,7 @@ import { decodeUnmarkedText } from '@skillstoke/core/internal'
 
 /** How a script without commands is run. */
 export type Interpreter =
-  /** The Node version of the host runs the script, and the permissions of Node contain it. */
+  /** The Node version of the host runs the script, and the permissions of Node confine the script. */
   | { readonly kind: 'node' }
   /** The first of these programs that is installed runs the script. */
   | { readonly kind: 'program'; readonly names: readonly string[]; readonly args: readonly string[] }

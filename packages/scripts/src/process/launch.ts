@@ -65,7 +65,7 @@ function namesOf(paths: readonly GrantedPath[]): readonly string[] {
   return [...new Set(paths.flatMap(({ path, real }) => [path, real]))]
 }
 
-/** Drops paths that are inside other paths: if Node gets a folder and a path in it, it ignores the folder. */
+/** Drops paths that are inside other paths, because Node ignores a folder if it also gets a path inside that folder. */
 function outermost(paths: readonly string[]): readonly string[] {
   return paths.filter(path => !paths.some(other => other !== path && isInside(path, other)))
 }

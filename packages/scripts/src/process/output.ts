@@ -17,7 +17,7 @@ export const DEFAULT_OUTPUT_LIMITS: Readonly<OutputLimits> = Object.freeze({
 const MAX_LINE = 65_536
 
 /**
- * Reads one output stream. Emits complete lines, and keeps the beginning of the output. Removes control characters and secrets from both. Beyond the limit, it still reads the data but discards it.
+ * Reads one output stream. Emits complete lines, and keeps the beginning of the output. Removes control characters and secrets from these lines and from that beginning. Output beyond the limit is read and discarded.
  */
 export class Output {
   readonly #limit: number

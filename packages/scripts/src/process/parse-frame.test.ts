@@ -34,7 +34,7 @@ describe('parseFrame()', () => {
     )
   })
 
-  test('parseFrame() replaces a text by an empty one if the script sent an object instead', () => {
+  test('parseFrame() returns an empty text if the script sent an object instead of a text', () => {
     expect(parseFrame('{"kind":"log","id":1,"message":{"toString":1,"valueOf":1}}', rules)).toEqual({
       kind: 'log',
       id: 1,
@@ -55,7 +55,7 @@ describe('parseFrame()', () => {
     },
   )
 
-  test('parseFrame() reports a result above the size limit as too large, even if the script does not', () => {
+  test('parseFrame() reports a result above the size limit as too large, even if the script does not report that', () => {
     const line = JSON.stringify({ kind: 'result', id: 7, value: 'x'.repeat(2_000) })
     expect(parseFrame(line, rules)).toMatchObject({ kind: 'result' })
     expect(parseFrame(line, { redaction, maxBytes: 1_000 })).toEqual({

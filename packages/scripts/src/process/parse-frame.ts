@@ -134,7 +134,7 @@ const MAX_FAULTS = 50
 // Limits for values, because callers copy them recursively.
 const MAX_DEPTH = 256
 const MAX_VALUES = 100_000
-/** Upper bound on the bytes that the line of a result has in addition to the value. */
+/** Overhead of a result line in bytes, at most. */
 const MAX_ENVELOPE = 256
 
 function numberOf(value: unknown): number {

@@ -11,7 +11,7 @@ interface Waiting extends PooledProcess {
 }
 
 /**
- * Keeps at most one contained process without a skill, in its own empty folder, for code with ordinary access. The first call of `keep` starts the process. It ends when `keep` has not been called for some time.
+ * Keeps at most one contained process without a skill, in its own empty folder, for code with ordinary access. The first call of `keep` starts the process. The process ends when `keep` has not been called for some time.
  */
 export class ProcessReserve {
   readonly #starter: ProcessStarter
@@ -29,7 +29,7 @@ export class ProcessReserve {
     this.#keepMs = keepMs
   }
 
-  /** Returns the reserved process if its containment matches `access`. The caller then owns it. */
+  /** Returns the reserve process if its containment matches `access`. The caller then owns it. */
   async take(access: ScriptAccess): Promise<PooledProcess | undefined> {
     if (this.#waiting === undefined && this.#starting === undefined) return undefined
     const containment = await this.#starter.nameContainment(access)
@@ -44,7 +44,7 @@ export class ProcessReserve {
     return taken
   }
 
-  /** Starts a process with such access in the background, unless one already waits. Restarts the timer that ends it. */
+  /** Starts a process with this access in the background, unless a process already waits. Restarts the timer that ends the waiting process. */
   keep(access: ScriptAccess): void {
     if (this.#isClosed || this.#keepMs === 0) return
     this.#endLater()

@@ -53,7 +53,7 @@ const MAX_COPIED_FILES = 64
 /** Maximum number of copies that are kept after their process has ended, because a result may name a file in them. */
 const MAX_KEPT_COPIES = 4
 
-/** Loads revisions into contained processes. From then on, each process belongs to one revision and its grants. */
+/** Loads revisions into contained processes. After the load, each process belongs to one revision and its grants. */
 export class ProgramLoader {
   readonly #parts: ProgramLoaderOptions
   readonly #starter: ProcessStarter

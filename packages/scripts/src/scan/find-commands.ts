@@ -52,7 +52,7 @@ export function findCommands(module: ParsedModule, skill: string): Found {
   const found = exported.flatMap((each): readonly Found[] => {
     const call = asDefinition(each.value, module)
     if (call !== undefined) return [readDefinition(call, each, { module, skill, reader })]
-    // A function or another module may create this value as a command. This is known only after the module has run.
+    // Only a run of the module shows whether a function or another module creates this value as a command.
     return isNoCommand(each.value) ? [] : [UNKNOWN]
   })
   const kept = [...constants].filter(
