@@ -20,7 +20,7 @@ export interface SkillEvents extends ScriptEvents {
     readonly changed: readonly SkillFacet[]
   }
   'skill:removed': { readonly skill: Skill }
-  /** Another skill with the same name has precedence, so this one is not served. */
+  /** The skill is not served, because another skill of the same name has precedence. */
   'skill:shadowed': SkillProblem
   /** The newest text of a skill cannot be served. `serving` is the last good revision; absent if there is none. */
   'skill:error': SkillProblem

@@ -1,6 +1,6 @@
 /**
  * Visits the start items and everything that `visit` returns, breadth first. Not recursive, so a deep tree cannot
- * overflow the stack. To stay within a budget, `visit` returns fewer items.
+ * overflow the stack. `visit` can return fewer items to stay within a budget.
  */
 export async function walkBreadthFirst<T>(
   start: readonly T[],
