@@ -9,7 +9,8 @@ import { PACK_INDEX } from './pack-index.ts'
 import { isBusy, openPrivateDatabase } from './private-database.ts'
 import { TimeSlices } from './time-slices.ts'
 
-// The first round collects what other processes left behind. It runs after the start, so that the start is not delayed.
+// The first round collects what other processes left behind. The round waits until the start is over, so that it does
+// not delay the start.
 const FIRST_AFTER_MS = 60_000
 const ROUTINE_AFTER_MS = 300_000
 const SOON_AFTER_MS = 15_000
@@ -31,7 +32,7 @@ export interface StoreCollectionOptions {
   readonly isWriting: (pack: string) => boolean
   /** Whether the folder still contains the open index file and that file is writable. */
   readonly isCurrent: () => boolean
-  /** Called after a round, which may have removed packs. */
+  /** Called after each round, because the round may have removed packs. */
   readonly onDone: () => void
 }
 

@@ -11,7 +11,7 @@ export interface FolderNote {
 }
 
 /**
- * Notes of folders. With them, a start need not read unchanged folders. If no note matches, the source reads the
+ * Notes of folders. With these notes, a start need not read unchanged folders. If no note matches, the source reads the
  * folder.
  */
 export interface FolderNotes {
