@@ -113,40 +113,37 @@ describe('moved folders and decisions', () => {
     ['swaps names with another folder', () => swap('pdf', 'other')],
   ]
 
-  test.each(MOVES)(
-    'a decision stays with a folder that %s, in all processes and after a restart',
-    async (_, move) => {
+  test.each(MOVES)('a decision stays with a folder that %s, even after a restart', async (_, move) => {
+    write('other', 'other', 'Other.')
+    for (const decide of ['disable', 'reject', 'pin', 'write'] as const) {
+      rmSync(at('pdf'), { recursive: true, force: true })
+      rmSync(state, { recursive: true, force: true })
+      write('pdf', 'pdf', 'First.')
+      const skills = await open({ writable: true })
+      await using beside = await open()
+      if (decide === 'pin') await skills.review.pin('pdf')
+      if (decide === 'write')
+        await skills.writer().write({
+          skill: 'pdf',
+          path: 'SKILL.md',
+          content: '---\nname: pdf\ndescription: Does pdf.\n---\nOf an agent.\n',
+          agent: { name: 'agent', conversation: 'x' },
+        })
+      else write('pdf', 'pdf', 'Second.')
+      await Promise.all([skills.reload(), beside.reload()])
+      if (decide === 'reject') await skills.review.reject('pdf')
+      if (decide === 'disable') await skills.review.disable('pdf')
+      const seen = { other: 'Other.', ...(decide === 'disable' ? {} : { pdf: 'First.' }) }
+      expect([decide, await served(skills)]).toEqual([decide, seen])
+      move()
+      await beside.reload()
+      expect([decide, await served(beside)]).toEqual([decide, seen])
+      expect([decide, await servedNowAndLater(skills)]).toEqual([decide, [seen, seen]])
+      for (const location of ['maps', 'category', 'other', 'pdf'])
+        rmSync(at(location), { recursive: true, force: true })
       write('other', 'other', 'Other.')
-      for (const decide of ['disable', 'reject', 'pin', 'write'] as const) {
-        rmSync(at('pdf'), { recursive: true, force: true })
-        rmSync(state, { recursive: true, force: true })
-        write('pdf', 'pdf', 'First.')
-        const skills = await open({ writable: true })
-        await using beside = await open()
-        if (decide === 'pin') await skills.review.pin('pdf')
-        if (decide === 'write')
-          await skills.writer().write({
-            skill: 'pdf',
-            path: 'SKILL.md',
-            content: '---\nname: pdf\ndescription: Does pdf.\n---\nOf an agent.\n',
-            agent: { name: 'agent', conversation: 'x' },
-          })
-        else write('pdf', 'pdf', 'Second.')
-        await Promise.all([skills.reload(), beside.reload()])
-        if (decide === 'reject') await skills.review.reject('pdf')
-        if (decide === 'disable') await skills.review.disable('pdf')
-        const seen = { other: 'Other.', ...(decide === 'disable' ? {} : { pdf: 'First.' }) }
-        expect([decide, await served(skills)]).toEqual([decide, seen])
-        move()
-        await beside.reload()
-        expect([decide, await served(beside)]).toEqual([decide, seen])
-        expect([decide, await servedNowAndLater(skills)]).toEqual([decide, [seen, seen]])
-        for (const location of ['maps', 'category', 'other', 'pdf'])
-          rmSync(at(location), { recursive: true, force: true })
-        write('other', 'other', 'Other.')
-      }
-    },
-  )
+    }
+  })
 
   test('a decision is recorded only once if two processes notice that folders swapped names', async () => {
     write('a', 'a', 'A.')

@@ -159,16 +159,13 @@ describe('answers', () => {
     [404, {}, 'NOT_FOUND', undefined],
     [500, {}, 'IO_FAILED', undefined],
     [429, { 'Retry-After': '7' }, 'IO_FAILED', 7000],
-  ])(
-    'an answer with status %d is a failure that has the status in its data',
-    async (status, headers, code, retryAfterMs) => {
-      answer = (_, response) => void response.writeHead(status, headers).end()
-      await expect(get(`http://${host}/`)).rejects.toMatchObject({
-        code,
-        data: { status, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) },
-      })
-    },
-  )
+  ])('the failure for status %d has the status in its data', async (status, headers, code, retryAfterMs) => {
+    answer = (_, response) => void response.writeHead(status, headers).end()
+    await expect(get(`http://${host}/`)).rejects.toMatchObject({
+      code,
+      data: { status, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) },
+    })
+  })
 
   test('a request fails if its connection breaks during the answer', async () => {
     answer = (_, response) => {
