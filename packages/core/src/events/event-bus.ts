@@ -25,11 +25,11 @@ export interface SkillEvents extends ScriptEvents {
   /** The newest text of a skill cannot be served. `serving` is the last good revision; absent if there is none. */
   'skill:error': SkillProblem
   /**
-   * The newest text of a skill waits for approval. `serving` is the revision that is served until then; absent if there
-   * is none.
+   * The newest text of a skill waits for approval. `serving` is the revision that is served until the approval; absent
+   * if there is none.
    */
   'skill:pending': SkillProblem
-  /** A decision was recorded, in this process or in another one. */
+  /** A decision was recorded in this process or in another process. */
   'skill:decided': FolderPlace & { readonly decision: RecordedDecision }
   /** Emitted once for each new generation, after the events of the changed skills. */
   'skills:batch': {

@@ -49,7 +49,7 @@ export interface AdaptFileSystemOptions {
   readonly identity?: string
   /** The separator in native paths. @default '/' */
   readonly separator?: (typeof SEPARATORS)[number]
-  /** Deadline of one call, in milliseconds; `Infinity` sets none. @default 30,000 */
+  /** Deadline of one call, in milliseconds; `Infinity` sets no deadline. @default 30,000 */
   readonly timeoutMs?: number
   /** Largest number of concurrent calls. Further calls wait. @default 8 */
   readonly concurrency?: number

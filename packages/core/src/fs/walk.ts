@@ -13,8 +13,8 @@ export async function walkBreadthFirst<T>(
 }
 
 /**
- * Maps with at most `concurrency` concurrent calls. Results keep the order of the items. After a failure or an abort,
- * no further call starts. The promise settles when all running calls have ended.
+ * Maps the items with at most `concurrency` concurrent calls. Results keep the order of the items. After a failure or
+ * an abort, no further call starts. The promise settles when all running calls have ended.
  */
 export async function mapConcurrently<T, R>(
   items: readonly T[],

@@ -34,7 +34,7 @@ const KNOWN: KnownOptions<CollectGarbageOptions> = { graceMs: true, keepRevision
 
 /** Result of a collection or of a dry run. */
 export interface GarbageReport {
-  /** Number of old revisions that were dropped from the kept history. */
+  /** Number of old revisions that were dropped from the history. */
   readonly forgotten: number
   /** Number of unneeded revisions (`trees`) and of unneeded files (`blobs`). */
   readonly trees: number

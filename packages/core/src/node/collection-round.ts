@@ -50,8 +50,8 @@ export interface RoundResult {
 }
 
 /**
- * The keys of an index, grouped by how long they are still needed. Digests are cut to 52 bits. If two collide, both
- * rows are kept.
+ * The keys of an index, grouped by how long they are still needed. Digests are cut to 52 bits. If two shortened digests
+ * are equal, both rows are kept.
  */
 interface Marks {
   /** Revisions that have a name or a lease or are very new, and their files. */

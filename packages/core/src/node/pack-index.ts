@@ -45,7 +45,7 @@ export interface IndexPart {
 // Digests are evenly distributed over 16 parts, so a query over one part takes a sixteenth of the time.
 const HEX_DIGITS = [...'0123456789abcdef']
 
-/** The ranges of digests into which the index is divided. Every digest is in one of them. */
+/** The ranges of digests into which the index is divided. Every digest is in exactly one of these ranges. */
 export const INDEX_PARTS: readonly IndexPart[] = HEX_DIGITS.map((digit, index) => ({
   from: `sha256:${digit}`,
   to: `sha256:${HEX_DIGITS[index + 1] ?? 'g'}`,
@@ -289,7 +289,7 @@ export class PackIndex {
     return (this.#findRef.get(name) as { revision: Digest } | undefined)?.revision
   }
 
-  /** Changes names. Skips names that another process has changed meanwhile, because those are newer. */
+  /** Changes names. Skips names that another process has changed meanwhile, because the changed names are newer. */
   setRefs(entries: readonly (readonly [string, RefChange])[]): void {
     inTransaction(this.#database, () => {
       const now = Date.now()

@@ -124,7 +124,7 @@ test('the index never names missing bytes, no matter when the process is killed'
     try {
       execFileSync(process.execPath, ['--input-type=module', '-e', script, String(ms)], { stdio: 'ignore' })
     } catch {
-      // The test has killed the process, so its failure is expected.
+      // The test has killed the process, so the failure of the process is expected.
     }
     const store = await openPackStore(folder.path)
     const newest = store.getRef('newest')

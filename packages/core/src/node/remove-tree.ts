@@ -8,7 +8,7 @@ const O_PATH = 0o10_000_000
 
 /** Maximum depth, because each open level uses a descriptor. Deeper folders are first moved to the top folder. */
 const MAX_LEVELS = 64
-/** How often a folder is listed again if another process adds entries during the removal. */
+/** How many times a folder is listed again if another process adds entries during the removal. */
 const MAX_PASSES = 64
 /** Each retry waits 100 ms longer than the previous retry. */
 const MAX_RETRIES = 5

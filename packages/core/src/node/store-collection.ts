@@ -39,8 +39,8 @@ export interface StoreCollectionOptions {
 /**
  * Removes unneeded content from a store while processes use the store. Rounds run one minute after the start and some
  * time after writes. At close, a round runs if no process has finished a round for an hour. Only one process collects
- * at a time, in slices of a few milliseconds. A failure ends the current round but not later rounds. After repeated
- * failures, `failure` has the reason.
+ * at a time, in slices of a few milliseconds. A failure ends the current round, but later rounds still run. After
+ * repeated failures, `failure` has the reason.
  */
 export class StoreCollection {
   readonly #options: StoreCollectionOptions

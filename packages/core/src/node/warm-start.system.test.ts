@@ -248,7 +248,7 @@ test.each([
   expect(repaired.prepare('SELECT count(*) AS notes FROM note').get()).toEqual({ notes: 3 })
 })
 
-test('a source with different reading options does not use the notes', async () => {
+test('a source with different options for reading files does not use the notes', async () => {
   using place = makePlace()
   place.folder.write('skills/pdf/SKILL.md', '---\nname: other\ndescription: Does pdf.\n---\nUse it.\n')
   await (await place.start())[Symbol.asyncDispose]()

@@ -324,7 +324,7 @@ class GitFetcher implements TreeFetcher {
     return this.#missing(taken, 'PATH_MISSING', message, 'name an existing folder')
   }
 
-  /** Reports a missing ref or folder: a failure if the source has shown nothing yet, otherwise a warning. */
+  /** Reports a missing ref or folder, as a failure if the source has never shown anything, otherwise as a warning. */
   #missing(
     taken: string | undefined,
     code: 'REF_MISSING' | 'PATH_MISSING',
