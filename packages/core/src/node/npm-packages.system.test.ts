@@ -91,7 +91,7 @@ test('npmPackages() notices an updated package, whose skills wait for approval b
   ])
 })
 
-test('T29: npmPackages() only reads packages and runs no code of them', async () => {
+test('T29: npmPackages() never installs a package and never runs its code', async () => {
   const canary = join(project, 'canary')
   const run = `touch ${canary}`
   write(

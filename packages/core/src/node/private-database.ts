@@ -196,8 +196,8 @@ export class KeptDatabase {
 }
 
 /**
- * Opens a temporary copy, because SQLite cannot read a write-ahead log in a read-only folder. The copy is discarded
- * when the process ends.
+ * Opens a temporary copy, because SQLite cannot read a write-ahead log in a read-only folder. The copy lasts until the
+ * process ends.
  */
 function openCopy(path: string, create: (path: string) => DatabaseSync): DatabaseSync {
   const folder = mkdtempSync(join(tmpdir(), 'skillstoke-state-'))
