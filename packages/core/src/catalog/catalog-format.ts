@@ -20,8 +20,8 @@ export type CatalogFormat = (skills: readonly Skill[], omitted: number) => strin
 const HINT = 'Call the skill tool with a few words to search the rest.'
 
 /**
- * The named formats. To add a format, add an entry here. Its type, checks, command-line help and configuration schema
- * derive from the entry.
+ * The named formats. To add a format, add an entry here. The type, checks, command-line help and configuration schema
+ * of the format derive from that entry.
  */
 export const CATALOG_FORMATS = {
   /** The block of agentskills.io. */
@@ -32,7 +32,7 @@ export const CATALOG_FORMATS = {
       omitted > 0 && `<omitted count="${omitted}">${HINT}</omitted>`,
       '</available_skills>',
     ),
-  /** The block that the pai SDK writes, including its usage instructions. */
+  /** The block that the pai SDK writes. It includes usage instructions for the model. */
   'pai-xml': (skills: readonly Skill[], omitted: number): string =>
     joinLines(
       '<available-skills>',
@@ -54,7 +54,7 @@ export const CATALOG_FORMATS = {
       ...skills.map(renderMarkdownEntry),
       omitted > 0 && `- and ${omitted} more. ${HINT}`,
     ),
-  /** An empty text. It is meant for agents that find skills only by tools. */
+  /** An empty text, for agents that find skills only by tools. */
   none: (): string => '',
 } as const
 Object.freeze(CATALOG_FORMATS)
@@ -78,7 +78,7 @@ export function locationOf(skill: Skill): string {
   return `skill://${skill.source}/${folder}${skill.skillFile}`
 }
 
-/** Returns the folder of a skill, as a path or a URI like `locationOf`. */
+/** Returns the folder of a skill: a path or a URI, chosen in the same way as in `locationOf`. */
 function folderOf(skill: Skill): string {
   if (skill.directory !== undefined) return skill.directory
   return skill.location === '' ? `skill://${skill.source}` : `skill://${skill.source}/${skill.location}`

@@ -67,7 +67,7 @@ describe('renderCatalog()', () => {
     expect(renderCatalog(skills, { maxTokens: tokens - 1 }).listed).toHaveLength(listed.length - 1)
   })
 
-  test('counts the tokens of a few dozen skills only, even if the list has thousands', () => {
+  test('counts the tokens of only a few dozen skills, even if the list has thousands of skills', () => {
     const skills = Array.from({ length: 10_000 }, (_, i) => skill(`skill-${String(i).padStart(5, '0')}`))
     let counted = 0
     const countTokens = (text: string): number => {
@@ -92,7 +92,7 @@ describe('renderCatalog()', () => {
 })
 
 describe('CatalogCache', () => {
-  test('renders again only if a listed entry has changed', async () => {
+  test('renders the catalog again only if a listed entry has changed', async () => {
     const registry = new SkillRegistry({ store: new MemorySkillStore() })
     registry.addSource({ label: 'skills', origin: '/', trust: 'auto' })
     const replace = async (...skills: Skill[]): Promise<void> => {
@@ -154,7 +154,7 @@ describe('SkillSearch', () => {
     expect(search(new SkillSearch(), skills, 'nothing of it')).toEqual([])
   })
 
-  test('returns the same hits as a new index after any change of the list', () => {
+  test('after any change of the list, returns the same hits as a new index', () => {
     const word = fc.constantFrom('red', 'green', 'blue', 'round', 'square')
     const list = fc.uniqueArray(
       fc.tuple(fc.constantFrom('a', 'b', 'c', 'd', 'e'), fc.array(word, { maxLength: 4 })),

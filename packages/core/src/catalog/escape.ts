@@ -6,7 +6,8 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "'": '&#x27;',
 }
 
-// All kinds of line breaks, and invisible characters. In a catalog, such characters could only forge structure.
+// Line breaks of all kinds, and invisible characters. In a catalog, such characters have no use except to forge
+// structure.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern replaces control characters
 const BREAKS = /[\u0000-\u0020\u007f-\u00a0\u2028\u2029\u{E0000}-\u{E007F}\u202A-\u202E\u2066-\u2069]+/gu
 
@@ -30,8 +31,8 @@ export function escapeText(text: string): string {
 const NOTHING = String.raw`[\s\p{Default_Ignorable_Code_Point}]*`
 
 /**
- * Escapes an author's text for use inside a tag. Escapes only the end tag itself. All other characters stay. Adding
- * eight digits of a digest to the tag name would not help: an attacker finds a text with the same digits in seconds.
+ * Escapes an author's text for use inside a tag. Escapes only the end tag itself. All other characters stay. A tag name
+ * with eight digits of a digest would not be safe: an attacker finds a text with the same digits in seconds.
  */
 export function escapeEndTag(text: string, tag: string): string {
   const spread = ['/', ...tag].join(NOTHING)

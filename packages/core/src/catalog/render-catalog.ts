@@ -95,8 +95,8 @@ export function renderCatalog(skills: readonly Skill[], options: CatalogOptions 
 }
 
 /**
- * Returns how many skills from the start certainly exceed the budget; `undefined` if all may fit. Usually only a few
- * dozen skills fit, so counting the tokens of thousands would waste time.
+ * Returns a number of skills that together exceed the budget, counted from the start of the list; `undefined` if all
+ * may fit. Usually only a few dozen skills fit, so counting the tokens of thousands of skills would waste time.
  */
 function findTooMany(
   count: number,
@@ -107,7 +107,7 @@ function findTooMany(
   return undefined
 }
 
-/** Returns the largest number of skills that fits. Bisects, because counting tokens is expensive. */
+/** Returns the largest number of skills that fit the budget. Bisects, because counting tokens is expensive. */
 function largestThatFits(
   count: number,
   fits: (text: string) => boolean,

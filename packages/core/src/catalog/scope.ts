@@ -73,7 +73,7 @@ function createOwnTest(scope: SkillScope | undefined): ScopeTest {
   }
 }
 
-/** Returns true if a scope test allows everything, so that callers can skip the loop. */
+/** Returns true if a scope test allows everything. Callers then need not test each skill. */
 export function isUnrestricted(test: ScopeTest): boolean {
   return test === EVERYTHING
 }

@@ -18,14 +18,16 @@ interface IndexedSkill {
   readonly skill: Skill
   readonly words: ReadonlyMap<string, number>
   readonly length: number
-  /** Number of the query that computed `score`. A reused field is cheaper than a map of scores. */
+  /**
+   * Number of the query that computed `score`. Reusing this field for each query is cheaper than a new map of scores.
+   */
   query: number
   score: number
 }
 
 /**
- * Ranked search over names and descriptions. The first search builds the index. Later searches apply only the
- * differences. A host that never searches has no index in memory.
+ * Ranked search over names and descriptions. The first search builds the index. Later searches apply only the changes
+ * of the list to the index. A host that never searches has no index in memory.
  */
 export class SkillSearch {
   #skills: readonly Skill[] = []

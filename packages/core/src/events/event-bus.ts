@@ -20,16 +20,16 @@ export interface SkillEvents extends ScriptEvents {
     readonly changed: readonly SkillFacet[]
   }
   'skill:removed': { readonly skill: Skill }
-  /** Another skill with the same name has precedence, so this one is not served. */
+  /** The skill is not served, because another skill of the same name has precedence. */
   'skill:shadowed': SkillProblem
   /** The newest text of a skill cannot be served. `serving` is the last good revision; absent if there is none. */
   'skill:error': SkillProblem
   /**
-   * The newest text of a skill waits for approval. `serving` is the revision that is served until then; absent if there
-   * is none.
+   * The newest text of a skill waits for approval. `serving` is the revision that is served until the approval; absent
+   * if there is none.
    */
   'skill:pending': SkillProblem
-  /** A decision was recorded, in this process or in another one. */
+  /** A decision was recorded in this process or in another process. */
   'skill:decided': FolderPlace & { readonly decision: RecordedDecision }
   /** Emitted once for each new generation, after the events of the changed skills. */
   'skills:batch': {

@@ -16,7 +16,8 @@ export interface SimpleStat {
   /** Size in bytes, not characters. If absent, each file is read to find its size. */
   readonly size?: number
   /**
-   * Time of the last change, in milliseconds since the epoch. If absent, the source compares the bytes at each reading.
+   * Time of the last change, in milliseconds since the epoch. If absent, the source reads the file at each scan and
+   * compares its bytes.
    */
   readonly mtimeMs?: number
   /** @default false */
@@ -30,7 +31,7 @@ export interface SimpleStat {
 export interface SimpleFiles {
   list(path: string): Promise<readonly { readonly name: string; readonly kind: FileKind }[] | undefined>
   stat(path: string): Promise<SimpleStat | undefined>
-  /** Reads the whole file. It may stop one byte after `maxBytes`. It should stop when the signal aborts. */
+  /** Reads the whole file. May stop reading one byte after `maxBytes`. Should stop reading when the signal aborts. */
   read(
     path: string,
     options: { readonly maxBytes: number; readonly signal: AbortSignal },
@@ -48,7 +49,7 @@ export interface AdaptFileSystemOptions {
   readonly identity?: string
   /** The separator in native paths. @default '/' */
   readonly separator?: (typeof SEPARATORS)[number]
-  /** Deadline of one call, in milliseconds; `Infinity` sets none. @default 30,000 */
+  /** Deadline of one call, in milliseconds; `Infinity` sets no deadline. @default 30,000 */
   readonly timeoutMs?: number
   /** Largest number of concurrent calls. Further calls wait. @default 8 */
   readonly concurrency?: number
@@ -178,7 +179,7 @@ class AdaptedFileSystem implements FileSystem {
 
   /**
    * Returns the file's state with the size of the bytes that were read. Throws if the reported size is wrong, because
-   * the file would then seem to change at each reading.
+   * the file would then seem to change at each scan.
    */
   #checkSize(path: string, stat: FileStat, size: number): FileStat {
     if (stat.size === size || stat.size === UNKNOWN_SIZE) return stat
@@ -243,7 +244,8 @@ function toStat(stat: SimpleStat): FileStat {
   return {
     kind: stat.kind,
     size: stat.size ?? UNKNOWN_SIZE,
-    // A file without a time could change unnoticed, so `Infinity` makes the source compare its bytes at each reading.
+    // A file without a time could change unnoticed, so `Infinity` makes the source compare the bytes of the file at
+    // each scan.
     mtimeMs: stat.mtimeMs ?? Number.POSITIVE_INFINITY,
     ctimeMs: 0,
     birthtimeMs: 0,

@@ -7,9 +7,11 @@ export interface FileStat {
   readonly kind: Exclude<FileKind, 'link'>
   readonly size: number
   readonly mtimeMs: number
-  /** Time of the last inode change. Programs cannot set it back. 0 if the medium has no such time. */
+  /** Time of the last inode change. Programs cannot set this time back. 0 if the medium has no such time. */
   readonly ctimeMs: number
-  /** Identity of the file. A replaced file has a different number. 0 if the medium has no inode numbers. */
+  /**
+   * Identity of the file. A file that replaces this file has a different number. 0 if the medium has no inode numbers.
+   */
   readonly ino: number
   readonly dev: number
   /**
@@ -28,11 +30,11 @@ export interface DirectoryEntry {
 }
 
 export interface FileReadOptions {
-  /** Absolute folders. The opened file must be inside one of them after links are resolved. */
+  /** Absolute folders. The resolved path of the opened file must be inside one of these folders. */
   readonly inside: readonly string[]
   /** Files larger than this many bytes are refused before any byte is read. */
   readonly maxBytes: number
-  /** Aborts the reading if the medium supports it. */
+  /** Aborts the read, if the medium can abort reads. */
   readonly signal?: AbortSignal
 }
 
@@ -57,7 +59,7 @@ export function isPending<T>(value: Awaitable<T>): value is PromiseLike<T> {
  * The files that a source reads: a disk, memory, or a remote system. Paths are absolute, in the notation of the file
  * system itself. The library appends names to paths with `/`.
  *
- * A method returns the value directly if it is available in microseconds, else a promise. Every failure is a
+ * A method returns its value directly if the value is available within microseconds, else a promise. Every failure is a
  * `SkillError`: NOT_FOUND if nothing exists at the path, WRONG_KIND, OUTSIDE_ROOT, TOO_LARGE, or IO_FAILED for every
  * other error of the medium. A method never blocks for long and never waits for the writer of a FIFO.
  */
@@ -111,7 +113,10 @@ export function isSameInode(a: FileStat, b: FileStat): boolean {
   return a.ino === b.ino && isSameDevice(a.dev, b.dev) && a.birthtimeMs === b.birthtimeMs
 }
 
-/** On Windows, Node 22.12 to 22.16, 24.0 and 24.1 report the device only for opened files. For a path they report 0. */
+/**
+ * On Windows, Node 22.12 to 22.16, 24.0 and 24.1 report the device only for opened files. For a path, these versions
+ * report the device 0.
+ */
 function isSameDevice(a: number, b: number): boolean {
   return a === b || a === 0 || b === 0
 }

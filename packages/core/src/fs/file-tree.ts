@@ -2,7 +2,7 @@ import type { FileKind } from './file-system.ts'
 
 /** One entry of a tree. */
 export interface TreeFile {
-  /** Relative path with `/` as separator. It is not checked or normalised. */
+  /** Relative path with `/` as separator. The path is neither checked nor normalised. */
   readonly path: string
   readonly kind: Exclude<FileKind, 'directory'>
   /** Size in bytes; 0 for entries that are not files. */

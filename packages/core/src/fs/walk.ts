@@ -1,6 +1,6 @@
 /**
  * Visits the start items and everything that `visit` returns, breadth first. Not recursive, so a deep tree cannot
- * overflow the stack. To stay within a budget, `visit` returns fewer items.
+ * overflow the stack. `visit` can return fewer items to stay within a budget.
  */
 export async function walkBreadthFirst<T>(
   start: readonly T[],
@@ -13,8 +13,8 @@ export async function walkBreadthFirst<T>(
 }
 
 /**
- * Maps with at most `concurrency` concurrent calls. Results keep the order of the items. After a failure or an abort,
- * no further call starts. The promise settles when all running calls have ended.
+ * Maps the items with at most `concurrency` concurrent calls. Results keep the order of the items. After a failure or
+ * an abort, no further call starts. The promise settles when all running calls have ended.
  */
 export async function mapConcurrently<T, R>(
   items: readonly T[],

@@ -16,6 +16,6 @@ export interface WritableFileSystem extends FileSystem {
   write(path: string, content: Uint8Array, options: FileWriteOptions): void | Promise<void>
   /** Removes a file, or a folder with its content, without following links. Does nothing if the path does not exist. */
   remove(path: string, options: Pick<FileWriteOptions, 'inside'>): void | Promise<void>
-  /** Moves a file or folder to a path that does not exist yet. Both paths must be inside the folder. */
+  /** Moves a file or folder to a path that does not exist yet. Both paths must be inside the folder `inside`. */
   move(from: string, to: string, options: Pick<FileWriteOptions, 'inside'>): void | Promise<void>
 }

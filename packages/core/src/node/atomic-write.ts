@@ -140,8 +140,8 @@ function openFolder(path: string, shown: string): OpenFolder {
     if (code !== 'ELOOP' && code !== 'ENOTDIR') throw thrown
     throw notFolder(shown, thrown)
   }
-  // Other systems cannot reach files through a descriptor, so a folder that is replaced during the write goes
-  // unnoticed.
+  // Only Linux can reach files through the descriptor of a folder. Other systems do not notice if a folder is replaced
+  // during the write.
   const base = isLinux ? `/proc/self/fd/${descriptor}` : path
   return { descriptor, entry: name => join(base, name) }
 }

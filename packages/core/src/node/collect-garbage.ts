@@ -20,13 +20,13 @@ import { describeDamage, openStateDatabase } from './state-database.ts'
 
 export interface CollectGarbageOptions {
   /**
-   * How long content is kept after its last use, in milliseconds. Until then, a process may use unneeded content again.
-   * `Infinity` keeps everything. @default 3,600,000
+   * How long content is kept after its last use, in milliseconds. Within this time, a process may use unneeded content
+   * again. `Infinity` keeps everything. @default 3,600,000
    */
   readonly graceMs?: number
   /** Number of newest history steps of each skill whose files are kept. @default 100 */
   readonly keepRevisions?: number
-  /** Only reports what a collection would remove. @default false */
+  /** Whether to report what a collection would remove, without removing it. @default false */
   readonly isDryRun?: boolean
 }
 
@@ -34,21 +34,23 @@ const KNOWN: KnownOptions<CollectGarbageOptions> = { graceMs: true, keepRevision
 
 /** Result of a collection or of a dry run. */
 export interface GarbageReport {
-  /** Number of old revisions that were dropped from the kept history. */
+  /** Number of old revisions that were dropped from the history. */
   readonly forgotten: number
   /** Number of unneeded revisions (`trees`) and of unneeded files (`blobs`). */
   readonly trees: number
   readonly blobs: number
   /**
-   * Number of files whose bytes did not match their digest. Their index rows are removed, so that the next reading
-   * stores the files again.
+   * Number of files whose bytes did not match their digest. Their index rows are removed, so that the next read of the
+   * source stores the files again.
    */
   readonly damaged: number
   /** Bytes freed on the disk. */
   readonly freedBytes: number
   /** Bytes kept. */
   readonly keptBytes: number
-  /** What was wrong with the index of the store, and where the index was moved. If set, nothing was collected. */
+  /**
+   * The damage of the store's index, and the path to which the damaged index was moved. If set, nothing was collected.
+   */
   readonly indexDamage?: string
 }
 
@@ -58,11 +60,11 @@ const ANNOUNCE_MS = 2_000
 const BUSY_TIMEOUT_MS = 5_000
 
 /**
- * Removes unneeded revisions and their files from a state directory. Needed are all revisions that are served, last
- * good, fetched, or in the history. Packs with much free space are rewritten, except those of running processes. Every
- * stored file is compared with its digest. A damaged file is removed from the index and read from its source when it is
- * needed again. A damaged index is moved aside, and its readable rows are copied into a new one. Other processes may
- * keep running.
+ * Removes unneeded revisions and their files from a state directory. A revision is needed if it is served, last good,
+ * fetched, or in the history. Packs with much free space are rewritten, except those of running processes. Every stored
+ * file is compared with its digest. A damaged file is removed from the index and read from its source when it is needed
+ * again. A damaged index is moved aside, and its readable rows are copied into a new one. Other processes may keep
+ * running.
  * @throws {SkillError} NOT_FOUND when there is no store; IO_FAILED when nothing can be written there
  *
  * @example

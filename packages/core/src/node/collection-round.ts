@@ -13,7 +13,7 @@ const MAX_YOUNG_BYTES = 67_108_864
 const YOUNGEST_MS = 30_000
 // Estimated size of the index rows of one revision.
 const BYTES_PER_TREE = 1_024
-// Delay between dooming and removing a key. It gives a process that has looked up the key time to name it.
+// Delay between dooming and removing a key. During this delay, a process that has looked up the key can still name it.
 const DOOM_MS = 30_000
 
 const NOTES_KEPT_MS = 30 * 86_400_000
@@ -50,8 +50,8 @@ export interface RoundResult {
 }
 
 /**
- * The keys of an index, grouped by how long they are still needed. Digests are cut to 52 bits. If two collide, both
- * rows are kept.
+ * The keys of an index, grouped by how long they are still needed. Digests are cut to 52 bits. If two shortened digests
+ * are equal, both rows are kept.
  */
 interface Marks {
   /** Revisions that have a name or a lease or are very new, and their files. */
@@ -170,7 +170,7 @@ class CollectionRound {
       const expired = find.all(this.#now - DOOM_MS, ROWS_PER_PAGE) as unknown as readonly { key: Digest }[]
       if (expired.length === 0) return removed
       await this.#write(expired, ({ key }) => {
-        // The deletion changes no row if the key was spared meanwhile.
+        // If the key was spared meanwhile, its row is kept.
         if (take.run(key, SPARED).changes === 0 || needed.has(shorten(key))) return
         removeTree.run(key)
         removeNotes.run(key)

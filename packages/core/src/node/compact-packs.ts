@@ -38,8 +38,8 @@ interface Row extends PackPosition {
 /**
  * Removes packs that no row names. Then copies the needed bytes of half-empty packs into a new pack. If there are many
  * small packs, also copies their bytes. Removes each old pack as soon as the index names the copies. Does not touch
- * packs that a process is writing to. If an abort or a full disk stops the compaction, the packs copied so far keep
- * their new place.
+ * packs that a process is writing to. If an abort or a full disk stops the compaction, the packs that were already
+ * copied stay in their new place.
  */
 export async function compactPacks(options: CompactionOptions): Promise<void> {
   const { folder, round, isWriting } = options
@@ -104,8 +104,8 @@ async function moveRows(
   const buffer = Buffer.allocUnsafeSlow(CHUNK_BYTES)
   for (const row of rows) {
     const { offset } = target
-    // Rows with missing or truncated bytes count as damaged and are not moved. Their bytes are read from the source
-    // when they are needed.
+    // Rows with missing or truncated bytes count as damaged and are not moved. The bytes of such rows are read from the
+    // source when they are needed.
     if (await copyBytes(source, row, target, buffer)) moved.push({ row, offset })
     await slices.pause()
   }

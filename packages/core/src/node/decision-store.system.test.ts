@@ -55,7 +55,7 @@ for (const [name, create] of [
   })
 }
 
-test('after a restart, the approved text is served and a text swapped meanwhile waits for approval', async () => {
+test('after a restart, the approved text is served, and a text that replaced it meanwhile waits for approval', async () => {
   {
     await using skills = await open()
     await skills.review.approve('pdf', { by: 'ada' })
@@ -102,7 +102,7 @@ const disable = { kind: 'disable', by: 'x', at: 1 } as const
 
 test('a decision of another process is reported even if the state directory is removed right after the decision', async () => {
   const state = join(folder, 'state')
-  // With this interval, neither store polls for the decisions of the other one.
+  // With this long interval, each store ends before its first poll for decisions of the other store.
   const [one, two] = [
     await openDecisions(state, { pollMs: 1e9 }),
     await openDecisions(state, { pollMs: 1e9 }),

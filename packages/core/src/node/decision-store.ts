@@ -48,8 +48,8 @@ const SCHEMA = `
 /**
  * Opens the decisions of a state directory. All processes that use the directory share them. No other user can read
  * them, and no source serves them as a skill. Other processes apply a new decision within `pollMs`. A damaged database
- * is moved aside, and `damage` reports it. If the decisions are lost, folders with decisions known to the skill store
- * keep their last good revision.
+ * is moved aside, and `damage` reports it. The skill store remembers which folders have decisions. If the decisions are
+ * lost, these folders keep their last good revision.
  * @throws {SkillError} IO_FAILED when the directory or the database cannot be used
  *
  * @example
@@ -254,8 +254,8 @@ class SqliteDecisions implements DecisionStore {
   }
 
   /**
-   * Recreates a removed database, so that decisions outlive the directory. Stores an in-memory copy once the disk is
-   * writable again.
+   * Recreates a removed database, so that the decisions survive the removal of the directory. Stores an in-memory copy
+   * as soon as the disk is writable again.
    */
   #restore(): void {
     const isCopy = this.#kept.fault !== undefined
@@ -309,7 +309,7 @@ function toKey({ place, decision }: MadeDecision): string {
   return JSON.stringify([place.origin, place.location, decision])
 }
 
-/** Copies all decisions from one database that the other one does not have yet. */
+/** Copies the decisions of the database `from` that the database `to` does not have yet. */
 function mergeDecisions(from: DatabaseSync, to: DatabaseSync): void {
   const insert = to.prepare(
     `INSERT INTO decision (origin, location, body) SELECT ?1, ?2, ?3

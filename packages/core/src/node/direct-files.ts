@@ -21,8 +21,8 @@ import {
 } from './disk-facts.ts'
 
 /**
- * Reads the disk synchronously. Reads with synchronous calls. With a warm cache, a call takes microseconds, a tenth of
- * the time in the thread pool.
+ * Reads the disk with synchronous calls. With a warm cache, such a call takes microseconds, a tenth of the time of a
+ * call in the thread pool.
  */
 export const directFiles = {
   list(path: string): readonly DirectoryEntry[] {
@@ -58,7 +58,7 @@ export const directFiles = {
   },
 }
 
-/** Reads at most `size` bytes. If the file grows meanwhile, its new size and times reveal that. */
+/** Reads at most `size` bytes. If the file grows meanwhile, its new size and times show the growth. */
 function readWhole(descriptor: number, size: number): Uint8Array {
   const buffer = Buffer.allocUnsafeSlow(size)
   let length = 0

@@ -87,7 +87,7 @@ export function toSkillError(thrown: unknown, path: string): SkillError {
   })
 }
 
-/** The codes that libuv has for sharing violations and refused access. */
+/** Error codes of libuv for sharing violations and refused access. */
 const HELD = ['EPERM', 'EACCES', 'EBUSY']
 
 /** Describes why a move failed. Windows refuses to move a folder that contains an open file or a watched folder. */

@@ -17,7 +17,7 @@ const SLICE_BYTES = 4_194_304
 
 /**
  * Reads every file of a pack store and compares it with its digest. Skips files in git mirrors, because git verifies
- * those.
+ * these files.
  */
 export async function findDamage(folder: string, index: DatabaseSync): Promise<readonly DamagedBlob[]> {
   const rows = index

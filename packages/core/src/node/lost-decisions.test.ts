@@ -54,7 +54,7 @@ function each(work: (path: string) => void): void {
 }
 
 describe.each(LOSSES)('lost decisions (%s)', (_, lose) => {
-  test('approve no revision: disabled, rejected and pinned skills stay so, and changes wait for approval', async () => {
+  test('approve nothing: skills stay disabled, rejected or pinned, and changes wait for approval', async () => {
     for (const name of ['disabled', 'rejected', 'pinned', 'approved', 'free']) write(name, 'first')
     {
       await using skills = await open()

@@ -65,8 +65,8 @@ async function servedNowAndLater(
   return [now, await served(again)]
 }
 
-describe('the last good revision of a folder', () => {
-  test('stays with its folder when two folders swap names and one of them is broken', async () => {
+describe('moved folders and the last good revision', () => {
+  test('the last good revision stays with its folder if two folders swap names and one folder is broken', async () => {
     for (const isBrokenFirst of [true, false]) {
       write('a', 'a', 'A.')
       write('b', 'b', 'B.')
@@ -81,7 +81,7 @@ describe('the last good revision of a folder', () => {
     }
   })
 
-  test('is not served for a new folder at the old path', async () => {
+  test('the last good revision of a moved folder is not served for a new folder at the old path', async () => {
     write('pdf', 'pdf', 'First.')
     const skills = await open()
     renameSync(at('pdf'), at('pdf-old'))
@@ -90,7 +90,7 @@ describe('the last good revision of a folder', () => {
     expect(await servedNowAndLater(skills)).toEqual([{ pdf: 'Second.' }, { pdf: 'Second.' }])
   })
 
-  test('is still served when a broken folder replaces the folder', async () => {
+  test('the last good revision is still served when a broken folder replaces its folder', async () => {
     write('pdf', 'pdf', 'First.')
     const skills = await open()
     damage('next')
@@ -100,7 +100,7 @@ describe('the last good revision of a folder', () => {
   })
 })
 
-describe('a decision about a folder', () => {
+describe('moved folders and decisions', () => {
   const MOVES: readonly (readonly [string, () => void])[] = [
     ['is renamed', () => renameSync(at('pdf'), at('maps'))],
     [
@@ -113,7 +113,7 @@ describe('a decision about a folder', () => {
     ['swaps names with another folder', () => swap('pdf', 'other')],
   ]
 
-  test.each(MOVES)('stays with a folder that %s, in all processes and after a restart', async (_, move) => {
+  test.each(MOVES)('a decision stays with a folder that %s, even after a restart', async (_, move) => {
     write('other', 'other', 'Other.')
     for (const decide of ['disable', 'reject', 'pin', 'write'] as const) {
       rmSync(at('pdf'), { recursive: true, force: true })
@@ -145,7 +145,7 @@ describe('a decision about a folder', () => {
     }
   })
 
-  test('is recorded only once if two processes notice that folders swapped names', async () => {
+  test('a decision is recorded only once if two processes notice that folders swapped names', async () => {
     write('a', 'a', 'A.')
     write('b', 'b', 'B.')
     await using first = await open()
@@ -163,7 +163,7 @@ describe('a decision about a folder', () => {
     await expect.poll(async () => await served(first)).toEqual({ a: 'A.', b: 'B.' })
   })
 
-  test('still approves a revision of a reviewed source after its folder was moved', async () => {
+  test('an approved revision of a reviewed source stays approved after its folder was moved', async () => {
     write('pdf', 'pdf', 'First.')
     const skills = await open({ trust: 'review' })
     await skills.review.approve('pdf')
@@ -172,7 +172,7 @@ describe('a decision about a folder', () => {
     expect(await servedNowAndLater(skills, source)).toEqual([{ pdf: 'First.' }, { pdf: 'First.' }])
   })
 
-  test('still applies to an unapproved text of an agent whose folder was moved while no process ran', async () => {
+  test('an unapproved text of an agent still waits after its folder was moved while no process ran', async () => {
     const skills = await open({ writable: true })
     await skills.writer().write({
       skill: 'made',

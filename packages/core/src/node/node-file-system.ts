@@ -160,8 +160,8 @@ export class NodeFileSystem implements WritableFileSystem {
   }
 
   /**
-   * Yields to the event loop after each slice. All callers wait for the same turn. Otherwise each caller would use a
-   * whole slice.
+   * Yields to the event loop after each slice. All callers wait for the same turn. Without a shared turn, each caller
+   * would use a whole slice.
    */
   pace(): Promise<void> | undefined {
     if (this.#turn === undefined && performance.now() - this.#sliceStart < SLICE_MS) return undefined

@@ -78,7 +78,7 @@ test('npmPackages() omits links with a target outside their package', async () =
   ])
 })
 
-test('npmPackages() notices an update of a package, which waits for approval by default', async () => {
+test('npmPackages() notices an updated package, whose skills wait for approval by default', async () => {
   write('node_modules/kit/skills/pdf/SKILL.md', text('pdf', 'First.'))
   await using skills = await createSkillRuntime({ sources: [npmPackages(project)] })
   expect(skills.current.list()).toEqual([])
@@ -91,7 +91,7 @@ test('npmPackages() notices an update of a package, which waits for approval by 
   ])
 })
 
-test('T29: npmPackages() never installs a package or runs code of one', async () => {
+test('T29: npmPackages() never installs a package and never runs its code', async () => {
   const canary = join(project, 'canary')
   const run = `touch ${canary}`
   write(

@@ -40,7 +40,7 @@ const KNOWN: KnownOptions<NpmPackagesOptions> = {
 const MAX_FILES = 20_000
 const MAX_DEPTH = 12
 const DEFAULT_POLL_MS = 60_000
-// Folders in a package that do not belong to the package itself.
+// Folders that are inside a package but are not part of it.
 const LEFT_OUT: ReadonlySet<string> = new Set(['node_modules', '.git'])
 
 /**
@@ -83,7 +83,7 @@ class PackageFetcher implements TreeFetcher {
     this.#packages = packages
   }
 
-  /** Restores no copy, because reading the installed packages is equally fast. */
+  /** Does not restore an earlier copy, because reading the installed packages is equally fast. */
   async restore(): Promise<FileTree | undefined> {
     return undefined
   }

@@ -45,7 +45,7 @@ test('a runtime continues with the state that an earlier runtime left in the dir
   expect((await skills.history.log('pdf')).length).toBeGreaterThan(0)
 })
 
-test('a runtime closes its whole state, even if it received only a part of an opened state', async () => {
+test('a runtime closes an opened state completely, even if it received only a part of that state', async () => {
   const state = await openState(folder)
   await (await createSkillRuntime({ sources: [], state })).close()
   await expect(state.writeLock.run(async () => undefined)).rejects.toMatchObject({ code: 'CLOSED' })
@@ -77,7 +77,7 @@ test.each([
   ['write-lock.sqlite', 'the write lock'],
   ['decisions.sqlite', 'the decisions'],
 ])(
-  'if %s cannot be opened, the error names that part and all opened files are closed',
+  'openState() closes all files if %s cannot be opened, and its error names what failed',
   async (name, what) => {
     mkdirSync(join(folder, name), { recursive: true })
     await expect(openState(folder)).rejects.toMatchObject({

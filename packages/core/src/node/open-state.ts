@@ -38,7 +38,7 @@ export interface OpenedState extends SkillState, AsyncDisposable {
 
 /**
  * Opens the store, the decisions, the history and the write lock of a state directory. Several processes may share the
- * directory. If one of them cannot be opened, closes those that are already open.
+ * directory. If one part of the state cannot be opened, closes the parts that are already open.
  * @param directory is created when it does not exist; `defaultStateDirectory()` without it
  * @throws {SkillError} IO_FAILED with the path when the directory or a file in it cannot be used; INVALID_OPTION
  *
@@ -82,7 +82,7 @@ interface Closable {
   close(): Promise<void>
 }
 
-/** Closes all of them in order, then throws the first failure. */
+/** Closes all parts of the state in order, then throws the first failure. */
 async function closeAll(parts: readonly Closable[]): Promise<void> {
   const failures: unknown[] = []
   for (const part of parts) await part.close().catch((thrown: unknown) => failures.push(thrown))

@@ -16,9 +16,9 @@ export interface PackPosition {
   readonly length: number
 }
 
-/** Age of a row. It decides how long the index keeps a key that has no name. */
+/** Age of a row, which decides how long the index keeps a key that has no name. */
 export interface IndexedAge {
-  /** Time of the last use, or the later end of a lease, in milliseconds since the epoch. */
+  /** Time of the last use, or the end of a lease if that is later, in milliseconds since the epoch. */
   readonly at: number
   /** 1 if a collection is about to remove the row. The row stays readable until then. */
   readonly isDoomed: 0 | 1
@@ -45,7 +45,7 @@ export interface IndexPart {
 // Digests are evenly distributed over 16 parts, so a query over one part takes a sixteenth of the time.
 const HEX_DIGITS = [...'0123456789abcdef']
 
-/** The ranges of digests into which the index is divided. Every digest is in one of them. */
+/** The ranges of digests into which the index is divided. Every digest is in exactly one of these ranges. */
 export const INDEX_PARTS: readonly IndexPart[] = HEX_DIGITS.map((digit, index) => ({
   from: `sha256:${digit}`,
   to: `sha256:${HEX_DIGITS[index + 1] ?? 'g'}`,
@@ -83,7 +83,7 @@ const SCHEMA = `
 
 /**
  * Time value that marks a key as spared in the table of doomed keys. A process that needs a key during a round records
- * the key there, because the round may have already examined it.
+ * the key in that table, because the round may have already examined the key.
  */
 export const SPARED: number = Number.MAX_SAFE_INTEGER
 
@@ -208,7 +208,7 @@ export class PackIndex {
     })
   }
 
-  /** Returns up to `limit` names that begin with `beginning`, in order, starting at the name `from`. */
+  /** Returns at most `limit` names that begin with `beginning`, in order, starting at the name `from`. */
   listRefs(beginning: string, from: string, limit: number): readonly IndexedRef[] {
     return this.#listRefs.all(from, beyond(beginning), limit) as unknown as readonly IndexedRef[]
   }
@@ -289,7 +289,7 @@ export class PackIndex {
     return (this.#findRef.get(name) as { revision: Digest } | undefined)?.revision
   }
 
-  /** Changes names. Skips names that another process has changed meanwhile, because those are newer. */
+  /** Changes names. Skips names that another process has changed meanwhile, because the changed names are newer. */
   setRefs(entries: readonly (readonly [string, RefChange])[]): void {
     inTransaction(this.#database, () => {
       const now = Date.now()
@@ -346,7 +346,7 @@ function addAll(from: DatabaseSync, to: DatabaseSync, conflict: 'IGNORE' | 'REPL
   const addTree = to.prepare('INSERT OR IGNORE INTO tree (revision, files, at) VALUES (?, ?, ?)')
   for (const { revision, files, at } of readRows(from, 'tree', 'revision'))
     if (isTree(String(revision), String(files))) addTree.run(String(revision), String(files), Number(at))
-  // Blob rows need no check here, because each reading compares the bytes with their digest.
+  // Blob rows need no check here, because each read compares the bytes with their digest.
   const addBlob = to.prepare(
     'INSERT OR IGNORE INTO blob (digest, pack, offset, length, at) VALUES (?, ?, ?, ?, ?)',
   )

@@ -88,7 +88,7 @@ test('many small files are written to one pack instead of one file each', async 
   await store.close()
 })
 
-test('two concurrent calls of close() close once', async () => {
+test('two concurrent calls of close() close the store only once', async () => {
   using folder = new TemporaryFolder()
   const store = await openPackStore(folder.path)
   store.put(digestOf('x', nodeHasher), bytesOf('x'))
@@ -124,7 +124,7 @@ test('the index never names missing bytes, no matter when the process is killed'
     try {
       execFileSync(process.execPath, ['--input-type=module', '-e', script, String(ms)], { stdio: 'ignore' })
     } catch {
-      // The test has killed the process, so its failure is expected.
+      // The test has killed the process, so the failure of the process is expected.
     }
     const store = await openPackStore(folder.path)
     const newest = store.getRef('newest')
@@ -333,7 +333,7 @@ test('a closed store fails every call with CLOSED', async () => {
   await store.flush()
 })
 
-test('a store reports a fault when it is opened if its index is missing', async () => {
+test('a store whose index is missing reports a fault when it is opened', async () => {
   using folder = new TemporaryFolder()
   const faults: unknown[] = []
   for (const isRemoved of [false, false, true, false]) {

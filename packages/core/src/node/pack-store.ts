@@ -43,7 +43,7 @@ const ROWS_PER_SORT = 10_000
 const NAMES_PER_PAGE = 500
 // Half the grace period of a collection.
 const TOUCH_AFTER_MS = 1_800_000
-// Flushes soon after a name is set, because no scan with a flush may follow.
+// A flush runs soon after a name is set, because it is uncertain whether a later scan flushes.
 const FLUSH_AFTER_MS = 100
 // Maximum size of a pack. A collection can compact a pack only after its process has stopped writing to it.
 const MAX_PACK_BYTES = 16 * 1024 * 1024
@@ -95,7 +95,7 @@ class PackStore implements SkillStore {
   readonly #gitBlobs: GitBlobs
   readonly notes: PackedNotes = new PackedNotes({
     ask: question => this.#ask(question),
-    // Checks twice, because a collection may remove a pack between the reading of the index and the check.
+    // Checks twice, because a collection may remove a pack after the index was read and before the pack is checked.
     hasPacks: async () => (await this.#hasPacks()) || (await this.#hasPacks()),
     onPut: () => this.#flushSoon(),
   })
@@ -202,7 +202,7 @@ class PackStore implements SkillStore {
     // A collection may have just moved the bytes.
     const moved = this.#findBlob(digest)
     if (moved !== undefined && moved.pack !== position.pack) return await this.#read(digest, moved)
-    // The bytes are damaged. The row is removed, so that the next reading of the file stores the bytes again.
+    // The bytes are damaged. The row is removed, so that the next read of the file stores the bytes again.
     if (pending === position) this.#blobs.delete(digest)
     this.#ask(index => index.removeBlob(digest, position))
     return undefined
@@ -350,11 +350,11 @@ class PackStore implements SkillStore {
   }
 
   /**
-   * Writes the index and the packs that this process still has open to new files. All other content is read from its
-   * source again.
+   * Creates new files for the index and for the packs that this process still has open. All other content is read from
+   * its source again.
    */
   #restore(): void {
-    // The existing index may be an older copy, so the names of this process replace its names.
+    // The existing index may be an older copy, so the names of this process replace the names in that index.
     this.#kept.restore(overwriteIndex)
     this.#useIndex()
     this.#packSizes.clear()
@@ -388,7 +388,7 @@ class PackStore implements SkillStore {
     return this.#ask(index => index.findBlob(digest))
   }
 
-  /** Switches to the new index. Its names may point at other revisions than before. */
+  /** Switches to the new index. Names in the new index may point at other revisions than before. */
   #useIndex(): void {
     this.#index = new PackIndex(this.#kept.database)
     for (const [name, change] of this.#refs) change.before = this.#index.findRef(name)
@@ -508,7 +508,10 @@ class PackStore implements SkillStore {
     this.#collection.noteWritten(all.length)
   }
 
-  /** Closes a removed pack and buffers its unindexed bytes again. Its indexed bytes have been moved to other packs. */
+  /**
+   * Closes a removed pack and buffers its unindexed bytes again. The indexed bytes of the pack have been moved to other
+   * packs.
+   */
   #retire(writer: { readonly name: string; readonly descriptor: number }): void {
     for (const [digest, position] of this.#blobs) {
       if (position instanceof Uint8Array || position.pack !== writer.name) continue
@@ -588,7 +591,7 @@ function toFault(thrown: unknown): StoreFault {
   return { message: toMessage(thrown), isStoring: false }
 }
 
-/** Writes the bytes of an open pack whose file was removed to a new file. */
+/** If the file of an open pack was removed, writes the bytes of the pack to a new file. */
 function writePack(path: string, descriptor: number): void {
   if (existsSync(path)) return
   const copy = openSync(path, 'wx', 0o600)

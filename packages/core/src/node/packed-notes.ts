@@ -3,7 +3,7 @@ import type { FolderNote, FolderNotes } from '../source-entry.ts'
 import { nodeHasher } from './node-hasher.ts'
 import type { PackIndex } from './pack-index.ts'
 
-/** A note to write, or `undefined` to remove it. */
+/** A note to write; `undefined` removes the stored note. */
 export interface NoteChange {
   readonly source: string
   readonly location: string
@@ -12,7 +12,7 @@ export interface NoteChange {
 
 const ROWS_PER_SLICE = 50
 
-/** The functions that the notes call on their pack store. */
+/** The functions of the pack store that the notes need. */
 export interface PackedNotesOptions {
   readonly ask: <Answer>(question: (index: PackIndex) => Answer) => Answer
   /** Whether the packs contain all bytes that the index names. */
@@ -62,8 +62,8 @@ export class PackedNotes implements FolderNotes {
   }
 
   /**
-   * Returns the changes for the next `write`. Changes made after this call must wait, because their revisions may not
-   * be in the index yet.
+   * Returns the changes for the next `write`. Changes made after this call wait for a later flush, because their
+   * revisions may not be in the index yet.
    */
   list(): readonly (readonly [key: string, change: NoteChange])[] {
     return [...this.#waiting]

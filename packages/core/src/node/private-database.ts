@@ -33,7 +33,7 @@ const UNWRITABLE = ['EROFS', 'EACCES', 'EPERM', 'EBUSY', 'ENOSPC', 'EDQUOT']
  */
 const COMPANIONS = ['', '-wal', '-shm']
 
-/** Opens a database file that is created with a mode that allows only its user to read it. */
+/** Opens a database file. A missing file is created with a mode that lets only its user read it. */
 export async function openPrivateDatabase(path: string): Promise<DatabaseSync> {
   const { DatabaseSync } = await import('node:sqlite')
   makePrivate(path)
@@ -196,8 +196,8 @@ export class KeptDatabase {
 }
 
 /**
- * Opens a temporary copy, because SQLite cannot read a write-ahead log in a read-only folder. The copy ends with the
- * process.
+ * Opens a temporary copy, because SQLite cannot read a write-ahead log in a read-only folder. The copy lasts until the
+ * process ends.
  */
 function openCopy(path: string, create: (path: string) => DatabaseSync): DatabaseSync {
   const folder = mkdtempSync(join(tmpdir(), 'skillstoke-state-'))

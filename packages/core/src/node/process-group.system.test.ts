@@ -36,7 +36,7 @@ describe('killGroup()', () => {
     killGroup(child)
   })
 
-  test('on Windows kills the process itself if its tree cannot be killed', async () => {
+  test('kills the process itself on Windows if its tree cannot be killed', async () => {
     const child = await spawnPair()
     const exited = once(child, 'exit')
     killGroup(child, 'win32') // taskkill does not exist here
@@ -44,7 +44,7 @@ describe('killGroup()', () => {
     expect(child.signalCode).toBe('SIGKILL')
   })
 
-  test('on Windows does nothing for a process that has ended, because its id may be reused', () => {
+  test('does nothing on Windows if the process has ended, because its id may be reused', () => {
     let kills = 0
     const kill = (): boolean => ++kills > 0
     const ended = { pid: process.pid, signalCode: null, kill }

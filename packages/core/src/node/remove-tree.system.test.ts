@@ -63,7 +63,7 @@ open('file', 'w').close()`
     expect(existsSync(tree)).toBe(false)
   })
 
-  test('removes deep folders without permissions beside folders named like its own temporary ones', async () => {
+  test('removes deep folders without permissions, even if other folders have the names of its temporary folders', async () => {
     const deep = join(tree, ...Array.from({ length: 100 }, () => 'd'))
     mkdirSync(deep, { recursive: true })
     mkdirSync(join(tree, '.deep-1', 'x'), { recursive: true })

@@ -8,7 +8,7 @@ const O_PATH = 0o10_000_000
 
 /** Maximum depth, because each open level uses a descriptor. Deeper folders are first moved to the top folder. */
 const MAX_LEVELS = 64
-/** How often a folder is listed again if another process adds entries during the removal. */
+/** How many times a folder is listed again if another process adds entries during the removal. */
 const MAX_PASSES = 64
 /** Each retry waits 100 ms longer than the previous retry. */
 const MAX_RETRIES = 5
@@ -38,7 +38,7 @@ function hasDescriptorPaths(): boolean {
 }
 
 class TreeRemoval {
-  /** Folder into which too deep folders are moved. */
+  /** Folder into which folders that are nested too deeply are moved. */
   #top: FileHandle
   #moved = 0
 
@@ -66,7 +66,7 @@ class TreeRemoval {
     await orNothing(rmdir(path), REPLACED)
   }
 
-  /** Uses a random name, so that a script cannot have created it before. */
+  /** Uses a random name, so that a script cannot have created this folder before. */
   async #moveToTop(path: Buffer): Promise<void> {
     this.#moved++
     await orNothing(rename(path, pathIn(this.#top, Buffer.from(`.deep-${randomUUID()}`))), ['ENOENT'])
@@ -86,7 +86,7 @@ class TreeRemoval {
 /** Error codes of file system calls on a folder that was removed or replaced. */
 const REPLACED = ['ENOENT', 'ENOTDIR', 'ELOOP']
 
-/** Returns a path through an open descriptor, which stays in that folder even if its parent folders are renamed. */
+/** Returns a path through an open descriptor. The path stays valid even if the parent folders are renamed. */
 function pathIn(folder: FileHandle, name?: Buffer): Buffer {
   const path = Buffer.from(`/proc/self/fd/${folder.fd}`)
   return name === undefined ? path : Buffer.concat([path, Buffer.from('/'), name])

@@ -168,8 +168,8 @@ function mergeRecords(from: DatabaseSync, to: DatabaseSync): void {
 }
 
 /**
- * Adds the steps that are missing in a new history of another process. Sorts all steps by time. If both histories have
- * the same state of a folder, only the earlier step is kept.
+ * Adds steps of this process to the new history that another process has created. Sorts all steps by time. If both
+ * histories have the same state of a folder, only the earlier step is kept.
  */
 function mergeHistories(from: DatabaseSync, to: DatabaseSync): void {
   const rows = [from, to].flatMap(database => [...readRows(database, 'revision', 'id')])

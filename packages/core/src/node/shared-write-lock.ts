@@ -64,8 +64,7 @@ export async function openWriteLock(
       try {
         return await holding.run(true, work)
       } finally {
-        // Rolls back instead of committing: nothing was written, and SQLite may refuse a commit while another process
-        // waits.
+        // Nothing was written, so a rollback is enough. SQLite may refuse a commit while another process waits.
         opened.exec('ROLLBACK')
       }
     })

@@ -23,8 +23,8 @@ export function defaultStateDirectory(
 }
 
 /**
- * Creates a missing state directory that other users cannot read or write. Refuses an existing directory that other
- * users can write to.
+ * Creates the state directory if it is missing. Other users can neither read nor write a new directory. Refuses an
+ * existing directory that other users can write to.
  * @throws {SkillError} INVALID_OPTION when the path is empty; IO_FAILED
  *
  * @example

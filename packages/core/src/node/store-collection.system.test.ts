@@ -54,7 +54,7 @@ function put(store: SkillStore, text: string): Revision {
   return made
 }
 
-/** The collection of one process, on a clock that the test controls. */
+/** The collection of one process, with a clock that the test controls. */
 class Rounds implements AsyncDisposable {
   readonly #clock = new FakeClock(Date.now())
   readonly #collection: StoreCollection
@@ -197,7 +197,7 @@ test('a lease keeps a revision without a name while another process uses the rev
   await store.close()
 })
 
-test('a revision is leased after ten seconds of use and again after an hour, and the lease ends with the last user', () => {
+test('a revision is leased after ten seconds of use and again after an hour, until its last user releases it', () => {
   const { revision } = toRevision('held')
   const trees = new RetainedTrees()
   trees.retain(revision, 0)
@@ -372,7 +372,7 @@ test('a store creates a new pack when its pack is large, and reads from both pac
   await store.close()
 })
 
-test('short processes also collect, but only one process per hour', async () => {
+test('processes that end early also collect, but only one of them per hour', async () => {
   using folder = new TemporaryFolder()
   const store = await openPackStore(folder.path)
   const old = put(store, 'old')
@@ -523,7 +523,7 @@ test('a compaction keeps the packs of a recreated folder and packs that another 
   expect(packsOf(folder)).toContain(other)
 })
 
-test('close() waits at most the time limit of a round if another process has locked the index', async () => {
+test('if another process has locked the index, close() waits no longer than the time limit of a round', async () => {
   using folder = new TemporaryFolder()
   const store = await openPackStore(folder.path)
   put(store, 'text')

@@ -9,7 +9,8 @@ import { PACK_INDEX } from './pack-index.ts'
 import { isBusy, openPrivateDatabase } from './private-database.ts'
 import { TimeSlices } from './time-slices.ts'
 
-// The first round collects what other processes left behind. It runs after the start, so that the start is not delayed.
+// The first round collects what other processes left behind. The round waits until the start is over, so that it does
+// not delay the start.
 const FIRST_AFTER_MS = 60_000
 const ROUTINE_AFTER_MS = 300_000
 const SOON_AFTER_MS = 15_000
@@ -31,15 +32,15 @@ export interface StoreCollectionOptions {
   readonly isWriting: (pack: string) => boolean
   /** Whether the folder still contains the open index file and that file is writable. */
   readonly isCurrent: () => boolean
-  /** Called after a round, which may have removed packs. */
+  /** Called after each round, because the round may have removed packs. */
   readonly onDone: () => void
 }
 
 /**
  * Removes unneeded content from a store while processes use the store. Rounds run one minute after the start and some
  * time after writes. At close, a round runs if no process has finished a round for an hour. Only one process collects
- * at a time, in slices of a few milliseconds. A failure ends the current round but not later rounds. After repeated
- * failures, `failure` has the reason.
+ * at a time, in slices of a few milliseconds. A failure ends the current round, but later rounds still run. After
+ * repeated failures, `failure` has the reason.
  */
 export class StoreCollection {
   readonly #options: StoreCollectionOptions

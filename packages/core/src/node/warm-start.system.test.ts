@@ -210,7 +210,7 @@ test.each([
   expect(second.skills.current.list().map(({ name }) => name)).toEqual(['letters', 'mail', 'pdf'])
 })
 
-test('a start reads a file again if the file was written just before its last reading', async () => {
+test('a start reads a file again if the file was written just before it was last read', async () => {
   using place = makePlace()
   await (await place.start({ clock: systemClock }))[Symbol.asyncDispose]()
   {
@@ -248,7 +248,7 @@ test.each([
   expect(repaired.prepare('SELECT count(*) AS notes FROM note').get()).toEqual({ notes: 3 })
 })
 
-test('a source with different reading options does not use the notes', async () => {
+test('a source with different options for reading files does not use the notes', async () => {
   using place = makePlace()
   place.folder.write('skills/pdf/SKILL.md', '---\nname: other\ndescription: Does pdf.\n---\nUse it.\n')
   await (await place.start())[Symbol.asyncDispose]()
@@ -392,8 +392,8 @@ test('a new process reports an unreadable folder as broken and serves its last g
 
 test('a start with a different label or working directory uses the same notes, and its diagnostics name the same paths', async () => {
   using place = makePlace()
-  // This skill has no diagnostics. The other skills have some, because they use a field that the specification does not
-  // define.
+  // This skill has no diagnostics. The other skills have diagnostics, because they use a field that the specification
+  // does not define.
   place.folder.write('skills/mail/SKILL.md', '---\nname: mail\ndescription: Does mail.\n---\nUse it.\n')
   {
     await using first = await place.start({ displayRoot: './skills' })

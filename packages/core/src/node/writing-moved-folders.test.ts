@@ -49,8 +49,8 @@ const during = (change: () => void): WriteLock => ({
   },
 })
 
-describe.each(['auto', 'off'] as const)('a write right after a folder change (watching %s)', watching => {
-  test('goes to the folder that the skill has now, and does not change the skill at the old path', async () => {
+describe.each(['auto', 'off'] as const)('writes right after a folder change (watching %s)', watching => {
+  test('a write changes the folder that the skill has now, and not the skill at the old path', async () => {
     for (const name of ['a', 'b']) put(name, text(name, 'Written by a person.'))
     await using skills = await open(watching)
     const writer = skills.writer()
@@ -63,7 +63,7 @@ describe.each(['auto', 'off'] as const)('a write right after a folder change (wa
     expect(folders()).toEqual(['.trash', 'b'])
   })
 
-  test('creates no folder with the old name', async () => {
+  test('a write does not recreate the folder with the old name', async () => {
     put('a', text('a', 'First.'))
     await using skills = await open(watching)
     move('a', 'b')
@@ -72,7 +72,7 @@ describe.each(['auto', 'off'] as const)('a write right after a folder change (wa
     expect(folders()).toEqual(['b'])
   })
 
-  test.each(['notes.md', 'SKILL.md'])('writes no %s for a removed skill', async path => {
+  test.each(['notes.md', 'SKILL.md'])('a write creates no %s for a removed skill', async path => {
     put('a', text('a', 'First.'))
     await using skills = await open(watching)
     rmSync(join(root, 'a'), { recursive: true })
@@ -113,7 +113,7 @@ describe('when a folder changes while a write waits for the lock', () => {
     }
   })
 
-  test('the write of another file succeeds if another process has only edited the skill', async () => {
+  test('a write succeeds if another process has meanwhile edited another file of the skill in the same folder', async () => {
     put('a', text('a', 'First.'))
     await using skills = await open()
     const lock = during(() => put('a', text('a', 'Second.')))

@@ -32,7 +32,7 @@ const files = new NodeFileSystem()
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
 
 describe('NodeFileSystem.write()', () => {
-  test(`replaces a whole file with its mode, and creates the folders above it ${verifies('FOX-14', 'P20')}`, async () => {
+  test(`replaces the content and the mode of a file, and creates the folders above it ${verifies('FOX-14', 'P20')}`, async () => {
     const path = join(root, 'a/b/c.sh')
     await files.write(path, bytes('one'), { inside: root, isExecutable: true })
     const before = statSync(path)
@@ -43,7 +43,7 @@ describe('NodeFileSystem.write()', () => {
     expect(readdirSync(join(root, 'a/b'))).toEqual(['c.sh'])
   })
 
-  test(`never leaves its folder, even if there are links on the way ${verifies('FOX-20', 'FOX-B11', 'FOX-X05', 'P19')}`, async () => {
+  test(`changes only files inside its folder, even if the path contains links ${verifies('FOX-20', 'FOX-B11', 'FOX-X05', 'P19')}`, async () => {
     const outside = join(base, 'outside')
     mkdirSync(outside)
     writeFileSync(join(outside, 'secret.md'), 'secret')

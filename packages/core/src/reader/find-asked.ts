@@ -18,7 +18,8 @@ export interface AskedSkill {
 type Place = Pick<SkillSource, 'label' | 'origin'>
 
 /**
- * Returns the folders that a question may mean. It may be an absolute path, a path within a source, or `source/path`.
+ * Returns the folders that a question may mean. The question may be an absolute path, a path within a source, or
+ * `source/path`.
  */
 export function toPlaces(asked: string, sources: readonly Place[]): readonly AskedPlace[] {
   const path = asked
@@ -42,8 +43,9 @@ export function isAt(place: AskedPlace, source: string, location: string): boole
 }
 
 /**
- * Finds a skill by its name, by `source/name`, by its folder name, or by a path to or into its folder. A match by name
- * wins over a match by folder, which wins over a path into a folder. Served skills win over unserved ones.
+ * Finds a skill by its name, by `source/name`, by its folder name, by the path of its folder, or by a path inside its
+ * folder. A match by name wins over a match by folder, which wins over a path into a folder. Served skills win over
+ * unserved ones.
  */
 export function findAsked(
   asked: string,
@@ -75,7 +77,7 @@ export function folderOf({ location, directory }: SkillReport): string {
   return path.slice(path.lastIndexOf('/') + 1)
 }
 
-/** Finds the innermost skill whose folder contains a place. */
+/** Finds the innermost skill whose folder contains the given path. */
 function findAround(places: readonly AskedPlace[], reports: readonly SkillReport[]): AskedSkill | undefined {
   let best: AskedSkill | undefined
   for (const report of reports)

@@ -74,7 +74,7 @@ describe('readFile()', () => {
     expect(new TextDecoder().decode(bytes)).toContain('Old.')
   })
 
-  test('fails with the name of a revision that is no longer stored', async () => {
+  test('fails if the revision is no longer stored, and names the revision in its error', async () => {
     const { skills } = await openTwo()
     await using _ = skills
     const revision = `sha256:${'0'.repeat(64)}` as const

@@ -45,8 +45,8 @@ export interface ConversationView {
 
 export interface FreshOptions {
   /**
-   * Maximum wait, in milliseconds. After that time, the newest known generation is returned. @default Infinity, which
-   * is no limit
+   * Maximum wait, in milliseconds. If the wait takes longer, the newest known generation is returned. @default
+   * Infinity, which is no limit
    */
   readonly maxWaitMs?: number
 }
@@ -94,8 +94,8 @@ export class SkillReader {
   }
 
   /**
-   * The newest generation. Read it once and use that object for all related calls, because the next read may return a
-   * newer one.
+   * The newest generation. Read this property once and use that generation for all related calls, because the next read
+   * may return a newer generation.
    */
   get current(): Generation {
     const { id, pinned } = this.#view
@@ -111,7 +111,7 @@ export class SkillReader {
 
   /**
    * Waits until every change made before the call is visible. This takes microseconds while file events are reliable.
-   * No half-written folder is published, so the call can take two seconds during continuous writes.
+   * During continuous writes the call can take two seconds, because it never publishes a half-written folder.
    * @throws {SkillError} CLOSED, INVALID_OPTION
    *
    * @example
@@ -227,7 +227,7 @@ export class SkillReader {
   }
 
   /**
-   * Searches names and descriptions. Returns the best match first. @throws {SkillError} INVALID_OPTION
+   * Searches names and descriptions. Returns the matches, best first. @throws {SkillError} INVALID_OPTION
    *
    * @example
    * ```ts
@@ -293,9 +293,9 @@ export class SkillReader {
   }
 
   /**
-   * Explains how far a skill came on its way into a conversation. The steps are found, parsed, eligible, commands,
-   * scoped, listed, announced and loaded. `asked` is a name, the name of a folder, or a path. The explanation uses the
-   * newest generation.
+   * Explains how far a skill came on its way into a conversation. The steps have the names `found`, `parsed`,
+   * `eligible`, `commands`, `scoped`, `listed`, `announced` and `loaded`. `asked` is a name, the name of a folder, or a
+   * path. The explanation uses the newest generation.
    *
    * @example
    * ```ts

@@ -1,6 +1,6 @@
 import type { Digest } from '../skill/digest.ts'
 
-/** A note of a source about one folder. A process that starts later can use it instead of reading the folder. */
+/** A note of a source about one folder. A process that starts later can use the note instead of reading the folder. */
 export interface FolderNote {
   /** Revision of the skill in the folder. The store has the bytes of that revision. */
   readonly revision: Digest
@@ -11,7 +11,7 @@ export interface FolderNote {
 }
 
 /**
- * Notes of folders. With them, a start need not read unchanged folders. If no note matches, the source reads the
+ * Notes of folders. With these notes, a start need not read unchanged folders. If no note matches, the source reads the
  * folder.
  */
 export interface FolderNotes {

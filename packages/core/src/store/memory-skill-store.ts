@@ -30,7 +30,7 @@ interface Blob {
   readonly bytes: Uint8Array
   trees: number
   /**
-   * Monotonic time of the last put or lookup. The time matters because bytes are put before the tree that names them.
+   * Monotonic time of the last put or lookup. The time is needed because bytes are put before the tree that names them.
    */
   idleSince: number
 }
@@ -216,7 +216,7 @@ export class MemorySkillStore implements SkillStore {
   #letGo(digest: Digest): void {
     const blob = this.#blobs.get(digest)
     if (blob === undefined || --blob.trees > 0) return
-    // Keeps a recently found blob, because its finder may be about to put a tree that names it.
+    // Keeps a recently found blob, because the caller may be about to put a tree that names the blob.
     if (blob.idleSince > this.#clock.monotonic() - MIN_GRACE_MS) this.#loosen(digest, blob)
     else this.#blobs.delete(digest)
   }

@@ -34,7 +34,7 @@ export interface SkillStore {
   /** Unregisters a user of a revision. After the last release the revision stays readable for a grace period. */
   release(revision: Digest): void
 
-  /** Points a lasting name at a revision, or removes the name with `undefined`. A named revision is never collected. */
+  /** Points a lasting name at a revision; `undefined` removes the name. A named revision is never collected. */
   setRef(name: string, revision: Digest | undefined): void
   getRef(name: string): Digest | undefined
   /**
@@ -44,7 +44,7 @@ export interface SkillStore {
    */
   listRefs?(beginning: string): Iterable<readonly [string, Digest]>
 
-  /** Absent if the content of the store ends with the process. */
+  /** Absent if the store loses its content when the process ends. */
   readonly notes?: FolderNotes | undefined
 
   /** The current fault; absent if there is none. Content can be read even during a fault. */

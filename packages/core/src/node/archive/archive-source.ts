@@ -33,7 +33,7 @@ export interface ArchiveOptions
    * digest
    */
   readonly digest?: string
-  /** Hosts that may be in a private network or on this machine, written `name` or `name:port`. @default [] */
+  /** Allowed hosts in a private network or on this machine, as `name` or `name:port`. @default [] */
   readonly privateHosts?: readonly string[]
   /** Maximum size of the packed archive, in bytes. @default 50 MB */
   readonly maxBytes?: number

@@ -97,7 +97,7 @@ class EntryCollector {
         `the archive has an entry ${JSON.stringify(name)}, which leads out of it`,
       )
     if (isFolder) return path
-    // The form of the name that a disk compares if it ignores case and accent spelling.
+    // The form of a name that is equal for names that differ only in case or accent spelling.
     const key = path.normalize('NFKC').toLowerCase()
     const other = this.#seen.get(key)
     if (other !== undefined)

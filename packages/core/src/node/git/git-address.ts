@@ -6,7 +6,7 @@ import { hostOfScp } from './git-url.ts'
 
 /**
  * Resolves and checks the address of a remote before git starts. Returns git settings that allow only the checked
- * addresses. Returns no settings if ssh or a proxy resolves the name, because git itself then resolves no name.
+ * addresses. Returns an empty list if ssh or a proxy resolves the name instead of git.
  * @throws {SkillError} INVALID_OPTION for a private network that is not in `privateHosts`, IO_FAILED for an unknown
  * name
  */

@@ -133,8 +133,8 @@ export async function runGit(args: readonly string[], run: GitRun = {}): Promise
 }
 
 /**
- * Starts git with pipes and hardened settings, in its own process group. Windows searches programs in the working
- * directory first. Git therefore starts in a folder to which no project can add a `git.exe`.
+ * Starts git with pipes and hardened settings, in its own process group. Windows searches the working directory first
+ * for programs. Git therefore starts in a folder to which no project can add a `git.exe`.
  */
 export function spawnGit(
   args: readonly string[],
@@ -210,7 +210,7 @@ const SMALL_TALK = /^(Please make sure you have the correct access rights|and th
 function failed(args: readonly string[], code: number | string, stderr: Buffer, token?: string): SkillError {
   const said = stderr
     .toString('utf8')
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: a server may say anything, also to a terminal
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: the output of a server may contain control sequences for a terminal
     .replace(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/g, ' ')
     .split('\n')
     .map(line => line.trim())

@@ -196,7 +196,7 @@ test('T23: git runs without prompts, ignores git variables of the environment, a
   expect(local?.environment['GIT_ALLOW_PROTOCOL']).toBe('none')
 })
 
-test('T24: git runs no hook, including global hooks of the user', async () => {
+test('T24: git ignores all hooks, including global hooks of the user', async () => {
   const hooks = join(folder, 'hooks')
   mkdirSync(hooks)
   for (const hook of ['reference-transaction', 'post-update', 'pre-auto-gc', 'post-checkout']) {
@@ -278,7 +278,7 @@ test.each(['..', '.git', '.GIT', '.'])(
   },
 )
 
-test('T27: git follows no redirects, for example to this machine or in a loop', async () => {
+test('T27: git refuses every redirect, for example to this machine or in a loop', async () => {
   let reached = 0
   const inside = createServer((_, response) => {
     reached++
@@ -312,7 +312,7 @@ test('control characters in the output of a server are removed', async () => {
   }
   await using skills = await open()
   expect(errorOf(skills)).toContain('bye')
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: the test searches for them
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the test searches for these characters
   expect(errorOf(skills)).not.toMatch(/[\u0000-\u001f]/)
 })
 
@@ -354,7 +354,7 @@ test('T27: git connects to the checked address without another lookup', async ()
   expect((await runGit(['ls-remote', '--', url], run)).stdout.toString()).toMatch(/refs\/heads\/main/)
 })
 
-test('git gets no address setting for an IP address or with a configured proxy', async () => {
+test('git gets no address setting if the host is an IP address or a proxy is configured', async () => {
   expect(await findRemoteSettings('http://[::1]:1/a', ['[::1]:1'])).toEqual([])
   expect(await findRemoteSettings('http://localhost:1/a', ['localhost:1'])).toHaveLength(1)
   const home = mkdtempSync(join(tmpdir(), 'home-'))

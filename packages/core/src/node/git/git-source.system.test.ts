@@ -113,7 +113,7 @@ test('a source uses the default branch of the repository, and can be limited to 
   expect(skills.status()[0]?.origin).toBe(`${server.url(name)}:skills`)
 })
 
-test('a source with a branch or tag follows it, and a source with a commit id never changes', async () => {
+test('a source follows its branch or tag, but a source with a commit id never changes', async () => {
   const first = repository.commit(skill('one'))
   repository.git('tag', '-a', '-m', 'v1', 'v1', first)
   repository.commit({ ...skill('two'), one: null })
@@ -127,7 +127,7 @@ test('a source with a branch or tag follows it, and a source with a commit id ne
   expect(found).toEqual({ main: ['two'], v1: ['one'], 'feature/three': ['three'], [first]: ['one'] })
 })
 
-test('the refs of the repository show how to split a tree URL, and a restart works without the server', async () => {
+test('a source finds the ref in a tree URL among the refs of the repository, and restarts without the server', async () => {
   const content = skill('pdf')['pdf/SKILL.md'] as string
   repository.commit(
     { 'x/skills/pdf/SKILL.md': content, 'skills/docx/SKILL.md': skill('docx')['docx/SKILL.md'] as string },
@@ -197,7 +197,7 @@ test('after a branch or folder is deleted, the skills stay and a diagnostic repo
   ])
 })
 
-test('the failure names a ref, folder or repository that never existed', async () => {
+test('if a ref, folder or repository never existed, the failure names it', async () => {
   repository.commit(skill('pdf'))
   const errors: Record<string, string | undefined> = {}
   for (const [key, options] of Object.entries({ ref: { ref: 'nope' }, path: { path: 'nope' }, url: {} })) {

@@ -32,7 +32,10 @@ export interface GitOptions
   > {
   /** Name of the source in digests and messages. @default the repository's name */
   readonly label?: string
-  /** A branch, a tag or a full commit id. A commit id pins the source. @default the default branch of the repository */
+  /**
+   * A branch, a tag or a full commit id. With a commit id, the source never changes. @default the default branch of the
+   * repository
+   */
   readonly ref?: string
   /** Folder of the repository that contains the skills. @default the whole repository */
   readonly path?: string
@@ -41,16 +44,16 @@ export interface GitOptions
    * skills stay and a diagnostic reports the refused state. `reset` accepts every new state. @default 'ff-only'
    */
   readonly update?: GitUpdate
-  /** Access token. Sent only to the server of this repository, over https. */
+  /** Access token, sent only to the server of this repository and only over https. */
   readonly token?: string
   /** A private key file for ssh. @default the choice of ssh */
   readonly identityFile?: string
   /** The only file with trusted keys of ssh servers. @default the choice of ssh */
   readonly knownHostsFile?: string
-  /** The base for `owner/repository` and for `/tree/` URLs. @default "https://github.com" */
+  /** The base URL for `owner/repository` and for `/tree/` URLs. @default "https://github.com" */
   readonly baseUrl?: string
   /**
-   * Hosts that may be in a private network or on this machine, written `name` or `name:port`. Connections to hosts on
+   * Allowed hosts in a private network or on this machine, as `name` or `name:port`. Connections to hosts on
    * this machine may be unencrypted. @default []
    */
   readonly privateHosts?: readonly string[]
@@ -227,7 +230,7 @@ class GitFetcher implements TreeFetcher {
     return { tree }
   }
 
-  /** Returns the wanted ref on the remote and its folder. */
+  /** Returns the wanted ref of the remote, and the folder to read. */
   async #resolve(signal: AbortSignal): Promise<{ ref: RemoteRef; folder: string } | undefined> {
     const { ref, path, refAndPath } = this.#place
     if (refAndPath !== undefined) return await this.#resolveSplit(refAndPath.split('/'), signal)
@@ -239,8 +242,8 @@ class GitFetcher implements TreeFetcher {
   }
 
   /**
-   * Finds out which part of the path is the ref. Only the refs of the repository show this, because a branch name may
-   * contain `/`.
+   * Finds out which part of the path is the ref. A branch name may contain `/`, so only the refs of the repository show
+   * where the ref ends.
    */
   async #resolveSplit(
     segments: readonly string[],
@@ -321,7 +324,7 @@ class GitFetcher implements TreeFetcher {
     return this.#missing(taken, 'PATH_MISSING', message, 'name an existing folder')
   }
 
-  /** Reports a missing ref or folder: a failure if the source has shown nothing yet, otherwise a warning. */
+  /** Reports a missing ref or folder, as a failure if the source has never shown anything, otherwise as a warning. */
   #missing(
     taken: string | undefined,
     code: 'REF_MISSING' | 'PATH_MISSING',

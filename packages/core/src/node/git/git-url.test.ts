@@ -120,7 +120,7 @@ test.each([
   expect(() => checkRef(ref)).toThrow(/branch or tag/)
 })
 
-test('every URL that parseGitUrl() returns starts without a dash and uses https or ssh', () => {
+test('every URL that parseGitUrl() returns uses https or ssh and never starts with a dash', () => {
   fc.assert(
     fc.property(
       fc.oneof(

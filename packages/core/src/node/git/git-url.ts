@@ -5,7 +5,7 @@ export type GitProtocol = 'https' | 'ssh' | 'file' | 'http'
 /** A repository, with the ref and folder to read. */
 export interface GitPlace {
   readonly protocol: GitProtocol
-  /** The URL for git. It is absolute, contains no credentials and does not start with a dash. */
+  /** The URL for git. The URL is absolute, contains no credentials and does not start with a dash. */
   readonly url: string
   /** The URL in the usual notation, with ref and folder. Stored state uses this text as a key. */
   readonly origin: string
@@ -25,11 +25,11 @@ export interface GitPlace {
 export interface GitUrlOptions {
   readonly ref?: string
   readonly path?: string
-  /** Base for `owner/repository` and for `/tree/` URLs, in addition to github.com. */
+  /** Base URL for `owner/repository` and for `/tree/` URLs, in addition to github.com. */
   readonly baseUrl?: string
   readonly allowFile?: boolean
   /**
-   * Hosts that may be in a private network or on this machine. Connections to hosts on this machine may be unencrypted.
+   * Allowed hosts in a private network or on this machine. Connections to hosts on this machine may be unencrypted.
    */
   readonly privateHosts?: readonly string[]
 }
@@ -49,7 +49,7 @@ const COMMIT = /^([0-9a-f]{40}|[0-9a-f]{64})$/
  */
 export function parseGitUrl(text: string, options: GitUrlOptions = {}): GitPlace {
   const input = text.trim()
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these must not reach a command line
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these characters must not reach a command line
   if (input === '' || input.startsWith('-') || /[\s\u0000-\u001f\u007f]/.test(input)) throw invalid(text)
   const base = parseBase(options.baseUrl)
   const short = /^(github\.com\/)?([^/:@]+)\/([^/:@]+?)(?:\.git)?\/?$/.exec(input)
@@ -92,7 +92,7 @@ function parseUrl(input: string, text: string, base: URL, options: GitUrlOptions
   // Refuses dot segments: parsing normalises them, so the URL would name a different branch or folder than the text.
   if (!URL.canParse(input) || /[/\\](\.|%2e){1,2}([/\\]|$)/i.test(input)) throw invalid(text)
   const url = new URL(input)
-  // GitHub serves https at the same address, and links to its pages sometimes use http.
+  // Links to GitHub sometimes use http. The same address also works with https.
   if (url.host === 'github.com' && url.protocol === 'http:') url.protocol = 'https:'
   const protocol = url.protocol.slice(0, -1)
   if (protocol === 'file') return parseFile(url, text, options)
@@ -202,7 +202,7 @@ function isAllowedHttp(url: URL, privateHosts: readonly string[]): boolean {
 }
 
 function isUnsafePath(path: string): boolean {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters have no place in a path
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: a path must not contain control characters
   return path.split('/').some(part => part === '..' || part === '.') || /[\\\u0000-\u001f\u007f]/.test(path)
 }
 

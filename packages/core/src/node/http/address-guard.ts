@@ -8,7 +8,7 @@ export type ResolveHost = (hostname: string) => Promise<readonly string[]>
 
 export interface HostAccess {
   /**
-   * Hosts that may be in a private network or on this machine, written `name` or `name:port`. Connections to hosts on
+   * Allowed hosts in a private network or on this machine, as `name` or `name:port`. Connections to hosts on
    * this machine may be unencrypted.
    */
   readonly privateHosts: readonly string[]

@@ -69,7 +69,7 @@ describe('T27: private networks', () => {
     await expect(get('https://example.com/', { resolve })).rejects.toThrow(/example.com is at 10.0.0.1/)
   })
 
-  test('a request resolves the name only once, even if its address changes a moment later', async () => {
+  test('a request resolves the host name only once, even if the address changes a moment later', async () => {
     // The first address is refused. A second lookup in the same request would return a public address.
     const answers = [['127.0.0.1'], ['93.184.216.34']]
     let asked = 0
@@ -81,7 +81,7 @@ describe('T27: private networks', () => {
     expect([asked, requests]).toEqual([1, before])
   })
 
-  test('a request resolves its name once, and connects to the checked address', async () => {
+  test('a request resolves its host name only once, and connects to the checked address', async () => {
     let asked = 0
     const port = host.split(':')[1]
     const resolve = async (): Promise<readonly string[]> => {
@@ -141,7 +141,7 @@ describe('answers', () => {
     await expect(get(`http://${host}/`)).rejects.toMatchObject({ code: 'TOO_LARGE' })
   })
 
-  test('the fetch of createGuardedFetch() aborts an answer above maxBytes and its connection', async () => {
+  test('the fetch of createGuardedFetch() closes the connection if an answer exceeds maxBytes', async () => {
     const closed = Promise.withResolvers<void>()
     answer = (_, response) => {
       response.on('close', closed.resolve)
@@ -159,7 +159,7 @@ describe('answers', () => {
     [404, {}, 'NOT_FOUND', undefined],
     [500, {}, 'IO_FAILED', undefined],
     [429, { 'Retry-After': '7' }, 'IO_FAILED', 7000],
-  ])('status %d is a failure with the status in its data', async (status, headers, code, retryAfterMs) => {
+  ])('the failure for status %d has the status in its data', async (status, headers, code, retryAfterMs) => {
     answer = (_, response) => void response.writeHead(status, headers).end()
     await expect(get(`http://${host}/`)).rejects.toMatchObject({
       code,
@@ -167,7 +167,7 @@ describe('answers', () => {
     })
   })
 
-  test('a connection that breaks during the answer is a failure', async () => {
+  test('a request fails if its connection breaks during the answer', async () => {
     answer = (_, response) => {
       response.writeHead(200, { 'Content-Length': '100' })
       response.write('half')

@@ -27,7 +27,7 @@ export interface WellKnownOptions
   > {
   /** Name of the source in digests and messages. @default the host's name */
   readonly label?: string
-  /** Hosts that may be in a private network or on this machine, written `name` or `name:port`. @default [] */
+  /** Allowed hosts in a private network or on this machine, as `name` or `name:port`. @default [] */
   readonly privateHosts?: readonly string[]
   /** Maximum size of all skills of the site together, unpacked, in bytes. @default 200 MB */
   readonly maxBytes?: number
