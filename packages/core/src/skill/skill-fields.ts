@@ -54,7 +54,7 @@ export class SkillFields {
   readonly #policy: ReadingPolicy
   readonly #diagnostics: Diagnostic[]
   #hasAlias = false
-  /** The first line of each key. Computed at the first finding. */
+  /** The line on which each key first occurs. This map is created at the first finding. */
   #lines: ReadonlyMap<string, number> | undefined
 
   constructor(
