@@ -28,7 +28,7 @@ export function digestOf(data: Uint8Array | string, hasher: Hasher): Digest {
 }
 
 /**
- * Returns the first eight hexadecimal digits. For display only: a person can find two texts with the same eight digits
+ * Returns the first eight hexadecimal digits. For display only: a program can find two texts with the same eight digits
  * within seconds.
  */
 export function shortDigest(digest: Digest): string {

@@ -358,8 +358,8 @@ export class SkillFields {
 }
 
 /**
- * Returns the number of code points of a text. A text of at most `limit` UTF-16 units is not counted: its length is
- * returned.
+ * Returns the number of code points of a text. For a text of at most `limit` UTF-16 units, returns the length without
+ * counting.
  */
 function countUpTo(text: string, limit: number): number {
   return text.length <= limit ? text.length : [...text].length

@@ -40,7 +40,7 @@ export function noteDoubt(believed: BelievedText, now: number): BelievedText {
   return believed.doubtedAt === undefined ? { ...believed, doubtedAt: now } : believed
 }
 
-/** A text that shrank by less than this share may be complete, for example with one word removed. */
+/** A text that shrank by less than this share may be complete, for example because one word was removed. */
 const SLIGHTLY = 0.1
 
 export interface WrittenText {

@@ -56,7 +56,9 @@ const WORKING_MS = 1_000
 const CONCURRENCY = 16
 const ENTRIES_PER_SLICE = 200
 
-/** Whether a change right after the reading could leave the stat unchanged. `readAt` is a time before that reading. */
+/**
+ * Whether a change right after a reading could leave the stat unchanged. `readAt` is a time just before the reading.
+ */
 export function isRacyStat(stat: FileStat, readAt: number): boolean {
   return readAt - Math.max(stat.mtimeMs, stat.ctimeMs) < RACY_WINDOW_MS
 }

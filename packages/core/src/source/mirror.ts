@@ -41,7 +41,7 @@ export interface DirectoryNode {
   readonly depth: number
   readonly parent: DirectoryNode | undefined
   readonly isLink: boolean
-  /** Whether the node stands for a single file of the parent that is a skill by itself. */
+  /** Whether the node stands for a single-file skill: a file of the parent that is a skill by itself. */
   readonly isStandalone: boolean
   /** The path with links resolved, for directories that were reached through a link. */
   realPath: string | undefined

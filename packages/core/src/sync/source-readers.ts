@@ -34,7 +34,7 @@ export interface SourceReadersOptions {
 }
 
 /**
- * How long a request waits for a reading at most, in milliseconds. Changes that are read after that time become
+ * Longest time that a request waits for a reading, in milliseconds. Changes that are read after that time become
  * visible later.
  */
 export const MAX_LOOK_MS = 2_000
