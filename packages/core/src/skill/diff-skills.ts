@@ -13,8 +13,8 @@ export function diffSkills(before: Skill, after: Skill): readonly SkillFacet[] {
   if (frontmatterChanged) facets.push('frontmatter')
   const changed = before.revision === after.revision ? [] : changedPaths(before.files, after.files)
   const isSkillFile = (path: string): boolean => path === before.skillFile || path === after.skillFile
-  // Blank lines around the instructions change neither of these digests, but a reader must learn that the file
-  // changed.
+  // Blank lines around the instructions change neither the frontmatter digest nor the body digest. A reader must still
+  // learn that the file changed.
   const skillFileChanged = changed.some(isSkillFile)
   if (before.bodyDigest !== after.bodyDigest || (skillFileChanged && !frontmatterChanged)) facets.push('body')
   const others = changed.filter(path => !isSkillFile(path))
@@ -30,7 +30,10 @@ export function diffSkills(before: Skill, after: Skill): readonly SkillFacet[] {
   return facets
 }
 
-/** Compares two sorted manifests. Returns every path that only one contains, or whose bytes or mode differ. */
+/**
+ * Compares two sorted manifests. Returns every path that only one manifest contains, and every path whose bytes or mode
+ * differ.
+ */
 export function changedPaths(before: readonly SkillFile[], after: readonly SkillFile[]): string[] {
   const paths: string[] = []
   let i = 0

@@ -23,12 +23,12 @@ export function parseDigest(text: string): Digest | undefined {
 }
 
 export function digestOf(data: Uint8Array | string, hasher: Hasher): Digest {
-  // Not a template literal: V8 would keep both halves of every digest in memory until its first read.
+  // Do not use a template literal here: V8 would keep both halves of each digest in memory until the digest is read.
   return ['sha256:', hasher.sha256(data)].join('') as Digest
 }
 
 /**
- * Returns the first eight hexadecimal digits. For display only: a person can find two texts with the same eight digits
+ * Returns the first eight hexadecimal digits. For display only: a program can find two texts with the same eight digits
  * within seconds.
  */
 export function shortDigest(digest: Digest): string {

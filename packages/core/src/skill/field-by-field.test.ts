@@ -130,7 +130,7 @@ describe('a deciding field that is not valid YAML gets its strictest value', () 
     expect(parse(fields).skill?.metadata).toEqual(metadata)
   })
 
-  test('a deciding field keeps a valid value when another field is faulty', () => {
+  test('a deciding field keeps its valid value when another field is faulty', () => {
     const { skill } = parse(
       'argument-hint: [a] [b]\nallowed-tools: Read # only\ndisable-model-invocation: true # x',
     )

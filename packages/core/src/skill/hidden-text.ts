@@ -19,8 +19,8 @@ export interface HiddenText {
   readonly shown: string
 }
 
-// Every scanned text runs through this pattern. Classes with few ranges are five times as fast as one class with all
-// ranges.
+// Every scanned text runs through this pattern. Several character classes with few ranges are five times as fast as one
+// class with all ranges.
 const MAY_HIDE =
   /[\u0000-\u0008\u000b\u000e-\u001f\u007f-\u009f\u00ad]|[\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f]|[\u200b-\u200f\u2028-\u202e\u2060-\u206f]|[\ufe00-\ufe0f]|[\u2800\u3164\ud82f\ud834\udb40-\udb43\ufeff\uffa0\ufff0-\ufffb]/
 
@@ -34,8 +34,8 @@ const JOINING = String.raw`[\p{Script=Arabic}\p{Script=Syriac}\p{Script=Mongolia
 const UNSPACED = String.raw`[\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]`
 
 /**
- * Legitimate uses of invisible characters. Each alternative tests the invisible character before the text around it,
- * because invisible characters are rare.
+ * Legitimate uses of invisible characters. Each branch of the pattern tests the invisible character before the text
+ * around it, because invisible characters are rare.
  */
 const ORDINARY = new RegExp(
   [
@@ -126,8 +126,8 @@ export function showHiddenText(text: string): string {
 const MAX_FINDINGS = 5
 
 /**
- * Returns the findings about a text, each at its line. Only the first few findings are returned in full; one more
- * finding gives the number of the others.
+ * Returns the findings about a text, each at its line. After the first few findings, one last finding gives the number
+ * of all further places.
  */
 export function describeHiddenText(text: string): Diagnostic[] {
   const found = findHiddenText(text)
@@ -141,7 +141,7 @@ export function describeHiddenText(text: string): Diagnostic[] {
   return diagnostics
 }
 
-/** Returns the findings about a file. Returns none if the file is not UTF-8 text. */
+/** Returns the findings about a file. Returns an empty list for a file that is not UTF-8 text. */
 export function describeHiddenFile(path: string, bytes: Uint8Array): Diagnostic[] {
   const text = bytes.includes(0) ? undefined : decodeText(bytes)
   return text === undefined ? [] : describeHiddenText(text).map(each => ({ ...each, path }))

@@ -60,7 +60,7 @@ describe('parseSkill() and real files:', () => {
     },
   )
 
-  test(`"---" inside a value, a block scalar or the body ends no frontmatter ${verifies('FOX-B06', 'P14')}`, () => {
+  test(`"---" inside a value, a block scalar or the body does not end the frontmatter ${verifies('FOX-B06', 'P14')}`, () => {
     const { skill } = parse(
       '---\nname: pdf\ndescription: a --- b\nlicense: |\n  x\n  --- y\n---\nbody\n\n---\n\nmore',
     )
@@ -186,12 +186,15 @@ describe('parseSkill() and a frontmatter below the first line:', () => {
   })
 })
 
-describe('parseSkill() refuses unusable files:', () => {
-  test.each(['', ' \n', '\uFEFF'])('a file without text, even under the most tolerant policy: %j', text => {
-    const policy = { names: 'any', description: 'empty' } as const
-    const outcome = parseSkill(new TextEncoder().encode(text), { directoryName: 'pdf', policy })
-    expect([outcome.ok, outcome.diagnostics.at(-1)?.code]).toEqual([false, 'FRONTMATTER_MISSING'])
-  })
+describe('parseSkill() and unusable files:', () => {
+  test.each(['', ' \n', '\uFEFF'])(
+    'a file without text is refused, even under the most tolerant policy: %j',
+    text => {
+      const policy = { names: 'any', description: 'empty' } as const
+      const outcome = parseSkill(new TextEncoder().encode(text), { directoryName: 'pdf', policy })
+      expect([outcome.ok, outcome.diagnostics.at(-1)?.code]).toEqual([false, 'FRONTMATTER_MISSING'])
+    },
+  )
 
   test.each([
     ['no frontmatter', '# pdf\n', 'FRONTMATTER_MISSING', 1],
@@ -234,23 +237,26 @@ describe('parseSkill() refuses unusable files:', () => {
     ['description: x\nname: other', 4, 1, 'the field occurs twice', 'keep one of the two'],
     ['description: x\na: &a 1\nb: *a', 5, 5, 'are not read', 'write the value out'],
     ['description: [a', 3, 14, 'the "[" that opens', 'close it at the end'],
-  ])('%j, and reports the fault, its position and the fix', (fields, line, column, message, fix) => {
-    const { diagnostics } = parse(`---\nname: pdf\n${fields}\n---\nx`)
-    const error = diagnostics.find(each => each.severity === 'error')
-    expect(error).toMatchObject({
-      line,
-      column,
-      message: expect.stringContaining(message),
-      fix: expect.stringContaining(fix),
-    })
-  })
+  ])(
+    '%j is refused, and the error gives the fault, its position and the fix',
+    (fields, line, column, message, fix) => {
+      const { diagnostics } = parse(`---\nname: pdf\n${fields}\n---\nx`)
+      const error = diagnostics.find(each => each.severity === 'error')
+      expect(error).toMatchObject({
+        line,
+        column,
+        message: expect.stringContaining(message),
+        fix: expect.stringContaining(fix),
+      })
+    },
+  )
 
-  test('bytes that are not UTF-8', () => {
+  test('bytes that are not UTF-8 are refused', () => {
     const outcome = parseSkill(Uint8Array.from([0x2d, 0x2d, 0x2d, 0x0a, 0xff, 0xfe]))
     expect(outcome).toMatchObject({ ok: false, diagnostics: [{ code: 'ENCODING_NOT_UTF8' }] })
   })
 
-  test('keys that could alter JavaScript objects, but no other keys', () => {
+  test('keys that could alter JavaScript objects are refused, and all other keys are accepted', () => {
     const { skill, codes } = parse(`---\n${FIELDS}__proto__:\n  polluted: true\nconstructor: 1\n---\nx`)
     expect(codes).toEqual(['FIELD_FORBIDDEN', 'FIELD_FORBIDDEN'])
     expect(skill?.extra).toEqual({})

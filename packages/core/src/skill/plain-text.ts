@@ -26,7 +26,7 @@ function cutIndent(lines: readonly FrontmatterLine[]): readonly string[] {
 const UNCLOSED = /^(?:\[[^\]]*|\{[^}]*|"[^"]*|'[^']*)$/
 const ANCHOR_OR_TAG = /^(?:&[\w-]+(?:\s|$)|![!<])/
 
-/** True if the intended end of a text is unclear, or if the value may not be meant as text. */
+/** True if the intended end of a text is unclear, or if the value was perhaps not meant as text. */
 export function isUnclear(text: string): boolean {
   return text === '' || UNCLOSED.test(text) || ANCHOR_OR_TAG.test(text)
 }

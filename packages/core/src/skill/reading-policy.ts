@@ -17,7 +17,7 @@ export interface ReadingPolicy {
    * Every mode refuses names that are not safe as folder names. @default 'lenient'
    */
   readonly names: (typeof READING_CHOICES.names)[number]
-  /** The severity of the finding that a name differs from its folder name. @default 'warn' */
+  /** Severity of the finding for a name that differs from its folder name. @default 'warn' */
   readonly matchDirectory: (typeof READING_CHOICES.matchDirectory)[number]
   /**
    * Decides about a skill without a description. `required`: the skill is broken. `empty`: the skill gets an empty

@@ -54,7 +54,7 @@ export class SkillFields {
   readonly #policy: ReadingPolicy
   readonly #diagnostics: Diagnostic[]
   #hasAlias = false
-  /** The first line of each key. Computed at the first finding. */
+  /** The line on which each key first occurs. This map is created at the first finding. */
   #lines: ReadonlyMap<string, number> | undefined
 
   constructor(
@@ -358,8 +358,8 @@ export class SkillFields {
 }
 
 /**
- * Returns the number of code points of a text. A text of at most `limit` UTF-16 units is not counted: its length is
- * returned.
+ * Returns the number of code points of a text. For a text of at most `limit` UTF-16 units, returns the length without
+ * counting.
  */
 function countUpTo(text: string, limit: number): number {
   return text.length <= limit ? text.length : [...text].length

@@ -56,7 +56,7 @@ describe('parseSkillPath()', () => {
     expect(parseSkillPath('cafe\u0301.md')).toBe('caf\u00e9.md')
   })
 
-  test('refuses every path that would leave the folder to which it is joined', () => {
+  test('refuses every path that leads out of its base folder', () => {
     const segment = fc.oneof(
       fc.constantFrom('..', '.', '', 'a', '..a', 'a..', '\\', 'C:', '~', '%2e%2e'),
       fc.string(),
@@ -78,7 +78,7 @@ describe('parseSkillPath()', () => {
 })
 
 describe('isSafeSegment()', () => {
-  test('accepts only a single segment', () => {
+  test('accepts a single segment, and refuses longer paths and ".."', () => {
     expect(isSafeSegment('pdf')).toBe(true)
     expect(isSafeSegment('a/b')).toBe(false)
     expect(isSafeSegment('..')).toBe(false)

@@ -10,7 +10,7 @@ export interface Skill extends SkillDescription {
   readonly source: string
   /** The skill's folder within the source, `/`-separated; empty when the skill is the root itself. */
   readonly location: string
-  /** Path of the skill's folder that commands on this machine can use. Absent if the skill is not on a disk. */
+  /** Path under which commands on this machine find the skill's folder. Absent if the skill is not on a disk. */
   readonly directory?: string
   /** `SKILL.md` or `skill.md`. */
   readonly skillFile: string

@@ -88,7 +88,7 @@ describe('validateSkill() agrees with the reference validator:', () => {
     ['license: "open', 'YAML_INVALID'],
     ['metadata:\n\ta: b', 'YAML_INVALID'],
     ['license: a\nlicense: b', 'YAML_INVALID'],
-  ])('%j is invalid here, although parseSkill() reads it as text', (field, code) => {
+  ])('validateSkill() refuses %j, although parseSkill() reads the value as text', (field, code) => {
     const text = skill(`name: pdf\ndescription: x\n${field}`)
     expect(parseSkill(encoder.encode(text)).ok).toBe(true)
     expect(codesOf(text)).toEqual([code])

@@ -54,8 +54,8 @@ export class EntryClassifier {
     const isSkillFile = entry.name === node.skillFile
     if (!isSkillFile && isIgnored(node, entry)) return undefined
     if (inSkill && this.#isTooDeep(node)) return this.#refuseDepth(context)
-    // Any entry of this name is read. A pipe or a link that leaves the root then makes the skill broken instead of
-    // missing.
+    // Every entry with the name of the skill's text is read. If the entry is a pipe or a link out of the root, the
+    // skill is then broken instead of missing.
     if (isSkillFile) return 'file'
     if (entry.name.includes('\uFFFD')) {
       if (inSkill)
@@ -146,8 +146,8 @@ export class EntryClassifier {
   }
 
   /**
-   * Whether a directory is so deep in its skill that its entries exceed the limit. An empty directory at that depth is
-   * allowed.
+   * Whether a directory is so deep in its skill that its entries exceed the depth limit. An empty directory at that
+   * depth is allowed.
    */
   #isTooDeep(node: DirectoryNode): boolean {
     const { maxFolderDepth } = this.#options.limits

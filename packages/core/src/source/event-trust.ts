@@ -113,7 +113,7 @@ export class EventTrust {
   noteAnnounced(): void {
     const { clock, reconcileMs } = this.#options
     const now = clock.monotonic()
-    // Several requested sweeps in quick succession prove no more than a single sweep.
+    // Requested sweeps in quick succession count as one sweep, because almost no time passes between them.
     if (now - this.#judgedAt < (reconcileMs * this.#patience) / 2) return
     this.#judgedAt = now
     this.#patience = Math.min(RAREST_SWEEP, this.#patience * 2)

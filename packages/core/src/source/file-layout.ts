@@ -80,7 +80,7 @@ export class LayoutRules {
     )?.text
   }
 
-  /** Whether each Markdown file in the root is a skill, as `standaloneFiles` allows. */
+  /** Whether each Markdown file in the root is a skill: the value of `standaloneFiles`. */
   get hasStandaloneFiles(): boolean {
     return this.#layout.standaloneFiles
   }

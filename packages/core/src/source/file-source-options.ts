@@ -70,8 +70,8 @@ export interface FileSourceOptions {
 export const DEFAULT_RECONCILE_MS = 30_000
 export const DEFAULT_POLL_MS = 2_000
 /**
- * Sweep interval of a file system without events, in milliseconds. Such a file system is usually remote, and every
- * request reads it anyway.
+ * Sweep interval of a file system without events, in milliseconds. The interval is long because such a file system is
+ * usually remote, and because every request reads it anyway.
  */
 export const DEFAULT_REMOTE_POLL_MS = 300_000
 

@@ -124,7 +124,7 @@ describe('FileSource.read() during writes', () => {
   })
 })
 
-/** Returns new bytes with an unchanged size and time, as a coarse clock or a restored time can cause. */
+/** Returns new bytes with the old size and time, like a disk with a coarse clock. */
 class ForgetfulFileSystem extends MemoryFileSystem {
   readonly #frozen = new Map<string, FileStat>()
 
@@ -212,7 +212,7 @@ describe('FileSource.read() after a failed reading', () => {
     expect((await read(source, true)).contents.entries.map(entry => entry.name)).toEqual(['b'])
   })
 
-  test('a source reads changes again after a full store refused them', async () => {
+  test('a source reads changed files again after a full store refused their bytes', async () => {
     const files = Object.fromEntries(
       Array.from({ length: 30 }, (_, i) => [`/skills/s${i}/SKILL.md`, text(`s${i}`)]),
     )
@@ -285,7 +285,7 @@ describe('FileSource', () => {
     }
   })
 
-  test('a source serves the composed one of two spellings of a folder name, and reports the other spelling', async () => {
+  test('if a folder name exists in composed and decomposed spelling, a source serves the composed one and reports the other', async () => {
     const skills = await open(
       new MemoryFileSystem({
         '/skills/caf\u00e9/SKILL.md': text('caf\u00e9', 'one'),
@@ -409,7 +409,7 @@ describe('FileSource', () => {
   })
 })
 
-test('a reading with another store stores every file again, and omits removed skills', async () => {
+test('a source that gets another store stores every file again, and omits removed skills', async () => {
   const fileSystem = new MemoryFileSystem({
     '/skills/a/SKILL.md': text('a'),
     '/skills/a/notes.txt': 'Notes.',

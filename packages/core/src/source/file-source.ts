@@ -52,7 +52,10 @@ import { WorkList } from './work-list.ts'
 export const ROOT_GRACE_MS = 5_000
 
 const RETRY_UNSTABLE_MS = 500
-/** If fewer folders have notes, setting their watches takes no noticeable time. */
+/**
+ * From this number of noted folders on, a sweep after the first reading sets the watches. For fewer folders, setting
+ * the watches takes no noticeable time.
+ */
 const MANY_NOTES = 500
 const CONCURRENCY = 16
 const BUSY_PROBES = 32
@@ -251,7 +254,7 @@ export class FileSource implements SkillSource {
     return this.#onHint !== undefined && this.#trust.usesEvents
   }
 
-  /** Whether a sweep right after the start sets the watches, because the first reading compares many noted folders. */
+  /** Whether the first reading leaves the watches to a sweep right after it, because many folders have notes. */
   #leavesWatches(): boolean {
     return !this.#published.hasBegun && this.#notes.recalled >= MANY_NOTES
   }
@@ -265,12 +268,12 @@ export class FileSource implements SkillSource {
     return added
   }
 
-  /** Whether the result of a reading can be published, if necessary without skills that changed during the reading. */
+  /** Whether the result of a reading can be published. Skills that changed during the reading can be left out. */
   #isSettled({ isHeld }: SourceReadContext): boolean {
     if (this.#needsSweep) return false
     if (!this.#work.isWaiting()) return true
     if (isHeld === undefined || !this.#published.hasBegun) return false
-    // A replaced folder may be a folder that still changes.
+    // The replaced folder may have moved to a path that is still changing.
     if (this.#published.hasReplaced) return false
     // While folders come and go, a missing folder may have moved to another path.
     if (!this.#published.hasPendingPaths) return true
@@ -340,7 +343,8 @@ export class FileSource implements SkillSource {
     context: SourceReadContext & {
       readonly isHeldFolder: (node: DirectoryNode) => boolean
       /**
-       * Receives folders that contain a changed file under another name. No event reports the change in these folders.
+       * Receives the folders that contain another hard link to a changed file. No event reports the change in these
+       * folders.
        */
       readonly others: Set<DirectoryNode>
     },
@@ -399,8 +403,8 @@ export class FileSource implements SkillSource {
   }
 
   /**
-   * Marks everything again after a failure. The mirror already contains the changes of the pass, so without marks the
-   * next reading would not build them.
+   * Marks everything again after a failure. The mirror already contains the changes of the failed pass. Without marks,
+   * the next reading would see no difference.
    */
   #takeBack(pass: ScanPass, announced: Iterable<DirectoryNode>): void {
     for (const path of pass.removed) this.#published.put(path, undefined)
@@ -409,7 +413,7 @@ export class FileSource implements SkillSource {
     this.#needsSweep = true
   }
 
-  /** Discards the reading of a folder that changed during the reading. */
+  /** Discards the unpublished result of a folder that changed while it was read. */
   #withdraw(node: DirectoryNode): void {
     for (const owner of owningSkills(node)) if (this.#published.withdraw(owner.path)) this.#work.reject(owner)
   }
@@ -476,8 +480,7 @@ export class FileSource implements SkillSource {
 }
 
 /**
- * Returns the area that hints name for a directory: its outermost skill folder, or the directory itself outside of
- * skills.
+ * Returns the area to which a directory belongs: its outermost skill folder, or the directory itself outside of skills.
  */
 function areaOf(node: DirectoryNode): string {
   return owningSkills(node).at(-1)?.path ?? node.path

@@ -194,8 +194,8 @@ export class FolderReader {
     if (isCaptured && !isSkillFile) return undefined
     const room = limits.maxFolderBytes - total
     const maxBytes = isSkillFile ? Math.min(limits.maxSkillFileBytes, room) : room
-    // This time is taken before the file is opened. A later time would make the bytes look older if the process is
-    // suspended.
+    // Take the time before the file is opened. A later time would make the bytes look older if the process was
+    // suspended during the read.
     const readAt = clock.now()
     try {
       const opened = fileSystem.read(`${this.#options.pathOf(directory)}/${file.name}`, {

@@ -1,7 +1,7 @@
 import { type FileStat, type FileSystem, isSameInode, isSameStat } from '../fs/file-system.ts'
 import type { DirectoryNode, FileNode } from './mirror.ts'
 
-/** A followed link to a directory, or to a file in it. */
+/** A followed link: a linked directory, or a linked file in a directory. */
 export interface FollowedLink {
   readonly directory: DirectoryNode
   readonly file?: FileNode

@@ -72,7 +72,7 @@ test('a slightly shorter text is doubted if it is a beginning of the former text
   expect(await looksHalfWritten({ ...text, readBefore: async () => undefined })).toBe(false)
 })
 
-test('a text without a final line feed is doubted, unless its former text also had none', async () => {
+test('a text without a final line feed is accepted only if its former text ended the same way', async () => {
   expect(await looks(statOf(), '---\nname', undefined)).toBe(true)
   expect(await looks(statOf(), '---\n', undefined)).toBe(false)
   const before = toBelieved(statOf(), bytesOf('one'))
@@ -109,6 +109,6 @@ test('a text whose size changed but whose times did not is doubted, however old 
   expect(await looks(stat, LONG, toBelieved(stat, FORMER, NOW - 900))).toBe(false)
   const doubted = noteDoubt(toBelieved(stat, FORMER, NOW - 900), NOW - HALF_WRITTEN_MS)
   expect(await looks(stat, '', noteDoubt(doubted, NOW))).toBe(false)
-  // A change within one tick of the clock may have the same time.
+  // Two changes within one tick of the clock may have the same time.
   expect(await looks(stat, 'first line\n', toBelieved(stat, FORMER, NOW - 990))).toBe(false)
 })

@@ -5,7 +5,7 @@ export interface BelievedText {
   readonly ino: number
   readonly size: number
   readonly endsLine: boolean
-  /** Time of the last change; absent if a change right after the reading could get the same time. */
+  /** Time of the last change; absent if a later change could get the same time. */
   readonly ctimeMs?: number
   /** Time at which newer bytes of the file were first doubted. */
   readonly doubtedAt?: number
@@ -40,7 +40,7 @@ export function noteDoubt(believed: BelievedText, now: number): BelievedText {
   return believed.doubtedAt === undefined ? { ...believed, doubtedAt: now } : believed
 }
 
-/** A text that shrank by less than this share may be complete, for example with one word removed. */
+/** A text that shrank by less than this share may be complete, for example because one word was removed. */
 const SLIGHTLY = 0.1
 
 export interface WrittenText {
@@ -61,8 +61,8 @@ export interface WrittenText {
 
 /**
  * Whether bytes look like an unfinished write: the file became much smaller in place, is a beginning of its former
- * text, lost its final line feed, or is new and ends within a line. A file that was moved into place (an atomic save)
- * is never doubted. A file without recent writes is never doubted, either.
+ * text, lost its final line feed, or is new and ends within a line. Files that were moved into place (an atomic save)
+ * and files without recent writes are always accepted.
  */
 export async function looksHalfWritten({
   stat,

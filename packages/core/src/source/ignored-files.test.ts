@@ -76,7 +76,7 @@ async function turns(count: number): Promise<void> {
   for (let i = 0; i < count; i++) await setImmediate()
 }
 
-test('new rules of the root apply to a skill that changes at the same time, in either order', async () => {
+test('new rules of the root apply to a skill that changes at the same time, whichever is read first', async () => {
   const files = new SlowFileSystem({
     '/skills/pdf/SKILL.md': text('pdf'),
     '/skills/pdf/references/guide.md': 'x',

@@ -56,7 +56,9 @@ const WORKING_MS = 1_000
 const CONCURRENCY = 16
 const ENTRIES_PER_SLICE = 200
 
-/** Whether a change right after the reading could leave the stat unchanged. `readAt` is a time before that reading. */
+/**
+ * Whether a change right after a reading could leave the stat unchanged. `readAt` is a time just before the reading.
+ */
 export function isRacyStat(stat: FileStat, readAt: number): boolean {
   return readAt - Math.max(stat.mtimeMs, stat.ctimeMs) < RACY_WINDOW_MS
 }
@@ -186,7 +188,7 @@ export class MirrorScanner {
     const isNew = node.stat === undefined
     const isReplaced = node.stat !== undefined && !isSameInode(node.stat, stat)
     if (isReplaced) this.#forgetContents(node, pass)
-    // A recalled directory already has a watch, unless another folder is at its path now.
+    // A directory that was filled from its note already has a watch, unless another folder is at its path now.
     if (!isRecalled || isReplaced) this.#arm(node, path, depth === 'look')
     let forced: readonly DirectoryNode[] = []
     if (
@@ -410,7 +412,8 @@ export class MirrorScanner {
   }
 
   #updateSkillFile(node: DirectoryNode, entries: readonly DirectoryEntry[], pass: ScanPass): void {
-    // A SKILL.md that is a pipe or a link out of the root counts, too. Its failed reading shows the skill as broken.
+    // A SKILL.md that is a pipe or a link out of the root also counts as the skill's text. Reading it fails, so the
+    // skill is shown as broken.
     const isThere = (name: string): boolean =>
       entries.some(entry => entry.name === name && entry.kind !== 'directory')
     const skillFile = node.isDiscoverable

@@ -19,7 +19,8 @@ export interface FileNode {
   /** The last state that did not look half-written; `undefined` if there was none. */
   believed: BelievedText | undefined
   /**
-   * Whether the file had other names when it was read. An edit under another name causes no event in this directory.
+   * Whether the file had several hard links when it was read. An edit through another link causes no event in this
+   * directory.
    */
   isShared: boolean
   /** Findings about the bytes of the file. */
@@ -40,7 +41,7 @@ export interface DirectoryNode {
   readonly depth: number
   readonly parent: DirectoryNode | undefined
   readonly isLink: boolean
-  /** Whether the node stands for a single file of the parent that is a skill by itself. */
+  /** Whether the node stands for a single-file skill: a file of the parent that is a skill by itself. */
   readonly isStandalone: boolean
   /** The path with links resolved, for directories that were reached through a link. */
   realPath: string | undefined

@@ -124,7 +124,8 @@ export class NotSkillFinder {
     if (kind === 'file') {
       const isExpected =
         depth === 1 && !layout.hasStandaloneFiles && (isLooseText(name) || isNearlySkillFile(name))
-      // Inside a folder, such a file needs no own finding, because the finding about the folder names it.
+      // In a subfolder, a file that resembles SKILL.md gets no finding of its own: the finding about the folder names
+      // the file.
       if (isExpected || (this.#isAskedFor(path) && !isNearlySkillFile(name)))
         await this.#add(path, describeFile(name, this.#skillFile, isExpected), path)
       return

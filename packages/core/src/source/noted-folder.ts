@@ -22,7 +22,7 @@ export const NOTE_FORM = 2
 /** Folders with more directories are not noted. */
 export const MOST_DIRECTORIES = 100
 
-// Numbers in one row: seven fields of a `FileStat`, the flags, and the number of bytes that were read.
+// The numbers in one row of a note: seven fields of a `FileStat`, the flags, and the number of bytes that were read.
 const FACTS = 9
 const FLAGS = 7
 const SIZE = 8
@@ -154,7 +154,8 @@ export function recallFolder(
 }
 
 /**
- * Whether a `.skillignore` above a folder may exclude files of the folder. A note does not contain the rules above.
+ * Whether a `.skillignore` above a folder may exclude files of the folder. A note does not contain the rules of parent
+ * folders.
  */
 export function hasRulesAbove({ parent }: DirectoryNode): boolean {
   for (let at = parent; at !== undefined; at = at.parent) if ((at.ignored?.text ?? '') !== '') return true

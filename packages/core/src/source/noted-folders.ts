@@ -24,7 +24,10 @@ export class NotedFolders {
   readonly #changed = new Map<string, DirectoryNode | undefined>()
   #notes: FolderNotes | undefined
   #writing: Promise<void> | undefined
-  /** Reset synchronously when the queue is empty, so a later change starts a new run. */
+  /**
+   * Whether notes are being written. Reset synchronously when the queue is empty, so that a later change starts a new
+   * run.
+   */
   #isWriting = false
   /** Whether the mirror is changing now. */
   #isReading = false

@@ -78,7 +78,7 @@ async function open(
 }
 
 describe('FileSource with a refused watch', () => {
-  test('each request checks the folder with a refused watch, and nothing else, without a wait', async () => {
+  test('each request checks only the folder with a refused watch, and does not wait', async () => {
     await using it = await open(path => path === '/skills/b')
     for (let call = 0; call < 5; call++) await it.skills.fresh()
     expect(new Set(it.files.takeLists())).toEqual(new Set(['/skills/b']))
@@ -129,7 +129,7 @@ describe('FileSource with a refused watch', () => {
     expect(await it.bodyOf('b')).toBe('edited')
   })
 
-  test('each request sees changes even if every watch is refused, and watches are rarely tried again', async () => {
+  test('each request sees changes even if every watch is refused, but the source rarely tries to watch again', async () => {
     await using it = await open(() => true)
     it.files.watchAttempts = 0
     for (let call = 0; call < 20; call++) {
@@ -145,7 +145,7 @@ describe('FileSource with a refused watch', () => {
   })
 })
 
-test('a full reading follows when a working watch breaks', async () => {
+test('the source reads all folders when a working watch breaks', async () => {
   await using it = await open(() => false)
   await it.clock.advance(5_000)
   it.files.takeLists()

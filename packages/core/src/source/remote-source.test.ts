@@ -13,7 +13,7 @@ import { FakeClock, type SourceSubject, sourceConformance } from '../testing/ind
 
 const encoder = new TextEncoder()
 
-/** A remote origin in this process. A test sets its files and its answers. */
+/** A remote origin in this process. Each test sets the files and the answers of the origin. */
 class Place implements TreeFetcher {
   readonly files = new Map<string, string>()
   stored: FileTree | undefined

@@ -39,8 +39,8 @@ export class RootGuard {
   }
 
   #onEvent(): void {
-    // A pending check handles every event that arrives before it begins, so a busy parent folder costs no more than a
-    // quiet one.
+    // A pending check handles every event that arrives before the check begins, so a busy parent folder costs no more
+    // than a quiet one.
     if (this.#isCheckPending) return
     this.#isCheckPending = true
     this.#checking = this.#checking.then(() => {

@@ -75,7 +75,7 @@ describe('Settle', () => {
     expect([settle.isAwaited(wait), settle.isOpen]).toEqual([false, true])
   })
 
-  test('a wait also includes areas without a hint during the last 80 ms', async () => {
+  test('a wait also includes every area that got no hint for 80 ms', async () => {
     const clock = new FakeClock()
     const settle = new Settle(DEFAULT_SETTLE, clock)
     const wait = { ...everything(settle), concerns: () => false }
@@ -176,11 +176,14 @@ describe('Settle with a caller', () => {
     [35, 90],
     [50, 80],
     [75, 95],
-  ])('the wait of a caller ends between two saves that come every %i ms', async (everyMs, expected) => {
-    const { save, ask, wait } = open()
-    save('pdf', 'maps')
-    expect(await wait(ask(), everyMs, () => save('pdf', 'maps'))).toBe(expected)
-  })
+  ])(
+    'if a save comes every %i ms, the wait of a caller ends between two saves',
+    async (everyMs, expected) => {
+      const { save, ask, wait } = open()
+      save('pdf', 'maps')
+      expect(await wait(ask(), everyMs, () => save('pdf', 'maps'))).toBe(expected)
+    },
+  )
 
   test('the wait of a caller ends even if each save changes the parent folder and another skill', async () => {
     const { settle, save, ask, wait } = open()
@@ -246,7 +249,7 @@ describe('Settle with a caller', () => {
     expect(settle.remainingMs(asked)).toBe(80)
   })
 
-  test('the wait of a caller ends in a pause even after a reading that could publish nothing', async () => {
+  test('the wait of a caller ends in a pause even if an earlier reading could publish nothing', async () => {
     const { settle, save, ask, wait } = open()
     save('pdf', 'maps')
     const asked = ask()
@@ -256,7 +259,7 @@ describe('Settle with a caller', () => {
     expect(await wait(asked, 50, again)).toBe(20)
   })
 
-  test('a wait for one skill includes the skills that were saved with it, except skills that are still written', async () => {
+  test('a wait for one skill includes the skills that were saved with it, except skills that are still being written', async () => {
     const { clock, settle, save, ask } = open()
     save('pdf', 'maps', 'mail')
     const asked = ask(area => area === 'pdf')
@@ -293,7 +296,7 @@ test('after a reading that could publish nothing, every wait includes all areas'
   expect(settle.isOpen).toBe(false)
 })
 
-test('settleOf() prefers the values of the source, and raises the longest wait to the quiet time of the source', () => {
+test('settleOf() prefers the values of the source, and never returns a longest wait below the quiet time of the source', () => {
   expect(settleOf(undefined, DEFAULT_SETTLE)).toEqual(DEFAULT_SETTLE)
   expect(settleOf({ settleMs: 5, maxWaitMs: 50 }, DEFAULT_SETTLE)).toEqual({
     ...DEFAULT_SETTLE,

@@ -42,8 +42,8 @@ export const DEFAULT_SETTLE: SettlePolicy = Object.freeze({
 export const NO_SETTLE: SettlePolicy = Object.freeze({ settleMs: 0, burstMs: 0, maxWaitMs: 0, maxBusyMs: 0 })
 
 /**
- * Returns the policy of one source: its own values first, then those of the runtime. A longest wait of the runtime is
- * raised to the quiet time of the source, so it never shortens that quiet time.
+ * Returns the policy of one source: its own values first, then those of the runtime. If the runtime allows only a
+ * shorter wait than the quiet time of the source, the longest wait is raised to that quiet time.
  */
 export function settleOf(own: Partial<SettlePolicy> = {}, general: SettlePolicy): SettlePolicy {
   const quietMs = Math.max(own.settleMs ?? 0, own.burstMs ?? 0)
@@ -55,18 +55,18 @@ export function settleOf(own: Partial<SettlePolicy> = {}, general: SettlePolicy)
   })
 }
 
-// One atomic save causes up to eight events. The hints of more than two saves count as many.
+// One atomic save causes up to eight events. If there are more hints than two saves can cause, many files are changing.
 const MANY_HINTS = 16
 
 /** The state of a burst at the beginning of a wait. */
 export interface BurstMoment {
-  /** Time of the last hint during a burst. Outside of a burst, the time at which the wait began. */
+  /** Time of the last hint of the running burst, or the start of the wait if no burst is running. */
   readonly at: number
-  /** Sum of all intervals between hints that were too short to be a pause, until the wait began. */
+  /** How long hints came without a pause before the wait began, in milliseconds. */
   readonly busyMs: number
 }
 
-/** A wait of one caller for a reading. */
+/** The record of one caller that waits for a reading. */
 export interface SettleWait {
   /** `Settle.order` when the wait began. The wait ignores areas of later bursts. */
   readonly order: number
@@ -152,7 +152,7 @@ export class Settle {
     return this.#writer !== undefined || this.#areas.size > 0
   }
 
-  /** Whether a wait concerns an area that was hinted before it and has not been read yet. */
+  /** Whether a wait still needs an area: the area was hinted before the wait began and has not been read yet. */
   isAwaited(wait: SettleWait): boolean {
     for (const [area, { order }] of this.#areas) if (isFor(wait, area, order)) return true
     return false
@@ -165,8 +165,8 @@ export class Settle {
   }
 
   /**
-   * Puts the areas of a reading that could not be published back into the queue. The next reading includes all areas,
-   * and begins when all are quiet.
+   * Queues the taken areas again, because their contents could not be published. The next reading includes all areas,
+   * and begins when all areas are quiet.
    */
   retryWhole(taken: TakenAreas): void {
     this.#putBack(taken)
@@ -234,7 +234,7 @@ export class Settle {
     return taken
   }
 
-  /** Adds areas again that changed while they were read. */
+  /** Queues areas again because they changed while they were read. */
   reopen(areas: readonly string[], taken: TakenAreas): void {
     for (const area of areas) if (!taken.held.has(area)) this.#reopen(area, taken.areas.get(area))
   }
@@ -244,7 +244,7 @@ export class Settle {
     this.take()
   }
 
-  /** Whether a hint for another area, after a time without hints, belongs to the current burst. */
+  /** Whether the current burst goes on if another area gets a hint after `sinceLastMs` without hints. */
   #goesOnAfter(sinceLastMs: number): boolean {
     const { settleMs, burstMs } = this.#policy
     const [first] = this.#areas.values()
@@ -260,7 +260,9 @@ export class Settle {
     return Math.max(lastAt + settleMs, since.at + burstMs)
   }
 
-  /** Whether the hints since a moment are separate saves. A batch may pause, but is busy most of the time. */
+  /**
+   * Whether the hints after a given moment come from separate saves. A batch may pause, but is busy most of the time.
+   */
   #areSeparate({ at, busyMs }: BurstMoment): boolean {
     const ownBusyMs = this.#busyMs - busyMs
     const restedMs = this.#lastHintAt - at - ownBusyMs
@@ -297,7 +299,7 @@ export class Settle {
     return new Map([...this.#areas].filter(([area, open]) => isAwaited(area, open)))
   }
 
-  /** Returns the awaited areas, with the writer last. */
+  /** Returns the areas that a wait includes. A detected writer is the last item. */
   #find(wait?: SettleWait): OpenArea[] {
     const isAll = wait === undefined || wait.isWhole || this.#wasBusy || this.#isWhole
     const open: OpenArea[] = []

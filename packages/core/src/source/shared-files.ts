@@ -10,8 +10,8 @@ export class SharedFiles {
   readonly #byInode = new Map<string, Set<ReadFile>>()
 
   /**
-   * Notes a file whose bytes were read. If the file changed, returns the directories where its other names were read
-   * before.
+   * Notes a file whose bytes were read. If the file changed, returns the directories in which the same file was read
+   * under other names.
    */
   note({ directory, file }: ReadFile): readonly DirectoryNode[] {
     const { stat } = file

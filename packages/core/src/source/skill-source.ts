@@ -12,8 +12,8 @@ import type { SettlePolicy } from './settle.ts'
 export const SOURCE_READ_DEPTHS = ['hinted', 'full', 'rehash'] as const
 
 /**
- * How much of a source is read. `hinted`: only the areas with a hint since the last reading. `full`: all folders, but
- * no file whose size, times and inode are unchanged. `rehash`: all folders and all bytes.
+ * How much of a source is read. `hinted`: only the areas with a hint since the last reading. `full`: all folders, and
+ * the files whose size, times or inode changed. `rehash`: all folders and all bytes.
  */
 export type SourceReadDepth = (typeof SOURCE_READ_DEPTHS)[number]
 
@@ -26,7 +26,7 @@ export interface SourceReadContext {
    * is reached, and folders that are still changing keep their last state.
    */
   readonly final: boolean
-  /** Whether the host waits for writers. False if every change is complete. @default false */
+  /** Whether the host waits for writers. False for sources in which every change is complete. @default false */
   readonly waitsForWriters?: boolean
   /**
    * Whether an area is still changing; hints use the same names of areas. If possible, the source keeps the published
@@ -40,7 +40,7 @@ export interface SourceReadContext {
 }
 
 export interface SourceReading {
-  /** The complete contents. If `settled` is false, the contents of the previous reading. */
+  /** The complete contents, or the contents of the previous reading if `settled` is false. */
   readonly contents: SourceContents
   /** True if the source did not change during the reading. */
   readonly settled: boolean
@@ -94,8 +94,8 @@ export interface SourceWatch {
   /** Whether a known writer, such as a version control operation, is still working. @default false */
   isBusy?(): Promise<boolean>
   /**
-   * Whether a change in an area can affect a location. Only a source that reads areas separately has this method, and
-   * it respects `isHeld`.
+   * Whether a change in an area can affect a location. Implement this method only if the source reads areas separately
+   * and respects `isHeld`.
    * @default every change can, and every reading waits for all areas
    */
   concerns?(area: string, location: string): boolean

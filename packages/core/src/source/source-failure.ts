@@ -42,7 +42,10 @@ export function describeMissing(path: string): Diagnostic {
   return { code: 'ROOT_MISSING', severity: 'info', message, path }
 }
 
-/** Describes a skill's folder that did not settle in time; `path` is within the source, `displayPath` is for people. */
+/**
+ * Describes a skill's folder that did not settle in time. `path` is relative to the source; `displayPath` is shown to
+ * people.
+ */
 export function describeRestless(path: string, displayPath: string): Diagnostic {
   return {
     code: 'FOLDER_UNSTABLE',

@@ -109,7 +109,7 @@ export async function listFilesBelow(
 }
 
 /**
- * Returns the diagnostic for a refused entry. It says whether the entry keeps its last state.
+ * Returns the diagnostic for a refused entry. The diagnostic says whether the entry keeps its last state.
  *
  * @example
  * ```ts

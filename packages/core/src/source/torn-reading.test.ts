@@ -9,8 +9,8 @@ const FILE = '/skills/pdf/SKILL.md'
 const text = (body: string): string => `---\nname: pdf\ndescription: Does pdf.\n---\n${body}\n`
 
 /**
- * A file system whose file times come from a clock. A test can write a file between the reading of its stat and of its
- * bytes.
+ * A file system whose file times come from a clock. A test can write a file after its stat was read and before its
+ * bytes are read.
  */
 class TimedFileSystem extends MemoryFileSystem {
   readonly clock = new FakeClock()

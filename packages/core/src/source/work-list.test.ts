@@ -32,7 +32,7 @@ describe('WorkList marks', () => {
     expect([...work.rejected()]).toEqual([node])
   })
 
-  test('a removed directory is neither awaited nor withdrawn', () => {
+  test('a reading neither waits for a removed directory nor withdraws it', () => {
     const work = new WorkList()
     const node = folder('pdf')
     work.announce(node)
@@ -81,7 +81,7 @@ describe('WorkList attempts', () => {
   })
 })
 
-test('no reading waits for a directory that only a request has marked, or withdraws it', () => {
+test('if only a request has marked a directory, a reading neither waits for the directory nor withdraws it', () => {
   const work = new WorkList()
   const node = folder('pdf')
   work.request(node)

@@ -29,11 +29,11 @@ const NO_WORK: Work = { mark: undefined, attempt: undefined }
  *   takeMarked(): announced, suspected, requested -> unmarked
  * ```
  *
- * A request marks an unmarked directory as requested. A request is no sign of a change, so no reading waits for a
- * requested directory.
+ * A request marks an unmarked directory as requested. A request does not mean that something changed, so readings never
+ * wait for a requested directory.
  *
- * The folder of a skill also has an attempt until one of its readings is accepted. A source waits until all marked
- * directories are at rest, but does not wait for restless and calming folders.
+ * The folder of a skill also has a second state, which shows whether its last reading was accepted. A source waits
+ * until all marked directories are at rest, but does not wait for restless and calming folders.
  *
  * ```text
  *               reject()          endReading()
@@ -52,7 +52,7 @@ export class WorkList {
     this.#set(node, { mark: 'announced' })
   }
 
-  /** Marks a directory without an event. A suspected directory stays suspected. */
+  /** Marks a directory although no event reported a change. A suspected directory stays suspected. */
   mark(node: DirectoryNode): void {
     this.#set(node, { mark: this.#moving(node) ?? 'announced' })
   }
@@ -132,9 +132,9 @@ export class WorkList {
   }
 
   /**
-   * Ends a reading whose result is published. After the final reading, folders that are still rejected become
-   * restless. Calming folders without new marks become normal again. `withdraw` discards the reading of a directory
-   * that is marked again, and may reject folders.
+   * Ends a reading whose result is published. After the final reading, folders that are still rejected become restless.
+   * Calming folders without new marks become normal again. Calls `withdraw` for each directory that was marked again,
+   * to discard its result. `withdraw` may reject folders.
    */
   endReading(withdraw: (node: DirectoryNode) => void, isFinal = true): void {
     const moving = new Set<DirectoryNode>()

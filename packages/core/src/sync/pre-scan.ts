@@ -7,7 +7,7 @@ export type ScanReason = 'start' | 'reload' | 'request'
 
 export interface PreScanContext {
   readonly reason: ScanReason
-  /** Aborts when the hook times out or the runtime is closed. */
+  /** Aborted when the hook times out or the runtime is closed. */
   readonly signal: AbortSignal
 }
 
@@ -55,7 +55,7 @@ export class PreScan {
   /** The current run of the hook; scans wait for it. */
   #flight: Promise<void> | undefined
   #abort: AbortController | undefined
-  /** Whether the hook is still running. It may run longer than its timeout. */
+  /** Whether the hook is still running. The hook may run longer than its timeout. */
   #isBusy = false
 
   constructor(options: PreScanHook | PreScanOptions, clock: Clock, logger: Logger) {

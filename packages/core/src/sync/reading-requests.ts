@@ -9,8 +9,8 @@ export interface ReadingRequest extends SettleWait {
 }
 
 /**
- * The requests that still wait for a reading. A reading that begins after a request answers the request, if it could
- * publish all areas that were hinted before the request.
+ * The requests that still wait for a reading. A reading answers a request if the reading began after the request and
+ * published all areas that were hinted before the request.
  */
 export class ReadingRequests {
   readonly #settle: Settle
@@ -73,7 +73,7 @@ export class ReadingRequests {
     return [...this.#waiting.values()]
   }
 
-  /** Resolves those earlier requests that a finished reading has answered. */
+  /** Resolves the requests in `before` that a finished reading has answered. */
   answer(before: readonly ReadingRequest[], depth: SourceReadDepth): void {
     this.end(before.filter(request => !isDeeper(request.depth, depth) && !this.#settle.isAwaited(request)))
   }

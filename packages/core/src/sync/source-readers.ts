@@ -34,7 +34,7 @@ export interface SourceReadersOptions {
 }
 
 /**
- * How long a request waits for a reading at most, in milliseconds. Changes that are read after that time become
+ * Longest time that a request waits for a reading, in milliseconds. Changes that are read after that time become
  * visible later.
  */
 export const MAX_LOOK_MS = 2_000
@@ -50,7 +50,7 @@ export class SourceReaders {
   }
 
   /**
-   * Adds a source after all other sources. The `start` of the returned object reads the source.
+   * Adds a source after all other sources. Call `start()` of the returned object to read the source.
    * @throws {SkillError} CLOSED; DUPLICATE_SOURCE when another source has its label
    */
   add(source: SkillSource): SourceSync {
@@ -102,7 +102,7 @@ export class SourceReaders {
   }
 
   /**
-   * Reads the folders that serve a skill name again, and searches for a new folder of that name. The caller does not
+   * Reads again the folders that serve a skill name, and searches for a new folder of that name. The caller does not
    * wait for sources that cannot serve the name.
    */
   async lookAgain(name: string): Promise<void> {

@@ -77,7 +77,10 @@ export class SourceSync {
   readonly #abort = new AbortController()
   readonly #requests: ReadingRequests
   #running: Promise<void> | undefined
-  /** Reset synchronously when nothing is left to read, so that a later request starts a new run. */
+  /**
+   * Whether readings are in progress. Reset synchronously when nothing is left to read, so that a later request starts
+   * a new run.
+   */
   #isRunning = false
   #watch: SourceWatch | undefined
   /** When the sleep before the next reading ends. `#wake` ends it earlier. */
@@ -147,7 +150,7 @@ export class SourceSync {
     return this.#options.readsOnRequest && this.isBlind
   }
 
-  /** Whether no events report changes in a folder of this machine. */
+  /** Whether the source is on this machine, but gets no events about changes. */
   get isBlind(): boolean {
     const { source } = this.#options
     const { mode, unwatched } = this.#guarded.state()
@@ -265,7 +268,7 @@ export class SourceSync {
     const depth = deepest(isOver ? before : due)
     const { signal } = this.#abort
     try {
-      // `untilAborted`, because a medium that never answers must not block the closing of the runtime.
+      // Use `untilAborted`, because `close()` must not wait for a medium that never answers.
       const reading = await untilAborted(
         signal,
         source.read({
@@ -274,7 +277,8 @@ export class SourceSync {
           depth,
           final: taken.isOverdue,
           waitsForWriters: this.#policy.maxWaitMs > 0,
-          // A taken area is read even if a new hint names it, because a caller waits for its earlier change.
+          // A new hint for an area does not exclude the area from this reading, because a caller waits for an earlier
+          // change.
           isHeld: area => taken.held.has(area),
           wasServed: location => registry.wasServed({ origin: source.origin, location }),
           signal,
@@ -328,7 +332,8 @@ export class SourceSync {
     await registry.replace(source.label, reading.contents)
     if (isStillFailing) await this.#report()
     logger.debug('read', { source: source.label, depth, skills: reading.contents.entries.length })
-    // Readers do not wait until the store is flushed to disk. A power loss before that could lose the newest revision.
+    // Readers do not wait until the store is flushed to disk. A power loss before the flush could lose the newest
+    // revision.
     void this.#flush()
     if (reading.readAgainMs !== undefined) this.#retryIn(reading.readAgainMs, true)
   }
@@ -414,7 +419,7 @@ export class SourceSync {
     }
   }
 
-  /** Sleeps. The sleep ends early when the sync is closed or a request can be answered sooner. */
+  /** Sleeps. The sleep ends early when `close()` is called or a request can be answered sooner. */
   async #sleep(delayMs: number): Promise<void> {
     const { signal } = this.#abort
     const { clock } = this.#options

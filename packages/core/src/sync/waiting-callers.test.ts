@@ -85,7 +85,7 @@ async function open(
 }
 
 describe('several callers', () => {
-  test('a load() during a reading does not unsettle the reading', async () => {
+  test('a reading stays settled even if load() is called during the reading', async () => {
     await using it = await open()
     const later: Promise<unknown>[] = []
     it.files.onListed = () => {
@@ -97,7 +97,7 @@ describe('several callers', () => {
     expect(await it.hasEnded(Promise.all(later), 0)).toBe(true)
   })
 
-  test('separate edits do not become one burst because of frequent callers', async () => {
+  test('frequent callers do not merge separate edits into one burst', async () => {
     await using it = await open()
     it.files.onRead = () => void it.skills.load('b')
     for (let edit = 0; edit < 40; edit++) {
@@ -166,7 +166,7 @@ describe('callers and writers', () => {
     expect((await load).body.trim()).toBe('the first b')
   })
 
-  test('decisions stay with each of two folders that swap their paths during a wait', async () => {
+  test('if two folders swap their paths during a wait, each folder keeps its decisions', async () => {
     await using it = await open()
     await it.skills.review.disable('b')
     await it.clock.advance(1)

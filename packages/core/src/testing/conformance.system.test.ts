@@ -67,9 +67,7 @@ function memory(): Place & { readonly files: MemoryFileSystem } {
   }
 }
 
-/**
- * The functions that a user writes to adapt a storage. This storage is a map of paths, such as a database or a bucket.
- */
+/** The functions that a user writes to adapt a storage. The map of paths stands for a database or a bucket. */
 function ofMap(map: ReadonlyMap<string, Uint8Array>): SimpleFiles {
   const below = (path: string): string[] => [...map.keys()].filter(key => key.startsWith(`${path}/`))
   return {
@@ -234,7 +232,7 @@ describe('another machine', () => {
     await skills.close()
   })
 
-  test('skills need no file sizes and times, but sizes in characters are reported as a fault', async () => {
+  test('a storage may omit file sizes and times, but a size in characters instead of bytes is reported as a fault', async () => {
     const map = new Map([['/base/root/pdf/SKILL.md', new TextEncoder().encode(text('pdf', 'Grüße.'))]])
     const files = ofMap(map)
     const openWith = async (

@@ -1,5 +1,5 @@
-// `@skillstoke/core/testing`: helpers for tests of hosts and of implementations. The order of the blocks is chosen by
-// hand.
+// `@skillstoke/core/testing`: helpers to test hosts and implementations of interfaces. The order of the export blocks
+// is chosen by hand.
 
 // A clock for tests of hosts. The test controls the clock.
 export { FakeClock } from './fake-clock.ts'
