@@ -262,7 +262,7 @@ describe('write_skill_file', () => {
     expect(answer).toContain('in double quotes')
   })
 
-  test('makes a write live only at reload_skills if afterWrite is none, and refuses skills out of scope', async () => {
+  test('with afterWrite: none, a write goes live only at reload_skills, and skills out of scope are refused', async () => {
     await using it = await open({}, { afterWrite: 'none' })
     await it.write('tone', 'SKILL.md', text('tone'))
     expect(it.skills.current.find('tone')).toBeUndefined()
@@ -373,7 +373,7 @@ test('write() reports that another source serves the skill', async () => {
   expect((await skills.reloadSkill('tone')).status).toBe('reloaded')
 })
 
-test('reload_skills of a scoped agent reports only its own skills', async () => {
+test('reload_skills reports only the skills that are in the scope of the agent', async () => {
   await using it = await open({ '/instance/tone/SKILL.md': text('tone') })
   const [, reload] = createAuthorTools(it.skills.writer(), { isInScope: name => name === 'tone' })
   it.files.write('/instance/secret/SKILL.md', '---\nname: secret\n---\n')

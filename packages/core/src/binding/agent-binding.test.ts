@@ -101,7 +101,7 @@ describe('SkillRuntime.bind()', () => {
     expect(binding.tools()).toEqual([{ name: 'pdf_tool', skills: ['pdf'] }])
   })
 
-  test(`unbind() removes only the tools that bind() added, or keeps these tools if the option says so ${verifies('EXO-18', 'EXO-B06', 'P27')}`, async () => {
+  test(`unbind() removes only the tools that bind() added, and keeps all tools if the option "unbind" is "keep" ${verifies('EXO-18', 'EXO-B06', 'P27')}`, async () => {
     await using it = await open(['pdf'])
     const own = tool('own')
     const agent = new Agent([own], 'Be kind.')
@@ -167,7 +167,7 @@ describe('SkillRuntime.bind()', () => {
     expect(agent.names).toEqual(['pdf_tool'])
   })
 
-  test(`returns the same binding when an agent is bound twice, and gives each agent only its scope ${verifies('P18', 'CRAB-15')}`, async () => {
+  test(`returns the same binding when an agent is bound twice, and gives each agent only the tools in its scope ${verifies('P18', 'CRAB-15')}`, async () => {
     await using it = await open(['maps', 'pdf'])
     const [all, scoped] = [new Agent(), new Agent()]
     const binding = await it.skills.bind(all, { tools: perSkill })
@@ -180,7 +180,7 @@ describe('SkillRuntime.bind()', () => {
 })
 
 describe('concurrent calls of bind() and unbind()', () => {
-  test(`give an agent its tools when the agent is bound again during an unbind() ${verifies('EXO-B06')}`, async () => {
+  test(`an agent has its tools if it is bound again while unbind() runs ${verifies('EXO-B06')}`, async () => {
     await using it = await open(['pdf'])
     const agent = new AskableAgent()
     agent.before = async call => {
@@ -196,7 +196,7 @@ describe('concurrent calls of bind() and unbind()', () => {
     expect(agent.names).toEqual([])
   })
 
-  test(`have the effect of the last call, even if no call is awaited ${verifies('EXO-B06', 'EXO-18')}`, async () => {
+  test(`the last call decides whether the agent is bound, even if no call is awaited ${verifies('EXO-B06', 'EXO-18')}`, async () => {
     await using it = await open(['pdf'])
     const agent = new Agent()
     const calls = [
@@ -211,7 +211,7 @@ describe('concurrent calls of bind() and unbind()', () => {
     expect(agent.names).toEqual([])
   })
 
-  test('remove a tool that was still being added when unbind() was called', async () => {
+  test('unbind() also removes a tool that is still being added', async () => {
     await using it = await open(['pdf'])
     const agent = new Agent()
     const gate = Promise.withResolvers<void>()
@@ -224,7 +224,7 @@ describe('concurrent calls of bind() and unbind()', () => {
     expect(agent.names).toEqual([])
   })
 
-  test('reject when the agent does not remove a tool, and succeed when unbind() is called again', async () => {
+  test('unbind() rejects when the agent keeps a tool, and a second unbind() succeeds', async () => {
     await using it = await open(['pdf'])
     const agent = new Agent()
     const binding = await it.skills.bind(agent, { tools: perSkill })
@@ -240,7 +240,7 @@ describe('concurrent calls of bind() and unbind()', () => {
     expect(agent.names).toEqual([])
   })
 
-  test('make no retries of failed calls after the runtime is closed', async () => {
+  test('failed calls are not retried after the runtime is closed', async () => {
     const it = await open(['pdf'])
     const agent = new Agent()
     let calls = 0
@@ -370,7 +370,7 @@ describe('SkillRuntime.bind() after a failure', () => {
 })
 
 describe('instructions of a bound agent', () => {
-  test(`follow the agent's own text, and are rebuilt after each change ${verifies('EXO-25', 'EXO-43', 'EXO-B08', 'P16')}`, async () => {
+  test(`the text about skills is placed after the agent's own text, and is rebuilt after each change ${verifies('EXO-25', 'EXO-43', 'EXO-B08', 'P16')}`, async () => {
     await using it = await open(['maps', 'pdf'])
     const agent = new Agent([], 'Be kind.')
     await it.skills.bind(agent, {
@@ -393,7 +393,7 @@ describe('instructions of a bound agent', () => {
     expect(agent.instructions).toMatch(/^Be brief\.\n\n# Skills\n- \*\*new/)
   })
 
-  test('contain only the newest block of skills, even if the owner added text around an older block', async () => {
+  test('the instructions contain only the newest block of skills, even if the owner added text around an older block', async () => {
     await using it = await open(['a'])
     const agent = new Agent([], 'Base.')
     const binding = await it.skills.bind(agent, {
@@ -407,7 +407,7 @@ describe('instructions of a bound agent', () => {
     expect(agent.instructions).toBe('Base.\nToday is Monday.')
   })
 
-  test(`stay unchanged when the instructions builder throws, until a retry succeeds ${verifies('EXO-B01')}`, async () => {
+  test(`the instructions stay unchanged when their builder throws, until a retry succeeds ${verifies('EXO-B01')}`, async () => {
     await using it = await open(['pdf'])
     const agent = new Agent()
     let isBroken = false

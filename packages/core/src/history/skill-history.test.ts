@@ -130,7 +130,7 @@ describe('log()', () => {
     expect((await it.skills.history.log('pdf'))[0]?.note).toBe('fine')
   })
 
-  test('lists author, note and kind of each decision, even if the decision ends the serving of the skill', async () => {
+  test('lists author, note and kind of each decision, even if the skill is not served after the decision', async () => {
     await using it = await open({ trust: 'review' })
     await it.skills.review.approve('pdf', { by: 'ada' })
     await it.put('/s/pdf/SKILL.md', text('pdf', 'Evil.'))
@@ -281,7 +281,7 @@ describe('rollback()', () => {
     expect(await read(it, `/s/.trash/${aside?.name}/c.md`)).toBe('C.')
   })
 
-  test('T40: requires a whole digest and names it, while planRollback() accepts the first digits', async () => {
+  test('T40: refuses the first digits of a digest and names the whole digest; planRollback() accepts the first digits', async () => {
     await using it = await open()
     const { revision } = it.skills.current.get('pdf')
     await it.put('/s/pdf/SKILL.md', text('pdf', 'Second.'))

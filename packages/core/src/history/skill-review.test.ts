@@ -247,7 +247,7 @@ describe('a reviewed source', () => {
     expect(await it.bodyOf('pdf')).toBeUndefined()
   })
 
-  test('never shadows a skill of a trusted source, whatever the duplicate policy', async () => {
+  test('its skills never shadow a skill of a trusted source, whatever the duplicate policy', async () => {
     for (const onDuplicate of [
       'first-wins',
       'last-wins',
@@ -275,7 +275,7 @@ describe('a reviewed source', () => {
     expect((await it.skills.review.pin('mine/pdf')).source).toBe('mine')
   })
 
-  test('does not record the same decision twice, unless the second one has a note', async () => {
+  test('does not record the same decision twice, unless the second decision has a note', async () => {
     await using it = await open({ '/team/pdf/SKILL.md': text('pdf') })
     const { review } = it.skills
     expect((await review.unpin('pdf')).isNew).toBe(false)
@@ -339,7 +339,7 @@ describe('a reviewed source', () => {
     expect(told).toEqual(['approve pdf ada', 'pending pdf sha256', 'reject pdf bob'])
   })
 
-  test('keeps approvals across restarts, and applies them to no other source', async () => {
+  test('keeps its approvals across restarts, and shares them with no other source', async () => {
     const store = new MemorySkillStore()
     const decisions = new MemoryDecisions()
     const files = { '/team/pdf/SKILL.md': text('pdf', 'First.') }
@@ -527,7 +527,7 @@ describe('a text that an agent writes', () => {
   }
   function writing(skills: SkillRuntime, id: string): Writing {
     const session = skills.session({ id })
-    // The agent writes to `mine`, because the first writable source is a reviewed one.
+    // `writer()` writes to the first writable source, which is a reviewed source here.
     const [write] = createAuthorTools(skills.writer(), { author: { name: 'the bot', conversation: id } })
     return {
       session,
@@ -570,7 +570,7 @@ describe('a text that an agent writes', () => {
     }
   }
 
-  test(`is live in its own conversation immediately, and in others after an approval ${verifies('P35')}`, async () => {
+  test(`is live in the conversation of the agent immediately, and in other conversations after an approval ${verifies('P35')}`, async () => {
     await using it = await openOwn()
     const [own, other] = [writing(it.skills, 'chat-1'), writing(it.skills, 'chat-2')]
     expect(await own.write('notes', 'SKILL.md', text('notes', 'New.'))).toContain('live in this conversation')
@@ -661,7 +661,7 @@ describe('a text that an agent writes', () => {
     expect([await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual(['Human.', 'pending'])
   })
 
-  test('once the text of the agent is approved, edits of other files go live immediately, even after a restart', async () => {
+  test('after the text of the agent is approved, edits of other files go live immediately, even after a restart', async () => {
     const [store, decisions] = [new MemorySkillStore(), new MemoryDecisions()]
     {
       await using it = await openOwn({ state: { store, decisions } })

@@ -313,7 +313,7 @@ describe('admission', () => {
     expect(errors.length).toBeGreaterThan(0)
   })
 
-  test('after its source became a reviewed one, a skill waits, and its stored revision is not served', async () => {
+  test('when a trusted source becomes a reviewed source, its skills wait, and their stored revisions are not served', async () => {
     const first = open(['a'])
     await first.replace('a', { pdf: 'good' })
     const registry = new SkillRegistry({ store: first.store })
@@ -363,7 +363,7 @@ describe('subscribers', () => {
     expect(told).toEqual(['tools true', 'events true', 'mcp true'])
   })
 
-  test(`do not affect each other when one throws, and the error is logged ${verifies('OMNI-X08', 'P26')}`, async () => {
+  test(`a subscriber that throws does not affect other subscribers, and its error is logged ${verifies('OMNI-X08', 'P26')}`, async () => {
     const { registry, replace, errors, updates } = open(['a'])
     registry.subscribe(
       () => {

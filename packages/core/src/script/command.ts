@@ -150,14 +150,14 @@ export function mayBeImported(path: string): boolean {
   return /\.(?:[mc]?[jt]s|json)$/.test(path)
 }
 
-/** True if a path is a module that may not export commands, for example a test. */
+/** True if a path is a module that must not export commands, for example a test. */
 export function isHelperModule(path: string): boolean {
   return MODULE.test(path) && !mayExportCommands(path)
 }
 
 /**
- * True if a file may export commands. Such a file is a module below `scripts/`, but not private, a test or a type declaration
- * file.
+ * True if a file may export commands. Such a file is a module below `scripts/` that is neither private nor a test nor a
+ * type declaration.
  */
 export function mayExportCommands(path: string): boolean {
   const name = path.slice(path.lastIndexOf('/') + 1)

@@ -110,7 +110,7 @@ describe('SkillSession.offer()', () => {
   })
 
   test.each(['in order', 'in the other order'])(
-    'reports the removal of a skill that only the older of two offers named, committed %s',
+    'reports the removal of a skill that the older of two offers added, if both offers are committed %s',
     async order => {
       await using it = await openMemorySkills(['pdf'])
       const session = it.skills.session({ id: 's' })
@@ -127,7 +127,7 @@ describe('SkillSession.offer()', () => {
     },
   )
 
-  test('corrects the message of a late commit even if no other notice was due meanwhile', async () => {
+  test('reports the removal of a skill when an offer that added the skill is committed after the removal', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's' })
     it.write('maps')
@@ -253,7 +253,7 @@ describe('SkillSession.offer()', () => {
     expect(session.state().announced.map(([name]) => name)).toEqual(['maps', 'pdf', 'tone'])
   })
 
-  test('with rebuild, corrects the late commit of a change that was undone meanwhile', async () => {
+  test('with rebuild, reports the old revision again when the offer of a newer revision is committed after the change was undone', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's', delivery: 'rebuild' })
     await loadSkill(session, 'pdf')
@@ -275,7 +275,7 @@ describe('SkillSession.offer()', () => {
       it.write('pdf')
       const back = await session.offer()
       expect(linesOf(back)).toEqual([expect.stringMatching(/ again$/)])
-      // Restore the second body. The frontmatter is then the only difference from the second text.
+      // Restore the second body, so that the new text differs from the second text only in its frontmatter.
       it.write('pdf', {
         body: 'Two.',
         ...(order === 'in order' ? { description: 'Other.' } : { extra: 'license: MIT\n' }),

@@ -127,7 +127,7 @@ describe.each(Object.entries(INPUTS))('%s', (name, input) => {
     stop.abort(reason)
     await expect(call).rejects.toBe(reason)
     it.files.goOn()
-    // The unfinished work of the aborted call ends before this call ends.
+    // When this call ends, the work of the aborted call has also ended.
     const other = name === 'skill' ? 'read_skill_file' : 'skill'
     expect((await it.tool(other).execute(INPUTS[other])).isError).toBe(false)
     await it.skills.reload()
