@@ -83,7 +83,7 @@ const tool = (name: string): NamedTool => ({ name })
 const perSkill = { resolve: (skill: Skill): NamedTool[] => [{ name: `${skill.name}_tool` }] }
 
 describe('SkillRuntime.bind()', () => {
-  test(`adds the tools of existing skills, then updates the tools after each change of a skill ${verifies('EXO-03', 'EXO-B06', 'EXO-22', 'EXO-23', 'EXO-24', 'P27')}`, async () => {
+  test(`bind() adds the tools of existing skills, then updates the tools after each change of a skill ${verifies('EXO-03', 'EXO-B06', 'EXO-22', 'EXO-23', 'EXO-24', 'P27')}`, async () => {
     await using it = await open(['pdf'])
     const agent = new Agent()
     const binding = await it.skills.bind(agent, { tools: perSkill })
@@ -124,7 +124,7 @@ describe('SkillRuntime.bind()', () => {
     await it.skills.unbind(new Agent())
   })
 
-  test(`never changes a tool that the agent owned ${verifies('EXO-B04', 'P27')}`, async () => {
+  test(`bind() never changes a tool that the agent already had ${verifies('EXO-B04', 'P27')}`, async () => {
     for (const create of [
       (own: NamedTool[]) => new Agent(own),
       (own: NamedTool[]) => new AskableAgent(own),
@@ -143,7 +143,7 @@ describe('SkillRuntime.bind()', () => {
     }
   })
 
-  test(`keeps a tool that two skills provide until both skills are removed ${verifies('EXO-B04', 'P27')}`, async () => {
+  test(`the agent keeps a tool that two skills provide until both skills are removed ${verifies('EXO-B04', 'P27')}`, async () => {
     await using it = await open(['a', 'b'])
     const agent = new Agent()
     const [fromA, fromB] = [tool('shared'), tool('shared')]
@@ -157,7 +157,7 @@ describe('SkillRuntime.bind()', () => {
     expect(agent.names).toEqual([])
   })
 
-  test(`replaces the tools of an existing skill at the first change, without duplicates ${verifies('EXO-B05')}`, async () => {
+  test(`the first change of a skill replaces its tools and leaves no duplicates ${verifies('EXO-B05')}`, async () => {
     await using it = await open(['pdf'])
     const agent = new Agent()
     await it.skills.bind(agent, { tools: perSkill })
@@ -167,7 +167,7 @@ describe('SkillRuntime.bind()', () => {
     expect(agent.names).toEqual(['pdf_tool'])
   })
 
-  test(`returns the same binding when an agent is bound twice, and gives each agent only the tools in its scope ${verifies('P18', 'CRAB-15')}`, async () => {
+  test(`bind() returns the same binding for an agent that is already bound, and adds only the tools in the scope of the agent ${verifies('P18', 'CRAB-15')}`, async () => {
     await using it = await open(['maps', 'pdf'])
     const [all, scoped] = [new Agent(), new Agent()]
     const binding = await it.skills.bind(all, { tools: perSkill })
@@ -257,7 +257,7 @@ describe('concurrent calls of bind() and unbind()', () => {
 })
 
 describe('SkillRuntime.bind() after a failure', () => {
-  test(`retries the failed agent until it succeeds, and does not delay another agent ${verifies('EXO-27', 'EXO-B01', 'P26')}`, async () => {
+  test(`a failed call of one agent is retried until it succeeds, and does not delay another agent ${verifies('EXO-27', 'EXO-B01', 'P26')}`, async () => {
     await using it = await open(['pdf'])
     const [weak, strong] = [new Agent(), new Agent()]
     weak.before = call => {
@@ -278,7 +278,7 @@ describe('SkillRuntime.bind() after a failure', () => {
     expect([weak.names, binding.problems()]).toEqual([['maps_tool', 'pdf_tool'], []])
   })
 
-  test(`keeps the previous tools of a skill whose resolver fails, and updates other skills ${verifies('EXO-B01', 'EXO-08')}`, async () => {
+  test(`if the resolver fails for a skill, its previous tools stay, and the tools of other skills are updated ${verifies('EXO-B01', 'EXO-08')}`, async () => {
     await using it = await open(['a', 'b', 'c'])
     let isBroken = false
     const agent = new Agent()
@@ -303,7 +303,7 @@ describe('SkillRuntime.bind() after a failure', () => {
     expect(agent.names).toEqual(['a_19', 'b_19', 'c_19'])
   })
 
-  test(`retries the removal of a tool`, async () => {
+  test(`the binding retries the removal of a tool`, async () => {
     await using it = await open(['pdf'])
     const agent = new Agent()
     const binding = await it.skills.bind(agent, { tools: perSkill })
@@ -319,7 +319,7 @@ describe('SkillRuntime.bind() after a failure', () => {
     expect([agent.names, binding.problems(), binding.tools()]).toEqual([[], [], []])
   })
 
-  test('reports a call that times out, and accepts a late success of that call', async () => {
+  test('the binding reports a call that times out, and accepts a late success of that call', async () => {
     await using it = await open(['pdf'])
     const agent = new Agent()
     const gate = Promise.withResolvers<void>()
@@ -336,7 +336,7 @@ describe('SkillRuntime.bind() after a failure', () => {
     expect(agent.names).toEqual([])
   })
 
-  test(`updates other agents while the addTool() of one agent never resolves ${verifies('EXO-27', 'P26')}`, async () => {
+  test(`other agents are updated while the addTool() of one agent never resolves ${verifies('EXO-27', 'P26')}`, async () => {
     await using it = await open([])
     const [hung, other] = [new Agent(), new Agent()]
     hung.before = () => new Promise<void>(() => undefined)
@@ -361,7 +361,7 @@ describe('SkillRuntime.bind() after a failure', () => {
     expect([other.names.length, told.length]).toEqual([3, 3])
   })
 
-  test('reports a resolver that does not return a list', async () => {
+  test('the binding reports a resolver that does not return a list', async () => {
     await using it = await open(['pdf'])
     const agent = new Agent()
     const binding = await it.skills.bind(agent, { tools: { resolve: () => 'tool' as never } })

@@ -60,8 +60,8 @@ export interface DecideOptions extends DecisionNote {
    */
   readonly revision?: string
   /**
-   * Confirms that the invisible characters in the revision, shown as `<U+200B>`, are intended. `approve` and `pin`
-   * require this option if the revision contains invisible characters.
+   * Confirms that the invisible characters in the revision are intended. Reports show such a character as `<U+200B>`.
+   * `approve` and `pin` require this option if the revision contains invisible characters.
    * @default false
    */
   readonly confirmHidden?: boolean

@@ -31,7 +31,7 @@ export interface CandidateBuilderOptions {
   readonly logger: Logger
 }
 
-/** What `CandidateBuilder` needs to know about the source of a folder. */
+/** The data that the builder needs about the source of a folder. */
 export interface CandidateSource extends LastGoodSource {
   /** Position of the source in the order of precedence. */
   readonly index: number

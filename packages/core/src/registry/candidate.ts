@@ -67,7 +67,7 @@ export function byPrecedence(a: Candidate, b: Candidate, direction: 1 | -1 = 1):
   )
 }
 
-/** What competes with a folder for its name, or looks like its name. */
+/** The folder that serves a name, and other names that look like this name. */
 export interface NameStanding {
   /** The candidate whose skill is served under the name. */
   readonly winner: Candidate | undefined

@@ -67,7 +67,7 @@ const RESTORE_SLICE = 2_000
 const SLICE_MS = 4
 const SLICE = 100
 
-/** What the registry needs to know about a source. */
+/** The data that the registry needs about a source. */
 export interface RegisteredSource {
   readonly label: string
   /** Identity of the source on this machine. The last good revisions of its skills are stored under this key. */

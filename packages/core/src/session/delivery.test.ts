@@ -173,7 +173,7 @@ describe('SessionOptions.resume', () => {
   /** Converts the state to JSON and back, as a store on disk does. */
   const stored = (session: SkillSession): SessionState => JSON.parse(JSON.stringify(session.state()))
 
-  test('continues a conversation in another process with its old catalog, and reports the net changes', async () => {
+  test('resume continues a conversation in another process with its old catalog, and reports the net changes', async () => {
     const first = await open(['maps', 'pdf', 'tone'])
     const session = first.skills.session({ id: 's' })
     await load(session, 'pdf')
@@ -198,7 +198,7 @@ describe('SessionOptions.resume', () => {
     expect(resumed.state().announced.map(([name]) => name)).toEqual(['maps', 'new', 'pdf'])
   })
 
-  test('reports nothing if no skill changed meanwhile, and can still read old revisions', async () => {
+  test('a resumed session reports nothing if no skill changed meanwhile, and can still read old revisions', async () => {
     await using it = await open(['pdf'])
     const session = it.skills.session({ id: 's' })
     await load(session, 'pdf')
@@ -211,7 +211,7 @@ describe('SessionOptions.resume', () => {
     expect(old?.text).toContain('Body of pdf.')
   })
 
-  test('reports a loaded skill as removed if the scope of the resumed session excludes the skill', async () => {
+  test('a resumed session reports a loaded skill as removed if its scope excludes the skill', async () => {
     await using it = await open(['pdf', 'secret'])
     const session = it.skills.session({ id: 's' })
     await load(session, 'secret')
@@ -221,7 +221,7 @@ describe('SessionOptions.resume', () => {
     expect(resumed.ledger.entries()).toEqual([])
   })
 
-  test('refuses a malformed state', async () => {
+  test('resume refuses a malformed state', async () => {
     await using it = await open(['pdf'])
     for (const state of [{ version: 2 }, { version: 1 }, {}])
       expect(() => it.skills.session({ id: 's', resume: state as SessionState })).toThrow(
