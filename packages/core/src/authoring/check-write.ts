@@ -24,7 +24,7 @@ export interface ServingRules {
 }
 
 /**
- * Checks that the source could serve the file by its own rules. Returns advice for the author.
+ * Checks that the rules of the source allow this file. Returns advice for the author.
  * @throws {SkillError} SKILL_INVALID, TOO_LARGE
  */
 export function checkWrite(

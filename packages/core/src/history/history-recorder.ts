@@ -178,7 +178,7 @@ export class HistoryRecorder {
     const decision = made.findLast(each => {
       if (each.at < last.at) return false
       if ('revision' in each && each.revision === revision) return isBeginning(each, revision)
-      // A decision that names no revision can only have caused a step that followed shortly.
+      // A decision that names no revision can have caused only a step shortly after the decision.
       return at - each.at <= EFFECT_MS && (revision === undefined ? isEnd(each) : isBeginning(each, revision))
     })
     return decision === undefined ? undefined : toOrigin(decision)

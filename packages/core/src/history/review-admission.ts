@@ -67,7 +67,7 @@ export function createReviewAdmission(options: ReviewAdmissionOptions): Admissio
       if (!isFrozen || !isStoreLasting || isNoted(origin)) return
       wasFrozen.set(origin, false)
       const note = { kind: 'freeze', by: 'isFrozen', at: clock.now() } as const
-      // If storing fails, the next scan of the source tries again.
+      // If the freeze cannot be stored, the next scan of the source tries again.
       decisions.record(placeOfSource(origin), note).catch(() => undefined)
     },
     moved: (origin, moves) => decisions.move(origin, moves),

@@ -16,7 +16,7 @@ test('if a rejection arrives during a commit, the earlier revision of the reject
   let isRejected = false
   const admission: AdmissionPolicy = {
     admit: ({ skill }) => {
-      // Another process rejects "a" between two reads of the decisions.
+      // Another process rejects the skill "a" between two reads of the decisions.
       if (skill.name === 'b') queueMicrotask(() => (isRejected = true))
       const isHeld = isRejected && skill.name === 'a' && skill.revision !== first
       return isHeld ? { kind: 'hold', reason: 'rejected' } : { kind: 'admit' }

@@ -202,7 +202,7 @@ export class SkillRegistry {
     return await this.#enqueue(label, slot => this.#commit(slot, contents))
   }
 
-  /** Reports that a whole source could not be read. Its last contents stay visible until `replace` succeeds. */
+  /** Reports that a whole source could not be read. The last contents of the source stay visible until `replace` succeeds. */
   async reportSource(label: string, diagnostic: Diagnostic): Promise<void> {
     await this.#enqueue(label, async slot => {
       slot.fault = diagnostic

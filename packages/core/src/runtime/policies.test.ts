@@ -500,7 +500,7 @@ describe('reload()', () => {
 })
 
 describe('preScan', () => {
-  test(`the preScan hook runs before the start, reload() and fresh(), and files that it writes are found ${verifies('P31', 'PAI-10')}`, async () => {
+  test(`the preScan hook runs before the start, reload() and fresh(), which then find files that the hook wrote ${verifies('P31', 'PAI-10')}`, async () => {
     const files = new MemoryFileSystem({ '/skills/.keep': '' })
     const reasons: string[] = []
     const preScan = async ({ reason }: { reason: string }): Promise<void> => {

@@ -17,7 +17,7 @@ export interface SkillCommand {
   readonly hints: CommandHints
   /** The file that exports the command, relative to the folder of the skill. */
   readonly path: string
-  /** Counted from 1. Absent if the scan did not find the command, and only loading the script revealed it. */
+  /** Counted from 1. Absent if the command was found by loading the script, not by the scan. */
   readonly line?: number
   /** Digest of that file. */
   readonly digest: Digest
@@ -170,7 +170,7 @@ export function mayExportCommands(path: string): boolean {
   )
 }
 
-/** The two parts of `skill.command`. */
+/** The skill name and the command name in `skill.command`. */
 export interface CommandAddress {
   readonly skill: string
   readonly command: string

@@ -1,6 +1,6 @@
 /** What a script promises callers about the behaviour of a command. */
 export interface CommandHints {
-  /** True if the command changes no files, data or services. */
+  /** True if the command only reads data. */
   readonly readOnly?: boolean
   /** True if the command may destroy data. */
   readonly destructive?: boolean

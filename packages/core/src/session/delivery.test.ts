@@ -33,7 +33,7 @@ const load = async (session: SkillSession, name: string): Promise<string> =>
   (await session.tools[0]?.execute({ name }))?.text ?? ''
 
 describe('delivery', () => {
-  test(`rebuild renders a new catalog at every update, and limits notices to loaded skills ${verifies('P05', 'EXO-03')}`, async () => {
+  test(`delivery: rebuild renders a new catalog at every update, and limits notices to loaded skills ${verifies('P05', 'EXO-03')}`, async () => {
     await using it = await open(['pdf'])
     const session = it.skills.session({ id: 's', delivery: 'rebuild' })
     await load(session, 'pdf')
@@ -48,7 +48,7 @@ describe('delivery', () => {
     )
   })
 
-  test(`silent sends no notices, but loading a skill still returns its newest revision ${verifies('P05')}`, async () => {
+  test(`delivery: silent sends no notices, but loading a skill still returns its newest revision ${verifies('P05')}`, async () => {
     await using it = await open(['pdf'])
     const session = it.skills.session({ id: 's', delivery: 'silent' })
     await load(session, 'pdf')
@@ -60,7 +60,7 @@ describe('delivery', () => {
     expect(await load(session, 'pdf')).toContain('Newer.')
   })
 
-  test(`pinned keeps one generation until rebase(), even for the tools ${verifies('P05', 'PROMISE-4')}`, async () => {
+  test(`delivery: pinned keeps one generation until rebase(), and the tools also answer from this generation ${verifies('P05', 'PROMISE-4')}`, async () => {
     await using it = await open(['maps', 'pdf'])
     const session = it.skills.session({ id: 's', delivery: 'pinned' })
     it.files.write('/skills/pdf/SKILL.md', text('pdf', 'Other.', 'Newer.'))
@@ -97,7 +97,7 @@ describe('allowedTools', () => {
       '/skills/free/SKILL.md': text('free'),
     })
 
-  test(`advise shows the allowed tools to the model, and ignore hides them ${verifies('P30', 'CRAB-17')}`, async () => {
+  test(`allowedTools: advise shows the allowed tools to the model, and allowedTools: ignore hides them ${verifies('P30', 'CRAB-17')}`, async () => {
     await using it = await openOn(files('allowed-tools: Read Bash(git:*)\n'))
     const advised = it.skills.session({ id: 'a' })
     expect(await load(advised, 'pdf')).toContain('\nTools that the skill is written for: Read, Bash(git:*)')
@@ -106,7 +106,7 @@ describe('allowedTools', () => {
     expect(await load(ignoring, 'pdf')).not.toContain('Read')
   })
 
-  test(`enforce refuses other tools until the turn ends ${verifies('P30', 'CRAB-17')}`, async () => {
+  test(`allowedTools: enforce refuses tools that the active skill does not list, until the turn ends ${verifies('P30', 'CRAB-17')}`, async () => {
     await using it = await openOn(files('allowed-tools: Read Bash(git:*)\n'))
     const session = it.skills.session({ id: 's', allowedTools: 'enforce' })
     session.beginTurn()
