@@ -21,7 +21,7 @@ describe('systemClock.after()', () => {
     expect(callback).not.toHaveBeenCalled()
   })
 
-  test('supports delays that are longer than the longest timer of the JavaScript runtime', () => {
+  test('supports delays that are longer than `setTimeout` allows', () => {
     const callback = vi.fn()
     systemClock.after(2 * LONGEST_TIMER_MS + 10, callback)
     vi.advanceTimersByTime(2 * LONGEST_TIMER_MS + 9)
@@ -41,7 +41,7 @@ describe('systemClock.after()', () => {
     expect(callback).not.toHaveBeenCalled()
   })
 
-  test('lets waitAtMost() wait until the work is done when the limit is Infinity or 3,000,000,000 ms', async () => {
+  test('waitAtMost() waits until the work is done if the limit is Infinity or 3,000,000,000 ms', async () => {
     for (const limitMs of [Infinity, 3e9]) {
       const work = Promise.withResolvers<string>()
       const outcome = waitAtMost(systemClock, limitMs, work.promise)

@@ -126,7 +126,7 @@ export async function untilAborted<T>(signal: AbortSignal | undefined, work: Pro
   }
 }
 
-/** Calls close functions one after the other, even if one fails. Then throws the first failure, and logs all others. */
+/** Calls each of the given functions in turn, even if one fails. Then throws the first failure, and logs later failures. */
 export async function closeInTurn(
   things: readonly (() => Promise<void> | void | undefined)[],
   logger: Logger,

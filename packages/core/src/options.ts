@@ -6,7 +6,7 @@ type NameOf<Options> = Options extends unknown ? keyof Options : never
 /** The names of all options of an interface. The compiler reports a missing name. */
 export type KnownOptions<Options> = Readonly<Record<NameOf<Options>, true>>
 
-/** The place of a set of options, as error messages name it. */
+/** Tells error messages where a set of options belongs. */
 export interface OptionPlace {
   /**
    * The option that contains these options, for example `tuning.settle`.

@@ -24,7 +24,7 @@ export interface ServingRules {
 }
 
 /**
- * Checks that the source's own rules allow it to serve the file. Returns advice for the author.
+ * Checks that the rules of the source allow this file. Returns advice for the author.
  * @throws {SkillError} SKILL_INVALID, TOO_LARGE
  */
 export function checkWrite(

@@ -24,9 +24,9 @@ const SWAPS = `${TRASH}/.swap`
 
 /**
  * Replaces a whole folder. Writes the new files to a temporary folder, moves the old folder to the trash, then moves
- * the temporary folder to its place. Readers see the old or the new folder. Between the two moves, they see no folder.
- * If the process is killed between the two moves, `finishSwaps` completes the second move. Returns the new path of the
- * old folder, if there was one.
+ * the temporary folder to its place. Readers see either the old folder or the new folder, except between the two moves,
+ * when they see no folder. If the process is killed between the two moves, `finishSwaps` completes the second move.
+ * Returns the new path of the old folder, if there was one.
  */
 export async function replaceFolder(
   { fileSystem, root, location }: FolderSwap,

@@ -27,7 +27,7 @@ export interface WritableLayer {
   isSkipped?(name: string): boolean
 }
 
-/** A folder with the skill that a writer expects in it. */
+/** A folder, and the skill that a writer expects in this folder. */
 export interface ExpectedFolder {
   readonly name: string
   readonly folder: string
@@ -40,7 +40,7 @@ export interface ExpectedFolder {
   readonly known?: Digest | undefined
 }
 
-/** A file with the digest that a writer expects. */
+/** A file, and the digest that a writer expects of this file. */
 export interface BaseCheck {
   readonly skill: string
   readonly path: string
@@ -156,7 +156,7 @@ export class LayerFiles {
 
   /**
    * Copies a skill of a read-only source to a folder. If the folder does not exist, a complete copy is moved into its
-   * place. If the folder exists without the text of the skill, only missing files are copied, the text last. Returns
+   * place. If the folder exists but has no skill text, only missing files are copied. The skill text is copied last. Returns
    * true if a file was copied.
    */
   async copyUp(skill: Skill, folder: string): Promise<boolean> {

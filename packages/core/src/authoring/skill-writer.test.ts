@@ -70,7 +70,7 @@ const read = async (files: MemoryFileSystem, path: string): Promise<string> =>
   new TextDecoder().decode((await files.read(path, { inside: ['/'], maxBytes: 1e6 })).bytes)
 
 describe('write_skill_file', () => {
-  test(`writes several files of a new skill, which the same conversation can then load ${verifies('FOX-02', 'FOX-03', 'FOX-08', 'FOX-10', 'FOX-13', 'FOX-14', 'FOX-15', 'FOX-X01', 'P20')}`, async () => {
+  test(`write_skill_file writes several files of a new skill, which the same conversation can then load ${verifies('FOX-02', 'FOX-03', 'FOX-08', 'FOX-10', 'FOX-13', 'FOX-14', 'FOX-15', 'FOX-X01', 'P20')}`, async () => {
     await using it = await open()
     expect((await it.write('tone', 'templates/mail.md', 'Dear ...')).text).toMatch(
       /^Written: \/instance\/tone\/templates\/mail\.md\nbase_digest: [0-9a-f]{8}$/,
@@ -95,7 +95,7 @@ describe('write_skill_file', () => {
     ['a--b', 'has two hyphens in a row'],
     ['claude-helper', 'has the reserved word "claude"'],
   ])(
-    `refuses the name %j ${verifies('FOX-11', 'FOX-19', 'FOX-20', 'FOX-B02', 'FOX-X01', 'P09')}`,
+    `write_skill_file refuses the name %j ${verifies('FOX-11', 'FOX-19', 'FOX-20', 'FOX-B02', 'FOX-X01', 'P09')}`,
     async (name, reason) => {
       await using it = await open()
       const result = await it.write(name, 'SKILL.md', text(name))
@@ -117,7 +117,7 @@ describe('write_skill_file', () => {
     ['.tmp-x', 'never belongs to a skill'],
     ['.git/config', 'never belongs to a skill'],
   ])(
-    `refuses to write to the path %j ${verifies('FOX-12', 'FOX-20', 'FOX-B11', 'FOX-X01', 'P19')}`,
+    `write_skill_file refuses the unsafe path %j ${verifies('FOX-12', 'FOX-20', 'FOX-B11', 'FOX-X01', 'P19')}`,
     async (path, reason) => {
       await using it = await open()
       const result = await it.write('tone', path, 'x')
@@ -132,7 +132,7 @@ describe('write_skill_file', () => {
     ['deep/er/Skill.MD', 'would be a skill of its own'],
     ['a/b/c/d/e/f/g/h/i.md', 'the skill has more than 8 levels'],
   ])(
-    `refuses the path %j, which would belong to another skill or to no skill ${verifies('P18', 'FOX-20')}`,
+    `write_skill_file refuses the path %j, which would belong to another skill or to no skill ${verifies('P18', 'FOX-20')}`,
     async (path, reason) => {
       await using it = await open({ '/instance/support-a/SKILL.md': text('support-a') })
       const result = await it.write('support-a', path, text('payments'))
@@ -142,7 +142,7 @@ describe('write_skill_file', () => {
     },
   )
 
-  test('writes skill.md and single-file skills, but does not move single-file or root skills to the trash', async () => {
+  test('a writer writes skill.md and single-file skills, but does not move single-file or root skills to the trash', async () => {
     const fileSystem = new MemoryFileSystem({
       '/w/lower/skill.md': text('lower'),
       '/w/note.md': text('note'),
@@ -168,7 +168,7 @@ describe('write_skill_file', () => {
     await expect(writer.quarantine('w')).rejects.toMatchObject({ code: 'READ_ONLY' })
   })
 
-  test('checks names against a given pattern, and also refuses unsafe folder names that match the pattern', async () => {
+  test('a writer checks names against a given pattern, and also refuses unsafe folder names that match the pattern', async () => {
     await using it = await open({}, { names: /^[a-z._/-]+$/g })
     for (const name of ['.git', 'a/b', '..', 'claude-x'])
       expect((await it.write(name, 'SKILL.md', text('x'))).isError).toBe(true)
@@ -176,7 +176,7 @@ describe('write_skill_file', () => {
       expect((await it.write(name, 'SKILL.md', text(name))).isError).toBe(false)
   })
 
-  test('runs the writes of two writers of one runtime one after the other', async () => {
+  test('two writers of one runtime write one after the other', async () => {
     await using it = await open({ '/instance/tone/SKILL.md': text('tone') })
     const baseDigest = it.skills.current.get('tone').files[0]?.digest ?? ''
     const outcomes = await Promise.allSettled(
@@ -189,7 +189,7 @@ describe('write_skill_file', () => {
     expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
   })
 
-  test(`accepts two dots inside a file name ${verifies('FOX-B02', 'P19')}`, async () => {
+  test(`write_skill_file accepts two dots inside a file name ${verifies('FOX-B02', 'P19')}`, async () => {
     await using it = await open()
     expect((await it.write('tone', 'notes..md', 'x')).isError).toBe(false)
     expect(await read(it.files, '/instance/tone/notes..md')).toBe('x')
@@ -202,7 +202,7 @@ describe('write_skill_file', () => {
     ['---\nname: other\ndescription: x\n---\n', 'differs from its folder "tone"'],
     ['---\nname: tone\ndescription: "x\n---\n', 'line 3: '],
   ])(
-    `refuses a SKILL.md that cannot be served: %j ${verifies('FOX-X07', 'PROMISE-3')}`,
+    `write_skill_file refuses a SKILL.md that cannot be served: %j ${verifies('FOX-X07', 'PROMISE-3')}`,
     async (content, reason) => {
       await using it = await open({ '/instance/tone/SKILL.md': text('tone') })
       const result = await it.write('tone', 'SKILL.md', content)
@@ -211,7 +211,7 @@ describe('write_skill_file', () => {
     },
   )
 
-  test(`refuses to overwrite the change of another writer ${verifies('FOX-X07', 'P20')}`, async () => {
+  test(`write_skill_file refuses to overwrite the change of another writer ${verifies('FOX-X07', 'P20')}`, async () => {
     await using it = await open({ '/instance/tone/SKILL.md': text('tone') })
     const seen = await it.call('read_skill_file', { skill: 'tone', path: 'SKILL.md' })
     const base_digest = /^<(file_[0-9a-f]+) /.exec(seen.text)?.[1]
@@ -232,7 +232,7 @@ describe('write_skill_file', () => {
     )
   })
 
-  test(`returns advice to the author, and reports unknown and missing input fields ${verifies('FOX-19')}`, async () => {
+  test(`write_skill_file returns advice to the author, and reports unknown and missing input fields ${verifies('FOX-19')}`, async () => {
     await using it = await open()
     const content = '---\nname: tone\ndescription: You write mails.\n---\n'
     const { text: answer } = await it.write('tone', 'SKILL.md', content)
@@ -251,7 +251,7 @@ describe('write_skill_file', () => {
     })
   })
 
-  test('warns about a frontmatter field that is invalid YAML but readable', async () => {
+  test('write_skill_file warns about a frontmatter field that is invalid YAML but readable', async () => {
     await using it = await open()
     const content = '---\nname: tone\ndescription: Use when asked.\nargument-hint: [a] or [b]\n---\nBody.\n'
     const { text: answer, isError } = await it.write('tone', 'SKILL.md', content)
@@ -262,7 +262,7 @@ describe('write_skill_file', () => {
     expect(answer).toContain('in double quotes')
   })
 
-  test('makes a write live only at reload_skills if afterWrite is none, and refuses skills out of scope', async () => {
+  test('with afterWrite: none, a write goes live only at reload_skills, and skills out of scope are refused', async () => {
     await using it = await open({}, { afterWrite: 'none' })
     await it.write('tone', 'SKILL.md', text('tone'))
     expect(it.skills.current.find('tone')).toBeUndefined()
@@ -276,7 +276,7 @@ describe('write_skill_file', () => {
 })
 
 describe('a writer with a writable and a read-only source', () => {
-  test(`copies a read-only skill before a change, and the runtime then serves the copy ${verifies('FOX-X05', 'FOX-B05')}`, async () => {
+  test(`the writer copies a read-only skill before a change, and the runtime then serves the copy ${verifies('FOX-X05', 'FOX-B05')}`, async () => {
     await using it = await open({
       '/bundled/tone/SKILL.md': text('tone', 'Bundled.'),
       '/bundled/tone/reference.md': 'Bundled reference.',
@@ -297,7 +297,7 @@ describe('a writer with a writable and a read-only source', () => {
     expect((await it.files.list('/instance')).map(({ name }) => name)).toEqual(['.keep', 'tone'])
   })
 
-  test(`reloads both sources, and loads a skill from the source that serves it ${verifies('FOX-16', 'FOX-B01', 'FOX-B03', 'FOX-B05', 'FOX-05')}`, async () => {
+  test(`reload_skills reads both sources, and the skill tool loads a skill from the source that serves it ${verifies('FOX-16', 'FOX-B01', 'FOX-B03', 'FOX-B05', 'FOX-05')}`, async () => {
     await using it = await open({ '/bundled/tone/SKILL.md': text('tone', 'Bundled.') })
     it.files.write('/bundled/other/SKILL.md', text('other'))
     it.files.write('/instance/tone/SKILL.md', text('tone', 'Instance.'))
@@ -314,7 +314,7 @@ describe('a writer with a writable and a read-only source', () => {
     })
   })
 
-  test(`reports a failed reload, and the runtime keeps its skills ${verifies('FOX-X01')}`, async () => {
+  test(`reload_skills reports a failed reload, and the runtime keeps its skills ${verifies('FOX-X01')}`, async () => {
     await using it = await open(
       { '/instance/tone/SKILL.md': text('tone') },
       {},
@@ -373,7 +373,7 @@ test('write() reports that another source serves the skill', async () => {
   expect((await skills.reloadSkill('tone')).status).toBe('reloaded')
 })
 
-test('reload_skills of a scoped agent reports only its own skills', async () => {
+test('reload_skills reports only the skills that are in the scope of the agent', async () => {
   await using it = await open({ '/instance/tone/SKILL.md': text('tone') })
   const [, reload] = createAuthorTools(it.skills.writer(), { isInScope: name => name === 'tone' })
   it.files.write('/instance/secret/SKILL.md', '---\nname: secret\n---\n')
@@ -391,7 +391,7 @@ test('quarantine() removes a skill even while the watcher reports the move to th
 })
 
 describe('SkillWriter.quarantine()', () => {
-  test(`moves a skill to the trash, and later reloads do not restore the skill ${verifies('FOX-X07', 'FOX-B04')}`, async () => {
+  test(`quarantine() moves a skill to the trash, and later reloads do not restore the skill ${verifies('FOX-X07', 'FOX-B04')}`, async () => {
     await using it = await open({
       '/instance/tone/SKILL.md': text('tone'),
       '/bundled/fixed/SKILL.md': text('fixed'),
@@ -409,7 +409,7 @@ describe('SkillWriter.quarantine()', () => {
     })
   })
 
-  test('reports that another program removed the folder, and stops serving the skill', async () => {
+  test('if another program removed the folder, quarantine() reports this, and the skill is no longer served', async () => {
     await using it = await open({ '/instance/tone/SKILL.md': text('tone') })
     it.files.remove('/instance/tone')
     await expect(it.skills.writer().quarantine('tone')).rejects.toMatchObject({

@@ -71,7 +71,9 @@ export interface SkillWriterOptions {
   readonly lock?: WriteLock
   /** @default 'strict' */
   readonly names?: WritableNames
-  /** Reserved words. No part of a name between hyphens may be one of these words. @default RESERVED_WORDS */
+  /**
+   * Reserved words. A name that contains one of these words, alone or between hyphens, is refused. @default RESERVED_WORDS
+   */
   readonly reservedNames?: readonly string[]
   /** Whether the writer reads a skill again after each write, or leaves that to a later reload. @default 'reload' */
   readonly afterWrite?: (typeof AFTER_WRITE)[number]
@@ -105,7 +107,7 @@ export interface SkillWriteRequest {
    * @default none: the user of this program wrote the content
    */
   readonly agent?: AgentAuthor
-  /** Stops waiting for the disk or for other writers. A write that has started is still completed. */
+  /** An abort ends the wait for the disk or for other writers. A write that has started is still completed. */
   readonly signal?: AbortSignal | undefined
 }
 
@@ -406,7 +408,7 @@ export class SkillWriter {
     return newest?.files.find(({ path }) => path === newest.skillFile)?.digest
   }
 
-  /** Reads the skill again, because the skill may have been moved or removed since the last reading. */
+  /** Reads the skill again, because the skill may have been moved or removed since it was last read. */
   async #look(name: string): Promise<void> {
     const isThere = (): boolean => (this.#find(name) ?? this.#findOwn(name)) !== undefined
     const wasThere = isThere()

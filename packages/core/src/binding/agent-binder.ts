@@ -22,7 +22,8 @@ export class AgentBinder {
 
   /**
    * Adds the tools and instructions of the current skills to an agent. An agent that is already bound keeps its
-   * binding. If `unbind` is called while this call waits for an earlier binding to end, returns that ended binding.
+   * binding. This call may have to wait until an earlier binding ends. If `unbind` is called meanwhile, returns the
+   * ended binding.
    */
   async bind<Tool extends NamedTool>(
     agent: BindableAgent<Tool>,
@@ -73,7 +74,7 @@ export class AgentBinder {
   }
 
   /**
-   * Updates every agent. If an agent exceeds the time limit, later updates do not wait for that agent until it is done.
+   * Updates every agent. While an agent is busy after it exceeded the time limit, other updates do not wait for it.
    */
   async #syncAll(sync: (binding: AgentBinding) => Promise<void>): Promise<void> {
     const pending = new Set<AgentBinding>()

@@ -83,7 +83,7 @@ const tool = (name: string): NamedTool => ({ name })
 const perSkill = { resolve: (skill: Skill): NamedTool[] => [{ name: `${skill.name}_tool` }] }
 
 describe('SkillRuntime.bind()', () => {
-  test(`adds the tools of existing skills, then updates the tools after each change of a skill ${verifies('EXO-03', 'EXO-B06', 'EXO-22', 'EXO-23', 'EXO-24', 'P27')}`, async () => {
+  test(`bind() adds the tools of existing skills, then updates the tools after each change of a skill ${verifies('EXO-03', 'EXO-B06', 'EXO-22', 'EXO-23', 'EXO-24', 'P27')}`, async () => {
     await using it = await open(['pdf'])
     const agent = new Agent()
     const binding = await it.skills.bind(agent, { tools: perSkill })
@@ -101,7 +101,7 @@ describe('SkillRuntime.bind()', () => {
     expect(binding.tools()).toEqual([{ name: 'pdf_tool', skills: ['pdf'] }])
   })
 
-  test(`unbind() removes only the tools that bind() added, or keeps these tools if the option says so ${verifies('EXO-18', 'EXO-B06', 'P27')}`, async () => {
+  test(`unbind() removes only the tools that bind() added, and keeps all tools if the option "unbind" is "keep" ${verifies('EXO-18', 'EXO-B06', 'P27')}`, async () => {
     await using it = await open(['pdf'])
     const own = tool('own')
     const agent = new Agent([own], 'Be kind.')
@@ -124,7 +124,7 @@ describe('SkillRuntime.bind()', () => {
     await it.skills.unbind(new Agent())
   })
 
-  test(`never changes a tool that the agent owned ${verifies('EXO-B04', 'P27')}`, async () => {
+  test(`bind() never changes a tool that the agent already had ${verifies('EXO-B04', 'P27')}`, async () => {
     for (const create of [
       (own: NamedTool[]) => new Agent(own),
       (own: NamedTool[]) => new AskableAgent(own),
@@ -143,7 +143,7 @@ describe('SkillRuntime.bind()', () => {
     }
   })
 
-  test(`keeps a tool that two skills provide until both skills are removed ${verifies('EXO-B04', 'P27')}`, async () => {
+  test(`the agent keeps a tool that two skills provide until both skills are removed ${verifies('EXO-B04', 'P27')}`, async () => {
     await using it = await open(['a', 'b'])
     const agent = new Agent()
     const [fromA, fromB] = [tool('shared'), tool('shared')]
@@ -157,7 +157,7 @@ describe('SkillRuntime.bind()', () => {
     expect(agent.names).toEqual([])
   })
 
-  test(`replaces the tools of an existing skill at the first change, without duplicates ${verifies('EXO-B05')}`, async () => {
+  test(`the first change of a skill replaces its tools and leaves no duplicates ${verifies('EXO-B05')}`, async () => {
     await using it = await open(['pdf'])
     const agent = new Agent()
     await it.skills.bind(agent, { tools: perSkill })
@@ -167,7 +167,7 @@ describe('SkillRuntime.bind()', () => {
     expect(agent.names).toEqual(['pdf_tool'])
   })
 
-  test(`returns the same binding when an agent is bound twice, and gives each agent only its scope ${verifies('P18', 'CRAB-15')}`, async () => {
+  test(`bind() returns the same binding for an agent that is already bound, and adds only the tools in the scope of the agent ${verifies('P18', 'CRAB-15')}`, async () => {
     await using it = await open(['maps', 'pdf'])
     const [all, scoped] = [new Agent(), new Agent()]
     const binding = await it.skills.bind(all, { tools: perSkill })
@@ -180,7 +180,7 @@ describe('SkillRuntime.bind()', () => {
 })
 
 describe('concurrent calls of bind() and unbind()', () => {
-  test(`give an agent its tools when the agent is bound again during an unbind() ${verifies('EXO-B06')}`, async () => {
+  test(`an agent has its tools if it is bound again while unbind() runs ${verifies('EXO-B06')}`, async () => {
     await using it = await open(['pdf'])
     const agent = new AskableAgent()
     agent.before = async call => {
@@ -196,7 +196,7 @@ describe('concurrent calls of bind() and unbind()', () => {
     expect(agent.names).toEqual([])
   })
 
-  test(`have the effect of the last call, even if no call is awaited ${verifies('EXO-B06', 'EXO-18')}`, async () => {
+  test(`the last call decides whether the agent is bound, even if no call is awaited ${verifies('EXO-B06', 'EXO-18')}`, async () => {
     await using it = await open(['pdf'])
     const agent = new Agent()
     const calls = [
@@ -211,7 +211,7 @@ describe('concurrent calls of bind() and unbind()', () => {
     expect(agent.names).toEqual([])
   })
 
-  test('remove a tool that was still being added when unbind() was called', async () => {
+  test('unbind() also removes a tool that is still being added', async () => {
     await using it = await open(['pdf'])
     const agent = new Agent()
     const gate = Promise.withResolvers<void>()
@@ -224,7 +224,7 @@ describe('concurrent calls of bind() and unbind()', () => {
     expect(agent.names).toEqual([])
   })
 
-  test('reject when the agent does not remove a tool, and succeed when unbind() is called again', async () => {
+  test('unbind() rejects when the agent keeps a tool, and a second unbind() succeeds', async () => {
     await using it = await open(['pdf'])
     const agent = new Agent()
     const binding = await it.skills.bind(agent, { tools: perSkill })
@@ -240,7 +240,7 @@ describe('concurrent calls of bind() and unbind()', () => {
     expect(agent.names).toEqual([])
   })
 
-  test('make no retries of failed calls after the runtime is closed', async () => {
+  test('failed calls are not retried after the runtime is closed', async () => {
     const it = await open(['pdf'])
     const agent = new Agent()
     let calls = 0
@@ -257,7 +257,7 @@ describe('concurrent calls of bind() and unbind()', () => {
 })
 
 describe('SkillRuntime.bind() after a failure', () => {
-  test(`retries the failed agent until it succeeds, and does not delay another agent ${verifies('EXO-27', 'EXO-B01', 'P26')}`, async () => {
+  test(`a failed call of one agent is retried until it succeeds, and does not delay another agent ${verifies('EXO-27', 'EXO-B01', 'P26')}`, async () => {
     await using it = await open(['pdf'])
     const [weak, strong] = [new Agent(), new Agent()]
     weak.before = call => {
@@ -278,7 +278,7 @@ describe('SkillRuntime.bind() after a failure', () => {
     expect([weak.names, binding.problems()]).toEqual([['maps_tool', 'pdf_tool'], []])
   })
 
-  test(`keeps the previous tools of a skill whose resolver fails, and updates other skills ${verifies('EXO-B01', 'EXO-08')}`, async () => {
+  test(`if the resolver fails for a skill, its previous tools stay, and the tools of other skills are updated ${verifies('EXO-B01', 'EXO-08')}`, async () => {
     await using it = await open(['a', 'b', 'c'])
     let isBroken = false
     const agent = new Agent()
@@ -303,7 +303,7 @@ describe('SkillRuntime.bind() after a failure', () => {
     expect(agent.names).toEqual(['a_19', 'b_19', 'c_19'])
   })
 
-  test(`retries the removal of a tool`, async () => {
+  test(`the binding retries the removal of a tool`, async () => {
     await using it = await open(['pdf'])
     const agent = new Agent()
     const binding = await it.skills.bind(agent, { tools: perSkill })
@@ -319,7 +319,7 @@ describe('SkillRuntime.bind() after a failure', () => {
     expect([agent.names, binding.problems(), binding.tools()]).toEqual([[], [], []])
   })
 
-  test('reports a call that times out, and accepts a late success of that call', async () => {
+  test('the binding reports a call that times out, and accepts a late success of that call', async () => {
     await using it = await open(['pdf'])
     const agent = new Agent()
     const gate = Promise.withResolvers<void>()
@@ -336,7 +336,7 @@ describe('SkillRuntime.bind() after a failure', () => {
     expect(agent.names).toEqual([])
   })
 
-  test(`updates other agents while the addTool() of one agent never resolves ${verifies('EXO-27', 'P26')}`, async () => {
+  test(`other agents are updated while the addTool() of one agent never resolves ${verifies('EXO-27', 'P26')}`, async () => {
     await using it = await open([])
     const [hung, other] = [new Agent(), new Agent()]
     hung.before = () => new Promise<void>(() => undefined)
@@ -361,7 +361,7 @@ describe('SkillRuntime.bind() after a failure', () => {
     expect([other.names.length, told.length]).toEqual([3, 3])
   })
 
-  test('reports a resolver that does not return a list', async () => {
+  test('the binding reports a resolver that does not return a list', async () => {
     await using it = await open(['pdf'])
     const agent = new Agent()
     const binding = await it.skills.bind(agent, { tools: { resolve: () => 'tool' as never } })
@@ -370,7 +370,7 @@ describe('SkillRuntime.bind() after a failure', () => {
 })
 
 describe('instructions of a bound agent', () => {
-  test(`follow the agent's own text, and are rebuilt after each change ${verifies('EXO-25', 'EXO-43', 'EXO-B08', 'P16')}`, async () => {
+  test(`the text about skills is placed after the agent's own text, and is rebuilt after each change ${verifies('EXO-25', 'EXO-43', 'EXO-B08', 'P16')}`, async () => {
     await using it = await open(['maps', 'pdf'])
     const agent = new Agent([], 'Be kind.')
     await it.skills.bind(agent, {
@@ -393,7 +393,7 @@ describe('instructions of a bound agent', () => {
     expect(agent.instructions).toMatch(/^Be brief\.\n\n# Skills\n- \*\*new/)
   })
 
-  test('contain only the newest block of skills, even if the owner added text around an older block', async () => {
+  test('the instructions contain only the newest block of skills, even if the owner added text around an older block', async () => {
     await using it = await open(['a'])
     const agent = new Agent([], 'Base.')
     const binding = await it.skills.bind(agent, {
@@ -407,7 +407,7 @@ describe('instructions of a bound agent', () => {
     expect(agent.instructions).toBe('Base.\nToday is Monday.')
   })
 
-  test(`stay unchanged when the instructions builder throws, until a retry succeeds ${verifies('EXO-B01')}`, async () => {
+  test(`the instructions stay unchanged when their builder throws, until a retry succeeds ${verifies('EXO-B01')}`, async () => {
     await using it = await open(['pdf'])
     const agent = new Agent()
     let isBroken = false

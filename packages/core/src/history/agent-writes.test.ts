@@ -52,7 +52,7 @@ describe('notes about texts that agents wrote', () => {
   })
 })
 
-test('only an approval clears the record that a note was dropped', () => {
+test('the record of a dropped note stays until an approval', () => {
   let folder: FolderDecisions | undefined
   for (let count = 0; count < 1_001; count++)
     folder = withDecision(folder, write(`${count}.md`, String(count)))

@@ -14,10 +14,10 @@ export function describeNewCapabilities(before: Skill | undefined, after: Skill)
     else if (!isProgram(old.path, old.isExecutable)) found.push(`${shown} becomes executable`)
   }
   const tools = new Set(before?.allowedTools)
-  // Without a list, every tool may be used, so removing the list is a new capability.
+  // Without a list, every tool may be used, so removing the list counts as a new capability.
   if (before?.allowedTools !== undefined && after.allowedTools === undefined)
     found.push('allowed-tools was removed, so every tool may be used')
-  // Some agents pre-approve the listed tools, so even a first list is a new capability.
+  // Some agents pre-approve the listed tools, so even a first list counts as a new capability.
   const added = after.allowedTools?.filter(tool => !tools.has(tool)) ?? []
   if (added.length > 0) found.push(`allowed-tools names ${added.join(', ')}`)
   const wanted = new Set(declaredCapabilities(before))

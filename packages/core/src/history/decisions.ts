@@ -8,7 +8,7 @@ export type SkillDecision =
   | {
       readonly kind: 'approve'
       readonly revision: Digest
-      /** Texts of agents in this revision. The approval of the revision also approves these texts. */
+      /** The texts in this revision that agents wrote. The approval of the revision also approves these texts. */
       readonly settles?: readonly WrittenFile[]
     }
   /** The revision must not be served, even if it is served now. */
@@ -43,7 +43,7 @@ export type SkillDecision =
 /** The kinds of decisions. */
 export type DecisionKind = SkillDecision['kind']
 
-/** True for each kind of decision that can change the rights of scripts while the served text stays the same. */
+/** For each kind of decision: true if it can change what scripts may do without a change of the served text. */
 export const IS_ABOUT_CODE: Readonly<Record<DecisionKind, boolean>> = {
   approve: true,
   reject: true,
@@ -97,12 +97,12 @@ export interface FolderDecisions {
   /** Revoked capabilities that no later decision granted or approved again. */
   readonly revoked: ReadonlySet<ScriptCapability>
   /**
-   * Unapproved texts of agents, oldest first. A text stays listed after the agent overwrites it, because a late scan may still
-   * deliver the older text.
+   * Unapproved texts of agents, oldest first. A text stays listed after the agent overwrites it, because a late scan
+   * may still deliver the older text.
    */
   readonly writes: readonly AgentWrite[]
   /**
-   * The entry of `writes` that was dropped last because there were too many. Until an approval, every unapproved revision of
+   * The entry that was last dropped from `writes` because the list was full. Until an approval, every unapproved revision of
    * the folder waits.
    */
   readonly forgotten?: AgentWrite
@@ -145,7 +145,7 @@ export interface MadeDecision {
   readonly decision: RecordedDecision
 }
 
-/** Returns the place under which decisions about a whole source are recorded. No folder has its location. */
+/** Returns the place under which decisions about a whole source are recorded. No skill folder has the location `.`. */
 export function placeOfSource(origin: string): FolderPlace {
   return { origin, location: '.' }
 }
@@ -158,7 +158,7 @@ export function keyOf({ origin, location }: FolderPlace): string {
 const MAX_TEXTS_OF_FILE = 16
 const MAX_WRITES = 1_000
 
-/** Time within which a decision takes effect in every process. A step that is recorded later has another cause. */
+/** Time within which a decision takes effect in every process. A step that is recorded after this time has another cause. */
 export const EFFECT_MS = 60_000
 
 const NOTHING: FolderDecisions = Object.freeze({
@@ -170,8 +170,8 @@ const NOTHING: FolderDecisions = Object.freeze({
 })
 
 /**
- * Adds one decision to the earlier decisions about a folder. Approving or pinning a revision cancels its rejection. Rejecting a
- * revision cancels its approval and its pin.
+ * Adds one decision to the earlier decisions about a folder. Approving or pinning a revision cancels its rejection.
+ * Rejecting a revision cancels its approval and its pin.
  */
 export function withDecision(
   before: FolderDecisions | undefined,
@@ -388,7 +388,7 @@ export class DecidedFolders {
 }
 
 /**
- * Keeps decisions in memory. They are lost when the process ends.
+ * Keeps decisions in memory. The decisions are lost when the process ends.
  *
  * @example
  * ```ts

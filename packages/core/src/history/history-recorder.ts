@@ -89,7 +89,7 @@ export class HistoryRecorder {
       const { source, name, revision } = report
       seen.push({ place, source, name, revision, event: 'held', at })
     }
-    // If a skill is renamed in its folder, only one step is recorded, under the new name.
+    // If a skill gets a new name but keeps its folder, record only one step, under the new name.
     const live = new Set(seen.flatMap(({ event, place }) => (event === 'live' ? keyOf(place) : [])))
     return seen.filter(({ event, place }) => event !== 'removed' || !live.has(keyOf(place)))
   }
@@ -118,7 +118,7 @@ export class HistoryRecorder {
     if (added.length > 0) await this.#forget(await log.append(added))
   }
 
-  /** Releases the revisions of dropped steps in the store, unless the log still lists the same revision. */
+  /** Lets the store delete the revisions of dropped steps, unless the log still lists the same revision. */
   async #forget(dropped: readonly RevisionRecord[]): Promise<void> {
     const { log, store } = this.#options
     for (const { origin, location, revision } of dropped) {
@@ -178,7 +178,7 @@ export class HistoryRecorder {
     const decision = made.findLast(each => {
       if (each.at < last.at) return false
       if ('revision' in each && each.revision === revision) return isBeginning(each, revision)
-      // A decision that names no revision can only have caused a step that followed shortly.
+      // A decision that names no revision can have caused only a step shortly after the decision.
       return at - each.at <= EFFECT_MS && (revision === undefined ? isEnd(each) : isBeginning(each, revision))
     })
     return decision === undefined ? undefined : toOrigin(decision)
@@ -221,7 +221,7 @@ function isKnown(
   event: RevisionRecord['event'],
   revision: Digest | undefined,
 ): boolean {
-  // If the revision was recorded before, a decision holds it now. Decisions are recorded elsewhere.
+  // If the revision was recorded before, it is held because of a decision. Decisions are recorded elsewhere.
   if (event === 'held') return records.some(record => record.revision === revision)
   const lastServed = records.find(record => record.event !== 'held')
   return event === 'removed'

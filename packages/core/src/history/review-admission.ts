@@ -22,8 +22,8 @@ export interface ReviewAdmissionOptions {
   /** True if every change waits for an approval, even in trusted sources. */
   readonly isFrozen?: boolean
   /**
-   * True if the store outlives the process. A source that was already shown while frozen must then be in the store. If the
-   * source is missing there, the store has lost it, and no new revision of the source is served.
+   * True if the store outlives the process. The store then lists every source that was frozen and already shown. If
+   * such a source is missing from the store, no new revision of it is served.
    * @default false
    */
   readonly isStoreLasting?: boolean
@@ -39,8 +39,8 @@ const KNOWN: KnownOptions<ReviewAdmissionOptions> = {
 }
 
 /**
- * Creates a policy that admits changes of trusted sources. In reviewed sources it admits only revisions that were approved for
- * the same folder.
+ * Creates a policy that admits changes of trusted sources. In reviewed sources it admits only revisions that were
+ * approved for the same folder.
  */
 export function createReviewAdmission(options: ReviewAdmissionOptions): AdmissionPolicy {
   checkOptions('createReviewAdmission()', options, KNOWN)
@@ -67,7 +67,7 @@ export function createReviewAdmission(options: ReviewAdmissionOptions): Admissio
       if (!isFrozen || !isStoreLasting || isNoted(origin)) return
       wasFrozen.set(origin, false)
       const note = { kind: 'freeze', by: 'isFrozen', at: clock.now() } as const
-      // If storing fails, the next scan of the source tries again.
+      // If the freeze cannot be stored, the next scan of the source tries again.
       decisions.record(placeOfSource(origin), note).catch(() => undefined)
     },
     moved: (origin, moves) => decisions.move(origin, moves),
@@ -115,8 +115,8 @@ function findReason({ trust, isFrozen, write, forgotten, isSame }: Case): string
 }
 
 /**
- * Finds an unapproved text in this revision that was noted for a folder that no longer exists. That folder may have been moved
- * while no process ran, and moving a text does not approve it.
+ * Returns an unapproved text of this revision, if the text was noted for a folder that no longer exists. That folder
+ * may have been moved while no process ran, and moving a text does not approve it.
  */
 function findLeftWrite(request: AdmissionRequest, decisions: DecisionStore): AgentWrite | undefined {
   const { skill, origin } = request

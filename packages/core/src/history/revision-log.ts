@@ -6,7 +6,7 @@ import { type DecisionKind, keyOf } from './decisions.ts'
 
 /** The author of a revision, as far as known. */
 export interface RevisionAuthor {
-  /** `commit`: the author of a commit. `source`: the unknown author behind a remote source. */
+  /** `commit`: the author of a commit. `source`: an unknown author who changed a remote source. */
   readonly kind: 'person' | 'agent' | 'commit' | 'source'
   /** Display name of the author. */
   readonly name?: string
@@ -44,8 +44,8 @@ export interface RevisionLog {
   /** Returns the last record of every folder, in any order. */
   lasts(): readonly RevisionRecord[]
   /**
-   * Appends records. Resolves once they are stored, to the old records that were dropped to make room. A durable log has
-   * flushed the new records to disk by then.
+   * Appends records, and waits until they are stored. Resolves to the old records that were dropped to make room. A
+   * durable log has flushed the new records to disk by then.
    */
   append(records: readonly RevisionRecord[]): Promise<readonly RevisionRecord[]>
   /** Returns the records of a folder, newest first. */

@@ -82,7 +82,7 @@ async function read({ files }: Kit, path: string): Promise<string> {
 }
 
 describe('log()', () => {
-  test('lists a decision without immediate effect, but not as the cause of a later change', async () => {
+  test('log() lists a decision without immediate effect, but not as the cause of a later change', async () => {
     await using it = await open()
     const { review } = it.skills
     await it.put('/s/pdf/SKILL.md', text('pdf', 'Second.'))
@@ -102,7 +102,7 @@ describe('log()', () => {
     expect((await it.skills.history.log('pdf'))[2]?.note).toBe('for the fair')
   })
 
-  test('lists every revision once, newest first, with its time', async () => {
+  test('log() lists every revision once, newest first, with its time', async () => {
     await using it = await open()
     await it.put('/s/pdf/SKILL.md', text('pdf', 'Second.'))
     await it.skills.reload()
@@ -121,7 +121,7 @@ describe('log()', () => {
     expect((await it.log()).slice(0, 2)).toEqual(['live edit person r', 'removed removal person'])
   })
 
-  test('names the author of an approval, and the agent that wrote a text', async () => {
+  test('log() names the author of an approval, and the agent that wrote a text', async () => {
     await using it = await open()
     const [write] = createAuthorTools(it.skills.writer(), { author: { name: 'the bot', conversation: 'c' } })
     await write?.execute({ skill_name: 'pdf', relative_path: 'SKILL.md', content: text('pdf', 'Agent.') })
@@ -130,7 +130,7 @@ describe('log()', () => {
     expect((await it.skills.history.log('pdf'))[0]?.note).toBe('fine')
   })
 
-  test('lists author, note and kind of each decision, even if the decision ends the serving of the skill', async () => {
+  test('log() lists author, note and kind of each decision, even if the skill is not served after the decision', async () => {
     await using it = await open({ trust: 'review' })
     await it.skills.review.approve('pdf', { by: 'ada' })
     await it.put('/s/pdf/SKILL.md', text('pdf', 'Evil.'))
@@ -151,7 +151,7 @@ describe('log()', () => {
     expect(notes).toEqual(['incident', 'asks for secrets'])
   })
 
-  test('names the editor, not an earlier decision, as the cause of a later edit', async () => {
+  test('log() names the editor, not an earlier decision, as the cause of a later edit', async () => {
     await using it = await open()
     await it.skills.review.disable('pdf', { by: 'bob' })
     await it.skills.review.enable('pdf', { by: 'bob' })
@@ -159,14 +159,14 @@ describe('log()', () => {
     expect((await it.log())[0]).toBe('live edit person r')
   })
 
-  test('names agents even if their texts go live immediately', async () => {
+  test('log() names agents even if their texts go live immediately', async () => {
     await using it = await open({ review: { agentWrites: 'live' } })
     const [write] = createAuthorTools(it.skills.writer(), { author: { name: 'the bot' } })
     await write?.execute({ skill_name: 'pdf', relative_path: 'SKILL.md', content: text('pdf', 'Agent.') })
     expect((await it.log())[0]).toBe('live write the bot r')
   })
 
-  test('adds one step under the new name when a skill is renamed in its folder', async () => {
+  test('log() adds one step, under the new name, when a skill gets a new name but keeps its folder', async () => {
     await using it = await open()
     await it.put('/s/pdf/SKILL.md', text('maps', 'Second.'))
     const records = await it.skills.history.log('maps')
@@ -176,13 +176,13 @@ describe('log()', () => {
     ])
   })
 
-  test('does not list a broken text', async () => {
+  test('log() does not list a broken text', async () => {
     await using it = await open()
     await it.put('/s/pdf/SKILL.md', '---\nname: "pdf\n---\n')
     expect(await it.log()).toEqual(['live found person r'])
   })
 
-  test('keeps listed revisions readable in a store that collects garbage', async () => {
+  test('the store keeps the revisions that log() lists when it collects garbage', async () => {
     const clock = new FakeClock()
     const store = new MemorySkillStore({ clock, graceMs: 10 })
     await using it = await open({ state: { store } })
@@ -194,7 +194,7 @@ describe('log()', () => {
     )
   })
 
-  test('fails when no log is kept', async () => {
+  test('log() fails if the runtime records no history', async () => {
     const skills = await createSkillRuntime({ sources: [] })
     await expect(skills.history.log('pdf')).rejects.toThrow(
       /no history is kept; pass a log to createSkillRuntime/,
@@ -204,7 +204,7 @@ describe('log()', () => {
 })
 
 describe('diff()', () => {
-  test('lists changed fields, instructions, files and new capabilities', async () => {
+  test('diff() lists changed fields, instructions, files and new capabilities', async () => {
     await using it = await open()
     it.files.write('/s/pdf/old.md', 'Old.')
     await it.skills.reload()
@@ -229,7 +229,7 @@ describe('diff()', () => {
     expect([diff.from, diff.to]).toEqual([first, it.skills.current.get('pdf').revision])
   })
 
-  test('by default compares the served revision with the revision that waits for approval', async () => {
+  test('diff() by default compares the served revision with the revision that waits for approval', async () => {
     await using it = await open({ review: { isFrozen: true } })
     await it.put('/s/pdf/SKILL.md', text('pdf', 'Waits.'))
     const [report] = it.skills.current.reports()
@@ -240,14 +240,14 @@ describe('diff()', () => {
     ['zz', 'INVALID_OPTION'],
     ['0000000000', 'REVISION_NOT_FOUND'],
     ['0'.repeat(64), 'REVISION_NOT_FOUND'],
-  ])('fails for revision %j with %s', async (revision, code) => {
+  ])('diff() fails for revision %j with %s', async (revision, code) => {
     await using it = await open()
     await expect(it.skills.history.diff('pdf', revision)).rejects.toMatchObject({ code })
   })
 })
 
 describe('rollback()', () => {
-  test('writes the old text as a new change, and a second rollback can undo that change', async () => {
+  test('rollback() writes the old text as a new change, and a second rollback can undo that change', async () => {
     await using it = await open()
     await it.put('/s/pdf/SKILL.md', text('pdf', 'Second.'))
     expect(await it.skills.history.rollback('pdf', { by: 'ada' })).toMatchObject({
@@ -261,7 +261,7 @@ describe('rollback()', () => {
     expect(await it.body()).toBe('Second.')
   })
 
-  test('restores all files of a revision in one step, and keeps the replaced files in the trash', async () => {
+  test('rollback() restores all files of a revision in one step, and keeps the replaced files in the trash', async () => {
     await using it = await open()
     it.files.write('/s/pdf/references/a.md', 'A.')
     await it.put('/s/pdf/b.md', 'B.')
@@ -281,7 +281,7 @@ describe('rollback()', () => {
     expect(await read(it, `/s/.trash/${aside?.name}/c.md`)).toBe('C.')
   })
 
-  test('T40: requires a whole digest and names it, while planRollback() accepts the first digits', async () => {
+  test('T40: rollback() refuses the first digits of a digest and names the whole digest; planRollback() accepts the first digits', async () => {
     await using it = await open()
     const { revision } = it.skills.current.get('pdf')
     await it.put('/s/pdf/SKILL.md', text('pdf', 'Second.'))
@@ -295,7 +295,7 @@ describe('rollback()', () => {
     expect((await it.skills.history.planRollback('pdf', revision.slice(7, 15))).to).toBe(revision)
   })
 
-  test('changes nothing if the revision is already current and served; planRollback() then returns "unchanged"', async () => {
+  test('rollback() changes nothing if the revision is already current and served; planRollback() then returns "unchanged"', async () => {
     await using it = await open()
     await it.put('/s/pdf/SKILL.md', text('pdf', 'Second.'))
     const { history, current } = it.skills
@@ -308,7 +308,7 @@ describe('rollback()', () => {
     expect([await it.log(), await it.body()]).toEqual([steps, 'Second.'])
   })
 
-  test('replaces a broken text by the served revision', async () => {
+  test('rollback() replaces a broken text by the served revision', async () => {
     await using it = await open()
     await it.put('/s/pdf/SKILL.md', '---\nname: "pdf\n---\n')
     await it.skills.history.rollback('pdf')
@@ -318,7 +318,7 @@ describe('rollback()', () => {
     ])
   })
 
-  test('restores a skill that was removed while no process ran, even if the log also lists folders of other sources', async () => {
+  test('rollback() restores a skill that was removed while no process ran, even if the log also lists folders of other sources', async () => {
     const history = new LastingLog()
     const store = new MemorySkillStore()
     const other = new MemoryFileSystem({ '/other/pdf/SKILL.md': text('pdf', 'Other.') })
@@ -333,7 +333,7 @@ describe('rollback()', () => {
     expect(await it.body()).toBe('First.')
   })
 
-  test('restores a removed skill', async () => {
+  test('rollback() restores a removed skill', async () => {
     await using it = await open()
     await it.put('/s/pdf/SKILL.md', text('pdf', 'Second.'))
     it.files.remove('/s/pdf')
@@ -345,7 +345,7 @@ describe('rollback()', () => {
     expect(await it.body()).toBe('First.')
   })
 
-  test('refuses to restore a skill that was removed from a read-only source', async () => {
+  test('rollback() refuses to restore a skill that was removed from a read-only source', async () => {
     await using it = await open({ isReadOnly: true })
     it.files.remove('/s/pdf')
     await it.skills.reload()
@@ -355,7 +355,7 @@ describe('rollback()', () => {
     })
   })
 
-  test('refuses a rejected revision', async () => {
+  test('rollback() refuses a rejected revision', async () => {
     await using it = await open()
     const first = it.skills.current.get('pdf').revision
     await it.skills.review.reject('pdf', { by: 'eve' })
@@ -367,7 +367,7 @@ describe('rollback()', () => {
     await expect(it.skills.history.rollback('pdf')).rejects.toThrow(/"pdf" has no earlier revision/)
   })
 
-  test('pins the old revision in a read-only source', async () => {
+  test('rollback() pins the old revision in a read-only source', async () => {
     await using it = await open({ isReadOnly: true })
     await it.put('/s/pdf/SKILL.md', text('pdf', 'Second.'))
     expect(await it.skills.history.rollback('pdf')).toMatchObject({ how: 'pinned' })
@@ -376,7 +376,7 @@ describe('rollback()', () => {
     expect((await it.log())[0]).toBe('live rollback somebody r')
   })
 
-  test('does not overwrite a text that was written since the last scan', async () => {
+  test('rollback() does not overwrite a text that was written since the last scan', async () => {
     await using it = await open()
     await it.put('/s/pdf/SKILL.md', text('pdf', 'Second.'))
     it.files.write('/s/pdf/SKILL.md', text('pdf', 'Meanwhile.'))
@@ -384,7 +384,7 @@ describe('rollback()', () => {
     expect(await read(it, '/s/pdf/SKILL.md')).toBe(text('pdf', 'Meanwhile.'))
   })
 
-  test('replaces an unapproved text of an agent by the served revision', async () => {
+  test('rollback() replaces an unapproved text of an agent by the served revision', async () => {
     await using it = await open()
     const [write] = createAuthorTools(it.skills.writer(), { author: { conversation: 'c' } })
     await write?.execute({ skill_name: 'pdf', relative_path: 'SKILL.md', content: text('pdf', 'Agent.') })
@@ -393,12 +393,12 @@ describe('rollback()', () => {
     expect(it.skills.review.pending()).toEqual([])
   })
 
-  test('fails when there is no earlier revision', async () => {
+  test('rollback() fails when there is no earlier revision', async () => {
     await using it = await open()
     await expect(it.skills.history.rollback('pdf')).rejects.toMatchObject({ code: 'REVISION_NOT_FOUND' })
   })
 
-  test('makes an earlier approved revision of a reviewed source live without a new approval', async () => {
+  test('rollback() makes an earlier approved revision of a reviewed source live without a new approval', async () => {
     await using it = await open({ trust: 'review' })
     await it.skills.review.approve('pdf')
     await it.put('/s/pdf/SKILL.md', text('pdf', 'Second.'))

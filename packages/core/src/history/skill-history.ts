@@ -39,7 +39,8 @@ export interface RollbackOptions {
   /** Author of the rollback, as shown in the history. @default 'somebody' */
   readonly by?: string
   /**
-   * Confirms that invisible characters in the revision are intended. Required if it contains some and was never live.
+   * Confirms that invisible characters in the revision are intended. Required if the revision contains such characters
+   * and was never live.
    * @default false
    */
   readonly confirmHidden?: boolean
@@ -103,9 +104,9 @@ export class SkillHistory {
   }
 
   /**
-   * Compares two revisions, given as whole digests or by their first digits. By default, compares the served revision with the
-   * newest text. If the newest text is served, compares the revision before it with the newest text. If only `from` is given,
-   * compares `from` with the newest text.
+   * Compares two revisions, given as whole digests or by their first digits. By default, compares the served revision
+   * with the newest text. If the newest text is served, compares the revision before it with the newest text. If only
+   * `from` is given, compares `from` with the newest text.
    * @throws {SkillError} SKILL_NOT_FOUND; REVISION_NOT_FOUND; SKILL_INVALID when the newest text is broken or removed and no
    * revision is served
    *
@@ -141,12 +142,12 @@ export class SkillHistory {
   }
 
   /**
-   * Restores an old revision, even of a removed skill. In a writable source, the rollback writes the old files as a new change
-   * of the folder. In a read-only source, the rollback pins the old revision.
+   * Restores an old revision, even of a removed skill. In a writable source, the rollback writes the old files as a new
+   * change of the folder. In a read-only source, the rollback pins the old revision.
    * @throws {SkillError} SKILL_NOT_FOUND; REVISION_NOT_FOUND when there is no earlier revision, or it is no longer stored;
-   * INVALID_OPTION when the revision was rejected or is not given as a whole digest; CHANGED_SINCE_READ when the folder changed
-   * meanwhile; READ_ONLY when the skill was removed from a read-only source; HIDDEN_TEXT when the revision has hidden text and
-   * was never live; IO_FAILED
+   * INVALID_OPTION when the revision was rejected or is not given as a whole digest; CHANGED_SINCE_READ when the folder
+   * changed meanwhile; READ_ONLY when the skill was removed from a read-only source; HIDDEN_TEXT when the revision has
+   * hidden text and was never live; IO_FAILED
    *
    * @example
    * ```ts
@@ -356,8 +357,8 @@ function findRevision(text: string, known: readonly Digest[]): Digest {
 }
 
 /**
- * Returns true if a decision caused a step. Such a decision needs no entry of its own. A rejection always needs its own entry,
- * because its step names no revision.
+ * Returns true if a decision caused a step. Such a decision needs no entry of its own. A rejection always needs its own
+ * entry, because its step names no revision.
  */
 function cameOf({ cause, author, at }: RevisionRecord, decision: RecordedDecision): boolean {
   const { kind, by } = decision

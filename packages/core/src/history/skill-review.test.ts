@@ -75,7 +75,7 @@ const revisionOf = (skills: SkillRuntime, name: string): Digest =>
   skills.current.reports().find(report => report.name === name)?.revision ?? 'sha256:'
 
 describe('a reviewed source', () => {
-  test(`T28: serves nothing before an approval, and then exactly the approved revision ${verifies('P35')}`, async () => {
+  test(`T28: a reviewed source serves nothing before an approval, and then exactly the approved revision ${verifies('P35')}`, async () => {
     await using it = await open({ '/team/pdf/SKILL.md': text('pdf', 'First.') })
     expect([await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual([undefined, 'team:pending'])
     expect(it.skills.review.pending().map(({ name }) => name)).toEqual(['pdf'])
@@ -88,7 +88,7 @@ describe('a reviewed source', () => {
     expect(await it.bodyOf('pdf')).toBe('Poisoned.')
   })
 
-  test('stops serving a rejected revision, and asks for approval of the next revision', async () => {
+  test('a reviewed source stops serving a rejected revision, and asks for approval of the next revision', async () => {
     await using it = await open({ '/team/pdf/SKILL.md': text('pdf', 'First.') })
     await it.skills.review.approve('pdf')
     await it.put('/team/pdf/SKILL.md', text('pdf', 'Second.'))
@@ -105,7 +105,7 @@ describe('a reviewed source', () => {
     expect([await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual(['First.', 'team:rejected'])
   })
 
-  test('serves the previous revision again after a rejection, even if the previous revision was never approved', async () => {
+  test('a reviewed source serves the previous revision again after a rejection, even if the previous revision was never approved', async () => {
     for (const frozen of [true, false]) {
       await using it = await open(
         {},
@@ -119,14 +119,14 @@ describe('a reviewed source', () => {
     }
   })
 
-  test('serves nothing after a rejection if no other revision was approved', async () => {
+  test('a reviewed source serves nothing after a rejection if no other revision was approved', async () => {
     await using it = await open({ '/team/pdf/SKILL.md': text('pdf', 'First.') })
     await it.skills.review.approve('pdf')
     await it.skills.review.reject('pdf')
     expect([await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual([undefined, 'team:rejected'])
   })
 
-  test('serves the approved revision after a restart, even if another runtime served a newer revision meanwhile', async () => {
+  test('a reviewed source serves the approved revision after a restart, even if another runtime served a newer revision meanwhile', async () => {
     const [store, decisions] = [new MemorySkillStore(), new MemoryDecisions()]
     const open1 = async (trust: 'auto' | 'review', body: string, own: MemoryDecisions) => {
       const fileSystem = new MemoryFileSystem({ '/team/pdf/SKILL.md': text('pdf', body) })
@@ -146,7 +146,7 @@ describe('a reviewed source', () => {
     expect(await again.readBody(again.current.get('pdf'))).toBe('First.')
   })
 
-  test('refuses an approval if the newest revision is not the one that was reviewed', async () => {
+  test('approve() fails if the newest revision is not the one that was reviewed', async () => {
     await using it = await open({ '/team/pdf/SKILL.md': text('pdf', 'First.') })
     const looked = revisionOf(it.skills, 'pdf')
     await it.put('/team/pdf/SKILL.md', text('pdf', 'Swapped.'))
@@ -247,7 +247,7 @@ describe('a reviewed source', () => {
     expect(await it.bodyOf('pdf')).toBeUndefined()
   })
 
-  test('never shadows a skill of a trusted source, whatever the duplicate policy', async () => {
+  test('a skill of a reviewed source never shadows a skill of a trusted source, whatever the duplicate policy', async () => {
     for (const onDuplicate of [
       'first-wins',
       'last-wins',
@@ -275,7 +275,7 @@ describe('a reviewed source', () => {
     expect((await it.skills.review.pin('mine/pdf')).source).toBe('mine')
   })
 
-  test('does not record the same decision twice, unless the second one has a note', async () => {
+  test('the review does not record the same decision twice, unless the second decision has a note', async () => {
     await using it = await open({ '/team/pdf/SKILL.md': text('pdf') })
     const { review } = it.skills
     expect((await review.unpin('pdf')).isNew).toBe(false)
@@ -297,7 +297,7 @@ describe('a reviewed source', () => {
     expect(kinds).toEqual(['reject', 'reject', 'approve', 'disable', 'enable', 'pin'])
   })
 
-  test('records a rejection again if another process has just approved the revision', async () => {
+  test('the review records a rejection again if another process has just approved the revision', async () => {
     // Simulates a store shared by several processes: `find` answers from the decisions that were read last.
     class Shared extends MemoryDecisions {
       heard: ReturnType<MemoryDecisions['find']>
@@ -321,7 +321,7 @@ describe('a reviewed source', () => {
     expect(it.skills.review.pending()).toEqual([])
   })
 
-  test('emits an event for each skill that starts to wait and for each decision', async () => {
+  test('the runtime emits an event for each skill that starts to wait and for each decision', async () => {
     await using it = await open({ '/team/pdf/SKILL.md': text('pdf') })
     const told: string[] = []
     it.skills.events.on(
@@ -339,7 +339,7 @@ describe('a reviewed source', () => {
     expect(told).toEqual(['approve pdf ada', 'pending pdf sha256', 'reject pdf bob'])
   })
 
-  test('keeps approvals across restarts, and applies them to no other source', async () => {
+  test('a reviewed source keeps its approvals across restarts, and shares them with no other source', async () => {
     const store = new MemorySkillStore()
     const decisions = new MemoryDecisions()
     const files = { '/team/pdf/SKILL.md': text('pdf', 'First.') }
@@ -474,7 +474,7 @@ describe('isFrozen with restarts', () => {
     expect([it.statusOf('pdf'), it.statusOf('docx')]).toEqual(['mine:ok', 'mine:pending'])
   })
 
-  test('a skill that was removed and came back changed waits for approval, even if it is the only skill', async () => {
+  test('a skill that was removed and later added with changes waits for approval, even if it is the only skill', async () => {
     const start = createProcesses()
     await (await start(pdf('First.'), true)).skills.close()
     await (await start({}, true)).skills.close()
@@ -527,7 +527,7 @@ describe('a text that an agent writes', () => {
   }
   function writing(skills: SkillRuntime, id: string): Writing {
     const session = skills.session({ id })
-    // The agent writes to `mine`, because the first writable source is a reviewed one.
+    // `writer()` writes to the first writable source. In a runtime of `openOwn()`, this is `mine`.
     const [write] = createAuthorTools(skills.writer(), { author: { name: 'the bot', conversation: id } })
     return {
       session,
@@ -570,7 +570,7 @@ describe('a text that an agent writes', () => {
     }
   }
 
-  test(`is live in its own conversation immediately, and in others after an approval ${verifies('P35')}`, async () => {
+  test(`the text of the agent is live in its conversation immediately, and in other conversations after an approval ${verifies('P35')}`, async () => {
     await using it = await openOwn()
     const [own, other] = [writing(it.skills, 'chat-1'), writing(it.skills, 'chat-2')]
     expect(await own.write('notes', 'SKILL.md', text('notes', 'New.'))).toContain('live in this conversation')
@@ -661,7 +661,7 @@ describe('a text that an agent writes', () => {
     expect([await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual(['Human.', 'pending'])
   })
 
-  test('once the text of the agent is approved, edits of other files go live immediately, even after a restart', async () => {
+  test('after the text of the agent is approved, edits of other files go live immediately, even after a restart', async () => {
     const [store, decisions] = [new MemorySkillStore(), new MemoryDecisions()]
     {
       await using it = await openOwn({ state: { store, decisions } })

@@ -48,20 +48,20 @@ export interface DecisionNote {
 
 /** A skill after a decision. */
 export interface DecidedSkill extends SkillReport {
-  /** False if the decision was already in effect. It is then not recorded again. */
+  /** False if the decision was already in effect and was not recorded again. */
   readonly isNew: boolean
 }
 
 export interface DecideOptions extends DecisionNote {
   /**
-   * The whole digest of the revision that a person reviewed. The call fails if the newest revision is a different one. Without
-   * this option, the decision may concern a text that no person has seen.
+   * The whole digest of the revision that a person reviewed. The call fails if the newest revision is a different one.
+   * Without this option, the decision may concern a text that no person has seen.
    * @default the newest at the moment of the call
    */
   readonly revision?: string
   /**
-   * Confirms that the invisible characters in the revision, shown as `<U+200B>`, are intended. `approve` and `pin` require this
-   * option if the revision contains invisible characters.
+   * Confirms that the invisible characters in the revision are intended. Reports show such a character as `<U+200B>`.
+   * `approve` and `pin` require this option if the revision contains invisible characters.
    * @default false
    */
   readonly confirmHidden?: boolean
@@ -72,8 +72,8 @@ const KNOWN_ALL: KnownOptions<Omit<DecideOptions, 'revision'>> = { ...KNOWN_NOTE
 const KNOWN: KnownOptions<DecideOptions> = { ...KNOWN_ALL, revision: true }
 
 /**
- * Records decisions about which revisions may be served. A decision is bound to a source, a folder and a revision, so the next
- * revision needs a new decision. A decision that is already in effect is not recorded again, unless it has a note.
+ * Records decisions about which revisions may be served. A decision is bound to a source, a folder and a revision, so
+ * the next revision needs a new decision. A decision that is already in effect is not recorded again, unless it has a note.
  *
  * @example
  * ```ts
@@ -114,7 +114,7 @@ export class SkillReview {
     return this.#options.registry.current.reports().filter(report => report.status === 'pending')
   }
 
-  /** Returns two skills of a folder, if they exist: the newest text and the served revision. */
+  /** Returns the newest text and the served revision of a folder, each as a skill. */
   revisionsOf({ source, name, location, serving }: SkillReport): FolderRevisions {
     const { registry } = this.#options
     const origin = registry.findSource(source)?.origin
@@ -181,9 +181,9 @@ export class SkillReview {
 
   /**
    * Serves one revision regardless of newer texts. By default, pins the currently served revision.
-   * @throws {SkillError} SKILL_NOT_FOUND; REVISION_NOT_FOUND when the store does not have the revision; INVALID_OPTION when the
-   * digest is incomplete, or when no revision is given and none is served; HIDDEN_TEXT when the revision has hidden text and is
-   * neither approved nor served
+   * @throws {SkillError} SKILL_NOT_FOUND; REVISION_NOT_FOUND when the store does not have the revision; INVALID_OPTION
+   * when the digest is incomplete, or when no revision is given and none is served; HIDDEN_TEXT when the revision has
+   * hidden text and is neither approved nor served
    *
    * @example
    * ```ts
@@ -245,8 +245,8 @@ export class SkillReview {
   }
 
   /**
-   * Grants capabilities to the scripts of a skill. In a trusted source, the grant is for every revision. In a reviewed source,
-   * the grant is for the served revision, or for the waiting revision if none is served.
+   * Grants capabilities to the scripts of a skill. In a trusted source, the grant is for every revision. In a reviewed
+   * source, the grant is for the served revision, or for the waiting revision if none is served.
    * @throws {SkillError} SKILL_NOT_FOUND; CHANGED_SINCE_READ when the revision is not the reviewed one; INVALID_OPTION for an
    * unknown capability
    *
@@ -397,7 +397,7 @@ export class SkillReview {
   /** Finds the folder that a target names. If several folders have the name, returns the only one that `isLikely` accepts. */
   #find(target: SkillTarget, isLikely: (report: SkillReport) => boolean = () => true): DecidableFolder {
     const own = this.#options.registry.current.reports()
-    // A name without a source selects the skill itself. Only a target with a source can select one of its copies.
+    // A name without a source selects the skill itself. A target with a source can also select a copy of the skill.
     const reports = own.some(({ name }) => name === target) ? own : own.flatMap(withCopies)
     const exact = reports.filter(({ source, location }) => target === `${source}/${location}`)
     const named = ({ name, source }: SkillReport): boolean =>

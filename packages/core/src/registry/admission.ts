@@ -2,7 +2,7 @@ import type { Digest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
 import type { SourceTrust } from '../skill/trust.ts'
 
-/** One folder of one source. Decisions that outlive a revision name this place. */
+/** One folder of one source. A decision that stays in effect for later revisions names this place. */
 export interface FolderPlace {
   /** Identity of the source on this machine: an absolute path or a URL. */
   readonly origin: string
@@ -61,9 +61,11 @@ export interface AdmissionRequest {
 export interface AdmissionPolicy {
   /** Decides about one revision. */
   admit(request: AdmissionRequest): AdmissionVerdict
-  /** Returns the decision about a folder that applies whatever its newest text is. */
+  /** Returns the decision that stays in effect for a folder when its text changes. */
   standing?(place: FolderPlace): StandingDecision | undefined
-  /** Reads the decisions that other processes have made. The registry calls `refresh` before it decides about new contents. */
+  /**
+   * Reads the decisions that other processes have made. The registry calls `refresh` before it decides about new contents.
+   */
   refresh?(): void
   /**
    * Moves the decisions about folders to their new locations. The registry awaits `moved` before it asks about these folders.

@@ -31,7 +31,7 @@ export interface CandidateBuilderOptions {
   readonly logger: Logger
 }
 
-/** The source of a folder, as the builder needs it. */
+/** The data that the builder needs about the source of a folder. */
 export interface CandidateSource extends LastGoodSource {
   /** Position of the source in the order of precedence. */
   readonly index: number
@@ -105,8 +105,8 @@ export class CandidateBuilder {
   }
 
   /**
-   * Looks up stored revisions that may be served instead of the newest text: pinned, approved, or served by an earlier process.
-   * The result contains each location that was looked up, even if no skill was found.
+   * Looks up stored revisions that may be served instead of the newest text: pinned, approved, or served by an earlier
+   * process. The result contains each location that was looked up, even if no skill was found.
    */
   async restore(slot: CandidateSource, fresh: readonly FreshEntry[]): Promise<RestoredSkills> {
     const restored = new Map<string, Skill | undefined>()
@@ -141,8 +141,8 @@ export class CandidateBuilder {
   }
 
   /**
-   * Decides about a folder, using the results of `restore`. If a newer decision made these results invalid, returns `undefined`
-   * and changes nothing. The caller must then call `restore` again.
+   * Decides about a folder, using the results of `restore`. If a newer decision made these results invalid, returns
+   * `undefined` and changes nothing. The caller must then call `restore` again.
    */
   build(slot: CandidateSource, fresh: FreshEntry, restored: RestoredSkills): Candidate | undefined {
     const { entry, old, former } = fresh
@@ -169,8 +169,8 @@ export class CandidateBuilder {
     if ((live !== old?.live || former !== old) && standing === undefined) {
       const before = folder.served
       folder.served = toServed(before, live?.revision)
-      // A new seat was read from its note, so it needs no update. Without this check, a start would ask the store twice more
-      // per folder.
+      // A new `FolderSeat` was read from its note, so the note needs no update. Without this check, a start would read
+      // the store two more times for each folder.
       if (former !== undefined || folder.served !== before)
         this.#lastGood.remember(slot.origin, entry.location, folder.served)
     }
@@ -225,7 +225,7 @@ export class CandidateBuilder {
     return wasPinned && !this.#isAdmitted(slot, entry, live, undefined) ? undefined : live
   }
 
-  /** Returns the revision that was just approved, if a newer text was written since and must wait. */
+  /** Returns the revision that was just approved, if a newer text was written after the approval and must wait. */
   async #findApproved(
     slot: CandidateSource,
     entry: SourceEntry,
@@ -238,7 +238,7 @@ export class CandidateBuilder {
   }
 
   /**
-   * Returns the revision of a folder that was served last. If the policy does not admit that revision, returns an approved one.
+   * Returns the last served revision of a folder. If the policy does not admit that revision, returns an approved revision.
    * Another runtime may have served the folder under a different policy.
    */
   async #findServable(

@@ -15,7 +15,9 @@ import type { ServedRevisions } from './last-good.ts'
 export interface FolderSeat {
   /** The current location of the folder. */
   location: string
-  /** The revisions that were served last. They stay noted here while another revision is pinned or nothing is served. */
+  /**
+   * The revisions that were served last. These revisions stay noted while another revision is pinned or nothing is served.
+   */
   served: ServedRevisions
 }
 
@@ -65,7 +67,7 @@ export function byPrecedence(a: Candidate, b: Candidate, direction: 1 | -1 = 1):
   )
 }
 
-/** The relation of a folder's name to other names. */
+/** The folder that serves a name, and other names that look like this name. */
 export interface NameStanding {
   /** The candidate whose skill is served under the name. */
   readonly winner: Candidate | undefined
@@ -220,8 +222,8 @@ function quoteFolder({ source, entry }: Candidate): string {
 }
 
 /**
- * Creates the reports of all folders of all sources, sorted by name and then by precedence. Folders with the same name and the
- * same files share one report.
+ * Creates the reports of all folders of all sources, sorted by name and then by precedence. Folders with the same name
+ * and the same files share one report.
  */
 export function createReports(
   slots: readonly (readonly Candidate[])[],
@@ -253,8 +255,8 @@ export function directionOf(policy: DuplicatePolicy): 1 | -1 {
 }
 
 /**
- * Finds the unapproved skills that a conversation wrote. Each of these skills is live in that conversation only, unless a skill
- * with higher precedence has the same name.
+ * Finds the unapproved skills that a conversation wrote. Each of these skills is live in that conversation only, unless
+ * a skill with higher precedence has the same name.
  */
 export function findWritten(
   slots: readonly (readonly Candidate[])[],

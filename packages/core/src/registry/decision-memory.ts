@@ -4,15 +4,15 @@ import type { SkillStore } from '../store/skill-store.ts'
 import type { FolderPlace, StandingDecision } from './admission.ts'
 
 /**
- * Notes in the store which folders have standing decisions. A `DecisionStore` keeps the decisions themselves. If that store is
- * lost, a note still shows that its folder had decisions. No new revision of such a folder is served.
+ * Notes in the store which folders have standing decisions. A `DecisionStore` keeps the decisions themselves. If that
+ * store is lost, a note still shows that its folder had decisions. No new revision of such a folder is served.
  */
 export class DecisionMemory {
   readonly #store: SkillStore
   readonly #logger: Logger
   readonly #decided: Digest
   readonly #disabled: Digest
-  /** For each source that was looked up: true if it has notes. */
+  /** Maps each source that was looked up to `true` if the source has notes. */
   readonly #noted = new Map<string, boolean>()
   readonly #reported = new Set<string>()
 

@@ -85,7 +85,7 @@ describe('copies of a skill in several sources', () => {
 describe('a shadowed skill', () => {
   const files = { '/one/pdf/SKILL.md': text('pdf', 'First.'), '/two/pdf/SKILL.md': text('pdf', 'Second.') }
 
-  test('source/name works for a program that reads skills', async () => {
+  test('a program can read a skill by source/name', async () => {
     const { skills } = await open(files)
     const loser = skills.current.get('two/pdf')
     expect([loser.source, await skills.readBody(loser), (await skills.load('two/pdf')).body]).toEqual([
@@ -101,7 +101,7 @@ describe('a shadowed skill', () => {
     await skills.close()
   })
 
-  test('source/name works in a conversation whose scope includes the skill', async () => {
+  test('a conversation whose scope includes the skill can load it by source/name', async () => {
     const { skills, files: disk } = await open(files)
     const session = skills.session({ id: 's' })
     const call = async (name: string, input: unknown): Promise<string> =>
@@ -119,7 +119,7 @@ describe('a shadowed skill', () => {
     await skills.close()
   })
 
-  test('source/name finds no disabled skill', async () => {
+  test('source/name does not find a disabled skill', async () => {
     const { skills } = await open(files)
     await skills.review.disable('two/pdf')
     expect(skills.current.find('two/pdf')).toBeUndefined()

@@ -19,11 +19,11 @@ export const SKILL_STATUSES = [
 /**
  * State of the newest text of a skill. `ok` and `warning`: live. `pending`: waits for approval. `rejected`: a person
  * rejected it. `pinned`: one chosen revision is served, and the newest may differ from it. `broken`: cannot be served.
- * `shadowed`: another skill has the name. `disabled`: the skill is not served.
+ * `shadowed`: another skill with the same name is served. `disabled`: the skill is not served.
  */
 export type SkillStatus = (typeof SKILL_STATUSES)[number]
 
-/** The report about one folder. Every folder has a report, even if it is not served. */
+/** The report about one folder. Folders that are not served also have a report. */
 export interface SkillReport {
   readonly name: string
   readonly description: string
@@ -54,8 +54,8 @@ export interface SourceReport {
 }
 
 /**
- * One immutable state of the registry. Readers see the registry only through generations. The number counts the visible changes
- * of this process. The digest is equal on every machine that serves the same skills.
+ * One immutable state of the registry. Readers see the registry only through generations. The number counts the visible
+ * changes of this process. The digest is equal on every machine that serves the same skills.
  *
  * @example
  * ```ts

@@ -143,7 +143,7 @@ function pinOf(origin: string, location: string): string {
   return JSON.stringify(['pinned', origin, location])
 }
 
-/** Returns the prefix that the note names of all folders of a source share. `name` is the note name of the root. */
+/** Returns the prefix shared by the names of all notes about one source. `name` is the name of the note about its root. */
 function beginningOf(name: string): string {
   return name.slice(0, -'"]'.length)
 }

@@ -16,7 +16,7 @@ test('if a rejection arrives during a commit, the earlier revision of the reject
   let isRejected = false
   const admission: AdmissionPolicy = {
     admit: ({ skill }) => {
-      // Another process rejects "a" between two reads of the decisions.
+      // Another process rejects the skill "a" between two reads of the decisions.
       if (skill.name === 'b') queueMicrotask(() => (isRejected = true))
       const isHeld = isRejected && skill.name === 'a' && skill.revision !== first
       return isHeld ? { kind: 'hold', reason: 'rejected' } : { kind: 'admit' }
@@ -44,7 +44,7 @@ test('if a rejection arrives during a commit, the earlier revision of the reject
 test('after a rejection, the earlier revision is served even if another process has half-written notes', async () => {
   const files = new MemoryFileSystem({ '/skills/a/SKILL.md': text('a', 'First.') })
   let torn: Digest | undefined
-  /** Simulates a store while another process writes its notes: the note names `last` and `earlier` have the same revision. */
+  /** Simulates a store while another process writes its notes: both notes of a folder contain the same revision. */
   class SharedStore extends MemorySkillStore {
     override getRef(name: string): Digest | undefined {
       return torn !== undefined && /^\["(?:last-good|earlier)"/.test(name) ? torn : super.getRef(name)

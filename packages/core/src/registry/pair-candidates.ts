@@ -77,7 +77,7 @@ function findFormer(
   const moved = new Map<Candidate, string>()
   for (const { entry, old } of fresh.filter(isReplaced)) {
     const former = left.get(entry.identity)
-    // If two folders have the same identity, one folder was seen twice during a move. The first of them counts.
+    // If two folders have the same identity, one folder was seen twice during a move. Only the first entry counts.
     if (former !== undefined && former !== old && !moved.has(former)) moved.set(former, entry.location)
   }
   const byTarget = new Map(Array.from(moved, ([former, to]) => [to, former]))

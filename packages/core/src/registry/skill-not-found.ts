@@ -13,7 +13,10 @@ export function createSkillNotFound(
   return new SkillError('SKILL_NOT_FOUND', message, { data: { name, available } })
 }
 
-/** Returns why sources could not be read, as `label: reason`. A missing skill may be in one of these sources. */
+/**
+ * Returns one text for each source that could not be read, as `label: reason`. A missing skill may be in one of these
+ * sources.
+ */
 export function findUnread(sources: readonly SourceReport[]): readonly string[] {
   return sources.flatMap(({ label, diagnostics }) =>
     diagnostics.flatMap(({ code, message }) => (code === 'SOURCE_FAILED' ? `${label}: ${message}` : [])),
@@ -21,7 +24,8 @@ export function findUnread(sources: readonly SourceReport[]): readonly string[] 
 }
 
 /**
- * Returns the end of a message about a missing skill, with the sources that could not be read. Empty if all sources were read.
+ * Returns the end of a message about a missing skill, with the sources that could not be read. Empty if all sources
+ * were read.
  */
 export function describeUnread(sources: readonly SourceReport[]): string {
   const unread = sources.filter(({ diagnostics }) => diagnostics.some(({ code }) => code === 'SOURCE_FAILED'))

@@ -92,7 +92,7 @@ const kindsOf = (updates: readonly RegistryUpdate[]): string[] =>
   updates.flatMap(({ changes }) => changes.map(change => `${change.kind} ${change.name}`))
 
 describe('SkillRegistry.replace()', () => {
-  test('serves the contents of a source, sorted by name, in one step', async () => {
+  test('replace() publishes all skills of a source in one generation, sorted by name', async () => {
     const { registry, replace, updates } = open(['a'])
     await replace('a', { 'x/pdf': 'P', 'a-category/tone': 'T', maps: 'M' })
     expect(registry.current.list().map(skill => skill.name)).toEqual(['maps', 'pdf', 'tone'])
@@ -100,7 +100,7 @@ describe('SkillRegistry.replace()', () => {
     expect(kindsOf(updates)).toEqual(['added maps', 'added pdf', 'added tone'])
   })
 
-  test('creates no generation for the same contents', async () => {
+  test('replace() creates no generation for unchanged contents', async () => {
     const { registry, replace } = open(['a'])
     await replace('a', { pdf: 'P' })
     const before = registry.current
@@ -138,7 +138,7 @@ describe('SkillRegistry.replace()', () => {
     expect(updates).toHaveLength(1)
   })
 
-  test('never changes an older generation', async () => {
+  test('replace() never changes an older generation', async () => {
     const { registry, replace } = open(['a'])
     await replace('a', { pdf: 'P', tone: 'T' })
     const before = registry.current
@@ -257,7 +257,7 @@ describe('the last good revision', () => {
     expect(updates[0]).toMatchObject({ changes: [], reports: [{ name: 'pdf', status: 'broken' }] })
   })
 
-  test(`survives a restart through the store ${verifies('PROMISE-3')}`, async () => {
+  test(`the last good revision is in the store, so it is still served after a restart ${verifies('PROMISE-3')}`, async () => {
     const first = open(['a'])
     await first.replace('a', { pdf: 'good' })
     const second = open(['a'], { store: first.store })
@@ -313,7 +313,7 @@ describe('admission', () => {
     expect(errors.length).toBeGreaterThan(0)
   })
 
-  test('after its source became a reviewed one, a skill waits, and its stored revision is not served', async () => {
+  test('when a trusted source becomes a reviewed source, its skills wait, and their stored revisions are not served', async () => {
     const first = open(['a'])
     await first.replace('a', { pdf: 'good' })
     const registry = new SkillRegistry({ store: first.store })
@@ -363,7 +363,7 @@ describe('subscribers', () => {
     expect(told).toEqual(['tools true', 'events true', 'mcp true'])
   })
 
-  test(`do not affect each other when one throws, and the error is logged ${verifies('OMNI-X08', 'P26')}`, async () => {
+  test(`a subscriber that throws does not affect other subscribers, and its error is logged ${verifies('OMNI-X08', 'P26')}`, async () => {
     const { registry, replace, errors, updates } = open(['a'])
     registry.subscribe(
       () => {

@@ -63,14 +63,14 @@ export const DEFAULT_SUBSCRIBER_DEADLINE_MS = 5_000
 /** If at least this many folders are looked up, the notes of the whole source are loaded together. */
 const MANY_FOLDERS = 100
 const RESTORE_SLICE = 2_000
-/** A long task yields to the event loop after `SLICE_MS`. It checks the time after every `SLICE` items. */
+/** A long task yields to the event loop after `SLICE_MS`. The task checks the time after every `SLICE` items. */
 const SLICE_MS = 4
 const SLICE = 100
 
-/** A source, as the registry needs it. */
+/** The data that the registry needs about a source. */
 export interface RegisteredSource {
   readonly label: string
-  /** Identity of the source on this machine. Its last good revisions are stored under this key. */
+  /** Identity of the source on this machine. The last good revisions of its skills are stored under this key. */
   readonly origin: string
   readonly trust: SourceTrust
   /** Which deviations from the specification the source's texts may have. */
@@ -86,7 +86,7 @@ interface SourceSlot extends RegisteredSource {
   fault: Diagnostic | undefined
   /** Why the latest contents cannot be stored. */
   storeFault: Diagnostic | undefined
-  /** True if the source was never shown before; known with its first contents. */
+  /** True if the source was never shown before; undefined until its first contents arrive. */
   isFirst: boolean | undefined
   /** The contents that the registry is deciding about, or decided about last. */
   next: SourceContents
@@ -94,8 +94,8 @@ interface SourceSlot extends RegisteredSource {
 }
 
 /**
- * Accepts complete contents from sources, decides which skills are served, and publishes each state as an immutable generation.
- * Only this class creates generations. Readers use `current` and never wait.
+ * Accepts complete contents from sources, decides which skills are served, and publishes each state as an immutable
+ * generation. Only this class creates generations. Readers use `current` and never wait.
  */
 export class SkillRegistry {
   readonly #onDuplicate: DuplicatePolicy
@@ -202,7 +202,7 @@ export class SkillRegistry {
     return await this.#enqueue(label, slot => this.#commit(slot, contents))
   }
 
-  /** Reports that a whole source could not be read. Its last contents stay visible until `replace` succeeds. */
+  /** Reports that a whole source could not be read. The last contents of the source stay visible until `replace` succeeds. */
   async reportSource(label: string, diagnostic: Diagnostic): Promise<void> {
     await this.#enqueue(label, async slot => {
       slot.fault = diagnostic
@@ -210,7 +210,7 @@ export class SkillRegistry {
     })
   }
 
-  /** Reports why the contents of a source cannot be stored. `undefined` reports that they can be stored again. */
+  /** Reports why the contents of a source cannot be stored. `undefined` means that the contents can be stored again. */
   async reportStore(label: string, diagnostic: Diagnostic | undefined): Promise<void> {
     const reported = this.#slots.find(slot => slot.label === label)
     if (reported !== undefined && reported.storeFault?.message === diagnostic?.message) return
@@ -222,7 +222,7 @@ export class SkillRegistry {
   }
 
   /**
-   * Reports diagnostics about a live skill, which replace its earlier ones. The call is ignored when the skill is no longer
+   * Replaces the diagnostics that were reported about a live skill. The call is ignored when the skill is no longer
    * served. The served skills do not change.
    * @throws {SkillError} CLOSED
    */
@@ -284,7 +284,8 @@ export class SkillRegistry {
   }
 
   /**
-   * Returns a stored revision of a folder as a skill; `undefined` when the store does not have the revision or cannot read it.
+   * Returns a stored revision of a folder as a skill; `undefined` when the store does not have the revision or cannot
+   * read it.
    */
   async readRevision(place: FolderPlace, revision: Digest): Promise<Skill | undefined> {
     const slot = this.#slots.find(({ origin }) => origin === place.origin)

@@ -61,8 +61,8 @@ export function assembleRuntime(options: SkillRuntimeOptions): RuntimeParts {
     catalogs: new CatalogCache(catalog),
     index: new SkillSearch(),
   }
-  // The script runner needs a reader, and a reader needs the commands of scripts. This first reader shows no commands,
-  // which breaks the cycle.
+  // The script runner needs a reader, and a reader needs the commands of scripts. To break this cycle, the first reader
+  // shows no commands.
   const reader = new SkillReader(shared)
   const review = new SkillReview({ registry, reader, store, decisions, log, clock, logger })
   const { programs, scripts } = createScripts(host, { registry, reader, review, store: shared.store })

@@ -2,7 +2,7 @@ import { SkillError } from '../errors.ts'
 import type { Generation, SkillReport } from '../registry/generation.ts'
 import { type Diagnostic, isError } from '../skill/diagnostic.ts'
 
-/** Conditions whose violation the host wants to be an error. The runtime could serve the skills anyway. */
+/** Conditions that the host requires. If one is not met, the runtime throws although it could still serve skills. */
 export interface Demands {
   /** True if all names must be unique. */
   readonly isUnique: boolean

@@ -7,7 +7,7 @@ import { SkillError } from '../errors.ts'
 import type { SkillRuntime } from './skill-runtime.ts'
 
 describe('a session id', () => {
-  test('is refused while an open session has the same id', async () => {
+  test('a session id is refused while an open session has the same id', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 'chat-1' })
     expect(() => it.skills.session({ id: 'chat-1' })).toThrow(
@@ -25,7 +25,7 @@ describe('a session id', () => {
     expect(it.skills.sessions()).toEqual([next])
   })
 
-  test('is taken over by a session that resumes the stored state, and the old session is closed', async () => {
+  test('a session that resumes the stored state takes over the id, and the old session is closed', async () => {
     await using it = await openMemorySkills(['pdf'])
     const dropped = it.skills.session({ id: 'chat-1' })
     const child = dropped.child({ id: 'helper' })
@@ -34,7 +34,7 @@ describe('a session id', () => {
     await expect(dropped.offer()).rejects.toMatchObject({ code: 'CLOSED' })
   })
 
-  test('can be used again after the garbage collector removed an unclosed session', async () => {
+  test('a session id can be used again after the garbage collector removed an unclosed session', async () => {
     await using it = await openMemorySkills(['pdf'])
     drop(it.skills)
     setFlagsFromString('--expose-gc')

@@ -55,7 +55,7 @@ const reportOf = (skills: SkillRuntime, name: string): [string, string[]] => {
 }
 
 describe('the logger', () => {
-  test(`receives one warning with the reason for each broken skill ${verifies('P07', 'PAI-X02', 'CRAB-X05')}`, async () => {
+  test(`the logger receives one warning for each broken skill, with the reason ${verifies('P07', 'PAI-X02', 'CRAB-X05')}`, async () => {
     const lines: string[] = []
     const warn = (message: string, data: Readonly<Record<string, unknown>> = {}): void =>
       void lines.push(`${message}: ${String(data['skill'])}: ${String(data['problem'])}`)
@@ -174,7 +174,7 @@ describe('modifiedOn', () => {
 })
 
 describe('triggers', () => {
-  test(`triggers read sources again at each load and fresh() by default, and can be disabled ${verifies('P04')}`, async () => {
+  test(`by default, each load and each fresh() reads the sources again; triggers can disable this ${verifies('P04')}`, async () => {
     const source = { watching: 'off' } as const
     await using it = await open({ '/skills/pdf/SKILL.md': text('pdf') }, { source })
     it.files.write('/skills/pdf/SKILL.md', text('pdf', undefined, 'Second.'))
@@ -364,7 +364,7 @@ describe('layout', () => {
     expect(namesOf(other)).toEqual(['_inner', '_private', 'a'])
   })
 
-  test(`layout can accept single Markdown files as skills, which are updated like folders ${verifies('P12', 'FOX-X02')}`, async () => {
+  test(`layout can accept single Markdown files as skills, and changes of these files go live ${verifies('P12', 'FOX-X02')}`, async () => {
     await using it = await open(
       {
         '/skills/notes.md': text('notes'),
@@ -500,7 +500,7 @@ describe('reload()', () => {
 })
 
 describe('preScan', () => {
-  test(`the preScan hook runs before the start, reload() and fresh(), and files that it writes are found ${verifies('P31', 'PAI-10')}`, async () => {
+  test(`the preScan hook runs before the start, reload() and fresh(), which then find files that the hook wrote ${verifies('P31', 'PAI-10')}`, async () => {
     const files = new MemoryFileSystem({ '/skills/.keep': '' })
     const reasons: string[] = []
     const preScan = async ({ reason }: { reason: string }): Promise<void> => {

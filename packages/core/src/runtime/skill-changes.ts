@@ -141,7 +141,8 @@ export class SkillChanges implements RevisionRestorer {
         const latest = made.findLast(each => keyOf(each.place) === keyOf(place))?.decision
         await registry.reconsider(place, latest?.kind === 'approve' ? latest.revision : undefined)
       }
-      // Flush now. Otherwise an older value would overwrite the result of the decision when the process ends.
+      // Flush now. Otherwise a pending write could overwrite the result of the decision with an older value when the
+      // process ends.
       await flushStore(store, logger)
       this.#fetchApproved(made)
     } catch (error) {

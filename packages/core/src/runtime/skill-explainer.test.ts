@@ -52,7 +52,7 @@ describe('SkillRuntime.why() for a skill', () => {
     ['office/word', 'word'],
     ['/skills/office/word/', 'word'],
     ['/skills/pdf/scripts/run.py', 'pdf'],
-  ])('finds the skill by %j', async (asked, skill) => {
+  ])('why() finds the skill by %j', async (asked, skill) => {
     await using skills = await open(new MemoryFileSystem(FILES))
     const explanation = await skills.why(asked)
     expect(explanation.steps.map(({ step, ok }) => [step, ok])).toEqual([
@@ -66,7 +66,7 @@ describe('SkillRuntime.why() for a skill', () => {
     expect(skills.explain(asked)).toEqual(explanation)
   })
 
-  test('does not render the catalog if the skill fails an earlier step', async () => {
+  test('why() does not render the catalog if the skill fails an earlier step', async () => {
     let rendered = 0
     const format = (): string => `catalog ${++rendered}`
     const fileSystem = new MemoryFileSystem({
@@ -82,7 +82,7 @@ describe('SkillRuntime.why() for a skill', () => {
     expect(rendered).toBe(1)
   })
 
-  test('reports that the name of a folder differs from the name of its skill, or that a path is a file of a skill', async () => {
+  test('why() reports that the name of a folder differs from the name of its skill, or that a path is a file of a skill', async () => {
     await using skills = await open(new MemoryFileSystem(FILES))
     const detailOf = async (asked: string): Promise<string | undefined> =>
       (await skills.why(asked)).steps[0]?.detail
@@ -90,7 +90,7 @@ describe('SkillRuntime.why() for a skill', () => {
     expect(await detailOf('pdf/scripts/run.py')).toContain('"scripts/run.py" is a part of the skill "pdf"')
   })
 
-  test('distinguishes two skills with the same name by their paths', async () => {
+  test('why() distinguishes two skills with the same name by their paths', async () => {
     const first = new MemorySource({ label: 'first' }, [{ name: 'pdf', description: 'First.' }])
     const second = new MemorySource({ label: 'second' }, [{ name: 'pdf', description: 'Second.' }])
     await using skills = await createSkillRuntime({ sources: [first, second], tuning: { settle: NO_SETTLE } })
@@ -125,7 +125,7 @@ describe('SkillRuntime.why() for a path that is not a skill', () => {
     ['deep', 'too-deep', '7 levels below the root', 'move it up'],
     ['left', 'ignored', '/skills/host/.skillignore', 'take it out'],
     ['host/left', 'ignored', '/skills/host/.skillignore', 'take it out'],
-  ])('explains that %j is not a skill, with the reason %s', async (asked, reason, message, fix) => {
+  ])('why() explains that %j is not a skill, with the reason %s', async (asked, reason, message, fix) => {
     await using skills = await open(new MemoryFileSystem(FILES))
     const explanation = await skills.why(asked)
     expect(explanation.notSkills).toMatchObject([{ source: 'skills', reason }])
@@ -135,13 +135,13 @@ describe('SkillRuntime.why() for a path that is not a skill', () => {
     expect(explanation.steps[0]?.detail).toContain(fix)
   })
 
-  test('reports that a nested folder belongs to its outer skill when nested skills are disabled', async () => {
+  test('why() reports that a nested folder belongs to its outer skill when nested skills are disabled', async () => {
     const files = { '/skills/pdf/SKILL.md': text('pdf'), '/skills/pdf/nested/SKILL.md': text('nested') }
     await using skills = await open(new MemoryFileSystem(files), { nestedSkills: false })
     expect((await skills.why('nested')).steps[0]?.detail).toContain('is a part of the skill "pdf"')
   })
 
-  test('reports that the path or name does not exist, and suggests a similar name', async () => {
+  test('why() reports that the path or name does not exist, and suggests a similar name', async () => {
     await using skills = await open(new MemoryFileSystem(FILES))
     expect((await skills.why('pfd')).steps[0]?.detail).toContain(
       'no folder with this name in skills; did you mean "pdf"?',
@@ -194,7 +194,7 @@ describe('a skill that is missing while a source cannot be read', () => {
 })
 
 describe('SkillRuntime.findNotSkills()', () => {
-  test('lists files and folders that are not skills, and marks those that a person would expect to be skills', async () => {
+  test('findNotSkills() lists files and folders that are not skills, and marks those that a person would expect to be skills', async () => {
     await using skills = await open(new MemoryFileSystem(FILES))
     const { found, isComplete } = await skills.findNotSkills()
     expect(isComplete).toBe(true)
@@ -216,7 +216,7 @@ describe('SkillRuntime.findNotSkills()', () => {
     )
   })
 
-  test('lists only the root and folders without a skill, and reads no file', async () => {
+  test('findNotSkills() lists only the root and folders without a skill, and reads no file', async () => {
     const files = Array.from({ length: 3_000 }, (_, i) => [`/skills/s${i}/SKILL.md`, text(`s${i}`)] as const)
     const fileSystem = new CountingFileSystem({ ...Object.fromEntries(files), '/skills/bare/x': '' })
     await using skills = await open(fileSystem)
@@ -228,14 +228,14 @@ describe('SkillRuntime.findNotSkills()', () => {
     expect(fileSystem.calls).toEqual([])
   })
 
-  test('reports that the result is incomplete when there are too many folders', async () => {
+  test('findNotSkills() reports that the result is incomplete when there are too many folders', async () => {
     const files = Array.from({ length: 2_500 }, (_, i) => [`/skills/s${i}/x`, ''] as const)
     await using skills = await open(new MemoryFileSystem(Object.fromEntries(files)))
     const { found, isComplete } = await skills.findNotSkills()
     expect([found.length < 2_500, isComplete]).toEqual([true, false])
   })
 
-  test('returns an empty result for a missing root, and for a source without folders', async () => {
+  test('findNotSkills() returns an empty result for a missing root, and for a source without folders', async () => {
     await using empty = await open(new MemoryFileSystem())
     expect(await empty.findNotSkills()).toEqual({ found: [], isComplete: true })
     const memory = new MemorySource({ label: 'memory' }, [{ name: 'pdf', description: 'x' }])

@@ -53,8 +53,8 @@ const KNOWN_COMMAND_TOOLS = { ...KNOWN_SCOPE, toName: true } as const
 const KNOWN_SCOPED_SLASH = { ...KNOWN_SLASH, ...KNOWN_SCOPE }
 
 /**
- * Serves live skills. Every reader gets the same generation, which is updated from the sources. Created by
- * `createSkillRuntime`.
+ * Serves live skills. All readers get the same generation, and each visible change of a source creates a new
+ * generation. Created by `createSkillRuntime`.
  *
  * @example
  * ```ts

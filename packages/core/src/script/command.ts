@@ -17,7 +17,7 @@ export interface SkillCommand {
   readonly hints: CommandHints
   /** The file that exports the command, relative to the folder of the skill. */
   readonly path: string
-  /** Counted from 1. Absent if the scan did not find the command, and only loading the script revealed it. */
+  /** Counted from 1. Absent if the command was found by loading the script, not by the scan. */
   readonly line?: number
   /** Digest of that file. */
   readonly digest: Digest
@@ -150,14 +150,14 @@ export function mayBeImported(path: string): boolean {
   return /\.(?:[mc]?[jt]s|json)$/.test(path)
 }
 
-/** True if a path is a module that may not export commands, for example a test. */
+/** True if a path is a module that must not export commands, for example a test. */
 export function isHelperModule(path: string): boolean {
   return MODULE.test(path) && !mayExportCommands(path)
 }
 
 /**
- * True if a file may export commands. Such a file is a module below `scripts/`, but not private, a test or a type declaration
- * file.
+ * True if a file may export commands. Such a file is a module below `scripts/` that is neither private nor a test nor a
+ * type declaration.
  */
 export function mayExportCommands(path: string): boolean {
   const name = path.slice(path.lastIndexOf('/') + 1)
@@ -170,7 +170,7 @@ export function mayExportCommands(path: string): boolean {
   )
 }
 
-/** The two parts of `skill.command`. */
+/** The skill name and the command name in `skill.command`. */
 export interface CommandAddress {
   readonly skill: string
   readonly command: string

@@ -1,6 +1,6 @@
 /** What a script promises callers about the behaviour of a command. */
 export interface CommandHints {
-  /** True if the command changes nothing outside itself. */
+  /** True if the command only reads data. */
   readonly readOnly?: boolean
   /** True if the command may destroy data. */
   readonly destructive?: boolean
@@ -33,8 +33,8 @@ export interface JsonSchemaObject {
 }
 
 /**
- * The part of a Standard Schema (standardschema.dev) that a command needs. Schemas of zod, valibot, arktype and other libraries
- * have this part.
+ * The part of a Standard Schema (standardschema.dev) that a command needs. Schemas of zod, valibot, arktype and other
+ * libraries have this part.
  */
 export interface StandardSchema<Output = unknown> {
   readonly '~standard': {

@@ -72,7 +72,7 @@ async function open(store: MemorySkillStore, scripts: TextRunner): Promise<Skill
   return await createSkillRuntime({ sources: [source], state: { store }, scripts })
 }
 
-test('ProgramSlot retries newer code that a machine failure kept from loading, even if older code answered a call meanwhile', async () => {
+test('after a failure of the machine, ProgramSlot tries to load the newer code again, even if older code answered a call', async () => {
   const store = new MemorySkillStore()
   {
     await using skills = await open(store, new TextRunner())

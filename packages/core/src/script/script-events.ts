@@ -48,7 +48,7 @@ export function toCommandsChange({ skill, revision, before, after }: CommandSwap
   }
 }
 
-/** True if callers see a difference between two commands. The position in the file does not count. */
+/** True if callers see a difference between two commands. Callers do not see the position of a command in its file. */
 function isDescribedOtherwise(old: SkillCommand | undefined, now: SkillCommand): boolean {
   const shown = ({ description, inputSchema, hints }: SkillCommand): string =>
     JSON.stringify([description, inputSchema, hints])

@@ -76,7 +76,7 @@ export interface ScriptFileRun {
 
 /** How the machine is protected against scripts. */
 export interface ScriptContainment {
-  /** `permissions`: the JavaScript runtime restricts scripts. `sandbox`: the operating system restricts them, too. */
+  /** `permissions`: the JavaScript runtime restricts scripts. `sandbox`: the operating system also restricts scripts. */
   readonly kind: 'permissions' | 'sandbox'
   /** Describes the protection to people, or explains why it is not stronger. */
   readonly detail: string

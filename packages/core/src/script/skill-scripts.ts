@@ -303,7 +303,7 @@ export class SkillScripts {
     this.#assertOpen()
     const skill = this.#get(name)
     const slot = this.#slots.want(skill)
-    // The old code keeps serving until the new code does, so concurrent calls always find code.
+    // The old code serves until the new code is ready, so concurrent calls always find code.
     slot?.want(skill, { isEager: false, isForced: true })
     await slot?.ready()
     await slot?.drained()

@@ -24,7 +24,7 @@ describe('SkillSession.child()', () => {
   ]
 
   test.each(scopes)(
-    'sees only the skills that both the parent scope %j and its own scope %j include',
+    'the child sees only the skills that both the parent scope %j and its own scope %j include',
     async (parent, own, listed) => {
       await using it = await openMemorySkills(NAMES)
       const session = it.skills.session({ id: 'p', ...(parent && { scope: parent }) })
@@ -109,7 +109,7 @@ describe('SkillSession.child()', () => {
     expect(() => parent.child({ id: 'three' })).toThrow(expect.objectContaining({ code: 'CLOSED' }))
   })
 
-  test('gives a pinned child of a pinned session the generation of the parent', async () => {
+  test('a pinned child of a pinned session has the generation of its parent', async () => {
     await using it = await openMemorySkills(['pdf'])
     const parent = it.skills.session({ id: 'p', delivery: 'pinned' })
     it.write('maps')

@@ -33,7 +33,7 @@ const load = async (session: SkillSession, name: string): Promise<string> =>
   (await session.tools[0]?.execute({ name }))?.text ?? ''
 
 describe('delivery', () => {
-  test(`rebuild renders a new catalog at every update, and limits notices to loaded skills ${verifies('P05', 'EXO-03')}`, async () => {
+  test(`delivery: rebuild renders a new catalog at every update, and limits notices to loaded skills ${verifies('P05', 'EXO-03')}`, async () => {
     await using it = await open(['pdf'])
     const session = it.skills.session({ id: 's', delivery: 'rebuild' })
     await load(session, 'pdf')
@@ -48,7 +48,7 @@ describe('delivery', () => {
     )
   })
 
-  test(`silent sends no notices, but loading a skill still returns its newest revision ${verifies('P05')}`, async () => {
+  test(`delivery: silent sends no notices, but loading a skill still returns its newest revision ${verifies('P05')}`, async () => {
     await using it = await open(['pdf'])
     const session = it.skills.session({ id: 's', delivery: 'silent' })
     await load(session, 'pdf')
@@ -60,7 +60,7 @@ describe('delivery', () => {
     expect(await load(session, 'pdf')).toContain('Newer.')
   })
 
-  test(`pinned keeps one generation until rebase(), even for the tools ${verifies('P05', 'PROMISE-4')}`, async () => {
+  test(`delivery: pinned keeps one generation until rebase(), and the tools also answer from this generation ${verifies('P05', 'PROMISE-4')}`, async () => {
     await using it = await open(['maps', 'pdf'])
     const session = it.skills.session({ id: 's', delivery: 'pinned' })
     it.files.write('/skills/pdf/SKILL.md', text('pdf', 'Other.', 'Newer.'))
@@ -97,7 +97,7 @@ describe('allowedTools', () => {
       '/skills/free/SKILL.md': text('free'),
     })
 
-  test(`advise shows the allowed tools to the model, and ignore hides them ${verifies('P30', 'CRAB-17')}`, async () => {
+  test(`allowedTools: advise shows the allowed tools to the model, and allowedTools: ignore hides them ${verifies('P30', 'CRAB-17')}`, async () => {
     await using it = await openOn(files('allowed-tools: Read Bash(git:*)\n'))
     const advised = it.skills.session({ id: 'a' })
     expect(await load(advised, 'pdf')).toContain('\nTools that the skill is written for: Read, Bash(git:*)')
@@ -106,7 +106,7 @@ describe('allowedTools', () => {
     expect(await load(ignoring, 'pdf')).not.toContain('Read')
   })
 
-  test(`enforce refuses other tools until the turn ends ${verifies('P30', 'CRAB-17')}`, async () => {
+  test(`allowedTools: enforce refuses tools that the active skill does not list, until the turn ends ${verifies('P30', 'CRAB-17')}`, async () => {
     await using it = await openOn(files('allowed-tools: Read Bash(git:*)\n'))
     const session = it.skills.session({ id: 's', allowedTools: 'enforce' })
     session.beginTurn()
@@ -173,7 +173,7 @@ describe('SessionOptions.resume', () => {
   /** Converts the state to JSON and back, as a store on disk does. */
   const stored = (session: SkillSession): SessionState => JSON.parse(JSON.stringify(session.state()))
 
-  test('continues a conversation in another process with its old catalog, and reports the net changes', async () => {
+  test('resume continues a conversation in another process with its old catalog, and reports the net changes', async () => {
     const first = await open(['maps', 'pdf', 'tone'])
     const session = first.skills.session({ id: 's' })
     await load(session, 'pdf')
@@ -198,7 +198,7 @@ describe('SessionOptions.resume', () => {
     expect(resumed.state().announced.map(([name]) => name)).toEqual(['maps', 'new', 'pdf'])
   })
 
-  test('reports nothing if no skill changed meanwhile, and can still read old revisions', async () => {
+  test('a resumed session reports nothing if no skill changed meanwhile, and can still read old revisions', async () => {
     await using it = await open(['pdf'])
     const session = it.skills.session({ id: 's' })
     await load(session, 'pdf')
@@ -211,7 +211,7 @@ describe('SessionOptions.resume', () => {
     expect(old?.text).toContain('Body of pdf.')
   })
 
-  test('reports a loaded skill as removed if the scope of the resumed session excludes the skill', async () => {
+  test('a resumed session reports a loaded skill as removed if its scope excludes the skill', async () => {
     await using it = await open(['pdf', 'secret'])
     const session = it.skills.session({ id: 's' })
     await load(session, 'secret')
@@ -221,7 +221,7 @@ describe('SessionOptions.resume', () => {
     expect(resumed.ledger.entries()).toEqual([])
   })
 
-  test('refuses a malformed state', async () => {
+  test('resume refuses a malformed state', async () => {
     await using it = await open(['pdf'])
     for (const state of [{ version: 2 }, { version: 1 }, {}])
       expect(() => it.skills.session({ id: 's', resume: state as SessionState })).toThrow(

@@ -24,8 +24,8 @@ export interface LoadedChange {
 }
 
 /**
- * The fields that are kept of a revision that is no longer served. Every `Skill` has these fields. Unlike `Pick`, this
- * type requires fields that are optional in `Skill`, so that a copy cannot omit them.
+ * The fields of a skill that stay available when its revision is no longer served. Every `Skill` has these fields.
+ * Unlike `Pick`, this type requires fields that are optional in `Skill`, so that a copy cannot omit them.
  */
 export type KnownRevision = {
   readonly [Field in 'revision' | 'files' | 'skillFile' | 'frontmatterDigest' | 'bodyDigest']: Skill[Field]

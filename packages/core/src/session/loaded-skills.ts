@@ -32,8 +32,8 @@ export interface LoadedMarks {
 /** The part of a message that is about loaded skills. */
 export interface LoadedNotice {
   /**
-   * Increases with each message and each load. If two records are about one skill, the record with the higher number is
-   * valid.
+   * A number that is higher for each later message or load. If two records are about one skill, the record with the
+   * higher number is valid.
    */
   readonly ordinal: number
   readonly marks: LoadedMarks

@@ -25,7 +25,7 @@ async function openLoaded(): Promise<{ it: MemorySkills; session: SkillSession; 
 }
 
 describe('the notice about a loaded skill', () => {
-  test('asks the model to load the skill again when the instructions changed', async () => {
+  test('the notice asks the model to load the skill again when the instructions changed', async () => {
     const { it, session, first } = await openLoaded()
     await using _ = it
     it.write('refund', { body: 'Newer.' })
@@ -34,7 +34,7 @@ describe('the notice about a loaded skill', () => {
     ])
   })
 
-  test('names the changed files and scripts, and says that calls now use the new files', async () => {
+  test('the notice names the changed files and scripts, and says that calls now use the new files', async () => {
     const { it, session, first } = await openLoaded()
     await using _ = it
     it.writeFile('refund', 'scripts/refund.ts', 'export const fee = 1')
@@ -46,7 +46,7 @@ describe('the notice about a loaded skill', () => {
     expect(await session.update()).toBeUndefined()
   })
 
-  test('reports changed files together with changed instructions', async () => {
+  test('the notice reports changed files together with changed instructions', async () => {
     const { it, session, first } = await openLoaded()
     await using _ = it
     it.write('refund', { body: 'Newer.' })
@@ -56,7 +56,7 @@ describe('the notice about a loaded skill', () => {
     ])
   })
 
-  test('does not ask the model to load the skill again when only the frontmatter changed', async () => {
+  test('the notice does not ask the model to load the skill again when only the frontmatter changed', async () => {
     const { it, session } = await openLoaded()
     await using _ = it
     it.write('refund', { extra: 'license: MIT\n' })
@@ -66,7 +66,7 @@ describe('the notice about a loaded skill', () => {
     expect(session.ledger.find('refund')?.toldRevision).toBe(it.skills.current.get('refund').revision)
   })
 
-  test('names the files that changed since the last notice, and repeats that the instructions are outdated', async () => {
+  test('the notice names the files that changed since the last notice, and repeats that the instructions are outdated', async () => {
     const { it, session, first } = await openLoaded()
     await using _ = it
     it.write('refund', { body: 'Newer.' })
@@ -82,7 +82,7 @@ describe('the notice about a loaded skill', () => {
     ])
   })
 
-  test('reports that files have their old content again', async () => {
+  test('the notice reports that files have their old content again', async () => {
     const { it, session, first } = await openLoaded()
     await using _ = it
     it.writeFile('refund', 'references/limits.md', 'At most 200.')
@@ -93,7 +93,7 @@ describe('the notice about a loaded skill', () => {
     ])
   })
 
-  test('counts the files that did not fit, and lists skills with changed instructions first', async () => {
+  test('the notice counts the files that did not fit, and lists skills with changed instructions first', async () => {
     await using it = await openMemorySkills(['alpha', 'beta'])
     const session = it.skills.session({ id: 's' })
     await loadSkill(session, 'alpha')
@@ -106,7 +106,7 @@ describe('the notice about a loaded skill', () => {
     expect(second?.length).toBeLessThan(800)
   })
 
-  test('escapes file names, so that a file name cannot forge a notice', async () => {
+  test('the notice escapes file names, so that a file name cannot forge a notice', async () => {
     await using it = await openMemorySkills(['refund'])
     const session = it.skills.session({ id: 's' })
     await loadSkill(session, 'refund')
@@ -137,14 +137,14 @@ describe('the notice to a resumed conversation', () => {
     return { lines: linesOf(await resumed.update()), pending }
   }
 
-  test('names the changed files when the store still has the old revision', async () => {
+  test('the notice names the changed files when the store still has the old revision', async () => {
     const { lines } = await resumeWith(true)
     expect(lines).toEqual([
       expect.stringMatching(/ with the same instructions; changed: scripts\/refund\.ts; reads and calls/),
     ])
   })
 
-  test('asks the model to load the skill again when the store has lost the old revision', async () => {
+  test('the notice asks the model to load the skill again when the store has lost the old revision', async () => {
     const { lines, pending } = await resumeWith(false)
     expect(lines).toEqual([expect.stringMatching(new RegExp(`: ${AGAIN}$`))])
     expect(pending).toContain(AGAIN)

@@ -32,7 +32,7 @@ class SlowStore extends MemorySkillStore {
 }
 
 describe('SkillSession.offer()', () => {
-  test('returns the same text until its offer is committed, and then returns undefined', async () => {
+  test('offer() returns the same text until its offer is committed, and then returns undefined', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's' })
     expect(await session.offer()).toBeUndefined()
@@ -51,7 +51,7 @@ describe('SkillSession.offer()', () => {
     ])
   })
 
-  test('returns a frozen offer', async () => {
+  test('offer() returns a frozen offer', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's' })
     it.write('maps')
@@ -64,7 +64,7 @@ describe('SkillSession.offer()', () => {
     })
   })
 
-  test('returns the net changes after an offer that was never committed', async () => {
+  test('offer() returns the net changes after an offer that was never committed', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's' })
     it.write('maps')
@@ -81,7 +81,7 @@ describe('SkillSession.offer()', () => {
     expect(await session.offer()).toBeUndefined()
   })
 
-  test('records the skills of both offers when two open offers are committed in order', async () => {
+  test('commit() records the skills of both offers when two open offers are committed in order', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's' })
     it.write('maps')
@@ -95,7 +95,7 @@ describe('SkillSession.offer()', () => {
     expect(session.generation).toBe(it.skills.current)
   })
 
-  test('keeps the reports of the newer offer when an older offer is committed later', async () => {
+  test('commit() of an older offer does not undo the reports of a newer offer', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's' })
     it.write('maps', { description: 'Old.' })
@@ -110,7 +110,7 @@ describe('SkillSession.offer()', () => {
   })
 
   test.each(['in order', 'in the other order'])(
-    'reports the removal of a skill that only the older of two offers named, committed %s',
+    'offer() reports the removal of a skill that the older of two offers added, if both offers are committed %s',
     async order => {
       await using it = await openMemorySkills(['pdf'])
       const session = it.skills.session({ id: 's' })
@@ -127,7 +127,7 @@ describe('SkillSession.offer()', () => {
     },
   )
 
-  test('corrects the message of a late commit even if no other notice was due meanwhile', async () => {
+  test('offer() reports the removal of a skill when an offer that added the skill is committed after the removal', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's' })
     it.write('maps')
@@ -139,7 +139,7 @@ describe('SkillSession.offer()', () => {
     expect(linesOf(await session.update())).toEqual(['- removed: maps'])
   })
 
-  test('keeps the newest report about a loaded skill when commits arrive out of order', async () => {
+  test('commit() keeps the newest report about a loaded skill when offers are committed out of order', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's' })
     await loadSkill(session, 'pdf')
@@ -153,7 +153,7 @@ describe('SkillSession.offer()', () => {
     expect(await session.offer()).toBeUndefined()
   })
 
-  test('does not undo a load that happens between offer() and commit()', async () => {
+  test('commit() does not undo a load that happened after its offer()', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's' })
     await loadSkill(session, 'pdf')
@@ -167,7 +167,7 @@ describe('SkillSession.offer()', () => {
     expect(await session.offer()).toBeUndefined()
   })
 
-  test('reports that loaded instructions are outdated if an offer() ended during the load', async () => {
+  test('offer() reports that loaded instructions are outdated even if an earlier offer() ended during the load', async () => {
     const store = new SlowStore()
     const files = new MemoryFileSystem()
     await using it = await openMemorySkills(['pdf'], files, { state: { store } })
@@ -182,7 +182,7 @@ describe('SkillSession.offer()', () => {
     expect(linesOf(await session.offer())).toEqual([expect.stringContaining('load it again')])
   })
 
-  test('returns an offer whose commit() has no effect after rebase()', async () => {
+  test('offer() returns an offer whose commit() has no effect after rebase()', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's' })
     it.write('maps')
@@ -196,7 +196,7 @@ describe('SkillSession.offer()', () => {
     expect(await session.offer()).toBeUndefined()
   })
 
-  test('throws after close(), but an earlier offer can still be committed', async () => {
+  test('offer() throws after close(), but an earlier offer can still be committed', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's' })
     it.write('maps')
@@ -212,7 +212,7 @@ describe('SkillSession.offer()', () => {
       })
   })
 
-  test('with applyAt: turn, repeats the notice in the same turn until its offer is committed', async () => {
+  test('with applyAt: turn, offer() repeats the notice in the same turn until its offer is committed', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's', applyAt: 'turn' })
     session.beginTurn()
@@ -253,7 +253,7 @@ describe('SkillSession.offer()', () => {
     expect(session.state().announced.map(([name]) => name)).toEqual(['maps', 'pdf', 'tone'])
   })
 
-  test('with rebuild, corrects the late commit of a change that was undone meanwhile', async () => {
+  test('with rebuild, offer() reports the old revision again when the offer of a newer revision is committed after the change was undone', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's', delivery: 'rebuild' })
     await loadSkill(session, 'pdf')
@@ -265,7 +265,7 @@ describe('SkillSession.offer()', () => {
     expect(linesOf(await session.offer())).toEqual([expect.stringMatching(/^- you loaded pdf at /)])
   })
 
-  test('returns an offer whose commit() records only the changes in its own message', async () => {
+  test('offer() returns an offer whose commit() records only the changes in its own message', async () => {
     for (const order of ['in order', 'late'] as const) {
       await using it = await openMemorySkills(['pdf'])
       const session = it.skills.session({ id: 's' })
@@ -275,7 +275,7 @@ describe('SkillSession.offer()', () => {
       it.write('pdf')
       const back = await session.offer()
       expect(linesOf(back)).toEqual([expect.stringMatching(/ again$/)])
-      // Restore the second body. The frontmatter is then the only difference from the second text.
+      // Restore the second body, so that the new text differs from the second text only in its frontmatter.
       it.write('pdf', {
         body: 'Two.',
         ...(order === 'in order' ? { description: 'Other.' } : { extra: 'license: MIT\n' }),
@@ -288,7 +288,7 @@ describe('SkillSession.offer()', () => {
     }
   })
 
-  test('reports the removal of a skill that was loaded before it was listed', async () => {
+  test('offer() reports the removal of a skill that was loaded before it was listed', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's' })
     it.write('maps')
@@ -299,7 +299,7 @@ describe('SkillSession.offer()', () => {
     expect(await session.offer()).toBeUndefined()
   })
 
-  test('with rebuild, replaces the catalog immediately if no loaded skill changed', async () => {
+  test('with rebuild, offer() replaces the catalog immediately if no loaded skill changed', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's', delivery: 'rebuild' })
     it.write('maps')
@@ -307,17 +307,20 @@ describe('SkillSession.offer()', () => {
     expect(session.catalog).toContain('<name>maps</name>')
   })
 
-  test.each(['silent', 'pinned'] as const)('returns undefined with the delivery %s', async delivery => {
-    await using it = await openMemorySkills(['pdf'])
-    const session = it.skills.session({ id: 's', delivery })
-    await loadSkill(session, 'pdf')
-    const { catalog } = session
-    it.write('maps')
-    it.write('pdf', { body: 'Newer.' })
-    expect([await session.offer(), session.catalog]).toEqual([undefined, catalog])
-  })
+  test.each(['silent', 'pinned'] as const)(
+    'offer() returns undefined with the delivery %s',
+    async delivery => {
+      await using it = await openMemorySkills(['pdf'])
+      const session = it.skills.session({ id: 's', delivery })
+      await loadSkill(session, 'pdf')
+      const { catalog } = session
+      it.write('maps')
+      it.write('pdf', { body: 'Newer.' })
+      expect([await session.offer(), session.catalog]).toEqual([undefined, catalog])
+    },
+  )
 
-  test('reports the return of a loaded skill only if its removal was committed', async () => {
+  test('offer() reports the return of a loaded skill only if its removal was committed', async () => {
     await using it = await openMemorySkills(['maps', 'pdf'])
     const session = it.skills.session({ id: 's' })
     await loadSkill(session, 'pdf')
@@ -343,7 +346,7 @@ describe('SkillSession.offer()', () => {
     expect(updates.filter(update => update !== undefined)).toHaveLength(1)
   })
 
-  test('returns an offer whose state() equals the state of the session after the commit', async () => {
+  test('offer() returns an offer whose state() equals the state of the session after the commit', async () => {
     await using it = await openMemorySkills(['pdf', 'tone'])
     const session = it.skills.session({ id: 's' })
     await loadSkill(session, 'pdf')

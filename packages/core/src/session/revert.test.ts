@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { linesOf, loadSkill, openMemorySkills } from '../../../../tests/fixtures/memory-skills.ts'
 
 describe('SkillSession.revert()', () => {
-  test('lets offer() repeat the notice of a dropped turn, even if that turn loaded the skill again', async () => {
+  test('revert() lets offer() repeat the notice of a dropped turn, even if that turn loaded the skill again', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's' })
     await loadSkill(session, 'pdf')
@@ -21,7 +21,7 @@ describe('SkillSession.revert()', () => {
     expect(await session.offer()).toBeUndefined()
   })
 
-  test('forgets the notices and the loaded skills of the dropped turn', async () => {
+  test('revert() forgets the notices and the loaded skills of the dropped turn', async () => {
     await using it = await openMemorySkills(['pdf', 'tone'])
     const session = it.skills.session({ id: 's' })
     const before = session.state()
@@ -34,7 +34,7 @@ describe('SkillSession.revert()', () => {
     expect(linesOf(await session.update())).toEqual(['- added: maps: Does maps.'])
   })
 
-  test('undoes rebase() and restores the earlier catalog', async () => {
+  test('revert() undoes rebase() and restores the earlier catalog', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's' })
     const before = session.state()
@@ -47,7 +47,7 @@ describe('SkillSession.revert()', () => {
     expect(linesOf(await session.offer())).toEqual(['- added: maps: Does maps.'])
   })
 
-  test('with applyAt: turn, lets offer() repeat the notice in the same turn', async () => {
+  test('with applyAt: turn, revert() lets offer() repeat the notice in the same turn', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's', applyAt: 'turn' })
     session.beginTurn()
@@ -58,7 +58,7 @@ describe('SkillSession.revert()', () => {
     expect((await session.update())?.text).toBe(told?.text)
   })
 
-  test('throws for a damaged state or a closed session, and does not change the session', async () => {
+  test('revert() throws for a damaged state or a closed session, and does not change the session', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's' })
     await loadSkill(session, 'pdf')

@@ -16,7 +16,7 @@ async function createState(): Promise<SessionState> {
 }
 
 describe('SkillSession.state()', () => {
-  test('returns the same frozen catalog at each call, with the digest of its text', async () => {
+  test('state() returns the same frozen catalog at each call, with the digest of its text', async () => {
     await using it = await openMemorySkills(['maps', 'pdf'])
     const session = it.skills.session({ id: 's' })
     const { version, catalog } = session.state()
@@ -28,7 +28,7 @@ describe('SkillSession.state()', () => {
     expect(session.state().catalog).toBe(catalog)
   })
 
-  test('lists only the newest hundred revisions of a skill that was loaded after every edit', async () => {
+  test('state() lists only the newest hundred revisions of a skill that was loaded after every edit', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's' })
     const revisions: string[] = []
@@ -40,7 +40,7 @@ describe('SkillSession.state()', () => {
     expect(stored(session).seen['pdf']).toEqual(revisions.slice(-100))
   })
 
-  test('contains the newest catalog after rebase()', async () => {
+  test('state() contains the newest catalog after rebase()', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's' })
     it.write('maps')
@@ -50,7 +50,7 @@ describe('SkillSession.state()', () => {
 })
 
 describe('SessionOptions.resume', () => {
-  test('copies the given state, so that the session and the state share no data', async () => {
+  test('resume copies the given state, so that the session and the state share no data', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's' })
     const { listed } = session.state().catalog as FrozenCatalog
@@ -63,7 +63,7 @@ describe('SessionOptions.resume', () => {
     expect(resumed.catalogDetails.listed).toEqual(['pdf'])
   })
 
-  test('ignores a catalog in a state of version 1, and refuses values that JSON cannot represent', async () => {
+  test('resume ignores a catalog in a state of version 1, and refuses values that JSON cannot represent', async () => {
     await using it = await openMemorySkills(['pdf'])
     const state = it.skills.session({ id: 's' }).state()
     const forged = { ...state, version: 1, catalog: { nonsense: true } } as never
@@ -73,7 +73,7 @@ describe('SessionOptions.resume', () => {
     )
   })
 
-  test('keeps the catalog of a resumed conversation byte for byte until rebase()', async () => {
+  test('a resumed conversation keeps its catalog byte for byte until rebase()', async () => {
     await using it = await openMemorySkills(['maps', 'pdf'])
     const session = it.skills.session({ id: 's' })
     const { catalog, catalogDetails } = session
@@ -103,7 +103,7 @@ describe('SessionOptions.resume', () => {
     expect(it.skills.explain('tone', resumed).steps.at(-1)).toMatchObject({ step: 'loaded', ok: false })
   })
 
-  test('continues a state of version 1 with the current catalog', async () => {
+  test('a conversation that resumes from a state of version 1 gets the current catalog', async () => {
     await using it = await openMemorySkills(['maps', 'pdf'])
     const { catalog: _, ...rest } = stored(it.skills.session({ id: 's' }))
     it.write('tone')
@@ -114,7 +114,7 @@ describe('SessionOptions.resume', () => {
     expect(resumed.state().version).toBe(2)
   })
 
-  test('pins a resumed pinned conversation to the current generation, and reports the changes once', async () => {
+  test('resume pins a stored pinned conversation to the current generation, and reports the changes once', async () => {
     await using it = await openMemorySkills(['maps', 'pdf'])
     const state = stored(it.skills.session({ id: 's', delivery: 'pinned' }))
     it.remove('maps')
@@ -163,7 +163,7 @@ describe('SessionOptions.resume', () => {
     ['catalog.digest is "sha256:', state => ({ ...state, catalog: { ...state.catalog, text: 'Other.' } })],
   ]
 
-  test.each(damaged)('refuses a damaged state: %s', async (message, change) => {
+  test.each(damaged)('resume refuses a damaged state: %s', async (message, change) => {
     const state = change(await createState()) as SessionState
     await using it = await openMemorySkills(['pdf'])
     expect(() => it.skills.session({ id: 's', resume: state })).toThrow(
@@ -175,7 +175,7 @@ describe('SessionOptions.resume', () => {
     expect(it.skills.sessions()).toEqual([])
   })
 
-  test('does not close the open session with the same id when the state is damaged', async () => {
+  test('a damaged state does not close the open session with the same id', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's' })
     expect(() => it.skills.session({ id: 's', resume: {} as SessionState })).toThrow('is damaged')

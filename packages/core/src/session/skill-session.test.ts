@@ -35,7 +35,7 @@ async function load(session: SkillSession, name: string): Promise<string> {
 }
 
 describe('SkillSession.update()', () => {
-  test('returns undefined while no skill of this conversation has changed', async () => {
+  test('update() returns undefined while no skill of this conversation has changed', async () => {
     const { skills, write } = await open(['pdf'])
     const session = skills.session({ id: 's' })
     expect(await session.update()).toBeUndefined()
@@ -45,7 +45,7 @@ describe('SkillSession.update()', () => {
     await skills.close()
   })
 
-  test('reports each added skill, removed skill and changed description only once', async () => {
+  test('update() reports each added skill, removed skill and changed description only once', async () => {
     const { skills, write, fileSystem } = await open(['maps', 'pdf', 'tone'])
     const session = skills.session({ id: 's' })
     const { catalog } = session
@@ -68,7 +68,7 @@ describe('SkillSession.update()', () => {
     await skills.close()
   })
 
-  test('does not report changes that were undone before the call', async () => {
+  test('update() does not report changes that were undone before the call', async () => {
     const { skills, write, fileSystem } = await open(['pdf'])
     const session = skills.session({ id: 's' })
     write('new')
@@ -80,7 +80,7 @@ describe('SkillSession.update()', () => {
     await skills.close()
   })
 
-  test('reports a newer revision of a loaded skill, and later its return to the old revision', async () => {
+  test('update() reports a newer revision of a loaded skill, and later its return to the old revision', async () => {
     const { skills, write } = await open(['pdf'])
     const session = skills.session({ id: 's' })
     await load(session, 'pdf')
@@ -98,7 +98,7 @@ describe('SkillSession.update()', () => {
     await skills.close()
   })
 
-  test('reports a return to an old revision of a loaded skill even if the edit was never reported', async () => {
+  test('update() reports a return to an old revision of a loaded skill even if the edit was never reported', async () => {
     const { skills, write } = await open(['pdf'])
     const session = skills.session({ id: 's' })
     write('pdf', undefined, 'Newer body.')
@@ -109,7 +109,7 @@ describe('SkillSession.update()', () => {
     await skills.close()
   })
 
-  test('reports the removal and the return of a loaded skill', async () => {
+  test('update() reports the removal and the return of a loaded skill', async () => {
     const { skills, write, fileSystem } = await open(['maps', 'pdf'])
     const session = skills.session({ id: 's' })
     await load(session, 'pdf')
@@ -123,7 +123,7 @@ describe('SkillSession.update()', () => {
     await skills.close()
   })
 
-  test('limits the length of a notice, and counts the changes that did not fit', async () => {
+  test('update() limits the length of a notice, and counts the changes that did not fit', async () => {
     const { skills, write } = await open([])
     const session = skills.session({ id: 's' })
     for (let i = 0; i < 40; i++) write(`skill-${i}`, 'x'.repeat(10))
@@ -137,7 +137,7 @@ describe('SkillSession.update()', () => {
     await skills.close()
   })
 
-  test('reports only skills in scope', async () => {
+  test('update() reports only skills in scope', async () => {
     const { skills, write } = await open(['support-a', 'pdf'])
     const session = skills.session({ id: 's', scope: { include: ['support-*'], exclude: ['support-x'] } })
     expect(session.catalog).toContain('support-a')
@@ -155,7 +155,7 @@ describe('SkillSession.update()', () => {
 })
 
 describe('SkillSession.rebase()', () => {
-  test('returns the newest catalog, and the loaded skills at their newest revisions', async () => {
+  test('rebase() returns the newest catalog, and the loaded skills at their newest revisions', async () => {
     const { skills, write, fileSystem } = await open(['maps', 'pdf', 'tone'])
     const session = skills.session({ id: 's' })
     for (const name of ['maps', 'pdf', 'tone']) await load(session, name)
@@ -172,7 +172,7 @@ describe('SkillSession.rebase()', () => {
     await skills.close()
   })
 
-  test('restores the last loaded skills that fit in maxTokens, and names the dropped skills', async () => {
+  test('rebase() restores the last loaded skills that fit in maxTokens, and names the dropped skills', async () => {
     const { skills, write } = await open(['maps', 'pdf'])
     write('pdf', undefined, 'x'.repeat(4_000))
     const session = skills.session({ id: 's' })
@@ -213,7 +213,7 @@ test('SkillSession.update({ fresh: false }) reports only changes that are alread
 })
 
 describe('SkillSession.pending()', () => {
-  test('returns the next update without recording it as reported', async () => {
+  test('pending() returns the next update without recording it as reported', async () => {
     const { skills, write, fileSystem } = await open(['pdf', 'tone'])
     const session = skills.session({ id: 's' })
     await load(session, 'pdf')
@@ -233,7 +233,7 @@ describe('SkillSession.pending()', () => {
 })
 
 describe('SkillSession.close()', () => {
-  test('removes the conversation from sessions() and releases its old revisions', async () => {
+  test('close() removes the conversation from sessions() and releases its old revisions', async () => {
     const fileSystem = new MemoryFileSystem({ '/skills/pdf/SKILL.md': text('pdf') })
     const clock = new FakeClock()
     const store = new MemorySkillStore({ clock })

@@ -303,8 +303,8 @@ export class SkillSession implements Disposable {
 
   /**
    * Restores an earlier state of this conversation. Call `revert()` when the host removes messages from its history,
-   * for example after a failed turn. The session forgets later loads and reports, open offers become void, and no skill
-   * is active. `tools` stay unchanged.
+   * for example after a failed turn. The session forgets all loads and reports that came after that state. Open offers
+   * become void, and no skill is active. `tools` stay unchanged.
    * @throws {SkillError} CLOSED; INVALID_OPTION when the state is damaged
    *
    * @example

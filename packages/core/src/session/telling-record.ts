@@ -57,7 +57,7 @@ export class TellingRecord {
   #mustCompare = false
   /** Counts messages and loads. */
   #ordinal = 0
-  /** Messages with this ordinal or a lower one are void, because the conversation started over later. */
+  /** Messages with this or a lower ordinal are void, because the conversation started over later. */
   #voidUntil = 0
 
   constructor(options: TellingRecordOptions) {

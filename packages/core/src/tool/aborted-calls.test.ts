@@ -109,7 +109,7 @@ const onDisk = async (files: MemoryFileSystem): Promise<string> =>
   new TextDecoder().decode((await files.read('/skills/pdf/SKILL.md', { inside: ['/'], maxBytes: 1e6 })).bytes)
 
 describe.each(Object.entries(INPUTS))('%s', (name, input) => {
-  test('reads and writes nothing when the signal was aborted before the call', async () => {
+  test('a call reads and writes nothing if its signal was aborted before the call', async () => {
     await using it = await open()
     const { count } = it.files
     await expect(it.tool(name).execute(input, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason)
@@ -127,7 +127,7 @@ describe.each(Object.entries(INPUTS))('%s', (name, input) => {
     stop.abort(reason)
     await expect(call).rejects.toBe(reason)
     it.files.goOn()
-    // The unfinished work of the aborted call ends before this call ends.
+    // When this call ends, the work of the aborted call has also ended.
     const other = name === 'skill' ? 'read_skill_file' : 'skill'
     expect((await it.tool(other).execute(INPUTS[other])).isError).toBe(false)
     await it.skills.reload()

@@ -49,7 +49,7 @@ describe('input of a tool', () => {
     expect(text).toMatch(expected)
   })
 
-  test('may have any field if the tool is defined by a schema and checks its own input', async () => {
+  test('the input may have any field if the tool is defined by a schema, because such a tool checks its own input', async () => {
     const schema = { type: 'object', properties: { a: { type: 'string' } }, $defs: {} }
     const tool = defineToolBySchema({
       name: 'own',
@@ -63,7 +63,7 @@ describe('input of a tool', () => {
 })
 
 describe('a defined tool', () => {
-  test('is frozen, and its execute() works without `this`', async () => {
+  test('a tool is frozen, and its execute() works without `this`', async () => {
     const { execute, ...rest } = echo()
     expect(Object.isFrozen(echo())).toBe(true)
     expect(rest).toEqual({
@@ -91,7 +91,7 @@ describe('a defined tool', () => {
     ])
   })
 
-  test('receives a call context without undefined or null fields', async () => {
+  test('the context that run() receives has no undefined or null fields', async () => {
     const calls: ToolCall[] = []
     const tool = defineTool({
       name: 'now',
@@ -113,7 +113,7 @@ describe('a defined tool', () => {
 describe('a tool call', () => {
   const reason = new Error('no longer wanted')
 
-  test('rejects if the signal was aborted before the call, and neither the check nor the tool runs', async () => {
+  test('a call rejects if its signal was aborted before the call, and neither the check nor the tool runs', async () => {
     let runs = 0
     const tool = defineTool({
       name: 'count',
@@ -127,7 +127,7 @@ describe('a tool call', () => {
     expect(runs).toBe(0)
   })
 
-  test('rejects immediately if the signal aborts during the call, and ignores a later failure of the tool', async () => {
+  test('a call rejects immediately if its signal aborts, and a later failure of the tool is ignored', async () => {
     const { promise, reject } = Promise.withResolvers<never>()
     const tool = defineTool({ name: 'wait', description: 'Waits.', properties: {}, run: () => promise })
     const stop = new AbortController()
@@ -137,7 +137,7 @@ describe('a tool call', () => {
     reject(new Error('too late'))
   })
 
-  test('is not interrupted by the signal if the tool has endsItself', async () => {
+  test('with endsItself, the tool completes its work after the signal aborts', async () => {
     const { promise, resolve } = Promise.withResolvers<void>()
     const tool = defineTool({
       name: 'write',
