@@ -197,7 +197,7 @@ describe('resolveModel()', () => {
   })
 })
 
-describe('a turn that ends before the answer of a tool is stored', () => {
+describe('a turn that ends before a tool answer was stored', () => {
   test.each(['abort', 'break'] as const)('still sends every notice once (end by %s)', async end => {
     const fileSystem = refund('Within 30 days.')
     await using skills = await open(fileSystem)

@@ -48,8 +48,8 @@ export interface SkillMcpOptions {
    */
   readonly maxSessions?: number
   /**
-   * How long new clients cannot evict a 2025-era HTTP session after the last request of that session, in milliseconds.
-   * A session with an open stream is never evicted. @default 30,000
+   * Time after its last request during which a 2025-era HTTP session is never evicted, in milliseconds. A session with
+   * an open stream is never evicted. @default 30,000
    */
   readonly sessionGraceMs?: number
   /**
@@ -118,7 +118,10 @@ export interface ServeStdioOptions {
 /** A server object that lasts as long as its connection, and can therefore send notifications. */
 interface Connection {
   readonly server: McpServer
-  /** URIs that a 2025-era client subscribed to. For a 2026-era client, its stream filters the updates instead. */
+  /**
+   * URIs that a 2025-era client subscribed to. `'everything'` for a 2026-era client, whose updates are filtered by its
+   * stream.
+   */
   readonly subscribed: Set<string> | 'everything'
 }
 

@@ -13,7 +13,7 @@ import type { RuntimeSkillSource } from './runtime-skill-source.ts'
 import type { ServedTools } from './served-tools.ts'
 import { GENERATION_META_KEY, REVISION_META_KEY } from './skill-entry.ts'
 
-/** Parts that all server objects of one endpoint share. All state is in these parts. */
+/** Objects and settings that all server objects of one endpoint share. They contain all state of the endpoint. */
 export interface SkillServerParts {
   readonly name: string
   readonly version: string
@@ -97,7 +97,7 @@ function toContext({ mcpReq }: ServerContext): ToolContext {
 }
 
 /**
- * Returns the notice to append to an answer, if the notice and the answer come from the same generation. If not, a
+ * Returns the notice to append to an answer, if the notice and the answer come from the same generation. Otherwise a
  * later answer contains the notice. A cancelled call gets no notice.
  */
 function noticeFor(

@@ -23,7 +23,7 @@ import { parseNamedSkill } from '../skill-target.ts'
 
 export interface DecideFlags {
   readonly json: boolean
-  /** Whether the caller confirms invisible characters in the revision. */
+  /** Whether the caller accepts invisible characters in the revision. */
   readonly confirmsHidden: boolean
   readonly note?: string
 }

@@ -145,7 +145,7 @@ async function reload(skills: SkillRuntime, print: DevPrinter): Promise<void> {
   print.reloaded(before, generation)
 }
 
-/** Keeps the process alive until the signal aborts, because the runtime does not. */
+/** Keeps the process alive until the signal aborts, because a runtime alone lets the process exit. */
 async function untilAborted(signal: AbortSignal): Promise<void> {
   const keepAlive = setInterval(() => undefined, 2 ** 30)
   await new Promise<void>(resolve => {

@@ -48,7 +48,7 @@ export function hasLock(config: Config): boolean {
   return existsSync(join(projectFolder(config), LOCK_FILE_NAME))
 }
 
-/** Reads the lock file. Returns an empty object if it does not exist. @throws {UsageError} when it is invalid */
+/** Reads the lock file. Returns an empty object if the file does not exist. @throws {UsageError} when it is invalid */
 export function readLock(config: Config): LockedSkills {
   const path = join(projectFolder(config), LOCK_FILE_NAME)
   const text = readIfThere(path)

@@ -110,8 +110,8 @@ async function getSkill(context: Context, { skills, state, view }: ApiOptions): 
 }
 
 /**
- * Responds with the diff of a skill name or of one folder. If several folders have the name, prefers a folder whose
- * change was refused or waits for approval.
+ * Responds with the diff of the skill or folder that the request names. If several folders have the name, prefers a
+ * folder whose change was refused or waits for approval.
  */
 async function getDiff(context: Context, { skills, state }: ApiOptions): Promise<Response> {
   const target = context.req.param('name') ?? ''

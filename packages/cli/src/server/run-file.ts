@@ -52,8 +52,8 @@ const PROBE_TIMEOUT_MS = 2_000
 const CHECK_INTERVAL_MS = 500
 
 /**
- * Writes the run file, and writes it again whenever it was removed. Returns a function that stops this and removes the
- * file.
+ * Writes the run file, and writes it again whenever it was removed. Returns a function that stops the rewriting and
+ * removes the file.
  */
 export function writeRunFile(
   config: Config,
