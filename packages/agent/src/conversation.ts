@@ -399,7 +399,10 @@ export class Conversation implements Disposable {
   }
 }
 
-/** Returns different session ids for equal conversation ids of two tenants. An encoded tenant contains no `@`. */
+/**
+ * Returns different session ids for equal conversation ids of two tenants. The session ids differ because an encoded
+ * tenant contains no `@`.
+ */
 function toSessionId(id: string, tenant: string): string {
   return tenant === DEFAULT_TENANT && !id.includes('@') ? id : `${id}@${encodeURIComponent(tenant)}`
 }

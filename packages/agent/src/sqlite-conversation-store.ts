@@ -168,7 +168,7 @@ export class SqliteConversationStore implements ConversationStore, AsyncDisposab
       .limit(1)
       .executeTakeFirst()
     if (row === undefined) return undefined
-    // In a session state of format version 1, the catalog is null.
+    // A session state of format version 1 has no catalog.
     const frozen = row.catalog === null ? undefined : (JSON.parse(row.catalog) as SessionState['catalog'])
     return {
       ...(frozen === undefined ? { version: 1 } : { version: 2, catalog: frozen }),

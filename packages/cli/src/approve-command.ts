@@ -30,8 +30,8 @@ export function isHiding({ diagnostics }: Pick<WaitingSkill, 'diagnostics'>): bo
 }
 
 /**
- * Returns the diagnostics of a skill. The fix of REVISION_HELD becomes the approve command with the options of this
- * call.
+ * Returns the diagnostics of a skill. In the diagnostic REVISION_HELD, the fix is an approve command that repeats the
+ * options of the present command.
  */
 export function withApproveCommand(skill: WaitingSkill, config: Config): readonly Diagnostic[] {
   const { diagnostics, revision } = skill

@@ -18,8 +18,7 @@ export function timeOfUpdate(update: RegistryUpdate): number {
 
 /**
  * Returns the milliseconds from the newest save of a changed file until the update was seen. Returns `undefined` if no
- * file time shows the save. Examples of such changes are a rename, a removal, a decision about a known revision, and a
- * file time set by hand.
+ * file time shows the save, for example after a rename, a removal, or a decision about a known revision.
  */
 export function ageOfChange(change: SkillChange, update: RegistryUpdate): number | undefined {
   if (change.kind === 'removed') return undefined

@@ -44,7 +44,7 @@ function toElements(tokens: readonly Token[], links: Links): ComponentChildren[]
 }
 
 function toElement(token: Token, children: ComponentChildren[], links: Links): ComponentChildren {
-  // In lists without blank lines, the parser marks paragraph elements as hidden. Omits these elements.
+  // Omits the paragraph elements that the parser marks as hidden in lists without blank lines.
   if (token.hidden) return h(Fragment, null, ...children)
   if (token.type === 'link_open') return toLink(token, children, links)
   const heading = /^h([1-6])$/.exec(token.tag)?.[1]
@@ -73,7 +73,7 @@ function toLeaf(token: Token, links: Links): ComponentChildren {
     case 'hr':
       return <hr />
     case 'image':
-      // Shows the description instead of the image, so that a skill cannot make the page fetch anything.
+      // Shows the description of an image instead of the image, so that a skill cannot make the page fetch anything.
       return <span class="image">[image: {token.content || token.attrGet('src')}]</span>
     default:
       return token.content
@@ -81,8 +81,8 @@ function toLeaf(token: Token, links: Links): ComponentChildren {
 }
 
 /**
- * Renders a link. A link to a file of the skill opens on this page. Links with http, https and mailto open a new tab.
- * All other links are plain text.
+ * Renders a link. A link to a file of the skill shows that file on this page. Links with http, https and mailto open a
+ * new tab. All other links are plain text.
  */
 function toLink(token: Token, children: ComponentChildren[], { paths, onFile }: Links): ComponentChildren {
   const target = String(token.attrGet('href') ?? '')

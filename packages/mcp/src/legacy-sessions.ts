@@ -5,7 +5,7 @@ export interface LegacySessionsOptions {
   readonly createServer: () => McpServer
   readonly clock: Clock
   readonly maxSessions: number
-  /** Time after its last request during which a session is never evicted, in milliseconds. */
+  /** Minimum time between the last request of a session and its eviction, in milliseconds. */
   readonly graceMs: number
   /** How long an unused session stays open after its last request, in milliseconds. */
   readonly idleMs: number
@@ -158,7 +158,7 @@ function isUnused({ open }: LegacySession): boolean {
   return open === 0
 }
 
-/** Returns the same response, and calls `done` when its body has been read, cancelled or failed. */
+/** Returns the same response. Calls `done` when the body was read completely, was cancelled, or failed. */
 function onceTaken(response: Response, done: () => void): Response {
   const { body, status, statusText, headers } = response
   if (body === null) {

@@ -48,7 +48,7 @@ export interface SkillMcpOptions {
    */
   readonly maxSessions?: number
   /**
-   * Time after its last request during which a 2025-era HTTP session is never evicted, in milliseconds. A session with
+   * Minimum time between the last request of a 2025-era HTTP session and its eviction, in milliseconds. A session with
    * an open stream is never evicted. @default 30,000
    */
   readonly sessionGraceMs?: number

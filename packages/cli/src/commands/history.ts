@@ -131,7 +131,7 @@ async function rehearse(
   flags: { readonly json: boolean },
 ): Promise<number> {
   const plan = await skills.history.planRollback(target, revision)
-  // Describes the plan before printing anything, because this throws if the files are no longer stored.
+  // Calls `describePlan()` before printing anything, because it throws if the files are no longer stored.
   const text = plan.how === 'unchanged' ? undefined : await describePlan(target, plan, skills)
   if (flags.json) {
     printJson(plan)

@@ -177,7 +177,7 @@ class Runner {
     return EXIT_OK
   }
 
-  /** Prints the problems of the newest code. If older code ran instead of the newest code, reports that. */
+  /** Prints the problems of the newest code, and a note if older code ran instead. */
   #noteProblems(
     target: Exclude<Target, { kind: 'list' }>,
     { revision: ran, error }: Pick<RunResult, 'revision' | 'error'>,

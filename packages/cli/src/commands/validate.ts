@@ -107,7 +107,8 @@ async function validateFolders(root: string): Promise<readonly Verdict[]> {
     // Skips the SKILL.md, because `validateFile` has already reported hidden text in it.
     const isElsewhere = (each: Diagnostic): boolean => resolve(each.path ?? '') !== resolve(file)
     const others = doubtsAbout(report).filter(isElsewhere)
-    // Lists each error in SKILL.md once, although the runtime may report it with another code than the validator.
+    // Lists each error in SKILL.md only once, even if the runtime and the validator report different codes for the
+    // error.
     const isInvalid = diagnostics.some(isError)
     const unserved = report.diagnostics.filter(each => isError(each) && (isElsewhere(each) || !isInvalid))
     return [toVerdict(path, [...diagnostics, ...others, ...unserved, ...found])]

@@ -30,7 +30,7 @@ export interface Available extends AsyncDisposable {
 }
 
 /**
- * Reads the present state of a source, which is named by a value as for `--source`. No skill waits for approval,
+ * Reads the present state of a source. `flag` has the form of a value of `--source`. No skill waits for approval,
  * because a person decides which skills to copy. Shares no stored state with a configured source of the same origin.
  * @param options.isNamed whether a person named the source; if not, it must not be elsewhere on this machine
  * @throws {SkillError} when the source cannot be reached, or its present state cannot be read

@@ -29,7 +29,7 @@ export interface ApiOptions {
 }
 
 const MAX_BODY_BYTES = 16_384
-/** Statuses of skills whose newest revision is valid but may not be served. */
+/** Statuses of skills whose newest revision is valid but not served, because of a decision or a missing approval. */
 const WAITING: readonly SkillStatus[] = ['pending', 'rejected', 'pinned']
 /** Limits the wait during continuous writes. After this time, responses come from the newest complete generation. */
 const BOUND = { maxWaitMs: MAX_LOOK_MS }
