@@ -8,7 +8,7 @@ export interface StateWarningOptions {
   readonly serves: boolean
 }
 
-/** Prints each warning about the state once, on standard error. */
+/** Prints each warning about the state directory only once, on standard error. */
 export class StateWarnings {
   readonly #state: SkillState
   readonly #serves: boolean

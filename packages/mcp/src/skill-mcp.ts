@@ -115,7 +115,7 @@ export interface ServeStdioOptions {
   readonly signal?: AbortSignal
 }
 
-/** A server object that lasts as long as its connection, and can therefore send notifications. */
+/** A server object that lasts as long as its connection, so that it can send notifications. */
 interface Connection {
   readonly server: McpServer
   /**

@@ -64,8 +64,8 @@ interface RunResult {
 
 /**
  * Implements `stoke run`. Prints the result on standard output, and everything else on standard error. Exits with 1 if
- * the script fails, with 2 if the target does not exist or its input is invalid, and with 130 if a signal interrupts
- * it.
+ * the script fails, and with 130 if a signal interrupts it. Exits with 2 if the target does not exist or its input is
+ * invalid.
  */
 export async function run(
   words: { readonly target: string; readonly path?: string; readonly args: readonly string[] },

@@ -41,7 +41,7 @@ export interface ServerConfig {
   readonly isPortNamed: boolean
   /** Maximum number of open MCP sessions over HTTP. @default DEFAULT_MAX_SESSIONS */
   readonly maxSessions?: number
-  /** Host names that requests may use besides those of the loopback interface. */
+  /** Host names that requests may use in addition to those of the loopback interface. */
   readonly allowedHosts: readonly string[]
   /** Fixed token. @default a new token at each start */
   readonly token?: string

@@ -44,7 +44,7 @@ describe('streamEvents()', () => {
       expect(await open(log, id).next(), id).toContain('"kind":"state"')
   })
 
-  test('sends the present state once to a reader that has fallen behind', async () => {
+  test('sends the present state exactly once to a reader that has fallen behind', async () => {
     const log = new EventLog(small)
     const { next } = open(log)
     await next()

@@ -6,7 +6,7 @@ import { fail } from './api-failure.ts'
 
 export interface RequestGuardOptions {
   readonly token: string
-  /** Allowed host names besides those of the loopback interface. */
+  /** Allowed host names in addition to those of the loopback interface. */
   readonly allowedHosts: readonly string[]
 }
 
