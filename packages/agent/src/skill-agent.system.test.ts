@@ -198,36 +198,33 @@ describe('resolveModel()', () => {
 })
 
 describe('a turn that ends before a tool answer was stored', () => {
-  test.each(['abort', 'break'] as const)(
-    'still sends every notice exactly once (the turn ends by %s)',
-    async end => {
-      const fileSystem = refund('Within 30 days.')
-      await using skills = await open(fileSystem)
-      const model = new ScriptedModel(call =>
-        call === 1 || call === 3 ? { tool: 'skill', input: { name: 'refund' } } : { text: 'Done.' },
-      )
-      const store = new MemoryConversationStore()
-      const conversation = new SkillAgent({ skills, model, store }).conversation('chat')
-      await conversation.send('May I?')
-      fileSystem.write('/skills/refund/SKILL.md', skillText('refund', { body: 'Within 60 days.' }))
-      const controller = new AbortController()
-      const turn = async (): Promise<void> => {
-        for await (const event of conversation.stream('And now?', { signal: controller.signal })) {
-          if (event.kind !== 'tool-result') continue
-          if (end === 'break') break
-          controller.abort(new Error('the user has left'))
-        }
+  test.each(['abort', 'break'] as const)('sends every notice exactly once (end by %s)', async end => {
+    const fileSystem = refund('Within 30 days.')
+    await using skills = await open(fileSystem)
+    const model = new ScriptedModel(call =>
+      call === 1 || call === 3 ? { tool: 'skill', input: { name: 'refund' } } : { text: 'Done.' },
+    )
+    const store = new MemoryConversationStore()
+    const conversation = new SkillAgent({ skills, model, store }).conversation('chat')
+    await conversation.send('May I?')
+    fileSystem.write('/skills/refund/SKILL.md', skillText('refund', { body: 'Within 60 days.' }))
+    const controller = new AbortController()
+    const turn = async (): Promise<void> => {
+      for await (const event of conversation.stream('And now?', { signal: controller.signal })) {
+        if (event.kind !== 'tool-result') continue
+        if (end === 'break') break
+        controller.abort(new Error('the user has left'))
       }
-      if (end === 'abort') await expect(turn()).rejects.toThrow('the user has left')
-      else await turn()
-      await conversation.send('Again?')
-      const last = JSON.stringify(model.requests.at(-1)?.prompt)
-      expect(last).not.toContain('60 days')
-      expect(last).toMatch(/you loaded refund at \w+, it is now \w+: load it again/)
-      const loaded = (await store.readSession('local', 'chat'))?.ledger[0]
-      expect(loaded?.revision).not.toBe(skills.current.get('refund').revision)
-    },
-  )
+    }
+    if (end === 'abort') await expect(turn()).rejects.toThrow('the user has left')
+    else await turn()
+    await conversation.send('Again?')
+    const last = JSON.stringify(model.requests.at(-1)?.prompt)
+    expect(last).not.toContain('60 days')
+    expect(last).toMatch(/you loaded refund at \w+, it is now \w+: load it again/)
+    const loaded = (await store.readSession('local', 'chat'))?.ledger[0]
+    expect(loaded?.revision).not.toBe(skills.current.get('refund').revision)
+  })
 })
 
 test('SkillAgent separates conversations of two tenants with the same id', async () => {
