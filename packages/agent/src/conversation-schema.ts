@@ -30,17 +30,17 @@ export interface ConversationTables {
     seq: number
     generation: string
     listing: string
-    /** Digest of the catalog. Null if the state has version 1. */
+    /** Digest of the catalog. Null if the session state has format version 1. */
     catalog: string | null
     ledger: string
     seen: string
   }
-  /** Lists of announced skills, keyed by the SHA-256 of their JSON. Most conversations share a list. */
+  /** Lists of announced skills, keyed by the SHA-256 of their JSON. Most conversations have the same list. */
   listing: {
     digest: string
     announced: string
   }
-  /** System texts and catalogs, keyed by the SHA-256 of their JSON. Most conversations share a text. */
+  /** System texts and catalogs, keyed by the SHA-256 of their JSON. Most conversations have the same texts. */
   text: {
     digest: string
     content: string

@@ -50,7 +50,7 @@ describe('openConversationStore()', () => {
     expect((await later.read('t', 'c')).map(({ id }) => id)).toEqual(['a', 'b'])
   })
 
-  test('makes writers of several stores wait for each other while the process continues', async () => {
+  test('lets writers of several stores wait for each other without blocking the process', async () => {
     const stores = await Promise.all([0, 1, 2].map(() => openConversationStore(pathOf())))
     await stores[0]?.append('t', 'source', 0, [message('a')])
     let ticks = 0
@@ -68,7 +68,7 @@ describe('openConversationStore()', () => {
     for (const store of stores) await store.close()
   })
 
-  test('stores each system text and catalog once, and removes it when no conversation uses it', async () => {
+  test('stores equal system texts and catalogs only once, and removes those that no conversation uses', async () => {
     const digest = `sha256:${'0'.repeat(64)}` as const
     const catalog = { digest, text: '<skills>', tokens: 2, listed: [], omitted: [] }
     const state = { version: 2, generation: digest, catalog, announced: [], ledger: [], seen: {} } as const
@@ -91,7 +91,7 @@ describe('openConversationStore()', () => {
     expect(countTexts()).toBe(0)
   })
 
-  test('reads data of an earlier version', async () => {
+  test('reads a file that an earlier version wrote', async () => {
     mkdirSync(join(folder, 'state'))
     const digest = `sha256:${'0'.repeat(64)}` as const
     const before = new Kysely<ConversationTables>({ dialect: await openSqliteDialect(pathOf()) })

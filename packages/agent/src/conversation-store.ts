@@ -5,7 +5,7 @@ export type MessageRole = 'system' | 'user' | 'assistant' | 'tool'
 
 /** One message of a conversation. A store never rewrites a message, not even a system message. */
 export interface ConversationMessage {
-  /** Unique in its conversation. Appending an id again repeats the first append and adds no message. */
+  /** Unique in its conversation. If the id is already stored, appending the message again adds nothing. */
   readonly id: string
   readonly role: MessageRole
   /** The text of the message, or its AI SDK content parts as JSON values. */
@@ -50,7 +50,7 @@ export interface ConversationStore {
   remove(tenant: string, conversation: string): Promise<void>
 }
 
-/** Selects the messages of a conversation to read. */
+/** The range of messages to read from a conversation. */
 export type MessageRange = NonNullable<Parameters<ConversationStore['read']>[2]>
 
 const KNOWN_RANGE: KnownOptions<MessageRange> = { after: true, limit: true }

@@ -47,7 +47,7 @@ interface SavedState {
   readonly catalog: string
 }
 
-/** Everything that a conversation receives from its agent. */
+/** Objects and settings that an agent passes to each of its conversations. */
 export interface ConversationParts {
   readonly options: SkillAgentOptions
   readonly store: ConversationStore
@@ -344,7 +344,7 @@ export class Conversation implements Disposable {
     this.#storedSystem = system
   }
 
-  /** Stores messages and the resulting session state together. If that fails, stores neither. */
+  /** Stores the messages together with the resulting session state, or stores neither. */
   async #append(messages: readonly ModelMessage[], offer?: SessionOffer): Promise<void> {
     const rows = messages.map(({ role, content }) => this.#toRow(role, content, offer))
     const news = offer?.state() ?? this.#findNews()
@@ -399,7 +399,10 @@ export class Conversation implements Disposable {
   }
 }
 
-/** Makes equal conversation ids of different tenants distinct. This works because an encoded tenant contains no `@`. */
+/**
+ * Returns different session ids for equal conversation ids of two tenants. The session ids differ because an encoded
+ * tenant contains no `@`.
+ */
 function toSessionId(id: string, tenant: string): string {
   return tenant === DEFAULT_TENANT && !id.includes('@') ? id : `${id}@${encodeURIComponent(tenant)}`
 }

@@ -7,8 +7,8 @@ export interface PrefixReading {
   /** Digest of the previous request. Absent if this request is the first. */
   readonly last?: string
   /**
-   * Digest of the first messages of this request, as many as the previous request had. Equals `last` if these messages
-   * are unchanged.
+   * Digest of the first n messages of this request, where n is the number of messages in the previous request. Equals
+   * `last` if these n messages are unchanged.
    */
   readonly sentBefore?: string
   /** Whether this request starts with the whole previous request, so that a provider's cache stays valid. */

@@ -110,7 +110,7 @@ describe('SkillAgent.open()', () => {
     expect(JSON.stringify(after).match(/"role":"system"/g)).toHaveLength(1)
   })
 
-  test('if the instructions of the agent changed, reports a changed prefix and stores the new system text', async () => {
+  test('reports a changed prefix and stores the new system text if the instructions of the agent changed', async () => {
     const files = new MemoryFileSystem({ '/skills/refund/SKILL.md': skillText('refund') })
     await using skills = await open(files)
     const store = new MemoryConversationStore()
@@ -144,7 +144,7 @@ describe('SkillAgent.open()', () => {
   })
 })
 
-describe('a notice', () => {
+describe('notices of a conversation', () => {
   /** Creates a conversation whose next model call contains a notice. The model fails until `repair` is called. */
   async function failing(): Promise<{
     readonly files: MemoryFileSystem
@@ -171,7 +171,7 @@ describe('a notice', () => {
   const count = (request: ScriptedModel['requests'][number] | undefined): number =>
     textOf(request).split('- added: tone').length - 1
 
-  test('of a failed model call appears exactly once in later prompts, in this process and in the next process', async () => {
+  test('a notice of a failed model call appears exactly once in later prompts, in this process and in the next process', async () => {
     const { files, skills, store, model, agent, repair } = await failing()
     await expect(agent.conversation('chat').send('One.')).rejects.toThrow('the model failed')
     const state = await store.readSession('local', 'chat')
@@ -187,7 +187,7 @@ describe('a notice', () => {
   })
 
   test.each(['skills-updated', 'model-call'] as const)(
-    'is sent once if the reader of the turn stops at the event %s',
+    'a notice is sent only once if the reader of the turn stops at the event %s',
     async kind => {
       const { skills, model, agent, repair } = await failing()
       for await (const event of agent.conversation('chat').stream('One.')) if (event.kind === kind) break
@@ -198,7 +198,7 @@ describe('a notice', () => {
     },
   )
 
-  test('is sent once if the turn is aborted before the model call', async () => {
+  test('a notice is sent only once if the turn is aborted before the model call', async () => {
     const { skills, model, agent, repair } = await failing()
     const controller = new AbortController()
     const turn = (async () => {
@@ -212,7 +212,7 @@ describe('a notice', () => {
     await skills.close()
   })
 
-  test('that could not be stored is left out of the history and is sent with the next model call', async () => {
+  test('a notice that could not be stored is omitted from the history and sent with the next model call', async () => {
     const { skills, store, model, agent, repair } = await failing()
     repair()
     const append = store.append.bind(store)
@@ -242,7 +242,7 @@ test('open() reopens a closed conversation, and conversation() refuses an id tha
   conversation.close()
   conversation.close()
   expect(skills.sessions()).toEqual([])
-  // The stored state is newer than the conversation of the first agent, so the second agent takes over.
+  // The first agent has not read the newest stored state, so the second agent takes over the conversation.
   const taken = await two.open('chat')
   const again = await one.open('chat')
   await expect(taken.send('Late.')).rejects.toMatchObject({ code: 'CLOSED' })

@@ -4,7 +4,7 @@ import type { ConversationTables } from './conversation-schema.ts'
 
 type Writing = Transaction<ConversationTables>
 
-/** Stores a text once for all conversations, and returns the digest of the text. */
+/** Stores one copy of a text for all conversations, and returns the digest of the text. */
 export async function putText(writing: Writing, content: string): Promise<string> {
   const digest = createHash('sha256').update(content).digest('hex')
   await writing

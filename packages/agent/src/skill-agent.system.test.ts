@@ -197,8 +197,8 @@ describe('resolveModel()', () => {
   })
 })
 
-describe('a turn that ends before the answer of a tool is stored', () => {
-  test.each(['abort', 'break'] as const)('still sends every notice once (end by %s)', async end => {
+describe('a turn that ends before a tool answer was stored', () => {
+  test.each(['abort', 'break'] as const)('sends every notice exactly once (end by %s)', async end => {
     const fileSystem = refund('Within 30 days.')
     await using skills = await open(fileSystem)
     const model = new ScriptedModel(call =>

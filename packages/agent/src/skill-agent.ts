@@ -20,7 +20,7 @@ export interface SkillAgentOptions {
   readonly instructions?: string
   /** The skills that conversations of this agent may see. @default all */
   readonly scope?: SkillScope
-  /** Tools besides those of the skills. They stay the same for the life of the agent. */
+  /** Tools in addition to those of the skills. The agent never changes these tools. */
   readonly tools?: ToolSet
   /** Lets the model write skills with `write_skill_file` and `reload_skills`. @default none */
   readonly writer?: SkillWriter

@@ -99,7 +99,7 @@ export class SqliteConversationStore implements ConversationStore, AsyncDisposab
     session?: SessionState,
   ): Promise<number> {
     return await this.#write(async writing => {
-      // Writes before it reads, because the write takes the lock and later reads then see the newest state.
+      // Writes first, because the write takes the lock. All reads after this write see the newest state.
       await writing
         .insertInto('conversation')
         .values({ tenant, id: conversation, seq: 0 })
@@ -168,7 +168,7 @@ export class SqliteConversationStore implements ConversationStore, AsyncDisposab
       .limit(1)
       .executeTakeFirst()
     if (row === undefined) return undefined
-    // A row without a catalog is a state of version 1.
+    // A session state of format version 1 has no catalog.
     const frozen = row.catalog === null ? undefined : (JSON.parse(row.catalog) as SessionState['catalog'])
     return {
       ...(frozen === undefined ? { version: 1 } : { version: 2, catalog: frozen }),
@@ -181,7 +181,7 @@ export class SqliteConversationStore implements ConversationStore, AsyncDisposab
 
   async fork(tenant: string, conversation: string, atSeq: number, newConversation: string): Promise<void> {
     await this.#write(async writing => {
-      // Writes before it reads, for the same reason as append().
+      // Writes first, for the same reason as `append()`.
       const { numInsertedOrUpdatedRows } = await writing
         .insertInto('conversation')
         .values({ tenant, id: newConversation, seq: 0 })

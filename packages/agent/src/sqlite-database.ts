@@ -5,8 +5,8 @@ import { type Dialect, SqliteDialect } from 'kysely'
 
 /** Opens Node's SQLite for Kysely, which expects the methods of better-sqlite3. */
 export async function openSqliteDialect(path: string): Promise<Dialect> {
-  // Imported here because older versions of Node lack the module. Creating a runtime reports such a version in one
-  // line.
+  // Imported here because older versions of Node lack `node:sqlite`. In such a version, `createSkillRuntime()` reports
+  // a clear error.
   const { DatabaseSync } = await import('node:sqlite')
   // Conversations are private. SQLite gives its journal files the mode of this file.
   closeSync(openSync(path, 'a', 0o600))
@@ -36,7 +36,7 @@ export async function openSqliteDialect(path: string): Promise<Dialect> {
   })
 }
 
-// SQLITE_BUSY. Its extended codes have this value in their lowest byte.
+// SQLITE_BUSY. The extended codes of SQLITE_BUSY have this value in their lowest byte.
 const BUSY = 5
 const MAX_PAUSE_MS = 20
 

@@ -51,7 +51,7 @@ const run = async (model: ScriptedModel, tools: ToolSet, abortSignal?: AbortSign
   })
 
 describe('toAiTools() in the AI SDK', () => {
-  test('loads a skill, and gives the model the text and the host the whole answer', async () => {
+  test('passes the text of a loaded skill to the model, and the whole tool result to the host', async () => {
     const fileSystem = new MemoryFileSystem({
       '/skills/refund/SKILL.md': skillText('refund', { body: 'Within 30 days.' }),
     })

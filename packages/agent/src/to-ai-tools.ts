@@ -9,8 +9,8 @@ export interface AiToolOutput extends ToolResult {
 }
 
 /**
- * Converts tool definitions into tools of the AI SDK. Call it once for a conversation, because tools that stay the same
- * keep the provider's prompt cache valid.
+ * Converts tool definitions into tools of the AI SDK. Call this function only once per conversation, because unchanged
+ * tools keep the provider's prompt cache valid.
  *
  * The output of a tool call is the whole `ToolResult`. The model sees only the text, which is marked as an error if
  * `isError` is set. A tool with `reportsProgress` yields its progress as preliminary results, and then the answer. When

@@ -4,7 +4,7 @@ import type { Config } from './config/config.ts'
 import { toTerminalLine } from './output.ts'
 import { findProgramName } from './program-name.ts'
 
-/** A skill whose newest revision waits for approval. A report and a row both have these fields. */
+/** A skill whose newest revision waits for approval. `SkillReport` and `SkillRow` both have these fields. */
 export interface WaitingSkill {
   /** `source/name`, or another identifier of exactly this folder. */
   readonly target: string
@@ -30,8 +30,8 @@ export function isHiding({ diagnostics }: Pick<WaitingSkill, 'diagnostics'>): bo
 }
 
 /**
- * Returns the diagnostics of a skill. In REVISION_HELD, replaces the fix by the approve command with the options of
- * this call.
+ * Returns the diagnostics of a skill. In the diagnostic REVISION_HELD, the fix is an approve command that repeats the
+ * options of the present command.
  */
 export function withApproveCommand(skill: WaitingSkill, config: Config): readonly Diagnostic[] {
   const { diagnostics, revision } = skill

@@ -9,7 +9,7 @@ export interface Wish extends DecisionNote {
   readonly skill: string
   /** Whole digest of the revision. @default the newest revision, or for a pin the served one */
   readonly revision?: string
-  /** Whether the caller confirms invisible characters. @default false */
+  /** Whether the caller accepts invisible characters. @default false */
   readonly confirmHidden?: boolean
 }
 

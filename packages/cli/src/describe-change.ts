@@ -45,7 +45,8 @@ export async function describeModified(before: Skill, after: Skill, skills: Skil
 
 /** Returns a diff between the served text and the rejected text. */
 export async function describeRejected(report: SkillReport, skills: SkillRuntime): Promise<string> {
-  // Compares with the served revision of this folder, because the skill of this name may come from another folder.
+  // Compares with the served revision of this folder, because the served skill of this name may come from another
+  // folder.
   const serving = skills.review.revisionsOf(report).live
   if (serving === undefined || report.directory === undefined)
     return `${report.name}: no earlier revision to compare with`

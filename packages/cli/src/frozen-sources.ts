@@ -30,10 +30,10 @@ export async function settleFreeze(
     for (const origin of origins.filter(isDecided))
       await decisions?.record(placeOfSource(origin), { kind: 'thaw', by: 'dev or mcp', at: Date.now() })
   if (store === undefined) return isFrozen
-  // Uses the digest of zero bytes as the mark, because a mark must not keep stored files from removal.
+  // Uses the digest of an empty file as the mark, so that unused files in the store can still be removed.
   const mark = isFrozen ? digestOf(new Uint8Array(), nodeHasher) : undefined
   for (const origin of origins) if (isNoted(origin) !== isFrozen) store.setRef(nameOf(origin), mark)
-  // Makes the mark visible to other processes before anything is served. If that fails, the store sets `fault` and
+  // Makes the mark visible to other processes before anything is served. If the write fails, the store sets `fault` and
   // retries.
   await store.flush().catch(() => undefined)
   return isFrozen

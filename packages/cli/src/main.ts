@@ -14,7 +14,7 @@ import { readVersion } from './version.ts'
 
 /** Runs one command. Sets the exit code to 0 for success, 1 for findings, and 2 if the command could not be carried out. */
 export async function main(argv: readonly string[]): Promise<void> {
-  // A reader that closes the pipe, as in `stoke list | head`, is not an error.
+  // If the reader closes the pipe, for example in `stoke list | head`, the command succeeds.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     process.exit(error.code === 'EPIPE' ? EXIT_OK : EXIT_USAGE)
   })

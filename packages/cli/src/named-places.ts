@@ -37,7 +37,7 @@ function isNamedPlaces(value: unknown): value is NamedPlaces {
   )
 }
 
-/** Whether the value is a list of objects that have exactly these fields, and only strings in them. */
+/** Whether the value is a list of objects that have exactly these fields, each with a string. */
 function isListOf(value: unknown, names: readonly string[]): boolean {
   return (
     Array.isArray(value) &&
@@ -75,10 +75,7 @@ export async function noteSource(stateDirectory: string, source: string): Promis
   await note(stateDirectory, before => ({ ...before, sources: [...before.sources, named] }))
 }
 
-/**
- * Whether `stoke add` has already copied skills from this source, written in the same way, in the same working
- * directory.
- */
+/** Whether `stoke add` already copied skills from a source with exactly this spelling in this working directory. */
 export function isNamedSource(stateDirectory: string, source: string): boolean {
   const here = process.cwd()
   return readNamedPlaces(stateDirectory).sources.some(each => each.from === here && each.source === source)

@@ -8,7 +8,7 @@ import { nameProgram } from './program-name.ts'
 const MAX_NAMES = 10
 
 /**
- * Lists the files and folders of the sources that are not skills. Entries of `.trash` are not expected to be skills.
+ * Lists every file and folder in the sources that is not a skill. Entries of `.trash` are not expected to be skills.
  */
 export async function findNotSkills(skills: SkillRuntime): Promise<NotSkills> {
   const { found, isComplete } = await skills.findNotSkills()

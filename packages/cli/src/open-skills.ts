@@ -21,11 +21,11 @@ import { findLinkedFolders } from './named-places.ts'
 import { StateWarnings } from './state-warnings.ts'
 
 export interface OpenOptions {
-  /** `off` reads the sources once. `auto` also watches for changes. */
+  /** `off` reads the sources only once. `auto` also watches for changes. */
   readonly watching: Exclude<WatchingMode, 'polling'>
   /**
-   * Whether remote sources are polled. If not, a source is fetched only if the state has no copy of it. @default as
-   * `watching`
+   * Whether remote sources are polled. With `manual`, a source is fetched only if the state directory has no copy of
+   * it. @default as `watching`
    */
   readonly polling?: PollingMode
   /** Whether the command needs the state directory and fails without it. @default false */
@@ -78,7 +78,7 @@ async function createSources(
   const targets = config.roots.filter(root => root.isLinkTarget).map(root => root.path)
   const linked = findLinkedFolders(config.stateDirectory)
   const folders = config.roots.map(({ label, path }) =>
-    // Allows links from one root into another root, because roots share a skill by such a link.
+    // Allows links from one root into another root, because such links let several roots share a skill.
     directory(path, {
       label,
       watching,
@@ -136,7 +136,7 @@ export async function findGrantRefusal(
 }
 
 /**
- * Returns the runner of scripts. If this JavaScript runtime cannot contain scripts, returns `undefined`, and skills are
+ * Returns the runner of scripts. Returns `undefined` on Bun and Deno, which cannot confine scripts. Skills are then
  * served without scripts.
  */
 async function findRunner(config: Config, hasState: boolean): Promise<ChildProcesses | undefined> {

@@ -10,8 +10,8 @@ const PROJECT =
   /^(.*)[\\/](?:node_modules[\\/](?:\.bin[\\/](?:skill)?stoke|skillstoke[\\/]bin[\\/]stoke\.js)|packages[\\/]cli[\\/]bin[\\/]stoke\.js)$/
 
 /**
- * Returns the words that start this program from a folder. If the program is installed globally, this is `stoke`, or
- * else `npx skillstoke`. If the folder is outside the project, the words contain the path of the project.
+ * Returns the words that start this program from a folder. The words are `stoke` if the program is installed globally,
+ * and `npx skillstoke` otherwise. If the folder is outside the project, the words contain the path of the project.
  * @param script the path under which Node started the program
  */
 export function findProgramName(

@@ -17,9 +17,8 @@ export function timeOfUpdate(update: RegistryUpdate): number {
 }
 
 /**
- * Returns the milliseconds from the newest save of a changed file until the update was seen. Returns `undefined` if the
- * file times do not show the save. Examples are a rename, a removal, a decision about a known revision, and a time set
- * by hand.
+ * Returns the milliseconds from the newest save of a changed file until the update was seen. Returns `undefined` if no
+ * file time shows the save, for example after a rename, a removal, or a decision about a known revision.
  */
 export function ageOfChange(change: SkillChange, update: RegistryUpdate): number | undefined {
   if (change.kind === 'removed') return undefined
@@ -36,7 +35,7 @@ export function ageOfChange(change: SkillChange, update: RegistryUpdate): number
 
 const knownTexts = new WeakMap<RegistryUpdate, ReadonlySet<string>>()
 
-/** Returns the newest revision of every folder before an update, whether it was served or not. */
+/** Returns the newest revision that each folder had before an update, served or not. */
 function textsBefore(update: RegistryUpdate): ReadonlySet<string> {
   const found = knownTexts.get(update) ?? new Set(update.previous.reports().map(textOf))
   knownTexts.set(update, found)

@@ -10,7 +10,7 @@ export interface NamedSkill {
   readonly revision?: string
 }
 
-/** Parses `name@sha256:...`. An `@` with a later `/` is part of a folder name. */
+/** Parses `name@sha256:...`. An `@` before a `/` is part of a folder name. */
 export function parseNamedSkill(text: string): NamedSkill {
   const [, skill = text, revision] = /^(.+)@([^@/]+)$/.exec(text) ?? []
   return { skill, ...(revision === undefined ? {} : { revision }) }

@@ -8,7 +8,7 @@ export interface StateWarningOptions {
   readonly serves: boolean
 }
 
-/** Prints each warning about the state once, on standard error. */
+/** Prints each warning about the state directory only once, on standard error. */
 export class StateWarnings {
   readonly #state: SkillState
   readonly #serves: boolean
@@ -23,7 +23,8 @@ export class StateWarnings {
   }
 
   /**
-   * Makes a runtime print all other warnings when it is closed, because a damaged page is found only when it is read.
+   * Makes a runtime print all other warnings when it is closed, because a damaged database page is found only when it
+   * is read.
    */
   tellRestWhenClosed(skills: SkillRuntime): SkillRuntime {
     const close = skills.close.bind(skills)

@@ -5,7 +5,7 @@ import { useLoaded } from './use-loaded.ts'
 
 interface DifferenceViewProps {
   readonly name: string
-  /** A text that differs after each change of the skill. */
+  /** A text that changes whenever the skill changes. */
   readonly version: string
   readonly client: ApiClient
 }

@@ -30,7 +30,7 @@ export function isAboutInstructions(row: SkillRow, path: string | undefined): bo
   return /^skill\.md$/i.test(pathIn(row, path))
 }
 
-/** Returns the path within the folder, for any form in which a source displays paths. */
+/** Returns the path of a file within its skill folder, whichever form of path the source displays. */
 function pathIn({ location }: SkillRow, path: string): string {
   if (path.startsWith(`${location}/`)) return path.slice(location.length + 1)
   const folder = `/${location.split('/').at(-1)}/`

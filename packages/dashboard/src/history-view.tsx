@@ -8,7 +8,7 @@ interface HistoryViewProps {
   readonly name: string
   /** The served revision. */
   readonly serving: string | null
-  /** A text that differs after each change of the skill. */
+  /** A text that changes whenever the skill changes. */
   readonly version: string
   readonly client: ApiClient
 }

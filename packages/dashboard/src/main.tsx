@@ -18,7 +18,7 @@ listenForKeys()
 render(<App client={client} />, document.getElementById('app') as HTMLElement)
 await follow()
 
-/** Reloads the page if its address changes to one with a new token. */
+/** Reloads the page if its address gets a new token. */
 async function onNewToken(): Promise<void> {
   if (await exchangeToken()) location.reload()
 }
@@ -31,7 +31,7 @@ async function exchangeToken(): Promise<boolean> {
   try {
     localStorage.setItem(KEY, (await client.login(decodeURIComponent(token))).key)
   } catch (thrown) {
-    // Ignores the error, because the first request that needs the token reports it.
+    // Ignores the error, because the first request that needs the token fails and reports the problem.
     if (!(thrown instanceof ApiError)) throw thrown
   }
   return true

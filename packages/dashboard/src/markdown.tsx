@@ -3,7 +3,7 @@ import { type ComponentChildren, Fragment, h } from 'preact'
 
 interface MarkdownProps {
   readonly text: string
-  /** Files of the skill. A link to such a file shows it on this page. */
+  /** Files of the skill. If a link names one of these files, the page shows that file. */
   readonly paths: ReadonlySet<string>
   readonly onFile: (path: string) => void
 }
@@ -14,7 +14,9 @@ const parser = new MarkdownIt({ html: false, linkify: false })
 /** Lowers the level of headings in the instructions, so that they rank below the headings of the page. */
 const HEADING_SHIFT = 2
 
-/** Renders Markdown as elements. Never inserts HTML of the text, so that a skill cannot change the page. */
+/**
+ * Renders Markdown as elements. Never inserts HTML from the text into the page, so that a skill cannot change the page.
+ */
 export function Markdown({ text, paths, onFile }: MarkdownProps): ComponentChildren {
   return <div class="markdown">{toElements(parser.parse(text, {}), { paths, onFile })}</div>
 }
@@ -42,7 +44,7 @@ function toElements(tokens: readonly Token[], links: Links): ComponentChildren[]
 }
 
 function toElement(token: Token, children: ComponentChildren[], links: Links): ComponentChildren {
-  // Omits the paragraph element that the parser marks as hidden, which it does in lists without blank lines.
+  // Omits the paragraph elements that the parser marks as hidden in lists without blank lines.
   if (token.hidden) return h(Fragment, null, ...children)
   if (token.type === 'link_open') return toLink(token, children, links)
   const heading = /^h([1-6])$/.exec(token.tag)?.[1]
@@ -71,7 +73,7 @@ function toLeaf(token: Token, links: Links): ComponentChildren {
     case 'hr':
       return <hr />
     case 'image':
-      // Shows the description instead of the image, so that a skill cannot make the page fetch anything.
+      // Shows the description of an image instead of the image, so that a skill cannot make the page fetch anything.
       return <span class="image">[image: {token.content || token.attrGet('src')}]</span>
     default:
       return token.content
@@ -79,8 +81,8 @@ function toLeaf(token: Token, links: Links): ComponentChildren {
 }
 
 /**
- * Renders a link. A link to a file of the skill opens on this page. Links with http, https and mailto open a new tab.
- * All other links are plain text.
+ * Renders a link. A link to a file of the skill shows that file on this page. Links with http, https and mailto open a
+ * new tab. All other links are plain text.
  */
 function toLink(token: Token, children: ComponentChildren[], { paths, onFile }: Links): ComponentChildren {
   const target = String(token.attrGet('href') ?? '')

@@ -12,7 +12,7 @@ interface RunViewProps {
   readonly name: string
   /** `source/name`, for decisions. */
   readonly target: string
-  /** A text that differs after each change of the skill. */
+  /** A text that changes whenever the skill changes. */
   readonly version: string
   /** The served revision. */
   readonly serving: string | null

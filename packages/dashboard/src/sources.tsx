@@ -12,7 +12,7 @@ interface SourcesProps {
 }
 
 const MAX_NOT_SKILLS = 50
-// Interval of polls. Polls are necessary, because a sweep that finds no change sends no event.
+// Interval at which the page polls the sources. A sweep that finds no change sends no event.
 const REFRESH_MS = 5_000
 
 /** Renders the sources and their states. */

@@ -5,7 +5,7 @@ export interface LegacySessionsOptions {
   readonly createServer: () => McpServer
   readonly clock: Clock
   readonly maxSessions: number
-  /** How long a session cannot be evicted after its last request, in milliseconds. */
+  /** Minimum time between the last request of a session and its eviction, in milliseconds. */
   readonly graceMs: number
   /** How long an unused session stays open after its last request, in milliseconds. */
   readonly idleMs: number
@@ -82,7 +82,7 @@ export class LegacySessions {
       await server.connect(transport)
       const response = await this.#use(session, request)
       const id = transport.sessionId
-      // A request that was no handshake has no session id. It gets an error response, and its server is closed.
+      // If the request was not a handshake, it gets an error response and no session, and the new server is closed.
       if (id === undefined) await server.close()
       else if (this.#isClosed) this.#end(id, session)
       return response
@@ -158,7 +158,7 @@ function isUnused({ open }: LegacySession): boolean {
   return open === 0
 }
 
-/** Returns the same response, and calls `done` when its body has been read, cancelled or failed. */
+/** Returns the same response. Calls `done` when the body was read completely, was cancelled, or failed. */
 function onceTaken(response: Response, done: () => void): Response {
   const { body, status, statusText, headers } = response
   if (body === null) {

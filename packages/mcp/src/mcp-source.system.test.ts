@@ -138,7 +138,7 @@ describe('mcpServer() with an untrusted server', () => {
     expect([moved.status()[0]?.failures, redirected > 0]).toEqual([1, true])
   })
 
-  test('T26: refuses an update whose skills together exceed the limit, and keeps the current skills', async () => {
+  test('T26: refuses an update whose skills together exceed the size limit, and keeps the current skills', async () => {
     await using skills = await open({ maxBytes: 1_000 })
     await put('/s/docx/SKILL.md', text('docx', 'x'.repeat(1_000)))
     calls.length = 0

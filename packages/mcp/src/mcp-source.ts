@@ -18,7 +18,10 @@ import {
   type TreeFetcher,
 } from '@skillstoke/core/source'
 
-/** A command that starts an MCP server over standard input and output. It is started anew for each fetch. */
+/**
+ * A command that starts an MCP server over standard input and output. The source starts the command anew for each
+ * fetch.
+ */
 export interface McpCommand {
   readonly command: string
   readonly args?: readonly string[]
@@ -68,8 +71,8 @@ const DEFAULT_MAX_SERVER_BYTES = 200_000_000
 
 /**
  * Returns a source that reads the skills of another MCP server through the Skills extension. Verifies the size and
- * digest of each file, and does not read unchanged files again. A command runs without a check or sandbox. It must come
- * from the user of the program, never from a file of a project.
+ * digest of each file, and does not read unchanged files again. A command runs unchecked and outside any sandbox. The
+ * command must come from the user of the program, never from a file of a project.
  * @throws {SkillError} INVALID_OPTION
  *
  * @example

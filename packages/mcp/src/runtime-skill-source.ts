@@ -18,7 +18,7 @@ export interface RuntimeSkillSourceOptions {
 }
 
 /**
- * Maximum wait for writes to settle. It is longer than a normal burst takes. During continuous writes, answers come
+ * Maximum wait for writes to settle, chosen to be longer than a normal burst. During continuous writes, answers come
  * from the last complete generation, so they are consistent with each other.
  */
 const BOUND = { maxWaitMs: 500 }
@@ -72,8 +72,8 @@ export class RuntimeSkillSource implements SkillSource {
   }
 
   /**
-   * Returns the content that `read` returns, with its revision and generation. Returns `undefined` if no such file is
-   * served.
+   * Returns the same content as `read`, together with the revision and generation of that content. Returns `undefined`
+   * if no such file is served.
    */
   async readFile(uri: string): Promise<SkillFileReading | undefined> {
     const place = parseSkillUri(uri)

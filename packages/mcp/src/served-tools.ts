@@ -31,7 +31,7 @@ export class ServedTools {
     this.#options = options
   }
 
-  /** Lists each name once. If a command has the name of a constant tool, lists the constant tool. */
+  /** Lists each name once. If a command and a constant tool have the same name, lists only the constant tool. */
   async list(): Promise<readonly ToolDefinition[]> {
     const tools = [...this.#constant.tools, ...(await this.#listChanging())]
     return [...new Map(tools.toReversed().map(tool => [tool.name, tool])).values()].toReversed()
@@ -72,8 +72,8 @@ export class ServedTools {
 }
 
 /**
- * Returns the tool name of a command. This is its id, because MCP allows dots in names, or a replacement if the id has
- * characters that MCP does not allow.
+ * Returns the tool name of a command. The tool name is the id of the command, because MCP allows dots in names. If the
+ * id has characters that MCP forbids, returns a replacement.
  */
 function toWireName({ id, skill, name }: SkillCommand): string {
   return /^[A-Za-z0-9_.-]{1,128}$/.test(id) ? id : toToolName(skill, name, portableHasher)

@@ -8,8 +8,8 @@ export const REVISION_META_KEY = 'io.modelcontextprotocol.skills/revision'
 export const GENERATION_META_KEY = 'io.modelcontextprotocol.skills/generation'
 
 /**
- * Converts each revision of a skill once to an entry of the Skills extension (SEP-2640). Frontmatter, files and digests
- * of an entry belong to one revision, because all files are read by digest.
+ * Converts revisions of skills to entries of the Skills extension (SEP-2640), each revision only once. Frontmatter,
+ * files and digests of an entry belong to one revision, because all files are read by digest.
  */
 export class SkillEntries {
   readonly #reader: SkillReader

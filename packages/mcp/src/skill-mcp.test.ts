@@ -98,7 +98,7 @@ async function open(
   }
 }
 
-/** Collects notifications. Its promise resolves when the given number of notifications has arrived. */
+/** Collects notifications. `count(n)` resolves when n notifications have arrived. */
 function listen(client: Client): { notices: string[]; count: (wanted: number) => Promise<void> } {
   const notices: string[] = []
   let wake = (): void => undefined
@@ -224,7 +224,7 @@ describe.each(ERAS)('SkillMcp over HTTP, for a client with protocol version %s',
     ])
   })
 
-  test('serves a skill with repaired frontmatter, but lists no entry for it and logs that once', async () => {
+  test('serves a skill with repaired frontmatter, but omits its entry and logs the omission only once', async () => {
     await using it = await open({
       'pdf/SKILL.md': '---\nname: pdf\ndescription: use it: always\n---\nBody.\n',
     })
@@ -358,7 +358,7 @@ describe('sessions of 2025-era clients', () => {
     expect((await it.request({}, initialize)).status).toBe(200)
   })
 
-  test('keeps a session with an open stream, even if the stream is silent for long', async () => {
+  test('keeps a session with an open stream, even if the stream is silent for a long time', async () => {
     await using it = await open({ 'pdf/SKILL.md': text('pdf') }, limited)
     const clients = [await it.connect('2025-11-25'), await it.connect('2025-11-25')]
     await it.clock.advance(10 * GRACE_MS)
@@ -462,7 +462,7 @@ describe('sessions of 2025-era clients', () => {
     expect(it.skills.sessions().map(({ id }) => id)).toEqual(['mcp-1', 'mcp-2'])
   })
 
-  test('keeps no session after a request that failed to start or find a session', async () => {
+  test('creates no session for a request that is not a handshake or names an unknown session', async () => {
     await using it = await open({ 'pdf/SKILL.md': text('pdf') })
     expect((await it.request({}, list)).status).toBe(400)
     expect((await it.request({}, undefined, 'GET')).ok).toBe(false)

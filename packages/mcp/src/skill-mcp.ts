@@ -48,8 +48,8 @@ export interface SkillMcpOptions {
    */
   readonly maxSessions?: number
   /**
-   * How long new clients cannot evict a 2025-era HTTP session after the last request of that session, in milliseconds.
-   * A session with an open stream is never evicted. @default 30,000
+   * Minimum time between the last request of a 2025-era HTTP session and its eviction, in milliseconds. A session with
+   * an open stream is never evicted. @default 30,000
    */
   readonly sessionGraceMs?: number
   /**
@@ -115,10 +115,13 @@ export interface ServeStdioOptions {
   readonly signal?: AbortSignal
 }
 
-/** A server object that lasts as long as its connection, and can therefore send notifications. */
+/** A server object that lasts as long as its connection, so that it can send notifications. */
 interface Connection {
   readonly server: McpServer
-  /** URIs that a 2025-era client subscribed to. For a 2026-era client, its stream filters the updates instead. */
+  /**
+   * URIs that a 2025-era client subscribed to. `'everything'` for a 2026-era client, whose updates are filtered by its
+   * stream.
+   */
   readonly subscribed: Set<string> | 'everything'
 }
 

@@ -13,7 +13,7 @@ import type { RuntimeSkillSource } from './runtime-skill-source.ts'
 import type { ServedTools } from './served-tools.ts'
 import { GENERATION_META_KEY, REVISION_META_KEY } from './skill-entry.ts'
 
-/** Parts that all server objects of one endpoint share. All state is in these parts. */
+/** Objects and settings that all server objects of one endpoint share. Server objects have no state of their own. */
 export interface SkillServerParts {
   readonly name: string
   readonly version: string
@@ -74,7 +74,10 @@ function serveTools(mcp: McpServer, parts: SkillServerParts): void {
   })
 }
 
-/** Passes the cancellation of a request to the tool, and progress to a client that requested progress. */
+/**
+ * If a request is cancelled, the tool gets an abort. Progress of the tool is sent only to a client that requested
+ * progress.
+ */
 function toContext({ mcpReq }: ServerContext): ToolContext {
   const { signal, _meta } = mcpReq
   const progressToken = _meta?.progressToken
@@ -97,7 +100,7 @@ function toContext({ mcpReq }: ServerContext): ToolContext {
 }
 
 /**
- * Returns the notice to append to an answer, if the notice and the answer come from the same generation. If not, a
+ * Returns the notice to append to an answer, if the notice and the answer come from the same generation. Otherwise a
  * later answer contains the notice. A cancelled call gets no notice.
  */
 function noticeFor(

@@ -97,7 +97,7 @@ export class ApiClient {
     return (await this.#request('GET', '/api/skills')) as SkillList
   }
 
-  /** Lists the files and folders of the sources that are not skills. */
+  /** Lists every file and folder in the sources that is not a skill. */
   async notSkills(): Promise<NotSkillList> {
     return (await this.#request('GET', '/api/not-skills')) as NotSkillList
   }
@@ -205,8 +205,8 @@ export class ApiClient {
   }
 
   /**
-   * Yields the present state, then each change. After a lost connection, continues with the next event. If the server
-   * no longer has that event, yields the present state again. Ends when the signal aborts.
+   * Yields the present state, then each change. After a lost connection, reconnects and continues with the next event.
+   * If the server no longer has that event, yields the present state again. Ends when the signal aborts.
    * @throws {ApiError} UNAUTHORIZED, because a retry would not help
    */
   async *events(options: EventStreamOptions = {}): AsyncGenerator<ServerEvent, void, undefined> {

@@ -18,7 +18,10 @@ import type {
 import type { RollbackOutcome, SourceReport } from '@skillstoke/core/types'
 import type { DecisionVerb, GrantVerb } from './decision-verbs.ts'
 
-/** Identifies a generation. The number is valid in one process only. The digest is the same on every machine. */
+/**
+ * Identifies a generation. The number is valid only in one process. The digest is the same on every machine with the
+ * same skills.
+ */
 export interface GenerationId {
   readonly number: number
   readonly digest: Digest
@@ -26,7 +29,7 @@ export interface GenerationId {
 
 /** `GET /api/generation` */
 export interface ServerStatus {
-  /** Random id that the server chooses at each start. Every event id begins with it. */
+  /** Random id that the server chooses at each start. Every event id begins with this id. */
   readonly startId: string
   readonly pid: number
   readonly version: string
@@ -53,7 +56,7 @@ export interface SkillTokens {
   readonly body: number
 }
 
-/** One skill folder of a source, whether it is served or not. */
+/** One skill folder of a source, served or not. */
 export interface SkillRow {
   readonly name: string
   readonly description: string
@@ -81,7 +84,7 @@ export interface SkillList {
   readonly sources: readonly SourceReport[]
 }
 
-/** `GET /api/not-skills`: files and folders of the sources that are not skills. */
+/** `GET /api/not-skills`: every file and folder in the sources that is not a skill. */
 export type NotSkillList = NotSkills
 
 export interface FileInfo {
@@ -116,8 +119,8 @@ export interface SkillDetail {
 /** `GET /api/skills/:name/diff` */
 export interface SkillDiff {
   /**
-   * With `refused` and `waiting`, the diff compares that newer text with the served revision. With `changed`, the diff
-   * shows the last change since the server started.
+   * With `refused` and `waiting`, the diff compares the refused or waiting text with the served revision. With
+   * `changed`, the diff shows the last change since the server started.
    */
   readonly kind: 'refused' | 'waiting' | 'changed' | 'none'
   /** The newer revision of the diff. Null if its text is broken, or if there is no difference. */
@@ -142,8 +145,8 @@ export interface DecideRequest {
   readonly revision?: string
   readonly note?: string
   /**
-   * Whether the caller confirms invisible characters. Otherwise a revision with invisible characters is refused with
-   * HIDDEN_TEXT.
+   * Whether the caller accepts invisible characters. If not, the server refuses a revision with invisible characters
+   * and responds with HIDDEN_TEXT.
    */
   readonly confirmHidden?: boolean
 }
@@ -219,7 +222,7 @@ export interface FileText extends FileInfo {
   readonly text: string | null
 }
 
-/** One model call. Its digests have eight digits. */
+/** One model call. Every digest is shortened to eight digits. */
 export interface ModelCall {
   readonly step: number
   /** Digest of the whole request. */
@@ -227,8 +230,8 @@ export interface ModelCall {
   /** Digest of the previous request. Null for the first call. */
   readonly last: string | null
   /**
-   * Digest of the first messages of this request, as many as the previous request had. Null if this request has fewer
-   * messages.
+   * Digest of the first n messages of this request, where n is the number of messages in the previous request. Null if
+   * this request has fewer than n messages.
    */
   readonly sentBefore: string | null
   readonly isUnchanged: boolean
@@ -307,7 +310,7 @@ export interface TimelineEntry {
   readonly problems: readonly TimelineProblem[]
   /** Skills whose problem was solved while the served revision stayed the same. */
   readonly fixed: readonly string[]
-  /** Number of entries that were left out of `changes`, `problems` and `fixed`, which are limited. */
+  /** Number of entries that were omitted because `changes`, `problems` and `fixed` have a maximum length. */
   readonly omitted: number
 }
 
@@ -343,7 +346,7 @@ export interface UpdateEvent {
   readonly entry: TimelineEntry
 }
 
-/** Sends rows whose token counts have become known. */
+/** Contains the rows whose tokens have just been counted. */
 export interface TokensEvent {
   readonly kind: 'tokens'
   readonly skills: readonly SkillRow[]

@@ -1,7 +1,8 @@
 import type { SkillRow } from './api-types.ts'
 
 /**
- * Returns the key of the row of a folder. Entries for removed rows also have the two fields of the key.
+ * Returns a key for the row of a skill folder. Accepts the entry of a removed row too, because the entry has the same
+ * two fields.
  *
  * @example
  * ```ts

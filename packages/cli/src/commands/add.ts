@@ -27,7 +27,7 @@ export interface AddFlags {
   readonly to?: string
   /** Whether local changes are replaced. The old folder is kept in `.trash`. */
   readonly isForced: boolean
-  /** Whether the caller confirms invisible characters in the skills. */
+  /** Whether the caller accepts invisible characters in the skills. */
   readonly confirmsHidden: boolean
 }
 
@@ -104,7 +104,7 @@ async function openPlace(place: string, config: Config): Promise<Available> {
 }
 
 /**
- * Refuses skills with invisible characters, because a copy is served immediately. The caller can confirm such skills.
+ * Refuses skills with invisible characters, because a copy is served immediately. The caller can accept such skills.
  */
 async function refuseHidden(
   chosen: readonly Skill[],
@@ -170,8 +170,8 @@ interface Target {
 }
 
 /**
- * Returns true if the folder already contains the revision, for example after a killed `add`. Only `--force` replaces
- * other folders, local changes, and skills from another source.
+ * Returns true if the folder already contains the revision, for example after a killed `add`. Unless `--force` is
+ * given, refuses a folder that has local changes, belongs to another source or was not copied by `add`.
  * @throws {UsageError}
  */
 async function checkTarget(

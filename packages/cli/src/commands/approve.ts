@@ -108,7 +108,7 @@ async function showAndAsk(
   for (const grown of capabilitiesOf(report, skills))
     printLine(`  ${paint('yellow', 'new:')} ${toTerminalLine(grown)}`)
   for (const doubtful of doubtsAbout(report)) printLine(`  ${formatDiagnostic(doubtful, paint)}`)
-  // The terminal must show the revision that it asks about.
+  // The revision to approve must be the one that the terminal has just shown.
   if (skill?.revision !== revision)
     throw new UsageError(`${target} changed while it was read; run the command again`)
   printLine(paintDiff(await describeModified(live ?? { ...skill, files: [] }, skill, skills), paint))

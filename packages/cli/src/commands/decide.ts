@@ -23,7 +23,7 @@ import { parseNamedSkill } from '../skill-target.ts'
 
 export interface DecideFlags {
   readonly json: boolean
-  /** Whether the caller confirms invisible characters in the revision. */
+  /** Whether the caller accepts invisible characters in the revision. */
   readonly confirmsHidden: boolean
   readonly note?: string
 }
@@ -117,7 +117,7 @@ export async function pending(config: Config, flags: { readonly json: boolean })
   return reports.length === 0 && !findings.some(isFailure) ? EXIT_OK : EXIT_FINDINGS
 }
 
-/** For each verb, the word for a new decision, and the words for a decision that changes nothing. */
+/** Words to print for each verb: first for a new decision, then for a decision that changes nothing. */
 const WORDS: Readonly<Record<DecisionVerb, readonly [string, string]>> = {
   approve: ['approved', 'approved already:'],
   reject: ['rejected', 'rejected already:'],

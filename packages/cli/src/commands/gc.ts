@@ -10,13 +10,13 @@ import { nameProgram } from '../program-name.ts'
 export interface GcFlags {
   readonly json: boolean
   readonly isDryRun: boolean
-  /** Number of newest history records of each skill whose files are kept. */
+  /** How many history records per skill, counted from the newest, keep their files. */
   readonly keep?: number
 }
 
-/** One hour. The text in `describeGarbage` also names this time. */
+/** One hour. The message in `describeGarbage` repeats this duration. */
 const GRACE_MS = 3_600_000
-/** Names of damaged databases and their logs. */
+/** Matches the file names of damaged databases and their logs. */
 const SET_ASIDE = /\.damaged-\d+(?:-wal|-shm)?$/
 
 /** Implements `stoke gc`: removes unused files from the state directory. */

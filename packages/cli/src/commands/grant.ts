@@ -17,8 +17,8 @@ import { parseNamedSkill } from '../skill-target.ts'
 import { toNote } from './decide.ts'
 
 /**
- * Implements `stoke grant` and `stoke revoke`, for every process of the state directory. If no capability is named,
- * `grant` lists the requested capabilities and asks for confirmation; `revoke` revokes all capabilities.
+ * Implements `stoke grant` and `stoke revoke`, for every process that uses the state directory. If no capability is
+ * named, `grant` lists the requested capabilities and asks for confirmation; `revoke` revokes all capabilities.
  */
 export async function grant(
   verb: GrantVerb,

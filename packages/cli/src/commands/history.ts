@@ -91,7 +91,7 @@ export async function rollback(
 
 /** Throws if the skill is a link, because other projects may use the target folder of the link. */
 async function refuseLink(name: string, revision: string | undefined, skills: SkillRuntime): Promise<void> {
-  // A removed skill has no report. It is not a link, so it can be restored.
+  // A removed skill has no report and is no longer a link, so its revision can be restored.
   const named = skills.current
     .reports()
     .filter(each => [each.name, `${each.source}/${each.name}`, targetOf(each)].includes(name))
@@ -131,7 +131,7 @@ async function rehearse(
   flags: { readonly json: boolean },
 ): Promise<number> {
   const plan = await skills.history.planRollback(target, revision)
-  // Describes the plan before printing anything, because this throws if the files are no longer stored.
+  // Calls `describePlan()` before printing anything, because it throws if the files are no longer stored.
   const text = plan.how === 'unchanged' ? undefined : await describePlan(target, plan, skills)
   if (flags.json) {
     printJson(plan)

@@ -26,7 +26,7 @@ export async function link(
   const path = join(root, basename(target))
   const wasThere = isLinkedAlready(path, target)
   const undo = wasThere ? () => undefined : makeLink(path, target)
-  // Records the link, because every process of the state directory may follow links that a person created.
+  // Records the link, so that every process that uses this state directory may follow it.
   await noteLink(config.stateDirectory, path, realpathSync(target))
   await using skills = await openSkills(config, { watching: 'off' })
   const reports = skills.current.reports()
@@ -80,7 +80,7 @@ function makeLink(path: string, target: string): () => void {
   const root = dirname(path)
   try {
     const first = mkdirSync(root, { recursive: true })
-    // On Windows, only administrators may create folder links of another type than a junction.
+    // On Windows, a junction is the only folder link that users without administrator rights may create.
     symlinkSync(relative(root, target), path, 'junction')
     return () => {
       rmSync(path)

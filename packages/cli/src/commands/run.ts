@@ -64,8 +64,8 @@ interface RunResult {
 
 /**
  * Implements `stoke run`. Prints the result on standard output, and everything else on standard error. Exits with 1 if
- * the script fails, with 2 if the target does not exist or its input is invalid, and with 130 if a signal interrupts
- * it.
+ * the script fails, and with 130 if a signal interrupts it. Exits with 2 if the target does not exist or its input is
+ * invalid.
  */
 export async function run(
   words: { readonly target: string; readonly path?: string; readonly args: readonly string[] },
@@ -100,7 +100,7 @@ export async function run(
 }
 
 /**
- * Warns if no sandbox is used. Without a sandbox, Node's permissions do not block the network, signals or other
+ * Warns if no sandbox is used. Without a sandbox, Node's permission checks do not block the network, signals or other
  * programs.
  */
 async function noteContainment({ scripts }: SkillRuntime, { hasColor }: Config): Promise<void> {
@@ -177,7 +177,7 @@ class Runner {
     return EXIT_OK
   }
 
-  /** Prints the problems of the newest code. If older code ran in its place, prints that too. */
+  /** Prints the problems of the newest code, and a note if older code ran instead. */
   #noteProblems(
     target: Exclude<Target, { kind: 'list' }>,
     { revision: ran, error }: Pick<RunResult, 'revision' | 'error'>,
@@ -275,10 +275,10 @@ class Runner {
   }
 }
 
-/** Part of the error message for a script that no sandbox would contain, and that therefore needs "exec". */
+/** Part of the error message for a script that needs "exec" because no sandbox would confine the script. */
 const GRANT_EXEC = 'grant "exec" to the skill'
 
-/** Codes of errors that the user caused, not the script. */
+/** Codes of errors whose cause is the user's input and not the script. */
 const USAGE_CODES: readonly string[] = [
   'INPUT_INVALID',
   'COMMAND_NOT_FOUND',

@@ -23,7 +23,7 @@ export interface UpdateFlags {
   readonly isForced: boolean
   /** Whether the lock file may name folders outside the project. */
   readonly isLocal: boolean
-  /** Whether the caller confirms invisible characters in newer revisions. */
+  /** Whether the caller accepts invisible characters in newer revisions. */
   readonly confirmsHidden: boolean
 }
 
@@ -36,8 +36,8 @@ interface Outcome {
 }
 
 /**
- * Implements `stoke update`: updates copied skills from their sources. Keeps and reports skills with local changes. Exits
- * with 1 if a skill is not up to date.
+ * Implements `stoke update`: updates copied skills from their sources. Skills with local changes are reported and stay
+ * unchanged. Exits with 1 if a skill is not up to date.
  */
 export async function update(names: readonly string[], config: Config, flags: UpdateFlags): Promise<number> {
   checkNamedRoots(config)

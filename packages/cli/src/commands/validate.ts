@@ -29,7 +29,7 @@ import { doubtsAbout } from './decide.ts'
 interface Verdict {
   readonly path: string
   readonly valid: boolean
-  /** False for an entry without a SKILL.md, such as a folder where a SKILL.md is expected. @default true */
+  /** False for an entry that is not a skill, for example a folder that lacks its SKILL.md. @default true */
   readonly isSkill?: boolean
   readonly diagnostics: readonly Diagnostic[]
 }
@@ -90,7 +90,7 @@ async function validateNamedFile(path: string): Promise<Verdict> {
   return toVerdict(path, [...missing(path, message, fix).diagnostics, ...diagnostics])
 }
 
-/** Validates all skills of a folder. Uses the runtime, so that exactly those texts are checked that would be served. */
+/** Validates all skills of a folder. Uses the runtime, and so checks exactly the texts that the runtime would serve. */
 async function validateFolders(root: string): Promise<readonly Verdict[]> {
   await using skills = await createSkillRuntime({
     sources: [directory(root, { watching: 'off' })],
@@ -107,7 +107,8 @@ async function validateFolders(root: string): Promise<readonly Verdict[]> {
     // Skips the SKILL.md, because `validateFile` has already reported hidden text in it.
     const isElsewhere = (each: Diagnostic): boolean => resolve(each.path ?? '') !== resolve(file)
     const others = doubtsAbout(report).filter(isElsewhere)
-    // Lists each error in SKILL.md once, although the runtime may report it with another code than the validator.
+    // Lists each error in SKILL.md only once, even if the runtime and the validator report different codes for the
+    // error.
     const isInvalid = diagnostics.some(isError)
     const unserved = report.diagnostics.filter(each => isError(each) && (isElsewhere(each) || !isInvalid))
     return [toVerdict(path, [...diagnostics, ...others, ...unserved, ...found])]
@@ -140,8 +141,8 @@ function toUnreadable(
 }
 
 /**
- * Returns a verdict for an entry that looks like a skill. Returns none for entries that their name or a `.skillignore`
- * excludes.
+ * Returns a verdict for an entry that looks like a skill. Returns an empty list for an entry that is excluded by its
+ * name or by a `.skillignore`.
  */
 function toNotSkill({ reason, path, message, fix, isExpected }: NotSkill): readonly Verdict[] {
   if (!isExpected || reason === 'skipped' || reason === 'ignored') return []

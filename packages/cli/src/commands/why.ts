@@ -13,8 +13,8 @@ export interface WhyOptions {
 }
 
 /**
- * Implements `stoke why`: shows at which step a skill stopped on its way to conversations, or why a folder or file is
- * not a skill.
+ * Implements `stoke why`: shows at which step a skill stopped on its way to conversations. For a folder or file that is
+ * not a skill, shows the reason.
  */
 export async function why(asked: string, config: Config, options: WhyOptions): Promise<number> {
   const name = toAsked(asked)

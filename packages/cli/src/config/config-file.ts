@@ -38,7 +38,7 @@ interface LoadedRoot {
 interface Fault {
   readonly path: readonly PropertyKey[]
   readonly reason: string
-  /** Whether the fault is the name of the field, not its value. */
+  /** Whether the name of the field is wrong. False if only the value is wrong. */
   readonly isAboutKey?: boolean
 }
 
@@ -134,9 +134,7 @@ function toReading({
   }
 }
 
-/**
- * Finds link roots outside the project. A configuration file of a project must not allow links to folders outside it.
- */
+/** Finds link roots outside the project. A configuration file must not allow links to folders outside its project. */
 function findOutsideLinks(file: ConfigFile, folder: string): Fault[] {
   return (file.linkRoots ?? []).flatMap((written, index) => {
     if (isInside(toAbsolute(written, folder), folder)) return []

@@ -26,7 +26,7 @@ async function fault(text: string, flags: ConfigFlags = {}): Promise<string> {
 }
 
 describe('skillstoke.json', () => {
-  test('sets labelled roots, relative to the file, and all other settings of a project', async () => {
+  test('sets all settings of a project, and labelled roots with paths relative to the file', async () => {
     write(`{
       "$schema": "./node_modules/skillstoke/skillstoke.schema.json",
       // comments and trailing commas are allowed
@@ -51,7 +51,7 @@ describe('skillstoke.json', () => {
     })
   })
 
-  test('is overridden by environment variables, and flags override both', async () => {
+  test('has a lower precedence than environment variables, and flags have the highest precedence', async () => {
     write(
       '{"roots": ["of-file"], "server": {"port": 1, "maxSessions": 1}, "scope": {"include": ["of-file"]}}',
     )
@@ -74,7 +74,7 @@ describe('skillstoke.json', () => {
     expect((await resolveConfig({}, environment)).stateDirectory).toBe('/state')
   })
 
-  test('may be another file that the user names, and its roots then count as chosen by the user', async () => {
+  test('can be replaced by a file that the user names, and the roots of that file count as chosen by the user', async () => {
     write('{"roots": ["a"]}', 'other.json')
     expect(await resolveConfig({ config: 'other.json' }, {})).toMatchObject({
       roots: [{ path: 'a' }],

@@ -18,7 +18,7 @@ import { parseSourceFlag, type RemoteConfig, resolveRemotes } from './remote-con
 import type { RemoteAccess } from './source-kinds.ts'
 import { findStateDirectory, withoutEmpty } from './state-place.ts'
 
-/** A root directory. Its label is the same on every machine. */
+/** A root directory. The label of a root is the same on every machine. */
 export interface RootConfig {
   readonly label: string
   /** Path for display, in the form that a person would write. */
@@ -41,7 +41,7 @@ export interface ServerConfig {
   readonly isPortNamed: boolean
   /** Maximum number of open MCP sessions over HTTP. @default DEFAULT_MAX_SESSIONS */
   readonly maxSessions?: number
-  /** Host names that requests may use besides those of the loopback interface. */
+  /** Host names that requests may use in addition to those of the loopback interface. */
   readonly allowedHosts: readonly string[]
   /** Fixed token. @default a new token at each start */
   readonly token?: string
@@ -50,7 +50,7 @@ export interface ServerConfig {
 /** The resolved configuration. Only the module `config` reads environment variables. */
 export interface Config {
   readonly roots: readonly RootConfig[]
-  /** Remote sources. Their precedence is below that of all roots. */
+  /** Remote sources. Every root has a higher precedence than any remote source. */
   readonly remotes: readonly RemoteConfig[]
   readonly access: RemoteAccess
   /** Whether every change waits for approval, including changes of the roots. */
@@ -71,7 +71,7 @@ export interface Config {
   readonly catalog: { readonly maxTokens: number; readonly format: CatalogFormatName }
   readonly onDuplicate: DuplicateWinner
   readonly reading: Partial<ReadingPolicy>
-  /** Whether scripts run in a sandbox of the operating system as well. */
+  /** Whether scripts also run in a sandbox of the operating system. */
   readonly sandbox: SandboxMode
   readonly server: ServerConfig
   readonly model: ModelConfig
@@ -104,9 +104,9 @@ export interface ConfigFlags {
 const MIN_TOKEN_LENGTH = 16
 
 /**
- * Resolves the configuration. Flags take precedence over the environment, and the environment over the file. A
- * configuration file may come with a repository, so it cannot set the model, the host, the state directory or the
- * sandbox.
+ * Resolves the configuration. Flags take precedence over environment variables. Environment variables take precedence
+ * over the configuration file. A configuration file may come with a repository, so it cannot set the model, the host,
+ * the state directory or the sandbox.
  * @throws {UsageError} when a file or a variable is invalid
  */
 export async function resolveConfig(
@@ -292,7 +292,8 @@ export function pathsOf({ roots, remotes }: Config): readonly string[] {
 }
 
 /**
- * Returns the diagnostics of the sources. Omits diagnostics of missing default roots. Missing named roots are reported.
+ * Returns the diagnostics of the sources. Omits the diagnostics of default roots that are missing, and keeps those of
+ * named roots.
  */
 export function findingsOf(sources: readonly SourceReport[], config: Config): Diagnostic[] {
   return sources.flatMap(({ diagnostics }, index) =>

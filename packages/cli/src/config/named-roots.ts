@@ -4,7 +4,7 @@ import { UsageError } from '../exit-code.ts'
 import type { Config } from './config.ts'
 
 /**
- * Checks that the roots of the command line or of the environment exist, so that a mistyped path is reported.
+ * Checks that every root named on the command line or in the environment exists, so that a mistyped path is reported.
  * @param options.allowsUnreadable set by commands that report unreadable roots themselves. @default false
  * @throws {UsageError} for the first root that does not exist or cannot be read
  */

@@ -10,7 +10,7 @@ import {
   SOURCE_KINDS,
 } from './source-kinds.ts'
 
-/** A source besides the roots. Its changes wait for approval. */
+/** A source that is not a root. Changes of such a source wait for approval. */
 export interface RemoteConfig {
   readonly label: string
   /** Origin of the source. Decisions are stored under this origin. */

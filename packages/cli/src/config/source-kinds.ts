@@ -5,7 +5,7 @@ import type { z as Zod } from 'zod'
 import { UsageError } from '../exit-code.ts'
 import { GIT_UPDATES } from '../known-values.ts'
 
-/** Kinds of sources besides the roots. Each name is also a field of the configuration. */
+/** Kinds of sources that are not roots. Each name is also a field of the configuration. */
 export const SOURCE_KIND_NAMES = ['git', 'archive', 'wellKnown', 'npm', 'mcp'] as const
 
 export type SourceKindName = (typeof SOURCE_KIND_NAMES)[number]
@@ -45,8 +45,8 @@ export interface KindSetup {
 type Fields = { readonly [Name in keyof ConfigSource]: Zod.ZodType<ConfigSource[Name]> }
 
 /**
- * Parts for the schema of a kind. Zod is passed in, because most commands need no configuration file and so never load
- * Zod.
+ * Building blocks for the schema of a source kind. Zod is passed in, so that commands without a configuration file need
+ * not load Zod.
  */
 export interface FieldParts {
   readonly z: typeof Zod

@@ -7,7 +7,7 @@ export interface CommandPrinterOptions {
   readonly paint: Paint
 }
 
-/** Prints changes of commands, and calls of commands. Returns a function that stops printing. */
+/** Prints every change of the commands and every call of a command. Returns a function that stops printing. */
 export function printCommands(skills: SkillRuntime, { print, paint }: CommandPrinterOptions): () => void {
   const dim = (text: string): void => print(paint('dim', `  ${text}`))
   const { events } = skills

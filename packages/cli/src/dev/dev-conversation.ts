@@ -33,7 +33,7 @@ export class DevConversation {
     return { nextTurn: this.#turns + 1, prefix: this.#options.conversation.comparePrefix() }
   }
 
-  /** Requests a turn after the current turn. All requests during the current turn together cause one turn. */
+  /** Requests one more turn after the current turn. Several requests during one turn cause only one more turn. */
   requestTurn(update?: RegistryUpdate): void {
     if (this.#options.signal.aborted) return
     this.#wanted = this.#options.question ?? this.#chooseQuestion(update)

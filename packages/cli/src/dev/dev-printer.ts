@@ -53,7 +53,7 @@ const MAX_SKILL_LINES = 40
 /** Prints the output of `stoke dev`: one line per event, with measured times. */
 export class DevPrinter {
   readonly #options: DevPrinterOptions
-  /** The update whose diff the key `d` prints. */
+  /** The update whose diff is printed when the user presses `d`. */
   lastUpdate: RegistryUpdate | undefined
 
   constructor(options: DevPrinterOptions) {
@@ -120,7 +120,7 @@ export class DevPrinter {
     else this.#options.print('edit a skill and save it; press Ctrl-C to stop')
   }
 
-  /** Prints that the action of a key failed. The server continues. */
+  /** Reports that the action of a pressed key failed. The server continues. */
   keyFailed(key: string, reason: string): void {
     this.#options.print(`${key}: ${toTerminalText(reason)}`)
   }

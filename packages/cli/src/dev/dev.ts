@@ -32,7 +32,10 @@ export interface DevOptions {
 
 const SESSION_ID = 'dev'
 
-/** Implements `stoke dev`: watches the skills and serves a page, an API, an MCP endpoint and a demo agent until it is stopped. */
+/**
+ * Implements `stoke dev`: watches the skills, and serves a page, an API, an MCP endpoint and a demo agent. Runs until it
+ * is stopped.
+ */
 export async function dev(config: Config, options: DevOptions): Promise<number> {
   const print = new DevPrinter({ print: printLine, paint: createPaint(config.hasColor), countTokens, config })
   const scope = config.scope === undefined ? {} : { scope: config.scope }
@@ -145,7 +148,7 @@ async function reload(skills: SkillRuntime, print: DevPrinter): Promise<void> {
   print.reloaded(before, generation)
 }
 
-/** Keeps the process alive until the signal aborts, because the runtime does not. */
+/** Keeps the process alive until the signal aborts, because a runtime alone lets the process exit. */
 async function untilAborted(signal: AbortSignal): Promise<void> {
   const keepAlive = setInterval(() => undefined, 2 ** 30)
   await new Promise<void>(resolve => {

@@ -49,8 +49,8 @@ function toMcpCommand(config: Config): McpCommand {
     ...(config.scope?.exclude ?? []).flatMap(pattern => ['--exclude', pattern]),
     ...['--state', config.stateDirectory],
   ]
-  // A program in the npx cache may disappear, so the command starts npx. Otherwise the command avoids npx, because a
-  // signal from a script could start the inspector of the npx process.
+  // If this program is in the npx cache, where it may disappear, clients start it through npx. Otherwise clients start
+  // it directly, because a signal from a script could start the inspector of an npx process.
   return /[\\/]_npx[\\/]/.test(bin)
     ? toNpxCommand(['-y', 'skillstoke', 'mcp', ...options])
     : { command: process.execPath, args: [...DENO_WORDS, bin, 'mcp', ...options] }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 
 /**
- * If the started program still runs after this time, opening succeeded, because the program may be the browser itself.
+ * If the started program still runs after this time, the page counts as opened. The program may be the browser itself.
  */
 const START_MS = 2_000
 

@@ -17,7 +17,7 @@ import { UsageError } from '../exit-code.ts'
 
 /** The present state of a source from which skills can be copied. */
 export interface Available extends AsyncDisposable {
-  /** Commit of the source. Without a commit, the digest of all its skills. */
+  /** Commit of the source, or the digest of all its skills if the source has no commits. */
   readonly version: string
   readonly skills: readonly Skill[]
   /** Errors of skills that cannot be served, and so cannot be copied. */
@@ -30,8 +30,8 @@ export interface Available extends AsyncDisposable {
 }
 
 /**
- * Opens a source, written like a value of `--source`, in its present state. No skill waits for approval, because a
- * person decides which skills to copy. Shares no stored state with a configured source of the same origin.
+ * Reads the present state of a source. `flag` has the form of a value of `--source`. No skill waits for approval,
+ * because a person decides which skills to copy. Shares no stored state with a configured source of the same origin.
  * @param options.isNamed whether a person named the source; if not, it must not be elsewhere on this machine
  * @throws {SkillError} when the source cannot be reached, or its present state cannot be read
  */

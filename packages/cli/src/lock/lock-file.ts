@@ -48,7 +48,7 @@ export function hasLock(config: Config): boolean {
   return existsSync(join(projectFolder(config), LOCK_FILE_NAME))
 }
 
-/** Reads the lock file. Returns an empty object if it does not exist. @throws {UsageError} when it is invalid */
+/** Reads the lock file. Returns an empty object if the file does not exist. @throws {UsageError} when it is invalid */
 export function readLock(config: Config): LockedSkills {
   const path = join(projectFolder(config), LOCK_FILE_NAME)
   const text = readIfThere(path)
@@ -77,7 +77,7 @@ function describeFault({ issues }: z.ZodError, json: unknown): string {
 }
 
 /**
- * Returns why a skill may not be copied into a folder, as the second half of an error message. A lock file may come
+ * Returns why a skill must not be copied into a folder, as the second half of an error message. A lock file may come
  * from another person, so it must not copy files to folders from which programs run code.
  */
 export function findFolderFault(name: string, folder: string, config: Config): string | undefined {
@@ -102,8 +102,8 @@ export function findFolderFault(name: string, folder: string, config: Config): s
 const USUAL_ROOT = /^\.[^/\\]+[/\\]skills$/
 
 /**
- * Checks the path of a folder relative to the project. Called twice: for the path in the lock file, and for its real
- * path.
+ * Checks the path of a folder relative to the project. Each path in the lock file is checked twice, first as written
+ * and then as its real path.
  */
 function findPlaceFault(fromProject: string, isChosen: boolean): string | undefined {
   if (isAbsolute(fromProject)) return 'leads out of the project through a link'

@@ -29,7 +29,7 @@ export interface ApiOptions {
 }
 
 const MAX_BODY_BYTES = 16_384
-/** Statuses of skills whose newest revision is valid but may not be served. */
+/** Statuses of skills whose newest revision is valid but not served, because of a decision or a missing approval. */
 const WAITING: readonly SkillStatus[] = ['pending', 'rejected', 'pinned']
 /** Limits the wait during continuous writes. After this time, responses come from the newest complete generation. */
 const BOUND = { maxWaitMs: MAX_LOOK_MS }
@@ -110,8 +110,8 @@ async function getSkill(context: Context, { skills, state, view }: ApiOptions): 
 }
 
 /**
- * Responds with the diff of a skill name or of one folder. If several folders have the name, prefers a folder whose
- * change was refused or waits for approval.
+ * Responds with the diff of the skill or folder that the request names. If several folders have the name, prefers a
+ * folder whose change was refused or waits for approval.
  */
 async function getDiff(context: Context, { skills, state }: ApiOptions): Promise<Response> {
   const target = context.req.param('name') ?? ''

@@ -24,7 +24,7 @@ function open(log: EventLog, lastEventId?: string): { next: () => Promise<string
 const small: EventLogOptions = { maxEvents: 3, maxLength: 10_000 }
 
 describe('streamEvents()', () => {
-  test('sends the present state with its event number, then the following events', async () => {
+  test('sends the present state with its event number, and then every later event', async () => {
     const log = new EventLog()
     log.append(sessions('before'))
     const { next, end } = open(log)
@@ -44,7 +44,7 @@ describe('streamEvents()', () => {
       expect(await open(log, id).next(), id).toContain('"kind":"state"')
   })
 
-  test('sends the present state once to a reader that has fallen behind', async () => {
+  test('sends the present state exactly once to a reader that has fallen behind', async () => {
     const log = new EventLog(small)
     const { next } = open(log)
     await next()

@@ -34,7 +34,7 @@ export async function* streamEvents(options: EventStreamOptions): AsyncGenerator
   }
 }
 
-/** Returns the event number of an id of this server start, or `undefined` for any other id. */
+/** Returns the event number in an event id. Returns `undefined` if another start of the server created the id. */
 function toPlace(id: string | undefined, startId: string): number | undefined {
   const digits = id?.startsWith(`${startId}-`) === true ? id.slice(startId.length + 1) : ''
   return /^\d{1,15}$/.test(digits) ? Number(digits) : undefined

@@ -9,8 +9,8 @@ export interface MeantFolder {
 }
 
 /**
- * Finds the folder for `name`, `source/name` or the `target` of a row. A name alone names the served folder. The other
- * forms name one folder, whether it is served or not.
+ * Finds the folder for `name`, `source/name` or the `target` of a row. A name alone names the served folder.
+ * `source/name` and a `target` name one folder, served or not.
  */
 export function findMeant(
   target: string,

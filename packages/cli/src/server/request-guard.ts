@@ -6,23 +6,24 @@ import { fail } from './api-failure.ts'
 
 export interface RequestGuardOptions {
   readonly token: string
-  /** Allowed host names besides those of the loopback interface. */
+  /** Allowed host names in addition to those of the loopback interface. */
   readonly allowedHosts: readonly string[]
 }
 
 const LOOPBACK_NAMES = ['127.0.0.1', 'localhost', '[::1]'] as const
 
 /**
- * Admits requests to the dev server. A request needs an allowed host, and an allowed origin if it has one. It also
- * needs the token, or the cookie and the key of a page. The checks of host and origin prevent DNS rebinding.
+ * Checks the requests to the dev server. The header Host must be allowed, and so must Origin if the request has it. A
+ * request also needs either the token, or the cookie and the key of a page. The checks of host and origin prevent DNS
+ * rebinding.
  */
 export class RequestGuard {
   readonly #options: RequestGuardOptions
   // Cookie and key are derived from the token, so that a page still works after a restart with the same token.
   readonly #cookie: string
   /**
-   * Required in addition to the cookie. Browsers send cookies to every port of a host, but only the page itself can
-   * send the key.
+   * A page must send this key in addition to the cookie. Browsers send cookies to every port of a host, but only the
+   * page itself can send the key.
    */
   readonly #key: string
   #port = 0
@@ -60,7 +61,7 @@ export class RequestGuard {
     return this.#refuse(context)
   }
 
-  /** Requires the token. Used for callers that are not pages. */
+  /** Requires the token, for routes whose callers are not pages. */
   readonly checkToken: MiddlewareHandler = async (context, next) => {
     if (this.#hasToken(context)) return await next()
     return this.#refuse(context)

@@ -27,7 +27,7 @@ const rollback = z.strictObject({
   confirmHidden: z.boolean().optional(),
 })
 
-/** Whether a verb needs a revision, because it must not apply to a revision that the caller has not seen. */
+/** Whether a verb requires a revision, so that the decision applies only to a revision that the caller has seen. */
 const NEEDS_REVISION: Readonly<Record<DecisionVerb | GrantVerb, boolean>> = {
   approve: true,
   reject: true,

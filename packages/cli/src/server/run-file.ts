@@ -52,8 +52,8 @@ const PROBE_TIMEOUT_MS = 2_000
 const CHECK_INTERVAL_MS = 500
 
 /**
- * Writes the run file, and writes it again whenever it was removed. Returns a function that stops this and removes the
- * file.
+ * Writes the run file, and writes it again whenever it was removed. Returns a function that stops the rewriting and
+ * removes the file.
  */
 export function writeRunFile(
   config: Config,
@@ -110,7 +110,7 @@ export async function findRunningDev(config: Config): Promise<RunningDev | undef
   let found: RunningDev | undefined
   for (const path of listFolder(config, RUN_FILE)) {
     const file = readRunFile(path)
-    // Skips processes of other machines and containers, because this process cannot check them.
+    // Skips processes of other machines and containers, because this process cannot check whether they still run.
     if (file === undefined || file.host !== hostname()) continue
     const running = await probeOrRemove(path, file)
     if (running !== undefined && JSON.stringify(file.roots) === wanted) found ??= running

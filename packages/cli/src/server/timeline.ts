@@ -8,7 +8,7 @@ export function toGenerationId({ number, digest }: Generation): GenerationId {
 }
 
 /**
- * Maximum number of changes in one entry, and also of problems and of fixed skills. One checkout may change thousands
+ * Maximum length of each of the lists `changes`, `problems` and `fixed` in one entry. One checkout may change thousands
  * of skills.
  */
 const MAX_TOLD = 100

@@ -14,7 +14,7 @@ import {
   withSharedOptions,
 } from './verb-options.ts'
 
-/** Adds the verbs that read the skills once and change nothing. */
+/** Adds the verbs that read the skills and change nothing, for example `list`. */
 export function addLookVerbs(program: Command, finish: Finish): void {
   addList(program, finish)
   addShow(program, finish)

@@ -65,7 +65,7 @@ Examples:
 
 const GRANTS = {
   grant: {
-    words: 'grant capabilities to the scripts of a skill, for every process of the state directory',
+    words: 'grant capabilities to the scripts of a skill, for every process that uses the state directory',
     examples: [
       'stoke grant deploy',
       'stoke grant deploy net env:TOKEN --note "read it"',

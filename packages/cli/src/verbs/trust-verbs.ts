@@ -64,7 +64,7 @@ const NAMED =
 
 function addApprove(program: Command, finish: Finish): void {
   withSharedOptions(program.command('approve'))
-    .description('approve a revision of a skill, for every process of the state directory')
+    .description('approve a revision of a skill, for every process that uses the state directory')
     .argument('[skill...]', NAMED)
     .option('--note <text>', 'reason to record in the history')
     .option('--all', 'approve everything that waits now')

@@ -9,7 +9,9 @@ export type SharedFlags = ConfigFlags & { readonly json?: boolean }
 /** Sets the exit code of the process. */
 export type Finish = (code: number) => void
 
-/** Resolves the configuration. Imports the code for this only when a verb runs, because help texts do not need it. */
+/**
+ * Resolves the configuration. Imports `config.ts` only when a verb runs, because help texts do not need that module.
+ */
 export async function resolveConfig(flags: ConfigFlags): Promise<Config> {
   const config = await import('../config/config.ts')
   return await config.resolveConfig(flags)
@@ -64,7 +66,7 @@ function describeSandboxMode(mode: SandboxMode): string {
   return `${mode}: ${SANDBOX_HELP[mode]}${isDefault ? ' (default)' : ''}`
 }
 
-/** Adds the option that chooses how scripts are contained. */
+/** Adds the option that chooses how scripts are confined. */
 export function withSandboxOption(command: Command): Command {
   return command.addOption(
     new Option('--sandbox <mode>', SANDBOX_MODES.map(describeSandboxMode).join('; ')).choices(SANDBOX_MODES),
