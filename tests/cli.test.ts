@@ -257,7 +257,7 @@ describe('stoke list', () => {
     expect([status, stdout, stderr]).toEqual([2, '', expect.stringMatching(/skills" cannot be read: EACCES/)])
   })
 
-  test('why names the root that could not be read, and says nothing about its contents', () => {
+  test('why names the unreadable root, and reports nothing about the skills in this root', () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/pdf')
     folder.writeSkill('more/docx')
@@ -417,7 +417,7 @@ describe('stoke show, why, render and status', () => {
     expect([misspelt.status, misspelt.stderr]).toEqual([2, expect.stringContaining('skillstoke.json:1:16')])
   })
 
-  test('status shows for each root how it is watched', () => {
+  test('status shows how each root is watched', () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/pdf')
     const { json } = stoke<{ sources: { label: string; mode: string; skills: number }[]; counts: object }>(
@@ -434,7 +434,7 @@ describe('stoke show, why, render and status', () => {
   })
 })
 
-test('the grant command that run prints for a refused script has the same roots and state directory', () => {
+test('for a refused script, stoke run prints a grant command with the same roots and state directory', () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('skills/pdf')
   folder.write('skills/pdf/scripts/say.sh', 'echo said')
@@ -574,7 +574,7 @@ describe('the command line', () => {
     [['validate']],
     [['render', '--max-tokens', 'many']],
     [['list', '--root', '']],
-  ])('rejects %j as a usage error', args => {
+  ])('the program rejects %j as a usage error', args => {
     const { status, stdout, stderr } = stoke(args)
     expect(status).toBe(2)
     expect(stdout).toBe('')
@@ -582,7 +582,7 @@ describe('the command line', () => {
   })
 
   test.each(['dev', 'list', 'show', 'validate', 'render', 'why', 'status'])(
-    'prints examples for %s --help',
+    'the program prints examples for stoke %s --help',
     verb => {
       const { status, stdout } = stoke([verb, '--help'])
       expect(status).toBe(0)
@@ -637,7 +637,7 @@ describe('the command line', () => {
     expect(stderr).toContain('cannot be made')
   })
 
-  test('an old version of Node makes the program print the required version in one sentence', () => {
+  test('on an old version of Node, the program prints the required version in one sentence', () => {
     const source = `Object.defineProperty(process, 'versions', { value: { node: '18.20.0' } }); await import(${JSON.stringify(BIN)})`
     const run = spawnSync(process.execPath, ['--input-type=module', '-e', source], { encoding: 'utf8' })
     expect(run.status).toBe(2)

@@ -58,7 +58,7 @@ const pdf = (body: string): Record<string, string> => ({
   'skills/pdf/references/a.md': `A of ${body}`,
 })
 
-test('verify finds changes of any file of a skill that add has copied', () => {
+test('verify finds changes in every file of a copied skill', () => {
   using it = new Project()
   const commit = it.repository.commit({ ...pdf('First.'), 'skills/docx/SKILL.md': skillText('docx') })
   expect(it.run('add', it.place).stderr).toMatch(
@@ -158,7 +158,7 @@ test('update reports an unreachable source and still updates the skills of other
   ])
 })
 
-test('add and remove keep changed folders and folders of other origin, unless --force is given', () => {
+test('add and remove keep a folder that was changed or comes from another tool, unless --force is given', () => {
   using it = new Project()
   it.repository.commit(pdf('First.'))
   mkdirSync(it.at('skills/pdf'), { recursive: true })
@@ -205,7 +205,7 @@ test('link adds a skill from outside the project to a root', () => {
   expect([again.status, again.stdout]).toEqual([0, expect.stringContaining('the same files are in')])
 })
 
-test('link creates the link even if the skill then waits for approval, because its root is frozen', () => {
+test('link also creates the link in a frozen root, where the linked skill then waits for approval', () => {
   using it = new Project()
   it.folder.writeSkill('project/skills/pdf')
   it.folder.writeSkill('elsewhere/maps')
@@ -304,7 +304,7 @@ test('a symbolic link is followed only if stoke link created it and its target i
 test.each([
   ['a folder of skills', '../local', 'pdf'],
   ['a folder of one skill', '../local/pdf', undefined],
-])('add copies a skill from %s, and update without options copies the newer revision', (_, place, name) => {
+])('stoke add copies a skill from %s, and stoke update without options copies the newer revision', (_, place, name) => {
   using it = new Project()
   it.folder.write('local/pdf/SKILL.md', skillText('pdf', { body: 'First.' }))
   it.folder.writeSkill('local/docx')
@@ -383,7 +383,7 @@ test.each([
   expect(existsSync(it.at(`${path}/pre-commit`))).toBe(false)
 })
 
-test('add writes nothing to a hidden folder behind a link of the project, whichever roots are set', () => {
+test('add never writes through a link of the project into a hidden folder, whichever roots are set', () => {
   using it = new Project()
   it.repository.commit({ 'hooks/SKILL.md': skillText('hooks') })
   mkdirSync(it.at('.git/hooks'), { recursive: true })
@@ -413,7 +413,7 @@ test('update always detects a rewritten history, because the lock file records t
   expect(it.read('skills/pdf/SKILL.md')).toContain('First.')
 })
 
-test('verify and update ignore the Unicode form of file names, and check packages inside a skill', () => {
+test('verify and update ignore the Unicode form of file names, but include node_modules of a skill', () => {
   using it = new Project()
   const name = 'u\u0308ber.md'
   const files = [
@@ -432,14 +432,14 @@ test('verify and update ignore the Unicode form of file names, and check package
   expect(it.run('verify').stdout).toMatch(/^modified .*node_modules\/kit\/index.js/)
 })
 
-test('unless --local is given, update refuses a lock file with a local path outside the project', () => {
+test('unless --local is given, stoke update refuses a lock file with a local path outside the project', () => {
   using it = new Project()
   it.repository.commit(pdf('First.'))
   it.run('add', it.place, 'pdf')
   const update = (state: string): string =>
     stoke(['update', '--state', it.folder.at(state)], { cwd: it.at('.') }).stdout
   expect(update('of-somebody-else')).toMatch(/^failed +pdf .*is a file URL.*use --local/)
-  // The user accepted this path when they added the skill from it.
+  // The user accepted this path by adding the skill from it.
   expect(update('state')).toMatch(/^current +pdf/)
   const lock = it.read('skillstoke.lock.json')
   for (const elsewhere of [it.folder.at('local'), '../local']) {
@@ -449,7 +449,7 @@ test('unless --local is given, update refuses a lock file with a local path outs
   }
 })
 
-test('add changes nothing when the skill is already there', () => {
+test('add changes nothing if the skill was already added', () => {
   using it = new Project()
   it.repository.commit(pdf('First.'))
   it.run('add', it.place, 'pdf')
@@ -458,7 +458,7 @@ test('add changes nothing when the skill is already there', () => {
   expect(it.run('add', it.place, 'pdf', '--all').stderr).toMatch(/leave out the skill names/)
 })
 
-test('update reports a rewritten history and copies it only with --reset', () => {
+test('update reports a rewritten history, and copies the new files only with --reset', () => {
   using it = new Project()
   it.repository.commit(pdf('First.'))
   it.run('add', it.place, 'pdf')
@@ -473,7 +473,7 @@ test('update reports a rewritten history and copies it only with --reset', () =>
   expect(it.read('skills/pdf/SKILL.md')).toContain('Rewritten.')
 })
 
-test('unless --force is given, add keeps a skill from another source and writes no second copy', () => {
+test('unless --force is given, stoke add keeps a skill from another source and writes no second copy', () => {
   using it = new Project()
   it.repository.commit(pdf('First.'))
   it.run('add', it.place, 'pdf')
@@ -548,7 +548,7 @@ test('update --force copies the newer revision and keeps the local changes in th
   expect(it.read(`skills/.trash/${aside}/SKILL.md`)).toContain('Mine.')
 })
 
-test('a later add or update completes an interrupted add or update', () => {
+test('after an interruption of stoke add or stoke update, the next run of either completes the work', () => {
   using it = new Project()
   it.repository.commit(pdf('First.'))
   it.run('add', it.place, 'pdf')
@@ -571,7 +571,7 @@ test('update keeps a folder that differs from the lock file, even if its SKILL.m
   expect(it.run('update').stdout).toMatch(/^kept +pdf/)
 })
 
-test('when no skill was added, update does nothing and verify fails', () => {
+test('when no skill was added, stoke update does nothing and stoke verify fails', () => {
   using it = new Project()
   expect(it.run('update')).toMatchObject({
     status: 0,

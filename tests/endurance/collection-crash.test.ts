@@ -34,7 +34,7 @@ async function crash(state: string, afterMs: number): Promise<readonly string[]>
   return said.split('\n').slice(1, -1)
 }
 
-test('kill -9 at any moment of a garbage collection loses no revision that is still in use and leaks no disk space', async () => {
+test('kill -9 during a garbage collection keeps every revision that is in use, and leaks no disk space', async () => {
   using folder = new TemporaryFolder()
   const named = new Map<string, Digest>()
   let rounds = 0

@@ -35,7 +35,7 @@ interface Seen {
   readonly revisions: Set<unknown>
 }
 
-test('each answer to a verifying client comes from exactly one named revision, with an edit every 20 ms', async () => {
+test('with an edit every 20 ms, each answer to a verifying client comes from exactly the revision that it names', async () => {
   using folder = new TemporaryFolder()
   using state = new TemporaryFolder()
   writeRevision(folder, 0)
