@@ -22,7 +22,7 @@ function modulesOf(args: readonly string[]): readonly string[] {
 
 const COMMAND_LINE = /^(node:|\/packages\/cli\/(bin|dist|node_modules\/commander)\/|$)/
 
-describe('while it starts, the command line', () => {
+describe('while stoke starts', () => {
   test.each([[['--version']], [['--help']], [['run', '--help']]])(
     'the command line loads only its own modules for %j',
     args => {

@@ -472,7 +472,7 @@ describe('a running dev server and other processes', () => {
     state.path,
   ]
 
-  test('status, list, why and reload ask the running dev server and say so in their output', async () => {
+  test('the verbs status, list, why and reload ask the running dev server, and say so in their output', async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     folder.writeSkill('refund')

@@ -58,7 +58,7 @@ const pdf = (body: string): Record<string, string> => ({
   'skills/pdf/references/a.md': `A of ${body}`,
 })
 
-test('verify finds changes in every file of a copied skill', () => {
+test('stoke verify finds changes in every file of a copied skill', () => {
   using it = new Project()
   const commit = it.repository.commit({ ...pdf('First.'), 'skills/docx/SKILL.md': skillText('docx') })
   expect(it.run('add', it.place).stderr).toMatch(
@@ -83,7 +83,7 @@ test('verify finds changes in every file of a copied skill', () => {
   ])
 })
 
-test('update replaces unmodified skills and keeps skills that were changed in the project', () => {
+test('stoke update replaces unmodified skills and keeps skills that were changed in the project', () => {
   using it = new Project()
   it.repository.commit({ ...pdf('First.'), 'skills/docx/SKILL.md': skillText('docx', { body: 'First.' }) })
   it.run('add', it.place, '--all')
@@ -116,7 +116,7 @@ test('update replaces unmodified skills and keeps skills that were changed in th
   expect(it.run('update', 'nope').stderr).toMatch(/"nope" is not in the lock file, which has: docx, pdf/)
 })
 
-test('add and update refuse invisible characters in files until the user confirms the characters', () => {
+test('stoke add and stoke update refuse invisible characters in files until the user confirms the characters', () => {
   using it = new Project()
   it.repository.commit({ ...pdf('Be kind.\u{e0073}\u200b'), 'skills/pdf/notes.md': 'a\u202eb' })
   const refused = it.run('add', it.place)
@@ -139,7 +139,7 @@ test('add and update refuse invisible characters in files until the user confirm
   expect(it.read('skills/pdf/SKILL.md')).toContain('Second.')
 })
 
-test('update reports an unreachable source and still updates the skills of other sources', () => {
+test('stoke update reports an unreachable source and still updates the skills of other sources', () => {
   using it = new Project()
   it.repository.commit(pdf('First.'))
   writeFileSync(it.at('team.tar.gz'), tarGz([{ path: 'docx/SKILL.md', content: skillText('docx') }]))
@@ -158,7 +158,7 @@ test('update reports an unreachable source and still updates the skills of other
   ])
 })
 
-test('add and remove keep a folder that was changed or comes from another tool, unless --force is given', () => {
+test('stoke add and stoke remove keep a folder that was changed or comes from another tool, unless --force is given', () => {
   using it = new Project()
   it.repository.commit(pdf('First.'))
   mkdirSync(it.at('skills/pdf'), { recursive: true })
@@ -183,7 +183,7 @@ test('add and remove keep a folder that was changed or comes from another tool, 
   expect([existsSync(it.at('skills/pdf')), it.lock().skills]).toEqual([false, {}])
 })
 
-test('link adds a skill from outside the project to a root', () => {
+test('stoke link adds a skill from outside the project to a root', () => {
   using it = new Project()
   it.folder.writeSkill('elsewhere/maps')
   expect(it.run('link', '../elsewhere/nope').stderr).toMatch(/there is no SKILL.md in/)
@@ -205,7 +205,7 @@ test('link adds a skill from outside the project to a root', () => {
   expect([again.status, again.stdout]).toEqual([0, expect.stringContaining('the same files are in')])
 })
 
-test('link also creates the link in a frozen root, where the linked skill then waits for approval', () => {
+test('stoke link also creates the link in a frozen root, where the linked skill then waits for approval', () => {
   using it = new Project()
   it.folder.writeSkill('project/skills/pdf')
   it.folder.writeSkill('elsewhere/maps')
@@ -215,7 +215,7 @@ test('link also creates the link in a frozen root, where the linked skill then w
   expect(it.run('approve', '--yes', 'maps').status).toBe(0)
 })
 
-test('rollback and remove refuse a link and explain how to remove it', () => {
+test('stoke rollback and stoke remove refuse a link and explain how to remove it', () => {
   using it = new Project()
   it.folder.writeSkill('elsewhere/maps', { body: 'First.' })
   it.run('link', '../elsewhere/maps')
@@ -239,7 +239,7 @@ test('rollback and remove refuse a link and explain how to remove it', () => {
   expect(it.run('show', 'maps').stdout).toMatch(/First\.\n$/)
 })
 
-test('add explains how to write the path of a folder that could also be a repository name', () => {
+test('stoke add explains how to write the path of a folder that could also be a repository name', () => {
   using it = new Project()
   it.folder.writeSkill('project/nope/maps')
   expect(it.run('add', 'nope').stderr).toMatch(/; to copy from the local folder, write \.\/nope$/m)
@@ -383,7 +383,7 @@ test.each([
   expect(existsSync(it.at(`${path}/pre-commit`))).toBe(false)
 })
 
-test('add never writes through a link of the project into a hidden folder, whichever roots are set', () => {
+test('stoke add never writes through a link of the project into a hidden folder, whichever roots are set', () => {
   using it = new Project()
   it.repository.commit({ 'hooks/SKILL.md': skillText('hooks') })
   mkdirSync(it.at('.git/hooks'), { recursive: true })
@@ -399,7 +399,7 @@ test('add never writes through a link of the project into a hidden folder, which
   expect(readdirSync(it.at('.git/hooks'))).toEqual(['pre-commit'])
 })
 
-test('update always detects a rewritten history, because the lock file records the commit', () => {
+test('stoke update always detects a rewritten history, because the lock file records the commit', () => {
   using it = new Project()
   it.repository.commit({ ...pdf('First.'), 'skills/docx/SKILL.md': skillText('docx') })
   it.run('add', it.place, 'pdf')
@@ -413,7 +413,7 @@ test('update always detects a rewritten history, because the lock file records t
   expect(it.read('skills/pdf/SKILL.md')).toContain('First.')
 })
 
-test('verify and update ignore the Unicode form of file names, but include node_modules of a skill', () => {
+test('stoke verify and stoke update ignore the Unicode form of file names, but include node_modules of a skill', () => {
   using it = new Project()
   const name = 'u\u0308ber.md'
   const files = [
@@ -449,7 +449,7 @@ test('unless --local is given, stoke update refuses a lock file with a local pat
   }
 })
 
-test('add changes nothing if the skill was already added', () => {
+test('stoke add changes nothing if the skill was already added', () => {
   using it = new Project()
   it.repository.commit(pdf('First.'))
   it.run('add', it.place, 'pdf')
@@ -458,7 +458,7 @@ test('add changes nothing if the skill was already added', () => {
   expect(it.run('add', it.place, 'pdf', '--all').stderr).toMatch(/leave out the skill names/)
 })
 
-test('update reports a rewritten history, and copies the new files only with --reset', () => {
+test('stoke update reports a rewritten history, and copies the new files only with --reset', () => {
   using it = new Project()
   it.repository.commit(pdf('First.'))
   it.run('add', it.place, 'pdf')
@@ -497,7 +497,7 @@ test('unless --force is given, stoke add keeps a skill from another source and w
   ])
 })
 
-test('add from a configured source leaves the approved revision of that source unchanged', () => {
+test('stoke add from a configured source leaves the approved revision of that source unchanged', () => {
   using it = new Project()
   it.repository.commit(pdf('First.'))
   it.run('approve', '--all', '--yes', '--source', it.place)
@@ -520,7 +520,7 @@ test('a skill name with path segments is refused, even if any name is allowed', 
   expect([existsSync(it.folder.at('x')), existsSync(it.at('skillstoke.lock.json'))]).toEqual([false, false])
 })
 
-test('verify reports added links and hidden files as changes, but ignores files that a run of the skill creates', () => {
+test('stoke verify reports added links and hidden files as changes, but ignores files that a run of the skill creates', () => {
   using it = new Project()
   it.repository.commit(pdf('First.'))
   it.run('add', it.place, 'pdf')
@@ -533,7 +533,7 @@ test('verify reports added links and hidden files as changes, but ignores files 
   expect(it.run('verify').stdout).toMatch(/^modified +pdf +skills\/pdf +\.git\/config, link/)
 })
 
-test('update --force copies the newer revision and keeps the local changes in the trash', () => {
+test('stoke update --force copies the newer revision and keeps the local changes in the trash', () => {
   using it = new Project()
   it.repository.commit(pdf('First.'))
   it.run('add', it.place, 'pdf')
@@ -563,7 +563,7 @@ test('after an interruption of stoke add or stoke update, the next run of either
   expect(it.run('verify').status).toBe(0)
 })
 
-test('update keeps a folder that differs from the lock file, even if its SKILL.md is missing', () => {
+test('stoke update keeps a folder that differs from the lock file, even if its SKILL.md is missing', () => {
   using it = new Project()
   it.repository.commit(pdf('First.'))
   it.run('add', it.place, 'pdf')

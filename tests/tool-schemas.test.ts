@@ -32,7 +32,7 @@ afterAll(async () => {
   folder[Symbol.dispose]()
 })
 
-/** An input that each schema accepts, by the name of its tool. */
+/** For each tool name, an input that the schema of the tool accepts. */
 const INPUTS: Readonly<Record<string, object>> = {
   skill: { name: 'git' },
   read_skill_file: { skill: 'git', path: 'SKILL.md', offset: 3 },
