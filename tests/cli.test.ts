@@ -65,7 +65,7 @@ test('a verb has the same output and exit code in its own process and in a threa
 })
 
 describe('stoke list', () => {
-  test('reads the default roots in order and gives them labels without local paths', () => {
+  test('stoke list reads the default roots in order and gives each root a label without a local path', () => {
     using folder = new TemporaryFolder()
     for (const root of ['skills', '.agents/skills', '.claude/skills', 'home/.agents/skills'])
       folder.writeSkill(`${root}/pdf`, { description: `In ${root}.` })
@@ -81,7 +81,7 @@ describe('stoke list', () => {
     ])
   })
 
-  test('prints exactly the JSON shape that other programs rely on', () => {
+  test('stoke list prints exactly the JSON shape that other programs rely on', () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('pdf')
     folder.write('broken/SKILL.md', '---\nname: broken\ndescription: "x\n---\n')
@@ -114,7 +114,7 @@ describe('stoke list', () => {
     })
   })
 
-  test('the digest that list prints does not depend on the location of the folders', () => {
+  test('the digest that stoke list prints does not depend on the location of the folders', () => {
     using one = new TemporaryFolder()
     using two = new TemporaryFolder()
     for (const folder of [one, two]) folder.writeSkill('skills/pdf')

@@ -208,7 +208,7 @@ describe('the API', () => {
     })
   })
 
-  test('reload reads the sources again and reports the changes, if any', async () => {
+  test('a reload reads the sources again and reports the changes, if any', async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     folder.writeSkill('refund')

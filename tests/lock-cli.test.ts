@@ -304,26 +304,29 @@ test('a symbolic link is followed only if stoke link created it and its target i
 test.each([
   ['a folder of skills', '../local', 'pdf'],
   ['a folder of one skill', '../local/pdf', undefined],
-])('stoke add copies a skill from %s, and stoke update without options copies the newer revision', (_, place, name) => {
-  using it = new Project()
-  it.folder.write('local/pdf/SKILL.md', skillText('pdf', { body: 'First.' }))
-  it.folder.writeSkill('local/docx')
-  const run = (...args: string[]): CliRun<unknown> =>
-    stoke([...args, '--state', it.folder.at('state')], {
-      cwd: it.at('.'),
-      env: { HOME: it.folder.at('home'), NO_COLOR: '1' },
+])(
+  'stoke add copies a skill from %s, and stoke update without options copies the newer revision',
+  (_, place, name) => {
+    using it = new Project()
+    it.folder.write('local/pdf/SKILL.md', skillText('pdf', { body: 'First.' }))
+    it.folder.writeSkill('local/docx')
+    const run = (...args: string[]): CliRun<unknown> =>
+      stoke([...args, '--state', it.folder.at('state')], {
+        cwd: it.at('.'),
+        env: { HOME: it.folder.at('home'), NO_COLOR: '1' },
+      })
+    expect(run('add', place, ...(name === undefined ? [] : [name])).stdout).toMatch(/^added pdf /)
+    it.folder.write('local/pdf/SKILL.md', skillText('pdf', { body: 'Second.' }))
+    expect(run('update', '--check')).toMatchObject({
+      status: 1,
+      stdout: expect.stringMatching(/^available +pdf/),
     })
-  expect(run('add', place, ...(name === undefined ? [] : [name])).stdout).toMatch(/^added pdf /)
-  it.folder.write('local/pdf/SKILL.md', skillText('pdf', { body: 'Second.' }))
-  expect(run('update', '--check')).toMatchObject({
-    status: 1,
-    stdout: expect.stringMatching(/^available +pdf/),
-  })
-  expect(run('update')).toMatchObject({ status: 0, stdout: expect.stringMatching(/^updated +pdf/) })
-  expect(it.read('skills/pdf/SKILL.md')).toContain('Second.')
-  expect(run('verify').status).toBe(0)
-  expect(run('add', './skills/pdf').stderr).toMatch(/pdf is in skills\/pdf already/)
-})
+    expect(run('update')).toMatchObject({ status: 0, stdout: expect.stringMatching(/^updated +pdf/) })
+    expect(it.read('skills/pdf/SKILL.md')).toContain('Second.')
+    expect(run('verify').status).toBe(0)
+    expect(run('add', './skills/pdf').stderr).toMatch(/pdf is in skills\/pdf already/)
+  },
+)
 
 test.each([
   ['{', /is not valid JSON/],

@@ -105,7 +105,7 @@ describe('the schema of a tool', () => {
     }
   })
 
-  // Two validators check each schema twice in two conversations. One of them modifies or keeps the schema object.
+  // Two validators check each schema twice in two conversations. A validator may modify or keep the schema object.
   test.each(Object.keys(INPUTS))('%s: validators can use the schema repeatedly', name => {
     const ajv = new Ajv()
     for (const id of ['one', 'two']) {

@@ -153,7 +153,7 @@ test(
       }
     }
     await Promise.all([...clients.map(use), ...victims.map(torture)])
-    // In the end every client gets the last save.
+    // In the end, every client gets the text and code of the last save.
     for (const victim of victims) {
       const { name } = victim
       const { text, said } = victim.finish()

@@ -113,7 +113,7 @@ test.each(['skill_reload', 'skill_unload'])('an abort rejects a running call of 
   const call = tool(name).execute({ name: 'slow' }, { signal: stop.signal })
   stop.abort(reason)
   await expect(call).rejects.toBe(reason)
-  // The aborted call has finished its work, so the skill can be reloaded as usual.
+  // The work of the aborted call is over, so the skill can be reloaded as usual.
   expect(await tool('skill_reload').execute({ name: 'slow' })).toMatchObject({ isError: false })
   expect(skills.scripts.list('slow').map(({ id }) => id)).toEqual(['slow.wait'])
 })
