@@ -22,9 +22,9 @@ function modulesOf(args: readonly string[]): readonly string[] {
 
 const COMMAND_LINE = /^(node:|\/packages\/cli\/(bin|dist|node_modules\/commander)\/|$)/
 
-describe('the command line at its start', () => {
+describe('while stoke starts', () => {
   test.each([[['--version']], [['--help']], [['run', '--help']]])(
-    'loads only its own modules for %j',
+    'the command line loads only its own modules for %j',
     args => {
       const modules = modulesOf(args)
       expect(modules).toContain('/packages/cli/dist/main.js')
@@ -43,7 +43,7 @@ describe('the command line at its start', () => {
   })
 })
 
-test('stoke mcp over a local folder loads no MCP client, and no token vocabulary while the catalog is short', () => {
+test('stoke mcp loads no MCP client for a local folder, and no token vocabulary for a short catalog', () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('skills/pdf')
   const modules = modulesOf(['mcp', '--root', folder.at('skills'), '--state', folder.at('state')])
@@ -58,14 +58,14 @@ describe('the compile cache', () => {
     return existsSync(code) ? readdirSync(code, { recursive: true }).map(String) : []
   }
 
-  test('the second command writes the cache to the state directory, and stoke gc removes it', () => {
+  test('the second command writes the compile cache to the state directory, and stoke gc removes the cache', () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/pdf')
     const run = (verb: string, env: NodeJS.ProcessEnv = {}): void => {
       const flags = verb === 'list' ? ['--root', folder.at('skills')] : []
       const { status } = stokeProcess([verb, ...flags, '--state', folder.at('state')], {
         cwd: folder.path,
-        // The developer who runs the tests may have set a compile cache.
+        // The environment of the developer may name a compile cache.
         env: { NODE_COMPILE_CACHE: undefined, ...env },
       })
       expect(status).toBe(0)
@@ -91,7 +91,7 @@ describe('the compile cache', () => {
     return args
   }
 
-  test('the cache is ignored when other users may write to its folder', () => {
+  test('the compile cache is ignored if other users may write to its folder', () => {
     using folder = new TemporaryFolder()
     const args = prepare(folder)
     folder.write('state/code/file', '')
@@ -100,7 +100,7 @@ describe('the compile cache', () => {
     expect([status, entriesOf(folder)]).toEqual([0, ['file']])
   })
 
-  test('the cached code of other Node versions is removed when this version first writes its own', () => {
+  test('when a Node version first writes to the compile cache, the cached code of other versions is removed', () => {
     using folder = new TemporaryFolder()
     const args = prepare(folder)
     const run = (): readonly string[] => {

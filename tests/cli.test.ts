@@ -65,7 +65,7 @@ test('a verb has the same output and exit code in its own process and in a threa
 })
 
 describe('stoke list', () => {
-  test('reads the default roots in order and gives them labels without local paths', () => {
+  test('stoke list reads the default roots in order and gives each root a label without a local path', () => {
     using folder = new TemporaryFolder()
     for (const root of ['skills', '.agents/skills', '.claude/skills', 'home/.agents/skills'])
       folder.writeSkill(`${root}/pdf`, { description: `In ${root}.` })
@@ -81,7 +81,7 @@ describe('stoke list', () => {
     ])
   })
 
-  test('prints exactly the JSON shape that other programs rely on', () => {
+  test('stoke list prints exactly the JSON shape that other programs rely on', () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('pdf')
     folder.write('broken/SKILL.md', '---\nname: broken\ndescription: "x\n---\n')
@@ -114,7 +114,7 @@ describe('stoke list', () => {
     })
   })
 
-  test('the digest that list prints does not depend on the location of the folders', () => {
+  test('the digest that stoke list prints does not depend on the location of the folders', () => {
     using one = new TemporaryFolder()
     using two = new TemporaryFolder()
     for (const folder of [one, two]) folder.writeSkill('skills/pdf')
@@ -142,7 +142,7 @@ describe('stoke list', () => {
     expect(stokeProcess(['show', 'pdf', ...flags]).stdout).toContain('Instructions of pdf.')
   })
 
-  test('list writes only to the state directory, never to a root', () => {
+  test('stoke list writes only to the state directory, never to a root', () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/pdf')
     stoke(['list'], sandbox(folder))
@@ -179,7 +179,7 @@ describe('stoke list', () => {
     expect(stdout).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u202e]/)
   })
 
-  test('list and why report a refused link, and --link-root allows the link', () => {
+  test('stoke list and stoke why report a refused link, and --link-root allows the link', () => {
     using folder = new TemporaryFolder()
     using outside = new TemporaryFolder()
     outside.writeSkill('pdf')
@@ -192,7 +192,7 @@ describe('stoke list', () => {
     expect(allowed.json.skills.map(({ name, status }) => [name, status])).toEqual([['pdf', 'ok']])
   })
 
-  test('list fails for a named root that does not exist, and shows a diagnostic for a root that is a file', () => {
+  test('stoke list fails for a named root that does not exist, and shows a diagnostic for a root that is a file', () => {
     using folder = new TemporaryFolder()
     folder.write('file', 'x')
     const missing = stoke(['list', '--root', folder.at('nothing'), '--state', folder.at('.state')])
@@ -257,7 +257,7 @@ describe('stoke list', () => {
     expect([status, stdout, stderr]).toEqual([2, '', expect.stringMatching(/skills" cannot be read: EACCES/)])
   })
 
-  test('why names the root that could not be read, and says nothing about its contents', () => {
+  test('stoke why names the unreadable root, and reports nothing about the skills in this root', () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/pdf')
     folder.writeSkill('more/docx')
@@ -311,7 +311,7 @@ describe('stoke list', () => {
     expect(json.skills.map(skill => skill.status)).toEqual(['ok'])
   })
 
-  test('list explains how to create a skill when there are none', () => {
+  test('stoke list explains how to create a skill when there are none', () => {
     using folder = new TemporaryFolder()
     const { stdout, status } = stoke(['list'], sandbox(folder))
     expect(status).toBe(0)
@@ -321,7 +321,7 @@ describe('stoke list', () => {
 })
 
 describe('stoke show, why, render and status', () => {
-  test('show --json prints the files and the body', () => {
+  test('stoke show --json prints the files and the body', () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('pdf')
     folder.write('pdf/a.md', 'four')
@@ -341,7 +341,7 @@ describe('stoke show, why, render and status', () => {
     ])
   })
 
-  test('show and why exit with 1 for an unknown skill and suggest the similar name', () => {
+  test('stoke show and stoke why exit with 1 for an unknown skill and suggest the similar name', () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/pdf')
     const shown = stoke(['show', 'pfd'], sandbox(folder))
@@ -356,7 +356,7 @@ describe('stoke show, why, render and status', () => {
     })
   })
 
-  test(`why names the check that a skill failed ${verifies('PROMISE-7')}`, () => {
+  test(`stoke why names the check that a skill failed ${verifies('PROMISE-7')}`, () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/pdf')
     folder.write('skills/broken/SKILL.md', 'no frontmatter')
@@ -378,7 +378,7 @@ describe('stoke show, why, render and status', () => {
     ])
   })
 
-  test('render prints the catalog and its size in tokens, and omits skills beyond --max-tokens', () => {
+  test('stoke render prints the catalog and its size in tokens, and omits skills beyond --max-tokens', () => {
     using folder = new TemporaryFolder()
     for (let i = 0; i < 30; i++) folder.writeSkill(`skills/skill-${10 + i}`)
     const whole = stoke(['render'], sandbox(folder))
@@ -394,7 +394,7 @@ describe('stoke show, why, render and status', () => {
     expect(json.omitted).not.toContain('skill-39')
   })
 
-  test('render uses the policies of the configuration, but --format overrides the format', () => {
+  test('stoke render uses the policies of the configuration, but --format overrides the format', () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('one/pdf', { description: 'First.' })
     folder.writeSkill('two/pdf', { description: 'Second.' })
@@ -417,7 +417,7 @@ describe('stoke show, why, render and status', () => {
     expect([misspelt.status, misspelt.stderr]).toEqual([2, expect.stringContaining('skillstoke.json:1:16')])
   })
 
-  test('status shows for each root how it is watched', () => {
+  test('stoke status shows how each root is watched', () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/pdf')
     const { json } = stoke<{ sources: { label: string; mode: string; skills: number }[]; counts: object }>(
@@ -434,7 +434,7 @@ describe('stoke show, why, render and status', () => {
   })
 })
 
-test('the grant command that run prints for a refused script has the same roots and state directory', () => {
+test('for a refused script, stoke run prints a grant command with the same roots and state directory', () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('skills/pdf')
   folder.write('skills/pdf/scripts/say.sh', 'echo said')
@@ -450,7 +450,7 @@ test('the grant command that run prints for a refused script has the same roots 
   expect(run()).toMatchObject({ status: 0, stdout: 'said\n' })
 })
 
-test('mcp prints that it waits for a root that does not exist yet', () => {
+test('stoke mcp prints that it waits for a root that does not exist yet', () => {
   using folder = new TemporaryFolder()
   const { status, stderr } = stoke(['mcp', '--root', folder.at('later'), '--state', folder.at('state')])
   expect([status, stderr]).toEqual([
@@ -482,7 +482,7 @@ describe('stoke validate', () => {
     expect(kinds.slice(1)).toEqual([kinds[0], kinds[0]])
   })
 
-  test('validate exits with 1 if a skill is invalid, and prints the path and line of the error', () => {
+  test('stoke validate exits with 1 if a skill is invalid, and prints the path and line of the error', () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('good')
     folder.write('other/SKILL.md', skillText('Bad_Name'))
@@ -504,7 +504,7 @@ describe('stoke validate', () => {
     expect(stoke(['validate', folder.at('good')]).status).toBe(0)
   })
 
-  test('validate accepts a folder of skills or text on standard input', () => {
+  test('stoke validate accepts a folder of skills or text on standard input', () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('a/one')
     folder.writeSkill('two')
@@ -516,7 +516,7 @@ describe('stoke validate', () => {
     expect(stoke(['validate', '-'], { input: 'no' }).status).toBe(1)
   })
 
-  test('validate reports a misspelt SKILL.md as an error, and a folder without SKILL.md as a warning', () => {
+  test('stoke validate reports a misspelt SKILL.md as an error, and a folder without SKILL.md as a warning', () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/good')
     mkdirSync(folder.at('skills/empty'))
@@ -544,7 +544,7 @@ describe('stoke validate', () => {
     ])
   })
 
-  test('validate reports an unreadable skill as invalid', () => {
+  test('stoke validate reports an unreadable skill as invalid', () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/good')
     folder.write('skills/good/references/a.md', 'A.')
@@ -574,7 +574,7 @@ describe('the command line', () => {
     [['validate']],
     [['render', '--max-tokens', 'many']],
     [['list', '--root', '']],
-  ])('rejects %j as a usage error', args => {
+  ])('the program rejects %j as a usage error', args => {
     const { status, stdout, stderr } = stoke(args)
     expect(status).toBe(2)
     expect(stdout).toBe('')
@@ -582,7 +582,7 @@ describe('the command line', () => {
   })
 
   test.each(['dev', 'list', 'show', 'validate', 'render', 'why', 'status'])(
-    'prints examples for %s --help',
+    'the program prints examples for stoke %s --help',
     verb => {
       const { status, stdout } = stoke([verb, '--help'])
       expect(status).toBe(0)
@@ -605,7 +605,7 @@ describe('the command line', () => {
     expect(run).toMatchObject({ status: 0, stdout: '{\n', stderr: '' })
   })
 
-  test('reports immediately that no folder can be created in the file system of the state directory', {
+  test('a verb reports immediately that the file system of the state directory allows no new folder', {
     timeout: 10_000,
   }, () => {
     using folder = new TemporaryFolder()
@@ -637,7 +637,7 @@ describe('the command line', () => {
     expect(stderr).toContain('cannot be made')
   })
 
-  test('an old version of Node makes the program print the required version in one sentence', () => {
+  test('on an old version of Node, the program prints the required version in one sentence', () => {
     const source = `Object.defineProperty(process, 'versions', { value: { node: '18.20.0' } }); await import(${JSON.stringify(BIN)})`
     const run = spawnSync(process.execPath, ['--input-type=module', '-e', source], { encoding: 'utf8' })
     expect(run.status).toBe(2)

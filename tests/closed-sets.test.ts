@@ -54,7 +54,7 @@ describe('a catalog format that is added only to CATALOG_FORMATS', () => {
       }),
     )
 
-  test('the library accepts the format, and lists it in the message that refuses an unknown format', () => {
+  test('the library accepts the added format, and the error for an unknown format lists the added format', () => {
     const result = run(`
       import { createSkillRuntime, MemorySource } from '@skillstoke/core'
       const sources = () => [new MemorySource({ label: 'm' }, ['pdf', 'maps'].map(name => ({ name, description: 'Does it.', body: '' })))]
@@ -70,7 +70,7 @@ describe('a catalog format that is added only to CATALOG_FORMATS', () => {
     })
   })
 
-  test('the command line and its configuration accept the format, and the help and the schema list it', () => {
+  test('the command line and its configuration accept the added format, and both help and schema list this format', () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/pdf')
     const flags = ['--root', 'skills', '--state', folder.at('state')]
@@ -101,7 +101,7 @@ test('a subscription with an unknown phase is refused, because its subscriber wo
   )
 })
 
-test('every listed capability form is accepted, and the help lists all of them', () => {
+test('every listed form of a capability is accepted and appears in the help', () => {
   const forms = CAPABILITY_FORMS.split(', ')
   for (const form of forms) expect([form, isCapability(form)]).toEqual([form, true])
   for (const word of ['network', 'env', 'env:', 'env:1A', 'fs.read:', 'fs.delete', 'exec:ls', ' net'])
@@ -127,7 +127,7 @@ test('TOOL_NAMES lists exactly the tools that models get', async () => {
   expect(names.sort()).toEqual(Object.values(TOOL_NAMES).sort())
 })
 
-test('every kind of decision has a verb, except decisions of writing agents and of --frozen', () => {
+test('every kind of decision has a verb, except writes by agents and decisions that --frozen makes', () => {
   type Others = 'write' | 'freeze' | 'thaw'
   expectTypeOf<DecisionVerb | GrantVerb | Others>().toEqualTypeOf<SkillDecision['kind']>()
   expect([...DECISION_VERBS, ...GRANT_VERBS, 'write', 'freeze', 'thaw'].sort()).toEqual(
@@ -156,7 +156,7 @@ test.each<[verb: string, option: string, text: string]>([
   expect(help.slice(help.indexOf(` ${option} `))).toContain(text)
 })
 
-test('stoke --help has every variable and exit code of docs/cli.md', () => {
+test('stoke --help lists every environment variable and exit code that docs/cli.md lists', () => {
   const page = readFileSync('docs/cli.md', 'utf8')
   const help = stokeProcess(['--help']).stdout
   const variables = new Set(page.match(/\bSKILLSTOKE_[A-Z_]+/g))
@@ -167,7 +167,7 @@ test('stoke --help has every variable and exit code of docs/cli.md', () => {
   expect(help.slice(help.indexOf('Exit codes:')).match(/\d+/g)).toEqual(codes)
 })
 
-test('PRESETS has an entry for every preset name and no other', () => {
+test('PRESETS has exactly one entry for each preset name', () => {
   expect(Object.keys(PRESETS)).toEqual(PRESET_NAMES)
 })
 
@@ -193,7 +193,7 @@ test.each<[string, readonly string[]]>([
   expect(new Set(listed)).toEqual(new Set(values))
 })
 
-test('docs/policies.md and ARCHITECTURE.md have the default settle windows', () => {
+test('docs/policies.md and ARCHITECTURE.md state the default settle windows', () => {
   const { settleMs, burstMs, maxWaitMs, maxBusyMs } = DEFAULT_SETTLE
   const defaults = `{ settleMs: ${settleMs}, burstMs: ${burstMs}, maxWaitMs: ${maxWaitMs}, maxBusyMs: ${maxBusyMs} }`
   expect(readFileSync('docs/policies.md', 'utf8')).toContain(`\`${defaults}\``)

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 
 const SEVERITY = /^(?:error|warning|info)\b/
 
-/** Returns the members of a union of string literals, from the source text. */
+/** Reads the members of a union of string literals from the source text. */
 function readUnion(file: string, type: string): string[] {
   const [, members = ''] =
     new RegExp(`^export type ${type} =\\n((?: {2}(?:\\||//|/\\*).*\\n)+)`, 'm').exec(

@@ -49,7 +49,7 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
   })
 
   test.each(['light', 'dark'] as const)(
-    'every view has no accessibility violation and logs nothing to the console, %s',
+    'no view violates accessibility rules or logs to the console, %s',
     async colorScheme => {
       await using opened = await openPage(dev, { colorScheme })
       const { page } = opened
@@ -281,7 +281,7 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     await page.getByRole('alert').waitFor()
     expect(await page.getByRole('alert').textContent()).toContain('stoke dev')
     expect(await page.getByRole('listbox').count()).toBe(0)
-    // In an open page, the address with a new token changes only the fragment.
+    // Opening the address in an open page changes only the fragment, which contains the token.
     const giveAddress = async (address: string): Promise<void> => {
       const startedOver = page.waitForEvent('load')
       await page.evaluate(`location.assign(${JSON.stringify(address)})`)

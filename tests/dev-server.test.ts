@@ -30,7 +30,7 @@ describe('access to the dev server', () => {
     state[Symbol.dispose]()
   })
 
-  /** Sends a request with a chosen Host header, which fetch in Node does not allow. */
+  /** Sends a request with a chosen Host header. `fetch` in Node cannot set this header. */
   const ask = async (path: string, headers: Record<string, string>): Promise<number> =>
     await new Promise((resolve, reject) => {
       get({ host: '127.0.0.1', port, path, headers }, response => {
@@ -121,7 +121,7 @@ describe('access to the dev server', () => {
     expect(await get('/api/skills', { 'x-skillstoke-key': key })).toBe(401)
   })
 
-  test('every request that changes something must be JSON, which a form of another site cannot send', async () => {
+  test('every request that changes something must have a JSON body, because a form on another site cannot send JSON', async () => {
     const post = async (type: string, body: string): Promise<number> => {
       const headers = { ...withToken(), 'content-type': type }
       return (await fetch(`${dev.url}/api/reload`, { method: 'POST', headers, body })).status
@@ -144,7 +144,7 @@ describe('access to the dev server', () => {
     expect((await fetch(`${dev.url}/assets/%2e%2e%2f%2e%2e%2fmain.js`)).status).toBe(404)
   })
 
-  test('the connection of a caller that sends its headers too slowly is closed', async () => {
+  test('the server closes a connection whose headers arrive too slowly', async () => {
     const socket = connect(Number(port), '127.0.0.1')
     socket.write('GET / HTTP/1.1\r\nHost: localhost')
     const closed = new Promise<string>(resolve => {
@@ -208,7 +208,7 @@ describe('the API', () => {
     })
   })
 
-  test('reload reads the sources again and reports the changes, if any', async () => {
+  test('a reload reads the sources again and reports the changes, if any', async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     folder.writeSkill('refund')
@@ -301,7 +301,7 @@ describe('views of the same generation', () => {
     expect(await load('hidden')).toMatchObject({ isError: true })
   })
 
-  test('the dev server shows the conversation of an MCP client from its first load to its end', async () => {
+  test('the dev server shows the conversation of an MCP client from the first load of a skill until the conversation ends', async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     folder.writeSkill('refund')
@@ -472,7 +472,7 @@ describe('a running dev server and other processes', () => {
     state.path,
   ]
 
-  test('status, list, why and reload ask the running dev server and say so in their output', async () => {
+  test('the verbs status, list, why and reload ask the running dev server, and say so in their output', async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     folder.writeSkill('refund')
@@ -587,7 +587,7 @@ describe('a running dev server and other processes', () => {
     })
     expect(readdirSync(run)).toEqual([])
 
-    // By now the process id belongs to another process, and the port to another dev server.
+    // Another process now has the process id, and another dev server uses the port.
     await using dev = await startDev({ root: folder.path, state: state.path })
     const stale = {
       url: dev.url,
@@ -602,7 +602,7 @@ describe('a running dev server and other processes', () => {
     const asked = stoke<{ from: { pid: number } }>(['list', '--json', ...args(folder, state)])
     expect(asked.json.from.pid).toBe(dev.process.pid)
     expect(readdirSync(run)).not.toContain(`${process.pid}.json`)
-    // Run files of servers that cannot be reached are kept. Such a server may be slow, or may run on another machine.
+    // Run files of unreachable servers are kept, because a server may be slow or may run on another machine.
     const silent = { ...stale, url: 'http://127.0.0.1:1' }
     const elsewhere = { ...stale, host: 'another.example', pid: 999_999_999 }
     writeFileSync(join(run, `${process.pid}.json`), JSON.stringify(silent))
@@ -622,7 +622,7 @@ describe('the event stream with 100 readers, some of them stalled', () => {
         folder.writeSkill(`skill-${index}`, { description: `${number} ${'x'.repeat(1_000)}` })
     }
     writeAll(0)
-    // Node collects a small heap often, so memory that stays in use is still referenced.
+    // With a small heap, Node collects garbage often. Memory that stays in use is therefore still referenced.
     await using dev = await startDev({ root: folder.path, state: state.path, args: ['--no-agent'] })
     const stalled = await Promise.all(Array.from({ length: 5 }, () => stall(dev)))
     const end = new AbortController()
@@ -655,7 +655,8 @@ describe('the event stream with 100 readers, some of them stalled', () => {
     await change(1, 100)
     const last = (await dev.client.status()).generation.number
     for (const seen of generations.values()) expect(seen.size).toBe(last - first + 1)
-    // The reader first gets the bytes that the kernel buffered before the stall. The current state follows immediately.
+    // The reader first gets the bytes that the kernel buffered before the stall. Then the reader gets the current
+    // state.
     for (const socket of stalled)
       expect(await readUntil(socket, `"number":${last},`)).toBeLessThan(length / 2)
     end.abort()
@@ -694,7 +695,7 @@ async function readUntil(socket: ReturnType<typeof connect>, wanted: string): Pr
   return length
 }
 
-/** Reads the raw stream and reports the number of each generation in it. */
+/** Reads the raw event stream and reports the number of each generation that arrives. */
 async function readGenerations(
   dev: DevProcess,
   signal: AbortSignal,

@@ -130,7 +130,7 @@ describe('skills over a limit', () => {
     expect((await skills.reload()).generation.get('pdf').files).toHaveLength(512)
   })
 
-  test('of a root with too many folders, only the upper levels are read, and a diagnostic says so', async () => {
+  test('if a root has too many folders, only the upper levels are read, and a diagnostic reports this', async () => {
     using folder = new TemporaryFolder()
     for (let i = 0; i < 30; i++) folder.writeSkill(`skill-${i}`)
     folder.writeSkill('skill-0/deep/deeper/nested')
@@ -289,7 +289,7 @@ describe('disk faults', () => {
     expect((await skills.fresh()).get('pdf').description).toBe('Unannounced too.')
   })
 
-  test('folders for which no watch is left are swept, and the status explains why', () => {
+  test('folders are swept if the system has no watch left for them, and the status explains why', () => {
     using folder = new TemporaryFolder()
     for (let i = 0; i < 100; i++) folder.writeSkill(`skill-${i}`)
     const script = `

@@ -58,7 +58,7 @@ const pdf = (body: string): Record<string, string> => ({
   'skills/pdf/references/a.md': `A of ${body}`,
 })
 
-test('verify finds changes of any file of a skill that add has copied', () => {
+test('stoke verify finds changes in every file of a copied skill', () => {
   using it = new Project()
   const commit = it.repository.commit({ ...pdf('First.'), 'skills/docx/SKILL.md': skillText('docx') })
   expect(it.run('add', it.place).stderr).toMatch(
@@ -83,7 +83,7 @@ test('verify finds changes of any file of a skill that add has copied', () => {
   ])
 })
 
-test('update replaces unmodified skills and keeps skills that were changed in the project', () => {
+test('stoke update replaces unmodified skills and keeps skills that were changed in the project', () => {
   using it = new Project()
   it.repository.commit({ ...pdf('First.'), 'skills/docx/SKILL.md': skillText('docx', { body: 'First.' }) })
   it.run('add', it.place, '--all')
@@ -116,7 +116,7 @@ test('update replaces unmodified skills and keeps skills that were changed in th
   expect(it.run('update', 'nope').stderr).toMatch(/"nope" is not in the lock file, which has: docx, pdf/)
 })
 
-test('add and update refuse invisible characters in files until the user confirms the characters', () => {
+test('stoke add and stoke update refuse invisible characters in files until the user confirms the characters', () => {
   using it = new Project()
   it.repository.commit({ ...pdf('Be kind.\u{e0073}\u200b'), 'skills/pdf/notes.md': 'a\u202eb' })
   const refused = it.run('add', it.place)
@@ -139,7 +139,7 @@ test('add and update refuse invisible characters in files until the user confirm
   expect(it.read('skills/pdf/SKILL.md')).toContain('Second.')
 })
 
-test('update reports an unreachable source and still updates the skills of other sources', () => {
+test('stoke update reports an unreachable source and still updates the skills of other sources', () => {
   using it = new Project()
   it.repository.commit(pdf('First.'))
   writeFileSync(it.at('team.tar.gz'), tarGz([{ path: 'docx/SKILL.md', content: skillText('docx') }]))
@@ -158,7 +158,7 @@ test('update reports an unreachable source and still updates the skills of other
   ])
 })
 
-test('add and remove keep changed folders and folders of other origin, unless --force is given', () => {
+test('stoke add and stoke remove keep a folder that was changed or comes from another tool, unless --force is given', () => {
   using it = new Project()
   it.repository.commit(pdf('First.'))
   mkdirSync(it.at('skills/pdf'), { recursive: true })
@@ -183,7 +183,7 @@ test('add and remove keep changed folders and folders of other origin, unless --
   expect([existsSync(it.at('skills/pdf')), it.lock().skills]).toEqual([false, {}])
 })
 
-test('link adds a skill from outside the project to a root', () => {
+test('stoke link adds a skill from outside the project to a root', () => {
   using it = new Project()
   it.folder.writeSkill('elsewhere/maps')
   expect(it.run('link', '../elsewhere/nope').stderr).toMatch(/there is no SKILL.md in/)
@@ -205,7 +205,7 @@ test('link adds a skill from outside the project to a root', () => {
   expect([again.status, again.stdout]).toEqual([0, expect.stringContaining('the same files are in')])
 })
 
-test('link creates the link even if the skill then waits for approval, because its root is frozen', () => {
+test('stoke link also creates the link in a frozen root, where the linked skill then waits for approval', () => {
   using it = new Project()
   it.folder.writeSkill('project/skills/pdf')
   it.folder.writeSkill('elsewhere/maps')
@@ -215,7 +215,7 @@ test('link creates the link even if the skill then waits for approval, because i
   expect(it.run('approve', '--yes', 'maps').status).toBe(0)
 })
 
-test('rollback and remove refuse a link and explain how to remove it', () => {
+test('stoke rollback and stoke remove refuse a link and explain how to remove it', () => {
   using it = new Project()
   it.folder.writeSkill('elsewhere/maps', { body: 'First.' })
   it.run('link', '../elsewhere/maps')
@@ -239,7 +239,7 @@ test('rollback and remove refuse a link and explain how to remove it', () => {
   expect(it.run('show', 'maps').stdout).toMatch(/First\.\n$/)
 })
 
-test('add explains how to write the path of a folder that could also be a repository name', () => {
+test('stoke add explains how to write the path of a folder that could also be a repository name', () => {
   using it = new Project()
   it.folder.writeSkill('project/nope/maps')
   expect(it.run('add', 'nope').stderr).toMatch(/; to copy from the local folder, write \.\/nope$/m)
@@ -304,26 +304,29 @@ test('a symbolic link is followed only if stoke link created it and its target i
 test.each([
   ['a folder of skills', '../local', 'pdf'],
   ['a folder of one skill', '../local/pdf', undefined],
-])('add copies a skill from %s, and update without options copies the newer revision', (_, place, name) => {
-  using it = new Project()
-  it.folder.write('local/pdf/SKILL.md', skillText('pdf', { body: 'First.' }))
-  it.folder.writeSkill('local/docx')
-  const run = (...args: string[]): CliRun<unknown> =>
-    stoke([...args, '--state', it.folder.at('state')], {
-      cwd: it.at('.'),
-      env: { HOME: it.folder.at('home'), NO_COLOR: '1' },
+])(
+  'stoke add copies a skill from %s, and stoke update without options copies the newer revision',
+  (_, place, name) => {
+    using it = new Project()
+    it.folder.write('local/pdf/SKILL.md', skillText('pdf', { body: 'First.' }))
+    it.folder.writeSkill('local/docx')
+    const run = (...args: string[]): CliRun<unknown> =>
+      stoke([...args, '--state', it.folder.at('state')], {
+        cwd: it.at('.'),
+        env: { HOME: it.folder.at('home'), NO_COLOR: '1' },
+      })
+    expect(run('add', place, ...(name === undefined ? [] : [name])).stdout).toMatch(/^added pdf /)
+    it.folder.write('local/pdf/SKILL.md', skillText('pdf', { body: 'Second.' }))
+    expect(run('update', '--check')).toMatchObject({
+      status: 1,
+      stdout: expect.stringMatching(/^available +pdf/),
     })
-  expect(run('add', place, ...(name === undefined ? [] : [name])).stdout).toMatch(/^added pdf /)
-  it.folder.write('local/pdf/SKILL.md', skillText('pdf', { body: 'Second.' }))
-  expect(run('update', '--check')).toMatchObject({
-    status: 1,
-    stdout: expect.stringMatching(/^available +pdf/),
-  })
-  expect(run('update')).toMatchObject({ status: 0, stdout: expect.stringMatching(/^updated +pdf/) })
-  expect(it.read('skills/pdf/SKILL.md')).toContain('Second.')
-  expect(run('verify').status).toBe(0)
-  expect(run('add', './skills/pdf').stderr).toMatch(/pdf is in skills\/pdf already/)
-})
+    expect(run('update')).toMatchObject({ status: 0, stdout: expect.stringMatching(/^updated +pdf/) })
+    expect(it.read('skills/pdf/SKILL.md')).toContain('Second.')
+    expect(run('verify').status).toBe(0)
+    expect(run('add', './skills/pdf').stderr).toMatch(/pdf is in skills\/pdf already/)
+  },
+)
 
 test.each([
   ['{', /is not valid JSON/],
@@ -383,7 +386,7 @@ test.each([
   expect(existsSync(it.at(`${path}/pre-commit`))).toBe(false)
 })
 
-test('add writes nothing to a hidden folder behind a link of the project, whichever roots are set', () => {
+test('stoke add never writes through a link of the project into a hidden folder, whichever roots are set', () => {
   using it = new Project()
   it.repository.commit({ 'hooks/SKILL.md': skillText('hooks') })
   mkdirSync(it.at('.git/hooks'), { recursive: true })
@@ -399,7 +402,7 @@ test('add writes nothing to a hidden folder behind a link of the project, whiche
   expect(readdirSync(it.at('.git/hooks'))).toEqual(['pre-commit'])
 })
 
-test('update always detects a rewritten history, because the lock file records the commit', () => {
+test('stoke update always detects a rewritten history, because the lock file records the commit', () => {
   using it = new Project()
   it.repository.commit({ ...pdf('First.'), 'skills/docx/SKILL.md': skillText('docx') })
   it.run('add', it.place, 'pdf')
@@ -413,7 +416,7 @@ test('update always detects a rewritten history, because the lock file records t
   expect(it.read('skills/pdf/SKILL.md')).toContain('First.')
 })
 
-test('verify and update ignore the Unicode form of file names, and check packages inside a skill', () => {
+test('stoke verify and stoke update ignore the Unicode form of file names, but include node_modules of a skill', () => {
   using it = new Project()
   const name = 'u\u0308ber.md'
   const files = [
@@ -432,14 +435,14 @@ test('verify and update ignore the Unicode form of file names, and check package
   expect(it.run('verify').stdout).toMatch(/^modified .*node_modules\/kit\/index.js/)
 })
 
-test('unless --local is given, update refuses a lock file with a local path outside the project', () => {
+test('unless --local is given, stoke update refuses a lock file with a local path outside the project', () => {
   using it = new Project()
   it.repository.commit(pdf('First.'))
   it.run('add', it.place, 'pdf')
   const update = (state: string): string =>
     stoke(['update', '--state', it.folder.at(state)], { cwd: it.at('.') }).stdout
   expect(update('of-somebody-else')).toMatch(/^failed +pdf .*is a file URL.*use --local/)
-  // The user accepted this path when they added the skill from it.
+  // The user accepted this path by adding the skill from it.
   expect(update('state')).toMatch(/^current +pdf/)
   const lock = it.read('skillstoke.lock.json')
   for (const elsewhere of [it.folder.at('local'), '../local']) {
@@ -449,7 +452,7 @@ test('unless --local is given, update refuses a lock file with a local path outs
   }
 })
 
-test('add changes nothing when the skill is already there', () => {
+test('stoke add changes nothing if the skill was already added', () => {
   using it = new Project()
   it.repository.commit(pdf('First.'))
   it.run('add', it.place, 'pdf')
@@ -458,7 +461,7 @@ test('add changes nothing when the skill is already there', () => {
   expect(it.run('add', it.place, 'pdf', '--all').stderr).toMatch(/leave out the skill names/)
 })
 
-test('update reports a rewritten history and copies it only with --reset', () => {
+test('stoke update reports a rewritten history, and copies the new files only with --reset', () => {
   using it = new Project()
   it.repository.commit(pdf('First.'))
   it.run('add', it.place, 'pdf')
@@ -473,7 +476,7 @@ test('update reports a rewritten history and copies it only with --reset', () =>
   expect(it.read('skills/pdf/SKILL.md')).toContain('Rewritten.')
 })
 
-test('unless --force is given, add keeps a skill from another source and writes no second copy', () => {
+test('unless --force is given, stoke add keeps a skill from another source and writes no second copy', () => {
   using it = new Project()
   it.repository.commit(pdf('First.'))
   it.run('add', it.place, 'pdf')
@@ -497,7 +500,7 @@ test('unless --force is given, add keeps a skill from another source and writes 
   ])
 })
 
-test('add from a configured source leaves the approved revision of that source unchanged', () => {
+test('stoke add from a configured source leaves the approved revision of that source unchanged', () => {
   using it = new Project()
   it.repository.commit(pdf('First.'))
   it.run('approve', '--all', '--yes', '--source', it.place)
@@ -520,7 +523,7 @@ test('a skill name with path segments is refused, even if any name is allowed', 
   expect([existsSync(it.folder.at('x')), existsSync(it.at('skillstoke.lock.json'))]).toEqual([false, false])
 })
 
-test('verify reports added links and hidden files as changes, but ignores files that a run of the skill creates', () => {
+test('stoke verify reports added links and hidden files as changes, but ignores files that a run of the skill creates', () => {
   using it = new Project()
   it.repository.commit(pdf('First.'))
   it.run('add', it.place, 'pdf')
@@ -533,7 +536,7 @@ test('verify reports added links and hidden files as changes, but ignores files 
   expect(it.run('verify').stdout).toMatch(/^modified +pdf +skills\/pdf +\.git\/config, link/)
 })
 
-test('update --force copies the newer revision and keeps the local changes in the trash', () => {
+test('stoke update --force copies the newer revision and keeps the local changes in the trash', () => {
   using it = new Project()
   it.repository.commit(pdf('First.'))
   it.run('add', it.place, 'pdf')
@@ -548,7 +551,7 @@ test('update --force copies the newer revision and keeps the local changes in th
   expect(it.read(`skills/.trash/${aside}/SKILL.md`)).toContain('Mine.')
 })
 
-test('a later add or update completes an interrupted add or update', () => {
+test('after an interruption of stoke add or stoke update, the next run of either completes the work', () => {
   using it = new Project()
   it.repository.commit(pdf('First.'))
   it.run('add', it.place, 'pdf')
@@ -563,7 +566,7 @@ test('a later add or update completes an interrupted add or update', () => {
   expect(it.run('verify').status).toBe(0)
 })
 
-test('update keeps a folder that differs from the lock file, even if its SKILL.md is missing', () => {
+test('stoke update keeps a folder that differs from the lock file, even if its SKILL.md is missing', () => {
   using it = new Project()
   it.repository.commit(pdf('First.'))
   it.run('add', it.place, 'pdf')
@@ -571,7 +574,7 @@ test('update keeps a folder that differs from the lock file, even if its SKILL.m
   expect(it.run('update').stdout).toMatch(/^kept +pdf/)
 })
 
-test('when no skill was added, update does nothing and verify fails', () => {
+test('when no skill was added, stoke update does nothing and stoke verify fails', () => {
   using it = new Project()
   expect(it.run('update')).toMatchObject({
     status: 0,

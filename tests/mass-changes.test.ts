@@ -149,7 +149,7 @@ test('20 git checkouts under load publish only generations that match a whole co
   expect(seen.size).toBe(2)
 })
 
-test('while the lock of git exists, nothing is read, and the next read is complete', async () => {
+test('while the lock file of git exists, nothing is read, and the next read is complete', async () => {
   using folder = new TemporaryFolder()
   execFileSync('git', ['init'], { cwd: folder.path, stdio: 'ignore' })
   folder.writeSkill('skills/pdf')
@@ -158,7 +158,8 @@ test('while the lock of git exists, nothing is read, and the next read is comple
   folder.writeSkill('skills/pdf', { description: 'Half of the checkout.' })
   const numbers: number[] = []
   const asked = skills.fresh().then(generation => numbers.push(generation.number))
-  // A folder outside git changes several times. By then the settle time is over, and only the lock delays the read.
+  // A folder outside git changes several times, until the settle time is over. From then on, only the lock file delays
+  // the read.
   using elsewhere = new TemporaryFolder()
   await using neighbour = await follow(elsewhere.path)
   for (let i = 0; i < 5; i++) {
@@ -177,7 +178,7 @@ test('while the lock of git exists, nothing is read, and the next read is comple
   expect(skills.current.get('pdf').description).toBe('The whole checkout.')
 })
 
-test('a lock that a killed git left behind does not delay reads', { timeout: 10_000 }, async () => {
+test('a lock file that a killed git left behind does not delay reads', { timeout: 10_000 }, async () => {
   using folder = new TemporaryFolder()
   execFileSync('git', ['init'], { cwd: folder.path, stdio: 'ignore' })
   folder.writeSkill('skills/pdf')

@@ -61,7 +61,7 @@ async function inTurns<T, R>(items: readonly T[], work: (item: T) => Promise<R>)
 }
 
 describe('the MCP server with more clients than allowed sessions', () => {
-  test('when 300 clients call in turn, 256 are served and the others are asked to retry later', async () => {
+  test('of 300 clients that call one after the other, 256 are served and the rest are asked to retry later', async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/refund')
     await using dev = await startDev({

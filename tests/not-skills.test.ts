@@ -18,8 +18,8 @@ interface Listed {
 }
 
 /**
- * Writes a root with two skills and with entries that users mistake for skills. One skill has another name than its
- * folder.
+ * Writes a root with two skills and with entries that users mistake for skills. The name of one skill differs from the
+ * name of its folder.
  */
 function prepare(folder: TemporaryFolder): void {
   folder.writeSkill('skills/pdf')
@@ -74,7 +74,7 @@ test.skipIf(CHROMIUM === undefined)(
 )
 
 describe('stoke list', () => {
-  test('list ends with a line about entries that only look like skills', () => {
+  test('stoke list ends with a line about entries that only look like skills', () => {
     using folder = new TemporaryFolder()
     prepare(folder)
     const { stdout, status } = stoke(['list', ...flagsOf(folder)])
@@ -100,7 +100,7 @@ describe('stoke list', () => {
     )
   })
 
-  test('the line names ten entries, likely mistakes first, and none from the trash', () => {
+  test('the line about non-skills names ten entries, with likely mistakes first, and ignores the trash', () => {
     using folder = new TemporaryFolder()
     for (let index = 0; index < 11; index++)
       mkdirSync(folder.at(`skills/empty-${index}`), { recursive: true })
@@ -111,7 +111,7 @@ describe('stoke list', () => {
     expect(stdout).not.toContain('trash')
   })
 
-  test('an empty list ends with the same line, which is missing when every entry is a skill', () => {
+  test('an empty list also ends with the line about non-skills, but the line is missing if every entry is a skill', () => {
     using folder = new TemporaryFolder()
     folder.write('skills/plural/SKILLS.md', 'x')
     const run = stoke(['list', ...flagsOf(folder)])
@@ -125,7 +125,7 @@ describe('stoke list', () => {
 
 describe('stoke show', () => {
   test.each(['folder', './skills/folder', 'skills/folder/SKILL.md'])(
-    'show finds the skill for the argument %j',
+    'stoke show finds the skill for the argument %j',
     asked => {
       using folder = new TemporaryFolder()
       prepare(folder)
@@ -136,7 +136,7 @@ describe('stoke show', () => {
     },
   )
 
-  test('show explains in one sentence why a path is not a skill', () => {
+  test('stoke show explains in one sentence why a path is not a skill', () => {
     using folder = new TemporaryFolder()
     prepare(folder)
     const { stderr } = stoke(['show', 'skills/plural', ...flagsOf(folder)], { cwd: folder.path })
@@ -171,7 +171,7 @@ describe('stoke why', () => {
     ['node_modules', 'skipped', 'move the skill out'],
     ['dep', undefined, 'no folder with this name'],
     ['./skills/node_modules/dep', 'skipped', 'move the skill out'],
-  ])('explains why %j is not a skill, and how to fix it', (asked, reason, detail) => {
+  ])('stoke why explains why %j is not a skill, and how to fix it', (asked, reason, detail) => {
     using folder = new TemporaryFolder()
     prepare(folder)
     const { status, json } = ask(folder, asked)
@@ -179,7 +179,7 @@ describe('stoke why', () => {
     expect(json.steps).toEqual([{ step: 'found', ok: false, detail: expect.stringContaining(detail) }])
   })
 
-  test('why and list print the same when a dev server is running', async () => {
+  test('stoke why and stoke list print the same whether or not a dev server is running', async () => {
     using folder = new TemporaryFolder()
     prepare(folder)
     const asked = ['folder', './skills/folder', 'plural', 'skills/_draft', 'loose', 'nothing']

@@ -34,7 +34,7 @@ const agent = { addTool: () => undefined, removeTool: () => undefined }
 const client = new ApiClient({ url: 'http://127.0.0.1:9' })
 const REPOSITORY = 'https://github.com/acme/skills'
 
-/** Options that accept `Infinity`, as "no limit" or "never". */
+/** Options that accept `Infinity`, which means "no limit" or "never". */
 const UNLIMITED: Readonly<Record<string, Call>> = {
   maxWaitMs: (maxWaitMs, skills) => skills.fresh({ maxWaitMs }),
   'preScan.timeoutMs': async timeoutMs => {

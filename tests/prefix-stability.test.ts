@@ -44,7 +44,8 @@ function apply(fileSystem: MemoryFileSystem, change: Action): void {
       fileSystem.remove(`/skills/${change.name}`)
       break
     case 'rename':
-      // The folder stays and the name changes. One skill is replaced by another, or two skills then share a name.
+      // Only the name in the frontmatter changes. The folder then contains a different skill, or shares its name with
+      // another folder.
       fileSystem.write(`/skills/${change.from}/SKILL.md`, skillText(change.to))
       break
     case 'say':

@@ -46,7 +46,7 @@ function publish(folder: string): Publication {
 }
 
 const LARGEST_BYTES = 5_000_000
-/** Matches code, source maps, declarations, the page and the usual files at the top of a package. */
+/** Matches code, source maps, declarations, the dashboard page and the usual files at the top of a package. */
 const EXPECTED =
   /^(?:package\.json|README\.md|LICENSE|CHANGELOG\.md|skillstoke\.schema\.json|bin\/\w+\.js|skills\/[\w-]+\/SKILL\.md|dist\/LICENSES\.txt|dist\/page\/(?:LICENSES\.txt|index\.html|[\w./-]+\.(?:js|css|svg))|dist\/[\w/-]+\.(?:js|js\.map|d\.ts))$/
 

@@ -144,7 +144,7 @@ describe.skipIf(CHROMIUM === undefined)('reviewing on the page', () => {
     const back = page.getByRole('button', { name: /Roll back/ })
     await back.waitFor()
     expect(await isTooWide(page)).toBe(false)
-    // Also inside the page, nothing scrolls sideways.
+    // No element inside the page scrolls sideways either.
     expect(await page.locator('.scrolls').evaluate(each => each.scrollWidth > each.clientWidth)).toBe(false)
     // Words are not broken into single letters.
     expect(

@@ -46,8 +46,8 @@ const EVERYWHERE = ['errors', 'host', 'options', 'edit-distance']
 // Folders that are not rooms. They import only the entry points, as other packages do.
 const OUTSIDE = ['node', 'testing']
 const ENTRY_POINTS = ['index', 'source-entry', 'types-entry', 'internal-entry']
-// The entry points of the core. Hosts, pages and examples use the public entry points, packages of this repository also
-// the internal ones.
+// The entry points of the core. Hosts, pages and examples use only the public entry points. Packages of this repository
+// may also use the internal entry points.
 const PUBLIC_DOORS = ['', '/source', '/types', '/node', '/command', '/testing']
 const INTERNAL_DOORS = ['/internal', '/internal/node']
 // The packages that each package may import.

@@ -59,7 +59,7 @@ test.each([
   expect(warningsOf(kit.run(...args))).toEqual([])
 })
 
-test('list warns about damage in any page of the index', () => {
+test('stoke list warns about damage in any page of the index', () => {
   using kit = new Kit()
   const pages = statSync(kit.folder.at('state/store/index.db')).size / 4_096
   for (let page = 0; page < pages; page++) {
@@ -81,7 +81,7 @@ test.each([
   ['history.sqlite', 0],
   ['history.sqlite', 1],
   ['decisions.sqlite', 0],
-])('log warns once if %s is damaged in page %i', (name, page) => {
+])('stoke log warns once if %s is damaged in page %i', (name, page) => {
   using kit = new Kit()
   kit.damage(name, page)
   expect(warningsOf(kit.run('log', 'pdf'))).toEqual([expect.stringMatching(MOVED)])
@@ -89,7 +89,7 @@ test.each([
   expect(warningsOf(kit.run('log', 'pdf'))).toEqual([])
 })
 
-test('mcp reports a damaged history once', () => {
+test('stoke mcp reports a damaged history once', () => {
   using kit = new Kit()
   kit.damage('history.sqlite')
   const { stderr } = kit.run('mcp')

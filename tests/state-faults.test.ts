@@ -27,7 +27,7 @@ async function open(folder: TemporaryFolder): Promise<SkillRuntime> {
 const bodyOf = async (skills: SkillRuntime, name: string): Promise<string> => (await skills.load(name)).body
 
 describe('a state directory that is removed while in use', () => {
-  test('after the removal, texts stay readable, decisions are written again, and a diagnostic is shown', async () => {
+  test('after the removal of the state directory, texts stay readable, decisions are written again, and a diagnostic is shown', async () => {
     using folder = new TemporaryFolder()
     for (const name of NAMES) folder.writeSkill(`skills/${name}`)
     // The store has packs of an earlier process, which this process has not opened yet.
@@ -311,7 +311,7 @@ describe.skipIf(!CAN_MOUNT)('a state directory on a disk', () => {
        const full = { codes: codes(skills), fault: skills.status()[0].storeFault }
        rmSync(state + '/filler')
        await skills.reload()
-       // A scan does not wait for the report of its result.
+       // A scan may end before its result is reported, so scan again until the report arrives.
        const isMended = () => skills.status()[0].storeFault === undefined && codes(skills).length === 0
        for (let turn = 0; turn < 100 && !isMended(); turn++) await skills.reload()
        const mended = { fault: skills.status()[0].storeFault ?? null, codes: codes(skills) }

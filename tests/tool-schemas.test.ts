@@ -32,7 +32,7 @@ afterAll(async () => {
   folder[Symbol.dispose]()
 })
 
-/** An input that each schema accepts, by the name of its tool. */
+/** For each tool name, an input that the schema of the tool accepts. */
 const INPUTS: Readonly<Record<string, object>> = {
   skill: { name: 'git' },
   read_skill_file: { skill: 'git', path: 'SKILL.md', offset: 3 },
@@ -105,7 +105,7 @@ describe('the schema of a tool', () => {
     }
   })
 
-  // Two validators check each schema twice in two conversations. One of them modifies or keeps the schema object.
+  // Two validators check each schema twice in two conversations. A validator may modify or keep the schema object.
   test.each(Object.keys(INPUTS))('%s: validators can use the schema repeatedly', name => {
     const ajv = new Ajv()
     for (const id of ['one', 'two']) {

@@ -63,7 +63,7 @@ class Kit implements Disposable {
   }
 }
 
-test('each new commit of a repository waits for approval, and pending names the new capabilities', async () => {
+test('each new commit of a repository waits for approval, and stoke pending names the new capabilities', async () => {
   using kit = new Kit()
   kit.commit('First.')
   const waiting = kit.run('pending')
@@ -94,7 +94,7 @@ test('each new commit of a repository waits for approval, and pending names the 
   )
 })
 
-test('pending fetches the sources and prints commands that can be run without changes', () => {
+test('stoke pending fetches the sources and prints commands that can be run without changes', () => {
   using kit = new Kit()
   kit.commit('First.')
   const suggested = (): string[] =>
@@ -152,7 +152,7 @@ function answerApprove(kit: Kit, answer: string): { status: number | null; stdou
   })
 }
 
-test('on a terminal, approve asks about the text and its hidden characters in one question', () => {
+test('on a terminal, stoke approve asks one question about the text and its hidden characters', () => {
   using kit = new Kit()
   kit.commit('Be kind.\u200b')
   kit.run('pending')
@@ -164,7 +164,7 @@ test('on a terminal, approve asks about the text and its hidden characters in on
   ])
 })
 
-test('on a terminal, approve shows the difference and asks, and the answer applies to exactly that revision', () => {
+test('on a terminal, stoke approve shows the difference and asks, and the answer applies to exactly that revision', () => {
   using kit = new Kit()
   kit.commit('First.')
   kit.run('approve', '--yes', 'pdf')
@@ -211,7 +211,7 @@ test('T46: every verb shows hidden characters, and an approval is refused until 
   expect(kit.run('show', 'pdf').stdout).toContain('Be kind.<U+E0073><U+200B>\n')
 })
 
-test('validate reports hidden characters once per position, and the skill stays valid', () => {
+test('stoke validate reports hidden characters once per position, and the skill stays valid', () => {
   using folder = new TemporaryFolder()
   folder.write('skills/pdf/SKILL.md', skillText('pdf', { body: 'x\u200b' }))
   folder.write('skills/pdf/notes.md', 'y\u2060')
@@ -220,7 +220,7 @@ test('validate reports hidden characters once per position, and the skill stays 
   expect([stdout, status]).toEqual([expect.stringMatching(/^valid /), 0])
 })
 
-test('--json escapes control characters, so the terminal is safe and the parsed value unchanged', () => {
+test('--json escapes control characters, which protects the terminal and keeps the parsed value unchanged', () => {
   using folder = new TemporaryFolder()
   const description = 'a\u009b31m \u202eb\u2028c\u200b\u{e0041}\u007f'
   folder.write('skills/pdf/SKILL.md', `---\nname: pdf\ndescription: ${JSON.stringify(description)}\n---\nx`)
@@ -234,7 +234,7 @@ test('--json escapes control characters, so the terminal is safe and the parsed 
   expect(run.json.skills[0]?.description).toBe(description)
 })
 
-test('approve prints the decisions that it made, even when a later decision fails', () => {
+test('stoke approve prints the decisions that it made, even when a later decision fails', () => {
   using kit = new Kit()
   kit.commit('First.')
   const { stdout, stderr, status } = kit.run('approve', '--yes', 'pdf', 'nope')
@@ -245,7 +245,7 @@ test('approve prints the decisions that it made, even when a later decision fail
   ])
 })
 
-test('skills of scoped packages are approved by the names that pending prints', () => {
+test('skills of scoped packages are approved by the names that stoke pending prints', () => {
   using folder = new TemporaryFolder()
   for (const scope of ['acme', 'other'])
     folder.writeSkill(`project/node_modules/@${scope}/kit/skills/pdf`, { body: scope })
@@ -258,7 +258,7 @@ test('skills of scoped packages are approved by the names that pending prints', 
   expect([waiting.status, waiting.stdout]).toEqual([0, 'nothing waits for approval\n'])
 })
 
-test('if a decision cannot be stored, the output never says that it was made', () => {
+test('if a decision cannot be stored, the output never says that the decision was made', () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('skills/pdf')
   writeFileSync(folder.at('state'), 'a file')
@@ -293,7 +293,7 @@ test('with --frozen, new skills wait for approval in every process, and an unkno
   })
 })
 
-test('reload reports errors of sources, and the printed MCP command can be run in any directory', async () => {
+test('stoke reload reports errors of sources, and the printed MCP command can be run in any directory', async () => {
   using kit = new Kit()
   kit.commit('First.')
   const zipped = kit.folder.at('team.zip')
@@ -327,7 +327,7 @@ test('reload reports errors of sources, and the printed MCP command can be run i
   expect(reloaded).toMatch(/no branch or tag "main"/)
 })
 
-test('log prints author, time and reason of each decision, and every decision can be undone', async () => {
+test('stoke log prints author, time and reason of each decision, and every decision can be undone', async () => {
   using kit = new Kit()
   kit.commit('First.')
   kit.rows('approve', 'pdf', '--yes')
@@ -389,7 +389,7 @@ test('a running dev server applies the decisions of another process', async () =
   expect((await dev.client.skill('pdf')).body).toBe('Second.')
 })
 
-test('rollback restores the files of a local folder, and a second rollback undoes this', () => {
+test('stoke rollback restores the files of a local folder, and a second rollback undoes the first', () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('skills/pdf', { body: 'First.' })
   const run = (...args: string[]): CliRun<unknown> =>
@@ -407,7 +407,7 @@ test('rollback restores the files of a local folder, and a second rollback undoe
   expect(run('log', 'pdf').stdout.split('\n')).toHaveLength(6)
 })
 
-test('dev prints the command that approves a held revision, and prints no detection time for decisions', async () => {
+test('stoke dev prints the command that approves a held revision, and omits the detection time for decisions', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('skills/pdf', { body: 'First.' })
   const places = ['--root', folder.at('skills'), '--state', folder.at('state')]
@@ -439,7 +439,7 @@ test('in a frozen source, changes of local folders also wait for approval', asyn
   expect((await dev.client.skills()).skills[0]?.status).toBe('pending')
 })
 
-test('in a frozen source, a change waits even if the store has lost the served revision', async () => {
+test('in a frozen source, a change waits for approval even if the store has lost the served revision', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('skills/pdf', { body: 'First.' })
   const run = <T>(...args: string[]): CliRun<T> =>
@@ -544,7 +544,7 @@ test.each([
   expect([status, stderr]).toEqual([2, expect.stringMatching(message)])
 })
 
-test('a configuration may name repositories, but no repository on this machine', () => {
+test('a configuration may name remote repositories, but no local repositories', () => {
   using folder = new TemporaryFolder()
   using kit = new Kit()
   kit.commit('First.')
@@ -643,7 +643,7 @@ test('archives, packages and repositories are listed together, each under its ow
   )
 })
 
-test('pending warns once about a damaged index of the store', () => {
+test('stoke pending warns once about a damaged index of the store', () => {
   using kit = new Kit()
   kit.commit('First.')
   kit.run('pending')
@@ -652,7 +652,7 @@ test('pending warns once about a damaged index of the store', () => {
   expect(stderr.match(/the index entries of the store in ".*" are damaged/g)).toHaveLength(1)
 })
 
-test('gc reports how much it frees, and gc --dry-run how much it would free', () => {
+test('stoke gc reports how much it frees, and stoke gc --dry-run reports how much it would free', () => {
   using kit = new Kit()
   kit.commit('First.')
   kit.run('list')
@@ -674,7 +674,7 @@ test('gc reports how much it frees, and gc --dry-run how much it would free', ()
   })
 })
 
-test('gc prints where it moved a damaged index', () => {
+test('stoke gc prints the path to which it moved a damaged index', () => {
   using kit = new Kit()
   kit.commit('First.')
   kit.run('list')
@@ -698,7 +698,7 @@ test('gc prints where it moved a damaged index', () => {
   )
 })
 
-test('gc removes damaged files and files of older steps, and explains the consequences', () => {
+test('stoke gc removes damaged files and files of older steps, and explains the consequences', () => {
   using folder = new TemporaryFolder()
   const run = (...args: string[]): CliRun<unknown> =>
     stoke([...args, '--state', folder.at('state')], { cwd: folder.path, env: { NO_COLOR: '1' } })

@@ -69,7 +69,7 @@ import { InProcessEventBus } from '../packages/core/src/events/event-bus.ts'
 import { createReviewAdmission } from '../packages/core/src/history/review-admission.ts'
 import { SkillRegistry } from '../packages/core/src/registry/skill-registry.ts'
 
-/** Options as a program without types could pass them. */
+/** Options that a program without types could pass. */
 type Loose = never
 
 /** The objects on which the test calls methods with a misspelt option. */
@@ -99,7 +99,7 @@ const file = { skill: 'pdf', path: 'a.md', content: '' }
 const access = { privateHosts: [] }
 const digest = 'sha256:00' as never
 
-/** A call of every function, class and method that accepts options. Methods have the names of the declarations. */
+/** Calls every function, class and method that accepts options. The keys are the declared names. */
 const CALLS: Readonly<Record<string, (options: Loose, world: World) => unknown>> = {
   // The core
   createSkillRuntime: options => createSkillRuntime({ sources: [], ...(options as object) }),
@@ -188,7 +188,7 @@ const CALLS: Readonly<Record<string, (options: Loose, world: World) => unknown>>
   openDecisions: options => openDecisions('', options),
   openRevisionLog: options => openRevisionLog('', options),
   openWriteLock: options => openWriteLock('', options),
-  // The names of the five designs
+  // Exports for the five designs
   EventBus: options => new EventBus(options),
   fromWatcher: options => fromWatcher(watcher, { label: 'x', ...(options as object) }),
   toWatcher: options => toWatcher(new MemorySource({ label: 'm' }), options),

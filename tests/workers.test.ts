@@ -6,7 +6,7 @@ import { rolldown } from 'rolldown'
 import { describe, expect, test } from 'vitest'
 import { skillText, TemporaryFolder } from './fixtures/skill-folder.ts'
 
-// The example for Cloudflare Workers in workerd, the runtime of Workers, with a bucket of the simulator.
+// Runs the example for Cloudflare Workers in workerd, with a bucket that miniflare simulates.
 
 interface Bucket {
   put(key: string, text: string): Promise<unknown>

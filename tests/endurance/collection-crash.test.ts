@@ -34,7 +34,7 @@ async function crash(state: string, afterMs: number): Promise<readonly string[]>
   return said.split('\n').slice(1, -1)
 }
 
-test('kill -9 at any moment of a garbage collection loses no revision that is still in use and leaks no disk space', async () => {
+test('kill -9 during a garbage collection keeps every revision that is in use, and leaks no disk space', async () => {
   using folder = new TemporaryFolder()
   const named = new Map<string, Digest>()
   let rounds = 0
@@ -58,7 +58,7 @@ test('kill -9 at any moment of a garbage collection loses no revision that is st
   expect(rounds).toBeGreaterThan(30)
   const packs = readdirSync(folder.at('store')).filter(name => name.endsWith('.pack'))
   const bytes = packs.reduce((sum, name) => sum + statSync(folder.at(`store/${name}`)).size, 0)
-  // Each round writes 21 files of 20 kB and keeps one. Half-empty packs and the files of the last rounds may still be
-  // on the disk.
+  // Each round writes 21 files of 20 kB and keeps one of these files. Half-empty packs and the files of the last rounds
+  // may still be on the disk.
   expect(bytes).toBeLessThan(rounds * 21 * 20_000 * 0.5)
 }, 120_000)

@@ -72,7 +72,7 @@ test('after kill -9 during a fetch, capture, approval or rollback, every approva
     const allowed = decisions.flatMap(each => (each.kind === 'approve' ? each.revision : []))
     if (approved !== undefined) expect(allowed).toContain(approved)
     if (allowed.length > 0) {
-      // The newest approved revision, or its predecessor if the process was killed before it switched.
+      // If the process was killed before it served the newest approved revision, the previous revision is served.
       expect(allowed.slice(-2)).toContain(served?.revision)
     } else expect(served).toBeUndefined()
     if (served !== undefined) {

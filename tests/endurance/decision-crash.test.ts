@@ -39,15 +39,15 @@ test(`a decision survives kill -9 right after its acknowledgement, ${KILLS} time
     let last: Line | undefined
     for (let kill = 0; kill < KILLS / WORKERS; kill++) {
       const said = await decideAndDie(folder, ((kill * 3 + number) % 8) + 1)
-      // The decision after the last acknowledgement may have been stored or not. A decision affects only one of the
-      // four skills.
+      // The decision after the last acknowledgement may or may not be stored. A decision affects only one of the four
+      // skills.
       if (last !== undefined) expect(toComparable(said[0]?.held, last)).toEqual(toComparable(last.held, last))
       last = said.at(-1)
       killedAt.set(last?.kind ?? '', (killedAt.get(last?.kind ?? '') ?? 0) + 1)
     }
   }
   await Promise.all(Array.from({ length: WORKERS }, (_, number) => worker(number)))
-  // Each kind of decision must be the last decision before several of the kills.
+  // For each kind of decision, several kills must come right after such a decision.
   for (const step of STEPS) expect(killedAt.get(step) ?? 0).toBeGreaterThan(5)
 }, 300_000)
 

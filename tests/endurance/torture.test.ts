@@ -6,7 +6,8 @@ import { type DevProcess, startDev } from '../fixtures/dev.ts'
 import { commandText } from '../fixtures/scripts.ts'
 import { skillText, TemporaryFolder } from '../fixtures/skill-folder.ts'
 
-// Clients call while skills are saved, broken, fixed, moved and half-written. For a long run: `npm run torture -- 300`.
+// Clients call tools while skills are saved, broken, fixed, moved and half-written. For a long run: `npm run torture --
+// 300`.
 const SECONDS = Number(process.env['SKILLSTOKE_TORTURE_SECONDS'] ?? 20)
 const CLIENTS = 8
 const SKILLS = ['t0', 't1', 't2', 't3', 't4']
@@ -33,7 +34,7 @@ class Victim {
     folder.write(`${name}/scripts/say.mjs`, this.#codeOf(0))
   }
 
-  /** The last words of texts that stayed half-written for too long. A reader may see such a text. */
+  /** The ends of texts that stayed half-written for too long, so that readers may see these texts. */
   readonly overslept: string[] = []
   readonly #actions: readonly (() => Promise<void>)[] = [
     async () => this.#replace('SKILL.md', this.#textOf(++this.#next)),
@@ -42,7 +43,7 @@ class Victim {
     async () => this.#replace('scripts/say.mjs', this.#codeOf(++this.#next)),
     async () => this.#write('scripts/say.mjs', this.#codeOf(++this.#next)),
     async () => await this.#writeHalf('scripts/say.mjs', this.#codeOf(++this.#next)),
-    // Broken saves, during which the last good revision is served.
+    // These saves are broken, so the last good revision stays served.
     async () => this.#write('SKILL.md', `---\nname: [${this.name}\n`),
     async () => this.#write('scripts/say.mjs', `import { defineCommand } from 'skillstoke/command'\n}}\n`),
     async () => {
@@ -152,7 +153,7 @@ test(
       }
     }
     await Promise.all([...clients.map(use), ...victims.map(torture)])
-    // In the end every client gets the last save.
+    // In the end, every client gets the text and code of the last save.
     for (const victim of victims) {
       const { name } = victim
       const { text, said } = victim.finish()

@@ -35,7 +35,7 @@ interface Seen {
   readonly revisions: Set<unknown>
 }
 
-test('each answer to a verifying client comes from exactly one named revision, with an edit every 20 ms', async () => {
+test('with an edit every 20 ms, each answer to a verifying client comes from exactly the revision that it names', async () => {
   using folder = new TemporaryFolder()
   using state = new TemporaryFolder()
   writeRevision(folder, 0)
@@ -105,7 +105,8 @@ async function readOnce(client: Client, seen: Seen): Promise<void> {
     const [content] = contents as { text: string; _meta: Record<string, string> }[]
     seen.reads++
     expect(content?._meta[GENERATION_META_KEY]).toMatch(/^sha256:/)
-    // The bytes of a revision match the entry of the revision. The bytes may also match the next revision.
+    // The bytes of a revision match the entry of the revision. The bytes that a client read may also match the next
+    // revision.
     const digest = `sha256:${nodeHasher.sha256(content?.text ?? '')}`
     if (content?._meta[REVISION_META_KEY] === revision) expect(digest).toBe(file.digest)
     else if (digest !== file.digest) seen.others++

@@ -48,7 +48,7 @@ export class SkillWorld implements AsyncDisposable {
   readonly session: SkillSession
   readonly #files: readonly ForgetfulFileSystem[]
   readonly #lastGood = new Map<string, LastGood>()
-  /** The state that a fast and a slow subscriber derive from the reported changes. */
+  /** The states that two subscribers, one fast and one slow, derive from the reported changes. */
   readonly #told: readonly Map<string, string>[] = [new Map(), new Map()]
   /** The state that the model derives from the system prompt and the appended messages. */
   readonly #announced = new Map<string, string>()
@@ -128,9 +128,7 @@ export class SkillWorld implements AsyncDisposable {
     }
   }
 
-  /**
-   * Starts a model call. Updates the conversation. Afterwards, its messages must describe exactly the served skills.
-   */
+  /** Starts a model call. Updates the conversation, whose messages must then describe exactly the served skills. */
   async beginStep(): Promise<void> {
     if (this.losesEvents) await this.skills.reload()
     const update = await this.session.update()

@@ -60,13 +60,13 @@ export const CRAB = [
     id: 'CRAB-11',
     kind: 'described',
     behaviour:
-      'The tool then looks for `{dir}/{name}/SKILL.md` in each directory. It parses the file that it finds, adds it to the registry, and returns the body.',
+      'The tool then looks for `{dir}/{name}/SKILL.md` in each directory. The tool parses the file that it finds, adds it to the registry, and returns the body.',
   },
   {
     id: 'CRAB-12',
     kind: 'described',
     behaviour:
-      'Without an exact match the tool searches names and descriptions for the input. An empty input lists all skills. Both respect the scope.',
+      'Without an exact match the tool searches names and descriptions for the input. An empty input lists all skills. The search and the list contain only skills in the scope.',
   },
   {
     id: 'CRAB-13',

@@ -42,7 +42,7 @@ export const EXO = [
     id: 'EXO-07',
     kind: 'described',
     behaviour:
-      'Syncing skills to agents reloads no code modules and needs no versions or rollback. The caller supplies the mapping from skills to tools, so nothing is guessed.',
+      'Applying skill changes to agents reloads no code modules, and needs neither versions nor rollback. The caller supplies the mapping from skills to tools, so nothing is guessed.',
   },
   {
     id: 'EXO-08',

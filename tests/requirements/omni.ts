@@ -164,7 +164,7 @@ export const OMNI = [
     id: 'OMNI-X01',
     kind: 'beyond',
     behaviour:
-      'Registering a skill records the state of its scripts and first removes all old commands and functions of that skill.',
+      'Registering a skill first removes all its old commands and functions, and then records the state of its scripts.',
   },
   {
     id: 'OMNI-X02',
@@ -189,7 +189,7 @@ export const OMNI = [
     id: 'OMNI-X05',
     kind: 'beyond',
     behaviour:
-      '`execute` finds a command by its full name, then by its simple name. The error for an unknown command lists the commands. The error for missing arguments also names the given arguments. Handlers may be sync or async.',
+      '`execute` finds a command by its full name, then by its simple name. The error for an unknown command lists the commands. The error for missing arguments also names the given arguments. Handlers may be synchronous or asynchronous.',
   },
   {
     id: 'OMNI-X06',
@@ -279,7 +279,7 @@ export const OMNI = [
   {
     id: 'OMNI-B05',
     kind: 'mistake',
-    behaviour: 'A reload at an access notifies MCP clients like any other reload.',
+    behaviour: 'If an access causes a reload, MCP clients are notified as after any other reload.',
   },
   {
     id: 'OMNI-B06',

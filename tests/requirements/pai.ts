@@ -56,7 +56,7 @@ export const PAI = [
     id: 'PAI-10',
     kind: 'described',
     behaviour:
-      'A `preScanHook(toolset, ctx)`, sync or async, is called before every scan. It gets the directory name and the file operator, and may copy, download, validate or transform skills.',
+      'A synchronous or asynchronous `preScanHook(toolset, ctx)` is called before every scan. It gets the directory name and the file operator, and may copy, download, validate or transform skills.',
   },
   {
     id: 'PAI-11',
@@ -115,7 +115,7 @@ export const PAI = [
     id: 'PAI-X01',
     kind: 'beyond',
     behaviour:
-      'The toolset adds no tools, and an attempt to call one gets an error that says so. If there is no file operator or no skill, the instructions are null.',
+      'The toolset adds no tools. A call of a tool of this toolset fails, and the error says that the toolset has no tools. If there is no file operator or no skill, the instructions are null.',
   },
   {
     id: 'PAI-X02',
@@ -179,6 +179,6 @@ export const PAI = [
     id: 'PAI-B06',
     kind: 'mistake',
     behaviour:
-      'A hook that throws is reported. The request continues, unless the host has chosen to let it fail.',
+      'A hook that throws is reported. The request continues, unless the host has chosen that it fails.',
   },
 ] as const satisfies readonly Requirement[]

@@ -126,7 +126,7 @@ export const POLICIES = [
     id: 'P21',
     kind: 'policy',
     behaviour:
-      '`reload()` reads all sources and returns revision, count, added, modified, removed and errors. `reload(name)` returns `reloaded`, `loaded`, `not_found` or `failed`. Success is reported only when it is true.',
+      '`reload()` reads all sources and returns revision, count, added, modified, removed and errors. `reload(name)` returns `reloaded`, `loaded`, `not_found` or `failed`. Success is reported only if the reload succeeded.',
   },
   {
     id: 'P22',
@@ -186,7 +186,7 @@ export const POLICIES = [
     id: 'P31',
     kind: 'policy',
     behaviour:
-      '`preScan` may be sync or async, has a time limit, and never runs twice at the same time. Its `onError` is `warn` (default) or `throw`.',
+      '`preScan` may be synchronous or asynchronous, has a time limit, and never runs twice at the same time. Its `onError` is `warn` (default) or `throw`.',
   },
   {
     id: 'P32',

@@ -1,7 +1,7 @@
 /**
- * The kind of a row. `described`: a design describes this behaviour. `beyond`: only the real system of a design has it.
- * `mistake`: a mistake of that system that must not come back. `policy`: reconciles the designs. `promise`: a promise
- * of this project.
+ * The kind of a row. `described`: a design describes this behaviour. `beyond`: only the real system behind a design
+ * behaves this way. `mistake`: a mistake of that real system, which this project must not repeat. `policy`: reconciles
+ * the designs. `promise`: a promise of this project.
  */
 export type RequirementKind = 'described' | 'beyond' | 'mistake' | 'policy' | 'promise'
 

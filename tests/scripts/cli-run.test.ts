@@ -32,7 +32,7 @@ function open(): { folder: TemporaryFolder; run: (...args: string[]) => CliRun<R
   }
 }
 
-test('run prints the result of a command on standard output, and everything else on standard error', () => {
+test('stoke run prints the result of a command on standard output, and everything else on standard error', () => {
   using it = open()
   it.folder.writeSkill('skills/git')
   it.folder.write(
@@ -113,7 +113,7 @@ test.each([
   )
   const run = it.run(...args)
   expect(run.status).toBe(status)
-  // The printed command depends on the folder: either stoke or npx skillstoke.
+  // The printed command begins with stoke or npx skillstoke, depending on the folder.
   const stderr = run.stderr.replace(/npx (?:--prefix \S+ )?skillstoke/, 'stoke')
   expect(stderr.slice(0, message.length)).toBe(message)
 })
@@ -172,7 +172,7 @@ test.each([
   })
 })
 
-test('grant and revoke apply to later processes and are recorded in the history', () => {
+test('stoke grant and stoke revoke apply to later processes and are recorded in the history', () => {
   using it = open()
   it.folder.write(
     'skills/net/SKILL.md',
@@ -206,7 +206,7 @@ test('grant and revoke apply to later processes and are recorded in the history'
   expect(it.run('log', 'net').stdout).toMatch(/revoke.*net: not needed/)
 })
 
-test('--watch runs the command again on each save until it is interrupted', async () => {
+test('stoke run --watch runs the command again on each save until the user interrupts the watch', async () => {
   using it = open()
   it.folder.writeSkill('skills/git')
   const file = it.folder.write('skills/git/scripts/a.js', commandText('greet', 'return "one"'))
@@ -252,7 +252,7 @@ test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
   },
 )
 
-test('--watch also notices a save during a run', async () => {
+test('stoke run --watch also notices a save during a run', async () => {
   using it = open()
   it.folder.writeSkill('skills/git')
   const wait = 'context.log("begun"); await new Promise(resolve => setTimeout(resolve, 500)); return "one"'
@@ -304,7 +304,7 @@ test.skipIf(!HAS_BUBBLEWRAP)(
   },
 )
 
-test('revoke reports a capability that was never granted', () => {
+test('stoke revoke reports a capability that was never granted', () => {
   using it = open()
   it.folder.writeSkill('skills/git')
   it.run('grant', 'git', 'exec')
@@ -328,7 +328,7 @@ test('Ctrl-C ends the running command', async () => {
   expect(await once(child, 'exit')).toEqual([130, null])
 })
 
-test('run lists scripts, but no helpers or data files, even when the code of the skill is broken', () => {
+test('stoke run lists scripts, but no helpers or data files, even when the code of the skill is broken', () => {
   using it = open()
   it.folder.writeSkill('skills/git')
   it.folder.write(
@@ -344,7 +344,7 @@ test('run lists scripts, but no helpers or data files, even when the code of the
   expect(offered()).toEqual(['scripts/bare', 'scripts/tool.py'])
 })
 
-test('if the newest code does not load, why names the older revision whose commands still answer', () => {
+test('if the newest code does not load, stoke why names the older revision whose commands still run', () => {
   using it = open()
   it.folder.writeSkill('skills/git')
   it.folder.write('skills/git/scripts/a.js', commandText('greet', 'return 1'))
@@ -370,7 +370,7 @@ test('every verb that shows a skill says why the skill has no commands', () => {
   expect(why.status).toBe(1)
   expect(why.stdout).toMatch(/^no {3}commands {2}the scripts lack a grant for env:NO_SUCH_THING/m)
   expect(why.stdout).toMatch(/^yes {2}listed/m)
-  // The known capabilities are granted even if another one is unknown.
+  // The known capabilities are granted even if another capability is unknown.
   expect(it.run('grant', 'git', '--yes').stdout).toMatch(
     /^granted: env:NO_SUCH_THING for git\n[\s\S]*it asks for unknown capabilities: net,\n/,
   )
@@ -408,7 +408,7 @@ test('a failed run names the revision of the code that ran', () => {
   expect(it.run('run', 'git.none', '--json').json).toMatchObject({ revision: null })
 })
 
-test('run without a command name reports the load error of the skill and lists no helpers', () => {
+test('stoke run without a command name reports the load error of the skill and lists no helpers', () => {
   using it = open()
   it.folder.writeSkill('skills/git')
   it.folder.write(
@@ -422,7 +422,7 @@ test('run without a command name reports the load error of the skill and lists n
   expect(it.run('run', 'git.greet', '--', 'a').stderr).toContain('stoke run git.greet --input')
 })
 
-test('an unknown capability in the frontmatter does not make run report that older code ran', () => {
+test('if the frontmatter contains an unknown capability, stoke run does not report that older code ran', () => {
   using it = open()
   it.folder.write(
     'skills/git/SKILL.md',

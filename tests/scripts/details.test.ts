@@ -50,7 +50,7 @@ test.each([0, -1, Number.NaN, 600_001])(
   },
 )
 
-test('all commands are listed, even if listing them needs a process for each of many skills', async () => {
+test('all commands are listed, even if many skills each need a process to list their commands', async () => {
   using folder = new TemporaryFolder()
   for (let i = 0; i < 12; i++) {
     folder.writeSkill(`skill-${i}`)
@@ -155,7 +155,7 @@ test('while a skill with enforced tools is active, only its own scripts may run'
   expect(await use('run_skill_command', { skill: 'other', command: 'theirs' })).toBe('theirs')
 })
 
-test('a skill cannot replace a tool, even if it has the name of a tool or letters that tool names forbid', async () => {
+test('skill names that equal a tool name, or contain letters forbidden in tool names, cause no duplicate or invalid tool', async () => {
   using folder = new TemporaryFolder()
   for (const name of ['skill', 'größe']) {
     folder.write(`${name}/SKILL.md`, skillText(name))
@@ -176,7 +176,7 @@ test('a skill cannot replace a tool, even if it has the name of a tool or letter
   await client.close()
 })
 
-test('the offline agent runs a command that the user calls with a slash, and shows the result', async () => {
+test('the offline agent runs a command that the user calls as a slash command, and shows the result', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('git')
   folder.write('git/scripts/a.js', commandText('greet', 'return "Hello " + input.name'))
@@ -246,7 +246,7 @@ test('a mistake in a nested field is reported with the path of the field', async
     })
 })
 
-test('a process that runs out of memory is reported with this reason', async () => {
+test('the error of a process that ran out of memory names this reason', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('git')
   folder.write(

@@ -18,8 +18,8 @@ import {
 import { TemporaryFolder } from '../fixtures/skill-folder.ts'
 
 // Attacks of a script without grants, and their outcome in three kinds of processes. The plain process shows that an
-// attack would work. The other two are contained by the permissions of Node or by the sandbox. If an upgrade of Node or
-// of the system changes an outcome, find out why.
+// attack would work. The other two processes are confined by the permission checks of Node or by the sandbox. If an
+// upgrade of Node or of the system changes an outcome, find out why.
 type Outcome = 'escapes' | 'contained' | 'refused'
 
 interface Attempt {
@@ -29,8 +29,8 @@ interface Attempt {
   /** Number of calls. A later call can use what an earlier call has left behind. @default 1 */
   readonly times?: number
   /**
-   * The body of an asynchronous function with the parameter `target`. The function returns what it could get, or
-   * throws.
+   * The body of an asynchronous function with the parameter `target`. The function returns the data that it obtained,
+   * or throws.
    */
   readonly code: string
   /** Returns true if the returned value or an effect outside shows that the attack succeeded. */
@@ -260,8 +260,8 @@ const ATTEMPTS: readonly Attempt[] = [
   },
 ]
 
-// Attacks beyond the granted capabilities. If a kind of process cannot restrict a grant to its exact scope, the skill
-// gets no commands.
+// Attacks that go beyond the granted capabilities. If a kind of process cannot restrict a grant to its exact scope, the
+// skill gets no commands.
 const BEYOND_GRANTS: readonly Attempt[] = [
   {
     name: 'read the state directory with a grant for the whole workspace',
@@ -383,7 +383,7 @@ async function makeWorld(): Promise<World & AsyncDisposable> {
   }
 }
 
-/** Runs the code of the attack in a process without containment. Returns the value of the code, or an empty string. */
+/** Runs the code of the attack in a process that is not confined. Returns the value of the code, or an empty string. */
 async function runPlain({ folder, target }: World, code: string): Promise<unknown> {
   const program = folder.write(
     'plain.mjs',
@@ -393,7 +393,7 @@ async function runPlain({ folder, target }: World, code: string): Promise<unknow
     console.log(JSON.stringify(await attack(${JSON.stringify(target)}, context).catch(() => '') ?? ''))
     process.exit()`,
   )
-  // Not spawnSync(), because this process must handle signals and connections in the meantime.
+  // Do not use spawnSync(), which would prevent this process from handling signals and connections.
   const child = spawn(process.execPath, [program], { stdio: ['ignore', 'pipe', 'ignore'] })
   let said = ''
   child.stdout.on('data', (data: Buffer) => (said += data.toString()))
@@ -536,7 +536,7 @@ const REFUSED = Symbol('refused')
 async function attackWith(skills: SkillRuntime, target: World['target'], isFirst: boolean): Promise<unknown> {
   const done = await skills.scripts.execute('attack.attack', target).catch((thrown: unknown) => thrown)
   if (SkillError.isInstance(done) && done.message.includes(' is granted, but ')) return REFUSED
-  // The attack must have run at all.
+  // The command must exist, otherwise no attack has run.
   if (isFirst) expect(skills.scripts.list().map(({ id }) => id)).toEqual(['attack.attack'])
   const { returned, thrown } = (done as { value: { returned?: unknown; thrown?: string } }).value
   expect(returned !== undefined || thrown !== undefined).toBe(true)
@@ -618,7 +618,7 @@ describe.skipIf(!HAS_BUBBLEWRAP)('a program of another language without grants',
         TMPDIR: folder.at('outside'),
         SKILL_DIRECTORY: folder.at('skills/attack'),
       }
-      // Run in the sandbox first, because the plain process leaves traces.
+      // The sandbox runs first, because a successful attack in the plain process changes the files of the test.
       folder.write('skills/attack/scripts/attack.sh', text)
       await using skills = await openScripts(folder.at('skills'), { sandbox: 'require' })
       const { stdout } = await skills.scripts.run('attack', 'scripts/attack.sh')

@@ -32,7 +32,7 @@ const codes = (skills: SkillRuntime): readonly string[] =>
   skills.current.reports().flatMap(({ diagnostics }) => diagnostics.map(({ code }) => code))
 
 describe('a trusted source', () => {
-  test(`code without capabilities runs immediately, and other code runs once its capabilities are granted ${verifies('PROMISE-8')}`, async () => {
+  test(`code that asks for no capabilities runs immediately, and other code runs after its capabilities are granted ${verifies('PROMISE-8')}`, async () => {
     using folder = new TemporaryFolder()
     writeSkill(folder, '', 'return "first"')
     await using skills = await openScripts(folder.path)
@@ -106,7 +106,7 @@ describe('a trusted source', () => {
     await expect(run(skills)).rejects.toMatchObject({ code: 'SCRIPT_REFUSED' })
   })
 
-  test('while newer code loads, older code with a revoked capability runs no calls', async () => {
+  test('after a revoke, the older code runs no calls while the newer code loads', async () => {
     using folder = new TemporaryFolder()
     writeSkill(folder, 'env:TOKEN', 'return "older"')
     await using skills = await openScripts(folder.path, { env, loadTimeoutMs: 600_000 })
@@ -121,7 +121,7 @@ describe('a trusted source', () => {
     await expect(run(skills)).rejects.toMatchObject({ code: 'SCRIPT_REFUSED' })
   })
 
-  test('after a revoke, a running call of unloaded code ends, even if the skill was loaded again', async () => {
+  test('a revoke also ends a running call of code that was unloaded, even if the skill was loaded again', async () => {
     using folder = new TemporaryFolder()
     writeSkill(folder, 'env:TOKEN', `if (input.fine) return 'fine'; ${FOREVER}`)
     await using skills = await openScripts(folder.path, { env })
@@ -281,7 +281,7 @@ describe('granted capabilities', () => {
         ])
       })
 
-      test('a folder with another granted path inside can be listed', async () => {
+      test('a granted folder can be listed if it contains another granted path', async () => {
         using folder = new TemporaryFolder()
         folder.write('work/sub/in.txt', 'x')
         const words = ['fs.read:sub', 'fs.read']
@@ -332,7 +332,7 @@ describe('granted capabilities', () => {
         folder.write('outside/secret.txt', 'a secret')
         mkdirSync(folder.at('work/out/sub'), { recursive: true })
         const nested = ['fs.write:out', 'fs.write:out/sub']
-        // While the path is a folder, the first grant already includes the path of the second.
+        // As long as `out/sub` is a folder, the grant for `out` already includes it.
         const body = "fs.writeFileSync('out/sub/new', 'x'); return fs.readdirSync('out/sub').join()"
         expect(await attempt(folder, ['fs.read', ...nested], body)).toBe('new')
         folder.remove('work/out/sub')
@@ -343,7 +343,7 @@ describe('granted capabilities', () => {
         symlinkSync('../secret.txt', folder.at('outside/out/link'))
         const elsewhere = [`fs.write:${folder.at('outside/out')}`, `fs.read:${folder.at('outside/out/link')}`]
         expect(await attempt(folder, elsewhere, 'return 1')).toContain('the path goes through a link to')
-        // A second path to the folder does not widen the grant either.
+        // Naming the folder by a second path does not widen the grant either.
         mkdirSync(folder.at('outside/out/sub'))
         symlinkSync(folder.at('outside'), folder.at('alias'))
         const alias = [`fs.write:${folder.at('outside/out')}`, `fs.write:${folder.at('alias/out/sub')}`]
@@ -644,7 +644,7 @@ describe.skipIf(!HAS_BUBBLEWRAP)('a sandbox', () => {
     mkdirSync(folder.at('work'))
     for (let at = 0; at < 101; at++) {
       const first = folder.write(`work/out/${at}/0`, '')
-      // The limit counts entries, and creating hard links is faster than creating files.
+      // The limit also counts hard links, which are faster to create than files.
       for (let file = 1; file < 1_000; file++) linkSync(first, folder.at(`work/out/${at}/${file}`))
     }
     folder.write('work/out/z/deep/.git/hooks/pre-commit', 'as it was')

@@ -69,7 +69,7 @@ describe('a text that is written in two parts', () => {
   })
 })
 
-test('a shorter text is served once the writing has stopped', async () => {
+test('a shorter text is served after the writing has stopped', async () => {
   using folder = new TemporaryFolder()
   const path = folder.write('pdf/SKILL.md', textOf(1))
   await using skills = await openScripts(folder.path, { runtime: { tuning: { settle: {} } } })

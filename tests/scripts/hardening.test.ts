@@ -234,7 +234,7 @@ describe('waiting calls', () => {
     for (const outcome of await Promise.allSettled(calls)) expect(outcome.status).toBe('rejected')
   })
 
-  test('waiting calls time out at their deadline, even before they start or their code is loaded', async () => {
+  test('waiting calls time out at their deadline, even if their code is not loaded yet', async () => {
     using folder = new TemporaryFolder()
     write(folder, 'await new Promise(resolve => setTimeout(resolve, 3_000))')
     await using skills = await openScripts(folder.path, { maxProcesses: 1 })
@@ -263,7 +263,7 @@ describe('waiting calls', () => {
   })
 })
 
-test('a process that reports false commands is ended like other processes', async () => {
+test('close() also ends a process that reported forged commands', async () => {
   using folder = new TemporaryFolder()
   write(folder, 'return "good"')
   const skills = await openScripts(folder.path)
@@ -280,7 +280,7 @@ test('a process that reports false commands is ended like other processes', asyn
   expect(countScriptProcesses()).toBe(0)
 })
 
-test('close() ends every running call and process, also of older revisions and scripts without commands', async () => {
+test('close() ends every running call and process, including those of older revisions and of scripts without commands', async () => {
   using folder = new TemporaryFolder()
   using state = new TemporaryFolder()
   const text = (n: number): string =>
@@ -523,7 +523,7 @@ test('messages do not contain the whole value of a very long constant', async ()
   expect(String(error).length).toBeLessThan(1_000)
 })
 
-test('the process of older code is ended if its skill is removed while the code loads', async () => {
+test('if a skill is removed while its older code loads, the process of this code ends', async () => {
   using folder = new TemporaryFolder()
   using state = new TemporaryFolder()
   folder.writeSkill('git')

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { commandText, HAS_BUBBLEWRAP, HAS_PYTHON, openScripts } from '../fixtures/scripts.ts'
 import { TemporaryFolder } from '../fixtures/skill-folder.ts'
 
-// Our own versions of attacks by malicious skills in public registries. An attack that succeeds leaves a mark or shows
+// Our own versions of attacks by malicious skills in public registries. An attack that succeeds creates a file or shows
 // a secret.
 const SECRET = 'the-key-of-the-user'
 
@@ -51,7 +51,7 @@ const SANDBOXES = ['off', 'require'] as const
 describe.each(SANDBOXES)('with sandbox %s', sandbox => {
   const isSkipped = sandbox === 'require' && !HAS_BUBBLEWRAP
   test.skipIf(isSkipped)(
-    `a helper script with a hidden payload leaves no mark ${verifies('PROMISE-8')}`,
+    `the hidden payload of a helper script neither creates a file nor shows a secret ${verifies('PROMISE-8')}`,
     async () => {
       using place = makePlace()
       const { folder, mark, secret } = place
@@ -261,7 +261,7 @@ test.each([
   expect(skills.review.pending()).toEqual([])
 })
 
-test('two names that look alike are reported at both skills', async () => {
+test('two names that look alike are reported for both skills', async () => {
   using place = makePlace()
   const { folder } = place
   folder.write('skills/pdf/SKILL.md', skillText('pdf'))

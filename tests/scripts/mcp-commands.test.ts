@@ -134,7 +134,7 @@ describe('separate tools for commands', () => {
     await expect(call(client, 'git.log', {})).rejects.toThrow('there is no tool "git.log"')
   })
 
-  test(`skill.reload lists the tools of a skill, and skill.unload removes them ${verifies('OMNI-13', 'OMNI-18', 'OMNI-X15', 'OMNI-B08')}`, async () => {
+  test(`skill.reload adds the tools of a skill to the tool list, and skill.unload removes these tools ${verifies('OMNI-13', 'OMNI-18', 'OMNI-X15', 'OMNI-B08')}`, async () => {
     using folder = new TemporaryFolder()
     write(folder, script('status', 'return 1'))
     await using connected = await connect(folder, '--command-tools', '--admin-tools')

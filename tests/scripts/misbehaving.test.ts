@@ -246,7 +246,7 @@ test('a call fails with the reason if its result is not JSON', async () => {
   expect((await failure(skills.scripts.execute('odd.go'))).message).toContain('circular')
 })
 
-test('programs that a script with a grant started end together with the process of the script', async () => {
+test('if a script starts programs, these programs end together with the process of the script', async () => {
   using folder = new TemporaryFolder()
   const marker = `skillstoke-sleeper-${process.pid}`
   folder.write(

@@ -45,7 +45,7 @@ describe('a moved folder', () => {
     expect(await call()).toBe('mended')
   })
 
-  test('a revoked capability is also lost by code that started before the move', async () => {
+  test('code that started before the move of its folder also loses a revoked capability', async () => {
     using folder = new TemporaryFolder()
     const fields = 'metadata:\n  capabilities: env:TOKEN'
     folder.write('t/SKILL.md', `---\nname: t\ndescription: Does t.\n${fields}\n---\nRun it.\n`)
@@ -62,7 +62,7 @@ describe('a moved folder', () => {
     await expect(call()).rejects.toMatchObject({ code: 'SCRIPT_REFUSED' })
   })
 
-  test('if another folder gets the name of a skill, it never runs the code of the first folder', async () => {
+  test('if another folder takes over the name of a skill, calls never run the code of the first folder', async () => {
     using folder = new TemporaryFolder()
     for (const location of ['a', 'b']) folder.write(`${location}/SKILL.md`, skillText('t', {}))
     folder.write('a/scripts/go.js', commandText('go', 'return "of a"'))

@@ -9,8 +9,8 @@ const CALLERS = 20
 const EDITS = 60
 const EDIT_EVERY_MS = 50
 
-// A short form of benchmark B9: many callers, and edits that are faster than code can load.
-test(`during reloads, no call fails, mixes two versions, or runs code that was outdated when it started ${verifies('OMNI-01', 'PROMISE-2', 'PROMISE-4')}`, async () => {
+// A short form of benchmark B9, with many callers and with edits at shorter intervals than code needs to load.
+test(`during reloads, no call fails, mixes two versions, or runs code that was already outdated when the call started ${verifies('OMNI-01', 'PROMISE-2', 'PROMISE-4')}`, async () => {
   using folder = new TemporaryFolder()
   const write = (version: number): void => {
     // Both files must have the same version: a call that sees two versions has run half-new code.
@@ -47,7 +47,7 @@ test(`during reloads, no call fails, mixes two versions, or runs code that was o
   const callers = Array.from({ length: CALLERS }, caller)
   for (let version = 1; version <= EDITS; version++) {
     write(version)
-    // The version counts as written once all its files are complete.
+    // The version counts as written only after all its files are complete.
     written = version
     await delay(EDIT_EVERY_MS)
   }
@@ -56,7 +56,7 @@ test(`during reloads, no call fails, mixes two versions, or runs code that was o
   expect(wrong).toEqual([])
   expect(calls).toBeGreaterThan(CALLERS)
   expect((await skills.scripts.execute('git.version')).value).toEqual([EDITS, EDITS])
-  // Up to four processes run calls. The process in reserve and its sandbox process come on top.
+  // Up to four processes run calls. In addition, there may be a reserve process and its sandbox process.
   await expect.poll(countScriptProcesses, { timeout: 10_000 }).toBeLessThanOrEqual(4 + 2)
   await expect.poll(descriptors, { timeout: 10_000 }).toBeLessThanOrEqual(before + 3 * 4)
 })

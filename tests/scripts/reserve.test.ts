@@ -70,7 +70,7 @@ function findContained(folder: string): readonly number[] {
   return lines.map(line => Number.parseInt(line, 10))
 }
 
-/** Edits the script until a process is in reserve. Returns the folder of that process. */
+/** Edits the script until a reserve process exists. Returns the folder of that process. */
 async function edit(folder: TemporaryFolder, skills: SkillRuntime): Promise<string> {
   write(folder, 1)
   await look(skills)
@@ -79,20 +79,20 @@ async function edit(folder: TemporaryFolder, skills: SkillRuntime): Promise<stri
   return await waitForReserve()
 }
 
-test('a host whose scripts are never edited keeps no process in reserve', async () => {
+test('a host whose scripts are never edited has no reserve process', async () => {
   using folder = new TemporaryFolder()
   write(folder, 1)
   await using skills = await openScripts(folder.path, { sandbox: 'off', idleMs: 20 })
   await look(skills)
   await expect.poll(countScriptProcesses).toBe(0)
-  // Each call starts its own process, and without an edit no process is put in reserve.
+  // Each call starts its own process. Without an edit, no reserve process is started.
   await look(skills)
   await expect.poll(countScriptProcesses).toBe(0)
 })
 
 for (const [tier, sandbox] of TIERS)
   describe.skipIf(tier === 'sandbox' && !HAS_BUBBLEWRAP)(`new code with ${tier}`, () => {
-    test(`loads in the process in reserve ${verifies('PROMISE-2')}`, async () => {
+    test(`the code loads in the reserve process ${verifies('PROMISE-2')}`, async () => {
       using folder = new TemporaryFolder()
       write(folder, 1)
       await using skills = await openScripts(folder.path, { sandbox })
@@ -101,7 +101,7 @@ for (const [tier, sandbox] of TIERS)
       write(folder, 3)
       const third = await look(skills)
       expect(third).toMatchObject({ version: 3, folder: waiting, cwd: waiting, writable: false })
-      // The code sees the same as in a process that was started for its revision.
+      // The code sees the same environment as in a process that was started for this revision.
       const toForm = (each: Look): string =>
         JSON.stringify(each)
           .replaceAll(each.folder, '<folder>')
@@ -162,7 +162,7 @@ for (const [tier, sandbox] of TIERS)
       const granted = await look(skills)
       expect(granted).toMatchObject({ hasToken: true })
       expect(granted.folder).not.toBe(waiting)
-      // The process in reserve has no access to the token.
+      // The reserve process has no access to the token.
       write(folder, 4, { body })
       expect(await look(skills)).toEqual({ folder: waiting, hasToken: false })
     })
@@ -170,7 +170,7 @@ for (const [tier, sandbox] of TIERS)
     test.each([
       ['was killed', 'SIGKILL'],
       ['stalls', 'SIGSTOP'],
-    ] as const)('new code loads even though the process in reserve %s', async (_name, signal) => {
+    ] as const)('new code loads even though the reserve process %s', async (_name, signal) => {
       using folder = new TemporaryFolder()
       write(folder, 1)
       await using skills = await openScripts(folder.path, { sandbox })
@@ -218,7 +218,7 @@ test.skipIf(!HAS_BUBBLEWRAP)(
     expect(scriptProcesses().find(({ args }) => args.includes(online))?.args).toContain('--share-net')
     write(folder, 4, { fields })
     expect(await look(skills)).toMatchObject({ version: 4, folder: online })
-    // The next revision has no grants, so it must not get the process with network access that is now in reserve.
+    // The next revision has no grants. It must not run in the current reserve process, which has network access.
     await expect.poll(async () => await waitForReserve()).not.toBe(online)
     write(folder, 5)
     const { folder: plain } = await look(skills)
@@ -226,7 +226,7 @@ test.skipIf(!HAS_BUBBLEWRAP)(
   },
 )
 
-test('the process in reserve ends some time after the last edit', async () => {
+test('the reserve process ends some time after the last edit', async () => {
   using folder = new TemporaryFolder()
   write(folder, 1)
   await using skills = await openScripts(folder.path, { sandbox: 'off', reserveMs: 1_000 })
@@ -237,7 +237,7 @@ test('the process in reserve ends some time after the last edit', async () => {
   expect((await look(skills)).version).toBe(2)
 })
 
-test('close() ends the process in reserve, and with reserveMs 0 there is no such process', async () => {
+test('close() ends the reserve process, and with reserveMs 0 no reserve process is started', async () => {
   using folder = new TemporaryFolder()
   write(folder, 1)
   const skills = await openScripts(folder.path, { sandbox: 'off' })
@@ -253,7 +253,7 @@ test('close() ends the process in reserve, and with reserveMs 0 there is no such
   await expect.poll(countScriptProcesses).toBe(0)
 })
 
-test('the process in reserve ends when its host is killed, and the next host removes the folder', async () => {
+test('the reserve process ends when its host is killed, and the next host removes the folder of this process', async () => {
   using folder = new TemporaryFolder()
   using state = new TemporaryFolder()
   const options = { sandbox: 'off', directory: state.path } as const
@@ -272,7 +272,7 @@ test('the process in reserve ends when its host is killed, and the next host rem
   await expect.poll(() => readdirSync(state.path), { timeout: 10_000 }).toEqual([])
 })
 
-/** Returns a host program that edits its only skill until a process is in reserve, and then keeps running. */
+/** Returns a host program that edits its only skill until a reserve process exists, and then keeps running. */
 function toHost(path: string, options: ScriptRunnerOptions): string {
   return `
   import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'

@@ -70,7 +70,7 @@ describe.skipIf(!HAS_BUBBLEWRAP)('in the sandbox', () => {
 })
 
 describe('without a sandbox', () => {
-  test(`a program that cannot be contained is refused, unless exec is granted ${verifies('PROMISE-8')}`, async () => {
+  test(`a program that cannot be confined is refused, unless exec is granted ${verifies('PROMISE-8')}`, async () => {
     using folder = new TemporaryFolder()
     write(folder, 'scripts/hello.sh', 'echo "hello $1"\n')
     await using skills = await open(folder, { sandbox: 'off' })
@@ -102,7 +102,7 @@ describe('without a sandbox', () => {
     })
   })
 
-  test('without a sandbox, the permissions of Node contain a Node script', async () => {
+  test('without a sandbox, the permission checks of Node confine a Node script', async () => {
     using folder = new TemporaryFolder()
     folder.write('secret', 'the-secret')
     write(

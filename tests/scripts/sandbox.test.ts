@@ -102,7 +102,7 @@ print('done')`,
     async () => {
       using folder = new TemporaryFolder()
       const calls = CALLS ?? {}
-      // KEYCTL_GET_KEYRING_ID of the session keyring, and the calls that add to it and search it
+      // Calls KEYCTL_GET_KEYRING_ID for the session keyring, adds a key to this keyring and searches this keyring.
       const program = `import ctypes
 libc = ctypes.CDLL(None, use_errno=True)
 def attempt(*arguments):
