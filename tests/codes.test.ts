@@ -6,7 +6,7 @@ const SEVERITY = /^(?:error|warning|info)\b/
 /** Reads the members of a union of string literals from the source text. */
 function readUnion(file: string, type: string): string[] {
   const [, members = ''] =
-    new RegExp(`^export type ${type} =\\n((?: {2}(?:\\||//|/\\*).*\\n)+)`, 'm').exec(
+    new RegExp(`^export type ${type} =\\n((?: {2}(?:\\||//|/\\*| \\*).*\\n)+)`, 'm').exec(
       readFileSync(file, 'utf8'),
     ) ?? []
   return [...members.matchAll(/^ {2}\| '([A-Z0-9_]+)'$/gm)].map(([, code = '']) => code)
