@@ -19,7 +19,10 @@ export class CatalogCache {
     this.#options = options
   }
 
-  /** Returns the catalog of a generation for one scope. Returns the same object until the text changes. */
+  /**
+   * Returns the catalog of a generation for one scope. Returns the same catalog object until the text of the catalog
+   * changes.
+   */
   render(generation: Generation, scope: SkillScope | undefined): SkillCatalog {
     const key = keyOfScope(scope)
     const skills = generation.list()

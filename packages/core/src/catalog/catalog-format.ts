@@ -20,8 +20,8 @@ export type CatalogFormat = (skills: readonly Skill[], omitted: number) => strin
 const HINT = 'Call the skill tool with a few words to search the rest.'
 
 /**
- * The named formats. To add a format, add an entry here. The type, checks, command-line help and configuration schema
- * of the format derive from that entry.
+ * The named formats. To add a format, add an entry to this table. The type of format names, the option checks, the
+ * command-line help and the configuration schema are derived from this table.
  */
 export const CATALOG_FORMATS = {
   /** The block of agentskills.io. */

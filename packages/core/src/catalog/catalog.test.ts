@@ -154,7 +154,7 @@ describe('SkillSearch', () => {
     expect(search(new SkillSearch(), skills, 'nothing of it')).toEqual([])
   })
 
-  test('after any change of the list, returns the same hits as a new index', () => {
+  test('after any change of the list, the updated index returns the same hits as a new index', () => {
     const word = fc.constantFrom('red', 'green', 'blue', 'round', 'square')
     const list = fc.uniqueArray(
       fc.tuple(fc.constantFrom('a', 'b', 'c', 'd', 'e'), fc.array(word, { maxLength: 4 })),

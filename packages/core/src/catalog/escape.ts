@@ -6,13 +6,13 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "'": '&#x27;',
 }
 
-// Line breaks of all kinds, and invisible characters. In a catalog, such characters have no use except to forge
-// structure.
+// Line breaks of all kinds, and invisible characters. In a catalog, invisible characters are only useful to an attacker
+// who forges structure.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern replaces control characters
 const BREAKS = /[\u0000-\u0020\u007f-\u00a0\u2028\u2029\u{E0000}-\u{E007F}\u202A-\u202E\u2066-\u2069]+/gu
 
-// Matches non-ASCII text, the five special characters of XML, and spaces that are collapsed. A text without any of
-// these characters needs no change.
+// Matches non-ASCII text, the five special characters of XML, and spaces that are collapsed. A text that this pattern
+// does not match needs no escaping.
 const NEEDS_WORK = /[^ !#-%(-;=?-~]| {2}|^ | $/
 
 /**
@@ -32,7 +32,8 @@ const NOTHING = String.raw`[\s\p{Default_Ignorable_Code_Point}]*`
 
 /**
  * Escapes an author's text for use inside a tag. Escapes only the end tag itself. All other characters stay. A tag name
- * with eight digits of a digest would not be safe: an attacker finds a text with the same digits in seconds.
+ * that ends with eight digits of the text's digest would not be safe. An attacker can find a text with the same eight
+ * digits in seconds.
  */
 export function escapeEndTag(text: string, tag: string): string {
   const spread = ['/', ...tag].join(NOTHING)

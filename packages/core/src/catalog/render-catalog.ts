@@ -9,7 +9,7 @@ import {
   DEFAULT_CATALOG_FORMAT,
 } from './catalog-format.ts'
 
-/** Counts the tokens of a text. The count is only an estimate for models with a different tokenizer. */
+/** Counts the tokens of a text. For a model with another tokenizer, the count is only an estimate. */
 export type TokenCounter = (text: string) => number
 
 /** Estimates tokens without a tokenizer: a quarter of the UTF-16 units, which is close for English prose. */
@@ -95,7 +95,7 @@ export function renderCatalog(skills: readonly Skill[], options: CatalogOptions 
 }
 
 /**
- * Returns a number of skills that together exceed the budget, counted from the start of the list; `undefined` if all
+ * Returns how many skills, counted from the start of the list, certainly exceed the budget; `undefined` if all skills
  * may fit. Usually only a few dozen skills fit, so counting the tokens of thousands of skills would waste time.
  */
 function findTooMany(

@@ -9,7 +9,10 @@ import { logUpdate } from './log-update.ts'
 export interface EmitOptions {
   readonly bus: EventBus
   readonly logger: Logger
-  /** The facets whose changes emit `skill:modified`. The batch contains every change. */
+  /**
+   * The facets whose changes emit `skill:modified`. The event `skills:batch` contains all changes, whatever their
+   * facets.
+   */
   readonly modifiedOn: ReadonlySet<SkillFacet>
 }
 

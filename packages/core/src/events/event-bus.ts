@@ -104,7 +104,8 @@ const KNOWN: KnownOptions<InProcessEventBusOptions> = {
 
 export const DEFAULT_HANDLER_DEADLINE_MS = 1_000
 
-// Limits the memory that a hanging handler can use. If more events wait, the handler loses the oldest events.
+// Limits the memory that a hanging handler can use. If more than this number of events wait, the handler loses the
+// oldest events.
 const MAX_BACKLOG = 1_000
 
 /**

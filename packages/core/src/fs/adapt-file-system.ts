@@ -10,14 +10,14 @@ import type {
   OpenedFile,
 } from './file-system.ts'
 
-/** Kind, size and time of one file or directory. */
+/** Kind, size and modification time of one file or directory. */
 export interface SimpleStat {
   readonly kind: 'file' | 'directory' | 'other'
-  /** Size in bytes, not characters. If absent, each file is read to find its size. */
+  /** Size in bytes, not characters. If the size is absent, the file is read to find its size. */
   readonly size?: number
   /**
-   * Time of the last change, in milliseconds since the epoch. If absent, the source reads the file at each scan and
-   * compares its bytes.
+   * Time of the last change, in milliseconds since the epoch. If the time is absent, the source reads the file at each
+   * scan and compares its bytes.
    */
   readonly mtimeMs?: number
   /** @default false */
@@ -36,7 +36,7 @@ export interface SimpleFiles {
     path: string,
     options: { readonly maxBytes: number; readonly signal: AbortSignal },
   ): Promise<Uint8Array | undefined>
-  /** Returns the path with links resolved. If absent, paths are assumed to contain no links. */
+  /** Returns the path with links resolved. If this method is absent, paths are assumed to contain no links. */
   resolve?(path: string): Promise<string | undefined>
 }
 
@@ -237,15 +237,15 @@ class AdaptedFileSystem implements FileSystem {
   }
 }
 
-// Placeholder if the file system reports no size. Reading the file finds the real size.
+// Placeholder if the file system reports no size. The real size is known after the file was read.
 const UNKNOWN_SIZE = 0
 
 function toStat(stat: SimpleStat): FileStat {
   return {
     kind: stat.kind,
     size: stat.size ?? UNKNOWN_SIZE,
-    // A file without a time could change unnoticed, so `Infinity` makes the source compare the bytes of the file at
-    // each scan.
+    // A file without a modification time could change unnoticed. The time `Infinity` makes the source compare the
+    // file's bytes at each scan.
     mtimeMs: stat.mtimeMs ?? Number.POSITIVE_INFINITY,
     ctimeMs: 0,
     birthtimeMs: 0,

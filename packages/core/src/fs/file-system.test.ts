@@ -13,7 +13,7 @@ const FACTS: FileStat = {
   isExecutable: false,
 }
 
-test('isSameStat() recognises a file if the system reports its device only for the opened file', () => {
+test('isSameStat() recognises a file even if the system reports the device only for opened files', () => {
   expect(isSameStat(FACTS, { ...FACTS, dev: 0 })).toBe(true)
   expect(isSameStat({ ...FACTS, dev: 0 }, FACTS)).toBe(true)
   expect(isSameStat(FACTS, { ...FACTS, dev: 4 })).toBe(false)

@@ -3,14 +3,15 @@ export type FileKind = 'file' | 'directory' | 'link' | 'other'
 
 /** Size, times and inode of a file, which distinguish its states. Times are milliseconds with fractions. */
 export interface FileStat {
-  /** Never `link`, because links are followed. `other` is a FIFO, a device or a socket. */
+  /** The kind is never `link`, because links are followed. `other` is a FIFO, a device or a socket. */
   readonly kind: Exclude<FileKind, 'link'>
   readonly size: number
   readonly mtimeMs: number
   /** Time of the last inode change. Programs cannot set this time back. 0 if the medium has no such time. */
   readonly ctimeMs: number
   /**
-   * Identity of the file. A file that replaces this file has a different number. 0 if the medium has no inode numbers.
+   * Identity of the file. A file that replaces this file has a different inode number. 0 if the medium has no inode
+   * numbers.
    */
   readonly ino: number
   readonly dev: number
@@ -59,14 +60,14 @@ export function isPending<T>(value: Awaitable<T>): value is PromiseLike<T> {
  * The files that a source reads: a disk, memory, or a remote system. Paths are absolute, in the notation of the file
  * system itself. The library appends names to paths with `/`.
  *
- * A method returns its value directly if the value is available within microseconds, else a promise. Every failure is a
+ * A method that takes microseconds returns its value directly. A slower method returns a promise. Every failure is a
  * `SkillError`: NOT_FOUND if nothing exists at the path, WRONG_KIND, OUTSIDE_ROOT, TOO_LARGE, or IO_FAILED for every
  * other error of the medium. A method never blocks for long and never waits for the writer of a FIFO.
  */
 export interface FileSystem {
   /**
-   * Identifies the files that the object reads. Two objects with the same identity show the same files to the same
-   * reader, so each file is read only once. @default each object counts as different
+   * Identifies the files that the object reads. Two objects with the same identity show the same files, so sources that
+   * use these objects can share one read of each file. @default each object counts as different
    */
   readonly identity?: string
   /** Returns the entries of a directory in any order. */
@@ -114,8 +115,8 @@ export function isSameInode(a: FileStat, b: FileStat): boolean {
 }
 
 /**
- * On Windows, Node 22.12 to 22.16, 24.0 and 24.1 report the device only for opened files. For a path, these versions
- * report the device 0.
+ * On Windows, Node 22.12 to 22.16, 24.0 and 24.1 report the device only for opened files. If a file is not open, these
+ * versions of Node report the device 0.
  */
 function isSameDevice(a: number, b: number): boolean {
   return a === b || a === 0 || b === 0

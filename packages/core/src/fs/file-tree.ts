@@ -16,9 +16,11 @@ export interface TreeFile {
   read(signal: AbortSignal | undefined): Promise<Uint8Array>
 }
 
-/** All files of a remote source at one moment. Immutable. A newer state is a new tree. */
+/**
+ * All files of a remote source at one moment. Immutable. When the remote source changes, a new tree replaces this tree.
+ */
 export interface FileTree {
-  /** Identifier of this state: a commit, a digest or an entity tag. */
+  /** Identifier of the state that the tree shows: a commit, a digest or an entity tag. */
   readonly version: string
   readonly files: readonly TreeFile[]
 }

@@ -10,8 +10,8 @@ export interface FileWriteOptions {
 /** A file system that supports writing. Failed writes throw a `SkillError`, like failed reads. */
 export interface WritableFileSystem extends FileSystem {
   /**
-   * Writes a whole file and creates the missing folders above it. Readers see the whole old or the whole new content,
-   * even after a power loss.
+   * Writes a whole file and creates the missing folders above it. Readers see either the complete previous content or
+   * the complete new content, even after a power loss.
    */
   write(path: string, content: Uint8Array, options: FileWriteOptions): void | Promise<void>
   /** Removes a file, or a folder with its content, without following links. Does nothing if the path does not exist. */

@@ -132,7 +132,7 @@ function makeFolder(path: string): void {
 function openFolder(path: string, shown: string): OpenFolder {
   let descriptor: number
   try {
-    // On Windows, `open` has no flags that refuse links and files.
+    // On Windows, no flag makes `open` refuse links and files, so this line checks for them.
     if (isWindows && !lstatSync(path).isDirectory()) throw notFolder(shown)
     descriptor = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW)
   } catch (thrown) {
@@ -140,8 +140,8 @@ function openFolder(path: string, shown: string): OpenFolder {
     if (code !== 'ELOOP' && code !== 'ENOTDIR') throw thrown
     throw notFolder(shown, thrown)
   }
-  // Only Linux can reach files through the descriptor of a folder. Other systems do not notice if a folder is replaced
-  // during the write.
+  // Only Linux can reach files through the descriptor of a folder. On other systems, a folder that is replaced during
+  // the write goes unnoticed.
   const base = isLinux ? `/proc/self/fd/${descriptor}` : path
   return { descriptor, entry: name => join(base, name) }
 }

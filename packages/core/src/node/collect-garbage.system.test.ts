@@ -74,7 +74,7 @@ test('collectGarbage() removes content that neither the history nor a served ski
   })
 })
 
-test('a second collection right after the first removes nothing', async () => {
+test('collectGarbage() removes nothing if it has just run', async () => {
   write('SKILL.md', text('Body.'))
   await (await open()).close()
   age(2 * HOUR)
@@ -106,7 +106,7 @@ test('collectGarbage() keeps bytes that a process has just looked up', async () 
   await store.close()
 })
 
-test('a process whose pack was removed loses nothing when it continues', async () => {
+test('a process whose pack was removed stores later content in a new pack', async () => {
   const store = await openPackStore(state)
   const put = async (word: string): Promise<Digest> => {
     const digest = digestOf(word, nodeHasher)
@@ -115,7 +115,7 @@ test('a process whose pack was removed loses nothing when it continues', async (
     return digest
   }
   await put('first')
-  // Simulates another machine that considers this process dead.
+  // Simulates another machine that considers this process dead and removes its pack.
   const [pack] = readdirSync(join(state, 'store')).filter(name => name.endsWith('.pack'))
   rmSync(join(state, 'store', pack as string))
   const second = await put('second')

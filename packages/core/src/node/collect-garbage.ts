@@ -20,8 +20,8 @@ import { describeDamage, openStateDatabase } from './state-database.ts'
 
 export interface CollectGarbageOptions {
   /**
-   * How long content is kept after its last use, in milliseconds. Within this time, a process may use unneeded content
-   * again. `Infinity` keeps everything. @default 3,600,000
+   * How long content is kept after its last use, in milliseconds. During this time, a process may start to use the
+   * content again. `Infinity` keeps everything. @default 3,600,000
    */
   readonly graceMs?: number
   /** Number of newest history steps of each skill whose files are kept. @default 100 */
@@ -49,7 +49,8 @@ export interface GarbageReport {
   /** Bytes kept. */
   readonly keptBytes: number
   /**
-   * The damage of the store's index, and the path to which the damaged index was moved. If set, nothing was collected.
+   * The damage of the store's index, and the path to which the damaged index was moved. If `indexDamage` is set,
+   * nothing was collected.
    */
   readonly indexDamage?: string
 }
@@ -60,11 +61,11 @@ const ANNOUNCE_MS = 2_000
 const BUSY_TIMEOUT_MS = 5_000
 
 /**
- * Removes unneeded revisions and their files from a state directory. A revision is needed if it is served, last good,
- * fetched, or in the history. Packs with much free space are rewritten, except those of running processes. Every stored
- * file is compared with its digest. A damaged file is removed from the index and read from its source when it is needed
- * again. A damaged index is moved aside, and its readable rows are copied into a new one. Other processes may keep
- * running.
+ * Removes unneeded revisions and their files from a state directory. A revision is needed if it is served, is a last
+ * good revision, was fetched from a remote source, or is in the history. Packs with much free space are rewritten,
+ * except packs that a running process writes to. Every stored file is compared with its digest. A damaged file is
+ * removed from the index and read from its source when it is needed again. A damaged index is moved aside, and its
+ * readable rows are copied into a new index. Other processes may keep running.
  * @throws {SkillError} NOT_FOUND when there is no store; IO_FAILED when nothing can be written there
  *
  * @example
@@ -118,7 +119,7 @@ async function collect(
     const kept = await readHistory(stateDirectory, options.keepRevisions ?? DEFAULT_HISTORY_LENGTH)
     const collector = new Collector(folder, index, options)
     const doomed = collector.findDoomed()
-    // If a process has just looked up one of these files, it updates the row of the file within this time.
+    // Waits, so that a process that has just looked up a doomed file can update the row of that file.
     if (doomed.size > 0 && options.isDryRun !== true) await setTimeout(ANNOUNCE_MS)
     const report = collector.run(kept, doomed, await findDamage(folder, index))
     if (options.isDryRun !== true) shrink(index)
@@ -140,8 +141,8 @@ function shrink(index: DatabaseSync): void {
 }
 
 /**
- * Replaces the damaged index. Collects nothing, because only the next runtime knows which revisions are served and
- * stores their missing files.
+ * Replaces the damaged index. Collects no garbage, because the new index lacks rows. The next runtime stores missing
+ * files of served revisions again.
  */
 async function replaceIndex(
   folder: string,
@@ -182,7 +183,7 @@ async function readHistory(stateDirectory: string, keep: number): Promise<Readon
       }),
     )
   } catch (thrown) {
-    // If the history cannot be read, every revision that it may name is kept.
+    // If the history cannot be read, all revisions are kept that the history may refer to.
     if (isDamage(thrown)) return undefined
     throw thrown
   } finally {
@@ -207,7 +208,7 @@ class Collector {
     this.#folder = folder
     this.#index = index
     this.#isDryRun = isDryRun === true
-    // Adding 1 lets a grace of 0 include files written in this millisecond.
+    // Adding 1 makes a grace period of 0 apply to files that were written in this millisecond, too.
     this.#before = Date.now() + 1 - (graceMs ?? DEFAULT_GRACE_MS)
   }
 
@@ -223,7 +224,8 @@ class Collector {
     damaged: readonly DamagedBlob[],
   ): GarbageReport {
     const before = this.#sizeOfPacks()
-    // Blocks other writers until the end, so no content can become needed while it is collected.
+    // Blocks other writers until the collection ends, because a writer could start to use content that is being
+    // removed.
     this.#index.exec('BEGIN IMMEDIATE')
     try {
       const forgotten = kept === undefined ? 0 : this.#forget(kept)

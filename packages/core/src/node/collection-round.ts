@@ -6,19 +6,20 @@ import { SPARED } from './pack-index.ts'
 import { inTransaction, isBusy } from './private-database.ts'
 import type { TimeSlices } from './time-slices.ts'
 
-// Same as in `collectGarbage`. A running scan may be about to name a revision that has no name yet.
+// Same as in `collectGarbage`. During the grace period, a running scan can still name a new revision.
 const GRACE_MS = 3_600_000
 // Maximum size of the unneeded content that is kept because it is younger than the grace period.
 const MAX_YOUNG_BYTES = 67_108_864
 const YOUNGEST_MS = 30_000
 // Estimated size of the index rows of one revision.
 const BYTES_PER_TREE = 1_024
-// Delay between dooming and removing a key. During this delay, a process that has looked up the key can still name it.
+// Delay between dooming and removing a key. During this delay, a process that has looked up the key can still give it a
+// name.
 const DOOM_MS = 30_000
 
 const NOTES_KEPT_MS = 30 * 86_400_000
 
-// This key cannot be equal to a digest.
+// A key that no digest can be equal to.
 const ROUND_KEY = 'round'
 
 const ROWS_PER_PAGE = 200
@@ -41,22 +42,22 @@ interface TreeRow {
 
 /** Result of one round. */
 export interface RoundResult {
-  /** Time until the next round is useful, in milliseconds; `Infinity` if no content waits to be removed. */
+  /** How long to wait until the next round, in milliseconds; `Infinity` if no content waits to be removed. */
   readonly nextInMs: number
-  /** Number of bytes in each pack that the index still names. */
+  /** For each pack, the number of bytes that the index still refers to. */
   readonly packBytes: ReadonlyMap<string, number>
-  /** Packs from which the next round removes bytes. */
+  /** Packs with doomed bytes, which the next round removes. */
   readonly waitingPacks: ReadonlySet<string>
 }
 
 /**
- * The keys of an index, grouped by how long they are still needed. Digests are cut to 52 bits. If two shortened digests
- * are equal, both rows are kept.
+ * The keys of an index, grouped by whether they are needed and by their age. Digests are cut to 52 bits. If two digests
+ * are equal after the cut and one of them is needed, both rows are kept.
  */
 interface Marks {
-  /** Revisions that have a name or a lease or are very new, and their files. */
+  /** Digests of the revisions that have a name, have a lease or are very new, and of the files in these revisions. */
   readonly needed: Set<number>
-  /** Files of the revisions in `young`. */
+  /** Digests of the files in the revisions of `young`. */
   readonly youngFiles: Set<number>
   readonly oldFiles: Set<number>
   /** Revisions that are kept only because they are younger than the grace period. */
@@ -66,8 +67,8 @@ interface Marks {
 
 /**
  * Runs one round of a collection while other processes use the store. The round marks unneeded keys as doomed, and
- * `has()` returns false for doomed bytes. A process that puts, names, leases or looks up a key spares that key, even
- * before it is doomed. The next round removes the keys that are still doomed.
+ * `has()` returns false for doomed bytes. If a process puts, names, leases or looks up a key, the round does not remove
+ * that key. The next round removes the keys that are still doomed.
  */
 export async function runCollectionRound(
   database: DatabaseSync,
@@ -98,7 +99,7 @@ class CollectionRound {
     this.#now = now
   }
 
-  /** Inserts the row that announces the round. From now on, every process notes the keys that it needs. */
+  /** Inserts the row that announces the round. While this row exists, every process records the keys that it needs. */
   async begin(): Promise<void> {
     await writeWhenFree(this.#database, this.#slices, () => {
       this.#database.prepare('INSERT OR REPLACE INTO doomed (key, at) VALUES (?, ?)').run(ROUND_KEY, SPARED)
@@ -106,8 +107,8 @@ class CollectionRound {
   }
 
   /**
-   * Removes the notes of spared keys, including notes of a killed round. If other processes block this write, the next
-   * round removes the notes.
+   * Removes the records of spared keys, including records that a killed round left behind. If other processes block
+   * this write, the next round removes the records.
    */
   async end(): Promise<void> {
     const forget = this.#database.prepare('DELETE FROM doomed WHERE at = ?')
@@ -170,7 +171,7 @@ class CollectionRound {
       const expired = find.all(this.#now - DOOM_MS, ROWS_PER_PAGE) as unknown as readonly { key: Digest }[]
       if (expired.length === 0) return removed
       await this.#write(expired, ({ key }) => {
-        // If the key was spared meanwhile, its row is kept.
+        // If a process has spared the key since an earlier round, the row of the key is kept.
         if (take.run(key, SPARED).changes === 0 || needed.has(shorten(key))) return
         removeTree.run(key)
         removeNotes.run(key)
@@ -180,7 +181,7 @@ class CollectionRound {
     }
   }
 
-  /** Dooms unneeded keys. Dooms young content only if it exceeds its size limit. */
+  /** Dooms unneeded keys. Dooms young content only if all young content together exceeds the size limit. */
   async doom(marks: Marks, removed: ReadonlySet<Digest>): Promise<RoundResult> {
     const { needed, youngFiles, oldFiles } = marks
     const packBytes = new Map<string, number>()
@@ -209,8 +210,8 @@ class CollectionRound {
       for (const pack of youngPacks) waitingPacks.add(pack)
     }
     const add = this.#database.prepare('INSERT OR IGNORE INTO doomed (key, at) VALUES (?, ?)')
-    // The delay starts now and not at the start of the round. A process that has just looked up a key can then still
-    // name it.
+    // The delay starts now and not at the start of the round, so that a process that has just looked up a key can still
+    // name the key.
     const elapsedMs = (): number => Math.ceil(performance.now() - this.#startedAt)
     await this.#write(doomed, key => add.run(key, this.#now + elapsedMs()))
     const isUrgent = doomed.length > 0 || youngBytes > MAX_YOUNG_BYTES / 2
@@ -241,7 +242,8 @@ class CollectionRound {
 }
 
 /**
- * Waits until no other process is writing, without blocking the event loop. Then runs `work` in one transaction.
+ * Waits until no other process writes to the index, without blocking the event loop. Then runs `work` in one
+ * transaction.
  * @throws the reason of the signal of `slices` when it aborts before that
  */
 export async function writeWhenFree(
@@ -252,7 +254,7 @@ export async function writeWhenFree(
   while (!wasFree(database, work)) await slices.wait(RETRY_MS)
 }
 
-/** Runs `work` in one transaction. Returns false if another process is writing. */
+/** Runs `work` in one transaction. Returns false if another process is writing to the index. */
 function wasFree(database: DatabaseSync, work: () => unknown): boolean {
   try {
     inTransaction(database, work)

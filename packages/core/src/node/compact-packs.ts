@@ -12,10 +12,10 @@ import type { TimeSlices } from './time-slices.ts'
 const CHUNK_BYTES = 262_144
 const PART_BYTES = 4_194_304
 const ROWS_PER_PAGE = 500
-// Each process that stores bytes leaves its own pack behind, so small packs accumulate.
+// Every process that stores bytes creates its own pack, so small packs accumulate.
 const SMALL_BYTES = 1_048_576
 const MANY_SMALL = 32
-// A new pack without rows is not garbage, because its process is about to write the rows.
+// A new pack without rows is not garbage, because the process that created the pack is about to write its rows.
 const IDLE_MS = 30_000
 
 const sync = promisify(fdatasync)
@@ -27,7 +27,7 @@ export interface CompactionOptions {
   readonly round: RoundResult
   /** Whether this process writes to a pack. */
   readonly isWriting: (pack: string) => boolean
-  /** Whether the folder still contains the open index file. */
+  /** Whether the index file that this process has open is still in the folder. */
   readonly isCurrent: () => boolean
 }
 
@@ -36,10 +36,10 @@ interface Row extends PackPosition {
 }
 
 /**
- * Removes packs that no row names. Then copies the needed bytes of half-empty packs into a new pack. If there are many
- * small packs, also copies their bytes. Removes each old pack as soon as the index names the copies. Does not touch
- * packs that a process is writing to. If an abort or a full disk stops the compaction, the packs that were already
- * copied stay in their new place.
+ * Removes packs that no index row refers to. Afterwards, copies the needed bytes of half-empty packs into a new pack.
+ * If there are many small packs, also copies their bytes. Removes each copied pack as soon as the index refers to the
+ * copies of its bytes. Keeps packs that a process is writing to unchanged. If an abort or a full disk stops the
+ * compaction, the packs that were already copied stay in their new place.
  */
 export async function compactPacks(options: CompactionOptions): Promise<void> {
   const { folder, round, isWriting } = options
@@ -47,12 +47,12 @@ export async function compactPacks(options: CompactionOptions): Promise<void> {
   const isIdle = (pack: string): boolean =>
     !isWriting(pack) && !isPackInUse(folder, pack, Date.now() - IDLE_MS)
   const isHalfEmpty = (pack: string): boolean => (packBytes.get(pack) ?? 0) <= sizeOfPack(folder, pack) / 2
-  // Packs with doomed files are compacted after the files are removed, so that no doomed bytes are copied.
+  // A pack with doomed files is compacted after these files are removed, so that no doomed bytes are copied.
   const idle = listPacks(folder).filter(pack => !waitingPacks.has(pack) && isIdle(pack))
   const small = idle.filter(pack => sizeOfPack(folder, pack) < SMALL_BYTES)
   const packs = idle.filter(pack => (small.length > MANY_SMALL && small.includes(pack)) || isHalfEmpty(pack))
   const remove = (pack: string): void => {
-    // Does nothing if another process has removed and recreated the folder.
+    // Removes nothing if another process has removed and recreated the folder.
     if (options.isCurrent() && isIdle(pack)) rmSync(join(folder, pack), { force: true })
   }
   for (const pack of packs) if (!packBytes.has(pack)) remove(pack)
@@ -60,7 +60,7 @@ export async function compactPacks(options: CompactionOptions): Promise<void> {
   if (half.length > 0) await movePacks(options, half, remove)
 }
 
-/** Copies packs one after the other. Calls `onMoved` with each pack that the index no longer names. */
+/** Copies packs one after the other. Calls `onMoved` with each pack that the index no longer refers to. */
 async function movePacks(
   options: CompactionOptions,
   packs: readonly string[],
@@ -93,7 +93,7 @@ async function movePacks(
   }
 }
 
-/** Copies some rows of a pack and points the index at the copies. */
+/** Copies the bytes of some rows to another pack and updates these rows in the index. */
 async function moveRows(
   { database, slices }: CompactionOptions,
   rows: readonly Row[],
@@ -104,8 +104,8 @@ async function moveRows(
   const buffer = Buffer.allocUnsafeSlow(CHUNK_BYTES)
   for (const row of rows) {
     const { offset } = target
-    // Rows with missing or truncated bytes count as damaged and are not moved. The bytes of such rows are read from the
-    // source when they are needed.
+    // Rows with missing or truncated bytes count as damaged and are not moved. Missing or damaged bytes are read from
+    // the source when they are needed.
     if (await copyBytes(source, row, target, buffer)) moved.push({ row, offset })
     await slices.pause()
   }
@@ -122,7 +122,7 @@ async function moveRows(
   }
 }
 
-/** Splits rows into parts, so that a failure loses only the work on one part. */
+/** Splits rows into parts. A failure then loses only the work on the current part. */
 function* inParts(rows: readonly Row[]): Generator<readonly Row[]> {
   let part: Row[] = []
   let bytes = 0
@@ -159,7 +159,7 @@ async function findRows(
   }
 }
 
-/** Appends the bytes of a row. Returns false if the pack is too short. */
+/** Appends the bytes of a row to the new pack. Returns false if the pack that the row names is too short. */
 async function copyBytes(
   source: number,
   { offset, length }: PackPosition,

@@ -67,7 +67,7 @@ test('after a restart, the approved text is served, and a text that replaced it 
   expect(await skills.review.decisions('pdf')).toMatchObject([{ kind: 'approve', by: 'ada' }])
 })
 
-test('a process applies the decisions that another process records', async () => {
+test('a process applies decisions that another process records', async () => {
   await using skills = await open()
   const shown = new Promise<void>(resolve => {
     skills.subscribe(({ changes }) => {
@@ -100,9 +100,9 @@ test('only the user of the process can read the decisions, and calls on a closed
 
 const disable = { kind: 'disable', by: 'x', at: 1 } as const
 
-test('a decision of another process is reported even if the state directory is removed right after the decision', async () => {
+test('a decision made by another process is reported even if the state directory is removed right after the decision', async () => {
   const state = join(folder, 'state')
-  // With this long interval, each store ends before its first poll for decisions of the other store.
+  // With this long interval, each store is closed before it first polls for decisions made by the other store.
   const [one, two] = [
     await openDecisions(state, { pollMs: 1e9 }),
     await openDecisions(state, { pollMs: 1e9 }),
@@ -121,7 +121,7 @@ test('a decision of another process is reported even if the state directory is r
   await two.close()
 })
 
-test('if the database is damaged during use, known decisions stay in force and new ones are refused', async () => {
+test('if the database is damaged during use, known decisions stay in force and new decisions are refused', async () => {
   const state = join(folder, 'state')
   const places = Array.from({ length: 500 }, (_, index) => ({ origin: 'a', location: `skill-${index}` }))
   {
@@ -133,7 +133,7 @@ test('if the database is damaged during use, known decisions stay in force and n
   const path = join(state, 'decisions.sqlite')
   writeFileSync(path, readFileSync(path).fill(0x5a, 4_096))
   const another = new DatabaseSync(path)
-  // Makes the other connection reread the pages of the database.
+  // This write makes the connection of the store read the damaged pages of the database again.
   another.exec('CREATE TABLE note (id INTEGER); DROP TABLE note')
   another.close()
   const damaged = { code: 'IO_FAILED', message: expect.stringContaining('the decisions are damaged (') }

@@ -24,7 +24,8 @@ import { openStateDatabase } from './state-database.ts'
 
 export interface DecisionStoreOptions {
   /**
-   * Interval at which decisions of other processes are read, in milliseconds. At most `LONGEST_TIMER_MS`. @default 250
+   * Interval at which decisions made by other processes are read, in milliseconds. At most `LONGEST_TIMER_MS`. @default
+   * 250
    */
   readonly pollMs?: number
 }
@@ -46,10 +47,10 @@ const SCHEMA = `
 `
 
 /**
- * Opens the decisions of a state directory. All processes that use the directory share them. No other user can read
- * them, and no source serves them as a skill. Other processes apply a new decision within `pollMs`. A damaged database
- * is moved aside, and `damage` reports it. The skill store remembers which folders have decisions. If the decisions are
- * lost, these folders keep their last good revision.
+ * Opens the decisions of a state directory. All processes that use the directory share them. Other users cannot read
+ * the decisions, and no source serves the files of the database as a skill. Other processes apply a new decision within
+ * `pollMs`. A damaged database is moved aside, and `damage` reports it. The skill store remembers which folders have
+ * decisions. If the decisions are lost, these folders keep serving their last good revision.
  * @throws {SkillError} IO_FAILED when the directory or the database cannot be used
  *
  * @example
@@ -90,7 +91,7 @@ interface FolderMoves {
   readonly moves: readonly FolderMove[]
 }
 
-/** Moves are recorded under this location, which no folder can have. */
+/** Moves of folders are recorded under this location, which no skill folder can have. */
 const MOVES = '.'
 
 /** Content of one row. */
@@ -160,7 +161,7 @@ class SqliteDecisions implements DecisionStore {
     if (this.#kept.fault !== undefined) return this.#follow({ origin, moves })
     const made = this.#use(() => {
       this.#restore()
-      // Another process may have recorded the same move a moment ago.
+      // Another process may have just recorded the same move of a folder.
       return inTransaction(this.#kept.database, () => {
         const before = this.#takeNewer()
         const isNew = moves.some(({ identity, to }) => this.#moved.get(`${origin}\0${identity}`) !== to)
@@ -187,7 +188,7 @@ class SqliteDecisions implements DecisionStore {
   }
 
   /**
-   * Returns every step that may concern a folder, including steps that were recorded under earlier paths of the folder.
+   * Returns every recorded step that may concern a folder, including steps recorded under earlier paths of the folder.
    */
   #stepsOf({ origin, location }: FolderPlace): readonly Step[] {
     const read = (at: string): readonly Row[] =>
@@ -206,7 +207,7 @@ class SqliteDecisions implements DecisionStore {
   }
 
   /**
-   * Maps damage to IO_FAILED. After this failure, known decisions stay in force, and the next start moves the damaged
+   * Maps damage to IO_FAILED. When the database is damaged, known decisions stay in force, and the next start moves the
    * database aside.
    */
   #use<Value>(work: () => Value): Value {
@@ -234,7 +235,7 @@ class SqliteDecisions implements DecisionStore {
     this.#kept.close()
   }
 
-  /** Returns a number that changes after another connection has written. */
+  /** Returns a number that changes whenever another connection writes to the database. */
   #readVersion(): unknown {
     return this.#statements.version.get()?.['data_version']
   }
@@ -254,8 +255,8 @@ class SqliteDecisions implements DecisionStore {
   }
 
   /**
-   * Recreates a removed database, so that the decisions survive the removal of the directory. Stores an in-memory copy
-   * as soon as the disk is writable again.
+   * Recreates a removed database, so that the decisions survive the removal of the directory. If the database is an
+   * in-memory copy, writes it to the disk as soon as the disk is writable again.
    */
   #restore(): void {
     const isCopy = this.#kept.fault !== undefined
@@ -268,7 +269,7 @@ class SqliteDecisions implements DecisionStore {
     else if (!this.#kept.heal(mergeDecisions)) return
     this.#statements = prepare(this.#kept.database)
     this.#seenVersion = this.#readVersion()
-    // The new database has different ids and may contain new decisions of other processes.
+    // The rows of the recreated database have other ids and may include decisions that other processes made.
     this.#folders.clear()
     this.#moved.clear()
     this.#lastId = 0

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { describeHeld, isInside, toSlashes } from './disk-facts.ts'
 
-test('a backslash separates the parts of a path only on Windows', () => {
+test('a backslash is a path separator only on Windows', () => {
   expect(toSlashes('C:\\skills\\pdf', 'win32')).toBe('C:/skills/pdf')
   expect(toSlashes('/skills/a\\b', 'linux')).toBe('/skills/a\\b')
 })
@@ -29,7 +29,7 @@ describe('isInside', () => {
   })
 })
 
-test('only on Windows, the error of a refused move names open files as the reason', () => {
+test('only on Windows, the error of a refused move says that open files may be the reason', () => {
   const refused = Object.assign(new Error('EPERM: operation not permitted'), { code: 'EPERM' })
   expect(describeHeld(refused, 'C:\\skills\\pdf', 'win32')).toMatchObject({
     code: 'IO_FAILED',

@@ -12,7 +12,7 @@ export const isLinux: boolean = process.platform === 'linux'
 export const isWindows: boolean = process.platform === 'win32'
 
 /**
- * Returns the path with `/` between its parts, like the paths that sources join. A backslash is a separator only on
+ * Returns the path with `/` as separator, because sources join paths with `/`. A backslash is a separator only on
  * Windows.
  */
 export function toSlashes(path: string, platform: NodeJS.Platform = process.platform): string {
@@ -67,7 +67,7 @@ export function assertInside(realPath: string, { inside }: Pick<FileReadOptions,
 
 /** @throws {SkillError} OUTSIDE_ROOT when the path leads to another file than the one that was opened */
 export function assertSame(path: string, opened: Stats, now: Stats): void {
-  // Some versions of Node on Windows report device 0 for a path; see `isSameInode`.
+  // On Windows, some versions of Node report device 0 for a file that is not open; see `isSameInode`.
   if (now.ino !== opened.ino || (now.dev !== opened.dev && now.dev !== 0))
     throw new SkillError('OUTSIDE_ROOT', `${JSON.stringify(path)} was replaced while it was opened`)
 }
@@ -87,7 +87,7 @@ export function toSkillError(thrown: unknown, path: string): SkillError {
   })
 }
 
-/** Error codes of libuv for sharing violations and refused access. */
+/** Error codes that libuv reports for sharing violations and refused access. */
 const HELD = ['EPERM', 'EACCES', 'EBUSY']
 
 /** Describes why a move failed. Windows refuses to move a folder that contains an open file or a watched folder. */

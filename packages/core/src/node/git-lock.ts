@@ -13,7 +13,8 @@ export function isGitBusy(directories: readonly string[]): boolean {
       const found = findGitDirectory(directory)
       if (found !== undefined) gitDirectories.add(found)
     } catch {
-      // A parent folder cannot be read, so a lock in it goes unnoticed. The source then relies on settling alone.
+      // If a parent folder cannot be read, a git lock in that folder goes unnoticed. The source then relies on settling
+      // alone.
     }
   }
   return [...gitDirectories].some(directory => isFresh(join(directory, 'index.lock')))
@@ -35,7 +36,7 @@ function readPointer(file: string, base: string): string | undefined {
   return target === undefined ? undefined : resolve(base, target.trim())
 }
 
-/** Ignores a lock that is older than the longest wait, because a killed git leaves its lock behind. */
+/** Returns false for a lock that is older than `maxBusyMs`, because a killed git leaves its lock behind. */
 function isFresh(lock: string): boolean {
   const stats = statSync(lock, { throwIfNoEntry: false })
   return stats !== undefined && Date.now() - stats.mtimeMs < DEFAULT_SETTLE.maxBusyMs

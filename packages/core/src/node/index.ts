@@ -1,5 +1,5 @@
-// The core for machines with Node: `@skillstoke/core/node`. The order of the blocks is intentional, so no tool may sort
-// them.
+// The core for machines with Node: `@skillstoke/core/node`. The order of the export blocks is intentional, so no tool
+// may sort them.
 
 // For hosts: skills on the disk of this machine.
 export { type DirectoryOptions, directory } from './directory.ts'

@@ -5,8 +5,8 @@ import { fileURLToPath } from 'node:url'
 let known: { readonly id: string | undefined } | undefined
 
 /**
- * Returns an identifier of this build of the library, because another build may read the same folder differently.
- * Returns `undefined` if builds cannot be distinguished, for example in a program compiled into one file.
+ * Returns an identifier for this build of the library. Another build may read the same folder differently. Returns
+ * `undefined` if builds cannot be distinguished, for example in a program compiled into one file.
  */
 export function libraryId(): string | undefined {
   known ??= { id: describeLibrary() }
@@ -24,8 +24,8 @@ function describeLibrary(): string | undefined {
 }
 
 /**
- * Returns `bundled` in a bundle, because a bundle has no `package.json` of this package beside it. The file of a bundle
- * changes with every version.
+ * Returns `bundled` in a bundle, because a bundle has no `package.json` of this package beside it. The size or time of
+ * a bundle's file changes with every version.
  */
 function readVersion(): string {
   try {

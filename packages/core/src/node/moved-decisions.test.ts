@@ -53,7 +53,7 @@ async function served(skills: SkillRuntime): Promise<Readonly<Record<string, str
   return Object.fromEntries(await Promise.all(bodies))
 }
 
-/** Returns what is served after a sweep, first in the running runtime and then in a new one. */
+/** Returns the served skills after a sweep: first from the running runtime, then from a new runtime. */
 async function servedNowAndLater(
   skills: SkillRuntime,
   source: DirectoryOptions = {},
@@ -172,7 +172,7 @@ describe('moved folders and decisions', () => {
     expect(await servedNowAndLater(skills, source)).toEqual([{ pdf: 'First.' }, { pdf: 'First.' }])
   })
 
-  test('an unapproved text of an agent still waits after its folder was moved while no process ran', async () => {
+  test('a text that an agent wrote still waits for approval after its folder was moved while no process ran', async () => {
     const skills = await open({ writable: true })
     await skills.writer().write({
       skill: 'made',
@@ -189,7 +189,7 @@ describe('moved folders and decisions', () => {
   })
 })
 
-test('a revision that another process has approved is served although the folder has a newer text', async () => {
+test('a revision that another process has approved is served even if the folder already has a newer text', async () => {
   write('pdf', 'pdf', 'First.')
   const source = { trust: 'review' } as const
   await using first = await open(source)

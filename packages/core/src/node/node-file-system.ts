@@ -17,10 +17,10 @@ import { describeHeld, isLinux, isWindows, toSkillError } from './disk-facts.ts'
 import { HeldFolders } from './held-folders.ts'
 import { pooledFiles } from './pooled-files.ts'
 
-// Maximum uninterrupted work before the event loop gets a turn.
+// Maximum time that work may block the event loop, in milliseconds.
 const SLICE_MS = 4
-// An average call time above this value indicates a cold or remote disk. Each call is capped at four times this value,
-// because a call also seems slow if the process waits for a processor.
+// An average call time above this value indicates a cold or remote disk. Longer calls count as four times this value,
+// because a call also seems slow while the process waits for a processor.
 const SLOW_CALL_MS = 0.1
 const LONGEST_COUNTED_MS = 4 * SLOW_CALL_MS
 const AVERAGE_WEIGHT = 0.01
@@ -40,7 +40,7 @@ const REMOTE_TYPES: ReadonlyMap<number, string> = new Map([
 
 /**
  * The disk of this machine. Calls run synchronously, in slices of a few milliseconds. With a warm cache, synchronous
- * calls are many times faster. If the disk is slow, calls go to the thread pool until it is fast again.
+ * calls are many times faster. If the disk is slow, calls go to the thread pool until the disk is fast again.
  *
  * @example
  * ```ts
@@ -57,7 +57,7 @@ const REMOTE_TYPES: ReadonlyMap<number, string> = new Map([
 export class NodeFileSystem implements WritableFileSystem {
   /**
    * All instances share an identity, because they read the same disk. A subclass has no identity, because it may read
-   * something else.
+   * files that are not on this disk.
    */
   readonly identity?: string
   readonly #held = new HeldFolders()
@@ -152,7 +152,7 @@ export class NodeFileSystem implements WritableFileSystem {
 
   /**
    * The kernel queues an event before the write returns, so the next poll of the event loop delivers the event. Waits
-   * two turns, because the first turn may begin after this iteration of the loop has polled.
+   * for two iterations of the event loop, because the current iteration may have polled already.
    */
   async drain(): Promise<void> {
     await setImmediate()
@@ -160,8 +160,8 @@ export class NodeFileSystem implements WritableFileSystem {
   }
 
   /**
-   * Yields to the event loop after each slice. All callers wait for the same turn. Without a shared turn, each caller
-   * would use a whole slice.
+   * Yields to the event loop after each slice. All callers wait for the same turn of the event loop. With separate
+   * turns, each caller would use a whole slice.
    */
   pace(): Promise<void> | undefined {
     if (this.#turn === undefined && performance.now() - this.#sliceStart < SLICE_MS) return undefined

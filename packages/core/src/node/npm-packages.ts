@@ -40,7 +40,7 @@ const KNOWN: KnownOptions<NpmPackagesOptions> = {
 const MAX_FILES = 20_000
 const MAX_DEPTH = 12
 const DEFAULT_POLL_MS = 60_000
-// Folders that are inside a package but are not part of it.
+// Folders that are inside the folder of a package but do not belong to the package.
 const LEFT_OUT: ReadonlySet<string> = new Set(['node_modules', '.git'])
 
 /**
@@ -83,7 +83,7 @@ class PackageFetcher implements TreeFetcher {
     this.#packages = packages
   }
 
-  /** Does not restore an earlier copy, because reading the installed packages is equally fast. */
+  /** Restores nothing, because reading the installed packages is as fast as restoring an earlier copy. */
   async restore(): Promise<FileTree | undefined> {
     return undefined
   }

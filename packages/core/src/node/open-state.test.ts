@@ -45,7 +45,7 @@ test('a runtime continues with the state that an earlier runtime left in the dir
   expect((await skills.history.log('pdf')).length).toBeGreaterThan(0)
 })
 
-test('a runtime closes an opened state completely, even if it received only a part of that state', async () => {
+test('a runtime that received only a part of an opened state closes the complete state', async () => {
   const state = await openState(folder)
   await (await createSkillRuntime({ sources: [], state })).close()
   await expect(state.writeLock.run(async () => undefined)).rejects.toMatchObject({ code: 'CLOSED' })
@@ -62,7 +62,7 @@ test('a runtime closes an opened state completely, even if it received only a pa
   await expect(writeLock.run(async () => undefined)).rejects.toMatchObject({ code: 'CLOSED' })
 })
 
-test('disposing an opened state closes it if no runtime received it', async () => {
+test('disposing an opened state closes all its files if no runtime received the state', async () => {
   {
     await using state = await openState(folder)
     expect(openFiles()).not.toEqual([])

@@ -68,7 +68,8 @@ export async function openState(
     const store = keep(await openPackStore(directory))
     const history = keep(await openRevisionLog(directory, options.history))
     const writeLock = keep(await openWriteLock(directory, options.writeLock))
-    // Opened last, because its damage is reported only once and a later failure would lose the report.
+    // The decisions are opened last, because their damage is reported only once, and a failure after that would lose
+    // the report.
     const decisions = keep(await openDecisions(directory, options.decisions))
     return new StateDirectory({ store, decisions, history, writeLock }, opened)
   } catch (thrown) {

@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { isAlive } from './process-group.ts'
 
 const PACK = /^(?:(?<pid>\d+)-)?[0-9a-f]{16}\.pack$/
-// The pack name contains only a process id, and a newer process may have the same id.
+// A pack name contains only a process id, which a later process may reuse, so packs that are idle for a day count as
+// abandoned.
 const LONGEST_IDLE_MS = 86_400_000
 
 /** A pack that this process writes to. */
@@ -32,8 +33,8 @@ export function sizeOfPack(folder: string, pack: string): number {
 }
 
 /**
- * Returns whether another process may still write to a pack, or has written to it after the time `before`. If a process
- * pauses for more than a day, it finds its pack removed and creates a new pack.
+ * Returns whether another process may still write to a pack, or has written to the pack after the time `before`. The
+ * pack of a process that pauses for more than a day is removed, and the process then creates a new pack.
  */
 export function isPackInUse(folder: string, pack: string, before: number): boolean {
   const stats = statSync(join(folder, pack), { throwIfNoEntry: false })

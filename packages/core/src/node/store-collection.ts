@@ -30,7 +30,7 @@ export interface StoreCollectionOptions {
   readonly clock: Clock
   /** Whether this process writes to a pack. */
   readonly isWriting: (pack: string) => boolean
-  /** Whether the folder still contains the open index file and that file is writable. */
+  /** Whether the index file that this process has open is still in the folder and is writable. */
   readonly isCurrent: () => boolean
   /** Called after each round, because the round may have removed packs. */
   readonly onDone: () => void

@@ -249,7 +249,7 @@ export class SkillReader {
   }
 
   /**
-   * Renders names and descriptions for a prompt. Returns the same object until the text changes.
+   * Renders names and descriptions for a prompt. Returns the same catalog object until the text of the catalog changes.
    *
    * @example
    * ```ts

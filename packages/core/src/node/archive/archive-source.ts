@@ -115,7 +115,7 @@ export function archive(pathOrUrl: string, options: ArchiveOptions = {}): SkillS
   })
 }
 
-// A local file can be checked at almost no cost.
+// Short, because checking a local file for changes costs almost nothing.
 const LOCAL_POLL_MS = 5_000
 
 interface ArchiveFetcherOptions {

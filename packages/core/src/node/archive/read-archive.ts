@@ -28,9 +28,9 @@ const unzip = promisify(gunzip)
 const BLOCK = 512
 
 /**
- * Returns the entries of a zip or tar.gz archive in their order. Writes nothing to the disk. Refuses the whole archive
- * if a path leads outside, or if two paths differ only in case or accent spelling. Only an attacker makes such an
- * archive.
+ * Returns the entries of a zip or tar.gz archive, in the order of the archive. Writes nothing to the disk. Refuses the
+ * whole archive if a path leads outside, or if two paths differ only in case or accent spelling. An archive with such
+ * paths can only come from an attacker.
  * @throws {SkillError} INVALID_PATH, TOO_LARGE, IO_FAILED (damaged, encrypted, or not an archive)
  */
 export async function readArchive(
@@ -97,7 +97,7 @@ class EntryCollector {
         `the archive has an entry ${JSON.stringify(name)}, which leads out of it`,
       )
     if (isFolder) return path
-    // The form of a name that is equal for names that differ only in case or accent spelling.
+    // Paths that differ only in case or accent spelling have the same key.
     const key = path.normalize('NFKC').toLowerCase()
     const other = this.#seen.get(key)
     if (other !== undefined)

@@ -6,7 +6,7 @@ import { hostOfScp } from './git-url.ts'
 
 /**
  * Resolves and checks the address of a remote before git starts. Returns git settings that allow only the checked
- * addresses. Returns an empty list if ssh or a proxy resolves the name instead of git.
+ * addresses. If ssh or a proxy resolves the host name, returns an empty list.
  * @throws {SkillError} INVALID_OPTION for a private network that is not in `privateHosts`, IO_FAILED for an unknown
  * name
  */

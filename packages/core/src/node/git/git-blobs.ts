@@ -5,7 +5,7 @@ import { BlobReader } from './blob-reader.ts'
 const LOCATOR = /^git:(?<mirror>.+)[/\\](?<folder>[0-9a-f]{32})[/\\]mirror\.git:(?<id>[0-9a-f]{40,64})$/
 const PLACE = /^git:(?<folder>[0-9a-f]{32}):(?<id>[0-9a-f]{40,64})$/
 
-/** Reads bytes that the store does not copy, because a git mirror in the same state directory has them. */
+/** Reads bytes from a git mirror in the same state directory, because the store does not copy these bytes. */
 export class GitBlobs {
   readonly #root: string
   readonly #readers = new Map<string, BlobReader>()
@@ -23,7 +23,8 @@ export class GitBlobs {
   }
 
   /**
-   * Returns the text that the index stores for a locator, or `undefined` if the locator is outside the state directory.
+   * Returns the text that the index stores for a locator; `undefined` if the locator points outside the state
+   * directory.
    */
   toPlace(locator: string): string | undefined {
     const { mirror, folder, id } = LOCATOR.exec(locator)?.groups ?? {}

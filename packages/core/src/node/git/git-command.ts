@@ -15,7 +15,7 @@ export interface GitRun {
   readonly input?: string
   /** Additional git settings, as `name=value`. */
   readonly settings?: readonly string[]
-  /** Exit codes that are a valid answer and not a failure. @default [0] */
+  /** Exit codes that git uses for a valid answer. @default [0] */
   readonly answers?: readonly number[]
 }
 
@@ -40,7 +40,7 @@ export interface GitAccess {
 const DEFAULT_MAX_OUTPUT_BYTES = 64 * 1024 * 1024
 const MAX_ERROR_BYTES = 8 * 1024
 
-// Ignores these faults, which are harmless and common in old repositories.
+// Ignores these faults, because they are harmless and common in old repositories.
 const HARMLESS_FAULTS = [
   'zeroPaddedFilemode',
   'missingSpaceBeforeDate',
@@ -134,7 +134,7 @@ export async function runGit(args: readonly string[], run: GitRun = {}): Promise
 
 /**
  * Starts git with pipes and hardened settings, in its own process group. Windows searches the working directory first
- * for programs. Git therefore starts in a folder to which no project can add a `git.exe`.
+ * for programs. Git starts in a folder to which no project can add a `git.exe`.
  */
 export function spawnGit(
   args: readonly string[],
@@ -183,7 +183,7 @@ function sshFile(option: string, path: string): string {
   return `'${forSsh.replaceAll("'", String.raw`'\''`)}'`
 }
 
-/** Passes the token in the environment, because every user of the machine can read arguments. */
+/** Passes the token in an environment variable, because every user of the machine can read command-line arguments. */
 function authorization({ server, token }: GitAccess): NodeJS.ProcessEnv {
   if (token === undefined || server === undefined) return {}
   const basic = Buffer.from(`x-access-token:${token}`).toString('base64')

@@ -103,7 +103,7 @@ const EVIL = (): string[] => [
   `file://${canary}`,
 ]
 
-test('T22: no URL, ref or path becomes an option of git or a shell command', async () => {
+test('T22: git never treats a URL, ref or path as an option, and no shell runs it as a command', async () => {
   repository.commit({ 'a/SKILL.md': skill('a') })
   const calls = recordGit()
   for (const evil of EVIL()) {
@@ -156,7 +156,7 @@ test('T23: git uses only the transport of the given URL, even if the configurati
   await using skills = await open()
   expect(errorOf(skills)).toMatch(/transport 'ext' not allowed/)
   expect(existsSync(canary)).toBe(false)
-  // Proves that the attack succeeds without the protection: the canary appears.
+  // Proves that the attack succeeds without the protection and creates the canary file.
   const bare = join(folder, 'bare')
   execFileSync('git', ['init', '--bare', '--quiet', bare])
   const url = `ext::sh -c touch% ${canary}`
@@ -324,7 +324,7 @@ test.each([
   'git@127.0.0.1:a/b',
   '127.0.0.1:team/repo@v2.git',
   'ssh://git@127.0.0.1/a/b@v2',
-])('T27: a source does not start git for %s, which is in a private network', async url => {
+])('T27: a source does not start git for %s, because that host is in a private network', async url => {
   const calls = recordGit()
   await using skills = await open({ privateHosts: [] }, url)
   expect(errorOf(skills)).toMatch(/in a private network or on this machine; allow it as a private host/)

@@ -55,8 +55,8 @@ export class GitMirror {
   }
 
   /**
-   * Creates the mirror if it is missing. Otherwise removes the leftovers of a killed process. The caller must hold the
-   * lock.
+   * Creates the mirror if it is missing. If the mirror exists, removes files that a killed process left behind. The
+   * caller must hold the lock.
    */
   async prepare(signal: AbortSignal): Promise<void> {
     if (this.exists) {
@@ -107,7 +107,7 @@ export class GitMirror {
     return found
   }
 
-  /** Fetches a commit with its history. Uses a temporary ref that belongs to this call. Returns the commit. */
+  /** Fetches a commit with its history. Uses a temporary ref that only this call uses. Returns the commit. */
   async fetch(ref: RemoteRef, signal: AbortSignal): Promise<string> {
     if (await this.#isKept(ref.commit, signal)) return ref.commit
     const incoming = `${OURS}/incoming/${randomBytes(8).toString('hex')}`
@@ -139,7 +139,7 @@ export class GitMirror {
     }
   }
 
-  /** Returns whether all objects of the kept commits exist. */
+  /** Returns whether the mirror has all objects of the commits that it keeps. */
   async isWhole(signal: AbortSignal): Promise<boolean> {
     const args = ['fsck', '--connectivity-only', '--no-dangling', '--no-progress']
     const { code } = await this.#local(
@@ -155,10 +155,10 @@ export class GitMirror {
     rmSync(this.directory, { recursive: true, force: true })
   }
 
-  /** Returns whether the older commit is in the history of the newer one. */
+  /** Returns whether the commit `older` is in the history of the commit `newer`. */
   async descends(newer: string, older: string, signal?: AbortSignal): Promise<boolean> {
-    // Exit code 128 means that the mirror lacks the older commit, so that commit is not in the history of the newer
-    // one.
+    // Exit code 128 means that the mirror lacks the commit `older`. The history of `newer` is complete, so it does not
+    // contain `older`.
     const { code } = await this.#local(['merge-base', '--is-ancestor', older, newer], signal, [0, 1, 128])
     return code === 0
   }
@@ -177,7 +177,7 @@ export class GitMirror {
     return { commit: found.stdout.toString('latin1').trim(), folder: note.stdout.toString('utf8') }
   }
 
-  /** Returns the commit that a source accepted last, even if the mirror has been lost since then. */
+  /** Returns the commit that a source accepted last, even if the mirror was lost after that. */
   lastTaken(source: string): string | undefined {
     try {
       const commit = readFileSync(this.#noteOf(source), 'utf8').trim()
@@ -188,7 +188,10 @@ export class GitMirror {
     }
   }
 
-  /** Records the commit and folder that a source has accepted. The same step adds a ref that keeps the commit. */
+  /**
+   * Records the commit and folder that a source has accepted. In the same transaction, adds a ref that keeps git from
+   * pruning the commit.
+   */
   async take(source: string, { commit, folder }: Taken, signal: AbortSignal): Promise<void> {
     const run = { gitDirectory: this.directory, signal }
     const { stdout } = await runGit(['hash-object', '-w', '--stdin'], { ...run, input: folder })
@@ -200,7 +203,8 @@ export class GitMirror {
     ]
     const input = ['start', ...updates, 'prepare', 'commit', ''].join('\n')
     await runGit(['update-ref', '--stdin'], { ...run, input })
-    // The record is outside the mirror, so a recreated mirror still refuses a rewritten history.
+    // This record of the accepted commit is outside the mirror, so a recreated mirror still refuses a rewritten
+    // history.
     const note = this.#noteOf(source)
     writeFileSync(`${note}.tmp`, `${commit}\n`)
     renameSync(`${note}.tmp`, note)
@@ -226,7 +230,7 @@ export class GitMirror {
       .map(toEntry)
   }
 
-  /** Returns the newest commit that changed a path, in the history of the given commit. */
+  /** Returns the author and subject of the newest commit that changed a path, searching the history of `commit`. */
   async lastChange(
     commit: string,
     path: string,
@@ -300,7 +304,7 @@ function keyOf(source: string): string {
   return createHash('sha256').update(source).digest('hex').slice(0, 32)
 }
 
-/** Returns the number of packs. Each fetch with new objects adds one pack. */
+/** Returns the number of packs. Each fetch that receives new objects adds one pack. */
 function packsIn(directory: string): number {
   return readdirSync(join(directory, 'objects', 'pack')).filter(name => name.endsWith('.pack')).length
 }
@@ -318,12 +322,14 @@ function sizeOf(directory: string): number {
   try {
     visit(join(directory, 'objects'))
   } catch {
-    // Git may move a temporary folder during the count. The next probe finds the folder at its new path.
+    // Git may move a temporary folder while its bytes are counted. The next count finds the folder at its new path.
   }
   return total
 }
 
-/** Removes lock files and half-written objects of a killed git, because the next git would refuse to work. */
+/**
+ * Removes lock files and half-written objects that a killed git left behind, because the next git would refuse to run.
+ */
 function removeLeftovers(directory: string): void {
   const visit = (folder: string): void => {
     for (const entry of readdirSync(folder, { withFileTypes: true })) {

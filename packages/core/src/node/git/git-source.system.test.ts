@@ -98,7 +98,7 @@ test('the next reload shows a push, and a reload without a change fetches nothin
   const { digest } = skills.current
   await skills.reload()
   expect(skills.current.digest).toBe(digest)
-  // Expects two ls-remote requests and no request for objects.
+  // Only the two `ls-remote` calls sent a request, so no objects were requested.
   expect(server.requests.filter(request => request.includes('upload-pack'))).toHaveLength(2)
 })
 
@@ -113,7 +113,7 @@ test('a source uses the default branch of the repository, and can be limited to 
   expect(skills.status()[0]?.origin).toBe(`${server.url(name)}:skills`)
 })
 
-test('a source follows its branch or tag, but a source with a commit id never changes', async () => {
+test('a source with a branch or tag shows its newest commit, but a source with a commit id never changes', async () => {
   const first = repository.commit(skill('one'))
   repository.git('tag', '-a', '-m', 'v1', 'v1', first)
   repository.commit({ ...skill('two'), one: null })
@@ -135,7 +135,7 @@ test('a source finds the ref in a tree URL among the refs of the repository, and
   )
   const base = `http://${server.host}`
   server.intercept = request => {
-    // The paths of the test server contain no owner, so the owner is removed.
+    // Removes the owner from the path, because the paths of the test server have no owner.
     request.url = request.url?.replace('/org/', '/') ?? '/'
     return false
   }
@@ -227,7 +227,7 @@ test('if the server is unreachable, its skills stay even after a restart, and th
   expect([await bodyOf(again, 'pdf'), again.status()[0]?.lastError]).toEqual(['Second.', undefined])
 })
 
-test('a token is sent only to its server and appears in no message', async () => {
+test('a token is sent only to the server of its repository and appears in no message', async () => {
   repository.commit(skill('pdf'))
   await using skills = await open({ token: 'tok-secret' })
   expect(names(skills)).toEqual(['pdf'])
@@ -277,7 +277,7 @@ test('two processes with one state directory share one mirror', async () => {
   expect(readdirSync(join(state, 'git'))).toHaveLength(1)
 })
 
-test('leftovers of a killed git do not stop the next git', async () => {
+test('files that a killed git leaves behind do not stop the next git', async () => {
   repository.commit(skill('pdf'))
   await (await open()).close()
   const mirror = join(state, 'git', readdirSync(join(state, 'git'))[0] as string, 'mirror.git')
@@ -306,7 +306,7 @@ test('a repository that exceeds maxBytes is refused', async () => {
   expect(names(skills)).toEqual([])
 })
 
-test('a source updates again when its repository is no longer too large', async () => {
+test('a source that exceeded maxBytes updates again when its repository is small enough', async () => {
   const first = repository.commit(skill('pdf', 'First.'))
   await using skills = await open({ maxBytes: 50_000 })
   repository.commit({ 'data.bin': randomBytes(60_000).toString('hex') })

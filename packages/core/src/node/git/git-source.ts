@@ -150,7 +150,7 @@ class GitFetcher implements TreeFetcher {
   readonly #folder: string
   readonly #update: GitUpdate
   readonly #blobs: BlobReader
-  /** Whether a failure in this step may come from a damaged copy. */
+  /** Whether the current step reads the local copy, so that a failure may be caused by damage to this copy. */
   #isSuspect = false
   #isTag = false
 
@@ -195,7 +195,7 @@ class GitFetcher implements TreeFetcher {
     this.#blobs.close()
   }
 
-  /** Fetches. Discards a damaged copy and fetches again, because the remote has all content of the copy. */
+  /** Fetches. Discards a damaged local copy and fetches it again, because the remote has all content of the copy. */
   async #fetchOrRepair(known: FileTree | undefined, signal: AbortSignal): Promise<FetchResult> {
     try {
       return await this.#fetch(known, signal)
@@ -230,7 +230,7 @@ class GitFetcher implements TreeFetcher {
     return { tree }
   }
 
-  /** Returns the wanted ref of the remote, and the folder to read. */
+  /** Returns the ref of the remote that the source wants, and the folder to read. */
   async #resolve(signal: AbortSignal): Promise<{ ref: RemoteRef; folder: string } | undefined> {
     const { ref, path, refAndPath } = this.#place
     if (refAndPath !== undefined) return await this.#resolveSplit(refAndPath.split('/'), signal)
@@ -324,7 +324,10 @@ class GitFetcher implements TreeFetcher {
     return this.#missing(taken, 'PATH_MISSING', message, 'name an existing folder')
   }
 
-  /** Reports a missing ref or folder, as a failure if the source has never shown anything, otherwise as a warning. */
+  /**
+   * Reports a missing ref or folder. If the source has never shown skills, the report is a failure, otherwise a
+   * warning.
+   */
   #missing(
     taken: string | undefined,
     code: 'REF_MISSING' | 'PATH_MISSING',

@@ -60,7 +60,7 @@ export function parseGitUrl(text: string, options: GitUrlOptions = {}): GitPlace
   if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(input)) {
     const scp = SCP_LIKE.exec(input)?.groups
     const path = scp?.['path'] ?? ''
-    // Git interprets brackets anywhere in a URL, so it would connect to a different host than the one parsed here.
+    // Git interprets brackets anywhere in a URL, so it could connect to another host than the host parsed here.
     if (scp === undefined || path.startsWith('-') || isUnsafePath(path) || /[[\]]/.test(path))
       throw invalid(text)
     return finish({ protocol: 'ssh', url: input, origin: input, name: lastOf(path), path: '' }, options)
@@ -73,7 +73,7 @@ export function hostOfScp(url: string): string | undefined {
   return SCP_LIKE.exec(url)?.groups?.['host']
 }
 
-/** Returns whether a ref is a full commit id. Unlike a branch, a commit id never moves. */
+/** Returns whether a ref is a full commit id. Unlike a branch, a full commit id always names the same commit. */
 export function isCommit(ref: string): boolean {
   return COMMIT.test(ref)
 }
@@ -92,7 +92,7 @@ function parseUrl(input: string, text: string, base: URL, options: GitUrlOptions
   // Refuses dot segments: parsing normalises them, so the URL would name a different branch or folder than the text.
   if (!URL.canParse(input) || /[/\\](\.|%2e){1,2}([/\\]|$)/i.test(input)) throw invalid(text)
   const url = new URL(input)
-  // Links to GitHub sometimes use http. The same address also works with https.
+  // Links to GitHub sometimes use http, but the same address also works with https.
   if (url.host === 'github.com' && url.protocol === 'http:') url.protocol = 'https:'
   const protocol = url.protocol.slice(0, -1)
   if (protocol === 'file') return parseFile(url, text, options)
@@ -101,7 +101,7 @@ function parseUrl(input: string, text: string, base: URL, options: GitUrlOptions
   if (url.hostname === '' || url.hostname.startsWith('-') || url.search !== '' || url.hash !== '')
     throw invalid(text)
   if (url.password !== '' || (url.username !== '' && protocol !== 'ssh')) {
-    // The message omits the URL, because it contains a secret.
+    // The message omits the URL, because the URL contains a secret.
     throw new SkillError(
       'INVALID_OPTION',
       `the URL of ${url.host} has credentials in it, which would end up in logs; use a git credential helper, or the option token in a program`,

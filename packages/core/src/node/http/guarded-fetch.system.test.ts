@@ -69,8 +69,9 @@ describe('T27: private networks', () => {
     await expect(get('https://example.com/', { resolve })).rejects.toThrow(/example.com is at 10.0.0.1/)
   })
 
-  test('a request resolves the host name only once, even if the address changes a moment later', async () => {
-    // The first address is refused. A second lookup in the same request would return a public address.
+  test('a request resolves the host name only once, even if the DNS record changes a moment later', async () => {
+    // The first lookup returns a private address, which is refused. A second lookup in the same request would return a
+    // public address.
     const answers = [['127.0.0.1'], ['93.184.216.34']]
     let asked = 0
     const resolve = async (): Promise<readonly string[]> => answers[asked++ % 2] ?? []

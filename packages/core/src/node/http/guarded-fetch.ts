@@ -14,7 +14,7 @@ export interface GuardedRequest extends HostAccess {
 }
 
 export interface GuardedAnswer {
-  /** Absent if the entity tag still matches. */
+  /** The content is absent if the entity tag still matches. */
   readonly bytes?: Uint8Array
   readonly etag?: string
   /** URL of the answer after all redirects. */
