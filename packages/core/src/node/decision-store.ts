@@ -47,10 +47,10 @@ const SCHEMA = `
 `
 
 /**
- * Opens the decisions of a state directory. All processes that use the directory share them. Other users cannot read
- * the decisions, and no source serves the files of the database as a skill. Other processes apply a new decision within
- * `pollMs`. A damaged database is moved aside, and `damage` reports it. The skill store remembers which folders have
- * decisions. If the decisions are lost, these folders keep serving their last good revision.
+ * Opens the decisions of a state directory. All processes that use the directory share these decisions. Other users
+ * cannot read the decisions, and no source serves the files of the database as a skill. Other processes apply a new
+ * decision within `pollMs`. A damaged database is moved aside, and `damage` reports it. The skill store remembers which
+ * folders have decisions. If the decisions are lost, these folders keep serving their last good revision.
  * @throws {SkillError} IO_FAILED when the directory or the database cannot be used
  *
  * @example

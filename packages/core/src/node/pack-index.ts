@@ -9,16 +9,16 @@ import type { NoteChange } from './packed-notes.ts'
 import { inTransaction, readRows } from './private-database.ts'
 import type { StateDatabase } from './state-database.ts'
 
-/** Location of the bytes of a digest. */
+/** Location of the bytes that have a given digest. */
 export interface PackPosition {
   readonly pack: string
   readonly offset: number
   readonly length: number
 }
 
-/** Age of a row, which decides how long the index keeps a key that has no name. */
+/** The age of a row, which determines how long the index keeps a key without a name. */
 export interface IndexedAge {
-  /** Time of the last use, or the end of a lease if that is later, in milliseconds since the epoch. */
+  /** Time of the last use or end of the lease, whichever is later, in milliseconds since the epoch. */
   readonly at: number
   /** 1 if a collection is about to remove the row. The row stays readable until then. */
   readonly isDoomed: 0 | 1
@@ -42,7 +42,7 @@ export interface IndexPart {
   readonly to: string
 }
 
-// Digests are evenly distributed over 16 parts, so a query over one part takes a sixteenth of the time.
+// Digests are evenly distributed over 16 parts, so a query over one part takes a sixteenth of the time of a full query.
 const HEX_DIGITS = [...'0123456789abcdef']
 
 /** The ranges of digests into which the index is divided. Every digest is in exactly one of these ranges. */
@@ -53,7 +53,7 @@ export const INDEX_PARTS: readonly IndexPart[] = HEX_DIGITS.map((digit, index) =
 
 const DAY_MS = 86_400_000
 
-/** The new revision of a name, and its revision before the change. */
+/** The revisions that a name pointed to before and after a change. */
 export interface RefChange {
   readonly revision: Digest | undefined
   before: Digest | undefined
@@ -82,8 +82,8 @@ const SCHEMA = `
 `
 
 /**
- * Time value that marks a key as spared in the table of doomed keys. A process that needs a key during a round records
- * the key in that table, because the round may have already examined the key.
+ * Time value that marks a key as spared in the table of doomed keys. A process that needs a key while a round runs
+ * marks the key, because the round may have already examined the key.
  */
 export const SPARED: number = Number.MAX_SAFE_INTEGER
 
@@ -131,7 +131,7 @@ export class PackIndex {
     this.#findTree = database.prepare(
       `SELECT files, at, ${isDoomed('revision')} AS isDoomed FROM tree WHERE revision = ?`,
     )
-    // A repeated put restarts the grace period.
+    // Putting a revision again restarts its grace period.
     this.#addTree = database.prepare(
       'INSERT INTO tree (revision, files, at) VALUES (?, ?, ?) ON CONFLICT (revision) DO UPDATE SET at = excluded.at',
     )
@@ -188,8 +188,8 @@ export class PackIndex {
   }
 
   /**
-   * Removes the row of a blob, unless the blob was moved meanwhile. Also removes all notes, so that the next start
-   * reads every folder and stores the bytes again.
+   * Removes the row of a blob, unless the blob was moved to another pack meanwhile. If the row is removed, also removes
+   * all notes, so that the next start reads every folder and stores the bytes again.
    */
   removeBlob(digest: Digest, { pack, offset }: PackPosition): void {
     if (this.#removeBlob.run(digest, pack, offset).changes > 0) this.removeNotes()
@@ -203,7 +203,8 @@ export class PackIndex {
   addTrees(entries: readonly (readonly [Digest, readonly SkillFile[]])[]): void {
     inTransaction(this.#database, () => {
       for (const [revision, files] of entries) this.#addTree.run(revision, JSON.stringify(files), Date.now())
-      // Also spares the bytes, because this process may have looked them up before a collection doomed them.
+      // Also spares the files of the revisions, because this process may have looked them up before a collection doomed
+      // them.
       this.#spareAll(entries.flatMap(([revision, files]) => [revision, ...files.map(({ digest }) => digest)]))
     })
   }
@@ -214,7 +215,8 @@ export class PackIndex {
   }
 
   /**
-   * Returns the note of a folder. Ignores damaged notes and notes of another build. The next put replaces such a note.
+   * Returns the note of a folder. Ignores damaged notes and notes of another build. The next put replaces an ignored
+   * note.
    */
   findNote(source: string, location: string): FolderNote | undefined {
     const row = this.#findNote.get(source, location) as unknown as NoteRow | undefined
@@ -225,7 +227,10 @@ export class PackIndex {
     this.#database.exec('DELETE FROM note')
   }
 
-  /** Returns the packs that one part of the index names, each with the minimum size of the pack file. */
+  /**
+   * Returns the packs that one part of the index refers to. For each pack, returns the minimum size that its file must
+   * have.
+   */
   packSizes(part: IndexPart): ReadonlyMap<string, number> {
     const rows = this.#database
       .prepare(
@@ -276,7 +281,7 @@ export class PackIndex {
       this.#spareAll([revision, ...(this.findTree(revision)?.files ?? []).map(({ digest }) => digest)])
   }
 
-  /** Spares keys from the running collection, including keys that are already doomed. */
+  /** If a collection is running, makes it spare the keys, including keys that are already doomed. */
   #spareAll(keys: readonly Digest[]): void {
     if (this.#isCollecting()) for (const key of keys) this.#spare.run(key)
   }
@@ -289,7 +294,7 @@ export class PackIndex {
     return (this.#findRef.get(name) as { revision: Digest } | undefined)?.revision
   }
 
-  /** Changes names. Skips names that another process has changed meanwhile, because the changed names are newer. */
+  /** Changes names. Skips names that another process has changed meanwhile, because that change is newer. */
   setRefs(entries: readonly (readonly [string, RefChange])[]): void {
     inTransaction(this.#database, () => {
       const now = Date.now()
@@ -297,7 +302,7 @@ export class PackIndex {
         if (this.findRef(name) !== before) continue
         if (revision === undefined) this.#removeRef.run(name)
         else this.#setRef.run(name, revision)
-        // The grace period of the old revision starts now, because a process may still use it.
+        // The grace period of the previous revision starts now, because a process may still use that revision.
         if (before !== undefined) this.#touchTree.run(now, before)
       }
       this.#spareTrees(entries.flatMap(([, { revision }]) => revision ?? []))
@@ -329,13 +334,13 @@ function sumOf(location: string, revision: Digest, facts: Uint8Array, text: stri
 }
 
 /**
- * Adds the rows of one index that the other index does not have. If the first index is damaged, adds its readable rows.
+ * Adds the rows of the index `from` that the index `to` does not have. If `from` is damaged, adds its readable rows.
  */
 export function mergeIndexes(from: DatabaseSync, to: DatabaseSync): void {
   addAll(from, to, 'IGNORE')
 }
 
-/** Adds the rows of one index to another. The names of the first index replace equal names of the second. */
+/** Adds the rows of the index `from` to the index `to`. If both have the same name, the revision in `from` is kept. */
 export function overwriteIndex(from: DatabaseSync, to: DatabaseSync): void {
   addAll(from, to, 'REPLACE')
 }
@@ -346,7 +351,7 @@ function addAll(from: DatabaseSync, to: DatabaseSync, conflict: 'IGNORE' | 'REPL
   const addTree = to.prepare('INSERT OR IGNORE INTO tree (revision, files, at) VALUES (?, ?, ?)')
   for (const { revision, files, at } of readRows(from, 'tree', 'revision'))
     if (isTree(String(revision), String(files))) addTree.run(String(revision), String(files), Number(at))
-  // Blob rows need no check here, because each read compares the bytes with their digest.
+  // Blob rows are not checked here, because every read compares the bytes with their digest.
   const addBlob = to.prepare(
     'INSERT OR IGNORE INTO blob (digest, pack, offset, length, at) VALUES (?, ?, ?, ?, ?)',
   )

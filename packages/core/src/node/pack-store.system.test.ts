@@ -23,7 +23,7 @@ function packsOf(folder: TemporaryFolder): string[] {
   return readdirSync(folder.at('store')).filter(name => name.endsWith('.pack'))
 }
 
-test('flushed content survives a restart and is not stored twice', async () => {
+test('flushed content survives a restart, and putting it again does not store it twice', async () => {
   using folder = new TemporaryFolder()
   const digest = digestOf('text', nodeHasher)
   const first = await openPackStore(folder.path)
@@ -124,7 +124,7 @@ test('the index never names missing bytes, no matter when the process is killed'
     try {
       execFileSync(process.execPath, ['--input-type=module', '-e', script, String(ms)], { stdio: 'ignore' })
     } catch {
-      // The test has killed the process, so the failure of the process is expected.
+      // The process fails because the test killed it.
     }
     const store = await openPackStore(folder.path)
     const newest = store.getRef('newest')
@@ -149,7 +149,7 @@ test('two stores can share one state directory', async () => {
 
 const PAGE_BYTES = 4_096
 
-/** Overwrites pages of the index, counted from 0. */
+/** Overwrites the given pages of the index. The first page has the number 0. */
 function damage(folder: TemporaryFolder, first: number, count: number): void {
   const path = folder.at('store/index.db')
   writeFileSync(path, readFileSync(path).fill(0x5a, first * PAGE_BYTES, (first + count) * PAGE_BYTES))
@@ -257,20 +257,20 @@ test.each([1, 2, 3])(
   },
 )
 
-test('a name keeps the newer value if another process has changed it meanwhile', async () => {
+test('a name keeps the value that another process has set meanwhile', async () => {
   using folder = new TemporaryFolder()
   const [old, newer] = ['old', 'newer'].map(text => digestOf(text, nodeHasher))
   const [one, two] = [await openPackStore(folder.path), await openPackStore(folder.path)]
   one.setRef('both', old)
   one.setRef('removed', old)
   await one.flush()
-  // Sets the name to its current value, so there is nothing to write.
+  // Sets the name to its current value, so the flush of `two` has no change to write.
   two.setRef('both', old)
   one.setRef('both', newer)
   await one.flush()
   await two.flush()
   expect(two.getRef('both')).toBe(newer)
-  // These names are set before the other process writes its changes.
+  // Sets both names before the other store writes its own changes to them.
   two.setRef('both', undefined)
   two.setRef('removed', newer)
   one.setRef('both', old)
@@ -291,7 +291,7 @@ test('a new name is written to disk shortly after setRef(), even without a flush
   await two.close()
 })
 
-test('if the state directory is removed, the files of open older packs are written again', async () => {
+test('if the state directory is removed, the files of older packs that are still open are written again', async () => {
   using folder = new TemporaryFolder()
   const state = folder.at('state')
   const texts = ['only named', 'asked for']
@@ -351,7 +351,7 @@ test('a store whose index is missing reports a fault when it is opened', async (
   ])
 })
 
-test('served revisions keep their names when an older copy replaces the index', async () => {
+test('served revisions keep their names when the index is replaced with an older copy of itself', async () => {
   using folder = new TemporaryFolder()
   const [older, newer] = ['older', 'newer'].map(text => digestOf(text, nodeHasher)) as [Digest, Digest]
   const first = await openPackStore(folder.path)

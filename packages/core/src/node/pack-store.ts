@@ -43,12 +43,13 @@ const ROWS_PER_SORT = 10_000
 const NAMES_PER_PAGE = 500
 // Half the grace period of a collection.
 const TOUCH_AFTER_MS = 1_800_000
-// A flush runs soon after a name is set, because it is uncertain whether a later scan flushes.
+// A flush runs soon after a name is set, because there may be no later scan that flushes.
 const FLUSH_AFTER_MS = 100
-// Maximum size of a pack. A collection can compact a pack only after its process has stopped writing to it.
+// Maximum size of a pack. A collection can compact a pack only after the process that created the pack has stopped
+// writing to it.
 const MAX_PACK_BYTES = 16 * 1024 * 1024
 const LEASE_CHECK_MS = 10_000
-// Packs are kept open so that they can be restored if the directory is removed.
+// Open packs can be restored if the directory is removed.
 const MAX_OPEN_PACKS = 256
 
 const sync = promisify(fdatasync)
@@ -56,8 +57,8 @@ const sync = promisify(fdatasync)
 /**
  * Opens the store of a state directory. Each process appends file bytes to its own packs, and all processes share an
  * index in SQLite. The store does not copy bytes that a git mirror in the same directory has. Bytes are readable
- * immediately after a put. The index names bytes only after they are on the disk, so a crash loses at most the last
- * puts and never leaves a name without its bytes.
+ * immediately after a put. The index refers to bytes only after they are on the disk, so a crash loses at most the last
+ * puts. After a crash, every name still has its bytes.
  * @throws {SkillError} IO_FAILED when the directory or the index cannot be used
  *
  * @example
@@ -95,7 +96,7 @@ class PackStore implements SkillStore {
   readonly #gitBlobs: GitBlobs
   readonly notes: PackedNotes = new PackedNotes({
     ask: question => this.#ask(question),
-    // Checks twice, because a collection may remove a pack after the index was read and before the pack is checked.
+    // Checks twice, because a collection may remove a pack between the query of the index and the check of the pack.
     hasPacks: async () => (await this.#hasPacks()) || (await this.#hasPacks()),
     onPut: () => this.#flushSoon(),
   })
@@ -113,17 +114,17 @@ class PackStore implements SkillStore {
   #trees = new Map<Digest, readonly SkillFile[]>()
   #refs = new Map<string, RefChange>()
   /**
-   * Whether the index was empty at the first put and this process has not written to it since. `undefined` before the
-   * first put.
+   * Whether the index was empty at the first put, and this process has written nothing to the index after that.
+   * `undefined` before the first put.
    */
   #isEmpty: boolean | undefined
-  /** Looked-up keys whose row is old or doomed. The next flush records their use. */
+  /** Keys that were looked up and whose row is old or doomed. The next flush records that these keys were used. */
   #touched = new Set<Digest>()
   #flushing: Promise<void> | undefined
   #flushTimer: NodeJS.Timeout | undefined
   /** Why the last flush failed. */
   #failure: StoreFault | undefined
-  /** A fault that is already repaired, but is reported until the process ends. */
+  /** A fault that was repaired. `fault` still reports it until the process ends. */
   #mended: StoreFault | undefined
   #isClosed = false
   #closing: Promise<void> | undefined
@@ -164,7 +165,7 @@ class PackStore implements SkillStore {
     if (this.#blobs.has(digest)) return true
     const position = this.#findBlob(digest)
     if (position === undefined || position.isDoomed === 1 || !this.#isThere(position)) return false
-    // Marks the bytes as used, because the caller relies on them before a tree names them.
+    // Marks the bytes as used, because the caller may put a tree later that refers to these bytes.
     this.#touch(digest, position)
     return true
   }
@@ -172,7 +173,7 @@ class PackStore implements SkillStore {
   put(digest: Digest, bytes: Uint8Array, locator?: string): void {
     this.#assertOpen()
     this.#isEmpty ??= this.#ask(index => index.isEmpty())
-    // If another process fills the empty index meanwhile, some bytes are stored twice, which is harmless.
+    // If another process fills the empty index meanwhile, some bytes are stored twice. This is harmless.
     if (this.#isEmpty ? this.#blobs.has(digest) : this.has(digest)) return
     const place = locator === undefined ? undefined : this.#gitBlobs.toPlace(locator)
     if (place !== undefined) {
@@ -199,10 +200,11 @@ class PackStore implements SkillStore {
     if (position === undefined) return undefined
     const bytes = await this.#read(digest, position)
     if (bytes !== undefined) return bytes
-    // A collection may have just moved the bytes.
+    // A collection may have just moved the bytes to another pack.
     const moved = this.#findBlob(digest)
     if (moved !== undefined && moved.pack !== position.pack) return await this.#read(digest, moved)
-    // The bytes are damaged. The row is removed, so that the next read of the file stores the bytes again.
+    // The bytes are damaged. The row of the damaged bytes is removed, so that the next read of the file stores the
+    // bytes again.
     if (pending === position) this.#blobs.delete(digest)
     this.#ask(index => index.removeBlob(digest, position))
     return undefined
@@ -224,8 +226,8 @@ class PackStore implements SkillStore {
     this.#assertOpen()
     const put = this.#trees.get(revision)
     const stored = put === undefined ? this.#ask(index => index.findTree(revision)) : undefined
-    // The caller is about to serve the tree, but the folder may no longer have all its files. Opening the packs keeps
-    // the bytes of the files available.
+    // The caller is about to serve the tree, but the skill folder may no longer contain all files of the tree. Open
+    // packs keep the bytes of these files available.
     const doomed: Digest[] = []
     if (stored !== undefined && this.#touch(revision, stored)) doomed.push(revision)
     const files = put ?? stored?.files
@@ -234,14 +236,14 @@ class PackStore implements SkillStore {
       if (position === undefined || !this.#isThere(position)) continue
       if (this.#touch(digest, position)) doomed.push(digest)
     }
-    // Doomed keys must be spared immediately, because the next flush may be too late.
+    // Doomed keys are spared immediately, because a collection may remove them before the next flush.
     if (doomed.length > 0) this.#ask(index => index.touch(doomed))
     return files
   }
 
   /**
-   * Marks a key so that the next flush records its use. Does nothing if a recent use is already recorded. Returns
-   * whether the key is doomed.
+   * Marks a key so that the next flush records its use. Marks nothing if the index already has a recent use of the key.
+   * Returns whether the key is doomed.
    */
   #touch(key: Digest, { at, isDoomed }: IndexedAge): boolean {
     if (isDoomed === 1 || at < Date.now() - TOUCH_AFTER_MS) {
@@ -251,7 +253,8 @@ class PackStore implements SkillStore {
     return isDoomed === 1
   }
 
-  // These counters only decide what is leased. Names and leases decide what the shared store keeps.
+  // The counts of users only determine which revisions are leased. The shared store keeps revisions that have a name or
+  // a lease.
   retain(revision: Digest): void {
     this.#retained.retain(revision, Date.now())
   }
@@ -296,7 +299,7 @@ class PackStore implements SkillStore {
   }
 
   async flush(): Promise<void> {
-    // Only one flush runs at a time. Content that is put during a flush needs another flush.
+    // Only one flush runs at a time. Content that is put while a flush runs needs another flush.
     while (this.#flushing !== undefined) await this.#flushing
     const waiting =
       this.#blobs.size + this.#trees.size + this.#refs.size + this.#touched.size + this.notes.waiting
@@ -343,15 +346,15 @@ class PackStore implements SkillStore {
     }
   }
 
-  /** Returns a fault while the database exists only in memory, because new rows are then not stored. */
+  /** Returns a fault while the database exists only in memory, because new rows do not reach the disk. */
   #findFault(): StoreFault | undefined {
     const { fault } = this.#kept
     return fault === undefined ? undefined : { message: fault, isStoring: false }
   }
 
   /**
-   * Creates new files for the index and for the packs that this process still has open. All other content is read from
-   * its source again.
+   * Creates new files for the index and for the packs that this process still has open. The sources deliver all other
+   * content again.
    */
   #restore(): void {
     // The existing index may be an older copy, so the names of this process replace the names in that index.
@@ -361,7 +364,7 @@ class PackStore implements SkillStore {
     const open = new Map(this.#readers)
     if (this.#writer !== undefined) open.set(this.#writer.name, this.#writer.descriptor)
     for (const [name, descriptor] of open) writePack(join(this.#folder, name), descriptor)
-    // Replaces the descriptors of the removed packs by descriptors of the new files.
+    // Closes the descriptors of the removed pack files and opens the new pack files.
     for (const descriptor of this.#readers.values()) closeSync(descriptor)
     this.#readers.clear()
     if (this.#writer !== undefined) this.#retire(this.#writer)
@@ -412,14 +415,15 @@ class PackStore implements SkillStore {
       await setImmediate()
     }
     for (const batch of inSortedBatches(refs)) {
-      // If a name was changed during this flush, its bytes may not be written yet. The next flush writes the name.
+      // If a name was changed during this flush, the bytes of its new revision may not be written yet. The next flush
+      // writes that name.
       const names = batch.flatMap(([name, change]) => (this.#refs.get(name) === change ? name : []))
       this.#ask(index => index.setRefs(names.map(name => [name, this.#refs.get(name) as RefChange])))
       for (const name of names) this.#refs.delete(name)
       await setImmediate()
     }
     await this.notes.write(notes)
-    // Runs after the names are written, because names keep most of the revisions.
+    // Leases are written after the names, because the names already keep most of the revisions.
     for (const now = Date.now(); this.#retained.isDue(now); ) {
       const { revisions, until } = this.#retained.takeDue(now)
       for (const batch of inBatches([...revisions].sort())) {
@@ -431,8 +435,8 @@ class PackStore implements SkillStore {
   }
 
   /**
-   * Writes the blobs and adds them to the index. Returns false if their pack was removed meanwhile; the blobs are then
-   * buffered for a new pack.
+   * Writes the buffered blobs and adds them to the index. If their pack was removed meanwhile, buffers the blobs for a
+   * new pack and returns false.
    */
   async #flushBlobs(): Promise<boolean> {
     this.#write()
@@ -442,7 +446,7 @@ class PackStore implements SkillStore {
     )
     const isWritten = blobs.some(([, { pack }]) => pack === writer?.name)
     if (isWritten && writer !== undefined) {
-      // Sets a new modification time, because a collection removes an old pack that no row names.
+      // Sets a new modification time, because a collection removes old packs that no row refers to.
       futimesSync(writer.descriptor, new Date(), new Date())
       await sync(writer.descriptor)
     }
@@ -462,7 +466,7 @@ class PackStore implements SkillStore {
     return true
   }
 
-  /** Stops writing to a large pack when the index names all its bytes. The pack stays open for reading. */
+  /** Stops writing to a large pack as soon as the index refers to all its bytes. The pack stays open for reading. */
   #rotate(): void {
     const writer = this.#writer
     if (writer === undefined || writer.offset < MAX_PACK_BYTES) return
@@ -490,7 +494,7 @@ class PackStore implements SkillStore {
   /** Appends the buffered bytes to the pack of this process. */
   #write(): void {
     if (this.#buffer.length === 0) return
-    // Another process may have considered this process dead and removed its idle pack.
+    // Another process may have considered this process dead and removed the idle pack of this process.
     if (this.#writer !== undefined && fstatSync(this.#writer.descriptor).nlink === 0)
       this.#retire(this.#writer)
     this.#writer ??= createPack(this.#folder)
@@ -509,8 +513,8 @@ class PackStore implements SkillStore {
   }
 
   /**
-   * Closes a removed pack and buffers its unindexed bytes again. The indexed bytes of the pack have been moved to other
-   * packs.
+   * Closes a removed pack and buffers the bytes that the index does not refer to yet. All other bytes of the pack have
+   * been moved to other packs.
    */
   #retire(writer: { readonly name: string; readonly descriptor: number }): void {
     for (const [digest, position] of this.#blobs) {
@@ -536,7 +540,10 @@ class PackStore implements SkillStore {
     }
   }
 
-  /** Returns whether the pack still exists and is long enough to contain the bytes. Lost bytes must be stored again. */
+  /**
+   * Returns whether the pack still exists and is long enough to contain the bytes. If not, the bytes must be stored
+   * again.
+   */
   #isThere({ pack, offset, length }: PackPosition): boolean {
     if (this.#gitBlobs.isPlace(pack)) return this.#gitBlobs.isThere(pack)
     if ((this.#packSizes.get(pack) ?? -1) >= offset + length) return true
@@ -612,8 +619,8 @@ function* inBatches<T>(items: readonly T[]): Generator<readonly T[]> {
 }
 
 /**
- * Yields batches in index order, so that neighbouring rows are written together. Sorts a limited number of items at a
- * time.
+ * Yields batches in the order of the index, so that neighbouring rows are written together. Sorts only a limited number
+ * of items at a time.
  */
 function* inSortedBatches<Key extends string, T>(
   items: readonly (readonly [Key, T])[],

@@ -15,7 +15,7 @@ const ROWS_PER_SLICE = 50
 /** The functions of the pack store that the notes need. */
 export interface PackedNotesOptions {
   readonly ask: <Answer>(question: (index: PackIndex) => Answer) => Answer
-  /** Whether the packs contain all bytes that the index names. */
+  /** Returns whether the packs contain all bytes that the index refers to. */
   readonly hasPacks: () => Promise<boolean>
   readonly onPut: () => void
 }
@@ -28,7 +28,7 @@ export class PackedNotes implements FolderNotes {
   readonly #options: PackedNotesOptions
   #isChecked = false
   readonly #waiting = new Map<string, NoteChange>()
-  /** Sources whose notes this process uses. Their use is not recorded in the index yet. */
+  /** Sources whose notes this process uses, without a record of that use in the index yet. */
   readonly #opened = new Set<string>()
   readonly #ids = new Map<string, string>()
 
@@ -62,14 +62,14 @@ export class PackedNotes implements FolderNotes {
   }
 
   /**
-   * Returns the changes for the next `write`. Changes made after this call wait for a later flush, because their
-   * revisions may not be in the index yet.
+   * Returns the changed notes for the next `write`. Notes that change after this call wait for a later flush, because
+   * their revisions may not be in the index yet.
    */
   list(): readonly (readonly [key: string, change: NoteChange])[] {
     return [...this.#waiting]
   }
 
-  /** Writes the result of `list` in slices. The next flush retries changes that failed. */
+  /** Writes the result of `list` in slices. If a change cannot be written, the next flush retries it. */
   async write(listed: ReturnType<PackedNotes['list']>): Promise<void> {
     const { ask } = this.#options
     for (const source of this.#opened) {

@@ -21,8 +21,8 @@ const readlinkAsync = promisify(readlink)
 const realpathAsync = promisify(realpath.native)
 
 /**
- * Reads the disk in the thread pool, so that a slow disk delays only the caller. Makes the same checks in the same
- * order as `directFiles`.
+ * Reads the disk in the thread pool, so that a slow disk delays only the caller. Makes the same checks as
+ * `directFiles`, in the same order.
  */
 export const pooledFiles = {
   async list(path: string): Promise<readonly DirectoryEntry[]> {

@@ -24,7 +24,7 @@ const FULL = 13
 const CANNOT_OPEN = 14
 const NOT_A_DATABASE = 26
 
-// EBUSY occurs on Windows, which does not move or remove a database that a process has open.
+// EBUSY occurs on Windows, because Windows refuses to move or remove a database that a process has open.
 const UNWRITABLE = ['EROFS', 'EACCES', 'EPERM', 'EBUSY', 'ENOSPC', 'EDQUOT']
 
 /**
@@ -46,12 +46,12 @@ function makePrivate(path: string): void {
   for (const companion of COMPANIONS) ignoringMissing(() => chmodSync(`${path}${companion}`, 0o600))
 }
 
-/** A function that adds the rows of one database to another. */
+/** A function that adds the rows of one database to another database. */
 export type MergeDatabases = (from: DatabaseSync, to: DatabaseSync) => void
 
 /**
  * A database of a state directory that stays usable when the disk is full or read-only. If another process removes the
- * directory, `restore` writes the content again.
+ * directory, `restore` writes the database to a new file.
  */
 export class KeptDatabase {
   #fault: string | undefined
@@ -102,7 +102,7 @@ export class KeptDatabase {
     return this.#fault
   }
 
-  /** The calls `restore`, `leave`, `heal` and `replaceDamaged` replace this object. */
+  /** The database object. `restore`, `leave`, `heal` and `replaceDamaged` replace it with a new object. */
   get database(): DatabaseSync {
     return this.#database
   }
@@ -124,7 +124,7 @@ export class KeptDatabase {
     this.#inode = inodeOf(this.#path)
   }
 
-  /** Tries to write the in-memory copy to its file. Returns whether changes are stored from now on. */
+  /** Tries to write the in-memory copy to its file. Returns whether later changes are stored on the disk. */
   heal(merge: MergeDatabases): boolean {
     if (this.#fault === undefined) return true
     try {
@@ -139,7 +139,8 @@ export class KeptDatabase {
   }
 
   /**
-   * Continues with a copy in memory while the disk is not writable. `merge` fills the copy. A later `heal` stores them.
+   * Continues with a copy in memory while the disk is not writable. `merge` fills the copy. A later `heal` stores the
+   * copy on the disk.
    */
   leave(thrown: unknown, merge: MergeDatabases): void {
     this.#fault = toMessage(thrown)
@@ -196,8 +197,8 @@ export class KeptDatabase {
 }
 
 /**
- * Opens a temporary copy, because SQLite cannot read a write-ahead log in a read-only folder. The copy lasts until the
- * process ends.
+ * Opens a temporary copy, because SQLite cannot read a write-ahead log in a read-only folder. The temporary copy is
+ * removed when the process ends.
  */
 function openCopy(path: string, create: (path: string) => DatabaseSync): DatabaseSync {
   const folder = mkdtempSync(join(tmpdir(), 'skillstoke-state-'))
@@ -241,7 +242,7 @@ export function inTransaction<Value>(database: DatabaseSync, work: () => Value):
   }
 }
 
-/** Returns whether an error means that the disk is full or not writable. */
+/** Returns whether an error reports that the disk is full or not writable. */
 export function isUnwritable(thrown: unknown): boolean {
   const { code, cause } = thrown as NodeJS.ErrnoException & { readonly cause?: unknown }
   const primary = primaryCodeOf(thrown)
@@ -272,7 +273,7 @@ export function isDamage(thrown: unknown): boolean {
   return primary !== undefined && [CORRUPT, NOT_A_DATABASE].includes(primary)
 }
 
-/** Returns whether another connection holds the lock that an operation needs. */
+/** Returns whether an error reports that another connection has locked the database. */
 export function isBusy(thrown: unknown): boolean {
   return primaryCodeOf(thrown) === BUSY
 }
@@ -283,7 +284,8 @@ function primaryCodeOf(thrown: unknown): number | undefined {
 }
 
 /**
- * Yields the rows of a table. If the table is damaged, yields the rows that can be reached from its start or its end.
+ * Yields the rows of a table. If the table is damaged, yields the rows that can be read forwards from its start or
+ * backwards from its end.
  */
 export function* readRows(
   database: DatabaseSync,

@@ -30,8 +30,8 @@ const SCHEMA = `
 const FILE = { name: 'history.sqlite', what: 'the steps of the history', schema: SCHEMA }
 
 /**
- * Opens the history of a state directory. All processes that use the directory share it. If several processes see the
- * same change, only one process records it. A damaged database is moved aside, and `damage` reports it.
+ * Opens the history of a state directory. All processes that use the directory share this history. If several processes
+ * see the same change, only one process records it. A damaged database is moved aside, and `damage` reports it.
  * @throws {SkillError} IO_FAILED when the directory or the database cannot be used
  *
  * @example

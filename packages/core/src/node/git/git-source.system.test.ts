@@ -98,7 +98,7 @@ test('the next reload shows a push, and a reload without a change fetches nothin
   const { digest } = skills.current
   await skills.reload()
   expect(skills.current.digest).toBe(digest)
-  // Only the two `ls-remote` calls sent a request, so no objects were requested.
+  // The reload sent only the two requests of `git ls-remote` and requested no objects.
   expect(server.requests.filter(request => request.includes('upload-pack'))).toHaveLength(2)
 })
 
