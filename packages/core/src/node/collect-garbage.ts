@@ -26,7 +26,7 @@ export interface CollectGarbageOptions {
   readonly graceMs?: number
   /** Number of newest history steps of each skill whose files are kept. @default 100 */
   readonly keepRevisions?: number
-  /** Whether to report what a collection would remove, without removing it. @default false */
+  /** Whether to only report the content that a collection would remove. @default false */
   readonly isDryRun?: boolean
 }
 

@@ -197,8 +197,8 @@ export class KeptDatabase {
 }
 
 /**
- * Opens a temporary copy, because SQLite cannot read a write-ahead log in a read-only folder. The temporary copy is
- * removed when the process ends.
+ * Opens a temporary copy, because SQLite cannot read a write-ahead log in a read-only folder. The copy can be used
+ * until the process ends.
  */
 function openCopy(path: string, create: (path: string) => DatabaseSync): DatabaseSync {
   const folder = mkdtempSync(join(tmpdir(), 'skillstoke-state-'))
@@ -207,7 +207,7 @@ function openCopy(path: string, create: (path: string) => DatabaseSync): Databas
     for (const companion of ['', '-wal'])
       ignoringMissing(() => {
         copyFileSync(`${path}${companion}`, `${copy}${companion}`)
-        // The copy of a read-only file is read-only as well.
+        // Adds write permission, because the copy of a read-only file is also read-only.
         chmodSync(`${copy}${companion}`, 0o600)
       })
     makePrivate(copy)
@@ -216,7 +216,7 @@ function openCopy(path: string, create: (path: string) => DatabaseSync): Databas
     try {
       rmSync(folder, { recursive: true, force: true })
     } catch {
-      // Windows does not remove an open file, so the copy stays in the temporary folder of this user.
+      // Windows does not remove an open file, so the copied file stays in the user's folder for temporary files.
     }
   }
 }

@@ -36,7 +36,7 @@ describe('killGroup()', () => {
     killGroup(child)
   })
 
-  test('kills the process itself on Windows if its tree cannot be killed', async () => {
+  test('kills only the process itself on Windows if its children cannot be killed', async () => {
     const child = await spawnPair()
     const exited = once(child, 'exit')
     killGroup(child, 'win32') // taskkill does not exist here
@@ -44,7 +44,7 @@ describe('killGroup()', () => {
     expect(child.signalCode).toBe('SIGKILL')
   })
 
-  test('does nothing on Windows if the process has ended, because its id may be reused', () => {
+  test('kills nothing on Windows if the process has already ended, because another process may have its id', () => {
     let kills = 0
     const kill = (): boolean => ++kills > 0
     const ended = { pid: process.pid, signalCode: null, kill }

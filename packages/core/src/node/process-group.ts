@@ -1,11 +1,11 @@
 import { type ChildProcess, spawnSync } from 'node:child_process'
 
-/** Time limit for ending a process tree on Windows, in milliseconds. */
+/** How long `taskkill` may run on Windows, in milliseconds. */
 const TREE_KILL_MS = 5_000
 
 /**
- * Kills a child that was spawned as `detached`, and every process that it has started. Does nothing if all of them have
- * ended. The call is synchronous, so it also works while the host exits.
+ * Kills a child that was spawned as `detached`, and every process that it has started. Does nothing if all these
+ * processes have ended. The call is synchronous, so it also works while the host exits.
  */
 export function killGroup(
   child: Pick<ChildProcess, 'pid' | 'exitCode' | 'signalCode' | 'kill'> | undefined,
@@ -16,7 +16,10 @@ export function killGroup(
   else killProcess(-child.pid)
 }
 
-/** Returns whether any process in the group of a child still runs. Always false on Windows, which has no groups. */
+/**
+ * Returns whether any process in the group of a child still runs. Returns false on Windows, because Windows has no
+ * process groups.
+ */
 export function hasGroup(pid: number | undefined, platform: NodeJS.Platform = process.platform): boolean {
   return pid !== undefined && platform !== 'win32' && isAlive(-pid)
 }
@@ -43,7 +46,7 @@ export function isAlive(pid: number): boolean {
 
 /**
  * Windows has no process groups, so `taskkill /T` follows parent ids instead. It runs before `child.kill()`. After a
- * process has ended, its children cannot be found, and another process may have its id.
+ * process has ended, its children cannot be found, and a new process may have the same id.
  */
 function killTree(child: Pick<ChildProcess, 'exitCode' | 'signalCode' | 'kill'>, pid: number): void {
   if (child.exitCode !== null || child.signalCode !== null) return

@@ -191,7 +191,7 @@ describe('archive', () => {
     ])
   })
 
-  test('does not download an unchanged archive again, and serves it after a restart even if the site is gone', async () => {
+  test('does not download an unchanged archive again, and serves its skills after a restart even if the site is gone', async () => {
     site.pages.set('/a.zip', zip([{ path: 'pdf/SKILL.md', content: text('pdf') }]))
     const create = (): SkillSource => archive(`http://${site.host}/a.zip`, onSite())
     const answers: number[] = []
@@ -251,7 +251,7 @@ describe('archive', () => {
   })
 })
 
-test('a local archive is read at the start and its faults are reported, even if polling is manual', async () => {
+test('a local archive is read at the start, and its faults are reported, even if the source is polled only on request', async () => {
   const path = join(folder, 'a.zip')
   const put = (body: string): void =>
     writeFileSync(path, zip([{ path: 'pdf/SKILL.md', content: text('pdf', body) }]))
@@ -508,7 +508,7 @@ function writeOwn(root: string): void {
   writeFileSync(join(source, 'SKILL.md'), text('mine'))
 }
 
-/** Resolves when the generation and the status satisfy `isWanted`. */
+/** Resolves as soon as `isWanted` returns true for the current generation and status. */
 async function seen(
   skills: SkillRuntime,
   isWanted: (generation: SkillRuntime['current'], status: ReturnType<SkillRuntime['status']>) => boolean,

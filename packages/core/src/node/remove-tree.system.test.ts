@@ -69,7 +69,7 @@ open('file', 'w').close()`
     mkdirSync(join(tree, '.deep-1', 'x'), { recursive: true })
     writeFileSync(join(tree, '.deep-2'), 'x')
     for (let path = deep; path !== tree; path = dirname(path)) chmodSync(path, 0o500)
-    // The superuser ignores permissions, so an ordinary user runs this part of the test.
+    // Permissions do not apply to the superuser, so this part of the test runs as an ordinary user.
     const program = `import { removeTree } from ${JSON.stringify(MODULE)}; await removeTree(${JSON.stringify(tree)})`
     const user = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {}
     if ('uid' in user) spawnSync('chown', ['-R', '65534:65534', parent])
@@ -82,7 +82,7 @@ open('file', 'w').close()`
   })
 
   test.skipIf(process.platform !== 'linux')(
-    'never removes files outside if a folder is replaced by a link during the removal',
+    'never removes files outside the tree, even if a folder is replaced with a link during the removal',
     async () => {
       const outside = join(parent, 'outside')
       const victim = join(outside, 'victim')
@@ -104,7 +104,7 @@ while os.path.isdir(root) and time.monotonic() < end:
       const child = spawn('python3', ['-c', program], { stdio: ['ignore', 'pipe', 'inherit'] })
       const ended = once(child, 'exit')
       await once(child.stdout, 'data')
-      // The removal may fail while the other process interferes.
+      // The removal may fail while the other process swaps the folder.
       await removeTree(tree).catch(() => undefined)
       await ended
       await removeTree(tree)

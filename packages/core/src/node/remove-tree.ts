@@ -3,20 +3,26 @@ import { constants, existsSync } from 'node:fs'
 import { chmod, type FileHandle, open, readdir, rename, rm, rmdir, unlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 
-/** Flag that opens a folder only as a location, without read permission. Node has no constant for this Linux flag. */
+/**
+ * Linux flag that opens a folder without read permission, only to reach its entries. Node has no constant for this
+ * flag.
+ */
 const O_PATH = 0o10_000_000
 
-/** Maximum depth, because each open level uses a descriptor. Deeper folders are first moved to the top folder. */
+/**
+ * Maximum number of nested folders that are open at the same time, because each open folder uses a descriptor. Deeper
+ * folders are first moved to the top folder.
+ */
 const MAX_LEVELS = 64
-/** How many times a folder is listed again if another process adds entries during the removal. */
+/** How many times the removal lists a folder again if another process adds entries to it. */
 const MAX_PASSES = 64
 /** Each retry waits 100 ms longer than the previous retry. */
 const MAX_RETRIES = 5
 
 /**
  * Removes a file or a folder with its content, regardless of modes. On Linux every step uses the descriptor of an open
- * folder. Replacing a folder by a link therefore cannot redirect the removal. On other systems, the removal uses paths.
- * Does nothing if the path does not exist.
+ * folder. If another process replaces a folder with a link, the removal does not follow the link. On other systems, the
+ * removal uses paths. Does nothing if the path does not exist.
  *
  * @param path must be in a folder that only trusted processes can write to
  * @throws when something cannot be removed, or other processes keep adding to it
@@ -32,13 +38,13 @@ export async function removeTree(path: string): Promise<void> {
   }
 }
 
-/** Returns whether entries of an open folder are reachable through its descriptor. */
+/** Returns whether the entries of an open folder have paths that begin with the folder's descriptor. */
 function hasDescriptorPaths(): boolean {
   return process.platform === 'linux' && existsSync('/proc/self/fd')
 }
 
 class TreeRemoval {
-  /** Folder into which folders that are nested too deeply are moved. */
+  /** Temporary folder for folders that are nested too deeply. */
   #top: FileHandle
   #moved = 0
 
@@ -56,7 +62,7 @@ class TreeRemoval {
     if (folder === undefined) return
     if (levels === MAX_LEVELS) this.#top = folder
     try {
-      // Adds write permission, because a folder without it cannot be emptied or moved.
+      // Adds write permission, because a folder without write permission cannot be emptied or moved.
       await orNothing(chmod(pathIn(folder), 0o700), ['EPERM'])
       if (levels === 0) return await this.#moveToTop(path)
       await this.#empty(folder, levels - 1)

@@ -1,17 +1,17 @@
 import type { Digest } from '../index.ts'
 
 /**
- * Duration of a lease. No other process removes a leased revision before the lease ends, even if the revision loses its
- * name.
+ * Duration of a lease. Until the lease ends, no other process removes the leased revision, even if the revision loses
+ * its name.
  */
 const LEASE_MS = 7_200_000
 const RENEW_AFTER_MS = LEASE_MS / 2
-// Most short processes need no lease, because a collection never removes content that was used in the last half minute.
+// Short processes need no lease, because a collection never removes content that was used within the last 30 seconds.
 const LEASE_AFTER_MS = 10_000
 
 const MOST_AT_ONCE = 5_000
 
-/** Revisions that are kept until a given time. */
+/** Revisions that the store keeps until a given time. */
 export interface Lease {
   readonly revisions: readonly Digest[]
   /** Milliseconds since the epoch. */
@@ -19,14 +19,14 @@ export interface Lease {
 }
 
 /**
- * Counts the users of revisions in this process, and decides which revisions to lease in the shared store. Revisions in
- * use need a lease even if they have a name, because another process may change the name.
+ * For each revision, counts its users in this process. Decides which revisions to lease in the shared store. A used
+ * revision needs a lease even if it has a name, because another process may point that name at another revision.
  */
 export class RetainedTrees {
   readonly #users = new Map<Digest, number>()
-  /** Time of the first use of each revision without a lease, oldest first. */
+  /** For each used revision without a lease, the time of its first use, oldest first. */
   readonly #unleased = new Map<Digest, number>()
-  /** Time at which each lease started, oldest first. */
+  /** For each leased revision, the time at which its lease started, oldest first. */
   readonly #leases = new Map<Digest, number>()
 
   /** Adds a user. `now` is in milliseconds since the epoch. */
@@ -47,14 +47,14 @@ export class RetainedTrees {
     this.#leases.delete(revision)
   }
 
-  /** Returns whether `takeDue` would return a revision. */
+  /** Returns whether a revision needs a lease now. */
   isDue(now: number): boolean {
     const [since = Infinity] = this.#unleased.values()
     const [leasedAt = Infinity] = this.#leases.values()
     return now - since >= LEASE_AFTER_MS || now - leasedAt >= RENEW_AFTER_MS
   }
 
-  /** Returns the revisions that need a lease now, up to a maximum number per call. */
+  /** Returns revisions that need a lease now, at most `MOST_AT_ONCE` per list and call. */
   takeDue(now: number): Lease {
     const revisions = [
       ...keysUntil(this.#unleased, now - LEASE_AFTER_MS),
@@ -69,7 +69,7 @@ export class RetainedTrees {
   }
 }
 
-/** Yields keys until a key has a time later than `last`. */
+/** Yields the keys with a time up to `last`. The map must be sorted by time. */
 function* keysUntil(times: ReadonlyMap<Digest, number>, last: number): Generator<Digest> {
   for (const [key, time] of times) {
     if (time > last) return

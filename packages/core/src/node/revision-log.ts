@@ -31,7 +31,8 @@ const FILE = { name: 'history.sqlite', what: 'the steps of the history', schema:
 
 /**
  * Opens the history of a state directory. All processes that use the directory share this history. If several processes
- * see the same change, only one process records it. A damaged database is moved aside, and `damage` reports it.
+ * see the same change, only one of these processes records the change. A damaged database is moved aside, and `damage`
+ * reports it.
  * @throws {SkillError} IO_FAILED when the directory or the database cannot be used
  *
  * @example
@@ -123,7 +124,7 @@ class SqliteRevisionLog implements RevisionLog {
           const { origin, location, event, revision } = record
           const row = newest.get(origin, location)
           const last = row === undefined ? undefined : toRecord(row)
-          // Another process has already recorded this step.
+          // Another process has already recorded the same step.
           if (last?.event === event && last.revision === revision) return []
           insert.run(origin, location, JSON.stringify(record))
           return prune.all(origin, location, this.#maxRecords).map(toRecord)
@@ -132,7 +133,10 @@ class SqliteRevisionLog implements RevisionLog {
     )
   }
 
-  /** Runs a query. If SQLite reports damage, copies the readable rows into a new database and repeats the query. */
+  /**
+   * Runs a query. If SQLite reports damage, moves the database aside, copies its readable rows into a new database and
+   * repeats the query.
+   */
   #ask<Answer>(question: (statements: Statements) => Answer): Answer {
     if (!this.#kept.database.isOpen) throw new SkillError('CLOSED', 'the history is closed')
     try {
@@ -168,8 +172,8 @@ function mergeRecords(from: DatabaseSync, to: DatabaseSync): void {
 }
 
 /**
- * Adds steps of this process to the new history that another process has created. Sorts all steps by time. If both
- * histories have the same state of a folder, only the earlier step is kept.
+ * Adds the steps in the history of this process to the new history that another process has created. Sorts all steps by
+ * time. If both histories have a step with the same state of a folder, only the earlier step is kept.
  */
 function mergeHistories(from: DatabaseSync, to: DatabaseSync): void {
   const rows = [from, to].flatMap(database => [...readRows(database, 'revision', 'id')])

@@ -5,7 +5,7 @@ import {
   type FileSystem,
 } from '../source-entry.ts'
 
-/** The required methods of an SFTP client, for example a connected client of the package `ssh2-sftp-client`. */
+/** The methods that an SFTP client needs. A connected client of the package `ssh2-sftp-client` has these methods. */
 export interface SftpClient {
   list(path: string): Promise<readonly { readonly name: string; readonly type: string }[]>
   stat(path: string): Promise<{
@@ -24,7 +24,7 @@ export interface SftpClient {
 }
 
 const KINDS: Readonly<Record<string, FileKind>> = { d: 'directory', '-': 'file', l: 'link' }
-// The SFTP status code for a missing file, and the error codes that clients use instead.
+// The SFTP status code for a missing file, and the error codes that some clients report instead of this status code.
 const NO_SUCH_FILE = [2, 'ENOENT', 'ERR_NOT_FOUND']
 const EXECUTABLE_BY_OWNER = 0o100
 

@@ -25,9 +25,9 @@ export interface SharedWriteLock extends WriteLock, AsyncDisposable {
 }
 
 /**
- * Opens a lock. The lock is a write transaction of SQLite, so the kernel releases it when its process dies. The caller
- * closes the lock after the last write. Opening also succeeds on a read-only or full disk; `run` then throws IO_FAILED
- * until the disk is writable.
+ * Opens a lock. The lock is a write transaction of SQLite, so the kernel releases the lock when the process dies. The
+ * caller closes the lock after the last write. A lock can be opened on a read-only or full disk, but `run` throws
+ * IO_FAILED until the disk is writable.
  * @throws {SkillError} INVALID_OPTION; IO_FAILED when the directory or the database cannot be used
  *
  * @example
@@ -64,7 +64,8 @@ export async function openWriteLock(
       try {
         return await holding.run(true, work)
       } finally {
-        // Nothing was written, so a rollback is enough. SQLite may refuse a commit while another process waits.
+        // Rolls back, because nothing was written and SQLite may refuse a commit while another process waits for the
+        // lock.
         opened.exec('ROLLBACK')
       }
     })
@@ -80,7 +81,8 @@ export async function openWriteLock(
 async function openDatabase(path: string): Promise<DatabaseSync> {
   try {
     const database = await openPrivateDatabase(path)
-    // SQLite must not wait for the lock itself, because it would block the event loop; `acquire` waits instead.
+    // SQLite must not wait for the lock, because its wait would block the event loop. `acquire` waits for the lock
+    // instead.
     database.exec('PRAGMA busy_timeout = 0')
     return database
   } catch (thrown) {

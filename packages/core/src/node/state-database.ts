@@ -8,16 +8,16 @@ import { createStateDirectory } from './state-directory.ts'
 /** A database of a state directory. */
 export interface StateDatabase {
   readonly name: string
-  /** Plural noun for the content, used in messages. */
+  /** What the database contains, as a plural noun for messages. */
   readonly what: string
   readonly schema: string
-  /** Whether every page is checked for damage, which takes as long as reading the file. @default false */
+  /** Whether opening checks every page for damage, which takes as long as reading the whole file. @default false */
   readonly isVerified?: boolean
 }
 
 /**
  * Opens a database that only its user can read, and passes it to `make`. A damaged database is moved aside and replaced
- * by a new one.
+ * with a new database.
  * @param make receives the database, and the damage of the previous one
  * @throws {SkillError} IO_FAILED when the directory or the database cannot be used; `data.isThere` tells whether it
  * exists
@@ -56,7 +56,7 @@ export async function openStateDatabase<Made>(
   }
 }
 
-/** Returns a message about a damaged database. `aside` is the path that it was moved to. */
+/** Returns a message about a damaged database. `aside` is the path to which the database was moved. */
 export function describeDamage(
   { name, what }: StateDatabase,
   folder: string,

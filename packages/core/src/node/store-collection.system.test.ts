@@ -29,7 +29,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-/** Advances the time, so that the next flush leases all revisions in use. */
+/** Advances the time and flushes the stores, so that they lease all revisions in use. */
 async function lease(...stores: readonly SkillStore[]): Promise<void> {
   vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 10_000 })
   for (const store of stores) await store.flush()
@@ -74,13 +74,16 @@ class Rounds implements AsyncDisposable {
     })
   }
 
-  /** Reports a write, advances the time until the next round begins, and waits for the end of the round. */
+  /**
+   * Reports a write to the collection, then advances the time until the next round begins and waits until that round
+   * ends.
+   */
   async next(): Promise<void> {
     this.#collection.noteWritten(1)
     await this.nextPlanned(1_000)
   }
 
-  /** Advances the time in steps until the next round begins, and waits for its end. */
+  /** Advances the time in steps until the next round begins, and waits until that round ends. */
   async nextPlanned(stepMs: number): Promise<void> {
     const done = new Promise<void>(resolve => (this.#done = resolve))
     this.#isRunning = false
@@ -128,7 +131,7 @@ test('two rounds remove unnamed revisions and shrink the packs of an open store'
   await rounds.next()
   const [first] = old as [Revision]
   expect(again.has(first.files[0]?.digest as Digest)).toBe(false)
-  // A reader that began before the round still gets the bytes.
+  // Doomed bytes can still be read until the next round removes them.
   expect(await textOf(again, first)).toBe('0'.repeat(1_000))
   await rounds.next()
   expect(await textOf(again, first)).toBeUndefined()
@@ -173,7 +176,7 @@ test('a doomed revision that is looked up again is spared', async () => {
   await using rounds = new Rounds(folder)
   await rounds.next()
   expect(await store.getTree(old.revision)).toEqual(old.files)
-  // getTree() spares the bytes immediately and does not wait for the next flush.
+  // getTree() spares the bytes of the tree immediately, without waiting for the next flush.
   expect(store.has(old.files[0]?.digest as Digest)).toBe(true)
   await rounds.next()
   await rounds.next()
@@ -197,7 +200,7 @@ test('a lease keeps a revision without a name while another process uses the rev
   await store.close()
 })
 
-test('a revision is leased after ten seconds of use and again after an hour, until its last user releases it', () => {
+test('a revision is leased after ten seconds of use, and its lease is renewed each hour until its last user releases the revision', () => {
   const { revision } = toRevision('held')
   const trees = new RetainedTrees()
   trees.retain(revision, 0)
@@ -239,7 +242,7 @@ test('a revision in use is kept when another process points its name at a differ
   await namer.close()
 })
 
-test('a round spares content that is named, put or leased during the round', async () => {
+test('a round keeps content that gets a name or a lease, or is put again, while the round runs', async () => {
   using folder = new TemporaryFolder()
   const store = await openPackStore(folder.path)
   const [named, again, leased, gone] = ['named', 'again', 'leased', 'gone'].map(text => put(store, text)) as [
@@ -275,7 +278,7 @@ test('a round spares content that is named, put or leased during the round', asy
   await store.close()
 })
 
-test('a used revision that loses its name still has a lease', async () => {
+test('a used revision that loses its name is kept, because it gets a lease', async () => {
   using folder = new TemporaryFolder()
   const store = await openPackStore(folder.path)
   const [first, second] = [put(store, 'first'), put(store, 'second')]
@@ -358,7 +361,7 @@ test('the pack of a dead process is removed after a day, even if a new process h
   expect([young, old].map(name => existsSync(folder.at(name)))).toEqual([true, false])
 })
 
-test('a store creates a new pack when its pack is large, and reads from both packs', async () => {
+test('a store creates a new pack when its current pack is large, and reads from both packs', async () => {
   using folder = new TemporaryFolder()
   const store = await openPackStore(folder.path)
   const made: Revision[] = []
@@ -372,7 +375,7 @@ test('a store creates a new pack when its pack is large, and reads from both pac
   await store.close()
 })
 
-test('processes that end early also collect, but only one of them per hour', async () => {
+test('processes that end before their first round also collect, but only one of these processes per hour', async () => {
   using folder = new TemporaryFolder()
   const store = await openPackStore(folder.path)
   const old = put(store, 'old')
@@ -383,7 +386,7 @@ test('processes that end early also collect, but only one of them per hour', asy
     await reader.close()
     return found
   }
-  /** Simulates a process that starts some hours later, and may write. */
+  /** Simulates a process that runs `hours` later. If `hasWritten` is true, the process has written to the store. */
   const live = async (hours: number, hasWritten: boolean): Promise<boolean> => {
     const clock = new FakeClock(Date.now() + hours * HOUR)
     const at = folder.at('store')
@@ -523,7 +526,7 @@ test('a compaction keeps the packs of a recreated folder and packs that another 
   expect(packsOf(folder)).toContain(other)
 })
 
-test('if another process has locked the index, close() waits no longer than the time limit of a round', async () => {
+test('if another process has locked the index, close() waits at most two seconds', async () => {
   using folder = new TemporaryFolder()
   const store = await openPackStore(folder.path)
   put(store, 'text')
@@ -556,7 +559,7 @@ test('a store writes bytes again if their pack is removed before the index names
   await again.close()
 })
 
-test('after repeated failures, a collection reports the reason until a round succeeds', async () => {
+test('after repeated failures of its rounds, a collection reports the reason until a round succeeds', async () => {
   using folder = new TemporaryFolder()
   const store = await openPackStore(folder.path)
   put(store, 'text')
@@ -598,7 +601,7 @@ test.skipIf(process.platform !== 'linux')(
     expect([await textOf(store, old), countOpen()]).toEqual(['old', 1])
     for (let minute = 0; minute < 10 && countOpen() > 0; minute++) {
       await vi.advanceTimersByTimeAsync(60_000)
-      // Waits some turns, because a round yields to the event loop between its steps.
+      // Waits some turns of the event loop, because a round yields to the event loop between its steps.
       for (let turn = 0; turn < 50; turn++) await setImmediate()
     }
     expect([packsOf(folder), countOpen()]).toEqual([[], 0])

@@ -9,14 +9,14 @@ import { PACK_INDEX } from './pack-index.ts'
 import { isBusy, openPrivateDatabase } from './private-database.ts'
 import { TimeSlices } from './time-slices.ts'
 
-// The first round collects what other processes left behind. The round waits until the start is over, so that it does
-// not delay the start.
+// The first round collects content that other processes left behind. That round waits for a minute, so that it does not
+// delay the start.
 const FIRST_AFTER_MS = 60_000
 const ROUTINE_AFTER_MS = 300_000
 const SOON_AFTER_MS = 15_000
 const MANY_BYTES = 33_554_432
 const FAILURES_TO_REPORT = 3
-// Time limit of the round at close, and minimum time since the last round of any process.
+// The time limit of the round at close, and how long ago the last round of any process must have ended.
 const LAST_WORK_MS = 2_000
 const LAST_WORK_AFTER_MS = 3_600_000
 // Vacuuming an index of 2 MB takes a few milliseconds.
@@ -78,8 +78,8 @@ export class StoreCollection {
   }
 
   /**
-   * Stops like `stop`, but may run a short round first. The short round runs if this process has written and no process
-   * has finished a round for an hour.
+   * Stops the collection in the same way as `stop`, but may run a short round before that. The short round runs if this
+   * process has written to the store and no process has finished a round for an hour.
    */
   async finish(): Promise<void> {
     if (this.#hasWork && !this.#abort.signal.aborted && this.#running === undefined && this.#isOverdue()) {
@@ -92,8 +92,8 @@ export class StoreCollection {
   }
 
   /**
-   * Returns whether the last round ended more than an hour ago. The time of the lock file is the time of that round. A
-   * new store needs no round yet.
+   * Returns whether the last round ended more than an hour ago. The modification time of the lock file is the end of
+   * the last round. If the lock file is missing, creates it and returns false, because a new store needs no round yet.
    */
   #isOverdue(): boolean {
     const { folder, clock, isCurrent } = this.#options
@@ -103,7 +103,7 @@ export class StoreCollection {
       if (lock !== undefined) return clock.now() - lock.mtimeMs >= LAST_WORK_AFTER_MS
       closeSync(openSync(join(folder, LOCK), 'a', 0o600))
     } catch {
-      // The disk is full or the folder was removed. The store itself reports such a fault.
+      // The disk is full or the folder was removed. The store reports both faults, so the collection does not.
     }
     return false
   }
@@ -146,7 +146,7 @@ export class StoreCollection {
       onDone()
     } catch (thrown) {
       if (this.#abort.signal.aborted) return
-      // The store itself reports a full disk, damage or a removed folder. The next round retries.
+      // The store reports a full disk, damage or a removed folder. The next round retries.
       this.#failures++
       this.#failure = toMessage(thrown)
       this.#runIn(FIRST_AFTER_MS)
@@ -165,8 +165,8 @@ export class StoreCollection {
 }
 
 /**
- * Runs `work` unless another process is collecting; returns `undefined` in that case. The kernel frees the lock of a
- * dead process.
+ * Runs `work` and returns its result. If another process is collecting, returns `undefined` without running `work`.
+ * When a process dies, the kernel frees its lock.
  */
 async function withOnlyCollection<Value>(
   folder: string,
