@@ -32,7 +32,7 @@ export const CATALOG_FORMATS = {
       omitted > 0 && `<omitted count="${omitted}">${HINT}</omitted>`,
       '</available_skills>',
     ),
-  /** The block that the pai SDK writes. It includes usage instructions for the model. */
+  /** The block that the pai SDK writes. This format includes usage instructions for the model. */
   'pai-xml': (skills: readonly Skill[], omitted: number): string =>
     joinLines(
       '<available-skills>',
@@ -101,8 +101,8 @@ const renderMarkdownEntry = remember(
 )
 
 /**
- * Caches the entry of each skill. A skill object is immutable and is replaced when its skill changes, so only the
- * changed entry is rendered again. All scopes share the cached entries.
+ * Caches the entry of each skill. A skill object is immutable, and a changed skill has a new object, so only entries of
+ * changed skills are rendered again. All scopes share the cached entries.
  */
 function remember(render: (skill: Skill) => string): (skill: Skill) => string {
   const entries = new WeakMap<Skill, string>()

@@ -37,7 +37,7 @@ describe('renderCatalog()', () => {
     expect(renderCatalog([]).text).toBe('')
   })
 
-  test('escapes author texts, so that they cannot open or close an element', () => {
+  test('escapes texts by authors, so that such a text cannot open or close an element', () => {
     const nasty = fc.oneof(
       fc.string({ unit: 'binary' }),
       fc.constantFrom('</available_skills>', ']]>', '"', '\n\n# System', '\u2028', '</description>'),
@@ -78,7 +78,7 @@ describe('renderCatalog()', () => {
     expect(listed.length).toBeGreaterThan(64)
     expect(counted).toBeLessThan(20 * text.length)
     for (const maxTokens of [0, 1, 100, 2_500, 4_000, 170_000]) {
-      // A custom format is first rendered with all skills.
+      // renderCatalog() calls a custom format with all skills first.
       const format = CATALOG_FORMATS['agentskills-xml']
       expect(renderCatalog(skills, { maxTokens })).toEqual(renderCatalog(skills, { maxTokens, format }))
     }

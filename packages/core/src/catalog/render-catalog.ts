@@ -12,13 +12,16 @@ import {
 /** Counts the tokens of a text. For a model with another tokenizer, the count is only an estimate. */
 export type TokenCounter = (text: string) => number
 
-/** Estimates tokens without a tokenizer: a quarter of the UTF-16 units, which is close for English prose. */
+/** Estimates the number of tokens as a quarter of the UTF-16 units. This estimate is close for English prose. */
 export const approximateTokens: TokenCounter = text => Math.ceil(text.length / 4)
 
 export interface CatalogOptions {
   /** The format of the catalog: a known format or a function. @default 'agentskills-xml' */
   readonly format?: CatalogFormatName | CatalogFormat
-  /** Maximum tokens of the whole catalog. Skills that exceed this budget are returned as `omitted`. @default 4,000 */
+  /**
+   * Maximum tokens of the whole catalog. The names of skills that do not fit this budget are returned as `omitted`.
+   * @default 4,000
+   */
   readonly maxTokens?: number
   /** @default approximateTokens */
   readonly countTokens?: TokenCounter

@@ -5,11 +5,11 @@ import { toWildcard } from '../skill/wildcard.ts'
 
 /** The skills that one agent may see. Patterns are names in which `*` stands for any characters. */
 export interface SkillScope {
-  /** If given, only names that match one of these patterns are visible. */
+  /** If `include` is given, only names that match one of its patterns are visible. */
   readonly include?: readonly string[]
   /** Names that match one of these patterns are hidden, even if `include` matches them. */
   readonly exclude?: readonly string[]
-  /** If given, only names that this scope also allows are visible: the two scopes intersect. */
+  /** If this scope is given, only names that both scopes allow are visible. */
   readonly outer?: SkillScope
 }
 
@@ -73,7 +73,7 @@ function createOwnTest(scope: SkillScope | undefined): ScopeTest {
   }
 }
 
-/** Returns true if a scope test allows everything. Callers then need not test each skill. */
+/** Returns true if a scope test allows everything. If so, callers need not test each skill. */
 export function isUnrestricted(test: ScopeTest): boolean {
   return test === EVERYTHING
 }

@@ -19,7 +19,8 @@ interface IndexedSkill {
   readonly words: ReadonlyMap<string, number>
   readonly length: number
   /**
-   * Number of the query that computed `score`. Reusing this field for each query is cheaper than a new map of scores.
+   * Number of the query that computed `score`. Storing the score in this object is cheaper than creating a map of
+   * scores for each query.
    */
   query: number
   score: number
@@ -36,7 +37,7 @@ export class SkillSearch {
   #queries = 0
   #totalLength = 0
 
-  /** Returns the best matches of a sorted list, best first. Ties are ordered by name. */
+  /** Returns the best matches of a sorted list, best first. Hits with equal scores are sorted by name. */
   search(
     skills: readonly Skill[],
     query: string,
@@ -118,7 +119,7 @@ export class SkillSearch {
   }
 }
 
-/** Selects the best few hits, best first, without sorting all. */
+/** Selects the best few hits, best first, without sorting all hits. */
 function selectBest(found: readonly IndexedSkill[], limit: number, isInScope: ScopeTest): SearchHit[] {
   const best: IndexedSkill[] = []
   for (const indexed of found) {

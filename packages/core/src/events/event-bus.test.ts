@@ -13,7 +13,7 @@ const batch = (generation: number): SkillEvents['skills:batch'] => ({
   changes: [],
 })
 
-test('emit() calls handlers in order and awaits each of them', async () => {
+test('emit() calls handlers in order and awaits each handler', async () => {
   const bus = new InProcessEventBus()
   const told: string[] = []
   bus.on('skills:batch', async () => {
@@ -27,7 +27,7 @@ test('emit() calls handlers in order and awaits each of them', async () => {
   expect(told).toEqual(['first', 'second', 'first'])
 })
 
-test('emit() calls all handlers when one throws, and reports the error', async () => {
+test('emit() calls all handlers even if one handler throws, and reports the error', async () => {
   const errors: unknown[] = []
   const bus = new InProcessEventBus({
     onHandlerError: (error, name) => void errors.push([String(error), name]),
@@ -48,7 +48,7 @@ test('emit() calls all handlers when one throws, and reports the error', async (
   ])
 })
 
-test('emit() continues when the error hook throws', async () => {
+test('emit() calls the remaining handlers even if the error hook throws', async () => {
   const bus = new InProcessEventBus({
     onHandlerError: () => {
       throw new Error('the hook')
@@ -63,7 +63,7 @@ test('emit() continues when the error hook throws', async () => {
   expect(told).toEqual([1, 2, 3])
 })
 
-test('emit() stops waiting for a slow handler, which later gets its missed events in order', async () => {
+test('emit() stops waiting for a slow handler, and delivers its missed events later in order', async () => {
   const clock = new FakeClock()
   const errors: unknown[] = []
   const bus = new InProcessEventBus({
@@ -94,7 +94,7 @@ test('emit() stops waiting for a slow handler, which later gets its missed event
   expect(slow).toEqual([1, 2, 3])
 })
 
-test(`a runtime emits one event per change, then one per problem, then the batch ${verifies('P34')}`, async () => {
+test(`a runtime emits one event per change, then one event per problem, then the batch ${verifies('P34')}`, async () => {
   const text = (name: string): string => `---\nname: ${name}\ndescription: Does ${name}.\n---\nx`
   const fileSystem = new MemoryFileSystem({
     '/one/a/SKILL.md': text('a'),

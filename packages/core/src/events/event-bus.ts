@@ -22,14 +22,17 @@ export interface SkillEvents extends ScriptEvents {
   'skill:removed': { readonly skill: Skill }
   /** The skill is not served, because another skill of the same name has precedence. */
   'skill:shadowed': SkillProblem
-  /** The newest text of a skill cannot be served. `serving` is the last good revision; absent if there is none. */
+  /**
+   * The newest text of a skill is broken, so it cannot be served. `serving` is the last good revision; absent if there
+   * is none.
+   */
   'skill:error': SkillProblem
   /**
    * The newest text of a skill waits for approval. `serving` is the revision that is served until the approval; absent
    * if there is none.
    */
   'skill:pending': SkillProblem
-  /** A decision was recorded in this process or in another process. */
+  /** This process or another process recorded a decision about a skill folder. */
   'skill:decided': FolderPlace & { readonly decision: RecordedDecision }
   /** Emitted once for each new generation, after the events of the changed skills. */
   'skills:batch': {
@@ -89,7 +92,7 @@ export interface EventBus {
 }
 
 export interface InProcessEventBusOptions {
-  /** Receives an error if a handler throws or exceeds its deadline. The other handlers are still called. */
+  /** Receives an error if a handler throws or exceeds its deadline. The bus still calls all other handlers. */
   readonly onHandlerError?: (error: unknown, name: SkillEventName) => void
   /** How long one handler may delay the next handlers, in milliseconds. `Infinity` sets no limit. @default 1,000 */
   readonly handlerDeadlineMs?: number
@@ -110,7 +113,7 @@ const MAX_BACKLOG = 1_000
 
 /**
  * Calls and awaits handlers one after the other, in the order in which they were added. A handler that exceeds its
- * deadline no longer delays the other handlers. When that handler is done, it gets the missed events in order.
+ * deadline no longer delays the other handlers. When a slow handler is done, it gets the missed events in order.
  */
 export class InProcessEventBus implements EventBus {
   readonly #lanes = new Map<SkillEventName, Set<HandlerLane>>()

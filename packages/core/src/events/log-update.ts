@@ -16,8 +16,8 @@ export function logUpdate(logger: Logger, { previous, generation, reports }: Reg
 }
 
 /**
- * True if the text of the skill is broken. A served revision can have broken commands, but the command loader logs
- * those.
+ * Returns true if the text of the skill is broken. A served revision can have broken commands, but the command loader
+ * logs broken commands.
  */
 function hasBrokenText({ status, revision }: SkillReport): boolean {
   return status === 'broken' && revision === undefined
@@ -36,7 +36,10 @@ function logBroken(logger: Logger, { name, source, location, serving, diagnostic
   })
 }
 
-/** True if this file must log the diagnostic. SOURCE_FAILED is already logged by the code that retries the source. */
+/**
+ * Returns true if the functions in this file must log the diagnostic. SOURCE_FAILED is already logged by the code that
+ * retries the source.
+ */
 function isNews({ code, severity }: Diagnostic): boolean {
   return severity !== 'info' && code !== 'SOURCE_FAILED'
 }

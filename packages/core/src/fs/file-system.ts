@@ -1,7 +1,7 @@
 /** Kind of a directory entry. Links are not followed. */
 export type FileKind = 'file' | 'directory' | 'link' | 'other'
 
-/** Size, times and inode of a file, which distinguish its states. Times are milliseconds with fractions. */
+/** Size, times and inode of a file. They show whether the file has changed. Times are milliseconds with fractions. */
 export interface FileStat {
   /** The kind is never `link`, because links are followed. `other` is a FIFO, a device or a socket. */
   readonly kind: Exclude<FileKind, 'link'>
@@ -39,12 +39,12 @@ export interface FileReadOptions {
   readonly signal?: AbortSignal
 }
 
-/** Bytes of one opened file, with its size, times and inode. */
+/** The bytes of one opened file, and the size, times and inode of the file. */
 export interface OpenedFile {
   readonly bytes: Uint8Array
-  /** State of the opened file, not of the file that its path names later. */
+  /** State of the opened file. If the path names another file later, this state does not change. */
   readonly stat: FileStat
-  /** Location of the bytes in a form that the store understands, so that the store need not copy them. */
+  /** Location of the bytes in a form that the store understands, so that the store need not copy the bytes. */
   readonly locator?: string
 }
 
@@ -61,8 +61,8 @@ export function isPending<T>(value: Awaitable<T>): value is PromiseLike<T> {
  * system itself. The library appends names to paths with `/`.
  *
  * A method that takes microseconds returns its value directly. A slower method returns a promise. Every failure is a
- * `SkillError`: NOT_FOUND if nothing exists at the path, WRONG_KIND, OUTSIDE_ROOT, TOO_LARGE, or IO_FAILED for every
- * other error of the medium. A method never blocks for long and never waits for the writer of a FIFO.
+ * `SkillError`: NOT_FOUND if nothing exists at the path, WRONG_KIND, OUTSIDE_ROOT, TOO_LARGE, or IO_FAILED for any
+ * other error that the medium reports. A method never blocks for long and never waits for the writer of a FIFO.
  */
 export interface FileSystem {
   /**
@@ -84,7 +84,7 @@ export interface FileSystem {
    * @throws {SkillError} NOT_WATCHABLE with the reason
    */
   watch?(path: string, onEvent: () => void, onError: (error: Error) => void): () => void
-  /** Returns why changes below this path cannot be reported, or `undefined` if they can. */
+  /** If changes below this path cannot be reported, returns the reason, otherwise `undefined`. */
   findWatchFault?(path: string): string | undefined
   /** Converts a path to the native notation of the machine that has the files. @default unchanged */
   toNativePath?(path: string): string

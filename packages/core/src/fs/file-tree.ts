@@ -10,7 +10,7 @@ export interface TreeFile {
   readonly isExecutable: boolean
   /** Digest of the content: at least 32 hexadecimal digits. Files with equal digests must have equal bytes. */
   readonly id: string
-  /** Location from which a store can read the bytes later, so that the store need not copy them. */
+  /** Location from which a store can read the bytes later instead of copying them. */
   readonly locator?: string
   /** Returns the bytes. Called for files only. */
   read(signal: AbortSignal | undefined): Promise<Uint8Array>

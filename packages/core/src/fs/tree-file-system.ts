@@ -9,14 +9,17 @@ interface Folder {
   readonly children: Map<string, Node>
 }
 
-/** Shows the newest tree as read-only files. A file that a new tree does not change keeps its size, times and inode. */
+/**
+ * Shows the newest tree as read-only files. If a file has the same content in the new tree, it keeps its size, times
+ * and inode.
+ */
 export class TreeFileSystem implements FileSystem {
   #root: Folder = createFolder()
   #version = 0
 
   /**
-   * Swaps the tree in one step. Returns the omitted invalid paths: a path outside the root, or a path that is both a
-   * file and a folder.
+   * Replaces the shown tree with a new tree in one step. Returns the omitted invalid paths: a path outside the root, or
+   * a path that is both a file and a folder.
    */
   replace(tree: FileTree): readonly string[] {
     const root = createFolder()

@@ -49,7 +49,7 @@ const packBytes = (): number =>
 
 const HOUR = 3_600_000
 
-test('collectGarbage() removes content that neither the history nor a served skill needs, and frees its disk space', async () => {
+test('collectGarbage() removes content that neither the history nor a served skill needs, and frees the disk space', async () => {
   const noise = (seed: string): string => seed.repeat(50_000)
   for (const [index, seed] of ['a', 'b', 'c', 'd'].entries()) {
     write('SKILL.md', text(`Number ${index}.`))

@@ -40,8 +40,8 @@ export interface GarbageReport {
   readonly trees: number
   readonly blobs: number
   /**
-   * Number of files whose bytes did not match their digest. Their index rows are removed, so that the next read of the
-   * source stores the files again.
+   * Number of files whose bytes did not match their digest. The index rows of these files are removed, so that the next
+   * read of the source stores the files again.
    */
   readonly damaged: number
   /** Bytes freed on the disk. */
@@ -160,8 +160,8 @@ async function replaceIndex(
 }
 
 /**
- * Returns the names that keep the revisions of the newest `keep` history steps of each skill; `undefined` if the
- * history cannot be read.
+ * Returns the names that keep revisions for the newest `keep` history steps of each skill; `undefined` if the history
+ * cannot be read.
  */
 async function readHistory(stateDirectory: string, keep: number): Promise<ReadonlySet<string> | undefined> {
   const path = join(stateDirectory, 'history.sqlite')
@@ -241,7 +241,7 @@ class Collector {
       const dead = this.#compact()
       const keptBytes = this.#keptBytes()
       this.#index.exec(this.#isDryRun ? 'ROLLBACK' : 'COMMIT')
-      // Old packs are removed only after the index names the new pack.
+      // Copied packs are removed only after the index refers to the new pack.
       if (!this.#isDryRun) for (const path of dead) rmSync(path, { force: true })
       const freedBytes = this.#isDryRun ? before - keptBytes : before - this.#sizeOfPacks()
       return {
@@ -308,7 +308,7 @@ class Collector {
   }
 
   /**
-   * Copies the needed bytes of half-empty packs into one new pack. Returns the old packs, which may be removed after
+   * Copies the needed bytes of half-empty packs into one new pack. Returns the copied packs, which may be removed after
    * the commit.
    */
   #compact(): readonly string[] {

@@ -159,7 +159,7 @@ class CollectionRound {
     return marks
   }
 
-  /** Removes the keys that an earlier round doomed, unless they have become needed. */
+  /** Removes the keys that an earlier round doomed, except keys that are needed now. */
   async removeDoomed({ needed }: Marks): Promise<ReadonlySet<Digest>> {
     const find = this.#database.prepare('SELECT key FROM doomed WHERE at <= ? LIMIT ?')
     const take = this.#database.prepare('DELETE FROM doomed WHERE key = ? AND at < ?')
@@ -219,7 +219,7 @@ class CollectionRound {
     return { packBytes, waitingPacks, nextInMs: isUrgent ? urgentMs : young.length > 0 ? GRACE_MS : Infinity }
   }
 
-  /** Yields the rows of a query, ordered by key. Reads one page at a time. */
+  /** Yields the rows of a query, ordered by key. Reads one page of rows at a time. */
   async *#page<Row extends { readonly key: string }>(query: string): AsyncGenerator<Row, void, undefined> {
     const statement = this.#database.prepare(query)
     for (let last = ''; ; ) {

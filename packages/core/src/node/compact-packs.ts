@@ -39,7 +39,7 @@ interface Row extends PackPosition {
  * Removes packs that no index row refers to. Afterwards, copies the needed bytes of half-empty packs into a new pack.
  * If there are many small packs, also copies their bytes. Removes each copied pack as soon as the index refers to the
  * copies of its bytes. Keeps packs that a process is writing to unchanged. If an abort or a full disk stops the
- * compaction, the packs that were already copied stay in their new place.
+ * compaction, bytes that were already moved stay in the new pack.
  */
 export async function compactPacks(options: CompactionOptions): Promise<void> {
   const { folder, round, isWriting } = options
@@ -68,7 +68,7 @@ async function movePacks(
 ): Promise<void> {
   const { folder, database } = options
   const rows = await findRows(options, new Set(packs))
-  // The old pack is removed right after its rows are moved, so a power loss must not undo the move.
+  // The copied pack is removed right after its rows are updated, so a power loss must not undo these updates.
   database.exec('PRAGMA synchronous = FULL')
   const target = createPack(folder)
   let namedBytes = 0

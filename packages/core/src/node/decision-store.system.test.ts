@@ -55,7 +55,7 @@ for (const [name, create] of [
   })
 }
 
-test('after a restart, the approved text is served, and a text that replaced it meanwhile waits for approval', async () => {
+test('after a restart, the approved text is served, and a text that was written while no process ran waits for approval', async () => {
   {
     await using skills = await open()
     await skills.review.approve('pdf', { by: 'ada' })

@@ -276,7 +276,7 @@ class SqliteDecisions implements DecisionStore {
     this.#tell(this.#takeNewer().filter(made => !known.has(toKey(made))))
   }
 
-  /** Applies the steps recorded since the last call, in order, and returns the decisions among them. */
+  /** Applies the steps that were recorded since the last call, in order. Returns the decisions among these steps. */
   #takeNewer(): readonly MadeDecision[] {
     return this.#readNewer(this.#lastId).flatMap(({ id, step }) => {
       this.#lastId = id

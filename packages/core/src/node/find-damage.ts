@@ -12,7 +12,7 @@ export interface DamagedBlob extends PackPosition {
   readonly digest: Digest
 }
 
-/** Number of bytes after which the event loop gets a turn. */
+/** After this number of bytes, the event loop gets a turn. */
 const SLICE_BYTES = 4_194_304
 
 /**

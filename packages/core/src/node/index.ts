@@ -21,7 +21,7 @@ export { type WellKnownOptions, wellKnown } from './well-known/well-known-source
 export { type NpmPackagesOptions, npmPackages } from './npm-packages.ts'
 export { type SftpClient, sftpFileSystem } from './sftp-file-system.ts'
 
-// For hosts: a state directory, in which content, decisions and history outlive the process.
+// For hosts: a state directory, which keeps content, decisions and history after the process ends.
 export { createStateDirectory, defaultStateDirectory } from './state-directory.ts'
 export { type OpenedState, type OpenStateOptions, openState } from './open-state.ts'
 export { openPackStore } from './pack-store.ts'
@@ -30,6 +30,6 @@ export { openRevisionLog } from './revision-log.ts'
 export { openWriteLock, type SharedWriteLock, type WriteLockOptions } from './shared-write-lock.ts'
 export { type GarbageReport, type CollectGarbageOptions, collectGarbage } from './collect-garbage.ts'
 
-// For authors of sources: requests that cannot reach this machine or its private network.
+// For authors of sources: HTTP requests that cannot reach this machine or its private network.
 export { checkUrl, type HostAccess, type ResolveHost } from './http/address-guard.ts'
 export { createGuardedFetch, type GuardedFetchOptions } from './http/guarded-fetch.ts'

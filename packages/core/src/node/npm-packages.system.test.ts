@@ -78,7 +78,7 @@ test('npmPackages() omits links with a target outside their package', async () =
   ])
 })
 
-test('npmPackages() notices an updated package, whose skills wait for approval by default', async () => {
+test('npmPackages() notices an updated package, and the changed skills wait for approval by default', async () => {
   write('node_modules/kit/skills/pdf/SKILL.md', text('pdf', 'First.'))
   await using skills = await createSkillRuntime({ sources: [npmPackages(project)] })
   expect(skills.current.list()).toEqual([])

@@ -162,7 +162,7 @@ class PackageFetcher implements TreeFetcher {
   }
 
   async #read(path: string, root: string, size: number): Promise<Uint8Array> {
-    // `maxBytes` makes the read fail if the file has grown since it was listed.
+    // `maxBytes` makes the read fail if the file has grown after it was listed.
     return (await this.#fileSystem.read(path, { inside: [root], maxBytes: size })).bytes
   }
 }

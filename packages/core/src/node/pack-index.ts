@@ -20,7 +20,7 @@ export interface PackPosition {
 export interface IndexedAge {
   /** Time of the last use or end of the lease, whichever is later, in milliseconds since the epoch. */
   readonly at: number
-  /** 1 if a collection is about to remove the row. The row stays readable until then. */
+  /** 1 if a collection is about to remove the row. The row can be read until it is removed. */
   readonly isDoomed: 0 | 1
 }
 
@@ -30,7 +30,7 @@ export interface IndexedTree extends IndexedAge {
   readonly files: readonly SkillFile[]
 }
 
-/** A name and the revision that it points at. */
+/** A name and the revision that the name points at. */
 export interface IndexedRef {
   readonly name: string
   readonly revision: Digest
@@ -45,7 +45,7 @@ export interface IndexPart {
 // Digests are evenly distributed over 16 parts, so a query over one part takes a sixteenth of the time of a full query.
 const HEX_DIGITS = [...'0123456789abcdef']
 
-/** The ranges of digests into which the index is divided. Every digest is in exactly one of these ranges. */
+/** The index is divided into these ranges of digests. Every digest is in exactly one of these ranges. */
 export const INDEX_PARTS: readonly IndexPart[] = HEX_DIGITS.map((digit, index) => ({
   from: `sha256:${digit}`,
   to: `sha256:${HEX_DIGITS[index + 1] ?? 'g'}`,
@@ -209,14 +209,17 @@ export class PackIndex {
     })
   }
 
-  /** Returns at most `limit` names that begin with `beginning`, in order, starting at the name `from`. */
+  /**
+   * Returns at most `limit` names that begin with `beginning`, sorted. The first of them is `from` or the next name
+   * after it.
+   */
   listRefs(beginning: string, from: string, limit: number): readonly IndexedRef[] {
     return this.#listRefs.all(from, beyond(beginning), limit) as unknown as readonly IndexedRef[]
   }
 
   /**
-   * Returns the note of a folder. Ignores damaged notes and notes of another build. The next put replaces an ignored
-   * note.
+   * Returns the note of a folder. Ignores damaged notes and notes that another build of the library wrote. The next put
+   * replaces an ignored note.
    */
   findNote(source: string, location: string): FolderNote | undefined {
     const row = this.#findNote.get(source, location) as unknown as NoteRow | undefined

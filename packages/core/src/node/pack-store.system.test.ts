@@ -75,7 +75,7 @@ test('bytes of a lost pack are reported as missing, and a new put stores them ag
   await third.close()
 })
 
-test('many small files are written to one pack instead of one file each', async () => {
+test('many small files are written to one pack instead of separate files on the disk', async () => {
   using folder = new TemporaryFolder()
   const store = await openPackStore(folder.path)
   const digests = Array.from({ length: 5_000 }, (_, i) => digestOf(`text ${i}`, nodeHasher))
@@ -104,7 +104,7 @@ test('only the user of the process can read the state directory', async () => {
   expect(statSync(folder.at('state/store')).mode & 0o777).toBe(0o700)
 })
 
-test('the index never names missing bytes, no matter when the process is killed', {
+test('the index never refers to missing bytes, no matter when the process is killed', {
   timeout: 60_000,
 }, async () => {
   using folder = new TemporaryFolder()
@@ -217,7 +217,7 @@ test('a damaged index is moved aside when a query finds the damage, and its read
 })
 
 test.each([1, 2, 3])(
-  'if only page %i of the index is damaged, calls do not throw and all content can be stored again',
+  'if only page %i of the index is damaged, no call throws and all content can be stored again',
   async page => {
     using folder = new TemporaryFolder()
     const digest = digestOf('text', nodeHasher)
@@ -235,7 +235,7 @@ test.each([1, 2, 3])(
     fill(one)
     await one.flush()
     expect([one.fault?.isStoring, asides(folder)]).toEqual([true, [expect.any(String)]])
-    // This call makes the second store switch to the new index.
+    // This call makes the store `two` switch to the new index.
     fill(two)
     await two.flush()
     for (const store of [one, two])
@@ -371,7 +371,7 @@ test('served revisions keep their names when the index is replaced with an older
   await again.close()
 })
 
-test('notes that are put during a flush are written only after their revisions', async () => {
+test('if a note is put during a flush, it is written only after its revision', async () => {
   using folder = new TemporaryFolder()
   const store = await openPackStore(folder.path)
   await store.notes?.open?.('source')

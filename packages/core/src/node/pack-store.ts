@@ -114,8 +114,8 @@ class PackStore implements SkillStore {
   #trees = new Map<Digest, readonly SkillFile[]>()
   #refs = new Map<string, RefChange>()
   /**
-   * Whether the index was empty at the first put, and this process has written nothing to the index after that.
-   * `undefined` before the first put.
+   * Whether the index was empty at the first put, and this process has written nothing to the index after that. This
+   * field is `undefined` before the first put.
    */
   #isEmpty: boolean | undefined
   /** Keys that were looked up and whose row is old or doomed. The next flush records that these keys were used. */
@@ -357,7 +357,7 @@ class PackStore implements SkillStore {
    * content again.
    */
   #restore(): void {
-    // The existing index may be an older copy, so the names of this process replace the names in that index.
+    // The existing index may be an old copy, so its names are replaced with the names of this process.
     this.#kept.restore(overwriteIndex)
     this.#useIndex()
     this.#packSizes.clear()
@@ -391,7 +391,7 @@ class PackStore implements SkillStore {
     return this.#ask(index => index.findBlob(digest))
   }
 
-  /** Switches to the new index. Names in the new index may point at other revisions than before. */
+  /** Switches to the new index. A name in the new index may point at another revision than in the previous index. */
   #useIndex(): void {
     this.#index = new PackIndex(this.#kept.database)
     for (const [name, change] of this.#refs) change.before = this.#index.findRef(name)
@@ -479,7 +479,10 @@ class PackStore implements SkillStore {
     this.#writer = undefined
   }
 
-  /** Closes packs that a collection has removed, because a removed file occupies the disk until it is closed. */
+  /**
+   * Closes packs that a collection has removed, because the disk space of a removed file is freed when the file is
+   * closed.
+   */
   #closeGonePacks(): void {
     // If the whole directory was removed, `#restore` needs the open packs.
     if (this.#isClosed || this.#kept.isGone()) return

@@ -113,8 +113,8 @@ export class KeptDatabase {
   }
 
   /**
-   * Writes all rows to a new file after the old file was removed. If another process has already created a new file,
-   * `merge` adds the rows to that file.
+   * If the file was removed, writes all rows to a new file. If another process has already created a new file, `merge`
+   * adds the rows to that file.
    */
   restore(merge: MergeDatabases): void {
     mkdirSync(dirname(this.#path), { recursive: true, mode: 0o700 })
@@ -149,7 +149,7 @@ export class KeptDatabase {
 
   /**
    * Moves the damaged file aside and creates a new file. `merge` copies the readable rows to the new file. Returns the
-   * new path of the damaged file, or `undefined` if another process has moved it or the disk is not writable.
+   * new path of the damaged file; `undefined` if another process has moved the file or the disk is not writable.
    */
   replaceDamaged(merge: MergeDatabases): string | undefined {
     try {
@@ -254,7 +254,7 @@ export function isUnwritable(thrown: unknown): boolean {
 }
 
 /**
- * Checks every page of a database. This takes as long as reading the whole file.
+ * Checks every page of a database. The check takes as long as reading the whole file.
  * @throws an error that `isDamage` recognises, when a page is damaged
  */
 export function assertWhole(database: DatabaseSync): void {

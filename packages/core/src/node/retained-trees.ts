@@ -54,7 +54,7 @@ export class RetainedTrees {
     return now - since >= LEASE_AFTER_MS || now - leasedAt >= RENEW_AFTER_MS
   }
 
-  /** Returns revisions that need a lease now, at most `MOST_AT_ONCE` per list and call. */
+  /** Returns the revisions that need a lease now, at most `MOST_AT_ONCE` per call. */
   takeDue(now: number): Lease {
     const revisions = [
       ...keysUntil(this.#unleased, now - LEASE_AFTER_MS),

@@ -17,7 +17,7 @@ import type { Awaitable, DirectoryEntry, FileReadOptions, OpenedFile } from '../
 import { FileSource, type FileSourceOptions, MemorySkillStore, systemClock } from '../source-entry.ts'
 import { collectGarbage, directory, NodeFileSystem, nodeHasher, openPackStore } from './index.ts'
 
-/** A file system over the disk that records the listed and opened paths. */
+/** Reads the disk and records the paths of listed folders and opened files. */
 class CountedFileSystem extends NodeFileSystem {
   override readonly identity = 'disk'
   readonly listed: string[] = []
@@ -34,7 +34,7 @@ class CountedFileSystem extends NodeFileSystem {
   }
 }
 
-// A clock that is one minute ahead, so that no file of the test counts as recent.
+// A clock that is one minute ahead, so that no file written by the test counts as recently changed.
 const later = { ...systemClock, now: () => systemClock.now() + 60_000 }
 
 class Place implements Disposable {
@@ -43,7 +43,7 @@ class Place implements Disposable {
   readonly state = this.folder.at('state')
   files = new CountedFileSystem()
 
-  /** Starts a source over the folder with the notes of earlier starts. */
+  /** Starts a source that reads the folder and uses the notes of earlier starts. */
   async start(
     options: Partial<FileSourceOptions> & { readonly state?: string } = {},
   ): Promise<{ readonly skills: SkillRuntime } & AsyncDisposable> {
@@ -68,7 +68,7 @@ class Place implements Disposable {
     }
   }
 
-  /** Starts with the same state but without notes, and describes the result. */
+  /** Starts a runtime with a copy of the state but without notes, and describes its skills. */
   async startAnew(options: Partial<FileSourceOptions> = {}): Promise<unknown> {
     const state = this.folder.at('anew')
     cpSync(this.state, state, { recursive: true })
@@ -169,14 +169,14 @@ test.each(Object.entries(changes))('after %s, a start sees the same as a first s
   {
     await using second = await place.start()
     expect(describeAll(second.skills)).toEqual(expected)
-    // Expects that only the changed folder is read again.
+    // The start reads only the changed folder again, and not the folder `letters`.
     expect(place.files.opened.filter(path => path.includes('letters'))).toEqual([])
   }
   await using third = await place.start()
   expect(describeAll(third.skills)).toEqual(expected)
 })
 
-test('a .skillignore above a skill with a note applies, even if it was added while no process ran', async () => {
+test('a .skillignore above a skill with a note applies, even if that file was added while no process ran', async () => {
   using place = makePlace()
   await (await place.start())[Symbol.asyncDispose]()
   const rules = place.folder.write('skills/.skillignore', 'pdf/scripts\n')
@@ -210,7 +210,7 @@ test.each([
   expect(second.skills.current.list().map(({ name }) => name)).toEqual(['letters', 'mail', 'pdf'])
 })
 
-test('a start reads a file again if the file was written just before it was last read', async () => {
+test('a start reads a file again if the file was written just before the previous start read it', async () => {
   using place = makePlace()
   await (await place.start({ clock: systemClock }))[Symbol.asyncDispose]()
   {
@@ -248,7 +248,7 @@ test.each([
   expect(repaired.prepare('SELECT count(*) AS notes FROM note').get()).toEqual({ notes: 3 })
 })
 
-test('a source with different options for reading files does not use the notes', async () => {
+test('notes are ignored if the source now reads files with other options', async () => {
   using place = makePlace()
   place.folder.write('skills/pdf/SKILL.md', '---\nname: other\ndescription: Does pdf.\n---\nUse it.\n')
   await (await place.start())[Symbol.asyncDispose]()
@@ -259,7 +259,7 @@ test('a source with different options for reading files does not use the notes',
   expect(place.files.opened).toHaveLength(9)
 })
 
-test('lost content is stored again when a caller requests it', async () => {
+test('content that was lost from the store is stored again when a caller requests it', async () => {
   using place = makePlace()
   await (await place.start())[Symbol.asyncDispose]()
   for (const name of ['index.db-wal', 'index.db-shm']) rmSync(`${place.state}/store/${name}`, { force: true })
@@ -300,7 +300,7 @@ test('a collection removes the notes of removed revisions', async () => {
   expect(rows.map(({ location }) => location)).toEqual(['deep/category/letters', 'mail'])
 })
 
-test('a start watches a folder that was replaced while no process ran', async () => {
+test('a start watches the new folder if a folder was replaced while no process ran', async () => {
   using place = makePlace()
   await (await place.start())[Symbol.asyncDispose]()
   cpSync(`${place.root}/pdf`, `${place.root}/copy`, { recursive: true })
@@ -314,7 +314,7 @@ test('a start watches a folder that was replaced while no process ran', async ()
   expect(await second.skills.readBody(second.skills.current.get('pdf'))).toBe('Edited.')
 })
 
-test('an edit right after a start with many notes is seen, even before all watches are set', async () => {
+test('an edit right after a start with many notes is noticed, even before all folders are watched', async () => {
   using place = new Place()
   for (let i = 0; i < 600; i++) place.folder.writeSkill(`skills/skill-${i}`)
   await (await place.start())[Symbol.asyncDispose]()
@@ -350,7 +350,7 @@ test('a start reads all folders if the store has no usable notes', async () => {
   expect(skills.status()[0]?.lastError).toBeUndefined()
 })
 
-/** A file system over the disk for a user who may not list one folder. */
+/** Reads the disk like a user without permission to list the folder `locked`. */
 class LockedFileSystem extends NodeFileSystem {
   override readonly identity = 'disk'
   readonly locked: string
@@ -372,7 +372,7 @@ test('a new process reports an unreadable folder as broken and serves its last g
   const [mail, pdf] = ['mail', 'pdf'].map(name => first.skills.current.get(name).revision)
   await first.skills.close()
   const fileSystem = new LockedFileSystem(place.folder.at('skills/pdf'))
-  // A broken folder has no note. A start knows a broken folder only from its last served revision.
+  // A broken folder has no note. Without a note, a start knows the folder only from its last served revision.
   const index = new DatabaseSync(`${place.state}/store/index.db`)
   index.exec('DELETE FROM note')
   index.close()
@@ -390,10 +390,10 @@ test('a new process reports an unreadable folder as broken and serves its last g
   expect(readable.skills.current.reports().map(({ status }) => status)).toEqual(['ok', 'ok', 'ok'])
 })
 
-test('a start with a different label or working directory uses the same notes, and its diagnostics name the same paths', async () => {
+test('a start uses the same notes and reports the same paths if the label or the working directory has changed', async () => {
   using place = makePlace()
-  // This skill has no diagnostics. The other skills have diagnostics, because they use a field that the specification
-  // does not define.
+  // The skill `mail` has no diagnostics. The other skills have diagnostics, because they use a field that the
+  // specification does not define.
   place.folder.write('skills/mail/SKILL.md', '---\nname: mail\ndescription: Does mail.\n---\nUse it.\n')
   {
     await using first = await place.start({ displayRoot: './skills' })

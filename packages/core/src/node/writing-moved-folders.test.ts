@@ -50,7 +50,7 @@ const during = (change: () => void): WriteLock => ({
 })
 
 describe.each(['auto', 'off'] as const)('writes right after a folder change (watching %s)', watching => {
-  test('a write changes the folder that the skill has now, and not the skill at the old path', async () => {
+  test('a write to a moved skill changes its current folder, and not another skill at its old path', async () => {
     for (const name of ['a', 'b']) put(name, text(name, 'Written by a person.'))
     await using skills = await open(watching)
     const writer = skills.writer()
@@ -63,7 +63,7 @@ describe.each(['auto', 'off'] as const)('writes right after a folder change (wat
     expect(folders()).toEqual(['.trash', 'b'])
   })
 
-  test('a write does not recreate the folder with the old name', async () => {
+  test('after a folder was renamed, a write does not recreate the folder with its old name', async () => {
     put('a', text('a', 'First.'))
     await using skills = await open(watching)
     move('a', 'b')
@@ -83,7 +83,7 @@ describe.each(['auto', 'off'] as const)('writes right after a folder change (wat
   })
 })
 
-describe('when a folder changes while a write waits for the lock', () => {
+describe('a folder changes while a write waits for the lock', () => {
   const changes: readonly (readonly [string, () => void, string])[] = [
     ['exchanged', () => exchange('a', 'b'), 'CHANGED_SINCE_READ'],
     ['renamed', () => move('a', 'c'), 'SKILL_NOT_FOUND'],
@@ -91,7 +91,7 @@ describe('when a folder changes while a write waits for the lock', () => {
     ['broken', () => put('a', '---\nname: [b\n---\n'), 'CHANGED_SINCE_READ'],
   ]
 
-  test.each(changes)('the write fails and changes no file (the folder is %s)', async (_, change, code) => {
+  test.each(changes)('a write fails and changes nothing if the folder is %s', async (_, change, code) => {
     for (const name of ['a', 'b']) put(name, text(name, 'Written by a person.'))
     await using skills = await open()
     const writer = skills.writer({ lock: during(change), afterWrite: 'none' })
@@ -134,7 +134,7 @@ test('a new skill does not overwrite a folder of the same name that contains a d
   expect(read('b')).toBe(text('a', 'First.'))
 })
 
-test('a write to a disabled skill goes to the folder of the skill', async () => {
+test('a write to a disabled skill changes the folder of that skill', async () => {
   put('tools/a', text('a', 'First.'))
   await using skills = await open()
   await skills.review.disable('a')

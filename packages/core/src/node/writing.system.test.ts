@@ -122,7 +122,10 @@ test('NodeFileSystem.move() fails if the target path exists', async () => {
   })
 })
 
-/** Appends numbered lines to one file of a skill. After a conflict, it reads the file again and retries. */
+/**
+ * A program that appends numbered lines to one file of a skill. After a conflict, the program reads the file again and
+ * retries.
+ */
 const APPENDER = `
   const [root, state, name, count, modules] = process.argv.slice(2)
   const { createSkillRuntime } = await import(modules + '/index.js')

@@ -2,12 +2,12 @@ import type { Digest } from '../skill/digest.ts'
 
 import type { Skill } from '../skill/skill.ts'
 
-/** The callable commands of a skill, and the reason why some commands are missing. */
+/** The commands of a skill that can be called, and the reason if some commands are missing. */
 export interface CommandOffer {
   readonly commands: readonly CommandSummary[]
   /** The revision whose code runs the commands; absent if no code is loaded. */
   readonly revision?: Digest
-  /** Why some commands in the scripts of the skill are missing. */
+  /** The reason why some commands that the skill's scripts define are missing. */
   readonly problem?: string
 }
 

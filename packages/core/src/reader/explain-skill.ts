@@ -24,11 +24,11 @@ export const EXPLANATION_STEPS = [
 export type ExplanationStep = (typeof EXPLANATION_STEPS)[number]
 
 export interface SkillExplanation {
-  /** The question: a name, a folder or a path. */
+  /** The name, folder or path that the caller asked about. */
   readonly name: string
-  /** Name of the skill, if the question was a folder or a path. */
+  /** Name of the skill, if the caller asked about a folder or a path. */
   readonly skill?: string
-  /** Files and folders that match the question but are not skills, with the reasons. */
+  /** Files and folders that match the question but are not skills, each with the reason. */
   readonly notSkills?: readonly NotSkill[]
   /**
    * The steps up to and including the first failed step, or all steps if none failed. Only skills with commands have
@@ -38,10 +38,10 @@ export interface SkillExplanation {
   readonly steps: readonly { readonly step: ExplanationStep; readonly ok: boolean; readonly detail: string }[]
 }
 
-/** The data of a conversation that an explanation needs. Every `SkillSession` implements it. */
+/** The data about a conversation that an explanation needs. Every `SkillSession` implements it. */
 export interface ToldConversation {
   readonly scope: SkillScope | undefined
-  /** The catalog in its system prompt. */
+  /** The catalog in the system prompt of the conversation. */
   readonly catalogDetails: SkillCatalog
   /** The newest generation that was announced to the conversation. */
   readonly generation: Generation
@@ -59,10 +59,10 @@ export interface ExplainedFor {
   readonly conversation: ToldConversation | undefined
 }
 
-/** What was found for the question. */
+/** What the readers found for the name, folder or path that the caller asked about. */
 interface Answer {
   readonly target?: AskedSkill
-  /** The commands of the target. */
+  /** The commands of the skill `target`. */
   readonly offer?: CommandOffer
   /** Matching files and folders that are not skills. */
   readonly notSkills?: readonly NotSkill[]

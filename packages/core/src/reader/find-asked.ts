@@ -1,25 +1,24 @@
 import type { Generation, SkillReport } from '../registry/generation.ts'
 import type { SkillSource } from '../source/skill-source.ts'
 
-/** A folder that a question may mean. */
+/** A folder that the caller may have asked about. */
 export interface AskedPlace {
-  /** Absent if the folder may be in any source. */
+  /** The label of the source; absent if the folder may be in any source. */
   readonly source?: string
   readonly location: string
 }
 
-/** The skill that a question names, or to which the path in the question belongs. */
+/** The skill that the caller asked about, by its name or by a path in its folder. */
 export interface AskedSkill {
   readonly report: SkillReport
-  /** Path within the folder of the skill; absent if the question names the folder itself or its SKILL.md. */
+  /** Path within the folder of the skill; absent if the caller asked about the whole folder or its SKILL.md. */
   readonly inside?: string
 }
 
 type Place = Pick<SkillSource, 'label' | 'origin'>
 
 /**
- * Returns the folders that a question may mean. The question may be an absolute path, a path within a source, or
- * `source/path`.
+ * Returns the folders that `asked` may refer to. `asked` is an absolute path, a path within a source, or `source/path`.
  */
 export function toPlaces(asked: string, sources: readonly Place[]): readonly AskedPlace[] {
   const path = asked
@@ -44,8 +43,8 @@ export function isAt(place: AskedPlace, source: string, location: string): boole
 
 /**
  * Finds a skill by its name, by `source/name`, by its folder name, by the path of its folder, or by a path inside its
- * folder. A match by name wins over a match by folder, which wins over a path into a folder. Served skills win over
- * unserved ones.
+ * folder. A match by name is preferred to a match by folder. A match by folder is preferred to a match by a path inside
+ * a folder. Served skills are preferred to skills that are not served.
  */
 export function findAsked(
   asked: string,
@@ -84,7 +83,7 @@ function findAround(places: readonly AskedPlace[], reports: readonly SkillReport
     for (const { source, location } of places) {
       const start = report.location === '' ? '' : `${report.location}/`
       const isInside = location.startsWith(start) && location.length > start.length
-      // If the root itself is a skill, every path without a source would match that skill.
+      // Skips a skill in the root folder if the question names no source, because every path would match that skill.
       if (!isInside || (source ?? (start === '' ? undefined : report.source)) !== report.source) continue
       if (best !== undefined && best.report.location.length >= report.location.length) continue
       best = { report, inside: location.slice(start.length) }

@@ -14,8 +14,8 @@ export function findByNameOrFolder(
 }
 
 /**
- * Returns the name under which a conversation knows a skill. The name is usually the skill's own name. If another skill
- * is served under that name, returns the requested name instead.
+ * Returns the name under which a conversation knows a skill. This is usually the skill's own name. If another skill is
+ * served under the skill's own name, returns the requested name instead.
  */
 export function toKnownName(generation: Generation, skill: Skill, asked: string): string {
   return generation.find(skill.name) === skill ? skill.name : asked

@@ -10,7 +10,7 @@ export interface SkillExplainerOptions extends ExplainedFor {
   readonly commands: CommandOffers | undefined
 }
 
-/** Reasons for which a folder is skipped together with all folders below it. */
+/** If a folder is skipped for one of these reasons, all folders below it are skipped, too. */
 const ENCLOSING: readonly NotSkill['reason'][] = ['misnamed', 'skipped', 'too-deep', 'ignored', 'link']
 
 /** Explains why a skill is in a conversation, or why it is missing. The question may be a name, a folder or a path. */
@@ -21,7 +21,7 @@ export class SkillExplainer {
     this.#options = options
   }
 
-  /** Explains from one generation and does not read the sources. */
+  /** Explains the state of a skill from one generation, without reading the sources. */
   explain(asked: string): SkillExplanation {
     const { generation, sources, commands } = this.#options
     const target = findAsked(asked, generation, sources.list())
@@ -32,7 +32,10 @@ export class SkillExplainer {
     })
   }
 
-  /** Returns the same as `explain` if a skill matches. Otherwise searches the sources for the reason. */
+  /**
+   * If a skill matches, returns the same explanation as `explain`. If no skill matches, searches the sources for the
+   * reason.
+   */
   async why(asked: string): Promise<SkillExplanation> {
     const { generation, sources } = this.#options
     const target = findAsked(asked, generation, sources.list())
@@ -65,7 +68,7 @@ export class SkillExplainer {
   }
 }
 
-/** Whether the last part of a path is this name, with or without a file extension. */
+/** Returns whether the last part of a path equals the name. For a file, ignores the file extension. */
 function isCalled({ location, reason }: NotSkill, name: string): boolean {
   const last = location.slice(location.lastIndexOf('/') + 1)
   return last === name || (reason === 'file' && last.replace(/\.[^.]*$/, '') === name)

@@ -33,20 +33,23 @@ export interface ReaderParts {
 /** The skills that one conversation sees. */
 export interface ConversationView {
   /**
-   * Id of the conversation. If given, the reader also returns revisions that the conversation wrote and no person has
-   * approved yet. @default approved ones only
+   * Id of the conversation. If an id is given, the reader also returns revisions that the conversation wrote and no
+   * person has approved yet. @default only approved revisions
    */
   readonly id?: string
   /** The skills that the conversation may see. @default all */
   readonly scope?: SkillScope
-  /** The generation that the reader always uses. If given, the reader never reads the sources. @default the newest */
+  /**
+   * The only generation that the reader uses. If a generation is given, the reader never reads the sources. @default
+   * the newest
+   */
   readonly pinned?: Generation | undefined
 }
 
 export interface FreshOptions {
   /**
-   * Maximum wait, in milliseconds. If the wait takes longer, the newest known generation is returned. @default
-   * Infinity, which is no limit
+   * Maximum wait, in milliseconds. After this time, the newest known generation is returned. @default Infinity, which
+   * is no limit
    */
   readonly maxWaitMs?: number
 }
@@ -56,7 +59,7 @@ export interface SearchOptions {
   readonly limit?: number
 }
 
-/** A revision whose files can be read. Every `Skill` implements it. */
+/** Identifies a revision whose files can be read. Every `Skill` implements it. */
 export type ReadableRevision = Pick<Skill, 'name' | 'revision' | 'files'>
 
 const DEFAULT_SEARCH_LIMIT = 10
@@ -86,7 +89,7 @@ export class SkillReader {
   readonly #parts: ReaderParts
   readonly #view: ConversationView
 
-  /** Called by `createSkillRuntime` and `forConversation` only. */
+  /** Only `createSkillRuntime` and `forConversation` call this constructor. */
   constructor(parts: ReaderParts, view: ConversationView = {}) {
     this.#parts = parts
     this.#view = view
@@ -94,8 +97,8 @@ export class SkillReader {
   }
 
   /**
-   * The newest generation. Read this property once and use that generation for all related calls, because the next read
-   * may return a newer generation.
+   * The newest generation. Read this property once and use the same generation for all related calls, because the
+   * property may return a newer generation later.
    */
   get current(): Generation {
     const { id, pinned } = this.#view
@@ -110,8 +113,8 @@ export class SkillReader {
   }
 
   /**
-   * Waits until every change made before the call is visible. This takes microseconds while file events are reliable.
-   * During continuous writes the call can take two seconds, because it never publishes a half-written folder.
+   * Waits until every change made before the call is visible. The call takes microseconds if file events are reliable.
+   * During continuous writes the call can take two seconds, because a half-written folder is never published.
    * @throws {SkillError} CLOSED, INVALID_OPTION
    *
    * @example
@@ -194,7 +197,7 @@ export class SkillReader {
   }
 
   /**
-   * Reads one file of a revision. The revision may be an old one.
+   * Reads one file of a revision, which may be older than the served revision.
    * @throws {SkillError} FILE_NOT_FOUND; REVISION_NOT_FOUND when the store no longer has it
    *
    * @example
@@ -227,7 +230,7 @@ export class SkillReader {
   }
 
   /**
-   * Searches names and descriptions. Returns the matches, best first. @throws {SkillError} INVALID_OPTION
+   * Searches names and descriptions. Returns the matching skills, best match first. @throws {SkillError} INVALID_OPTION
    *
    * @example
    * ```ts
@@ -293,7 +296,7 @@ export class SkillReader {
   }
 
   /**
-   * Explains how far a skill came on its way into a conversation. The steps have the names `found`, `parsed`,
+   * Explains which steps a skill has passed on its way into a conversation. The steps have the names `found`, `parsed`,
    * `eligible`, `commands`, `scoped`, `listed`, `announced` and `loaded`. `asked` is a name, the name of a folder, or a
    * path. The explanation uses the newest generation.
    *
@@ -313,7 +316,8 @@ export class SkillReader {
   }
 
   /**
-   * Returns the same as `explain` if a skill matches. Otherwise searches the sources for the reason.
+   * If a skill matches, returns the same explanation as `explain`. If no skill matches, searches the sources for the
+   * reason.
    *
    * @example
    * ```ts
@@ -339,7 +343,7 @@ export class SkillReader {
       generation,
       sources: this.#parts.sources,
       commands: this.#parts.commands,
-      // A getter, because rendering thousands of skills is slow and most explanations end before they need the catalog.
+      // A getter, because rendering thousands of skills is slow and most explanations do not need the catalog.
       get catalog() {
         return conversation?.catalogDetails ?? catalogs.render(generation, scope)
       },

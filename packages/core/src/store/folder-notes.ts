@@ -1,12 +1,15 @@
 import type { Digest } from '../skill/digest.ts'
 
-/** A note of a source about one folder. A process that starts later can use the note instead of reading the folder. */
+/**
+ * A note that a source makes about one folder. A process that starts later can use this note instead of reading the
+ * folder.
+ */
 export interface FolderNote {
-  /** Revision of the skill in the folder. The store has the bytes of that revision. */
+  /** Revision of the skill in the folder. The store has the files of that revision. */
   readonly revision: Digest
   /** Size, times and inode of each directory and file. */
   readonly facts: Float64Array<ArrayBuffer>
-  /** All other data of the note. */
+  /** All other data of the note, as one text. */
   readonly text: string
 }
 
@@ -15,7 +18,10 @@ export interface FolderNote {
  * folder.
  */
 export interface FolderNotes {
-  /** Prepares the lookups of a source. Called before the first lookup; may take longer than a lookup. */
+  /**
+   * Prepares the notes of a source. Called before the first note of the source is requested; may take longer than such
+   * a request.
+   */
   open?(source: string): Promise<void>
   /**
    * Returns the note of a folder. Returns `undefined` if the note is damaged, was written by another version of the

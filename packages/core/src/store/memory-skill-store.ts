@@ -7,18 +7,19 @@ import type { SkillStore } from './skill-store.ts'
 
 /** How long an unused revision stays readable, in milliseconds. */
 export const DEFAULT_STORE_GRACE_MS = 60_000
-// Maximum size of all replaced revisions. Without this limit, thousands of edits within the grace period would fill the
-// memory.
+// Maximum size of all replaced revisions together, in bytes. Without this limit, thousands of edits within the grace
+// period would fill the memory.
 const MAX_REPLACED_BYTES = 4_194_304
-// Minimum grace period. With it, a running call still finds its revision after many edits.
+// Minimum grace period. The limit is large enough that a running call still finds its revision after many edits.
 const MIN_GRACE_MS = 5_000
 // Estimated memory that a revision needs besides its files: digests, file list, map entries.
 const BYTES_PER_TREE = 1_024
 
 export interface MemorySkillStoreOptions {
   /**
-   * How long an unused revision stays readable, in milliseconds; `Infinity` keeps it forever. When replaced revisions
-   * need more than 4 MB together, the oldest ones stay readable for only five seconds. @default DEFAULT_STORE_GRACE_MS
+   * How long an unused revision stays readable, in milliseconds; `Infinity` keeps it forever. When all replaced
+   * revisions together need more than 4 MB, the oldest of them stay readable for only five seconds. @default
+   * DEFAULT_STORE_GRACE_MS
    */
   readonly graceMs?: number
   readonly clock?: Clock
@@ -30,7 +31,8 @@ interface Blob {
   readonly bytes: Uint8Array
   trees: number
   /**
-   * Monotonic time of the last put or lookup. The time is needed because bytes are put before the tree that names them.
+   * Monotonic time of the last put or lookup of the blob. A blob stays in memory for some time after it, because blobs
+   * are put before the tree that refers to them.
    */
   idleSince: number
 }
@@ -39,15 +41,17 @@ interface Tree {
   readonly files: readonly SkillFile[]
   users: number
   names: number
-  /** Bytes that the tree adds to the total of replaced trees; 0 if the tree is in use or was never used. */
+  /**
+   * Number of bytes that the tree adds to the total size of replaced trees; 0 if the tree is in use or was never used.
+   */
   replacedBytes: number
-  /** Monotonic time at which the tree was put, requested, or released by its last user. */
+  /** Monotonic time at which the tree was last put, requested, or released by its last user. */
   idleSince: number
 }
 
 /**
  * The default store, which lasts as long as the process. The store collects unused revisions after a grace period. When
- * replaced revisions need more than 4 MB together, the store collects the oldest ones after five seconds.
+ * all replaced revisions together need more than 4 MB, the store collects the oldest of them after five seconds.
  *
  * @example
  * ```ts
@@ -67,9 +71,9 @@ export class MemorySkillStore implements SkillStore {
   readonly #blobs = new Map<Digest, Blob>()
   readonly #trees = new Map<Digest, Tree>()
   readonly #refs = new Map<string, Digest>()
-  /** Trees without users and names, longest idle first. */
+  /** Trees that have neither users nor names, longest idle first. */
   readonly #idleTrees = new Map<Digest, Tree>()
-  /** Blobs that no tree names, longest idle first. */
+  /** Blobs that no tree refers to, longest idle first. */
   readonly #looseBlobs = new Map<Digest, Blob>()
   readonly #graceMs: number
   readonly #clock: Clock
@@ -114,7 +118,7 @@ export class MemorySkillStore implements SkillStore {
 
   async getTree(revision: Digest): Promise<readonly SkillFile[] | undefined> {
     const tree = this.#trees.get(revision)
-    // The caller is about to use the tree, so its grace period starts again.
+    // The caller is about to use the tree, so the grace period of the tree starts again.
     if (tree !== undefined && isIdle(tree)) this.#rest(revision, tree)
     return tree?.files
   }
@@ -162,14 +166,14 @@ export class MemorySkillStore implements SkillStore {
     tree[counter]--
     if (!isIdle(tree)) return
     this.#rest(revision, tree)
-    // Counts only blobs that no other tree names, because shared blobs stay in memory.
+    // Counts only blobs that no other tree refers to, because shared blobs stay in memory.
     const own = tree.files.filter(({ digest }) => this.#blobs.get(digest)?.trees === 1)
     tree.replacedBytes = own.reduce((sum, { size }) => sum + size, BYTES_PER_TREE)
     this.#replacedBytes += tree.replacedBytes
     this.#forgetReplaced()
   }
 
-  /** If replaced trees need too much memory, removes the oldest ones before their grace period ends. */
+  /** If replaced trees need too much memory, removes the oldest of these trees before their grace period ends. */
   #forgetReplaced(): void {
     if (this.#graceMs === Infinity) return
     const since = this.#clock.monotonic() - MIN_GRACE_MS
@@ -199,7 +203,7 @@ export class MemorySkillStore implements SkillStore {
     for (const { digest } of tree.files) this.#letGo(digest)
   }
 
-  /** Starts the grace period of a blob that no tree names, after it was put or requested. */
+  /** Starts the grace period of a blob that no tree refers to. Called after the blob was put or requested. */
   #loosen(digest: Digest, blob: Blob): void {
     this.#looseBlobs.delete(digest)
     this.#looseBlobs.set(digest, blob)
@@ -216,7 +220,7 @@ export class MemorySkillStore implements SkillStore {
   #letGo(digest: Digest): void {
     const blob = this.#blobs.get(digest)
     if (blob === undefined || --blob.trees > 0) return
-    // Keeps a recently found blob, because the caller may be about to put a tree that names the blob.
+    // Keeps a recently found blob, because the caller may be about to put a tree that refers to the blob.
     if (blob.idleSince > this.#clock.monotonic() - MIN_GRACE_MS) this.#loosen(digest, blob)
     else this.#blobs.delete(digest)
   }

@@ -4,9 +4,9 @@ import type { FolderNotes } from './folder-notes.ts'
 
 /** A fault of a store. */
 export interface StoreFault {
-  /** Description for people, to be shown as part of a sentence. */
+  /** Description for people, worded so that it can be part of a sentence. */
   readonly message: string
-  /** Whether new content is still written to the medium. If false, new content stays in memory. */
+  /** Whether the store still writes new content to its medium. If false, new content stays in memory. */
   readonly isStoring: boolean
 }
 
@@ -15,7 +15,7 @@ export interface StoreFault {
  * stored before it becomes visible, so its files stay readable while its revision is retained.
  */
 export interface SkillStore {
-  /** Returns whether the store has the bytes of a digest. */
+  /** Returns whether the store has the bytes with this digest. */
   has(digest: Digest): boolean
   /**
    * Keeps bytes under their digest, which the caller has computed. The caller must not change the bytes afterwards. A
@@ -25,7 +25,7 @@ export interface SkillStore {
   /** Returns the bytes, verified against their digest, or `undefined` if the store does not have them. */
   get(digest: Digest): Promise<Uint8Array | undefined>
 
-  /** Keeps the sorted file list of a folder under its revision. The caller must have put the bytes before. */
+  /** Keeps the sorted file list of a folder under its revision. The caller must put the bytes of all files before. */
   putTree(revision: Digest, files: readonly SkillFile[]): void
   getTree(revision: Digest): Promise<readonly SkillFile[] | undefined>
 
@@ -39,7 +39,7 @@ export interface SkillStore {
   getRef(name: string): Digest | undefined
   /**
    * Yields the names that begin with the given text, with their revisions, in any order. A caller that pauses the
-   * iteration may miss names that are set during the pause. If this method is absent, callers look up each name with
+   * iteration may not get names that are set during the pause. If this method is absent, callers look up each name with
    * `getRef()`.
    */
   listRefs?(beginning: string): Iterable<readonly [string, Digest]>
@@ -50,7 +50,7 @@ export interface SkillStore {
   /** The current fault; absent if there is none. Content can be read even during a fault. */
   readonly fault?: StoreFault | undefined
 
-  /** Resolves when all content put before the call is as durable as the medium allows. */
+  /** Resolves when all content that was put before the call is as durable as the medium allows. */
   flush(): Promise<void>
   /** Flushes the store, then closes its files. Idempotent. */
   close(): Promise<void>

@@ -55,7 +55,7 @@ test('MemorySkillStore keeps a revision if it is put again right before its grac
   expect(await store.getTree(revision)).toEqual(files)
 })
 
-describe('MemorySkillStore under many edits', () => {
+describe('MemorySkillStore, when many revisions are replaced,', () => {
   const text = new Uint8Array(100_000)
   const asset = new Uint8Array(3_000_000)
   const assetFile = {
@@ -65,7 +65,7 @@ describe('MemorySkillStore under many edits', () => {
     isExecutable: false,
   }
 
-  /** Puts one revision in the same way as a source reader. All revisions share the same asset. */
+  /** Puts one revision in the same way as a source does. All revisions share the same asset. */
   function putRevision(store: MemorySkillStore, number: number): Digest {
     const bytes = Uint8Array.from(text)
     bytes[0] = number
@@ -78,7 +78,7 @@ describe('MemorySkillStore under many edits', () => {
     return revision
   }
 
-  /** Replaces one revision after the other in the same way as the registry. */
+  /** Replaces one revision after another in the same way as the registry does. */
   async function edit(store: MemorySkillStore, clock: FakeClock, count: number, from = 0): Promise<Digest[]> {
     const revisions: Digest[] = []
     for (let i = from; i < from + count; i++) {

@@ -64,8 +64,8 @@ const KNOWN_LIMITS: KnownOptions<ArchiveLimits> = { maxEntries: true, maxTotalBy
 export const DEFAULT_MAX_ARCHIVE_BYTES = 50_000_000
 
 /**
- * Returns a source for the skills in a zip or tar.gz archive. The archive is a local file or an https URL, which the
- * source polls. The archive is read in memory; nothing is unpacked to a disk.
+ * Returns a source for the skills in a zip or tar.gz archive. The archive is a local file or an https URL. The source
+ * polls the archive for changes. The archive is read in memory; nothing is unpacked to a disk.
  * @throws {SkillError} INVALID_OPTION
  *
  * @example

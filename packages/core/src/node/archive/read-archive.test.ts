@@ -89,7 +89,7 @@ describe.each([
     })
   })
 
-  test('T26: refuses an archive bomb because of its unpacked size', async () => {
+  test('T26: refuses a small archive whose unpacked size is too large', async () => {
     await expect(read({ path: 'bomb', content: '0'.repeat(10_000_000) })).rejects.toMatchObject({
       code: 'TOO_LARGE',
     })

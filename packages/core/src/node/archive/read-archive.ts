@@ -3,7 +3,7 @@ import { gunzip } from 'node:zlib'
 import { SkillError } from '../../index.ts'
 import { toMessage } from '../../internal-entry.ts'
 
-/** One entry of an archive: a file with its bytes, or another kind of entry. */
+/** One entry of an archive: a file with its bytes, or an entry of another kind without bytes. */
 export interface ArchiveEntry {
   readonly path: string
   readonly kind: 'file' | 'link' | 'other'
@@ -66,7 +66,7 @@ async function inflate(buffer: Buffer, { maxTotalBytes, maxEntries }: ArchiveLim
   }
 }
 
-/** Collects entries one after the other. Throws at the first entry that is not allowed. */
+/** Collects entries one after the other. Throws as soon as an entry is not allowed. */
 class EntryCollector {
   readonly entries: ArchiveEntry[] = []
   readonly limits: ArchiveLimits

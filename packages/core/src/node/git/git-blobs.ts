@@ -41,7 +41,7 @@ export class GitBlobs {
     return statSync(this.#directoryOf(place), { throwIfNoEntry: false })?.isDirectory() === true
   }
 
-  /** Returns the bytes, or `undefined` if they no longer exist. */
+  /** Returns the bytes, or `undefined` if the bytes no longer exist. */
   async read(place: string): Promise<Uint8Array | undefined> {
     if (!this.isThere(place)) return undefined
     const directory = this.#directoryOf(place)

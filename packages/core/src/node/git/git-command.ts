@@ -68,8 +68,8 @@ const HARDENING: readonly string[] = [
   'submodule.recurse=false',
   'fetch.recurseSubmodules=false',
   'fetch.writeCommitGraph=false',
-  // Stores each fetch as one pack, which is complete or absent. The loose objects of a killed fetch could be half a
-  // commit.
+  // Stores each fetch as one pack, which is either complete or absent. A killed fetch with loose objects could leave
+  // half a commit.
   'fetch.unpackLimit=1',
   'transfer.fsckObjects=true',
   'transfer.advertiseSID=false',
@@ -133,8 +133,8 @@ export async function runGit(args: readonly string[], run: GitRun = {}): Promise
 }
 
 /**
- * Starts git with pipes and hardened settings, in its own process group. Windows searches the working directory first
- * for programs. Git starts in a folder to which no project can add a `git.exe`.
+ * Starts git with pipes and hardened settings, in its own process group. On Windows, programs are searched for in the
+ * working directory before all other folders. Git starts in a folder to which no project can add a `git.exe`.
  */
 export function spawnGit(
   args: readonly string[],

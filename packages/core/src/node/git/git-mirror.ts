@@ -37,7 +37,10 @@ export class GitMirror {
   readonly #access: GitAccess
   readonly #maxBytes: number
 
-  /** `parent` is a folder for this repository only. Several sources and processes may share the folder. */
+  /**
+   * `parent` is a folder that contains only data of this repository. Several sources and processes may share the
+   * folder.
+   */
   constructor(parent: string, url: string, access: GitAccess, maxBytes: number) {
     this.directory = join(parent, 'mirror.git')
     this.#url = url
@@ -76,7 +79,7 @@ export class GitMirror {
   }
 
   /**
-   * Returns the refs of the remote for the given full names, and the target of `HEAD`.
+   * Returns the refs of the remote that have one of the given full names, and the ref that `HEAD` points to.
    * @throws {SkillError} IO_FAILED, also for an empty list, which may be a truncated answer
    */
   async listRemote(names: readonly string[], signal: AbortSignal): Promise<Map<string, RemoteRef>> {
@@ -245,7 +248,7 @@ export class GitMirror {
       : { author: author.slice(0, 200), subject: subject.slice(0, 200) }
   }
 
-  /** Removes the pack of a refused fetch, because the pack would otherwise count towards the size limit forever. */
+  /** Removes the pack of a refused fetch. If kept, the pack would count towards the size limit forever. */
   async #dropUnwanted(): Promise<void> {
     removeLeftovers(this.directory)
     await this.#local(['repack', '-a', '-d', '--quiet'])

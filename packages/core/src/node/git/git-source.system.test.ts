@@ -102,7 +102,7 @@ test('the next reload shows a push, and a reload without a change fetches nothin
   expect(server.requests.filter(request => request.includes('upload-pack'))).toHaveLength(2)
 })
 
-test('a source uses the default branch of the repository, and can be limited to one folder', async () => {
+test('a source without a ref uses the default branch of the repository, and can be limited to one folder', async () => {
   repository.git('symbolic-ref', 'HEAD', 'refs/heads/trunk')
   repository.commit(
     { ...skill('top'), 'skills/pdf/SKILL.md': skill('pdf')['pdf/SKILL.md'] as string },
@@ -197,7 +197,7 @@ test('after a branch or folder is deleted, the skills stay and a diagnostic repo
   ])
 })
 
-test('if a ref, folder or repository never existed, the failure names it', async () => {
+test('if a ref, folder or repository never existed, the failure names what is missing', async () => {
   repository.commit(skill('pdf'))
   const errors: Record<string, string | undefined> = {}
   for (const [key, options] of Object.entries({ ref: { ref: 'nope' }, path: { path: 'nope' }, url: {} })) {

@@ -187,7 +187,7 @@ class GitFetcher implements TreeFetcher {
 
   async follows({ version }: FileTree, earlier: string): Promise<boolean> {
     if (version === earlier) return true
-    // A tag should name the same commit forever.
+    // A tag should always name the same commit.
     return !this.#isTag && isCommit(earlier) && (await this.#mirror.descends(version, earlier))
   }
 
@@ -213,7 +213,7 @@ class GitFetcher implements TreeFetcher {
     await mirror.prepare(signal)
     this.#isSuspect = true
     const taken = (await mirror.current(origin, signal))?.commit ?? mirror.lastTaken(origin)
-    // A network failure is no sign of a damaged copy.
+    // A network failure does not mean that the local copy is damaged.
     this.#isSuspect = false
     const found = await this.#resolve(signal)
     this.#isSuspect = true
@@ -243,7 +243,7 @@ class GitFetcher implements TreeFetcher {
 
   /**
    * Finds out which part of the path is the ref. A branch name may contain `/`, so only the refs of the repository show
-   * where the ref ends.
+   * where the name of the branch ends.
    */
   async #resolveSplit(
     segments: readonly string[],

@@ -16,8 +16,8 @@ export interface GitPlace {
   /** Folder within the repository, `/`-separated; empty for the whole repository. */
   readonly path: string
   /**
-   * `ref/path` of a tree URL. Only the refs of the repository show where the ref ends, because branch names may contain
-   * `/`.
+   * `ref/path` of a tree URL. Only the refs of the repository show where the branch name ends, because branch names may
+   * contain `/`.
    */
   readonly refAndPath?: string
 }

@@ -35,7 +35,7 @@ const PRIVATE_V4: readonly (readonly [string, number])[] = [
   ['224.0.0.0', 4],
   ['240.0.0.0', 4],
 ]
-// In IPv6, the globally routed addresses are public, except ranges that embed other addresses or serve as examples.
+// In IPv6, globally routed addresses are public, except ranges that embed other addresses or are reserved for examples.
 const PUBLIC_V6 = ['2000::', 3] as const
 const PRIVATE_V6: readonly (readonly [string, number])[] = [
   ['2001::', 23],

@@ -64,7 +64,7 @@ describe('T27: private networks', () => {
     expect(isPublicAddress(address)).toBe(true)
   })
 
-  test('a name is refused if any of its addresses is private', async () => {
+  test('a host name is refused if any of its addresses is private', async () => {
     const resolve = async (): Promise<readonly string[]> => ['93.184.216.34', '10.0.0.1']
     await expect(get('https://example.com/', { resolve })).rejects.toThrow(/example.com is at 10.0.0.1/)
   })
@@ -94,7 +94,7 @@ describe('T27: private networks', () => {
     expect([Buffer.from(bytes ?? []).toString(), asked]).toEqual(['here', 1])
   })
 
-  test('each redirect is checked like the first URL, and at most five are followed', async () => {
+  test('each redirect is checked like the original URL, and at most five redirects are followed', async () => {
     answer = (_, response) => void response.writeHead(302, { Location: 'https://169.254.169.254/' }).end()
     await expect(get(`http://${host}/`)).rejects.toThrow(/169.254.169.254 is at 169.254.169.254/)
     answer = (request, response) => void response.writeHead(302, { Location: `${request.url}x` }).end()
@@ -112,7 +112,7 @@ describe('T27: private networks', () => {
     await expect(get(url)).rejects.toMatchObject({ code: 'INVALID_OPTION' })
   })
 
-  test('unencrypted http is allowed only for hosts on this machine, even if other hosts are listed', async () => {
+  test('unencrypted http is allowed only for hosts on this machine, even if `privateHosts` lists other hosts', async () => {
     const resolve = async (): Promise<readonly string[]> => ['10.0.0.1']
     await expect(get('http://localhost/', { resolve, privateHosts: ['localhost'] })).rejects.toThrow(
       /not on this machine; use https/,
@@ -122,7 +122,7 @@ describe('T27: private networks', () => {
 })
 
 describe('answers', () => {
-  test('a request sends the entity tag, and the answer 304 means that nothing changed', async () => {
+  test('a request sends the entity tag, and the answer 304 means that the content has not changed', async () => {
     answer = (request, response) => {
       const isKnown = request.headers['if-none-match'] === '"1"'
       response.writeHead(isKnown ? 304 : 200, { ETag: '"1"' }).end(isKnown ? undefined : 'text')

@@ -77,14 +77,15 @@ async function sendTo(url: URL, options: Sending): Promise<IncomingMessage> {
   const { signal, method, headers, body } = options
   signal.throwIfAborted()
   const addresses = await resolveAllowed(url, options)
-  // Connects to the checked addresses. Sockets are not pooled, because a pooled socket would rely on an earlier check.
+  // Connects to the checked addresses. Sockets are not pooled, because the address of a pooled socket was checked for
+  // an earlier request.
   const lookup: LookupFunction = (_hostname, { all }, callback) => {
     const found = addresses.map(address => ({ address, family: isIP(address) }))
     const [first] = found
     if (all === true) callback(null, found)
     else callback(null, first?.address ?? '', first?.family ?? 4)
   }
-  // Imported on the first request, because importing the HTTP client takes longer than starting Node.
+  // The HTTP client is imported on the first request, because this import takes longer than starting Node.
   const { Agent, request: open } = await (url.protocol === 'https:'
     ? import('node:https')
     : import('node:http'))

@@ -87,7 +87,7 @@ export function wellKnown(url: string, options: WellKnownOptions = {}): SkillSou
   return new RemoteSource(fetcher, { ...remote, label: label ?? parsed.hostname, origin })
 }
 
-/** The files of one skill, with a mark that changes whenever a file changes. */
+/** The files of one skill, and a text (`mark`) that changes whenever one of these files changes. */
 interface FetchedSkill {
   readonly mark: string
   readonly files: readonly FetchedFile[]
@@ -201,7 +201,7 @@ class WellKnownFetcher implements TreeFetcher {
     return { mark: entry.digest, files }
   }
 
-  /** Returns the files of a skill from the tree that was kept before a restart. */
+  /** Returns the files of a skill from a tree that an earlier process stored. */
   async #fromTree(name: string, tree: FileTree | undefined): Promise<FetchedSkill | undefined> {
     const files = await listFilesBelow(tree, name)
     return files.length === 0 ? undefined : { mark: '', files }
@@ -218,8 +218,7 @@ class WellKnownFetcher implements TreeFetcher {
 }
 
 /**
- * Limits the total bytes of one fetch, because many skills that respect their own limits may still be too large
- * together.
+ * Limits the total bytes of one fetch. Even if each skill respects its own limit, all skills together may be too large.
  */
 class ByteBudget {
   readonly #max: number
