@@ -1,9 +1,9 @@
 import { isInside } from './disk-facts.ts'
 
-/** A watch that keeps its folder open. */
+/** A file watch that keeps its folder open. */
 interface HeldFolder {
   readonly path: string
-  /** Ends the watch and reports its end. */
+  /** Ends the watch and reports this to the owner of the watch. */
   readonly release: () => void
 }
 
@@ -11,7 +11,7 @@ interface HeldFolder {
 export class HeldFolders {
   readonly #held = new Set<HeldFolder>()
 
-  /** Returns a function that forgets the folder. */
+  /** Returns a function that removes the folder from the watched folders. */
   add(path: string, release: () => void): () => void {
     const held = { path, release }
     this.#held.add(held)

@@ -7,7 +7,7 @@ export { bundledSkills } from './bundled-skills.ts'
 export { NodeFileSystem } from './node-file-system.ts'
 export { nodeHasher } from './node-hasher.ts'
 
-// For hosts: skills from other sources, which wait for approval.
+// For hosts: skills from remote sources. By default, these skills wait for approval.
 export {
   DEFAULT_MAX_REPOSITORY_BYTES,
   GIT_UPDATES,

@@ -6,14 +6,14 @@ let known: { readonly id: string | undefined } | undefined
 
 /**
  * Returns an identifier for this build of the library. Another build may read the same folder differently. Returns
- * `undefined` if builds cannot be distinguished, for example in a program compiled into one file.
+ * `undefined` if builds of the library cannot be distinguished, for example in a program compiled into one file.
  */
 export function libraryId(): string | undefined {
   known ??= { id: describeLibrary() }
   return known.id
 }
 
-/** Includes the time of the file, because two builds of the same version may differ only in that time. */
+/** Includes the modification time of this file, because two builds of the same version may differ only in that time. */
 function describeLibrary(): string | undefined {
   try {
     const { mtimeMs, size } = statSync(fileURLToPath(import.meta.url))
@@ -24,8 +24,8 @@ function describeLibrary(): string | undefined {
 }
 
 /**
- * Returns `bundled` in a bundle, because a bundle has no `package.json` of this package beside it. The size or time of
- * a bundle's file changes with every version.
+ * Returns the version of this package. In a bundle, returns `bundled`, because the `package.json` of this package is
+ * missing there. The size or time of a bundle's file changes with every version.
  */
 function readVersion(): string {
   try {

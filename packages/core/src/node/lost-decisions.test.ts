@@ -54,7 +54,7 @@ function each(work: (path: string) => void): void {
 }
 
 describe.each(LOSSES)('lost decisions (%s)', (_, lose) => {
-  test('approve nothing: skills stay disabled, rejected or pinned, and changes wait for approval', async () => {
+  test('if the decisions are lost, skills stay disabled, rejected or pinned, and changes wait for approval', async () => {
     for (const name of ['disabled', 'rejected', 'pinned', 'approved', 'free']) write(name, 'first')
     {
       await using skills = await open()
@@ -82,7 +82,7 @@ describe.each(LOSSES)('lost decisions (%s)', (_, lose) => {
         diagnostics.some(({ code }) => code === 'DECISIONS_LOST'),
       )
       expect(told.map(({ name }) => name)).toEqual(['approved', 'disabled', 'pinned', 'rejected'])
-      // Later changes wait for the approval of a person, even after a restart.
+      // After the loss of the decisions, changes wait for approval, even after a restart.
       write('approved', 'third')
       await skills.reload()
       expect(await bodyOf(skills, 'approved')).toBe('second')
@@ -103,7 +103,7 @@ describe.each(LOSSES)('lost decisions (%s)', (_, lose) => {
   })
 })
 
-test('a damaged database is moved aside and reported only once, not at the next start', async () => {
+test('a damaged database is moved aside and reported, and the next start does not report it again', async () => {
   await (await openDecisions(state)).close()
   writeFileSync(join(state, 'decisions.sqlite'), 'no database at all')
   const decisions = await openDecisions(state)

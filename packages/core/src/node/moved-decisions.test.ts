@@ -17,7 +17,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
 const at = (...path: readonly string[]): string => join(folder, 'skills', ...path)
 
-/** Writes a skill into a folder. The folder may have a different name than the skill. */
+/** Writes a skill into a folder. The names of the folder and of the skill may differ. */
 function write(location: string, name: string, body: string): void {
   mkdirSync(at(location), { recursive: true })
   writeFileSync(at(location, 'SKILL.md'), `---\nname: ${name}\ndescription: Does ${name}.\n---\n${body}\n`)
@@ -66,7 +66,7 @@ async function servedNowAndLater(
 }
 
 describe('moved folders and the last good revision', () => {
-  test('the last good revision stays with its folder if two folders swap names and one folder is broken', async () => {
+  test('if two folders swap names and one folder is broken, its last good revision is still served', async () => {
     for (const isBrokenFirst of [true, false]) {
       write('a', 'a', 'A.')
       write('b', 'b', 'B.')
@@ -90,7 +90,7 @@ describe('moved folders and the last good revision', () => {
     expect(await servedNowAndLater(skills)).toEqual([{ pdf: 'Second.' }, { pdf: 'Second.' }])
   })
 
-  test('the last good revision is still served when a broken folder replaces its folder', async () => {
+  test('if a broken folder replaces the folder of a skill, the last good revision of the skill is still served', async () => {
     write('pdf', 'pdf', 'First.')
     const skills = await open()
     damage('next')
@@ -145,7 +145,7 @@ describe('moved folders and decisions', () => {
     }
   })
 
-  test('a decision is recorded only once if two processes notice that folders swapped names', async () => {
+  test('if two processes notice that folders swapped names, the decision about a folder is recorded only once', async () => {
     write('a', 'a', 'A.')
     write('b', 'b', 'B.')
     await using first = await open()

@@ -26,7 +26,7 @@ const LONGEST_COUNTED_MS = 4 * SLOW_CALL_MS
 const AVERAGE_WEIGHT = 0.01
 const RETRY_DIRECT_AFTER_CALLS = 2_000
 
-// Linux file system types (`statfs(2)`) on which writes of other machines cause no event on this machine.
+// Linux file system types (`statfs(2)`) on which writes by other machines cause no event on this machine.
 const REMOTE_TYPES: ReadonlyMap<number, string> = new Map([
   [0x6969, 'NFS'],
   [0x517b, 'SMB'],
@@ -151,8 +151,8 @@ export class NodeFileSystem implements WritableFileSystem {
   }
 
   /**
-   * The kernel queues an event before the write returns, so the next poll of the event loop delivers the event. Waits
-   * for two iterations of the event loop, because the current iteration may have polled already.
+   * The kernel queues the event of a write before the write returns, so the next poll of the event loop delivers this
+   * event. Waits for two iterations of the event loop, because the current iteration may have polled already.
    */
   async drain(): Promise<void> {
     await setImmediate()
@@ -160,8 +160,8 @@ export class NodeFileSystem implements WritableFileSystem {
   }
 
   /**
-   * Yields to the event loop after each slice. All callers wait for the same turn of the event loop. With separate
-   * turns, each caller would use a whole slice.
+   * Yields to the event loop after each slice of work. All callers wait for the same turn of the event loop. With
+   * separate turns, each caller would use a whole slice.
    */
   pace(): Promise<void> | undefined {
     if (this.#turn === undefined && performance.now() - this.#sliceStart < SLICE_MS) return undefined

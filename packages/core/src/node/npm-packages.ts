@@ -45,7 +45,7 @@ const LEFT_OUT: ReadonlySet<string> = new Set(['node_modules', '.git'])
 
 /**
  * Returns a source for the skills of installed npm packages, which are in `node_modules/<package>/skills`. The source
- * installs and runs nothing. It notices a new installation within a minute, or at `reload()`.
+ * never installs a package or runs code. The source notices a new installation within a minute, or at `reload()`.
  *
  * @example
  * ```ts
@@ -94,7 +94,7 @@ class PackageFetcher implements TreeFetcher {
       signal.throwIfAborted()
       const root = await realFolder(join(this.#folder, name))
       const skills = root === undefined ? undefined : await realFolder(join(root, 'skills'))
-      // Links to targets outside the package are not followed, because those files are not part of the package.
+      // Links to targets outside the package are not followed, because such a target does not belong to the package.
       if (root === undefined || skills === undefined || !skills.startsWith(root + sep)) continue
       await this.#walk({ root: skills, prefix: name, files }, skills, '')
     }
@@ -155,7 +155,7 @@ class PackageFetcher implements TreeFetcher {
         size: stats.isFile() ? Number(stats.size) : 0,
         isExecutable: (stats.mode & 0o100n) !== 0n,
         id: nodeHasher.sha256(`${path}\0${facts}`),
-        // Package managers hard-link files from their own store, so a file may have several names.
+        // Package managers hard-link files from their own store, so a file of a package may have more than one name.
         read: async () => await this.#read(path, found.root, Number(stats.size)),
       })
     }

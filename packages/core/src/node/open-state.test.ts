@@ -14,7 +14,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
 const pdf = { name: 'pdf', description: 'Does it.', body: 'First.' }
 
-/** Returns the files in the folder that this process has open. */
+/** Returns the files of the folder that this process has opened and not closed. */
 function openFiles(): readonly string[] {
   return readdirSync('/proc/self/fd').flatMap(descriptor => {
     try {
@@ -26,7 +26,7 @@ function openFiles(): readonly string[] {
   })
 }
 
-test('a runtime continues with the state that an earlier runtime left in the directory', async () => {
+test('a runtime uses the state that an earlier runtime stored in the directory', async () => {
   {
     const source = new MemorySource({ label: 'own', trust: 'review' }, [pdf])
     await using skills = await createSkillRuntime({ sources: [source], state: await openState(folder) })
@@ -77,7 +77,7 @@ test.each([
   ['write-lock.sqlite', 'the write lock'],
   ['decisions.sqlite', 'the decisions'],
 ])(
-  'openState() closes all files if %s cannot be opened, and its error names what failed',
+  'if %s cannot be opened, openState() closes all files and its error names the failed part',
   async (name, what) => {
     mkdirSync(join(folder, name), { recursive: true })
     await expect(openState(folder)).rejects.toMatchObject({
@@ -92,7 +92,7 @@ test.each([
   },
 )
 
-test('createSkillRuntime() accepts a state that consists of a history only', async () => {
+test('createSkillRuntime() accepts a state that contains only a history', async () => {
   const history = new MemoryRevisionLog()
   const sources = [new MemorySource({ label: 'own' }, [pdf])]
   await using skills = await createSkillRuntime({ sources, state: { history } })

@@ -158,7 +158,7 @@ function damage(folder: TemporaryFolder, first: number, count: number): void {
 const asides = (folder: TemporaryFolder): string[] =>
   readdirSync(folder.at('store')).filter(name => /^index\.db\.damaged-\d+$/.test(name))
 
-test('a damaged index is moved aside when a query finds the damage, and its readable rows are kept', async () => {
+test('when a query finds that the index is damaged, the index is moved aside and its readable rows are kept', async () => {
   using folder = new TemporaryFolder()
   const first = await openPackStore(folder.path)
   const entries = Array.from({ length: 2_000 }, (_, i) => {
@@ -189,7 +189,7 @@ test('a damaged index is moved aside when a query finds the damage, and its read
     if ((await store.getTree(revision)) !== undefined) found.trees++
     if (store.getRef(name) === digest) found.names++
   }
-  // A damaged inner page of the tree makes the rows below it unreadable.
+  // Damages an inner page of the index tree, so that the rows below this page cannot be read.
   for (const count of Object.values(found)) expect(count).toBeGreaterThan(500)
   expect(store.fault).toMatchObject({
     message: expect.stringMatching(

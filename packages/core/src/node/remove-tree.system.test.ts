@@ -27,7 +27,7 @@ beforeEach(() => {
 afterEach(() => rmSync(parent, { recursive: true, force: true }))
 
 describe('removeTree()', () => {
-  test('removes files, links without their targets, folders without permissions, and names that are not valid UTF-8', async () => {
+  test('removes files, links but not their targets, folders without permissions, and files whose names are not valid UTF-8', async () => {
     const kept = join(parent, 'kept')
     mkdirSync(kept)
     writeFileSync(join(kept, 'file'), 'x')
@@ -63,7 +63,7 @@ open('file', 'w').close()`
     expect(existsSync(tree)).toBe(false)
   })
 
-  test('removes deep folders without permissions, even if other folders have the names of its temporary folders', async () => {
+  test('removes deep folders without permissions, even if other folders have names that removeTree() uses for temporary folders', async () => {
     const deep = join(tree, ...Array.from({ length: 100 }, () => 'd'))
     mkdirSync(deep, { recursive: true })
     mkdirSync(join(tree, '.deep-1', 'x'), { recursive: true })
@@ -89,7 +89,7 @@ open('file', 'w').close()`
       mkdirSync(victim, { recursive: true })
       const names = Array.from({ length: 200 }, (_, index) => `file-${index}`)
       for (const name of names) writeFileSync(join(victim, name), 'x')
-      // Until the removal ends, another process keeps swapping a folder with a link to an outside folder.
+      // Until the removal ends, another process repeatedly swaps a folder with a link to a folder outside the tree.
       const program = `import ctypes, os, time
 libc = ctypes.CDLL(None, use_errno=True)
 root = ${JSON.stringify(tree)}.encode()

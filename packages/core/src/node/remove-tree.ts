@@ -10,8 +10,8 @@ import { basename, dirname, join } from 'node:path'
 const O_PATH = 0o10_000_000
 
 /**
- * Maximum number of nested folders that are open at the same time, because each open folder uses a descriptor. Deeper
- * folders are first moved to the top folder.
+ * Maximum number of nested folders that are open at the same time, because each open folder uses a descriptor. Folders
+ * below this depth are moved to the top folder before they are removed.
  */
 const MAX_LEVELS = 64
 /** How many times the removal lists a folder again if another process adds entries to it. */
@@ -122,7 +122,8 @@ async function orNothing<Value>(work: Promise<Value>, codes: readonly string[]):
 
 async function removeByPath(path: string): Promise<void> {
   await makeWritable(path)
-  // Retries because Windows does not remove open files, and a killed process keeps its files open briefly.
+  // Retries, because Windows does not remove an open file, and the files of a killed process stay open for a short
+  // time.
   await rm(path, { recursive: true, force: true, maxRetries: MAX_RETRIES })
 }
 

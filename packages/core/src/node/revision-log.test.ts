@@ -50,7 +50,7 @@ for (const [name, create] of [
   })
 }
 
-test('two processes that see the same change record it once', async () => {
+test('if two processes see the same change, it is recorded only once', async () => {
   const [one, two] = [await openRevisionLog(folder), await openRevisionLog(folder)]
   await one.append([record(1)])
   await two.append([record(1), record(2)])
@@ -71,7 +71,7 @@ test('a history keeps thousands of concurrent records, and only the user of the 
   await log.close()
 })
 
-test('a damaged history is moved aside when a query finds the damage, and its readable steps are kept', async () => {
+test('when a query finds that the history is damaged, the history is moved aside and its readable steps are kept', async () => {
   const first = await openRevisionLog(folder)
   await first.append(Array.from({ length: 2_000 }, (_, index) => record(1, { location: `skill-${index}` })))
   await first.close()

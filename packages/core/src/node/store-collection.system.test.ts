@@ -167,7 +167,7 @@ test('a round keeps content that was put, named or looked up since the previous 
   await store.close()
 })
 
-test('a doomed revision that is looked up again is spared', async () => {
+test('a doomed revision is kept if it is looked up again', async () => {
   using folder = new TemporaryFolder()
   const store = await openPackStore(folder.path)
   const old = put(store, 'old')
@@ -222,7 +222,7 @@ test('a revision is leased after ten seconds of use, and its lease is renewed ea
   expect(trees.isDue(3 * HOUR)).toBe(false)
 })
 
-test('a revision in use is kept when another process points its name at a different revision', async () => {
+test('a revision in use is kept when another process points the revision's name at another revision', async () => {
   using folder = new TemporaryFolder()
   const [user, namer] = [await openPackStore(folder.path), await openPackStore(folder.path)]
   const first = put(user, 'first')
@@ -259,7 +259,7 @@ test('a round keeps content that gets a name or a lease, or is put again, while 
   const pause = slices.pause.bind(slices)
   slices.pause = async () => {
     await pause()
-    // At the second pause, the round has marked the names and their revisions.
+    // At its second pause, the round has read all names and marked their revisions as needed.
     if (++pauses !== 2) return
     store.setRef('name', named.revision)
     put(store, 'again')
@@ -313,7 +313,7 @@ test('rounds keep at most 64 MB of unneeded content that is younger than the gra
   await store.close()
 }, 30_000)
 
-test('young content is removed when its grace period ends, even without further writes', async () => {
+test('unneeded content is removed when its grace period ends, even without further writes', async () => {
   using folder = new TemporaryFolder()
   const store = await openPackStore(folder.path)
   const left = put(store, 'left')
@@ -340,7 +340,7 @@ test('a round shrinks the file of the index', async () => {
   expect(statSync(folder.at('store/index.db')).size).toBeLessThan(200_000)
 }, 30_000)
 
-test('the pack of a dead process is removed after a day, even if a new process has the same id', async () => {
+test('the pack of a dead process is removed after a day, even if a new process has the id of the dead process', async () => {
   using folder = new TemporaryFolder()
   const store = await openPackStore(folder.path)
   put(store, 'text')
@@ -448,7 +448,7 @@ test('only one process collects at a time', async () => {
   await store.close()
 })
 
-/** Creates a store with one pack that is three quarters empty, and one pack that no row names. */
+/** Creates a store with one pack that is three quarters empty, and one pack that no index row refers to. */
 async function makeHalfEmpty(folder: TemporaryFolder): Promise<readonly Revision[]> {
   const store = await openPackStore(folder.path)
   const made = Array.from({ length: 12 }, (_, i) => put(store, String.fromCharCode(97 + i).repeat(1_000_000)))
@@ -465,7 +465,7 @@ async function makeHalfEmpty(folder: TemporaryFolder): Promise<readonly Revision
 }
 
 interface CompactionCase {
-  /** The process is closed after this number of pauses. */
+  /** The compaction is aborted after this number of pauses. */
   readonly abortAfter?: number
   readonly isCurrent?: () => boolean
 }
@@ -547,7 +547,7 @@ test('if another process has locked the index, close() waits at most two seconds
   stopped.close()
 })
 
-test('a store writes bytes again if their pack is removed before the index names the bytes', async () => {
+test('a store writes bytes again if their pack is removed before the index refers to the bytes', async () => {
   using folder = new TemporaryFolder()
   const store = await openPackStore(folder.path)
   const large = put(store, 'large'.repeat(400_000))
@@ -584,7 +584,7 @@ test('after repeated failures of its rounds, a collection reports the reason unt
 })
 
 test.skipIf(process.platform !== 'linux')(
-  'a process closes the packs that its own collection has removed',
+  'a process closes packs that its own collection has removed',
   async () => {
     using folder = new TemporaryFolder()
     const first = await openPackStore(folder.path)

@@ -37,10 +37,10 @@ export interface StoreCollectionOptions {
 }
 
 /**
- * Removes unneeded content from a store while processes use the store. Rounds run one minute after the start and some
- * time after writes. At close, a round runs if no process has finished a round for an hour. Only one process collects
- * at a time, in slices of a few milliseconds. A failure ends the current round, but later rounds still run. After
- * repeated failures, `failure` has the reason.
+ * Removes unneeded content from a store while processes use the store. A round runs one minute after the start. After a
+ * write, a round runs within about ten minutes. At close, a round runs if no process has finished a round for an hour.
+ * Only one process collects at a time, in slices of a few milliseconds. A failure ends the current round, but later
+ * rounds still run. After repeated failures, `failure` has the reason.
  */
 export class StoreCollection {
   readonly #options: StoreCollectionOptions
@@ -203,7 +203,7 @@ function shrink(database: DatabaseSync): void {
     vacuumIfFree(database)
 }
 
-/** Vacuums the index. If another process is writing, a later round vacuums instead. */
+/** Vacuums the index. If another process is writing to the index, a later round vacuums it. */
 function vacuumIfFree(database: DatabaseSync): void {
   try {
     database.exec('VACUUM')

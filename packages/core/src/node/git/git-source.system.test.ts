@@ -86,7 +86,7 @@ for (const each of sourceConformance)
     }
   })
 
-test('the next reload shows a push, and a reload without a change fetches nothing', async () => {
+test('the next reload shows pushed changes, and a reload without changes fetches no objects', async () => {
   repository.commit({ ...skill('pdf'), 'pdf/references/a.md': 'A.' })
   await using skills = await open()
   expect(names(skills)).toEqual(['pdf'])
@@ -127,7 +127,7 @@ test('a source with a branch or tag shows its newest commit, but a source with a
   expect(found).toEqual({ main: ['two'], v1: ['one'], 'feature/three': ['three'], [first]: ['one'] })
 })
 
-test('a source finds the ref in a tree URL among the refs of the repository, and restarts without the server', async () => {
+test('a source finds the ref of a tree URL among the refs of the repository, and a restart does not need the server', async () => {
   const content = skill('pdf')['pdf/SKILL.md'] as string
   repository.commit(
     { 'x/skills/pdf/SKILL.md': content, 'skills/docx/SKILL.md': skill('docx')['docx/SKILL.md'] as string },
@@ -152,7 +152,7 @@ test('a source finds the ref in a tree URL among the refs of the repository, and
   expect(names(skills)).toEqual(['docx'])
 })
 
-test('T28: rewritten history is refused and reported until it is restored or accepted', async () => {
+test('T28: a rewritten history is refused and reported until the history is restored or accepted', async () => {
   const first = repository.commit(skill('pdf', 'First.'))
   await using skills = await open()
   const second = repository.commit(skill('pdf', 'Rewritten.'), { parent: null })
@@ -170,7 +170,7 @@ test('T28: rewritten history is refused and reported until it is restored or acc
   expect(await bodyOf(resetting, 'pdf')).toBe('Rewritten.')
 })
 
-test('T28: a moved tag is refused, even if its new commit is a descendant of the old one', async () => {
+test('T28: a moved tag is refused, even if its new commit is a descendant of its previous commit', async () => {
   repository.git('tag', 'v1', repository.commit(skill('pdf', 'First.')))
   await using skills = await open({ ref: 'v1' })
   repository.git('tag', '--force', 'v1', repository.commit(skill('pdf', 'Second.')))
@@ -179,7 +179,7 @@ test('T28: a moved tag is refused, even if its new commit is a descendant of the
   expect(told(skills).join()).toMatch(/^HISTORY_REWRITTEN: the tag v1 was moved/)
 })
 
-test('after a branch or folder is deleted, the skills stay and a diagnostic reports the deletion', async () => {
+test('after a branch or folder is deleted, its skills are still served and a diagnostic reports the deletion', async () => {
   repository.commit(skill('pdf'))
   repository.commit({ 'skills/docx/SKILL.md': skill('docx')['docx/SKILL.md'] as string }, { branch: 'team' })
   await using skills = await open({ ref: 'team', path: 'skills' })
@@ -209,7 +209,7 @@ test('if a ref, folder or repository never existed, the failure names what is mi
   expect(errors['url']).toMatch(/^git ls-remote failed with 128: .*not found/)
 })
 
-test('if the server is unreachable, its skills stay even after a restart, and the source recovers later', async () => {
+test('if the server is unreachable, its skills are still served even after a restart, and the source recovers later', async () => {
   repository.commit(skill('pdf', 'First.'))
   const first = await open()
   const resume = await server.pause()
@@ -330,7 +330,7 @@ test('a damaged mirror is fetched again', async () => {
   expect(await bodyOf(skills, 'pdf')).toBe('Second.')
 })
 
-test('a lost or damaged mirror is fetched again, but a history that was rewritten meanwhile is refused', async () => {
+test('a lost or damaged mirror is fetched again, but a history that was rewritten since the last fetch is refused', async () => {
   repository.commit(skill('pdf', 'First.'))
   await (await open()).close()
   repository.commit(skill('pdf', 'Rewritten.'), { parent: null })
@@ -347,7 +347,7 @@ test('a lost or damaged mirror is fetched again, but a history that was rewritte
   expect(await bodyOf(skills, 'pdf')).toBe('Rewritten.')
 })
 
-test('a request to a server that stops answering ends after the timeout', async () => {
+test('if the server stops answering, the request ends after the timeout', async () => {
   repository.commit(skill('pdf'))
   server.intercept = () => true
   await using skills = await open({ timeoutMs: 300 })
@@ -364,7 +364,7 @@ test('a missing git is reported', async () => {
   }
 })
 
-test('two skills of one commit appear in one generation', async () => {
+test('two skills that one commit changes appear in one generation', async () => {
   repository.commit({ ...skill('a', '1'), ...skill('b', '1') })
   await using skills = await open()
   const seen: string[] = []

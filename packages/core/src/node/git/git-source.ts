@@ -40,15 +40,16 @@ export interface GitOptions
   /** Folder of the repository that contains the skills. @default the whole repository */
   readonly path?: string
   /**
-   * `ff-only` accepts a new state only if its history contains the current one. After a force-push or a moved tag, the
-   * skills stay and a diagnostic reports the refused state. `reset` accepts every new state. @default 'ff-only'
+   * `ff-only` accepts a new commit only if the history of the new commit contains the current commit. After a
+   * force-push or a moved tag, the current skills are still served and a diagnostic reports the refused commit. `reset`
+   * accepts every new commit. @default 'ff-only'
    */
   readonly update?: GitUpdate
   /** Access token, sent only to the server of this repository and only over https. */
   readonly token?: string
   /** A private key file for ssh. @default the choice of ssh */
   readonly identityFile?: string
-  /** The only file with trusted keys of ssh servers. @default the choice of ssh */
+  /** A file with the keys of trusted ssh servers. No other keys are trusted. @default the choice of ssh */
   readonly knownHostsFile?: string
   /** The base URL for `owner/repository` and for `/tree/` URLs. @default "https://github.com" */
   readonly baseUrl?: string
@@ -59,9 +60,12 @@ export interface GitOptions
   readonly privateHosts?: readonly string[]
   /** Whether `file:` URLs of repositories on this machine are allowed. @default false */
   readonly allowFile?: boolean
-  /** Maximum disk space of the repository on this machine, in bytes. @default 200 MB */
+  /** Maximum disk space that the local copy of the repository may use, in bytes. @default 200 MB */
   readonly maxBytes?: number
-  /** Directory for the bare copy. Several processes may share the directory. @default defaultStateDirectory() */
+  /**
+   * Directory for the bare copy of the repository. Several processes may share this directory. @default
+   * defaultStateDirectory()
+   */
   readonly stateDirectory?: string
 }
 
@@ -92,9 +96,10 @@ const KNOWN: KnownOptions<GitOptions> = {
 export const DEFAULT_MAX_REPOSITORY_BYTES = 200_000_000
 
 /**
- * Returns a source for the skills of a git repository, which it polls. Accepts `https`, `ssh` and scp-like URLs,
- * `owner/repository`, and the URL of a folder on GitHub (`.../tree/<branch>/<folder>`). The source reads files from its
- * own bare copy without a work tree. No code of the repository runs, and no half-finished checkout is visible.
+ * Returns a source for the skills of a git repository. The source polls the repository for changes. Accepts `https`,
+ * `ssh` and scp-like URLs, `owner/repository`, and the URL of a folder on GitHub (`.../tree/<branch>/<folder>`). The
+ * source reads files from its own bare copy without a work tree. No code of the repository runs, and no half-finished
+ * checkout is ever served.
  * @throws {SkillError} INVALID_OPTION for an invalid URL, ref or path
  *
  * @example
@@ -242,8 +247,8 @@ class GitFetcher implements TreeFetcher {
   }
 
   /**
-   * Finds out which part of the path is the ref. A branch name may contain `/`, so only the refs of the repository show
-   * where the name of the branch ends.
+   * Finds out which part of the path in a tree URL is the ref. A branch name may contain `/`, so only the refs of the
+   * repository show where the name of the branch ends.
    */
   async #resolveSplit(
     segments: readonly string[],

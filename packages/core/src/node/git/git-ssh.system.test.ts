@@ -41,7 +41,7 @@ describe.skipIf(!hasSsh)('git over ssh (skipped without an ssh client)', () => {
     return await createSkillRuntime({ sources: [source] })
   }
 
-  test('fetches skills and later changes, and requests only upload-pack', async () => {
+  test('a git source over ssh fetches skills and later changes, and requests only upload-pack', async () => {
     await using skills = await open()
     expect(skills.status()[0]?.lastError).toBeUndefined()
     expect(skills.current.list().map(({ name, source }) => [name, source])).toEqual([['pdf', 'skills']])
@@ -53,14 +53,14 @@ describe.skipIf(!hasSsh)('git over ssh (skipped without an ssh client)', () => {
     expect(new Set(server.commands)).toEqual(new Set(["git-upload-pack '/skills.git'"]))
   })
 
-  test('T27: connects to a server in a private network only if the server is allowed', async () => {
+  test('T27: a git source over ssh connects to a server in a private network only if that server is allowed', async () => {
     await using skills = await open({ privateHosts: [] })
     expect(skills.status()[0]?.lastError).toMatch(
       /is at 127.0.0.1, in a private network .* allow it as a private host/,
     )
   })
 
-  test('refuses a server with an unknown key and shows no prompt', async () => {
+  test('a git source over ssh refuses a server with an unknown key and shows no prompt', async () => {
     const knownHostsFile = join(folder, 'other-hosts')
     writeFileSync(knownHostsFile, '')
     await using skills = await open({ knownHostsFile })

@@ -93,7 +93,7 @@ test.each([
   }
 })
 
-test('http is allowed only for named servers on this machine', () => {
+test('http is allowed only for servers on this machine that `privateHosts` lists', () => {
   const options = { privateHosts: ['127.0.0.1:3000', 'example.com'] }
   expect(parseGitUrl('http://127.0.0.1:3000/x.git', options).protocol).toBe('http')
   expect(() => parseGitUrl('http://127.0.0.1:3001/x.git', options)).toThrow(/not encrypted/)

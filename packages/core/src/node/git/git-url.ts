@@ -7,7 +7,7 @@ export interface GitPlace {
   readonly protocol: GitProtocol
   /** The URL for git. The URL is absolute, contains no credentials and does not start with a dash. */
   readonly url: string
-  /** The URL in the usual notation, with ref and folder. Stored state uses this text as a key. */
+  /** The URL in the usual notation, including the ref and the folder. The state directory uses this text as a key. */
   readonly origin: string
   /** The last part of the repository's name. */
   readonly name: string
@@ -16,8 +16,8 @@ export interface GitPlace {
   /** Folder within the repository, `/`-separated; empty for the whole repository. */
   readonly path: string
   /**
-   * `ref/path` of a tree URL. Only the refs of the repository show where the branch name ends, because branch names may
-   * contain `/`.
+   * The part `ref/path` of a tree URL. Only the refs of the repository show where the branch name ends, because branch
+   * names may contain `/`.
    */
   readonly refAndPath?: string
 }
@@ -89,7 +89,8 @@ export function checkRef(ref: string): void {
 }
 
 function parseUrl(input: string, text: string, base: URL, options: GitUrlOptions): GitPlace {
-  // Refuses dot segments: parsing normalises them, so the URL would name a different branch or folder than the text.
+  // Refuses dot segments. Parsing would remove them, so the parsed URL would name another branch or folder than the
+  // given text.
   if (!URL.canParse(input) || /[/\\](\.|%2e){1,2}([/\\]|$)/i.test(input)) throw invalid(text)
   const url = new URL(input)
   // Links to GitHub sometimes use http, but the same address also works with https.
@@ -220,7 +221,7 @@ function lastOf(path: string): string {
 }
 
 function invalid(text: string): SkillError {
-  // The message hides everything that could be a secret.
+  // The message leaves out every part of the URL that could be a secret.
   const shown = text.replace(/:\/\/.*@/, '://...@')
   return new SkillError(
     'INVALID_OPTION',

@@ -54,7 +54,7 @@ const loopback = new BlockList()
 loopback.addSubnet('127.0.0.0', 8, 'ipv4')
 loopback.addAddress('::1', 'ipv6')
 
-/** Returns whether an address is public: reachable from the whole internet, and not in a private network. */
+/** Returns whether an IP address is public, so that it can be reached from the whole internet. */
 export function isPublicAddress(address: string): boolean {
   const version = isIP(address)
   if (version === 4) return !privateV4.check(address, 'ipv4')

@@ -160,7 +160,7 @@ describe('answers', () => {
     [404, {}, 'NOT_FOUND', undefined],
     [500, {}, 'IO_FAILED', undefined],
     [429, { 'Retry-After': '7' }, 'IO_FAILED', 7000],
-  ])('the failure for status %d has the status in its data', async (status, headers, code, retryAfterMs) => {
+  ])('the error for the HTTP status %d has the status in its data', async (status, headers, code, retryAfterMs) => {
     answer = (_, response) => void response.writeHead(status, headers).end()
     await expect(get(`http://${host}/`)).rejects.toMatchObject({
       code,
@@ -177,7 +177,7 @@ describe('answers', () => {
     await expect(get(`http://${host}/`)).rejects.toMatchObject({ code: 'IO_FAILED' })
   })
 
-  test('a request to a server that never answers ends when the signal aborts', async () => {
+  test('if a server never answers, the request ends when the signal aborts', async () => {
     answer = () => undefined
     const abort = new AbortController()
     const waiting = get(`http://${host}/`, { signal: abort.signal })

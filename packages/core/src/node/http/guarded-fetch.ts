@@ -9,7 +9,7 @@ export interface GuardedRequest extends HostAccess {
   /** Maximum size of an answer, in bytes. */
   readonly maxBytes: number
   readonly signal: AbortSignal
-  /** Entity tag of the state that the caller already has. */
+  /** Entity tag of the content that the caller already has. */
   readonly etag?: string
 }
 
@@ -77,8 +77,8 @@ async function sendTo(url: URL, options: Sending): Promise<IncomingMessage> {
   const { signal, method, headers, body } = options
   signal.throwIfAborted()
   const addresses = await resolveAllowed(url, options)
-  // Connects to the checked addresses. Sockets are not pooled, because the address of a pooled socket was checked for
-  // an earlier request.
+  // Connects only to addresses that were checked. Sockets are not pooled, because the address of a pooled socket was
+  // checked for an earlier request.
   const lookup: LookupFunction = (_hostname, { all }, callback) => {
     const found = addresses.map(address => ({ address, family: isIP(address) }))
     const [first] = found
@@ -136,7 +136,7 @@ function toFailure(url: URL, status: number, retryAfter: string | undefined): Sk
   })
 }
 
-/** Converts `Retry-After`, which is a number of seconds or a date, to milliseconds. */
+/** Converts the header `Retry-After` to milliseconds. Its value is a number of seconds or a date. */
 function toMs(retryAfter: string | undefined): number | undefined {
   if (retryAfter === undefined) return undefined
   const seconds = Number(retryAfter)
@@ -158,8 +158,8 @@ const KNOWN: KnownOptions<GuardedFetchOptions> = { maxBytes: true, privateHosts:
 const DEFAULT_MAX_ANSWER_BYTES = 64_000_000
 
 /**
- * Returns a `fetch` with the same guards, for clients with their own protocol. This `fetch` returns redirects and does
- * not follow them.
+ * Returns a `fetch` with the same guards as `guardedFetch`, for clients with their own protocol. This `fetch` returns
+ * redirects and does not follow them.
  *
  * @example
  * ```ts
@@ -198,7 +198,7 @@ export function createGuardedFetch(options: GuardedFetchOptions): typeof fetch {
   }
 }
 
-/** Makes the stream fail if it exceeds `maxBytes`. The error also closes the connection. */
+/** Makes the stream fail if it exceeds `maxBytes`. The error of the stream also closes the connection. */
 function limitTo(maxBytes: number, url: URL): TransformStream<Uint8Array, Uint8Array> {
   let length = 0
   return new TransformStream({
