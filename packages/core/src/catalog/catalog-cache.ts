@@ -43,7 +43,7 @@ export class CatalogCache {
   }
 }
 
-/** Returns the skills that a scope allows. */
+/** Returns the skills of a generation that a scope allows. */
 export function listInScope(skills: readonly Skill[], isInScope: ScopeTest): readonly Skill[] {
   return isUnrestricted(isInScope) ? skills : skills.filter(skill => isInScope(skill.name))
 }

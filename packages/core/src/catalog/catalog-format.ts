@@ -3,7 +3,7 @@ import { escapeText } from './escape.ts'
 
 /**
  * Renders a catalog. Receives the listed skills, sorted by name, and the number of omitted ones. Equal input must give
- * equal text. The list is empty if no skill fits the budget.
+ * equal text. The list of skills is empty if no skill fits the budget.
  *
  * @example
  * ```ts
@@ -61,14 +61,14 @@ Object.freeze(CATALOG_FORMATS)
 
 export type CatalogFormatName = keyof typeof CATALOG_FORMATS
 
-/** The names of all formats. */
+/** The names of all catalog formats. */
 export const CATALOG_FORMAT_NAMES: readonly CatalogFormatName[] = Object.freeze(
   Object.keys(CATALOG_FORMATS) as CatalogFormatName[],
 )
 
 export const DEFAULT_CATALOG_FORMAT: CatalogFormatName = 'agentskills-xml'
 
-/** Returns the location of a skill for the catalog: a path for commands on this machine, else a URI. */
+/** Returns the location of a skill for the catalog: a path if commands run on this machine, otherwise a URI. */
 export function locationOf(skill: Skill): string {
   const { directory, skillFile } = skill
   // A path from another operating system keeps the separator of that system.
@@ -78,7 +78,7 @@ export function locationOf(skill: Skill): string {
   return `skill://${skill.source}/${folder}${skill.skillFile}`
 }
 
-/** Returns the folder of a skill: a path or a URI, chosen in the same way as in `locationOf`. */
+/** Returns the folder of a skill as a path or a URI. Chooses between them in the same way as `locationOf`. */
 function folderOf(skill: Skill): string {
   if (skill.directory !== undefined) return skill.directory
   return skill.location === '' ? `skill://${skill.source}` : `skill://${skill.source}/${skill.location}`

@@ -16,8 +16,8 @@ const BREAKS = /[\u0000-\u0020\u007f-\u00a0\u2028\u2029\u{E0000}-\u{E007F}\u202A
 const NEEDS_WORK = /[^ !#-%(-;=?-~]| {2}|^ | $/
 
 /**
- * Turns an author's text into one line of XML that cannot open or close an element. The line can also be used as an
- * attribute value.
+ * Turns an author's text into one line of escaped XML, so that the text cannot open or close an element. The line can
+ * also be used as an attribute value.
  */
 export function escapeText(text: string): string {
   if (!NEEDS_WORK.test(text)) return text

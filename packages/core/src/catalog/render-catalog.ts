@@ -43,14 +43,14 @@ export const DEFAULT_CATALOG_TOKENS = 4_000
 
 /** The names and descriptions for one agent, as text for its system prompt. */
 export interface SkillCatalog {
-  /** Empty when there are no skills. */
+  /** The text is empty when there are no skills. */
   readonly text: string
   readonly tokens: number
-  /** Names of the listed skills, in the order of the text. */
+  /** Names of the listed skills, in the same order as in the catalog text. */
   readonly listed: readonly string[]
   /**
-   * Names of the skills that did not fit the budget, in the order of the list. The text states how many skills are
-   * omitted and how to find them.
+   * Names of the skills that did not fit the budget, in the order of the given list. The text states how many skills
+   * are omitted and how to find them.
    */
   readonly omitted: readonly string[]
 }
@@ -79,7 +79,7 @@ export function renderCatalog(skills: readonly Skill[], options: CatalogOptions 
   const render: CatalogFormat = typeof format === 'function' ? format : CATALOG_FORMATS[format]
   const renderFirst = (count: number): string => render(skills.slice(0, count), skills.length - count)
   const isShort = (text: string): boolean => countTokens(text) <= maxTokens
-  // The text of a named format grows with each skill. The text of a custom function may be shorter for many skills than
+  // The text of a named format grows with each skill. The text of a custom format may be shorter for many skills than
   // for a few.
   const tooMany = typeof format === 'function' ? undefined : findTooMany(skills.length, isShort, renderFirst)
   if (tooMany === undefined) {
@@ -110,7 +110,9 @@ function findTooMany(
   return undefined
 }
 
-/** Returns the largest number of skills that fit the budget. Bisects, because counting tokens is expensive. */
+/**
+ * Returns the largest number of skills that fit the budget. Uses a binary search, because counting tokens is expensive.
+ */
 function largestThatFits(
   count: number,
   fits: (text: string) => boolean,

@@ -20,10 +20,10 @@ export type ScopeTest = (name: string) => boolean
 const EVERYTHING: ScopeTest = () => true
 
 /**
- * Creates the scope test that the catalog, list, search, loading and resources share. An empty or missing `include`
- * allows every name.
- * @throws {SkillError} INVALID_OPTION for unknown fields, with the nearest known one, and for an empty pattern, which would
- * silently match nothing
+ * Creates the scope test that all reads share: the catalog, list, search, loading and resources. An empty or missing
+ * `include` allows every name.
+ * @throws {SkillError} INVALID_OPTION for unknown fields, with the nearest known one, and for an empty pattern, which
+ * would silently match nothing
  *
  * @example
  * ```ts
@@ -52,7 +52,7 @@ export function intersectScopes(
   return { ...inner, outer: intersectScopes(outer, inner.outer) as SkillScope }
 }
 
-/** Returns the same text for equal scopes. */
+/** Returns a key that is the same for equal scopes. */
 export function keyOfScope(scope: SkillScope | undefined): string {
   return scope === undefined ? '' : JSON.stringify(toLists(scope))
 }
@@ -73,12 +73,12 @@ function createOwnTest(scope: SkillScope | undefined): ScopeTest {
   }
 }
 
-/** Returns true if a scope test allows everything. If so, callers need not test each skill. */
+/** Returns true if a scope test allows everything. Callers can then skip the test of each skill. */
 export function isUnrestricted(test: ScopeTest): boolean {
   return test === EVERYTHING
 }
 
-/** Refuses a malformed scope, because it could allow everything. */
+/** Refuses a malformed scope, because such a scope could allow all skills. */
 function checkScope(scope: SkillScope): void {
   if (typeof scope === 'object' && scope !== null && !Array.isArray(scope)) {
     checkOptions('a scope', scope, KNOWN, { path: 'scope' })

@@ -5,7 +5,7 @@ import type { ScopeTest } from './scope.ts'
 
 export interface SearchHit {
   readonly skill: Skill
-  /** BM25 score. Scores of different searches cannot be compared. */
+  /** BM25 score. Compare only scores from the same search. */
   readonly score: number
 }
 
@@ -28,7 +28,7 @@ interface IndexedSkill {
 
 /**
  * Ranked search over names and descriptions. The first search builds the index. Later searches apply only the changes
- * of the list to the index. A host that never searches has no index in memory.
+ * of the list to the index. If the host never searches, no index is in memory.
  */
 export class SkillSearch {
   #skills: readonly Skill[] = []
@@ -37,7 +37,9 @@ export class SkillSearch {
   #queries = 0
   #totalLength = 0
 
-  /** Returns the best matches of a sorted list, best first. Hits with equal scores are sorted by name. */
+  /**
+   * Returns the skills of a sorted list that match best, best match first. Hits with equal scores are sorted by name.
+   */
   search(
     skills: readonly Skill[],
     query: string,

@@ -40,7 +40,7 @@ export interface SkillEvents extends ScriptEvents {
     readonly digest: Digest
     readonly changes: readonly SkillChange[]
   }
-  /** A requested reload of all sources has ended. */
+  /** Emitted when a requested reload of all sources has ended. */
   'skills:reloaded': {
     readonly generation: number
     readonly digest: Digest
@@ -94,7 +94,7 @@ export interface EventBus {
 export interface InProcessEventBusOptions {
   /** Receives an error if a handler throws or exceeds its deadline. The bus still calls all other handlers. */
   readonly onHandlerError?: (error: unknown, name: SkillEventName) => void
-  /** How long one handler may delay the next handlers, in milliseconds. `Infinity` sets no limit. @default 1,000 */
+  /** How long one handler may delay the handlers after it, in milliseconds. `Infinity` sets no limit. @default 1,000 */
   readonly handlerDeadlineMs?: number
   readonly clock?: Clock
 }
@@ -107,8 +107,8 @@ const KNOWN: KnownOptions<InProcessEventBusOptions> = {
 
 export const DEFAULT_HANDLER_DEADLINE_MS = 1_000
 
-// Limits the memory that a hanging handler can use. If more than this number of events wait, the handler loses the
-// oldest events.
+// Maximum number of waiting events per handler, so that a hanging handler cannot fill the memory. If more events wait,
+// the oldest of them are dropped.
 const MAX_BACKLOG = 1_000
 
 /**

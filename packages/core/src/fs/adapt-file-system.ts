@@ -31,7 +31,10 @@ export interface SimpleStat {
 export interface SimpleFiles {
   list(path: string): Promise<readonly { readonly name: string; readonly kind: FileKind }[] | undefined>
   stat(path: string): Promise<SimpleStat | undefined>
-  /** Reads the whole file. May stop reading one byte after `maxBytes`. Should stop reading when the signal aborts. */
+  /**
+   * Reads the whole file. The method may stop reading one byte after `maxBytes`. The method should stop reading when
+   * the signal aborts.
+   */
   read(
     path: string,
     options: { readonly maxBytes: number; readonly signal: AbortSignal },
@@ -44,7 +47,8 @@ const SEPARATORS = ['/', '\\'] as const
 
 export interface AdaptFileSystemOptions {
   /**
-   * Value for `FileSystem.identity`, for example the address of a bucket and the account that reads it. @default none
+   * Value for `FileSystem.identity`, for example the address of a bucket together with the account that reads the
+   * bucket. @default none
    */
   readonly identity?: string
   /** The separator in native paths. @default '/' */
@@ -54,8 +58,8 @@ export interface AdaptFileSystemOptions {
   /** Largest number of concurrent calls. Further calls wait. @default 8 */
   readonly concurrency?: number
   /**
-   * Returns whether a thrown value means that nothing exists at the path. @default true for `ENOENT`, `ENOTDIR`,
-   * `ERR_FILE_NOT_FOUND`, `NoSuchKey`, `NotFound` and status 404
+   * Returns whether a thrown value means that nothing exists at the path. @default true for `ENOENT`, `ENOTDIR`, the
+   * codes `ERR_FILE_NOT_FOUND`, `NoSuchKey` and `NotFound`, and the status 404
    */
   readonly isMissing?: (thrown: unknown) => boolean
   readonly clock?: Clock
@@ -178,8 +182,8 @@ class AdaptedFileSystem implements FileSystem {
   }
 
   /**
-   * Returns the file's state with the size of the bytes that were read. Throws if the reported size is wrong, because
-   * the file would then seem to change at each scan.
+   * Returns the file's state with the size of the bytes that were read. Throws if the file system reported another
+   * size, because the file would then seem to change at each scan.
    */
   #checkSize(path: string, stat: FileStat, size: number): FileStat {
     if (stat.size === size || stat.size === UNKNOWN_SIZE) return stat
@@ -229,7 +233,7 @@ class AdaptedFileSystem implements FileSystem {
       })
   }
 
-  /** Gives the free slot to the call that has waited longest. */
+  /** Gives a free slot to the call that has waited longest. */
   #leave(): void {
     const next = this.#waiting.shift()
     if (next === undefined) this.#running--

@@ -21,7 +21,7 @@ export interface FileStat {
    */
   readonly birthtimeMs: number
   readonly isExecutable: boolean
-  /** Number of names of the file; greater than 1 for hard links. */
+  /** Number of names (hard links) that the file has. */
   readonly links: number
 }
 

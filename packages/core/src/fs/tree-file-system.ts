@@ -18,8 +18,8 @@ export class TreeFileSystem implements FileSystem {
   #version = 0
 
   /**
-   * Replaces the shown tree with a new tree in one step. Returns the omitted invalid paths: a path outside the root, or
-   * a path that is both a file and a folder.
+   * Replaces the shown tree with a new tree in one step. Returns the invalid paths, which are omitted: paths outside
+   * the root, and paths that are both a file and a folder.
    */
   replace(tree: FileTree): readonly string[] {
     const root = createFolder()
@@ -101,13 +101,13 @@ function assertSize(path: string, size: number, maxBytes: number): void {
 
 const NO_TIMES = { mtimeMs: 0, ctimeMs: 0, birthtimeMs: 0 } as const
 
-/** Every folder counts as changed in each new tree, because a folder has no digest. */
+/** In each new tree, every folder counts as changed, because folders have no digest. */
 function folderStat(version: number): FileStat {
   const isExecutable = false
   return { kind: 'directory', size: 0, ino: 0, dev: 0, isExecutable, links: 1, ...NO_TIMES, mtimeMs: version }
 }
 
-/** Distinguishes two states of a file by 104 bits of its digest instead of by times. */
+/** Uses 104 bits of a file's digest in place of times and inode, so that each state of the file has its own stat. */
 function fileStat({ kind, size, isExecutable, id }: TreeFile): FileStat {
   const [ino, dev] = [Number.parseInt(id.slice(0, 13), 16), Number.parseInt(id.slice(13, 26), 16)]
   return { kind: kind === 'link' ? 'other' : kind, size, ino, dev, isExecutable, links: 1, ...NO_TIMES }

@@ -1,6 +1,6 @@
 /**
- * Visits the start items and everything that `visit` returns, breadth first. Not recursive, so a deep tree cannot
- * overflow the stack. `visit` can return fewer items to stay within a budget.
+ * Visits the start items and everything that `visit` returns, breadth first. The function is not recursive, so a deep
+ * tree cannot overflow the stack. `visit` can return fewer items to keep the walk within a budget.
  */
 export async function walkBreadthFirst<T>(
   start: readonly T[],

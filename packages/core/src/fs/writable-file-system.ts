@@ -3,7 +3,7 @@ import type { FileSystem } from './file-system.ts'
 export interface FileWriteOptions {
   /** Absolute folder that must contain the file after links are resolved. */
   readonly inside: string
-  /** Whether to set the executable bit of the file. @default false */
+  /** Whether the written file is executable. @default false */
   readonly isExecutable?: boolean
 }
 

@@ -25,15 +25,15 @@ const STALE_MS = 3_600_000
 const FILE_MODE = 0o644
 const EXECUTABLE_MODE = 0o755
 
-/** An open folder. The descriptor still reaches the entries of the folder after the folder was moved. */
+/** An open folder. The descriptor gives access to the entries of the folder even after the folder was moved. */
 interface OpenFolder {
   readonly descriptor: number
   entry(name: string): string
 }
 
 /**
- * Writes a new file beside the old one and renames it into place. Opens or creates each folder of the path without
- * following links, so nothing is written outside `inside`.
+ * Writes a temporary file in the same folder, then renames it to the target path. Opens or creates each folder of the
+ * path without following links, so that no file is written outside `inside`.
  */
 export function writeWhole(path: string, content: Uint8Array, options: FileWriteOptions): void {
   const { inside, isExecutable = false } = options

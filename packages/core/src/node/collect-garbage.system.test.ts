@@ -82,7 +82,7 @@ test('collectGarbage() removes nothing if it has just run', async () => {
   expect(await collectGarbage(state)).toMatchObject({ forgotten: 0, trees: 0, blobs: 0, freedBytes: 0 })
 })
 
-test('collectGarbage() keeps new content within the grace period', async () => {
+test('collectGarbage() keeps content that is younger than the grace period', async () => {
   const store = await openPackStore(state)
   const digest = digestOf('orphan', nodeHasher)
   store.put(digest, Buffer.from('orphan'))

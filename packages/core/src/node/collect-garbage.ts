@@ -24,7 +24,7 @@ export interface CollectGarbageOptions {
    * content again. `Infinity` keeps everything. @default 3,600,000
    */
   readonly graceMs?: number
-  /** Number of newest history steps of each skill whose files are kept. @default 100 */
+  /** For each skill, the number of newest history steps whose files are kept. @default 100 */
   readonly keepRevisions?: number
   /** Whether to only report the content that a collection would remove. @default false */
   readonly isDryRun?: boolean
@@ -129,7 +129,7 @@ async function collect(
   }
 }
 
-/** Vacuums the index when at least a quarter of its pages are free. */
+/** Vacuums the index if at least a quarter of its pages are free. */
 function shrink(index: DatabaseSync): void {
   const readPragma = (name: string): number => Number(index.prepare(`PRAGMA ${name}`).get()?.[name])
   if (readPragma('freelist_count') < readPragma('page_count') / 4) return

@@ -60,7 +60,9 @@ export async function compactPacks(options: CompactionOptions): Promise<void> {
   if (half.length > 0) await movePacks(options, half, remove)
 }
 
-/** Copies packs one after the other. Calls `onMoved` with each pack that the index no longer refers to. */
+/**
+ * Copies the needed bytes of one pack after another. Calls `onMoved` with each pack that the index no longer refers to.
+ */
 async function movePacks(
   options: CompactionOptions,
   packs: readonly string[],

@@ -33,7 +33,7 @@ export interface DecisionStoreOptions {
 const KNOWN: KnownOptions<DecisionStoreOptions> = { pollMs: true }
 
 const DEFAULT_POLL_MS = 250
-/** Retry interval for storing decisions on a full or read-only disk, in milliseconds. */
+/** If the disk is full or read-only, how long to wait before storing the decisions is tried again, in milliseconds. */
 const HEAL_INTERVAL_MS = 2_000
 
 const SCHEMA = `
@@ -112,7 +112,9 @@ class SqliteDecisions implements DecisionStore {
   readonly #kept: KeptDatabase
   #statements: Statements
   readonly #folders = new DecidedFolders()
-  /** Current location of each moved folder, by origin and identity. */
+  /**
+   * Current location of each moved folder. The key contains the origin of the source and the identity of the folder.
+   */
   readonly #moved = new Map<string, string>()
   readonly #listeners = new Set<(made: readonly MadeDecision[]) => void>()
   readonly #timer: NodeJS.Timeout
@@ -262,7 +264,7 @@ class SqliteDecisions implements DecisionStore {
     const isCopy = this.#kept.fault !== undefined
     if (isCopy ? performance.now() < this.#triedAt + HEAL_INTERVAL_MS : !this.#kept.isGone()) return
     this.#triedAt = performance.now()
-    // Another process may have just recorded a decision that is not reported to the listeners yet.
+    // Another process may have just recorded a decision that this process has not reported to its listeners yet.
     const told = this.#readNewer(0).filter(({ id }) => id <= this.#lastId)
     const known = new Set(told.flatMap(({ step }) => ('moves' in step ? [] : toKey(step))))
     if (!isCopy) this.#kept.restore(mergeDecisions)

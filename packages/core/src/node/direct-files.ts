@@ -21,8 +21,8 @@ import {
 } from './disk-facts.ts'
 
 /**
- * Reads the disk with synchronous calls. With a warm cache, such a call takes microseconds, a tenth of the time of a
- * call in the thread pool.
+ * Reads the disk with synchronous calls. With a warm cache, a synchronous call takes a few microseconds, a tenth of the
+ * time that the thread pool needs.
  */
 export const directFiles = {
   list(path: string): readonly DirectoryEntry[] {

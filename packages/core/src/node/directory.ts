@@ -24,7 +24,7 @@ export interface DirectoryOptions
   > {
   /** Name of the source in digests and messages. @default the folder's name */
   readonly label?: string
-  /** Folders outside this folder that links may point to, for example other roots. */
+  /** Folders outside the source's folder that links may point to, for example the roots of other sources. */
   readonly linkRoots?: readonly string[]
   /** Whether `SkillRuntime.writer` may write skills here. @default false */
   readonly writable?: boolean

@@ -90,7 +90,10 @@ export function toSkillError(thrown: unknown, path: string): SkillError {
 /** Error codes that libuv reports for sharing violations and refused access. */
 const HELD = ['EPERM', 'EACCES', 'EBUSY']
 
-/** Describes why a move failed. Windows refuses to move a folder that contains an open file or a watched folder. */
+/**
+ * Returns an error that describes why a move failed. Windows refuses to move a folder that contains an open file or a
+ * watched folder.
+ */
 export function describeHeld(
   thrown: unknown,
   path: string,

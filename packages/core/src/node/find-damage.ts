@@ -43,7 +43,7 @@ export async function findDamage(folder: string, index: DatabaseSync): Promise<r
   return damaged
 }
 
-/** Keeps the current pack open, because the next row is usually in the same pack. */
+/** Keeps the current pack open, because the bytes of the next row are usually in the same pack. */
 class Packs {
   readonly #folder: string
   #open: { readonly pack: string; readonly descriptor: number | undefined } | undefined

@@ -222,7 +222,7 @@ test('a revision is leased after ten seconds of use, and its lease is renewed ea
   expect(trees.isDue(3 * HOUR)).toBe(false)
 })
 
-test('a revision in use is kept when another process points the revision's name at another revision', async () => {
+test('a revision in use is kept when another process points its name at another revision', async () => {
   using folder = new TemporaryFolder()
   const [user, namer] = [await openPackStore(folder.path), await openPackStore(folder.path)]
   const first = put(user, 'first')

@@ -11,7 +11,7 @@ interface Request {
 
 const IDLE_MS = 2_000
 
-/** Reads objects of a bare repository through one git process. The process ends after a short idle time. */
+/** Reads objects of a bare repository through one git process. The git process ends after a short idle time. */
 export class BlobReader {
   readonly #gitDirectory: string
   readonly #queue: Request[] = []
@@ -81,8 +81,8 @@ export class BlobReader {
   }
 
   /**
-   * Removes the first complete answer from the received bytes. An answer is `<id> blob <size>`, the content and a line
-   * feed.
+   * Removes the first complete answer of git from the received bytes, and returns it. An answer is `<id> blob <size>`,
+   * the content and a line feed.
    */
   #take(): { readonly bytes: Uint8Array | undefined } | undefined {
     const first = this.#chunks[0]

@@ -10,7 +10,7 @@ export interface GitRun {
   /** Credentials and limits for the remote. */
   readonly access?: GitAccess
   readonly signal?: AbortSignal
-  /** Maximum output in bytes. A command with more output fails. @default 64 MiB */
+  /** Maximum output in bytes. If a command writes more output, it fails. @default 64 MiB */
   readonly maxOutputBytes?: number
   readonly input?: string
   /** Additional git settings, as `name=value`. */
@@ -82,7 +82,7 @@ const HARDENING: readonly string[] = [
   ...HARMLESS_FAULTS.map(fault => `fetch.fsck.${fault}=ignore`),
 ]
 
-// The environment variables that programs need, without the variables that configure git.
+// The environment variables that programs need, except variables that configure git.
 const PASSED_ON =
   /^(PATH|HOME|USER|LOGNAME|TMPDIR|TEMP|TMP|XDG_CONFIG_HOME|SSH_AUTH_SOCK|SSL_CERT_(FILE|DIR)|(https?|all|no)_proxy|SystemRoot|SystemDrive|USERPROFILE|APPDATA|LOCALAPPDATA|PROGRAMDATA|COMSPEC|PATHEXT)$/i
 
@@ -183,7 +183,7 @@ function sshFile(option: string, path: string): string {
   return `'${forSsh.replaceAll("'", String.raw`'\''`)}'`
 }
 
-/** Passes the token in an environment variable, because every user of the machine can read command-line arguments. */
+/** Passes the token in the environment, because all users of the machine can read command-line arguments. */
 function authorization({ server, token }: GitAccess): NodeJS.ProcessEnv {
   if (token === undefined || server === undefined) return {}
   const basic = Buffer.from(`x-access-token:${token}`).toString('base64')

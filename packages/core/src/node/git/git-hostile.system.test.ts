@@ -227,7 +227,7 @@ test('T24: hooks and configuration of a bare repository inside a skill have no e
   expect(existsSync(canary)).toBe(false)
 })
 
-test('T25: links and submodules are left out and reported, and attributes and filters have no effect', async () => {
+test('T25: links and submodules are omitted and reported, and git attributes and filters have no effect', async () => {
   configure(`[filter "evil"]\n\tsmudge = sh -c 'touch ${canary}; cat'\n\trequired = true\n`)
   const text = repository.blob(skill('a'))
   const link = repository.blob('/etc/passwd')
@@ -331,7 +331,7 @@ test.each([
   expect(calls().flatMap(({ args }) => args)).not.toContain('ls-remote')
 })
 
-test('T27: git receives the checked addresses, so a later DNS change has no effect', async () => {
+test('T27: git receives addresses that were already checked, so a later DNS change has no effect', async () => {
   const calls = recordGit()
   const { port } = new URL(server.url(name))
   repository.commit({ 'pdf/SKILL.md': skill('pdf') })
@@ -354,7 +354,7 @@ test('T27: git connects to the checked address without another lookup', async ()
   expect((await runGit(['ls-remote', '--', url], run)).stdout.toString()).toMatch(/refs\/heads\/main/)
 })
 
-test('git gets no address setting if the host is an IP address or a proxy is configured', async () => {
+test('git gets no setting with checked addresses if the host is an IP address or a proxy is configured', async () => {
   expect(await findRemoteSettings('http://[::1]:1/a', ['[::1]:1'])).toEqual([])
   expect(await findRemoteSettings('http://localhost:1/a', ['localhost:1'])).toHaveLength(1)
   const home = mkdtempSync(join(tmpdir(), 'home-'))

@@ -8,7 +8,7 @@ import { findRemoteSettings } from './git-address.ts'
 import { type GitAccess, type GitOutput, runGit } from './git-command.ts'
 import { isCommit } from './git-url.ts'
 
-/** A ref of a remote repository and its commit. */
+/** A ref of a remote repository, with the commit that the ref names. */
 export interface RemoteRef {
   /** A full ref name such as `refs/heads/main`; absent if the caller asked for a commit. */
   readonly name?: string
@@ -312,7 +312,7 @@ function packsIn(directory: string): number {
   return readdirSync(join(directory, 'objects', 'pack')).filter(name => name.endsWith('.pack')).length
 }
 
-/** Returns the bytes of all objects, including half-fetched ones. */
+/** Returns the total size of all objects in bytes, including half-fetched objects. */
 function sizeOf(directory: string): number {
   let total = 0
   const visit = (folder: string): void => {

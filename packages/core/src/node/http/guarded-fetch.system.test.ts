@@ -160,7 +160,7 @@ describe('answers', () => {
     [404, {}, 'NOT_FOUND', undefined],
     [500, {}, 'IO_FAILED', undefined],
     [429, { 'Retry-After': '7' }, 'IO_FAILED', 7000],
-  ])('the error for the HTTP status %d has the status in its data', async (status, headers, code, retryAfterMs) => {
+  ])('the error for HTTP status %d contains the status', async (status, headers, code, retryAfterMs) => {
     answer = (_, response) => void response.writeHead(status, headers).end()
     await expect(get(`http://${host}/`)).rejects.toMatchObject({
       code,
