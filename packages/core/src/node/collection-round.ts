@@ -171,7 +171,7 @@ class CollectionRound {
       const expired = find.all(this.#now - DOOM_MS, ROWS_PER_PAGE) as unknown as readonly { key: Digest }[]
       if (expired.length === 0) return removed
       await this.#write(expired, ({ key }) => {
-        // If a process has spared the key since an earlier round, the row of the key is kept.
+        // If a process has spared the key after it was doomed, the row of the key is kept.
         if (take.run(key, SPARED).changes === 0 || needed.has(shorten(key))) return
         removeTree.run(key)
         removeNotes.run(key)

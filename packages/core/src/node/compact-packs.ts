@@ -25,7 +25,7 @@ export interface CompactionOptions {
   readonly database: DatabaseSync
   readonly slices: TimeSlices
   readonly round: RoundResult
-  /** Whether this process writes to a pack. */
+  /** Returns whether this process writes to a pack. */
   readonly isWriting: (pack: string) => boolean
   /** Whether the index file that this process has open is still in the folder. */
   readonly isCurrent: () => boolean

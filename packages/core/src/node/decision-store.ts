@@ -33,7 +33,7 @@ export interface DecisionStoreOptions {
 const KNOWN: KnownOptions<DecisionStoreOptions> = { pollMs: true }
 
 const DEFAULT_POLL_MS = 250
-/** If the disk is full or read-only, how long to wait before storing the decisions is tried again, in milliseconds. */
+/** Interval at which storing the decisions is retried while the disk is full or read-only, in milliseconds. */
 const HEAL_INTERVAL_MS = 2_000
 
 const SCHEMA = `

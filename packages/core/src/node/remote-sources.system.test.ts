@@ -363,7 +363,7 @@ describe('wellKnown', () => {
     expect(skills.current.get('pdf').files.map(({ path }) => path)).toEqual(['SKILL.md', 'references/a.md'])
   })
 
-  test('refuses content with a wrong digest and keeps the old skill, while other skills are updated', async () => {
+  test('refuses content with a wrong digest, still serves the previous revision of the skill, and updates all other skills', async () => {
     publish([
       { name: 'pdf', type: 'skill-md', ...page('/pdf.md', text('pdf', 'First.')) },
       { name: 'docx', type: 'skill-md', ...page('/docx.md', text('docx', 'First.')) },
@@ -418,7 +418,7 @@ describe('wellKnown', () => {
   })
 })
 
-describe('if the network fails, the skills stay, other sources are not delayed, and the source recovers without a restart', () => {
+describe('if the network fails, the skills are still served, other sources are not delayed, and the source recovers without a restart', () => {
   const FAULTS: readonly Fault[] = ['refuse', 'reset', 'stall', 'truncate', 'slow', 'garbage']
   const remote = { trust: 'auto', timeoutMs: 2_000, pollMs: 100 } as const
 

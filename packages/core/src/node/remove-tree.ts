@@ -20,9 +20,9 @@ const MAX_PASSES = 64
 const MAX_RETRIES = 5
 
 /**
- * Removes a file or a folder with its content, regardless of modes. On Linux every step uses the descriptor of an open
- * folder. If another process replaces a folder with a link, the removal does not follow the link. On other systems, the
- * removal uses paths. Does nothing if the path does not exist.
+ * Removes a file, or a folder with its content, even if their permissions forbid it. On Linux every step uses the
+ * descriptor of an open folder. If another process replaces a folder with a link, the removal does not follow the link.
+ * On other systems, the removal uses paths. Does nothing if the path does not exist.
  *
  * @param path must be in a folder that only trusted processes can write to
  * @throws when something cannot be removed, or other processes keep adding to it

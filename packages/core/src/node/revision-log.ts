@@ -12,7 +12,8 @@ import type { FolderPlace, MemoryRevisionLogOptions, RevisionLog, RevisionRecord
 import { inTransaction, isDamage, isUnwritable, type KeptDatabase, readRows } from './private-database.ts'
 import { describeDamage, openStateDatabase } from './state-database.ts'
 
-// The event loop gets a turn between transactions, because the first start of a large folder inserts thousands of rows.
+// The event loop gets a turn between transactions, because the first start with thousands of skills inserts thousands
+// of rows.
 const ROWS_PER_TRANSACTION = 500
 
 const KNOWN: KnownOptions<MemoryRevisionLogOptions> = { maxRecords: true }

@@ -29,8 +29,8 @@ const NO_SUCH_FILE = [2, 'ENOENT', 'ERR_NOT_FOUND']
 const EXECUTABLE_BY_OWNER = 0o100
 
 /**
- * Reads files of another machine over SFTP. The caller owns the connection. If the connection is lost, the skills stay,
- * and the source reports the fault until the client is connected again. The source polls for changes.
+ * Reads files of another machine over SFTP. The caller owns the connection. If the connection is lost, the skills are
+ * still served. The source reports the fault until the client is connected again. The source polls for changes.
  *
  * @example
  * ```ts no-run

@@ -75,8 +75,8 @@ function refuseOtherWriters(path: string): void {
 }
 
 /**
- * Creates one level at a time. On file systems such as procfs, which report new folders as missing, the recursive
- * `mkdir` of Node never ends.
+ * Creates one folder level at a time. On file systems such as procfs, which report new folders as missing, the
+ * recursive `mkdir` of Node never ends.
  */
 function makeFolders(path: string): void {
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return

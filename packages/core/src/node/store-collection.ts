@@ -28,7 +28,7 @@ export interface StoreCollectionOptions {
   /** The folder of the packs and their index. */
   readonly folder: string
   readonly clock: Clock
-  /** Whether this process writes to a pack. */
+  /** Returns whether this process writes to a pack. */
   readonly isWriting: (pack: string) => boolean
   /** Whether the index file that this process has open is still in the folder and is writable. */
   readonly isCurrent: () => boolean

@@ -2,7 +2,7 @@ import { setImmediate, setTimeout } from 'node:timers/promises'
 
 const SLICE_MS = 4
 
-/** Divides long work into slices of a few milliseconds and yields to the event loop between them. */
+/** Divides long work into slices of a few milliseconds and yields to the event loop between these slices. */
 export class TimeSlices {
   readonly #signal: AbortSignal
   #startedAt = performance.now()

@@ -32,7 +32,7 @@ const files = new NodeFileSystem()
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
 
 describe('NodeFileSystem.write()', () => {
-  test(`replaces the content and the mode of a file, and creates the folders above it ${verifies('FOX-14', 'P20')}`, async () => {
+  test(`a write replaces the content and the mode of a file, and creates the folders above it ${verifies('FOX-14', 'P20')}`, async () => {
     const path = join(root, 'a/b/c.sh')
     await files.write(path, bytes('one'), { inside: root, isExecutable: true })
     const before = statSync(path)
@@ -43,7 +43,7 @@ describe('NodeFileSystem.write()', () => {
     expect(readdirSync(join(root, 'a/b'))).toEqual(['c.sh'])
   })
 
-  test(`changes only files inside its folder, even if the path contains links ${verifies('FOX-20', 'FOX-B11', 'FOX-X05', 'P19')}`, async () => {
+  test(`a write changes only files inside its folder, even if the path contains links ${verifies('FOX-20', 'FOX-B11', 'FOX-X05', 'P19')}`, async () => {
     const outside = join(base, 'outside')
     mkdirSync(outside)
     writeFileSync(join(outside, 'secret.md'), 'secret')
@@ -60,7 +60,7 @@ describe('NodeFileSystem.write()', () => {
     expect(readdirSync(base).sort()).toEqual(['outside', 'skills'])
   })
 
-  test('accepts a link as the root, and removes the temporary files of a killed writer', async () => {
+  test('a write accepts a link as the root, and removes the temporary files of a killed writer', async () => {
     symlinkSync(root, join(base, 'alias'))
     writeFileSync(join(root, '.tmp-old'), '')
     writeFileSync(join(root, '.tmp-new'), '')
@@ -70,7 +70,7 @@ describe('NodeFileSystem.write()', () => {
     expect(readdirSync(root).sort()).toEqual(['.tmp-new', 'a.md'])
   })
 
-  test('fails if the target path is a folder, and does not change the folder', async () => {
+  test('a write fails if the target path is a folder, and does not change that folder', async () => {
     mkdirSync(join(root, 'a.md'))
     await expect(files.write(join(root, 'a.md'), bytes('x'), { inside: root })).rejects.toMatchObject({
       code: 'IO_FAILED',
@@ -153,7 +153,7 @@ const APPENDER = `
 `
 
 describe('openWriteLock()', () => {
-  test(`prevents lost lines when two processes append to the same file ${verifies('FOX-X07', 'P20')}`, async () => {
+  test(`no line is lost when two processes with the lock append to the same file ${verifies('FOX-X07', 'P20')}`, async () => {
     writeFileSync(join(base, 'append.mjs'), APPENDER)
     mkdirSync(join(root, 'log'))
     writeFileSync(join(root, 'log/SKILL.md'), '---\nname: log\ndescription: Use when logging.\n---\n')
@@ -180,7 +180,7 @@ describe('openWriteLock()', () => {
     expect(conflicts.reduce((sum, each) => sum + each, 0)).toBeGreaterThan(0)
   })
 
-  test('waits for the process that has the lock, fails after the timeout, and succeeds when that process is killed', async () => {
+  test('run() waits for the process that has the lock, fails after the timeout, and succeeds when that process is killed', async () => {
     const state = join(base, 'state')
     await using lock = await openWriteLock(state, { timeoutMs: 200 })
     await lock.run(async () => undefined)

@@ -237,7 +237,7 @@ function describeOffer({ commands, revision, problem }: CommandOffer): string {
   return `${problem}; the older code of ${shortDigest(revision)} answers: ${names}`
 }
 
-/** Whether a diagnostic of a source concerns an entry with this name, for example a refused link. */
+/** Returns whether a diagnostic of a source is about a file or folder with this name, for example a refused link. */
 function isAbout(diagnostic: Diagnostic, name: string): boolean {
   return diagnostic.path?.split('/').at(-1) === name
 }

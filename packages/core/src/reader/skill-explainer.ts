@@ -78,7 +78,10 @@ function isBelow(place: AskedPlace, { source, location }: NotSkill): boolean {
   return (place.source ?? source) === source && place.location.startsWith(`${location}/`)
 }
 
-/** If a folder with a SKILL.md belongs to another skill, returns a sentence that says so; otherwise `undefined`. */
+/**
+ * If a folder with a SKILL.md belongs to another skill, returns a sentence that names this skill; otherwise
+ * `undefined`.
+ */
 function describePart(asked: string, generation: Generation): string | undefined {
   const end = `/${asked.normalize('NFC')}/skill.md`.toLowerCase()
   for (const skill of generation.list()) {

@@ -22,7 +22,7 @@ const openTwo = async (): Promise<{ files: MemoryFileSystem; skills: SkillRuntim
 }
 
 describe('forConversation() with a scope', () => {
-  test('hides skills outside the scope from load, search and catalog', async () => {
+  test('the reader hides skills outside its scope from load, search and catalog', async () => {
     const { skills } = await openTwo()
     await using _ = skills
     const reader = skills.forConversation({ scope: { include: ['maps'] } })
@@ -37,7 +37,7 @@ describe('forConversation() with a scope', () => {
     expect(skills.catalog().listed).toEqual(['maps', 'pdf'])
   })
 
-  test('explains that a skill is out of scope', async () => {
+  test('the reader explains that a skill is outside its scope', async () => {
     const { skills } = await openTwo()
     await using _ = skills
     const reader = skills.forConversation({ scope: { include: ['maps'] } })
@@ -47,7 +47,7 @@ describe('forConversation() with a scope', () => {
 })
 
 describe('forConversation() with a pinned generation', () => {
-  test('answers from the pinned generation and never reads the sources', async () => {
+  test('the reader answers from its pinned generation and never reads the sources', async () => {
     const { files, skills } = await openTwo()
     await using _ = skills
     const pinned = skills.current
@@ -74,7 +74,7 @@ describe('readFile()', () => {
     expect(new TextDecoder().decode(bytes)).toContain('Old.')
   })
 
-  test('fails if the revision is no longer stored, and names the revision in its error', async () => {
+  test('a read fails if the revision is no longer stored, and the error names the revision', async () => {
     const { skills } = await openTwo()
     await using _ = skills
     const revision = `sha256:${'0'.repeat(64)}` as const

@@ -84,7 +84,7 @@ const KNOWN_SEARCH: KnownOptions<SearchOptions> = { limit: true }
  * ```
  */
 export class SkillReader {
-  /** Tests whether a skill of this name exists for this reader. */
+  /** Returns whether the scope of this reader allows skills with this name. */
   readonly isInScope: ScopeTest
   readonly #parts: ReaderParts
   readonly #view: ConversationView

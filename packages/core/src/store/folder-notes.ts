@@ -28,6 +28,6 @@ export interface FolderNotes {
    * library, or names a revision that is no longer stored.
    */
   find(source: string, location: string): FolderNote | undefined
-  /** Replaces the note of a folder, or removes it with `undefined`. The next flush writes the change. */
+  /** Replaces the note of a folder; `undefined` removes the note. The next flush writes the change. */
   put(source: string, location: string, note: FolderNote | undefined): void
 }

@@ -50,8 +50,9 @@ interface Tree {
 }
 
 /**
- * The default store, which lasts as long as the process. The store collects unused revisions after a grace period. When
- * all replaced revisions together need more than 4 MB, the store collects the oldest of them after five seconds.
+ * The default store. Its content is lost when the process ends. The store collects unused revisions after a grace
+ * period. When all replaced revisions together need more than 4 MB, the store collects the oldest of them after five
+ * seconds.
  *
  * @example
  * ```ts

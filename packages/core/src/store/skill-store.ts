@@ -18,14 +18,17 @@ export interface SkillStore {
   /** Returns whether the store has the bytes with this digest. */
   has(digest: Digest): boolean
   /**
-   * Keeps bytes under their digest, which the caller has computed. The caller must not change the bytes afterwards. A
+   * Stores bytes under their digest, which the caller has computed. The caller must not change the bytes afterwards. A
    * store that can read bytes by their locator may keep the locator instead of the bytes.
    */
   put(digest: Digest, bytes: Uint8Array, locator?: string): void
   /** Returns the bytes, verified against their digest, or `undefined` if the store does not have them. */
   get(digest: Digest): Promise<Uint8Array | undefined>
 
-  /** Keeps the sorted file list of a folder under its revision. The caller must put the bytes of all files before. */
+  /**
+   * Stores the sorted file list of a folder under the revision of the folder. The caller must put the bytes of all
+   * files before.
+   */
   putTree(revision: Digest, files: readonly SkillFile[]): void
   getTree(revision: Digest): Promise<readonly SkillFile[] | undefined>
 

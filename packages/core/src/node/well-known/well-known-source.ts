@@ -131,7 +131,7 @@ class WellKnownFetcher implements TreeFetcher {
         } catch (thrown) {
           context.signal.throwIfAborted()
           budget.throwIfExceeded()
-          // If a skill cannot be fetched, its last state stays and other skills are not affected.
+          // If a skill cannot be fetched, its last revision is still served and all other skills are updated.
           const kept = known ?? (await this.#fromTree(entry.name, context.known))
           if (kept !== undefined) skills.set(entry.name, kept)
           notices.push(
