@@ -14,7 +14,7 @@ export interface SourceEntry {
   /** Whether the path contains a symbolic link. The folder itself has precedence over links to it. @default false */
   readonly isLinked?: boolean
   /**
-   * Identity of the folder regardless of its path. If the next reading finds the same identity at another path, the
+   * Identity of the folder regardless of its path. If the next scan finds the same identity at another path, the
    * folder was moved.
    */
   readonly identity?: string

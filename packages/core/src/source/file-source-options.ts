@@ -38,7 +38,7 @@ export interface FileSourceOptions {
   readonly reading?: Partial<ReadingPolicy>
   /**
    * How the source treats a missing root. `wait`: the source is empty until the root appears; if the root vanishes
-   * later, its skills stay for five seconds. `empty`: the source becomes empty immediately. `throw`: the reading
+   * later, its skills stay for five seconds. `empty`: the source becomes empty immediately. `throw`: the scan
    * fails.
    * @default 'wait'
    */

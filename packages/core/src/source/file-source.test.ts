@@ -56,7 +56,7 @@ const read = (
   })
 
 describe('FileSource.read() during writes', () => {
-  test('a source returns settled: false for files that change during the reading, and reads them again', async () => {
+  test('a source returns settled: false for files that change during the scan, and reads them again', async () => {
     const fileSystem = new InterruptedFileSystem({
       '/skills/pdf/SKILL.md': text('pdf', 'old'),
       '/skills/pdf/z.md': 'old',
@@ -74,7 +74,7 @@ describe('FileSource.read() during writes', () => {
     expect(contents.entries[0]?.skill?.files.map(file => file.size)).toEqual([text('pdf', 'new').length, 3])
   })
 
-  test('a swap file of an editor causes another reading, but no change', async () => {
+  test('a swap file of an editor causes another scan, but no change', async () => {
     const fileSystem = new InterruptedFileSystem({ '/skills/pdf/SKILL.md': text('pdf') })
     fileSystem.onRead = () => {
       fileSystem.onRead = undefined
@@ -161,7 +161,7 @@ test('a rehash finds changed bytes although size, times and inode are unchanged'
 })
 
 describe('FileSource.read() again', () => {
-  test('a second reading keeps the object of an unchanged skill when other skills change', async () => {
+  test('a second scan keeps the object of an unchanged skill when other skills change', async () => {
     const fileSystem = new MemoryFileSystem({
       '/skills/a/SKILL.md': text('a'),
       '/skills/b/SKILL.md': text('b'),
@@ -175,7 +175,7 @@ describe('FileSource.read() again', () => {
     await skills.close()
   })
 
-  test('a second reading makes no new generation when nothing changed', async () => {
+  test('a second scan makes no new generation when nothing changed', async () => {
     const skills = await open(new MemoryFileSystem({ '/skills/a/SKILL.md': text('a') }))
     const before = skills.current
     expect((await skills.reload()).generation).toBe(before)
@@ -196,7 +196,7 @@ class FailingFileSystem extends MemoryFileSystem {
   }
 }
 
-describe('FileSource.read() after a failed reading', () => {
+describe('FileSource.read() after a failed scan', () => {
   test('a source removes a skill that was deleted while the root could not be listed', async () => {
     const fileSystem = new FailingFileSystem({
       '/skills/a/SKILL.md': text('a'),

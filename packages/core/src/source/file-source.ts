@@ -53,7 +53,7 @@ export const ROOT_GRACE_MS = 5_000
 
 const RETRY_UNSTABLE_MS = 500
 /**
- * From this number of noted folders on, a sweep after the first reading sets the watches. For fewer folders, setting
+ * From this number of noted folders on, a sweep after the first scan sets the watches. For fewer folders, setting
  * the watches takes no noticeable time.
  */
 const MANY_NOTES = 500
@@ -62,7 +62,7 @@ const BUSY_PROBES = 32
 
 /**
  * The skills below one folder of a file system. The source keeps a mirror of all directories and file stats, so the
- * cost of a reading depends on the number of changes, not of files. Events only mark directories. The source then
+ * cost of a scan depends on the number of changes, not of files. Events only mark directories. The source then
  * compares the lists and stats of marked directories.
  *
  * ```text
@@ -254,7 +254,7 @@ export class FileSource implements SkillSource {
     return this.#onHint !== undefined && this.#trust.usesEvents
   }
 
-  /** Whether the first reading leaves the watches to a sweep right after it, because many folders have notes. */
+  /** Whether the first scan leaves the watches to a sweep right after it, because many folders have notes. */
   #leavesWatches(): boolean {
     return !this.#published.hasBegun && this.#notes.recalled >= MANY_NOTES
   }
@@ -268,7 +268,7 @@ export class FileSource implements SkillSource {
     return added
   }
 
-  /** Whether the result of a reading can be published. Skills that changed during the reading can be left out. */
+  /** Whether the result of a scan can be published. Skills that changed during the scan can be left out. */
   #isSettled({ isHeld }: SourceReadContext): boolean {
     if (this.#needsSweep) return false
     if (!this.#work.isWaiting()) return true
@@ -334,8 +334,8 @@ export class FileSource implements SkillSource {
   }
 
   /**
-   * Reads folders that changed or whose last reading was rejected. Then finds directories that changed during the
-   * reading.
+   * Reads folders that changed or whose last read was rejected. Then finds directories that changed during the
+   * scan.
    */
   async #build(
     pass: ScanPass,
@@ -369,7 +369,7 @@ export class FileSource implements SkillSource {
       insideFolders: pass.insideFolders,
       signal: context.signal,
       doubts: context.waitsForWriters === true,
-      // The first reading accepts files that look half-written, because they were written before this process started.
+      // The first scan accepts files that look half-written, because they were written before this process started.
       doubtsNew: this.#published.hasBegun,
       read,
     }
@@ -404,7 +404,7 @@ export class FileSource implements SkillSource {
 
   /**
    * Marks everything again after a failure. The mirror already contains the changes of the failed pass. Without marks,
-   * the next reading would see no difference.
+   * the next scan would see no difference.
    */
   #takeBack(pass: ScanPass, announced: Iterable<DirectoryNode>): void {
     for (const path of pass.removed) this.#published.put(path, undefined)

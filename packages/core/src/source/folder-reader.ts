@@ -248,7 +248,7 @@ export class FolderReader {
     return await looksHalfWritten({ stat, bytes, before: file.believed, readAt, now, readBefore })
   }
 
-  /** Discards bytes that look half-written, so that the next reading reads the file again. The accepted state stays. */
+  /** Discards bytes that look half-written, so that the next scan reads the file again. The accepted state stays. */
   #disbelieve(file: FileNode): typeof UNSTABLE {
     file.stat = undefined
     if (file.believed !== undefined) file.believed = noteDoubt(file.believed, this.#options.clock.now())

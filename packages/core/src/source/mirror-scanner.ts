@@ -57,7 +57,7 @@ const CONCURRENCY = 16
 const ENTRIES_PER_SLICE = 200
 
 /**
- * Whether a change right after a reading could leave the stat unchanged. `readAt` is a time just before the reading.
+ * Whether a change right after a scan could leave the stat unchanged. `readAt` is a time just before the scan.
  */
 export function isRacyStat(stat: FileStat, readAt: number): boolean {
   return readAt - Math.max(stat.mtimeMs, stat.ctimeMs) < RACY_WINDOW_MS

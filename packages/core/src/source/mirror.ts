@@ -9,7 +9,7 @@ import type { BelievedText } from './half-written.ts'
 export interface FileNode {
   readonly name: string
   readonly isLink: boolean
-  /** Stat at the time of the last reading; `undefined` before the first reading. */
+  /** Stat at the time of the last read; `undefined` before the first read. */
   stat: FileStat | undefined
   digest: Digest | undefined
   /** Number of bytes that were read. */

@@ -92,7 +92,7 @@ export class NotSkillFinder {
     const { layout } = this.#options
     const isThere = (name: string): boolean =>
       entries.some(entry => entry.name === name && entry.kind !== 'directory')
-    // A SKILL.md that appeared after the last reading makes the folder a skill at the next reading.
+    // A SKILL.md that appeared after the last scan makes the folder a skill at the next scan.
     if (layout.findSkillFile(isThere, node.depth) !== undefined && node.isDiscoverable) return []
     if (node.parent !== undefined) {
       const isCategory = this.#categories.has(normalize(node.path))

@@ -7,7 +7,7 @@ import type { DirectoryNode } from './mirror.ts'
 import { NOTE_FORM, noteFolder, recallFolder } from './noted-folder.ts'
 
 /**
- * The notes of a source. A note contains the state of a folder that an earlier process recorded. The first reading
+ * The notes of a source. A note contains the state of a folder that an earlier process recorded. The first scan
  * compares notes with the disk, so a start reads only changed folders. Notes exist only for disks, because only a disk
  * gives every process the same file times and inodes.
  */
@@ -95,18 +95,18 @@ export class NotedFolders {
     if (this.#notes !== undefined) this.#changed.set(location, folder)
   }
 
-  /** Stops writing notes while a reading changes the mirror. */
+  /** Stops writing notes while a scan changes the mirror. */
   pause(): void {
     this.#isReading = true
   }
 
-  /** Starts to write notes of the folders that the last reading changed, in small steps. */
+  /** Starts to write notes of the folders that the last scan changed, in small steps. */
   resume(): void {
     this.#isReading = false
     void this.finish()
   }
 
-  /** Resolves when the notes of all changes are written, or when a reading begins. */
+  /** Resolves when the notes of all changes are written, or when a scan begins. */
   async finish(): Promise<void> {
     if (!this.#isWriting) this.#writing = this.#write()
     await this.#writing

@@ -52,7 +52,7 @@ export interface FetchResult {
 export interface TreeFetcher {
   /**
    * Whether the origin is on this machine. A local origin is read first, and the stored copy is used only if that
-   * reading fails.
+   * scan fails.
    */
   readonly isLocal?: boolean
   /** Returns the tree that was fetched last, without network access; `undefined` if there is none. */
@@ -92,7 +92,7 @@ export interface RemoteSourceOptions {
   /** Timeout of one fetch, in milliseconds. @default 60,000 */
   readonly timeoutMs?: number
   /**
-   * How long the very first reading waits when this machine has no stored copy, in milliseconds. Skills that arrive
+   * How long the very first scan waits when this machine has no stored copy, in milliseconds. Skills that arrive
    * later become visible on arrival.
    * @default 10,000
    */
@@ -167,19 +167,19 @@ export class RemoteSource implements SkillSource {
   #onHint: ((hint: SourceHint) => void) | undefined
   #hasBegun = false
   #tree: FileTree | undefined
-  /** A fetched tree that the next reading publishes. */
+  /** A fetched tree that the next scan publishes. */
   #arrived: FileTree | undefined
   #refused: readonly Diagnostic[] = []
   #notices: readonly Diagnostic[] = []
   /** The reason why a local origin could not be read at the start. Later failures are thrown. */
   #firstFault: Diagnostic | undefined
   #running: Promise<void> | undefined
-  /** The failure of a background fetch; the next reading throws it. */
+  /** The failure of a background fetch; the next scan throws it. */
   #failure: { readonly thrown: unknown } | undefined
   /** Whether the last fetch failed. */
   #isUnreachable = false
   #isAwaited = false
-  /** Whether a fetch has ended since the last reading. */
+  /** Whether a fetch has ended since the last scan. */
   #hasNews = false
   #shown: SourceContents = EMPTY_CONTENTS
   #shownFrom: SourceContents | undefined
@@ -237,7 +237,7 @@ export class RemoteSource implements SkillSource {
         return await this.#show(context, true)
       }
       const fetching = this.#start(context)
-      // With a stored copy, the first reading does not wait for the network.
+      // With a stored copy, the first scan does not wait for the network.
       const waitMs = this.#tree === undefined ? (this.#options.firstWaitMs ?? DEFAULT_FIRST_WAIT_MS) : 0
       const isLate = waitMs === 0 || (await this.#wait(waitAtMost(this.#clock, waitMs, fetching))) === LATE
       if (isLate) return await this.#show(context, true)
@@ -287,7 +287,7 @@ export class RemoteSource implements SkillSource {
     this.#failure = undefined
   }
 
-  /** Waits for a fetch. A fetch that ends while a reading waits for it sends no hint. */
+  /** Waits for a fetch. A fetch that ends while a scan waits for it sends no hint. */
   async #wait<T>(work: Promise<T>): Promise<T> {
     this.#isAwaited = true
     try {
@@ -298,7 +298,7 @@ export class RemoteSource implements SkillSource {
   }
 
   /**
-   * Starts a fetch. The next reading uses the result of the fetch. If no reading waits for the fetch, a hint requests
+   * Starts a fetch. The next scan uses the result of the fetch. If no scan waits for the fetch, a hint requests
    * one.
    */
   #start(context: SourceReadContext): Promise<void> {

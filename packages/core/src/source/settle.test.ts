@@ -87,7 +87,7 @@ describe('Settle', () => {
     expect([...settle.take([wait]).areas.keys()]).toEqual(['pdf'])
   })
 
-  test('a wait treats two edits as separate even if the second edit happens during a reading', async () => {
+  test('a wait treats two edits as separate even if the second edit happens during a scan', async () => {
     const clock = new FakeClock()
     const settle = new Settle(DEFAULT_SETTLE, clock)
     for (let edit = 0; edit < 5; edit++) {
@@ -249,7 +249,7 @@ describe('Settle with a caller', () => {
     expect(settle.remainingMs(asked)).toBe(80)
   })
 
-  test('the wait of a caller ends in a pause even if an earlier reading could publish nothing', async () => {
+  test('the wait of a caller ends in a pause even if an earlier scan could publish nothing', async () => {
     const { settle, save, ask, wait } = open()
     save('pdf', 'maps')
     const asked = ask()
@@ -280,7 +280,7 @@ describe('Settle with a caller', () => {
   })
 })
 
-test('after a reading that could publish nothing, every wait includes all areas', async () => {
+test('after a scan that could publish nothing, every wait includes all areas', async () => {
   const clock = new FakeClock()
   const settle = new Settle(DEFAULT_SETTLE, clock)
   const wait: SettleWait = { order: 0, isWhole: false, concerns: () => false }

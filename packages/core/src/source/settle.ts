@@ -66,19 +66,19 @@ export interface BurstMoment {
   readonly busyMs: number
 }
 
-/** The record of one caller that waits for a reading. */
+/** The record of one caller that waits for a scan. */
 export interface SettleWait {
   /** `Settle.order` when the wait began. The wait ignores areas of later bursts. */
   readonly order: number
   /** `Settle.moment` when the wait began. @default none: separate saves count as one batch */
   readonly since?: BurstMoment
-  /** Whether the caller needs a reading of every area, so that all areas must be quiet. */
+  /** Whether the caller needs a scan of every area, so that all areas must be quiet. */
   readonly isWhole: boolean
   /** Whether the caller needs the changes in an area. */
   readonly concerns: (area: string) => boolean
 }
 
-/** An area with a hint that no reading has included yet. */
+/** An area with a hint that no scan has included yet. */
 interface OpenArea {
   /** Number of the burst in which the area got its first hint; 0 without a hint. */
   readonly order: number
@@ -87,10 +87,10 @@ interface OpenArea {
   readonly hints: number
 }
 
-/** The areas that one reading includes. */
+/** The areas that one scan includes. */
 export interface TakenAreas {
   readonly areas: ReadonlyMap<string, OpenArea>
-  /** Areas that are left for a later reading, because no caller waits for them and they may still change. */
+  /** Areas that are left for a later scan, because no caller waits for them and they may still change. */
   readonly held: ReadonlySet<string>
   readonly writer: OpenArea | undefined
   readonly wasBusy: boolean
@@ -99,7 +99,7 @@ export interface TakenAreas {
 }
 
 /**
- * Decides from hints when a source is read. Without a caller, all hints since the last reading form one burst. A
+ * Decides from hints when a source is read. Without a caller, all hints since the last scan form one burst. A
  * caller waits for the burst that is running when it asks, and not for later saves:
  *
  * ```text
@@ -114,7 +114,7 @@ export class Settle {
   /** A writer that was detected, although no hint came. */
   #writer: OpenArea | undefined
   #wasBusy = false
-  /** Whether the next reading must include every area. */
+  /** Whether the next scan must include every area. */
   #isWhole = false
   #order = 0
   #lastHintAt = Number.NEGATIVE_INFINITY
@@ -165,7 +165,7 @@ export class Settle {
   }
 
   /**
-   * Queues the taken areas again, because their contents could not be published. The next reading includes all areas,
+   * Queues the taken areas again, because their contents could not be published. The next scan includes all areas,
    * and begins when all areas are quiet.
    */
   retryWhole(taken: TakenAreas): void {
@@ -180,14 +180,14 @@ export class Settle {
     this.prolong()
   }
 
-  /** Forgets the writer, so that no reading waits for it. */
+  /** Forgets the writer, so that no scan waits for it. */
   endBusy(): void {
     this.#writer = undefined
     this.#wasBusy = false
   }
 
   /**
-   * Returns the milliseconds until a reading for a wait, or for all areas, can begin. Returns 0 if the areas are quiet
+   * Returns the milliseconds until a scan for a wait, or for all areas, can begin. Returns 0 if the areas are quiet
    * or overdue.
    */
   remainingMs(wait?: SettleWait): number {
@@ -210,7 +210,7 @@ export class Settle {
     return this.#areOverdue(this.#find())
   }
 
-  /** Begins a reading of the awaited areas, by default of all areas. A later hint adds its area again. */
+  /** Begins a scan of the awaited areas, by default of all areas. A later hint adds its area again. */
   take(waits?: readonly SettleWait[]): TakenAreas {
     const { settleMs, burstMs } = this.#policy
     const now = this.#clock.monotonic()
@@ -283,7 +283,7 @@ export class Settle {
       order: before?.order ?? 0,
       firstAt: before?.firstAt ?? since?.firstAt ?? now,
       lastAt: since?.lastAt ?? now,
-      // If an edit happens during a reading, the edits before and after the reading must not become one burst.
+      // If an edit happens during a scan, the edits before and after the scan must not become one burst.
       hints: since?.hints ?? before?.hints ?? 0,
     })
   }

@@ -12,7 +12,7 @@ import type { SettlePolicy } from './settle.ts'
 export const SOURCE_READ_DEPTHS = ['hinted', 'full', 'rehash'] as const
 
 /**
- * How much of a source is read. `hinted`: only the areas with a hint since the last reading. `full`: all folders, and
+ * How much of a source is read. `hinted`: only the areas with a hint since the last scan. `full`: all folders, and
  * the files whose size, times or inode changed. `rehash`: all folders and all bytes.
  */
 export type SourceReadDepth = (typeof SOURCE_READ_DEPTHS)[number]
@@ -22,7 +22,7 @@ export interface SourceReadContext {
   readonly hasher: Hasher
   readonly depth: SourceReadDepth
   /**
-   * `false`: a source that changed during the reading returns `settled: false` and is read again. `true`: the deadline
+   * `false`: a source that changed during the scan returns `settled: false` and is read again. `true`: the deadline
    * is reached, and folders that are still changing keep their last state.
    */
   readonly final: boolean
@@ -40,12 +40,12 @@ export interface SourceReadContext {
 }
 
 export interface SourceReading {
-  /** The complete contents, or the contents of the previous reading if `settled` is false. */
+  /** The complete contents, or the contents of the previous scan if `settled` is false. */
   readonly contents: SourceContents
-  /** True if the source did not change during the reading. */
+  /** True if the source did not change during the scan. */
   readonly settled: boolean
   /**
-   * Areas that changed during an otherwise settled reading. These areas keep their published state, and the host soon
+   * Areas that changed during an otherwise settled scan. These areas keep their published state, and the host soon
    * reads them again.
    * @default none
    */
@@ -87,7 +87,7 @@ export type MarkReason = 'changed' | 'lost'
 export interface SourceWatch {
   /** Stops the hints. */
   stop(): void
-  /** Whether a hinted reading would have anything to read. @default false */
+  /** Whether a hinted scan would have anything to read. @default false */
   hasHints?(): boolean
   /** Resolves when every change made before the call has been reported. @default immediately */
   drain?(): Promise<void>
@@ -96,14 +96,14 @@ export interface SourceWatch {
   /**
    * Whether a change in an area can affect a location. Implement this method only if the source reads areas separately
    * and respects `isHeld`.
-   * @default every change can, and every reading waits for all areas
+   * @default every change can, and every scan waits for all areas
    */
   concerns?(area: string, location: string): boolean
 }
 
 /** The versions of a source. */
 export interface SourceVersions {
-  /** Returns the version that was read last: a commit or a digest. `undefined` before the first reading. */
+  /** Returns the version that was read last: a commit or a digest. `undefined` before the first scan. */
   current(): string | undefined
   /**
    * Whether the current version is newer than an earlier version. True if the versions of the source have no order.
@@ -175,7 +175,7 @@ export interface SkillSource {
   /** The folder where skills may be written; absent for a read-only source. */
   readonly writable?: WritableFolder
   /**
-   * Whether a reading needs another machine. A remote source is read at its own intervals and on `reload`. Loading a
+   * Whether a scan needs another machine. A remote source is read at its own intervals and on `reload`. Loading a
    * skill or continuing a conversation never reads a remote source.
    * @default false
    */
@@ -191,17 +191,17 @@ export interface SkillSource {
   read(context: SourceReadContext): Promise<SourceReading>
   /** Returns how the source detects changes now. */
   state(): SourceState
-  /** Starts reporting hints; called before the first reading. */
+  /** Starts reporting hints; called before the first scan. */
   watch?(onHint: (hint: SourceHint) => void): SourceWatch
   /**
-   * Marks one folder for the next hinted reading. If a source has no such method, the host makes a full reading
+   * Marks one folder for the next hinted scan. If a source has no such method, the host makes a full scan
    * instead.
    */
   mark?(location: string, why: MarkReason): void
   /** Finds files and folders that are not skills. The search runs only when this method is called. */
   findNotSkills?(query?: NotSkillQuery): Promise<NotSkills>
   /**
-   * Stops everything that the source has started. Called after the last reading. A closed source may be read again
+   * Stops everything that the source has started. Called after the last scan. A closed source may be read again
    * later.
    */
   close?(): Promise<void>

@@ -14,7 +14,7 @@ export interface LookedUnwatched {
 const MAX_LISTED_ENTRIES = 100
 
 /**
- * Finds the unwatched folders that a reading must list: all folders if they are few, or else the folders whose stat
+ * Finds the unwatched folders that a scan must list: all folders if they are few, or else the folders whose stat
  * changed or is unreliable.
  */
 export async function findUnwatchedNews({

@@ -32,7 +32,7 @@ describe('WorkList marks', () => {
     expect([...work.rejected()]).toEqual([node])
   })
 
-  test('a reading neither waits for a removed directory nor withdraws it', () => {
+  test('a scan neither waits for a removed directory nor withdraws it', () => {
     const work = new WorkList()
     const node = folder('pdf')
     work.announce(node)
@@ -45,7 +45,7 @@ describe('WorkList marks', () => {
 })
 
 describe('WorkList attempts', () => {
-  test('a folder that is still rejected when the reading ends becomes restless, including its subfolders', () => {
+  test('a folder that is still rejected when the scan ends becomes restless, including its subfolders', () => {
     const work = new WorkList()
     const node = folder('pdf')
     const inside = createDirectoryNode({ name: 'a', parent: node, isLink: false, isDiscoverable: true })
@@ -57,7 +57,7 @@ describe('WorkList attempts', () => {
     expect([work.isRestless(inside), work.isWaiting()]).toEqual([true, false])
   })
 
-  test('a restless folder becomes normal only after a reading without new marks in the folder', () => {
+  test('a restless folder becomes normal only after a scan without new marks in the folder', () => {
     const work = new WorkList()
     const node = folder('pdf')
     work.reject(node)
@@ -81,7 +81,7 @@ describe('WorkList attempts', () => {
   })
 })
 
-test('if only a request has marked a directory, a reading neither waits for the directory nor withdraws it', () => {
+test('if only a request has marked a directory, a scan neither waits for the directory nor withdraws it', () => {
   const work = new WorkList()
   const node = folder('pdf')
   work.request(node)
@@ -95,7 +95,7 @@ test('if only a request has marked a directory, a reading neither waits for the 
   expect([...work.takeMarked()]).toEqual([node])
 })
 
-test('a folder that is rejected by a reading before the deadline is read again by the next reading', () => {
+test('a folder that is rejected by a scan before the deadline is read again by the next scan', () => {
   const work = new WorkList()
   const node = folder('pdf')
   work.reject(node)

@@ -1,12 +1,12 @@
 import { type DirectoryNode, owningSkills } from './mirror.ts'
 
 /**
- * The reason why the next reading compares a directory with the disk: an event, a suspicion, or the request of a
+ * The reason why the next scan compares a directory with the disk: an event, a suspicion, or the request of a
  * caller.
  */
 type Mark = 'announced' | 'suspected' | 'requested'
 
-/** The state of a skill's folder whose last reading was not accepted. */
+/** The state of a skill's folder whose last read was not accepted. */
 type Attempt = 'due' | 'restless' | 'calming'
 
 interface Work {
@@ -18,10 +18,10 @@ const NO_WORK: Work = { mark: undefined, attempt: undefined }
 
 /**
  * The pending work below the root: the state of each directory that is not at rest. A directory stays marked until a
- * reading compares it with the disk.
+ * scan compares it with the disk.
  *
  * ```text
- *                event, request, changed during a reading
+ *                event, request, changed during a scan
  *   unmarked ----------------------------------------------> announced
  *       |     half-written, vanished              event          ^
  *       +---------------------------> suspected -----------------+
@@ -29,10 +29,10 @@ const NO_WORK: Work = { mark: undefined, attempt: undefined }
  *   takeMarked(): announced, suspected, requested -> unmarked
  * ```
  *
- * A request marks an unmarked directory as requested. A request does not mean that something changed, so readings never
+ * A request marks an unmarked directory as requested. A request does not mean that something changed, so scans never
  * wait for a requested directory.
  *
- * The folder of a skill also has a second state, which shows whether its last reading was accepted. A source waits
+ * The folder of a skill also has a second state, which shows whether its last scan was accepted. A source waits
  * until all marked directories are at rest, but does not wait for restless and calming folders.
  *
  * ```text
@@ -97,25 +97,25 @@ export class WorkList {
   }
 
   /**
-   * Discards the last reading of a skill's folder. The next reading reads the folder again, even if the size, times
+   * Discards the last read of a skill's folder. The next scan reads the folder again, even if the size, times
    * and inodes of its files are unchanged.
    */
   reject(folder: DirectoryNode): void {
     this.#set(folder, { attempt: this.#isOverdue(folder) ? 'restless' : 'due' })
   }
 
-  /** Accepts the last reading of a folder, or notes that the folder is no longer a skill. */
+  /** Accepts the last read of a folder, or notes that the folder is no longer a skill. */
   accept(folder: DirectoryNode): void {
     this.#set(folder, { attempt: this.#isOverdue(folder) ? 'calming' : undefined })
   }
 
-  /** The folders of skills whose last reading was rejected. */
+  /** The folders of skills whose last read was rejected. */
   *rejected(): Generator<DirectoryNode> {
     for (const [folder, { attempt }] of this.#work)
       if (attempt === 'due' || attempt === 'restless') yield folder
   }
 
-  /** The rejected folders that the next readings wait for. */
+  /** The rejected folders that the next scans wait for. */
   *due(): Generator<DirectoryNode> {
     for (const [folder, { attempt }] of this.#work) if (attempt === 'due') yield folder
   }
@@ -132,7 +132,7 @@ export class WorkList {
   }
 
   /**
-   * Ends a reading whose result is published. After the final reading, folders that are still rejected become restless.
+   * Ends a scan whose result is published. After the final scan, folders that are still rejected become restless.
    * Calming folders without new marks become normal again. Calls `withdraw` for each directory that was marked again,
    * to discard its result. `withdraw` may reject folders.
    */

@@ -47,7 +47,7 @@ export class GuardedSource {
     }
   }
 
-  /** Marks a folder for the next hinted reading. Returns `false` if everything must be read instead. */
+  /** Marks a folder for the next hinted scan. Returns `false` if everything must be read instead. */
   mark(location: string, why: MarkReason): boolean {
     const mark = (): boolean => {
       if (this.#source.mark === undefined) return false

@@ -34,7 +34,7 @@ export interface SourceReadersOptions {
 }
 
 /**
- * Longest time that a request waits for a reading, in milliseconds. Changes that are read after that time become
+ * Longest time that a request waits for a scan, in milliseconds. Changes that are read after that time become
  * visible later.
  */
 export const MAX_LOOK_MS = 2_000
@@ -86,7 +86,7 @@ export class SourceReaders {
     const read = this.#readNewer()
     if (maxWaitMs === undefined) await read
     else await waitAtMost(this.#options.clock, maxWaitMs, read)
-    // If the runtime was closed during the wait, the reading may have ended too early.
+    // If the runtime was closed during the wait, the scan may have ended too early.
     this.assertOpen()
   }
 
@@ -154,7 +154,7 @@ export class SourceReaders {
     }
   }
 
-  /** Returns one item for each source: the error of its last reading, or `undefined`. */
+  /** Returns one item for each source: the error of its last scan, or `undefined`. */
   failures(): readonly unknown[] {
     return this.#syncs.map(sync => sync.failure)
   }

@@ -15,7 +15,7 @@ import { FakeClock } from '../testing/fake-clock.ts'
 import { SourceSync } from './source-sync.ts'
 
 /**
- * A custom source, such as a database or a remote service. The source records the time and the depth of each reading.
+ * A custom source, such as a database or a remote service. The source records the time and the depth of each scan.
  */
 class NotingSource implements SkillSource {
   readonly label = 'remote'
@@ -25,7 +25,7 @@ class NotingSource implements SkillSource {
   readonly reads: string[] = []
   readonly #clock: FakeClock
   sweepMs = 1_000_000
-  /** Whether each reading was final. */
+  /** Whether each scan was final. */
   readonly finals: boolean[] = []
   busy = false
   unsettled: readonly string[] = []
@@ -127,7 +127,7 @@ test('a source with only read() and state() is read at the start, on reload() an
 })
 
 describe('SourceSync', () => {
-  test('a burst of hints causes one reading, after the last hint', async () => {
+  test('a burst of hints causes one scan, after the last hint', async () => {
     const it = open()
     await start(it)
     for (let i = 0; i < 5; i++) {
@@ -150,7 +150,7 @@ describe('SourceSync', () => {
     await it.sync.close()
   })
 
-  test('hints during a reading cause one more reading', async () => {
+  test('hints during a scan cause one more scan', async () => {
     const it = open()
     await start(it)
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -169,7 +169,7 @@ describe('SourceSync', () => {
   test.each([
     ['reload()', (sync: SourceSync) => sync.reload()],
     ['refresh()', (sync: SourceSync) => sync.refresh('pdf')],
-  ])('a %s during a reading waits for the next reading', async (_, call) => {
+  ])('a %s during a scan waits for the next scan', async (_, call) => {
     const it = open()
     await start(it)
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -224,7 +224,7 @@ describe('SourceSync', () => {
     await it.sync.close()
   })
 
-  test('a reading waits for a writer that pauses, and is not published if the writer starts again during the reading', async () => {
+  test('a scan waits for a writer that pauses, and is not published if the writer starts again during the scan', async () => {
     const it = open()
     await start(it)
     it.source.finals.length = 0
@@ -270,7 +270,7 @@ describe('SourceSync', () => {
     await it.sync.close()
   })
 
-  test('close() ends all readings and timers', async () => {
+  test('close() ends all scans and timers', async () => {
     const it = open()
     await start(it)
     it.source.tell({ area: 'pdf' })
@@ -284,7 +284,7 @@ describe('SourceSync', () => {
   })
 })
 
-test('hinted readings schedule no new sweep', async () => {
+test('hinted scans schedule no new sweep', async () => {
   const planned: number[] = []
   const { clock, source, sync } = open({ settle: { settleMs: 0, burstMs: 0 } })
   const after = clock.after.bind(clock)

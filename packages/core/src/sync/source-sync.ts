@@ -39,19 +39,19 @@ export interface SourceStatus extends SourceState {
   readonly trust: SourceTrust
   /** The version that was read last: a commit or a digest; absent for folders. */
   readonly version?: string
-  /** Wall time of the last successful reading, in milliseconds since the epoch. */
+  /** Wall time of the last successful scan, in milliseconds since the epoch. */
   readonly lastReadAt?: number
-  /** The error of the last reading. The previous contents are still served. */
+  /** The error of the last scan. The previous contents are still served. */
   readonly lastError?: string
   /** Wall time of the last failure, in milliseconds since the epoch. The time is kept after a recovery. */
   readonly lastErrorAt?: number
   /** The reason why the store cannot save files. Skills are still served. */
   readonly storeFault?: string
-  /** Number of failed readings since the last successful one. */
+  /** Number of failed scans since the last successful one. */
   readonly failures: number
   /** Milliseconds until a failing source is retried. */
   readonly retryMs?: number
-  /** Milliseconds until the next reading without a request or hint; absent if there is none. */
+  /** Milliseconds until the next scan without a request or hint; absent if there is none. */
   readonly nextReadMs?: number
 }
 
@@ -64,8 +64,8 @@ const BUSY_POLL_MS = 25
 
 /**
  * Keeps the contents of one source in the registry up to date. Reads the source when hints settle, sweeps it at
- * intervals, and retries failed readings. Readings never overlap. All requests during a reading are answered by the
- * next reading. A request waits only for areas that were hinted before it.
+ * intervals, and retries failed scans. Readings never overlap. All requests during a scan are answered by the
+ * next scan. A request waits only for areas that were hinted before it.
  */
 export class SourceSync {
   readonly label: string
@@ -78,12 +78,12 @@ export class SourceSync {
   readonly #requests: ReadingRequests
   #running: Promise<void> | undefined
   /**
-   * Whether readings are in progress. Reset synchronously when nothing is left to read, so that a later request starts
+   * Whether scans are in progress. Reset synchronously when nothing is left to read, so that a later request starts
    * a new run.
    */
   #isRunning = false
   #watch: SourceWatch | undefined
-  /** When the sleep before the next reading ends. `#wake` ends it earlier. */
+  /** When the sleep before the next scan ends. `#wake` ends it earlier. */
   #wakeAt = Number.POSITIVE_INFINITY
   #wake: (() => void) | undefined
   #cancelSweep: (() => void) | undefined
@@ -116,7 +116,7 @@ export class SourceSync {
     this.#lastSweepAt = this.#lastRehashAt
   }
 
-  /** Starts watching and reads for the first time. Resolves when the first reading is visible or has failed. */
+  /** Starts watching and reads for the first time. Resolves when the first scan is visible or has failed. */
   async start(): Promise<void> {
     this.#watch = this.#guarded.watch(hint => {
       this.#settle.hint(hint.area)
@@ -140,7 +140,7 @@ export class SourceSync {
     }
     await this.#watch?.drain?.()
     const hasNews = this.#settle.isOpen || this.#hasHints || this.#guarded.state().unwatched !== undefined
-    // A running reading of a remote source may take long, so `fresh` does not wait for it.
+    // A running scan of a remote source may take long, so `fresh` does not wait for it.
     if (source.isRemote === true ? hasNews && !this.#isRunning : hasNews || this.#isRunning)
       await this.#request('hinted')
   }
@@ -162,7 +162,7 @@ export class SourceSync {
     return await this.#guarded.findNotSkills(query)
   }
 
-  /** The error of the last reading; `undefined` if it succeeded. */
+  /** The error of the last scan; `undefined` if it succeeded. */
   get failure(): unknown {
     return this.#failure
   }
@@ -204,7 +204,7 @@ export class SourceSync {
     }
   }
 
-  /** Stops the watch, the timers and the readings, and waits until they have ended. Idempotent. */
+  /** Stops the watch, the timers and the scans, and waits until they have ended. Idempotent. */
   async close(): Promise<void> {
     this.#abort.abort(new SkillError('CLOSED', 'the runtime is closed'))
     this.#watch?.stop()
@@ -216,7 +216,7 @@ export class SourceSync {
     await this.#closing
   }
 
-  /** Resolves after a reading that started after this call. A failure is reported by the status and not thrown. */
+  /** Resolves after a scan that started after this call. A failure is reported by the status and not thrown. */
   #request(depth: SourceReadDepth, location?: string): Promise<void> {
     if (this.#abort.signal.aborted) return Promise.resolve()
     const request = this.#requests.add(depth, location, this.#watch)
@@ -251,7 +251,7 @@ export class SourceSync {
     this.#scheduleSweep()
   }
 
-  /** Reads the areas that are due, and leaves all other areas for a later reading. */
+  /** Reads the areas that are due, and leaves all other areas for a later scan. */
   async #read(): Promise<void> {
     const { source, store, hasher, registry } = this.#options
     while ((await this.#isBusy()) && !this.#settle.isOverdue) {
@@ -277,14 +277,14 @@ export class SourceSync {
           depth,
           final: taken.isOverdue,
           waitsForWriters: this.#policy.maxWaitMs > 0,
-          // A new hint for an area does not exclude the area from this reading, because a caller waits for an earlier
+          // A new hint for an area does not exclude the area from this scan, because a caller waits for an earlier
           // change.
           isHeld: area => taken.held.has(area),
           wasServed: location => registry.wasServed({ origin: source.origin, location }),
           signal,
         }),
       )
-      // A writer that began during the reading may not have finished, so the reading is repeated unless it is overdue.
+      // A writer that began during the scan may not have finished, so the scan is repeated unless it is overdue.
       const isStillQuiet = !(await this.#isBusy()) || taken.isOverdue
       if (!reading.settled || !isStillQuiet) {
         this.#settle.retryWhole(taken)
@@ -319,7 +319,7 @@ export class SourceSync {
 
   async #accept(reading: SourceReading, depth: SourceReadDepth): Promise<void> {
     const { source, registry, clock, logger } = this.#options
-    // A reading of the stored copy does not prove that a failing origin works again.
+    // A scan of the stored copy does not prove that a failing origin works again.
     const isStillFailing = reading.isStored === true && this.#failure !== undefined
     if (!isStillFailing) {
       this.#failures = 0

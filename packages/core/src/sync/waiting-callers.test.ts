@@ -85,7 +85,7 @@ async function open(
 }
 
 describe('several callers', () => {
-  test('a reading stays settled even if load() is called during the reading', async () => {
+  test('a scan stays settled even if load() is called during the scan', async () => {
     await using it = await open()
     const later: Promise<unknown>[] = []
     it.files.onListed = () => {
@@ -381,13 +381,13 @@ describe('callers and other sources', () => {
   })
 })
 
-test('a caller never gets a text from before its request, even if a writer saves at the start of each reading', async () => {
+test('a caller never gets a text from before its request, even if a writer saves at the start of each scan', async () => {
   await using kit = await open()
   const { files, clock, skills } = kit
   files.save('/one/a', 'first')
   const call = skills.fresh()
   let saves = 0
-  // The writer saves again whenever a reading waits.
+  // The writer saves again whenever a scan waits.
   files.onResolve = () => {
     if (saves++ < 5) files.save('/one/a', `edit ${saves}`)
   }

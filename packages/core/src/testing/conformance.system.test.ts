@@ -200,7 +200,7 @@ describe('another machine', () => {
     expect(skills.status()[0]?.lastError).toBeDefined()
   })
 
-  test('a reading times out when the file system does not answer, and close() does not wait', async () => {
+  test('a scan times out when the file system does not answer, and close() does not wait', async () => {
     const clock = new FakeClock()
     let isStuck = false
     const signals: AbortSignal[] = []
