@@ -8,7 +8,7 @@ const fail = (): never => {
 }
 const reject = (): Promise<never> => Promise.reject(new Error('a fault'))
 
-/** A source with one method that always fails. */
+/** A source whose method with the given name always fails. */
 class FaultySource extends MemorySource {
   constructor(faults: Partial<SkillSource>, watchFaults: Partial<SourceWatch> = {}) {
     super({ label: 'faulty' }, [{ name: 'weak', description: 'Does it.', body: 'First.' }])

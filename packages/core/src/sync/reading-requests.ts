@@ -9,8 +9,8 @@ export interface ReadingRequest extends SettleWait {
 }
 
 /**
- * The requests that still wait for a scan. A scan answers a request if the scan began after the request and
- * published all areas that were hinted before the request.
+ * The requests that still wait for a scan. A scan answers a request if it began after the request, and if it published
+ * all areas that got a hint before the request.
  */
 export class ReadingRequests {
   readonly #settle: Settle
@@ -58,7 +58,7 @@ export class ReadingRequests {
     return Math.max(0, ms)
   }
 
-  /** Returns the requests that a scan can answer now. */
+  /** Returns the requests that a scan could answer if it began now. */
   due(): readonly ReadingRequest[] {
     return this.list().filter(request => this.#settle.remainingMs(request) <= 0)
   }
@@ -73,12 +73,12 @@ export class ReadingRequests {
     return [...this.#waiting.values()]
   }
 
-  /** Resolves the requests in `before` that a finished scan has answered. */
+  /** Resolves those requests in `before` that the finished scan has answered. */
   answer(before: readonly ReadingRequest[], depth: SourceReadDepth): void {
     this.end(before.filter(request => !isDeeper(request.depth, depth) && !this.#settle.isAwaited(request)))
   }
 
-  /** Resolves requests that no scan will answer. */
+  /** Resolves the given requests, whether or not a scan has answered them. */
   end(requests: readonly ReadingRequest[] = this.list()): void {
     const isEnded = new Set(requests)
     for (const [key, request] of this.#waiting) {
@@ -89,7 +89,7 @@ export class ReadingRequests {
   }
 }
 
-/** Returns the depth that satisfies all requests. */
+/** Returns the scan depth that satisfies all given requests. */
 export function deepest(requests: readonly ReadingRequest[]): SourceReadDepth {
   return requests.reduce<SourceReadDepth>(
     (depth, request) => (isDeeper(request.depth, depth) ? request.depth : depth),
