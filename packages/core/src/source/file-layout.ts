@@ -5,7 +5,7 @@ import { toWildcard } from '../skill/wildcard.ts'
 export interface FileLayout {
   /** File names that make a folder a skill, best name first. @default ['SKILL.md', 'skill.md'] */
   readonly fileNames: readonly string[]
-  /** Whether the root of the source may itself be the folder of a skill. @default true */
+  /** Whether the root of the source may be the folder of a skill. @default true */
   readonly rootSkill: boolean
   /** Whether a Markdown file directly in the root is a skill, except README.md. @default false */
   readonly standaloneFiles: boolean
@@ -45,7 +45,7 @@ export const DEFAULT_LAYOUT: FileLayout = Object.freeze({
 
 export const IGNORE_FILE_NAME = '.skillignore'
 
-/** A layout in the form that the mirror uses. */
+/** A checked layout, in the form that the mirror uses. */
 export class LayoutRules {
   readonly #layout: FileLayout
   readonly #skip: readonly {
@@ -63,7 +63,7 @@ export class LayoutRules {
     }))
   }
 
-  /** The layout as text; equal layouts have equal keys. */
+  /** The layout as text. Equal layouts have equal texts. */
   get key(): string {
     return JSON.stringify(this.#layout)
   }
@@ -80,7 +80,7 @@ export class LayoutRules {
     )?.text
   }
 
-  /** Whether each Markdown file in the root is a skill: the value of `standaloneFiles`. */
+  /** The value of `standaloneFiles`: whether each Markdown file in the root is a skill. */
   get hasStandaloneFiles(): boolean {
     return this.#layout.standaloneFiles
   }

@@ -29,7 +29,7 @@ export interface FolderReaderOptions {
   readonly displayPath: (path: string) => string
   /** Whether commands on this machine can use the paths of the folders. */
   readonly hasDirectories: boolean
-  /** Whether files with several hard links are left out, because one of the links may be outside of the source. */
+  /** Whether a file with several hard links is left out, because another link to it may be outside of the source. */
   readonly refusesHardLinks: boolean
 }
 
@@ -42,7 +42,7 @@ export interface FolderContext {
   readonly doubts: boolean
   /** Whether a new file that looks half-written is read again later. */
   readonly doubtsNew: boolean
-  /** Receives every file whose bytes were read, for the second fingerprint. */
+  /** The reader adds every file whose bytes it read, for the second fingerprint. */
   readonly read: ReadFile[]
 }
 
@@ -55,7 +55,8 @@ interface ManifestFile {
 const MAX_PLAIN_PATHS = 1_000
 
 /**
- * The result for a file that vanished between listing and reading. The caller discards this result and reads again.
+ * The result for a folder from which a file vanished after the folder was listed. The caller discards this result and
+ * reads the folder again.
  */
 export const UNSTABLE: unique symbol = Symbol('unstable')
 
@@ -64,7 +65,7 @@ export const UNSTABLE: unique symbol = Symbol('unstable')
  */
 export class FolderReader {
   readonly #options: FolderReaderOptions
-  /** Valid paths, cached because most skills contain the same few names. */
+  /** Cache of valid paths, because most skills contain files with the same few names. */
   readonly #plainPaths = new Map<string, string>()
 
   constructor(options: FolderReaderOptions) {
@@ -194,8 +195,8 @@ export class FolderReader {
     if (isCaptured && !isSkillFile) return undefined
     const room = limits.maxFolderBytes - total
     const maxBytes = isSkillFile ? Math.min(limits.maxSkillFileBytes, room) : room
-    // Take the time before the file is opened. A later time would make the bytes look older if the process was
-    // suspended during the read.
+    // Take the time before the file is opened. If the process is suspended during the read, a later time would make the
+    // bytes look too old.
     const readAt = clock.now()
     try {
       const opened = fileSystem.read(`${this.#options.pathOf(directory)}/${file.name}`, {

@@ -197,7 +197,7 @@ test('a fetch that never ends times out, and the error names the timeout', async
   expect(skills.current.list()).toHaveLength(1)
 })
 
-test('starting a conversation and loading a skill do not wait for another machine', async () => {
+test('continuing a conversation and loading a skill do not wait for another machine', async () => {
   const place = new Place()
   place.put('pdf', 'Body.')
   await using skills = await open(place)

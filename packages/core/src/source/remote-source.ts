@@ -58,7 +58,7 @@ export interface TreeFetcher {
   /** Returns the tree of the last fetch, without network access. Returns `undefined` if nothing was fetched yet. */
   restore(context: FetchContext): Promise<FileTree | undefined>
   /**
-   * Fetches the tree from the origin, and ends soon after an abort. Calls do not overlap. Throws if the origin is
+   * Fetches the tree from the origin. Rejects soon after an abort. Calls do not overlap. Throws if the origin is
    * unreachable or sends invalid data.
    */
   fetch(context: FetchContext): Promise<FetchResult>

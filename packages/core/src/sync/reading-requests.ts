@@ -78,7 +78,7 @@ export class ReadingRequests {
     this.end(before.filter(request => !isDeeper(request.depth, depth) && !this.#settle.isAwaited(request)))
   }
 
-  /** Resolves the given requests, whether or not a scan has answered them. */
+  /** Resolves the given requests, by default all requests, even if no scan has answered them. */
   end(requests: readonly ReadingRequest[] = this.list()): void {
     const isEnded = new Set(requests)
     for (const [key, request] of this.#waiting) {
