@@ -41,7 +41,7 @@ describe('LookalikeNames', () => {
   })
 })
 
-test('describeLookalikes() returns both names and the foreign letters', () => {
+test('describeLookalikes() returns a message with both names and the foreign letters', () => {
   expect(describeLookalikes('рdf', ['pdf'])).toBe(
     'skill name "рdf" (with U+0440) looks like "pdf", which is another skill',
   )

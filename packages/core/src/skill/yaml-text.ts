@@ -58,8 +58,8 @@ export function toYamlDiagnostic(thrown: unknown, yaml: string, firstLine: numbe
   }
 }
 
-// For a few broken inputs, js-yaml throws plain errors. Such a fault of a skill's text must not look like a fault of
-// this library.
+// For a few broken inputs, js-yaml throws plain errors. A fault in a skill's text must not look like a fault in this
+// library.
 function reasonOf(thrown: unknown): string {
   return thrown instanceof YAMLException ? thrown.reason : String(thrown)
 }
@@ -81,7 +81,7 @@ const CLOSED: Readonly<Record<string, RegExp>> = {
   "'": /'(?:[^']|'')*'/y,
 }
 
-/** Finds a top-level value with a quotation or a collection that is never closed. */
+/** Finds a top-level value that opens a quotation or a collection and never closes it. */
 function findUnclosed(
   yaml: string,
 ): { key: string; opener: string; line: number; column: number } | undefined {

@@ -162,7 +162,7 @@ test('a failing source keeps its skills, reports the failure, and is retried at 
   expect((await skills.load('pdf')).body).toBe('Another.')
 })
 
-test('a source sends a server no request before the server's retryAfterMs is over', async () => {
+test('a source sends no request to a server until its retryAfterMs is over', async () => {
   const clock = new FakeClock()
   const place = new Place()
   place.answer = () => {
