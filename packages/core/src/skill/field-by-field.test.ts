@@ -73,7 +73,7 @@ describe('a field that is not valid YAML', () => {
   test('tabs are accepted as indent, with a warning', () => {
     const { skill, diagnostics } = parse('metadata:\n\tauthor: ann\n\tversion: "1"')
     expect(skill?.metadata).toEqual({ author: 'ann', version: '1' })
-    expect(diagnostics).toMatchObject([{ code: 'YAML_REPAIRED', fix: 'replace the tabs by spaces' }])
+    expect(diagnostics).toMatchObject([{ code: 'YAML_REPAIRED', fix: 'replace the tabs with spaces' }])
   })
 
   test('a field that occurs twice keeps its first value, with a warning', () => {

@@ -166,7 +166,7 @@ class FieldReader {
     this.#findings.warn(
       first,
       'the line, or one below it, is indented by a tab',
-      'replace the tabs by spaces',
+      'replace the tabs with spaces',
     )
     return again
   }

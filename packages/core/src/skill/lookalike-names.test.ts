@@ -29,7 +29,7 @@ describe('LookalikeNames', () => {
     expect(skeletonOf(name)).not.toBe(skeletonOf(other))
   })
 
-  test('names can be added and removed in any order', () => {
+  test('in LookalikeNames, names can be removed in any order', () => {
     const names = new LookalikeNames(['pdf', 'рdf', 'ρdf', 'pdf'])
     expect(names.like('pdf')).toEqual(['ρdf', 'рdf'])
     names.remove('pdf')

@@ -21,8 +21,8 @@ export interface ReadingPolicy {
   readonly matchDirectory: (typeof READING_CHOICES.matchDirectory)[number]
   /**
    * Decides about a skill without a description. `required`: the skill is broken. `empty`: the skill gets an empty
-   * description. `first-heading`: the description is the first heading of the instructions, or else their first line.
-   * With `empty` and `first-heading`, a text without frontmatter is also a skill.
+   * description. `first-heading`: the description is the first heading of the instructions or, without a heading, their
+   * first line. With `empty` and `first-heading`, a text without frontmatter is also a skill.
    * @default 'required'
    */
   readonly description: (typeof READING_CHOICES.description)[number]

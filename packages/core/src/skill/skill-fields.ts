@@ -382,7 +382,7 @@ function withLowerKeys(fields: FrontmatterFields): FrontmatterFields {
   return lower
 }
 
-/** Returns the first heading of the instructions, or else their first line, or else an empty text. */
+/** Returns the first heading of the instructions. If there is no heading, returns the first line, or an empty text. */
 function firstHeading(body: string): string {
   const lines = body.split(/\r?\n/).map(line => line.trim())
   const heading = lines.map(line => /^#{1,6}\s+(.+?)\s*#*$/.exec(line)?.[1]).find(text => text !== undefined)

@@ -10,11 +10,11 @@ export interface AllowedPathsOptions
     FileSourceOptions,
     'trust' | 'watching' | 'layout' | 'reading' | 'onMissing' | 'limits' | 'hasDirectories' | 'clock'
   > {
-  /** Name of the folder with skills in each allowed path. @default 'skills' */
+  /** Name of the folder that contains the skills in each allowed path. @default 'skills' */
   readonly dirName?: string
   /**
-   * Further folders with skills in each allowed path, such as `.agents/skills`. Skills in a later folder override
-   * skills in an earlier folder, and skills in `dirName` override both.
+   * Other folders that contain skills in each allowed path, such as `.agents/skills`. Skills in a later folder
+   * override skills in an earlier folder, and skills in `dirName` override both.
    * @default []
    */
   readonly extraDirNames?: readonly string[]

@@ -8,7 +8,7 @@ import { createDirectoryNode, type ScanPass } from './mirror.ts'
 test.each([
   ['follow', ['C:/skills', '/'], { realPath: 'D:/elsewhere' }],
   ['within-root', ['C:/skills'], undefined],
-] as const)('policy %j decides about links to another drive', async (symlinks, insideFolders, expected) => {
+] as const)('on Windows, the link policy %j follows or refuses a link to another drive', async (symlinks, insideFolders, expected) => {
   const fileSystem: Partial<FileSystem> = {
     stat: () => ({ kind: 'directory' }) as FileStat,
     resolve: () => 'D:/elsewhere',

@@ -285,7 +285,7 @@ describe('FileSource', () => {
     }
   })
 
-  test('if a folder name exists in composed and decomposed spelling, a source serves the composed one and reports the other', async () => {
+  test('if a folder name exists in composed and decomposed spelling, a source serves the composed folder and reports the other folder', async () => {
     const skills = await open(
       new MemoryFileSystem({
         '/skills/caf\u00e9/SKILL.md': text('caf\u00e9', 'one'),
@@ -306,7 +306,7 @@ describe('FileSource', () => {
     await skills.close()
   })
 
-  test('a source reports two spellings of one name inside a skill as an error of the whole skill', async () => {
+  test('if a skill contains one name in two spellings, a source reports an error for the whole skill', async () => {
     const skills = await open(
       new MemoryFileSystem({
         '/skills/a/SKILL.md': text('a'),
@@ -326,7 +326,7 @@ describe('FileSource', () => {
     await skills.close()
   })
 
-  test('a source reports files more than 8 levels deep in a skill, but accepts empty folders', async () => {
+  test('a source reports files more than 8 levels deep in a skill, but accepts empty folders at this depth', async () => {
     const fileSystem = new MemoryFileSystem({
       '/skills/a/SKILL.md': text('a'),
       '/skills/a/1/2/3/4/5/6/7/file': 'x',

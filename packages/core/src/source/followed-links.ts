@@ -30,7 +30,7 @@ export async function findMovedLinks(
     const stat = await statIfThere(fileSystem, path)
     const wasLost = link.isLost === true
     link.isLost = stat === undefined
-    // Report a lost target only once, because the links of an unreadable folder stay lost for a long time.
+    // Report a lost target only once, because the links of an unreadable folder may stay lost for a long time.
     if (stat === undefined && wasLost) continue
     if (file !== undefined) {
       const before = file.stat ?? link.unreadStat

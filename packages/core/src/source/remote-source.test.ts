@@ -276,7 +276,7 @@ test('a source with manual polling fetches nothing while a stored copy exists', 
   expect((await skills.load('pdf')).body).toBe('New.')
 })
 
-test('files whose paths leave their folder or collide are left out and reported', async () => {
+test('files whose paths leave their folder or collide with another path are left out and reported', async () => {
   const place = new Place()
   place.put('pdf', 'Body.')
   for (const path of ['../evil/SKILL.md', '/etc/SKILL.md', 'a//SKILL.md', 'pdf/SKILL.md/x'])

@@ -20,7 +20,7 @@ export class RootGuard {
     this.#onChange = onChange
   }
 
-  /** Resolves when all events before the call have been checked. */
+  /** Resolves when the guard has checked all events from before the call. */
   get settled(): Promise<void> {
     return this.#checking
   }

@@ -34,7 +34,7 @@ const sources: Readonly<Record<string, () => FaultySource>> = {
 }
 
 describe.each(Object.keys(sources))('a source whose %s fails', method => {
-  test('the source is still read, its failure is logged once, and other sources are not affected', async () => {
+  test('the runtime still reads the source, logs its failure once, and serves all other sources', async () => {
     const errors: unknown[] = []
     const logger = {
       ...{ debug: () => undefined, info: () => undefined, warn: () => undefined },

@@ -12,7 +12,7 @@ export interface PreScanContext {
 }
 
 /**
- * A function that prepares the folders of the sources. For example, it copies built-in skills or downloads folders.
+ * A function that prepares the folders of the sources, for example copies built-in skills or downloads folders.
  *
  * @example
  * ```ts
@@ -47,7 +47,7 @@ const KNOWN: KnownOptions<PreScanOptions> = { hook: true, timeoutMs: true, onErr
 
 export const DEFAULT_PRE_SCAN_TIMEOUT_MS = 30_000
 
-/** Runs the hook before scans, and never twice at the same time. A scan waits until the hook ends or times out. */
+/** Runs the hook before scans. Two runs of the hook never overlap. A scan waits until the hook ends or times out. */
 export class PreScan {
   readonly #options: Required<PreScanOptions>
   readonly #clock: Clock

@@ -25,7 +25,7 @@ class NotingSource implements SkillSource {
   readonly reads: string[] = []
   readonly #clock: FakeClock
   sweepMs = 1_000_000
-  /** Whether each scan was final. */
+  /** The value of `final` for each scan. */
   readonly finals: boolean[] = []
   busy = false
   unsettled: readonly string[] = []
@@ -169,7 +169,7 @@ describe('SourceSync', () => {
   test.each([
     ['reload()', (sync: SourceSync) => sync.reload()],
     ['refresh()', (sync: SourceSync) => sync.refresh('pdf')],
-  ])('a %s during a scan waits for the next scan', async (_, call) => {
+  ])('a call of %s during a scan waits for the next scan', async (_, call) => {
     const it = open()
     await start(it)
     const { promise, resolve } = Promise.withResolvers<void>()
