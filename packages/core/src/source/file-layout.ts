@@ -63,12 +63,12 @@ export class LayoutRules {
     }))
   }
 
-  /** The layout as text. Equal layouts have equal texts. */
+  /** The layout as text. Two equal layouts have the same text. */
   get key(): string {
     return JSON.stringify(this.#layout)
   }
 
-  /** Whether the layout skips a folder or a file; `depth` is 1 for entries of the root. */
+  /** Whether the layout skips a folder or a file. For entries of the root, `depth` is 1. */
   isSkipped(name: string, depth: number): boolean {
     return this.findSkip(name, depth) !== undefined
   }
@@ -102,7 +102,7 @@ export class LayoutRules {
     return this.#layout.fileNames
   }
 
-  /** Finds the file with the skill's text among the names in a folder; `depth` is 0 for the root. */
+  /** Finds the file with the skill's text among the file names in a folder. For the root, `depth` is 0. */
   findSkillFile(isThere: (name: string) => boolean, depth: number): string | undefined {
     if (depth === 0 && !this.#layout.rootSkill) return undefined
     return this.#layout.fileNames.find(isThere)

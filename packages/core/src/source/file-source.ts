@@ -476,7 +476,7 @@ export class FileSource implements SkillSource {
     return !isExact || node.skillFile === undefined
   }
 
-  /** A change that a sweep finds without an event shows that this file system loses events. */
+  /** If a sweep finds a change without an event, this file system loses events. */
   #judgeEvents(pass: ScanPass, announced: ReadonlySet<DirectoryNode>): void {
     if (this.#onHint === undefined || !this.#trust.usesEvents || !this.#published.hasBegun) return
     if (hasUnannounced(pass, node => announced.has(node) || this.#work.isAnnounced(node)))

@@ -61,7 +61,8 @@ const MAX_PLAIN_PATHS = 1_000
 export const UNSTABLE: unique symbol = Symbol('unstable')
 
 /**
- * Reads the changed files of one skill's folder, stores them, and returns the folder's entry: a valid or broken skill.
+ * Reads and stores the changed files in the folder of one skill. Returns the folder's entry, which is a valid or a
+ * broken skill.
  */
 export class FolderReader {
   readonly #options: FolderReaderOptions

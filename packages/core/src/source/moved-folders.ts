@@ -7,7 +7,7 @@ import type { PublishedContents } from './published-contents.ts'
  * is read, so a move is never reported as a removal.
  */
 export class MovedFolders {
-  /** Paths that stay published although their folders are gone. */
+  /** Paths that stay published although no folder is at these paths any more. */
   readonly #held = new Set<string>()
 
   /** Keeps the former paths of moved folders published. Must be called before each publication. */

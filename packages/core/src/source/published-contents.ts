@@ -59,7 +59,7 @@ export class PublishedContents {
     return index < 0 ? undefined : this.#current.entries[index]
   }
 
-  /** The paths that the next publication removes. */
+  /** Returns the paths that the next publication removes. */
   removed(): readonly string[] {
     return [...this.#pending].flatMap(([path, entry]) => (entry === undefined ? path : []))
   }

@@ -87,9 +87,9 @@ export interface SourceHint {
  */
 export type MarkReason = 'changed' | 'lost'
 
-/** A running watch. */
+/** A running watch, which reports hints. */
 export interface SourceWatch {
-  /** Stops the hints. */
+  /** Ends the watch, so that no more hints come. */
   stop(): void
   /** Whether a scan with the depth `hinted` is necessary. @default false */
   hasHints?(): boolean

@@ -16,8 +16,8 @@ export interface FetchedFile {
 }
 
 /**
- * Stores fetched files, so that they survive a restart, and makes a tree of them. The version of the tree is the digest
- * of all its files.
+ * Makes a tree of fetched files, and stores the files, so that they survive a restart. The version of the tree is the
+ * digest of all its files.
  *
  * @example
  * ```ts

@@ -14,8 +14,8 @@ interface Work {
 const NO_WORK: Work = { mark: undefined, attempt: undefined }
 
 /**
- * The pending work below the root: the state of each directory that is not at rest. A directory stays marked until a
- * scan compares it with the disk.
+ * The pending work below the root: the state of each directory that a scan must compare with the disk or read again. A
+ * directory stays marked until a scan compares it with the disk.
  *
  * ```text
  *                event, request, changed during a scan
@@ -26,11 +26,11 @@ const NO_WORK: Work = { mark: undefined, attempt: undefined }
  *   takeMarked(): announced, suspected, requested -> unmarked
  * ```
  *
- * A request marks an unmarked directory as requested. A request does not mean that something changed, so scans never
- * wait for a requested directory.
+ * A request marks an unmarked directory as requested. A request does not mean that the directory changed, so scans
+ * never wait for a requested directory.
  *
  * The folder of a skill also has a second state, which shows whether its last read was accepted. A source waits until
- * all marked directories are at rest, but does not wait for restless and calming folders.
+ * no directory is announced or suspected, but does not wait for restless and calming folders.
  *
  * ```text
  *               reject()          endReading()
@@ -64,7 +64,10 @@ export class WorkList {
     this.#set(node, { mark: this.#get(node).mark ?? 'requested' })
   }
 
-  /** Starts a scan: returns the marked directories and removes their marks. Held directories stay marked. */
+  /**
+   * Starts a scan: returns the marked directories and removes their marks. Directories for which `isHeld` returns true
+   * stay marked.
+   */
   takeMarked(isHeld: (node: DirectoryNode) => boolean = () => false): ReadonlySet<DirectoryNode> {
     const taken = new Set([...this.marked()].filter(node => !isHeld(node)))
     for (const node of taken) this.#set(node, { mark: undefined })

@@ -95,7 +95,7 @@ export class SourceSync {
   #failures = 0
   #lastReadAt: number | undefined
   #failure: unknown
-  /** The contents that the registry received last. */
+  /** The last contents that the registry received. */
   #contents: SourceContents | undefined
   #lastErrorAt: number | undefined
   #retryAt: number | undefined
