@@ -97,7 +97,7 @@ describe('a deciding field that is not valid YAML gets its strictest value', () 
     '&a allowed-tools: [Read] Bash',
     ' allowed-tools: Bash',
     'license: a: b\n  allowed-tools: Bash',
-  ])('%j: no tool is allowed', fields => {
+  ])('with %j, no tool is allowed', fields => {
     const { skill, diagnostics } = parse(fields)
     expect(skill?.allowedTools).toEqual([])
     expect(diagnostics).toContainEqual(

@@ -4,9 +4,9 @@ import { checkOptions, type KnownOptions } from '../options.ts'
 export interface SkillLimits {
   /** Size of the text between the frontmatter delimiters, in bytes. @default 16,384 */
   readonly maxFrontmatterBytes: number
-  /** Bytes of SKILL.md. @default 262,144 */
+  /** Size of SKILL.md, in bytes. @default 262,144 */
   readonly maxSkillFileBytes: number
-  /** Files of one skill. @default 512 */
+  /** Number of files in one skill. @default 512 */
   readonly maxFiles: number
   /** Total size of all files of one skill, in bytes. @default 16 MiB */
   readonly maxFolderBytes: number

@@ -15,7 +15,7 @@ describe('paths inside a skill', () => {
     '...x/y',
     '-x',
     'con-tact.md',
-  ])('accepts %j', path => {
+  ])('parseSkillPath() accepts %j', path => {
     expect(parseSkillPath(path)).toBe(path.normalize('NFC'))
   })
 
@@ -43,7 +43,7 @@ describe('paths inside a skill', () => {
     ['\ud800', 'surrogate'],
     ['ü'.repeat(128), '255 bytes'],
     [Array.from({ length: 33 }, () => 'a').join('/'), '33 segments'],
-  ])('refuses %j because of %s', (path, reason) => {
+  ])('parseSkillPath() refuses %j because of %s', (path, reason) => {
     expect(() => parseSkillPath(path)).toThrow(reason)
     try {
       parseSkillPath(path)

@@ -22,7 +22,7 @@ export interface SourceEntry {
    * path, the folder was moved.
    */
   readonly identity?: string
-  /** Path of the folder on this machine, if it has one. */
+  /** Path of the folder on this machine. Absent if the folder is not on this machine. */
   readonly directory?: string
   /** All findings about this folder, including those of the skill. */
   readonly diagnostics: readonly Diagnostic[]
