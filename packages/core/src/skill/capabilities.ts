@@ -9,7 +9,7 @@ import type { Skill } from './skill.ts'
 export type ScriptCapability = string
 
 /**
- * The forms of a capability: the notation of each form, and the pattern that matches it. `PART_OF_FORM` in
+ * The forms of a capability, each with its notation and the pattern that matches it. `PART_OF_FORM` in
  * `@skillstoke/scripts` defines the access that each form gives.
  */
 const FORMS = {
@@ -24,7 +24,7 @@ const FORMS = {
 
 export type CapabilityForm = keyof typeof FORMS
 
-/** All forms of a capability, for messages. */
+/** The notations of all forms of a capability, for messages. */
 export const CAPABILITY_FORMS: string = Object.keys(FORMS).join(', ')
 
 export function isCapability(word: string): word is ScriptCapability {
@@ -35,13 +35,13 @@ export function findCapabilityForm(word: string): CapabilityForm | undefined {
   return (Object.keys(FORMS) as CapabilityForm[]).find(form => new RegExp(`^${FORMS[form]}$`).test(word))
 }
 
-/** Returns the words of `metadata.capabilities` in their order, without repetitions. Unknown words are included. */
+/** Returns the words of `metadata.capabilities` in the same order, without repetitions. Unknown words are included. */
 export function declaredCapabilities(skill: Pick<Skill, 'metadata'> | undefined): readonly string[] {
   const declared: unknown = skill?.metadata['capabilities']
   return typeof declared === 'string' ? [...new Set(declared.split(/\s+/).filter(Boolean))] : []
 }
 
-/** Reports the declared capabilities that do not exist. */
+/** Reports the words of `metadata.capabilities` that are not capabilities. */
 export function checkCapabilities(skill: Pick<Skill, 'metadata'>): readonly Diagnostic[] {
   return declaredCapabilities(skill)
     .filter(word => !isCapability(word))

@@ -1,5 +1,5 @@
 /**
- * Orders texts by Unicode code point. This order equals the order of the UTF-8 bytes, and does not depend on the
+ * Orders texts by Unicode code point. This order equals the order of the texts' UTF-8 bytes, and does not depend on the
  * locale. The `<` of JavaScript compares UTF-16 units instead, and so puts U+FFFF after U+10000.
  */
 export function compareText(a: string, b: string): number {
@@ -14,15 +14,16 @@ export function compareText(a: string, b: string): number {
 }
 
 /**
- * Maps a UTF-16 code unit to a number. Surrogates get the highest numbers, so the order equals that of code points.
+ * Maps a UTF-16 code unit to a number. Surrogates get the highest numbers, so the order of these numbers equals the
+ * order of the code points.
  */
 function fixUp(unit: number): number {
   return unit >= 0xe000 ? unit - 0x800 : unit >= 0xd800 ? unit + 0x2000 : unit
 }
 
 /**
- * Finds `key` in an array that is sorted by `keyOf`. Returns its index, or else the bitwise complement of its
- * insertion index.
+ * Finds `key` in an array that is sorted by `keyOf`. Returns the index of the item. If `key` is missing, returns the
+ * bitwise complement of the index at which to insert it.
  */
 export function binarySearch<T>(sorted: readonly T[], key: string, keyOf: (item: T) => string): number {
   let low = 0
@@ -44,8 +45,8 @@ export interface SortedChange<T> {
 }
 
 /**
- * Returns a new sorted list with some items added, replaced or removed. Copies the list once, and searches it once for
- * each change.
+ * Returns a new sorted list with some items added, replaced or removed. Copies the list only once, and searches the
+ * list once per change.
  */
 export function applySorted<T>(
   before: readonly T[],

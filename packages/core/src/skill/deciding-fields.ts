@@ -1,15 +1,15 @@
-/** The value that a deciding field gets if its own value cannot be parsed. */
+/** The value that a deciding field gets if the value in the file cannot be parsed. */
 export interface ClosedField {
   /** The strictest value that the field can have. */
   readonly value: unknown
-  /** The meaning of the strictest value, as the end of a sentence. */
+  /** What the strictest value means, as the end of a sentence. */
   readonly meaning: string
 }
 
 /**
- * Fields that decide what a skill, a model or a user may do. Each key is the path of a field, in lower case. A
- * deciding field whose value is not valid YAML gets its strictest value instead of plain text. Other fields are safe
- * as plain text: a `hooks` or `model` field that was read as text starts nothing.
+ * The deciding fields, which control what a skill, a model or a user may do. Each key is the path of a field, in lower
+ * case. A deciding field whose value is not valid YAML gets its strictest value instead of plain text. Other fields are
+ * safe as plain text. For example, a `hooks` field that was read as text starts no program.
  */
 const CLOSED_FIELDS: ReadonlyMap<string, ClosedField> = new Map<string, ClosedField>([
   ['allowed-tools', { value: '', meaning: 'no tool is allowed' }],
@@ -24,7 +24,7 @@ export function findClosedField(path: string): ClosedField | undefined {
   return CLOSED_FIELDS.get(path.toLowerCase())
 }
 
-// A missing field allows everything, so a line that looks like a deciding field must not be ignored.
+// Without a deciding field everything is allowed, so a line that looks like a deciding field must not be ignored.
 const LOOKS_DECIDING = /^\s*["']?(allowed-tools|disable-model-invocation|user-invocable)(?![\w-])/i
 
 /** Returns the deciding key at the start of a line, in lower case, regardless of the rest of the line. */

@@ -75,11 +75,11 @@ export type Severity = (typeof SEVERITIES)[number]
 export interface Diagnostic {
   readonly code: DiagnosticCode
   /**
-   * `error`: the newest text, commands or contents are not served. `warning`: the skill is served despite a fault, or
-   * a decision blocks its newest revision. `info`: a remark.
+   * `error`: the newest text or commands of a skill, or the newest contents of a source, are not served. `warning`:
+   * the skill is served despite a fault, or a decision blocks its newest revision. `info`: a remark.
    */
   readonly severity: Severity
-  /** The problem, the faulty value, and what would be valid. */
+  /** Says what the problem is, which value is faulty, and what would be valid. */
   readonly message: string
   /** Path of the faulty file, as its source shows paths to people. */
   readonly path?: string
@@ -91,7 +91,7 @@ export interface Diagnostic {
   readonly fix?: string
 }
 
-/** True if the finding is about the scripts of a skill, and not about its text. */
+/** Returns true if the finding is about the scripts of a skill, and false if it is about the text or other files. */
 export function isAboutScripts({ code }: Diagnostic): boolean {
   return /^(?:SCRIPT|IMPORT|COMMAND|CAPABILITY)_/.test(code)
 }
@@ -100,7 +100,7 @@ export function isError(diagnostic: Diagnostic): boolean {
   return diagnostic.severity === 'error'
 }
 
-/** Returns the location of a finding as far as it is known, for example `scripts/a.ts:3:1`. */
+/** Returns the known path, line and column of a finding, for example `scripts/a.ts:3:1`. */
 export function describePlace({ path, line, column }: Pick<Diagnostic, 'path' | 'line' | 'column'>): string {
   return [path, line, column].filter(part => part !== undefined && part !== '').join(':')
 }

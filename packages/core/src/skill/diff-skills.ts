@@ -6,15 +6,18 @@ import type { Skill } from './skill.ts'
 export const FACETS = ['frontmatter', 'body', 'files', 'scripts', 'location'] as const
 export type SkillFacet = (typeof FACETS)[number]
 
-/** Returns the facets in which two revisions of a skill differ. The list is empty if no reader sees a difference. */
+/**
+ * Returns the facets in which two revisions of a skill differ. The list is empty if the files and the location are
+ * equal.
+ */
 export function diffSkills(before: Skill, after: Skill): readonly SkillFacet[] {
   const facets: SkillFacet[] = []
   const frontmatterChanged = before.frontmatterDigest !== after.frontmatterDigest
   if (frontmatterChanged) facets.push('frontmatter')
   const changed = before.revision === after.revision ? [] : changedPaths(before.files, after.files)
   const isSkillFile = (path: string): boolean => path === before.skillFile || path === after.skillFile
-  // Blank lines around the instructions change neither the frontmatter digest nor the body digest. A reader must still
-  // learn that the file changed.
+  // Blank lines around the instructions are part of neither the frontmatter digest nor the body digest. The change must
+  // be reported even if only such lines differ.
   const skillFileChanged = changed.some(isSkillFile)
   if (before.bodyDigest !== after.bodyDigest || (skillFileChanged && !frontmatterChanged)) facets.push('body')
   const others = changed.filter(path => !isSkillFile(path))

@@ -10,8 +10,8 @@ export function isDigest(text: string): text is Digest {
 }
 
 /**
- * Parses a whole digest, with or without `sha256:`. Returns `undefined` for any other text, such as only the first
- * digits of a digest.
+ * Parses a whole digest, with or without `sha256:`. Returns `undefined` for any other text, for example for the first
+ * eight digits of a digest.
  */
 export function parseDigest(text: string): Digest | undefined {
   const digits = text
@@ -28,8 +28,8 @@ export function digestOf(data: Uint8Array | string, hasher: Hasher): Digest {
 }
 
 /**
- * Returns the first eight hexadecimal digits. For display only: a program can find two texts with the same eight digits
- * within seconds.
+ * Returns the first eight hexadecimal digits of a digest. Use these digits only for display: a program can find two
+ * texts with the same eight digits within seconds.
  */
 export function shortDigest(digest: Digest): string {
   return digest.slice(7, 15)

@@ -58,7 +58,7 @@ describe('a field that is not valid YAML', () => {
     ])
   })
 
-  test('lines below a value that are not fields become part of its text', () => {
+  test('lines below a value that are not fields become part of the value', () => {
     const { skill, diagnostics } = parse('license: MIT\n  see: LICENSE\nand notices\nversion: 1')
     expect(skill).toMatchObject({ license: 'MIT see: LICENSE and notices', extra: { version: 1 } })
     expect(diagnostics.map(({ line }) => line)).toEqual([4])
@@ -70,10 +70,10 @@ describe('a field that is not valid YAML', () => {
     expect(diagnostics).toMatchObject([{ line: 4, fix: 'put a space after the colon' }])
   })
 
-  test('tabs count as indent, with a warning', () => {
+  test('tabs are accepted as indent, with a warning', () => {
     const { skill, diagnostics } = parse('metadata:\n\tauthor: ann\n\tversion: "1"')
     expect(skill?.metadata).toEqual({ author: 'ann', version: '1' })
-    expect(diagnostics).toMatchObject([{ code: 'YAML_REPAIRED', fix: 'replace the tabs by spaces' }])
+    expect(diagnostics).toMatchObject([{ code: 'YAML_REPAIRED', fix: 'replace the tabs with spaces' }])
   })
 
   test('a field that occurs twice keeps its first value, with a warning', () => {
@@ -97,7 +97,7 @@ describe('a deciding field that is not valid YAML gets its strictest value', () 
     '&a allowed-tools: [Read] Bash',
     ' allowed-tools: Bash',
     'license: a: b\n  allowed-tools: Bash',
-  ])('%j: no tool is allowed', fields => {
+  ])('with %j, no tool is allowed', fields => {
     const { skill, diagnostics } = parse(fields)
     expect(skill?.allowedTools).toEqual([])
     expect(diagnostics).toContainEqual(
@@ -115,7 +115,7 @@ describe('a deciding field that is not valid YAML gets its strictest value', () 
     ['disable-model-invocation: false\ndisable-model-invocation: true', { 'disable-model-invocation': true }],
     ['user-invocable: @true', { 'user-invocable': false }],
     ['user-invocable: true\n  x: y', { 'user-invocable': false }],
-  ])('%j: neither the model nor the user may invoke the skill', (fields, extra) => {
+  ])('after %j, neither the model nor the user may invoke the skill', (fields, extra) => {
     expect(parse(fields).skill?.extra).toEqual(extra)
   })
 
@@ -126,7 +126,7 @@ describe('a deciding field that is not valid YAML gets its strictest value', () 
     ['metadata:\n  author: [a] b\n  capabilities: net', { author: '[a] b', capabilities: 'net' }],
     ['metadata: {capabilities: exec} or not', {}],
     ['metadata:\n  capabilities: exec\nmetadata:\n  author: ann', {}],
-  ])('%j: the skill asks for no unreadable capability', (fields, metadata) => {
+  ])('from %j, the skill gets only the readable capabilities', (fields, metadata) => {
     expect(parse(fields).skill?.metadata).toEqual(metadata)
   })
 

@@ -18,8 +18,8 @@ import { type LoadedYaml, loadYaml, MAX_YAML_DEPTH } from './yaml-text.ts'
 
 /**
  * Reads each field of a frontmatter separately when the whole frontmatter is not valid YAML. A value that is not valid
- * YAML is read as plain text, at any depth, with a warning at its line. No line is parsed more than twice per level.
- * The running time grows with the size of the text, not with the number of faults.
+ * YAML is read as plain text, at any depth, with a warning at its line. Each line is parsed at most twice per level, so
+ * the running time depends on the size of the text and not on the number of faults.
  *
  * The result is an error if the name or the description is unclear, or if a field exceeds the YAML limits. A deciding
  * field gets its strictest value instead of text.
@@ -35,7 +35,7 @@ export function readFieldByField(yaml: string, firstLine: number): Outcome<Front
 /** The position of a value in the frontmatter. */
 interface Place {
   readonly key: string
-  /** The keys from the outermost field down to the value, joined by dots. Empty for the frontmatter itself. */
+  /** The keys from the outermost field down to the value, joined by dots. Empty for the whole frontmatter. */
   readonly path: string
   readonly depth: number
 }
@@ -72,7 +72,7 @@ class FieldReader {
     return map
   }
 
-  /** Returns the first value of a field that occurs twice, and reports the repetition. */
+  /** If a field occurs twice, returns its first value and reports the repetition. */
   #readAgain({ path }: Place, earlier: unknown, line: FrontmatterLine): unknown {
     const problem = `"${path}": the field occurs twice`
     const fix = 'keep one of the two'
@@ -84,10 +84,7 @@ class FieldReader {
     return closed === undefined ? earlier : closed.value
   }
 
-  /**
-   * Returns the entries of a field: usually one entry, or several entries if YAML finds more keys in the lines of the
-   * field.
-   */
+  /** Returns the entries of a field: usually one, or several if YAML finds more keys in the lines of the field. */
   #readField(field: FieldLines, outer: Place): Entries {
     const lines = [field.first, ...field.rest]
     const loaded = this.#load(lines, outer)
@@ -154,7 +151,8 @@ class FieldReader {
   }
 
   /**
-   * Loads lines unchanged. If YAML rejects the lines, replaces tabs in their indent by spaces and loads them again.
+   * Loads lines unchanged. Loads lines as YAML. If YAML rejects the lines, loads them again with spaces instead of tabs
+   * in the indent.
    */
   #load(lines: readonly FrontmatterLine[], place: Place): LoadedYaml {
     const [first] = lines as readonly [FrontmatterLine, ...FrontmatterLine[]]
@@ -168,7 +166,7 @@ class FieldReader {
     this.#findings.warn(
       first,
       'the line, or one below it, is indented by a tab',
-      'replace the tabs by spaces',
+      'replace the tabs with spaces',
     )
     return again
   }
@@ -196,7 +194,7 @@ class FieldReader {
   }
 }
 
-/** Returns the key without quotation marks, anchors and tags, as YAML reads it. */
+/** Returns the key that YAML reads, without quotation marks, anchors and tags. */
 function readKey(key: string): string {
   const loaded = loadYaml(key, { firstLine: 1 })
   return loaded.ok && typeof loaded.value === 'string' ? loaded.value : key

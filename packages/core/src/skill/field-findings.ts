@@ -6,7 +6,7 @@ import type { FrontmatterLine } from './frontmatter-lines.ts'
 export class FieldFindings {
   readonly #firstLine: number
   readonly #warnings: Diagnostic[] = []
-  /** Lines that look like a deciding field but belong to another field. */
+  /** Lines that look like a deciding field but were read as part of another field. */
   readonly #lost = new Map<string, FrontmatterLine>()
   #error: Diagnostic | undefined
 
@@ -43,7 +43,7 @@ export class FieldFindings {
     this.#error ??= fault
   }
 
-  /** Remembers deciding fields in lines that were read as part of another field. */
+  /** Remembers each deciding field in lines that were read as part of another field. */
   noteLost(lines: readonly FrontmatterLine[]): void {
     for (const line of lines) {
       const key = findDecidingKey(line.text)

@@ -34,7 +34,7 @@ export function isBlank({ text }: FrontmatterLine): boolean {
   return /^\s*(?:#.*)?$/.test(text)
 }
 
-/** Replaces the tabs that indent a line by two spaces each. */
+/** Replaces each tab in the indent of a line with two spaces. */
 export function expandTabs(line: FrontmatterLine): FrontmatterLine {
   const [spaces] = /^[ \t]*/.exec(line.text) ?? ['']
   return { ...line, text: spaces.replaceAll('\t', '  ') + line.text.slice(spaces.length) }
@@ -46,8 +46,8 @@ export function isField(line: FrontmatterLine): boolean {
 }
 
 /**
- * Splits lines into the fields of their outermost level. A field with less indent than the fields before it counts as
- * a field of the same level. Lines before the first field are returned as `stray`.
+ * Splits lines into the fields of their outermost level. If a field has less indent than the fields above it, it counts
+ * as a field of the same level. Lines before the first field are returned as `stray`.
  */
 export function splitFields(lines: readonly FrontmatterLine[]): {
   stray: readonly FrontmatterLine[]
@@ -100,7 +100,7 @@ function cutKey(line: FrontmatterLine): { key: string; inline: string } | undefi
   if (deciding !== undefined) return cutAt(text, deciding, text.indexOf(':') + 1 || text.length)
   const quoted = QUOTED_KEY.exec(text)
   if (quoted !== null) return cutAt(text, quoted[1] as string, quoted[0].length)
-  // An explicit key ("? key") starts a field, too. Only the YAML parser can read an explicit key.
+  // An explicit key ("? key") also starts a field. Only the YAML parser can read an explicit key.
   if (/^[ \t]*\?(?:[ \t]|$)/.test(text)) return cutAt(text, '?', text.indexOf('?') + 1)
   const plain = PLAIN_KEY.exec(text.replace(/\s#.*$/, ''))
   if (plain !== null) return cutAt(text, (plain[1] as string).trim(), plain[0].length)

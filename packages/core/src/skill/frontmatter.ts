@@ -9,7 +9,7 @@ const MAX_QUOTED = 60
 
 /** The unparsed frontmatter and body of a SKILL.md. */
 export interface SplitSkillText {
-  /** The text between the delimiter lines. The frontmatter digest is the digest of exactly this text. */
+  /** The text between the delimiter lines. The frontmatter digest is computed from exactly this text. */
   readonly frontmatter: string
   /** Everything after the closing delimiter line, unchanged. */
   readonly body: string
@@ -30,7 +30,7 @@ const BYTE_ORDER_MARK = '\uFEFF'
 
 /**
  * Splits the text at its first line `---` and the next line that contains only `---`. A `---` inside a value or in the
- * body is no delimiter. CRLF, LF and a missing body are accepted.
+ * body is not a delimiter. CRLF, LF and a missing body are accepted.
  */
 export function splitSkillText(text: string): Outcome<SplitSkillText> {
   return splitFrom(text, text.startsWith(BYTE_ORDER_MARK) ? 1 : 0)
@@ -126,14 +126,14 @@ export function splitAnyText(text: string): Outcome<SplitSkillText> & { readonly
 }
 
 /**
- * Reads YAML 1.2 (core schema, no custom tags, no aliases). If the whole text is not valid, each field is read
- * separately. An invalid value is read as plain text, with a warning. Simple frontmatters are read without the YAML
- * parser, which would take five times as long.
+ * Reads YAML 1.2 (core schema, no custom tags, no aliases). If the text as a whole is not valid YAML, each field is
+ * read separately. An invalid value is read as plain text, with a warning. Read simple frontmatters without the YAML
+ * parser, because the parser takes five times as long.
  */
 export function parseFrontmatter(yaml: string, firstLine: number): Outcome<FrontmatterFields> {
   const plain = readPlainFields(yaml)
   if (plain !== undefined) return { ok: true, value: plain, diagnostics: [] }
-  // js-yaml rejects a text of only blank lines and comments, although YAML defines such a text as an empty document.
+  // A text with only blank lines and comments is an empty document in YAML, but js-yaml rejects it.
   if (toLines(yaml).every(isBlank)) return { ok: true, value: new Map(), diagnostics: [] }
   const loaded = loadYaml(yaml, { firstLine })
   // If no colon has a space after it, YAML reads the whole frontmatter as one text.

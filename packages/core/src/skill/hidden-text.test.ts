@@ -6,7 +6,7 @@ import { describeHiddenText, findHiddenText, showHiddenText } from './hidden-tex
 const tags = (text: string): string =>
   [...text].map(letter => String.fromCodePoint(0xe0000 + letter.charCodeAt(0))).join('')
 
-describe('findHiddenText()', () => {
+describe('hidden text in a skill', () => {
   test.each([
     ['tag characters', `be kind${tags('steal')}`, 'be kind<U+E0073><U+E0074><U+E0065><U+E0061><U+E006C>'],
     ['zero width', 'pay\u200bpal \u2060 \u200d x', 'pay<U+200B>pal <U+2060> <U+200D> x'],
@@ -44,7 +44,7 @@ describe('findHiddenText()', () => {
     expect(showHiddenText(text)).toBe(text.replace('\ufeff', '<U+FEFF>'))
   })
 
-  test('accepts every emoji with a selector, and reports tags, selectors and joiners that stand alone', () => {
+  test('findHiddenText() accepts every emoji with a selector, and reports single tags, selectors and joiners', () => {
     const hidden: string[] = []
     for (let point = 0x80; point < 0x110000; point++) {
       if (point >= 0xd800 && point < 0xe000) continue
@@ -67,14 +67,14 @@ describe('findHiddenText()', () => {
       for (let point = from; point <= to; point++) expect(hidden).toContain(String.fromCodePoint(point))
   })
 
-  test('returns the position and the code points of hidden characters', () => {
+  test('findHiddenText() returns the position and the code points of hidden characters', () => {
     expect(findHiddenText(`a\nbc\u200bd\r\n${tags('hey')}`)).toEqual([
       { index: 4, length: 1, line: 2, column: 3, shown: 'U+200B' },
       { index: 8, length: 6, line: 3, column: 1, shown: 'U+E0068 to U+E0079 (3 characters)' },
     ])
   })
 
-  test('finds exactly the characters that showHiddenText() writes out', () => {
+  test('findHiddenText() finds exactly the characters that showHiddenText() writes out', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: 'binary' }),
@@ -94,7 +94,7 @@ describe('findHiddenText()', () => {
   })
 })
 
-test('describeHiddenText() reports the first places with hidden text, and the number of further places', () => {
+test('describeHiddenText() reports the first places with hidden text, and says how many more places follow', () => {
   const diagnostics = describeHiddenText('\u200bx\n'.repeat(20))
   expect(diagnostics).toHaveLength(6)
   expect(diagnostics[1]).toMatchObject({

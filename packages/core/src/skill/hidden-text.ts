@@ -3,7 +3,10 @@
 import type { Diagnostic } from './diagnostic.ts'
 import { decodeText } from './text.ts'
 
-/** A run of characters that are invisible or that reorder text. A model reads them, but a person does not see them. */
+/**
+ * Consecutive characters that are invisible or that reorder text. A model reads these characters, but a person does not
+ * see them.
+ */
 export interface HiddenText {
   /** Position in UTF-16 code units, counted from 0. */
   readonly index: number
@@ -13,14 +16,14 @@ export interface HiddenText {
   /** Column in UTF-16 code units, counted from 1. */
   readonly column: number
   /**
-   * The code point, such as `U+200B`. For several characters: the first and the last code point, and the number of
+   * The code point, such as `U+200B`. For several characters, the first and the last code point, and the number of
    * characters.
    */
   readonly shown: string
 }
 
-// Every scanned text runs through this pattern. Several character classes with few ranges are five times as fast as one
-// class with all ranges.
+// This pattern must be fast, because it runs on every scanned text. Several character classes with few ranges are five
+// times as fast as one class with all ranges.
 const MAY_HIDE =
   /[\u0000-\u0008\u000b\u000e-\u001f\u007f-\u009f\u00ad]|[\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f]|[\u200b-\u200f\u2028-\u202e\u2060-\u206f]|[\ufe00-\ufe0f]|[\u2800\u3164\ud82f\ud834\udb40-\udb43\ufeff\uffa0\ufff0-\ufffb]/
 
@@ -68,8 +71,8 @@ const ORDINARY = new RegExp(
 export function findHiddenText(text: string): readonly HiddenText[] {
   const found = findAll(text)
   const [first] = found
-  // A lone byte order mark only names the encoding. If other hidden characters follow it directly, the whole run is
-  // reported.
+  // A lone byte order mark at the start only names the encoding. If hidden characters follow the mark directly, they
+  // are reported together with the mark.
   return first?.index === 0 && first.length === 1 && text.startsWith('\ufeff') ? found.slice(1) : found
 }
 
@@ -101,7 +104,8 @@ function findAll(text: string): readonly HiddenText[] {
 }
 
 /**
- * Returns the text with each hidden character written out, such as `<U+200B>`. Byte order marks are written out, too.
+ * Returns the text with each hidden character written out, such as `<U+200B>`. This function also writes out byte order
+ * marks.
  *
  * @example
  * ```ts
@@ -126,8 +130,8 @@ export function showHiddenText(text: string): string {
 const MAX_FINDINGS = 5
 
 /**
- * Returns the findings about a text, each at its line. After the first few findings, one last finding gives the number
- * of all further places.
+ * Returns the findings about a text, each with its line. If there are too many places, the last finding gives the
+ * number of further places.
  */
 export function describeHiddenText(text: string): Diagnostic[] {
   const found = findHiddenText(text)
@@ -141,13 +145,13 @@ export function describeHiddenText(text: string): Diagnostic[] {
   return diagnostics
 }
 
-/** Returns the findings about a file. Returns an empty list for a file that is not UTF-8 text. */
+/** Returns the findings about hidden text in a file. Returns an empty list for a file that is not UTF-8 text. */
 export function describeHiddenFile(path: string, bytes: Uint8Array): Diagnostic[] {
   const text = bytes.includes(0) ? undefined : decodeText(bytes)
   return text === undefined ? [] : describeHiddenText(text).map(each => ({ ...each, path }))
 }
 
-/** Returns the finding about a name, such as a file name. */
+/** Returns the finding about hidden characters in a name, such as a file name. */
 export function describeHiddenName(name: string): Diagnostic[] {
   const [first] = findHiddenText(`:${name}`)
   return first === undefined

@@ -2,19 +2,19 @@ import { checkNumber } from '../errors.ts'
 import { checkOptions, type KnownOptions } from '../options.ts'
 /** Limits on size. A skill that exceeds a limit is broken. A source that exceeds a limit is read only in part. */
 export interface SkillLimits {
-  /** Bytes of the text between the frontmatter delimiters. @default 16,384 */
+  /** Size of the text between the frontmatter delimiters, in bytes. @default 16,384 */
   readonly maxFrontmatterBytes: number
-  /** Bytes of SKILL.md. @default 262,144 */
+  /** Size of SKILL.md, in bytes. @default 262,144 */
   readonly maxSkillFileBytes: number
-  /** Files of one skill. @default 512 */
+  /** Number of files in one skill. @default 512 */
   readonly maxFiles: number
-  /** Bytes of all files of one skill. @default 16 MiB */
+  /** Total size of all files of one skill, in bytes. @default 16 MiB */
   readonly maxFolderBytes: number
-  /** Number of levels of a path inside one skill. The file counts as a level. @default 8 */
+  /** Number of levels in the path of a file inside one skill. The file itself counts as a level. @default 8 */
   readonly maxFolderDepth: number
-  /** Number of directory levels below a root that are searched for skills. @default 6 */
+  /** Number of directory levels below a root that a source searches for skills. @default 6 */
   readonly maxDiscoveryDepth: number
-  /** Directories visited below one root. @default 250,000; 20,000 for a reviewed source */
+  /** Number of directories that a source visits below one root. @default 250,000; 20,000 for a reviewed source */
   readonly maxDirectories: number
 }
 
@@ -47,5 +47,5 @@ export const DEFAULT_LIMITS: SkillLimits = Object.freeze({
   maxDirectories: 250_000,
 })
 
-/** Default limit on the directories visited below the root of a reviewed source. */
+/** Number of directories that a reviewed source visits below one root, by default. */
 export const REVIEWED_MAX_DIRECTORIES = 20_000

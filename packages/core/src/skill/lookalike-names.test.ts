@@ -29,7 +29,7 @@ describe('LookalikeNames', () => {
     expect(skeletonOf(name)).not.toBe(skeletonOf(other))
   })
 
-  test('names can be added and removed in any order', () => {
+  test('in LookalikeNames, names can be removed in any order', () => {
     const names = new LookalikeNames(['pdf', 'рdf', 'ρdf', 'pdf'])
     expect(names.like('pdf')).toEqual(['ρdf', 'рdf'])
     names.remove('pdf')
@@ -41,7 +41,7 @@ describe('LookalikeNames', () => {
   })
 })
 
-test('describeLookalikes() returns both names and the foreign letters', () => {
+test('describeLookalikes() returns a message with both names and the foreign letters', () => {
   expect(describeLookalikes('рdf', ['pdf'])).toBe(
     'skill name "рdf" (with U+0440) looks like "pdf", which is another skill',
   )

@@ -64,7 +64,7 @@ export class LookalikeNames {
   add(name: string): void {
     const skeleton = skeletonOf(name)
     const known = this.#bySkeleton.get(skeleton)
-    // Nearly every skeleton belongs to a single name, so a set is created only for a second name.
+    // Nearly every skeleton belongs to a single name, so create a set only when a second name has the same skeleton.
     if (known === undefined) this.#bySkeleton.set(skeleton, name)
     else if (typeof known !== 'string') known.add(name)
     else if (known !== name) this.#bySkeleton.set(skeleton, new Set([known, name]))

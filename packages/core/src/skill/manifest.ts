@@ -14,8 +14,8 @@ export interface SkillFile {
 }
 
 /**
- * Computes the digest of a whole folder: SHA-256 over `path NUL exec-bit NUL sha256 LF` for each file, sorted bytewise by path.
- * Equal folders have equal revisions on every machine. `files` must be sorted (`sortFiles`).
+ * Computes the digest of a whole folder: SHA-256 over `path NUL exec-bit NUL sha256 LF` for each file, sorted bytewise
+ * by path. Folders with the same content have the same digest on every machine. `files` must be sorted (`sortFiles`).
  */
 export function revisionOf(files: readonly SkillFile[], hasher: Hasher): Digest {
   let text = ''
@@ -33,7 +33,7 @@ const LEFT_OUT = new Set(['.git', '__pycache__', '.DS_Store', 'Thumbs.db', '4913
 /**
  * Returns true for entries that never belong to a skill: version control, caches, leftovers of editors and file
  * managers, our own temporary files, and the `..`-prefixed entries of Kubernetes volumes. Kubernetes renames its `..`
- * entries with each update, even if the content stays the same.
+ * entries at each update, even if their content stays the same.
  */
 export function isLeftOut(name: string, parentName: string): boolean {
   return (

@@ -26,7 +26,10 @@ export function findNearNames(wanted: string, names: readonly string[]): string[
     .map(candidate => candidate.name)
 }
 
-/** Returns the message for an unknown skill name. It lists similar names, or else some of the available names. */
+/**
+ * Returns the message for an unknown skill name. The message lists similar names. If no name is similar, it lists some
+ * of the available names.
+ */
 export function describeUnknownSkill(name: string, available: readonly string[]): string {
   const near = findNearNames(name, available).map(each => JSON.stringify(each))
   const meant = near.length === 0 ? '' : `did you mean ${near.join(' or ')}? `

@@ -134,7 +134,7 @@ describe('parseSkill() and invalid YAML:', () => {
     expect(diagnostics[0]?.fix).toContain('double quotes')
   })
 
-  test('continuation lines of an invalid value are joined to the value', () => {
+  test('continuation lines below an invalid value become part of the value', () => {
     const { skill } = parse('---\nname: pdf\ndescription: Use when: always\n  and: more\n---\nx')
     expect(skill?.description).toBe('Use when: always and: more')
   })
@@ -145,7 +145,7 @@ describe('parseSkill() and invalid YAML:', () => {
     )
   })
 
-  test('fields beside an invalid value keep their types', () => {
+  test('other fields keep their types when one value is invalid', () => {
     const { skill } = parse('---\nname: pdf\ndescription: a: b\nversion: 2\nmetadata:\n  x: "1"\n---\nx')
     expect(skill).toMatchObject({ description: 'a: b', extra: { version: 2 }, metadata: { x: '1' } })
   })

@@ -10,8 +10,8 @@ import { decodeText, findExcessBytes } from './text.ts'
 
 export interface ParseSkillOptions {
   /**
-   * Name of the skill's folder. The folder name replaces a missing name. A different name in the frontmatter is a
-   * finding.
+   * Name of the skill's folder. The folder name replaces a missing name. If the frontmatter has a different name, a
+   * finding reports the difference.
    */
   readonly directoryName?: string
   /** Path of the file, for diagnostics. */

@@ -13,7 +13,8 @@ const NOT_TEXT = /^(?:null|true|false)$/i
 
 /**
  * Reads a simple frontmatter: lines of `key: text`, quoted or not, and maps of such lines one level below. Returns
- * `undefined` for any other text, which needs the YAML parser. Every other result equals the result of that parser.
+ * `undefined` for any other text, which needs the YAML parser. If the result is not `undefined`, it equals the result
+ * of the YAML parser.
  */
 export function readPlainFields(yaml: string): FrontmatterFields | undefined {
   if (!ONLY_PRINTABLE.test(yaml)) return undefined

@@ -3,7 +3,8 @@ import { decodeAnyText } from './text.ts'
 
 /**
  * Returns all fields of a SKILL.md's frontmatter as YAML 1.2 reads them, or `undefined` when the frontmatter is not
- * valid YAML. In contrast, `parseSkill` repairs an invalid frontmatter. Use this function to copy the fields verbatim.
+ * valid YAML. Unlike this function, `parseSkill` repairs an invalid frontmatter. Use this function to copy the fields
+ * verbatim.
  *
  * @example
  * ```ts

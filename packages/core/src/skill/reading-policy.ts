@@ -17,12 +17,12 @@ export interface ReadingPolicy {
    * Every mode refuses names that are not safe as folder names. @default 'lenient'
    */
   readonly names: (typeof READING_CHOICES.names)[number]
-  /** Severity of the finding for a name that differs from its folder name. @default 'warn' */
+  /** Severity of the finding if the name of a skill differs from the name of its folder. @default 'warn' */
   readonly matchDirectory: (typeof READING_CHOICES.matchDirectory)[number]
   /**
    * Decides about a skill without a description. `required`: the skill is broken. `empty`: the skill gets an empty
-   * description. `first-heading`: the description is the first heading of the instructions, or else their first line.
-   * `empty` and `first-heading` also accept texts without frontmatter.
+   * description. `first-heading`: the description is the first heading of the instructions or, without a heading, their
+   * first line. With `empty` and `first-heading`, a text without frontmatter is also a skill.
    * @default 'required'
    */
   readonly description: (typeof READING_CHOICES.description)[number]

@@ -14,7 +14,7 @@ export interface SkillDescription {
   readonly metadata: Readonly<Record<string, string>>
   /** The tools that the author asks to pre-approve, one entry per tool, for example `Bash(git:*)`. */
   readonly allowedTools?: readonly string[]
-  /** Fields that are not in the specification, with the types that YAML gave them. */
+  /** Fields that are not in the specification, with the types that YAML gives them. */
   readonly extra: Readonly<Record<string, unknown>>
 }
 
@@ -342,7 +342,7 @@ export class SkillFields {
   #note(
     code: Diagnostic['code'],
     severity: Diagnostic['severity'],
-    /** The name of the faulty field, or a line number of the file. */
+    /** The name of the faulty field, or a line number in the file. */
     place: string | number,
     message: string,
     fix: string,
@@ -358,8 +358,8 @@ export class SkillFields {
 }
 
 /**
- * Returns the number of code points of a text. For a text of at most `limit` UTF-16 units, returns the length without
- * counting.
+ * Returns the number of code points of a text. If a text has at most `limit` UTF-16 units, returns the number of these
+ * units, because an exact count is not needed.
  */
 function countUpTo(text: string, limit: number): number {
   return text.length <= limit ? text.length : [...text].length
@@ -375,14 +375,14 @@ function indexKeys(yaml: string): ReadonlyMap<string, number> {
   return lines
 }
 
-/** Lower-cases the keys. If a key occurs in two spellings, the first field counts. */
+/** Lower-cases the keys. If a key occurs in two spellings, the first of the two fields is used. */
 function withLowerKeys(fields: FrontmatterFields): FrontmatterFields {
   const lower = new Map<string, unknown>()
   for (const [key, value] of fields) if (!lower.has(key.toLowerCase())) lower.set(key.toLowerCase(), value)
   return lower
 }
 
-/** Returns the first heading of the instructions, or else their first line, or else an empty text. */
+/** Returns the first heading of the instructions. If there is no heading, returns the first line, or an empty text. */
 function firstHeading(body: string): string {
   const lines = body.split(/\r?\n/).map(line => line.trim())
   const heading = lines.map(line => /^#{1,6}\s+(.+?)\s*#*$/.exec(line)?.[1]).find(text => text !== undefined)

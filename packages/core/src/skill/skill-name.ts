@@ -8,8 +8,9 @@ export function normalizeName(name: string): string {
 }
 
 /**
- * Checks a normalised name against the rules of the specification. Returns each violation as the second half of a sentence.
- * Lengths are counted in code points. Letters and digits of every script are allowed. Combining marks are not.
+ * Checks a normalised name against the rules of the specification. Returns each violation as the second half of a
+ * sentence that begins with the name. Lengths are counted in code points. Letters and digits of every script are
+ * allowed. Combining marks are not.
  */
 export function findNameFaults(name: string): string[] {
   const faults: string[] = []

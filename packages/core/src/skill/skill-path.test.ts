@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { SkillError } from '../errors.ts'
 import { findPathFault, isSafeSegment, parseSkillPath } from './skill-path.ts'
 
-describe('parseSkillPath()', () => {
+describe('paths inside a skill', () => {
   test.each([
     'SKILL.md',
     'references/guide.md',
@@ -15,7 +15,7 @@ describe('parseSkillPath()', () => {
     '...x/y',
     '-x',
     'con-tact.md',
-  ])('accepts %j', path => {
+  ])('parseSkillPath() accepts %j', path => {
     expect(parseSkillPath(path)).toBe(path.normalize('NFC'))
   })
 
@@ -43,7 +43,7 @@ describe('parseSkillPath()', () => {
     ['\ud800', 'surrogate'],
     ['ü'.repeat(128), '255 bytes'],
     [Array.from({ length: 33 }, () => 'a').join('/'), '33 segments'],
-  ])('refuses %j because of %s', (path, reason) => {
+  ])('parseSkillPath() refuses %j because of %s', (path, reason) => {
     expect(() => parseSkillPath(path)).toThrow(reason)
     try {
       parseSkillPath(path)
@@ -52,11 +52,11 @@ describe('parseSkillPath()', () => {
     }
   })
 
-  test('normalises composed and decomposed letters to one spelling', () => {
+  test('parseSkillPath() normalises composed and decomposed letters to one spelling', () => {
     expect(parseSkillPath('cafe\u0301.md')).toBe('caf\u00e9.md')
   })
 
-  test('refuses every path that leads out of its base folder', () => {
+  test('parseSkillPath() refuses every path that leads out of its base folder', () => {
     const segment = fc.oneof(
       fc.constantFrom('..', '.', '', 'a', '..a', 'a..', '\\', 'C:', '~', '%2e%2e'),
       fc.string(),
@@ -77,8 +77,8 @@ describe('parseSkillPath()', () => {
   })
 })
 
-describe('isSafeSegment()', () => {
-  test('accepts a single segment, and refuses longer paths and ".."', () => {
+describe('path segments', () => {
+  test('isSafeSegment() accepts a single segment, and refuses longer paths and ".."', () => {
     expect(isSafeSegment('pdf')).toBe(true)
     expect(isSafeSegment('a/b')).toBe(false)
     expect(isSafeSegment('..')).toBe(false)

@@ -4,7 +4,7 @@ declare const brand: unique symbol
 
 /**
  * A valid relative path inside a skill or a source: never empty, never outside the folder, in NFC, with `/` between
- * segments. `parseSkillPath` checks every path from outside: tool calls, URLs, archives, the command line.
+ * segments. `parseSkillPath` checks every path that comes from a tool call, a URL, an archive or the command line.
  */
 export type SkillPath = string & { readonly [brand]: 'SkillPath' }
 

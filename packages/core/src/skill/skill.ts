@@ -4,7 +4,10 @@ import { type Digest, digestOf } from './digest.ts'
 import { revisionOf, type SkillFile } from './manifest.ts'
 import type { ParsedSkill, SkillDescription } from './skill-fields.ts'
 
-/** One skill at one revision: immutable, complete, and the same object until the skill changes. */
+/**
+ * One skill at one revision. The object is immutable and complete, and a new object is created only when the skill
+ * changes.
+ */
 export interface Skill extends SkillDescription {
   /** Label of the skill's source. */
   readonly source: string

@@ -11,14 +11,18 @@ export interface SourceEntry {
   readonly skillFile?: string
   /** The valid skill. Absent if its text is broken. */
   readonly skill?: Skill
-  /** Whether the path contains a symbolic link. The folder itself has precedence over links to it. @default false */
+  /**
+   * Whether the path contains a symbolic link. If a folder is found both directly and through a link, the direct path
+   * has precedence.
+   * @default false
+   */
   readonly isLinked?: boolean
   /**
-   * Identity of the folder regardless of its path. If the next reading finds the same identity at another path, the
-   * folder was moved.
+   * Identity of the folder, which does not depend on its path. If the next scan finds the same identity at another
+   * path, the folder was moved.
    */
   readonly identity?: string
-  /** Path of the folder on this machine, if it has one. */
+  /** Path of the folder on this machine. Absent if the folder is not on this machine. */
   readonly directory?: string
   /** All findings about this folder, including those of the skill. */
   readonly diagnostics: readonly Diagnostic[]

@@ -32,7 +32,7 @@ test('decodeStrictText() refuses other encodings and removes the byte order mark
   expect(decodeStrictText(BINARY)).toBe('a\0')
 })
 
-test('decodePlainText() also refuses binary bytes', () => {
+test('decodePlainText() also refuses the bytes of a binary file', () => {
   expect([decodePlainText(MARKED), decodePlainText(BROKEN)]).toEqual(['a', undefined])
   expect(decodePlainText(BINARY)).toBeUndefined()
 })
@@ -53,7 +53,7 @@ test('shorten() marks the end of a shortened text', () => {
   expect([shorten('abc', 3), shorten('abcd', 3)]).toEqual(['abc', 'abc...'])
 })
 
-test('showValue() shows the type of a value that JSON cannot express', () => {
+test('if JSON cannot express a value, showValue() shows the type of the value', () => {
   const values = [undefined, () => 1, { a: 'b' }, 'abcdefghij']
   expect(values.map(value => showValue(value, 9))).toEqual([
     'undefined',

@@ -1,4 +1,4 @@
-// Created once, because creating a decoder costs more than decoding a short text.
+// The decoders are created only once, because creating a decoder takes longer than decoding a short text.
 const strictDecoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 const encoder = new TextEncoder()
 /** UTF-8 needs at most this many bytes for one UTF-16 code unit. */
@@ -13,7 +13,7 @@ export function decodeText(bytes: Uint8Array): string | undefined {
   }
 }
 
-/** Decodes UTF-8 and keeps a byte order mark. Replaces bytes that are not UTF-8 by U+FFFD. */
+/** Decodes UTF-8 and keeps a byte order mark. Replaces bytes that are not UTF-8 with U+FFFD. */
 export function decodeAnyText(bytes: Uint8Array): string {
   return new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes)
 }
@@ -33,14 +33,16 @@ export function decodePlainText(bytes: Uint8Array): string | undefined {
   return bytes.includes(0) ? undefined : decodeStrictText(bytes)
 }
 
-/** Returns the UTF-8 size of a text that exceeds `maxBytes`. Returns `undefined` for a text within that limit. */
+/**
+ * If a text exceeds `maxBytes` in UTF-8, returns its size in bytes. Returns `undefined` for a text within that limit.
+ */
 export function findExcessBytes(text: string, maxBytes: number): number | undefined {
   if (text.length * MOST_BYTES_PER_UNIT <= maxBytes) return undefined
   const { length } = encoder.encode(text)
   return length > maxBytes ? length : undefined
 }
 
-/** Returns a text in the form that searches compare: lower case and NFKC. */
+/** Returns a text in lower case and NFKC, which is the form that searches compare. */
 export function foldText(text: string): string {
   return text.normalize('NFKC').toLowerCase()
 }
@@ -60,7 +62,10 @@ export function showValue(value: unknown, maxShown: number): string {
   return shorten(toShown(value), maxShown)
 }
 
-/** Returns JSON, or a substitute for values that JSON cannot express: functions, bigints and circular objects. */
+/**
+ * Returns the JSON of a value. For functions, bigints and circular objects, which JSON cannot express, returns a
+ * substitute.
+ */
 function toShown(value: unknown): string {
   try {
     return JSON.stringify(value) ?? typeof value

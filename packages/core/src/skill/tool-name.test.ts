@@ -18,7 +18,7 @@ test.each([
   expect(nameOf(skill, command)).toMatch(pattern)
 })
 
-test('toToolName() always returns the same valid name for a command, and another name for any other command', () => {
+test('toToolName() always returns the same valid name for one command, and different names for different commands', () => {
   const part = fc.oneof(
     fc.string({ unit: 'grapheme', minLength: 1 }),
     fc.constantFrom('a', 'a_', '_b', 'b', 'a__b', 'b__c', 'x'.repeat(70), 'ä'),

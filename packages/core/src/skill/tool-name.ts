@@ -6,8 +6,8 @@ const SUFFIX_DIGITS = 8
 
 /**
  * Returns the name under which a model calls a command of a skill: `skill__command`. If that name is too long or
- * contains letters that tool names must not have, the function returns a readable prefix and eight digits of a digest.
- * The result always matches `[A-Za-z0-9_-]{1,64}` and is the same on every machine.
+ * contains letters that tool names must not have, returns a readable prefix and eight digits of a digest. The result
+ * always matches `[A-Za-z0-9_-]{1,64}` and is the same on every machine.
  */
 export function toToolName(skill: string, command: string, hasher: Hasher): string {
   const plain = `${skill}__${command}`

@@ -104,7 +104,7 @@ describe('validateSkill() agrees with the reference validator:', () => {
   })
 })
 
-describe('validateSkill() differs from the reference where the reference is wrong:', () => {
+describe('validateSkill() differs from the reference validator where the reference validator is wrong:', () => {
   test('"---" inside a value does not end the frontmatter', () => {
     expect(codesOf(skill('name: pdf\ndescription: a --- b\nversion: 1'))).toEqual(['FIELD_UNKNOWN'])
   })

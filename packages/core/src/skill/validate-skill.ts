@@ -24,8 +24,8 @@ const FIELDS: readonly string[] = SPECIFIED_FIELDS
  * rules differ from the reference validator, because the reference validator is wrong: `---` inside a value does not
  * end the frontmatter, and a byte order mark is tolerated.
  *
- * The skill is valid if the list contains no errors. Nothing is repaired: faults that `parseSkill` tolerates are
- * errors here.
+ * The skill is valid if the returned list contains no errors. Nothing is repaired: faults that `parseSkill` tolerates
+ * are errors here.
  * @throws {SkillError} INVALID_OPTION
  *
  * @example

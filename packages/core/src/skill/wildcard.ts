@@ -1,4 +1,4 @@
-/** Returns a pattern that matches whole texts. Each `*` stands for any characters. */
+/** Returns a regular expression that matches a whole text. Each `*` stands for any characters. */
 export function toWildcard(text: string): RegExp {
   const parts = text.split('*').map(part => part.replace(/[\\^$.|?+()[\]{}]/g, '\\$&'))
   return new RegExp(`^${parts.join('.*')}$`, 'su')

@@ -9,12 +9,12 @@ export type LoadedYaml =
   | {
       readonly ok: false
       readonly fault: Diagnostic
-      /** The message of the parser. The message names the exceeded limit. */
+      /** The message of the YAML parser. The message names the exceeded limit. */
       readonly reason: string
     }
 
 export interface LoadYamlOptions {
-  /** Line of the file, counted from 1, where the text starts. */
+  /** Number of the line in the file on which the text starts, counted from 1. */
   readonly firstLine: number
   /** @default MAX_YAML_DEPTH */
   readonly maxDepth?: number
@@ -30,7 +30,7 @@ export function loadYaml(yaml: string, options: LoadYamlOptions): LoadedYaml {
   }
 }
 
-/** Returns the diagnostic for an error of js-yaml. The marks of js-yaml count lines and columns from 0. */
+/** Returns the diagnostic for an error of js-yaml. js-yaml counts lines and columns from 0. */
 export function toYamlDiagnostic(thrown: unknown, yaml: string, firstLine: number): Diagnostic {
   const unclosed = findUnclosed(yaml)
   if (unclosed !== undefined) {
@@ -58,8 +58,8 @@ export function toYamlDiagnostic(thrown: unknown, yaml: string, firstLine: numbe
   }
 }
 
-// For a few broken inputs, js-yaml throws plain errors. Such a fault of a skill's text must not look like a fault of
-// this library.
+// For a few broken inputs, js-yaml throws plain errors. A fault in a skill's text must not look like a fault in this
+// library.
 function reasonOf(thrown: unknown): string {
   return thrown instanceof YAMLException ? thrown.reason : String(thrown)
 }
@@ -73,7 +73,7 @@ const EXPLANATIONS: readonly (readonly [pattern: RegExp, meaning: string, fix: s
   [/duplicated mapping key/, 'the field occurs twice', 'keep one of the two'],
   [/maxAliases/, 'references ("*name") are not read', 'write the value out'],
   [/unknown .*tag/, 'tags ("!name") are not read', 'remove the tag'],
-  [/tab/i, 'YAML is indented by spaces', 'replace the tabs by spaces'],
+  [/tab/i, 'YAML is indented by spaces', 'replace the tabs with spaces'],
 ]
 
 const CLOSED: Readonly<Record<string, RegExp>> = {
@@ -81,7 +81,7 @@ const CLOSED: Readonly<Record<string, RegExp>> = {
   "'": /'(?:[^']|'')*'/y,
 }
 
-/** Finds a top-level value with a quotation or a collection that is never closed. */
+/** Finds a top-level value that opens a quotation or a collection and never closes it. */
 function findUnclosed(
   yaml: string,
 ): { key: string; opener: string; line: number; column: number } | undefined {

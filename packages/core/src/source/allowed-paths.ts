@@ -10,11 +10,11 @@ export interface AllowedPathsOptions
     FileSourceOptions,
     'trust' | 'watching' | 'layout' | 'reading' | 'onMissing' | 'limits' | 'hasDirectories' | 'clock'
   > {
-  /** Name of the folder with skills in each allowed path. @default 'skills' */
+  /** Name of the folder that contains the skills in each allowed path. @default 'skills' */
   readonly dirName?: string
   /**
-   * Further folders with skills in each allowed path, such as `.agents/skills`. A later folder overrides an earlier
-   * folder, and `dirName` overrides all of them.
+   * Other folders that contain skills in each allowed path, such as `.agents/skills`. Skills in a later folder
+   * override skills in an earlier folder, and skills in `dirName` override both.
    * @default []
    */
   readonly extraDirNames?: readonly string[]
@@ -34,9 +34,10 @@ const KNOWN: KnownOptions<AllowedPathsOptions> = {
 }
 
 /**
- * Creates sources for the skill folders in the paths that an agent may use. Create the runtime with `onDuplicate:
- * 'last-wins'`. A later path then overrides an earlier path. Within one path, `dirName` overrides the other folders. A
- * folder may be created later. Each source finds skills in its folder itself and one level below it.
+ * Creates sources for the skill folders in the paths that an agent may use. Create the runtime with
+ * `onDuplicate: 'last-wins'`. A skill in a later path then overrides a skill of the same name in an earlier path.
+ * Within one path, skills in `dirName` override skills in other folders. The folders need not exist yet. Each source
+ * finds a skill that is its folder itself, and skills one level below its folder.
  * @throws {SkillError} INVALID_OPTION for an empty path; INVALID_PATH for a folder name that leaves its path
  *
  * @example

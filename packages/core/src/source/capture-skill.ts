@@ -15,7 +15,7 @@ import { DEFAULT_LAYOUT } from './file-layout.ts'
 /** Content of files by path, relative to the skill's folder. */
 export type FileContents = Readonly<Record<string, string | Uint8Array>>
 
-/** A skill's folder whose bytes are in memory. */
+/** The folder of a skill, with the bytes of its files in memory. */
 export interface SkillFolder {
   /** Label of the source. */
   readonly source: string
@@ -24,7 +24,7 @@ export interface SkillFolder {
   readonly files: FileContents
   /** @default 'SKILL.md', or 'skill.md' if only that file exists */
   readonly skillFile?: string
-  /** Path of the folder, if commands on this machine can reach it. */
+  /** Path of the folder, if commands on this machine can use the folder. */
   readonly directory?: string
 }
 
@@ -38,8 +38,8 @@ export interface CaptureContext {
 const encoder = new TextEncoder()
 
 /**
- * Makes a source entry from bytes, for sources that are not file systems. Stores the bytes, parses the text, and
- * collects diagnostics.
+ * Makes a source entry from the bytes of a skill, for sources that are not file systems. Stores the bytes, parses the
+ * SKILL.md, and collects diagnostics.
  *
  * @example
  * ```ts

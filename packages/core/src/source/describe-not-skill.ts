@@ -2,7 +2,7 @@ import type { DirectoryEntry } from '../fs/file-system.ts'
 import { quote } from '../skill/text.ts'
 import type { NotSkill, NotSkillReason } from './not-skill.ts'
 
-/** A finding without its location. */
+/** A finding without the path of its file or folder. */
 export type NotSkillFinding = Pick<NotSkill, 'reason' | 'message' | 'fix' | 'isExpected'>
 
 // Obvious misspellings: SKILLS.md, Skill.md, skill.txt, SKILL.md.txt, SKIL.md, SKILL.
@@ -82,7 +82,7 @@ export function describeIgnored(ignoreFile: string): NotSkillFinding {
   return finding('ignored', `is named by ${quote(ignoreFile)}`, 'take it out of that file', true)
 }
 
-/** Describes a file outside of skill folders. */
+/** Describes a file that is in no skill folder. */
 export function describeFile(name: string, skillFile: string, isExpected: boolean): NotSkillFinding {
   const stem = name.replace(/\.[^.]*$/, '')
   const folder = isNearlySkillFile(name) || stem === '' ? 'my-skill' : stem

@@ -9,7 +9,7 @@ import { type DirectoryNode, owningSkills, pathWithin, realPathOf, type ScanPass
 export const SYMLINK_POLICIES = ['within-root', 'follow', 'deny'] as const
 
 /**
- * Which links inside a source are followed: links that stay in the root or an allowed folder, all links, or no links.
+ * Which links inside a source are followed: links to targets in the root or an allowed folder, all links, or no links.
  */
 export type SymlinkPolicy = (typeof SYMLINK_POLICIES)[number]
 
@@ -31,7 +31,7 @@ export interface EntryContext {
   /** Whether the directory is the folder of a skill or inside one. */
   readonly inSkill: boolean
   readonly pass: ScanPass
-  /** The list to which a finding about each left-out entry is added. */
+  /** For each entry that is left out, a finding is added to this list. */
   readonly findings: Diagnostic[]
 }
 
@@ -54,8 +54,8 @@ export class EntryClassifier {
     const isSkillFile = entry.name === node.skillFile
     if (!isSkillFile && isIgnored(node, entry)) return undefined
     if (inSkill && this.#isTooDeep(node)) return this.#refuseDepth(context)
-    // Every entry with the name of the skill's text is read. If the entry is a pipe or a link out of the root, the
-    // skill is then broken instead of missing.
+    // An entry named like the skill's text is never left out. If the entry is a pipe or a link out of the root, the
+    // skill counts as broken and not as missing.
     if (isSkillFile) return 'file'
     if (entry.name.includes('\uFFFD')) {
       if (inSkill)
@@ -81,7 +81,7 @@ export class EntryClassifier {
     }
   }
 
-  /** Whether a SKILL.md in this child, or below it, is a separate skill. */
+  /** Whether a SKILL.md in this subdirectory, or below it, is a separate skill. */
   isDiscoverable(parent: DirectoryNode, name: string, inSkill: boolean): boolean {
     const { limits, layout, nestedSkills } = this.#options
     const depth = parent.depth + 1
@@ -146,8 +146,8 @@ export class EntryClassifier {
   }
 
   /**
-   * Whether a directory is so deep in its skill that its entries exceed the depth limit. An empty directory at that
-   * depth is allowed.
+   * Whether a directory is so deep in its skill that its entries would exceed the depth limit. The directory is allowed
+   * if it is empty.
    */
   #isTooDeep(node: DirectoryNode): boolean {
     const { maxFolderDepth } = this.#options.limits
@@ -156,7 +156,7 @@ export class EntryClassifier {
     return node.depth - (outermost?.depth ?? 0) >= maxFolderDepth
   }
 
-  /** Reports once that a directory has entries that are too deep. */
+  /** Reports, once per directory, that the directory has entries that are too deep. */
   #refuseDepth({ node, findings }: EntryContext): undefined {
     if (findings.some(({ code }) => code === 'FOLDER_TOO_DEEP')) return undefined
     const { displayPath, limits } = this.#options

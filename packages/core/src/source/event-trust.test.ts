@@ -24,13 +24,13 @@ test('the interval of sweeps that find nothing grows up to a limit', async () =>
   expect(seen).toEqual([30_000, 60_000, 120_000, 120_000, 120_000, 120_000])
 })
 
-test('several requested sweeps in quick succession count as one sweep', () => {
+test('sweeps count as one sweep if requests start them in quick succession', () => {
   const { trust } = makeTrust()
   for (let i = 0; i < 6; i++) trust.noteAnnounced()
   expect(trust.state().sweepMs).toBe(60_000)
 })
 
-test('a change without an event, or a broken watch, makes sweeps frequent again', async () => {
+test('sweeps become frequent again after a change without an event, or after a watch broke', async () => {
   const { trust, clock } = makeTrust()
   trust.noteAnnounced()
   trust.noteUnannounced()

@@ -20,16 +20,19 @@ export interface EventTrustOptions {
   readonly clock: Clock
   /** Whether the file system has a way to report changes. */
   readonly canWatch: boolean
-  /** Returns why the file system cannot report changes below the root; `undefined` if it can. */
+  /**
+   * Returns the reason why the file system cannot report changes below the root. Returns `undefined` if the file system
+   * can report them.
+   */
   readonly findFault: () => string | undefined
   /** Returns the folders without a watch, if any. */
   readonly findUnwatched: () => UnwatchedFolders | undefined
 }
 
-// The kernel queues at most 16,384 events. So many events together may mean that the kernel dropped other events.
+// The kernel queues at most 16,384 events. If events come in such numbers, the kernel may have dropped some.
 const OVERFLOW_EVENTS = 4_000
 const DISTRUST_MS = 300_000
-/** The largest factor by which the sweep interval grows while sweeps find nothing. */
+/** The largest factor by which the sweep interval grows while sweeps find no unannounced changes. */
 const RAREST_SWEEP = 4
 
 /** Whether a sweep found a change that no event announced. */
@@ -55,7 +58,7 @@ export class EventTrust {
     this.#options = options
   }
 
-  /** Whether the source uses events, for all folders or for some folders. */
+  /** Whether the source uses events, at least for some folders. */
   get usesEvents(): boolean {
     const { watching, canWatch, findFault } = this.#options
     return watching === 'auto' && canWatch && findFault() === undefined
@@ -84,7 +87,7 @@ export class EventTrust {
     }
   }
 
-  /** Counts an event. Returns true if so many events came together that other events may be lost. */
+  /** Counts an event. Returns true if so many events came together that the kernel may have dropped others. */
   noteEvent(): boolean {
     if (this.#eventsAtOnce++ === 0) this.#options.clock.after(0, () => (this.#eventsAtOnce = 0))
     return this.#eventsAtOnce === OVERFLOW_EVENTS
@@ -97,7 +100,8 @@ export class EventTrust {
   }
 
   /**
-   * Forgets a fault of the watches before a sweep. The sweep sets all watches again and reports a fault that persists.
+   * Forgets a fault of the watches before a sweep. The sweep sets all watches again, and reports the fault if it
+   * persists.
    */
   forgetFault(): void {
     this.#fault = undefined
@@ -113,7 +117,8 @@ export class EventTrust {
   noteAnnounced(): void {
     const { clock, reconcileMs } = this.#options
     const now = clock.monotonic()
-    // Requested sweeps in quick succession count as one sweep, because almost no time passes between them.
+    // If requests start several sweeps in quick succession, they count as one sweep: almost no time passes between
+    // them.
     if (now - this.#judgedAt < (reconcileMs * this.#patience) / 2) return
     this.#judgedAt = now
     this.#patience = Math.min(RAREST_SWEEP, this.#patience * 2)

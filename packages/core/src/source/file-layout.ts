@@ -5,7 +5,7 @@ import { toWildcard } from '../skill/wildcard.ts'
 export interface FileLayout {
   /** File names that make a folder a skill, best name first. @default ['SKILL.md', 'skill.md'] */
   readonly fileNames: readonly string[]
-  /** Whether the root of the source may itself be the folder of a skill. @default true */
+  /** Whether the root of the source may be the folder of a skill. @default true */
   readonly rootSkill: boolean
   /** Whether a Markdown file directly in the root is a skill, except README.md. @default false */
   readonly standaloneFiles: boolean
@@ -45,7 +45,7 @@ export const DEFAULT_LAYOUT: FileLayout = Object.freeze({
 
 export const IGNORE_FILE_NAME = '.skillignore'
 
-/** A layout in the form that the mirror uses. */
+/** A checked layout, in the form that the mirror uses. */
 export class LayoutRules {
   readonly #layout: FileLayout
   readonly #skip: readonly {
@@ -63,12 +63,12 @@ export class LayoutRules {
     }))
   }
 
-  /** The layout as text; equal layouts have equal keys. */
+  /** The layout as text. Two equal layouts have the same text. */
   get key(): string {
     return JSON.stringify(this.#layout)
   }
 
-  /** Whether the layout skips a folder or a file; `depth` is 1 for entries of the root. */
+  /** Whether the layout skips a folder or a file. For entries of the root, `depth` is 1. */
   isSkipped(name: string, depth: number): boolean {
     return this.findSkip(name, depth) !== undefined
   }
@@ -80,7 +80,7 @@ export class LayoutRules {
     )?.text
   }
 
-  /** Whether each Markdown file in the root is a skill: the value of `standaloneFiles`. */
+  /** The value of `standaloneFiles`: whether each Markdown file in the root is a skill. */
   get hasStandaloneFiles(): boolean {
     return this.#layout.standaloneFiles
   }
@@ -102,7 +102,7 @@ export class LayoutRules {
     return this.#layout.fileNames
   }
 
-  /** Finds the file with the skill's text among the names in a folder; `depth` is 0 for the root. */
+  /** Finds the file with the skill's text among the file names in a folder. For the root, `depth` is 0. */
   findSkillFile(isThere: (name: string) => boolean, depth: number): string | undefined {
     if (depth === 0 && !this.#layout.rootSkill) return undefined
     return this.#layout.fileNames.find(isThere)

@@ -30,7 +30,7 @@ export interface FileSourceOptions {
   readonly linkRoots?: readonly string[]
   /** Whether a SKILL.md inside another skill's folder is a separate skill. @default true unless `trust` is `review` */
   readonly nestedSkills?: boolean
-  /** The file system with write access. Absent if no skill may be written. @default none: read-only */
+  /** The same file system with write access. Absent if the source is read-only. @default none: read-only */
   readonly writable?: WritableFileSystem
   /** Which files and folders are skills. @default DEFAULT_LAYOUT */
   readonly layout?: Partial<FileLayout>
@@ -38,19 +38,19 @@ export interface FileSourceOptions {
   readonly reading?: Partial<ReadingPolicy>
   /**
    * How the source treats a missing root. `wait`: the source is empty until the root appears; if the root vanishes
-   * later, its skills stay for five seconds. `empty`: the source becomes empty immediately. `throw`: the reading
+   * later, its skills stay for five seconds. `empty`: the source becomes empty immediately. `throw`: the scan
    * fails.
    * @default 'wait'
    */
   readonly onMissing?: MissingRootPolicy
   /**
-   * `auto`: the source uses events where possible, or else sweeps. `off`: the source is read only on request.
+   * `auto`: the source uses events where possible, and sweeps elsewhere. `off`: the source is read only on request.
    * @default 'auto'
    */
   readonly watching?: WatchingMode
   /**
-   * Interval of complete sweeps while events work, in milliseconds. If sweeps find only changes that events announced,
-   * the interval becomes up to four times longer.
+   * Interval of complete sweeps while events work, in milliseconds. While sweeps find only changes that events
+   * announced, the interval grows to up to four times this value.
    * @default 30,000
    */
   readonly reconcileMs?: number
@@ -62,7 +62,7 @@ export interface FileSourceOptions {
   /** Rules for the end of a burst of changes. @default the policy of the runtime */
   readonly settle?: Partial<SettlePolicy>
   readonly limits?: Partial<SkillLimits>
-  /** Whether a known writer, such as git, is working in one of these folders. The paths are absolute. */
+  /** Returns whether a known writer, such as git, is working in one of these folders. The paths are absolute. */
   readonly isBusy?: (directories: readonly string[]) => Promise<boolean>
   readonly clock?: Clock
 }
@@ -70,8 +70,8 @@ export interface FileSourceOptions {
 export const DEFAULT_RECONCILE_MS = 30_000
 export const DEFAULT_POLL_MS = 2_000
 /**
- * Sweep interval of a file system without events, in milliseconds. The interval is long because such a file system is
- * usually remote, and because every request reads it anyway.
+ * Sweep interval for a file system without events, in milliseconds. The interval is long because such a file system is
+ * usually remote, and because every request scans the source anyway.
  */
 export const DEFAULT_REMOTE_POLL_MS = 300_000
 

@@ -21,7 +21,7 @@ async function open(
   return await createSkillRuntime({ sources: [source], tuning: { settle: NO_SETTLE } })
 }
 
-/** Runs a callback right after each read of a file, to simulate a process that writes at that moment. */
+/** Runs a callback right after each read of a file, to simulate another process that writes at that moment. */
 class InterruptedFileSystem extends MemoryFileSystem {
   onRead: ((path: string) => void) | undefined
 
@@ -32,7 +32,7 @@ class InterruptedFileSystem extends MemoryFileSystem {
   }
 }
 
-/** Reports a second hard link for every file with the name `linked`. */
+/** A file system that reports two hard links for every file with the name `linked`. */
 class LinkedFileSystem extends MemoryFileSystem {
   override async read(path: string, options: FileReadOptions): Promise<OpenedFile> {
     const { bytes, stat } = await super.read(path, options)
@@ -56,7 +56,7 @@ const read = (
   })
 
 describe('FileSource.read() during writes', () => {
-  test('a source returns settled: false for files that change during the reading, and reads them again', async () => {
+  test('a source returns settled: false if a file changes during the scan, and reads the file again', async () => {
     const fileSystem = new InterruptedFileSystem({
       '/skills/pdf/SKILL.md': text('pdf', 'old'),
       '/skills/pdf/z.md': 'old',
@@ -74,7 +74,7 @@ describe('FileSource.read() during writes', () => {
     expect(contents.entries[0]?.skill?.files.map(file => file.size)).toEqual([text('pdf', 'new').length, 3])
   })
 
-  test('a swap file of an editor causes another reading, but no change', async () => {
+  test('the swap file of an editor causes a scan, but no change', async () => {
     const fileSystem = new InterruptedFileSystem({ '/skills/pdf/SKILL.md': text('pdf') })
     fileSystem.onRead = () => {
       fileSystem.onRead = undefined
@@ -107,7 +107,7 @@ describe('FileSource.read() during writes', () => {
     expect(noisy.contents.diagnostics).toEqual([
       expect.objectContaining({ code: 'FOLDER_UNSTABLE', path: '/skills/noisy' }),
     ])
-    // The folder is restless now: saves of other skills are read immediately while the folder keeps changing.
+    // The folder is restless now, so the source no longer waits for it when other skills are saved.
     expect(watch.hasHints?.()).toBe(false)
     fileSystem.write('/skills/pdf/SKILL.md', text('pdf', 'newer'))
     const other = await read(source, false)
@@ -124,7 +124,7 @@ describe('FileSource.read() during writes', () => {
   })
 })
 
-/** Returns new bytes with the old size and time, like a disk with a coarse clock. */
+/** A file system whose files get new bytes but keep their size and time, like a disk with a coarse clock. */
 class ForgetfulFileSystem extends MemoryFileSystem {
   readonly #frozen = new Map<string, FileStat>()
 
@@ -160,8 +160,8 @@ test('a rehash finds changed bytes although size, times and inode are unchanged'
   expect(after.contents.entries[0]?.skill?.revision).not.toBe(before.contents.entries[0]?.skill?.revision)
 })
 
-describe('FileSource.read() again', () => {
-  test('a second reading keeps the object of an unchanged skill when other skills change', async () => {
+describe('FileSource.read() for the second time', () => {
+  test('a second scan returns the same object for an unchanged skill when other skills change', async () => {
     const fileSystem = new MemoryFileSystem({
       '/skills/a/SKILL.md': text('a'),
       '/skills/b/SKILL.md': text('b'),
@@ -175,7 +175,7 @@ describe('FileSource.read() again', () => {
     await skills.close()
   })
 
-  test('a second reading makes no new generation when nothing changed', async () => {
+  test('a second scan makes no new generation when nothing changed', async () => {
     const skills = await open(new MemoryFileSystem({ '/skills/a/SKILL.md': text('a') }))
     const before = skills.current
     expect((await skills.reload()).generation).toBe(before)
@@ -196,8 +196,8 @@ class FailingFileSystem extends MemoryFileSystem {
   }
 }
 
-describe('FileSource.read() after a failed reading', () => {
-  test('a source removes a skill that was deleted while the root could not be listed', async () => {
+describe('FileSource.read() after a failed scan', () => {
+  test('if a skill is deleted while the root cannot be listed, the next successful scan removes the skill', async () => {
     const fileSystem = new FailingFileSystem({
       '/skills/a/SKILL.md': text('a'),
       '/skills/b/SKILL.md': text('b'),
@@ -264,7 +264,7 @@ describe('FileSource', () => {
     expect([contents.entries.map(entry => entry.name), contents.diagnostics]).toEqual([['b', 'c'], []])
   })
 
-  test('a source does not count the folders of a removed root towards the directory limit', async () => {
+  test('after a root was removed, its folders do not count towards the directory limit', async () => {
     const fileSystem = new MemoryFileSystem()
     const source = new FileSource({
       fileSystem,
@@ -285,7 +285,7 @@ describe('FileSource', () => {
     }
   })
 
-  test('if a folder name exists in composed and decomposed spelling, a source serves the composed one and reports the other', async () => {
+  test('if a folder name exists in composed and decomposed spelling, a source serves the composed folder and reports the other folder', async () => {
     const skills = await open(
       new MemoryFileSystem({
         '/skills/caf\u00e9/SKILL.md': text('caf\u00e9', 'one'),
@@ -306,7 +306,7 @@ describe('FileSource', () => {
     await skills.close()
   })
 
-  test('a source reports two spellings of one name inside a skill as an error of the whole skill', async () => {
+  test('if a skill contains one name in two spellings, a source reports an error for the whole skill', async () => {
     const skills = await open(
       new MemoryFileSystem({
         '/skills/a/SKILL.md': text('a'),
@@ -326,7 +326,7 @@ describe('FileSource', () => {
     await skills.close()
   })
 
-  test('a source reports files more than 8 levels deep in a skill, but accepts empty folders', async () => {
+  test('a source reports files more than 8 levels deep in a skill, but accepts empty folders at this depth', async () => {
     const fileSystem = new MemoryFileSystem({
       '/skills/a/SKILL.md': text('a'),
       '/skills/a/1/2/3/4/5/6/7/file': 'x',
@@ -409,7 +409,7 @@ describe('FileSource', () => {
   })
 })
 
-test('a source that gets another store stores every file again, and omits removed skills', async () => {
+test('when a source gets a different store, it stores every file again and omits removed skills', async () => {
   const fileSystem = new MemoryFileSystem({
     '/skills/a/SKILL.md': text('a'),
     '/skills/a/notes.txt': 'Notes.',

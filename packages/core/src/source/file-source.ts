@@ -48,22 +48,22 @@ import { describeMissing, describeRestless, missingFolder } from './source-failu
 import { findUnwatchedNews } from './unwatched-folders.ts'
 import { WorkList } from './work-list.ts'
 
-/** How long the skills of a vanished root are kept, in milliseconds. */
+/** How long a source keeps its skills after its root vanished, in milliseconds. */
 export const ROOT_GRACE_MS = 5_000
 
 const RETRY_UNSTABLE_MS = 500
 /**
- * From this number of noted folders on, a sweep after the first reading sets the watches. For fewer folders, setting
- * the watches takes no noticeable time.
+ * If at least this many folders have notes, the watches are set by a sweep after the first scan. For fewer folders,
+ * setting the watches takes no noticeable time.
  */
 const MANY_NOTES = 500
 const CONCURRENCY = 16
 const BUSY_PROBES = 32
 
 /**
- * The skills below one folder of a file system. The source keeps a mirror of all directories and file stats, so the
- * cost of a reading depends on the number of changes, not of files. Events only mark directories. The source then
- * compares the lists and stats of marked directories.
+ * The skills below one folder of a file system. The source keeps a mirror of all directories and file stats. The cost
+ * of a scan therefore depends on the number of changes and not on the number of files. An event only marks a directory.
+ * The next scan compares the entries and stats of marked directories with the mirror.
  *
  * ```text
  *             found                   gone                          found
@@ -174,8 +174,8 @@ export class FileSource implements SkillSource {
   }
 
   /**
-   * Marks the folder of a skill and everything in it. If the folder is unknown, marks the deepest known folder above
-   * it.
+   * Marks the folder of a skill and all its subfolders. If the mirror does not contain the folder, marks the deepest
+   * known folder above it.
    */
   mark(location: string, why: MarkReason): void {
     if (this.#root === undefined) return
@@ -218,7 +218,7 @@ export class FileSource implements SkillSource {
       throw thrown
     }
     await this.#drain()
-    // Bytes that were read during a write may be half of a text, although size and times are those of the whole text.
+    // Bytes that were read during a write may be half of a text, even if the size and times belong to the whole text.
     for (const { directory, file, before } of read)
       if (this.#work.isMoving(listingOf(directory))) file.believed = before
     // Events never report changes in an unwatched folder.
@@ -254,13 +254,16 @@ export class FileSource implements SkillSource {
     return this.#onHint !== undefined && this.#trust.usesEvents
   }
 
-  /** Whether the first reading leaves the watches to a sweep right after it, because many folders have notes. */
+  /**
+   * Whether the first scan sets no watches because many folders have notes. A sweep right after the scan then sets the
+   * watches.
+   */
   #leavesWatches(): boolean {
     return !this.#published.hasBegun && this.#notes.recalled >= MANY_NOTES
   }
 
   /**
-   * Fills a folder from its note. The noted entry is published unless the comparison with the disk finds a difference.
+   * Fills a folder from its note. The entry in the note is published unless the folder on disk differs from the note.
    */
   #recall(node: DirectoryNode): readonly DirectoryNode[] | undefined {
     const added = this.#notes.recall(node)
@@ -268,14 +271,14 @@ export class FileSource implements SkillSource {
     return added
   }
 
-  /** Whether the result of a reading can be published. Skills that changed during the reading can be left out. */
+  /** Whether the result of a scan can be published, if necessary without the skills that changed during the scan. */
   #isSettled({ isHeld }: SourceReadContext): boolean {
     if (this.#needsSweep) return false
     if (!this.#work.isWaiting()) return true
     if (isHeld === undefined || !this.#published.hasBegun) return false
-    // The replaced folder may have moved to a path that is still changing.
+    // The folder that was replaced at this path may have moved to another path that is still changing.
     if (this.#published.hasReplaced) return false
-    // While folders come and go, a missing folder may have moved to another path.
+    // While folders are added and removed, a missing folder may have moved to another path.
     if (!this.#published.hasPendingPaths) return true
     for (const node of this.#work.moving())
       if (node.isAttached && owningSkills(node).length === 0) return false
@@ -291,7 +294,7 @@ export class FileSource implements SkillSource {
     return this.state().unwatched === undefined ? {} : { readAgainMs: this.#options.pollMs }
   }
 
-  /** Forgets all files whose bytes are in another store. */
+  /** Forgets all files if their bytes were put into a different store. */
   #useStore(store: SkillStore): void {
     if (this.#store !== undefined && this.#store !== store) {
       this.#forgetMirror()
@@ -334,8 +337,8 @@ export class FileSource implements SkillSource {
   }
 
   /**
-   * Reads folders that changed or whose last reading was rejected. Then finds directories that changed during the
-   * reading.
+   * Reads the folders that changed, and the folders whose last read was rejected. Then finds directories that changed
+   * during the scan.
    */
   async #build(
     pass: ScanPass,
@@ -343,8 +346,8 @@ export class FileSource implements SkillSource {
     context: SourceReadContext & {
       readonly isHeldFolder: (node: DirectoryNode) => boolean
       /**
-       * Receives the folders that contain another hard link to a changed file. No event reports the change in these
-       * folders.
+       * Receives each folder that contains another hard link to a changed file, because no event reports the change
+       * there.
        */
       readonly others: Set<DirectoryNode>
     },
@@ -369,7 +372,7 @@ export class FileSource implements SkillSource {
       insideFolders: pass.insideFolders,
       signal: context.signal,
       doubts: context.waitsForWriters === true,
-      // The first reading accepts files that look half-written, because they were written before this process started.
+      // The first scan accepts files that look half-written, because they were written before this process started.
       doubtsNew: this.#published.hasBegun,
       read,
     }
@@ -403,8 +406,8 @@ export class FileSource implements SkillSource {
   }
 
   /**
-   * Marks everything again after a failure. The mirror already contains the changes of the failed pass. Without marks,
-   * the next reading would see no difference.
+   * Marks the directories of a failed pass again. The mirror already contains the changes of that pass, so the next
+   * scan would see no difference without the marks.
    */
   #takeBack(pass: ScanPass, announced: Iterable<DirectoryNode>): void {
     for (const path of pass.removed) this.#published.put(path, undefined)
@@ -413,7 +416,7 @@ export class FileSource implements SkillSource {
     this.#needsSweep = true
   }
 
-  /** Discards the unpublished result of a folder that changed while it was read. */
+  /** Discards the unpublished result for a folder that changed while a scan read the folder. */
   #withdraw(node: DirectoryNode): void {
     for (const owner of owningSkills(node)) if (this.#published.withdraw(owner.path)) this.#work.reject(owner)
   }
@@ -461,7 +464,10 @@ export class FileSource implements SkillSource {
     this.#onHint?.({ area: areaOf(node) })
   }
 
-  /** An event in a folder without a skill can mean a new skill anywhere. A removed skill can reappear anywhere. */
+  /**
+   * After an event in a folder without a skill, a new skill may be anywhere. A removed skill may reappear at any
+   * location.
+   */
   #concerns(area: string, location: string): boolean {
     if (this.#root === undefined) return true
     const asked = findNearest(this.#root, location)
@@ -470,7 +476,7 @@ export class FileSource implements SkillSource {
     return !isExact || node.skillFile === undefined
   }
 
-  /** A change that a sweep finds without an event shows that this file system loses events. */
+  /** If a sweep finds a change without an event, this file system loses events. */
   #judgeEvents(pass: ScanPass, announced: ReadonlySet<DirectoryNode>): void {
     if (this.#onHint === undefined || !this.#trust.usesEvents || !this.#published.hasBegun) return
     if (hasUnannounced(pass, node => announced.has(node) || this.#work.isAnnounced(node)))

@@ -29,7 +29,7 @@ export interface FolderReaderOptions {
   readonly displayPath: (path: string) => string
   /** Whether commands on this machine can use the paths of the folders. */
   readonly hasDirectories: boolean
-  /** Whether files with several hard links are left out, because one of the links may be outside of the source. */
+  /** Whether a file with several hard links is left out, because another link to it may be outside of the source. */
   readonly refusesHardLinks: boolean
 }
 
@@ -42,7 +42,7 @@ export interface FolderContext {
   readonly doubts: boolean
   /** Whether a new file that looks half-written is read again later. */
   readonly doubtsNew: boolean
-  /** Receives every file whose bytes were read, for the second fingerprint. */
+  /** The reader adds every file whose bytes it read, for the second fingerprint. */
   readonly read: ReadFile[]
 }
 
@@ -55,16 +55,18 @@ interface ManifestFile {
 const MAX_PLAIN_PATHS = 1_000
 
 /**
- * The result for a file that vanished between listing and reading. The caller discards this result and reads again.
+ * The result for a folder from which a file vanished after the folder was listed. The caller discards this result and
+ * reads the folder again.
  */
 export const UNSTABLE: unique symbol = Symbol('unstable')
 
 /**
- * Reads the changed files of one skill's folder, stores them, and returns the folder's entry: a valid or broken skill.
+ * Reads and stores the changed files in the folder of one skill. Returns the folder's entry, which is a valid or a
+ * broken skill.
  */
 export class FolderReader {
   readonly #options: FolderReaderOptions
-  /** Valid paths, cached because most skills contain the same few names. */
+  /** Cache of valid paths, because most skills contain files with the same few names. */
   readonly #plainPaths = new Map<string, string>()
 
   constructor(options: FolderReaderOptions) {
@@ -194,8 +196,8 @@ export class FolderReader {
     if (isCaptured && !isSkillFile) return undefined
     const room = limits.maxFolderBytes - total
     const maxBytes = isSkillFile ? Math.min(limits.maxSkillFileBytes, room) : room
-    // Take the time before the file is opened. A later time would make the bytes look older if the process was
-    // suspended during the read.
+    // Take the time before the file is opened. If the process is suspended during the read, a later time would make the
+    // bytes look too old.
     const readAt = clock.now()
     try {
       const opened = fileSystem.read(`${this.#options.pathOf(directory)}/${file.name}`, {
@@ -248,7 +250,7 @@ export class FolderReader {
     return await looksHalfWritten({ stat, bytes, before: file.believed, readAt, now, readBefore })
   }
 
-  /** Discards bytes that look half-written, so that the next reading reads the file again. The accepted state stays. */
+  /** Discards bytes that look half-written, so that the next scan reads the file again. The accepted state stays. */
   #disbelieve(file: FileNode): typeof UNSTABLE {
     file.stat = undefined
     if (file.believed !== undefined) file.believed = noteDoubt(file.believed, this.#options.clock.now())

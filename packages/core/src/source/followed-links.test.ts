@@ -46,7 +46,7 @@ test('a lost link target is reported once, and once more if it returns and is lo
   expect(await findMoved()).toEqual([folder])
 })
 
-test('a link with an unreadable target is reported when the target changes', async () => {
+test('a link with an unreadable target is reported again when the target changes', async () => {
   const { files, folder, findMoved } = makeLink()
   expect([await findMoved(), await findMoved()]).toEqual([[], []])
   files.write(PATH, 'y')

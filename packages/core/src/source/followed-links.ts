@@ -6,17 +6,17 @@ export interface FollowedLink {
   readonly directory: DirectoryNode
   readonly file?: FileNode
   /**
-   * Stat of an unreadable target. A file is retried when its stat changes. A directory is retried when its inode
-   * changes.
+   * Stat of an unreadable target. A file is retried when its stat changes. A directory is retried when another inode is
+   * at its path.
    */
   unreadStat?: FileStat | undefined
-  /** Whether the target was missing at the last check. */
+  /** Whether the target of the link was missing at the last check. */
   isLost?: boolean
 }
 
 /**
- * Reports the directories with a link whose target changed. No event reports that a link has another target, so every
- * link is checked on the file system.
+ * Reports the directories with a link whose target changed. No event reports a change of a link's target, so every link
+ * is checked on the file system.
  */
 export async function findMovedLinks(
   links: Iterable<FollowedLink>,
@@ -30,7 +30,7 @@ export async function findMovedLinks(
     const stat = await statIfThere(fileSystem, path)
     const wasLost = link.isLost === true
     link.isLost = stat === undefined
-    // Report a lost target only once, because the links of an unreadable folder stay lost for a long time.
+    // Report a lost target only once, because the links of an unreadable folder may stay lost for a long time.
     if (stat === undefined && wasLost) continue
     if (file !== undefined) {
       const before = file.stat ?? link.unreadStat

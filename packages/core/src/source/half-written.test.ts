@@ -63,7 +63,7 @@ test.each([
   expect(await looks(statOf(facts), text, BEFORE)).toBe(expected)
 })
 
-test('a slightly shorter text is doubted if it is a beginning of the former text', async () => {
+test('a slightly shorter text looks half-written if it is the beginning of the former text', async () => {
   const former = bytesOf('line\n'.repeat(40))
   const before = toBelieved(statOf(), former)
   const bytes = former.slice(0, former.length - 5)
@@ -81,7 +81,7 @@ test('a text without a final line feed is accepted only if its former text ended
   expect(await looks(statOf(), '---\nname', empty)).toBe(true)
 })
 
-test('an emptied file is doubted, even if its previous text was never read', async () => {
+test('an emptied file looks half-written, even if its previous text was never read', async () => {
   const stat = statOf({ mtimeMs: NOW - 1_000, ctimeMs: NOW - 1_000 })
   const before = toBelieved(statOf({ ctimeMs: NOW - 2_000 }), FORMER, NOW - 1_500)
   expect(await looks(stat, '', before)).toBe(true)
@@ -89,7 +89,7 @@ test('an emptied file is doubted, even if its previous text was never read', asy
   expect(await looks({ ...stat, ino: 2 }, '', before)).toBe(false)
 })
 
-test('the age of a text is measured at the start of its reading, even if the process was suspended later', async () => {
+test('the age of a text is measured right before the text is read, even if the process is suspended afterwards', async () => {
   const read = async (stat: FileStat): Promise<boolean> =>
     await looksHalfWritten({
       stat,
@@ -103,7 +103,7 @@ test('the age of a text is measured at the start of its reading, even if the pro
   expect(await read(statOf({ mtimeMs: NOW + 900, ctimeMs: NOW + 900 }))).toBe(true)
 })
 
-test('a text whose size changed but whose times did not is doubted, however old it is', async () => {
+test('a text of any age looks half-written if its size changed but its times are unchanged', async () => {
   const stat = statOf({ mtimeMs: NOW - 1_000, ctimeMs: NOW - 1_000 })
   expect(await looks(stat, '', toBelieved(stat, FORMER, NOW - 900))).toBe(true)
   expect(await looks(stat, LONG, toBelieved(stat, FORMER, NOW - 900))).toBe(false)

@@ -1,13 +1,13 @@
 import type { FileStat } from '../fs/file-system.ts'
 
-/** The record of a file that was read and did not look half-written. */
+/** The record of a file that did not look half-written when it was read. */
 export interface BelievedText {
   readonly ino: number
   readonly size: number
   readonly endsLine: boolean
-  /** Time of the last change; absent if a later change could get the same time. */
+  /** Time of the last change. Absent if a later change could get the same time. */
   readonly ctimeMs?: number
-  /** Time at which newer bytes of the file were first doubted. */
+  /** Time at which newer bytes of the file first looked half-written. */
   readonly doubtedAt?: number
 }
 
@@ -16,7 +16,7 @@ export const HALF_WRITTEN_MS = 250
 
 const LINE_FEED = 0x0a
 
-/** Longer than a tick of any clock that provides file times. */
+/** This time is longer than a tick of any clock that sets file times. */
 const TICK_MS = 15
 
 /**
@@ -33,14 +33,14 @@ export function toBelieved(
 }
 
 /**
- * Notes the time at which the file was first doubted. The doubt must end after some time, because some file systems
- * never update file times.
+ * Notes the time at which the file first looked half-written. After some time the file must be accepted, because some
+ * file systems never update file times.
  */
 export function noteDoubt(believed: BelievedText, now: number): BelievedText {
   return believed.doubtedAt === undefined ? { ...believed, doubtedAt: now } : believed
 }
 
-/** A text that shrank by less than this share may be complete, for example because one word was removed. */
+/** A text that became shorter by less than this share may be complete, for example if an edit removed one word. */
 const SLIGHTLY = 0.1
 
 export interface WrittenText {
@@ -60,9 +60,9 @@ export interface WrittenText {
 }
 
 /**
- * Whether bytes look like an unfinished write: the file became much smaller in place, is a beginning of its former
- * text, lost its final line feed, or is new and ends within a line. Files that were moved into place (an atomic save)
- * and files without recent writes are always accepted.
+ * Whether the bytes of a file look like an unfinished write. The file became much smaller, is only the beginning of its
+ * former text, lost its final line feed, or is new and ends within a line. Files that were moved to their path (an
+ * atomic save) and files without recent writes never look half-written.
  */
 export async function looksHalfWritten({
   stat,
@@ -78,7 +78,7 @@ export async function looksHalfWritten({
   if (isNewDoubt && hasOldTimes && before?.ino === stat.ino && before.size !== bytes.length) return true
   const isFuture = stat.mtimeMs - now > HALF_WRITTEN_MS
   if (isFuture || readAt - stat.mtimeMs >= HALF_WRITTEN_MS) return false
-  // A rename updates ctime but not mtime, so the file was moved into place.
+  // A rename updates ctime but not mtime, so the file was moved to this path.
   if (stat.ctimeMs !== stat.mtimeMs) return false
   const endsLine = bytes.at(-1) === LINE_FEED
   if (before === undefined || before.size === 0) return !endsLine

@@ -10,8 +10,8 @@ import type { DirectoryNode, IgnoreFile, ScanPass } from './mirror.ts'
 const NO_RULES: Pick<IgnoreFile, 'text' | 'stat'> = { text: '', stat: undefined }
 
 /**
- * Keeps the rules of each folder's `.skillignore`. The rules stay in force while SKILL.md is missing, because a
- * checkout removes SKILL.md and adds it again.
+ * Keeps the rules of each folder's `.skillignore`. The rules still apply while SKILL.md is missing, because a checkout
+ * may remove SKILL.md and add it again.
  */
 export class IgnoreFiles {
   readonly #options: Pick<ClassifierOptions, 'fileSystem' | 'limits' | 'displayPath'>
@@ -21,8 +21,8 @@ export class IgnoreFiles {
   }
 
   /**
-   * Whether the `.skillignore` of a folder is unchanged. Its rules decide which entries are listed, so a change of the
-   * rules counts as a change of the directory.
+   * Whether the `.skillignore` of a folder is unchanged. The rules decide which entries are listed, so changed rules
+   * count as a change of the directory.
    */
   async isUnchanged(node: DirectoryNode, path: string): Promise<boolean> {
     const before = node.ignored?.stat
@@ -34,7 +34,7 @@ export class IgnoreFiles {
     }
   }
 
-  /** Reads the rules of a folder again. Returns true if the rules changed. */
+  /** Reads the `.skillignore` of a folder again. Returns true if the rules changed. */
   async update(
     node: DirectoryNode,
     entries: readonly DirectoryEntry[],

@@ -32,7 +32,7 @@ test('.skillignore still applies while SKILL.md is missing, and after SKILL.md i
   await skills.reload()
   expect([names(), pathsOf('pdf')]).toEqual([['pdf'], all])
 
-  // The rules no longer apply after the .skillignore is changed or removed.
+  // When .skillignore is changed or removed, its former rules no longer apply.
   files.write('/skills/pdf/.skillignore', '.env\n')
   await skills.reload()
   expect([names(), pathsOf('pdf').includes('.env')]).toEqual([['hidden', 'pdf'], false])
@@ -52,7 +52,7 @@ test('.skillignore applies in folders without a SKILL.md, even after a restart',
   expect(skills.current.list().map(({ name }) => name)).toEqual(['other'])
 })
 
-/** A disk that lists one folder late, and that delays one read of the SKILL.md in that folder. */
+/** A file system that delays the listing of one folder, and one read of the SKILL.md in that folder. */
 class SlowFileSystem extends MemoryFileSystem {
   slow: string | undefined
 
@@ -71,12 +71,12 @@ class SlowFileSystem extends MemoryFileSystem {
   }
 }
 
-/** Waits for some turns of the event loop. A disk in memory finishes all other pending work in one turn. */
+/** Waits for some turns of the event loop. A file system in memory needs only one turn to finish its pending work. */
 async function turns(count: number): Promise<void> {
   for (let i = 0; i < count; i++) await setImmediate()
 }
 
-test('new rules of the root apply to a skill that changes at the same time, whichever is read first', async () => {
+test('new rules of the root apply to a skill that changes at the same time, even if the skill is read before the rules', async () => {
   const files = new SlowFileSystem({
     '/skills/pdf/SKILL.md': text('pdf'),
     '/skills/pdf/references/guide.md': 'x',
@@ -91,7 +91,7 @@ test('new rules of the root apply to a skill that changes at the same time, whic
   expect(generation.find('pdf')?.files.map(({ path }) => path)).toEqual(['SKILL.md', 'new.md'])
 })
 
-/** A disk on which some folders are unreadable for a while. */
+/** A file system on which some folders are temporarily unreadable. */
 class LockedFileSystem extends MemoryFileSystem {
   locked: (path: string) => boolean = () => false
 
@@ -110,7 +110,7 @@ class LockedFileSystem extends MemoryFileSystem {
   }
 }
 
-test('an unreadable folder within a skill is read again when the skill changes', async () => {
+test('the source tries to read an unreadable folder of a skill again when the skill changes', async () => {
   const files = new LockedFileSystem({
     '/skills/pdf/SKILL.md': text('pdf'),
     '/skills/pdf/references/guide.md': 'x',
@@ -125,7 +125,7 @@ test('an unreadable folder within a skill is read again when the skill changes',
   files.write('/skills/pdf/references/guide.md', 'y')
   expect(await describe()).toEqual([['broken', 'DIRECTORY_UNREADABLE']])
   files.locked = () => false
-  // The skill's folder gets an event, because permissions changed in that folder.
+  // The skill's folder gets an event, because the permissions of an entry in that folder changed.
   files.write('/skills/pdf/SKILL.md', text('pdf').replace('x', 'z'))
   expect(await describe()).toEqual([['ok']])
 })

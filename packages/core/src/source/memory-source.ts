@@ -27,7 +27,7 @@ export interface MemorySourceOptions {
 
 const KNOWN: KnownOptions<MemorySourceOptions> = { label: true, trust: true, reading: true }
 
-/** A skill from the host: its text fields and the other files of its folder. */
+/** A skill from the host: the fields of its SKILL.md and the other files of its folder. */
 export interface MemorySkill extends SkillDefinition {
   readonly files?: FileContents
 }
@@ -53,7 +53,7 @@ export class MemorySource implements SkillSource {
   readonly trust: SourceTrust
   readonly reading: Partial<ReadingPolicy>
   readonly #folders = new Map<string, FileContents>()
-  /** The captured entry of each folder, valid while the `files` of the folder are the same object. */
+  /** The captured entry of each folder. An entry is valid while `files` of the folder is the same object. */
   readonly #captured = new Map<string, { readonly files: FileContents; readonly entry: SourceEntry }>()
   #store: SkillStore | undefined
   #contents: SourceContents = EMPTY_CONTENTS

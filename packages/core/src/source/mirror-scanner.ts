@@ -27,16 +27,16 @@ export interface ScannerOptions extends ClassifierOptions {
   /** Returns the absolute path of a directory of the mirror. */
   readonly pathOf: (node: DirectoryNode) => string
   readonly onEvent: (node: DirectoryNode) => void
-  /** Called when a working watch breaks and events may have been lost. */
+  /** Called when a working watch breaks, because events may have been lost. */
   readonly onWatchError: (error: Error) => void
   readonly isWatching: () => boolean
-  /** Fills a new directory from its note. Returns its subdirectories, or `undefined` if it has no note. */
+  /** Fills a new directory from its note. Returns the subdirectories, or `undefined` if the directory has no note. */
   readonly recall: (node: DirectoryNode) => readonly DirectoryNode[] | undefined
 }
 
 /**
- * How a directory is visited. `look`: the directory is listed again. `sweep`: an unchanged stat is trusted. `rehash`:
- * nothing is trusted.
+ * How a directory is visited. `look`: the directory is listed again. `sweep`: the directory is listed again only if its
+ * stat changed. `rehash`: nothing is trusted.
  */
 export type VisitDepth = 'look' | 'sweep' | 'rehash'
 
@@ -49,7 +49,7 @@ export interface UnwatchedFolders {
 
 // Two changes within this time may leave the stat unchanged (git calls such entries racy).
 const RACY_WINDOW_MS = 2_000
-/** Interval at which a refused watch is tried again, because limits and permissions may change. */
+/** Interval at which the scanner tries a refused watch again, because limits and permissions may change. */
 const REFUSED_RETRY_MS = 10_000
 /** A watch that breaks within this time counts as a watch that never worked. */
 const WORKING_MS = 1_000
@@ -57,7 +57,7 @@ const CONCURRENCY = 16
 const ENTRIES_PER_SLICE = 200
 
 /**
- * Whether a change right after a reading could leave the stat unchanged. `readAt` is a time just before the reading.
+ * Whether a file that changes right after it was read could keep its stat. `readAt` is a time just before the read.
  */
 export function isRacyStat(stat: FileStat, readAt: number): boolean {
   return readAt - Math.max(stat.mtimeMs, stat.ctimeMs) < RACY_WINDOW_MS
@@ -94,7 +94,7 @@ export class MirrorScanner {
     this.#hasExceededBudget = false
   }
 
-  /** The followed links that still exist. */
+  /** The followed links whose directories are still in the mirror. */
   *links(): Generator<FollowedLink> {
     for (const link of this.#links) {
       const { directory, file } = link
@@ -183,12 +183,12 @@ export class MirrorScanner {
     } catch (thrown) {
       return this.#fail(node, thrown, pass)
     }
-    // A concurrent visit may have detached the node, because the directory is gone or new rules ignore it.
+    // The directory may be gone, or new rules may ignore it. A concurrent visit has then detached the node.
     if (!node.isAttached) return []
     const isNew = node.stat === undefined
     const isReplaced = node.stat !== undefined && !isSameInode(node.stat, stat)
     if (isReplaced) this.#forgetContents(node, pass)
-    // A directory that was filled from its note already has a watch, unless another folder is at its path now.
+    // If the directory was filled from its note, it already has a watch, unless another folder is at its path now.
     if (!isRecalled || isReplaced) this.#arm(node, path, depth === 'look')
     let forced: readonly DirectoryNode[] = []
     if (
@@ -217,14 +217,16 @@ export class MirrorScanner {
     return node.directories.size === 0 ? [] : await this.#childrenToVisit(node, inner, forced)
   }
 
-  /** Fills a new directory from its note, so that the scan compares it instead of listing it. */
+  /**
+   * Fills a new directory from its note, so that the scan compares the directory with the disk instead of listing it.
+   */
   #recall(node: DirectoryNode, path: string, pass: ScanPass): boolean {
     if (node.stat !== undefined || !node.isDiscoverable || isInSkill(node) || hasRulesAbove(node))
       return false
     if (this.#directories + MOST_DIRECTORIES > this.#options.limits.maxDirectories) return false
     const added = this.#options.recall(node)
     if (added === undefined) return false
-    // The directory may have existed before, below a folder that this pass detached.
+    // The directory may have been known already, below a folder that this pass detached.
     pass.removed.delete(node.path)
     this.#directories += added.length
     for (const each of added) pass.created.add(each)
@@ -265,7 +267,7 @@ export class MirrorScanner {
       const { parent } = node
       if (parent === undefined) throw thrown
       this.detach(node, pass)
-      // The directory may have moved. Listing its parent again finds the new path in the same pass.
+      // The directory may have moved. List its parent again to find the new path in the same pass.
       if (pass.listed.has(parent) || pass.revisited.has(parent)) return []
       pass.revisited.add(parent)
       return [{ node: parent, depth: 'look' }]
@@ -292,7 +294,7 @@ export class MirrorScanner {
     return []
   }
 
-  /** Watches a directory. After an event, sets the watch again, because another directory may now be at the path. */
+  /** Watches a directory. Sets the watch again after an event, because another directory may now be at the path. */
   #arm(node: DirectoryNode, path: string, anew: boolean): void {
     const { fileSystem, isWatching, clock } = this.#options
     if (fileSystem.watch === undefined || !isWatching() || (node.unwatch !== undefined && !anew)) return
@@ -339,7 +341,10 @@ export class MirrorScanner {
     this.#markChanged(node, pass)
   }
 
-  /** Applies a fresh list of entries. Returns the directories that are new or must be listed again. */
+  /**
+   * Updates a directory from a fresh list of its entries. Returns the subdirectories that are new or must be listed
+   * again.
+   */
   async #reconcile(
     node: DirectoryNode,
     entries: readonly DirectoryEntry[],
@@ -412,8 +417,8 @@ export class MirrorScanner {
   }
 
   #updateSkillFile(node: DirectoryNode, entries: readonly DirectoryEntry[], pass: ScanPass): void {
-    // A SKILL.md that is a pipe or a link out of the root also counts as the skill's text. Reading it fails, so the
-    // skill is shown as broken.
+    // A SKILL.md that is a pipe or a link out of the root also counts as the skill's text. Such a file cannot be read,
+    // so the skill is shown as broken.
     const isThere = (name: string): boolean =>
       entries.some(entry => entry.name === name && entry.kind !== 'directory')
     const skillFile = node.isDiscoverable
@@ -532,7 +537,10 @@ function affectOwners(node: DirectoryNode, pass: ScanPass): void {
     if (at.skillFile !== undefined && at.isAttached) pass.affected.add(at)
 }
 
-/** Whether another entry has the same name in composed (NFC) spelling. The entry with the composed name is used. */
+/**
+ * Whether another entry has the same name in composed (NFC) spelling. Of two such entries, the scanner uses the
+ * composed one.
+ */
 function isOtherSpelling(name: string, entries: readonly DirectoryEntry[]): boolean {
   if (!NOT_ASCII.test(name)) return false
   const composed = name.normalize('NFC')

@@ -9,14 +9,14 @@ import type { BelievedText } from './half-written.ts'
 export interface FileNode {
   readonly name: string
   readonly isLink: boolean
-  /** Stat at the time of the last reading; `undefined` before the first reading. */
+  /** Stat of the file when it was last read; `undefined` before the first read. */
   stat: FileStat | undefined
   digest: Digest | undefined
-  /** Number of bytes that were read. */
+  /** Number of bytes at the last read. */
   size: number
-  /** Whether a later change could leave the stat unchanged, because the bytes were read right after a change. */
+  /** Whether a later change could leave the stat unchanged, because the last read came right after a change. */
   isRacy: boolean
-  /** The last state that did not look half-written; `undefined` if there was none. */
+  /** The last state of the file that did not look half-written; `undefined` if every state looked half-written. */
   believed: BelievedText | undefined
   /**
    * Whether the file had several hard links when it was read. An edit through another link causes no event in this
@@ -35,13 +35,15 @@ export interface FileNode {
  */
 export interface DirectoryNode {
   readonly name: string
-  /** Path relative to the root, in the spelling of the disk; empty for the root. */
+  /** Path relative to the root, spelled as on the disk; empty for the root. */
   readonly path: string
   /** Levels below the root. */
   readonly depth: number
   readonly parent: DirectoryNode | undefined
   readonly isLink: boolean
-  /** Whether the node stands for a single-file skill: a file of the parent that is a skill by itself. */
+  /**
+   * Whether the node stands for a single-file skill, which is a file in the parent folder that is a skill by itself.
+   */
   readonly isStandalone: boolean
   /** The path with links resolved, for directories that were reached through a link. */
   realPath: string | undefined
@@ -51,7 +53,9 @@ export interface DirectoryNode {
   stat: FileStat | undefined
   isRacy: boolean
   unwatch: (() => void) | undefined
-  /** Monotonic time at which a watch was refused. `undefined` if a watch works, or if no watch was tried. */
+  /**
+   * Monotonic time at which the file system refused a watch. `undefined` if a watch works, or if no watch was tried.
+   */
   refusedAt: number | undefined
   /** Name of the file with the skill's text, if the directory is the folder of a skill. */
   skillFile: string | undefined
@@ -62,13 +66,13 @@ export interface DirectoryNode {
   /** Findings about entries that were left out: links that leave the root, special files, unreadable directories. */
   findings: readonly Diagnostic[]
   /**
-   * The entry built from the folder's files. `undefined` before the first build, and for directories that are not
-   * skills.
+   * The source entry built from the folder's files. `undefined` before the first build, and for directories that are
+   * not skills.
    */
   entry: SourceEntry | undefined
 }
 
-/** The `.skillignore` of a directory as it was last read. */
+/** The state of a directory's `.skillignore` at the last read. */
 export interface IgnoreFile {
   readonly text: string
   readonly rules: IgnoreRules
@@ -80,7 +84,7 @@ export interface IgnoreFile {
 export interface ScanPass {
   readonly insideFolders: readonly string[]
   readonly rootRealPath: string
-  /** Whether a skill was served from a location, in this process or an earlier one. */
+  /** Whether this process or an earlier process served a skill from a location. */
   readonly wasServed: (location: string) => boolean
   /** Skill folders that must be built again. */
   readonly affected: Set<DirectoryNode>
@@ -90,7 +94,7 @@ export interface ScanPass {
   readonly listed: Set<DirectoryNode>
   /** Directories that differed from the mirror. */
   readonly changed: Set<DirectoryNode>
-  /** Directories that are listed again because an entry vanished. */
+  /** Directories that must be listed again because one of their entries vanished. */
   readonly revisited: Set<DirectoryNode>
   /** Directories that are new to the mirror. */
   readonly created: Set<DirectoryNode>
@@ -149,7 +153,10 @@ export function createFileNode(name: string, isLink: boolean): FileNode {
 const MOST_NAMES = 1_000
 const names = new Map<string, string>()
 
-/** Returns one shared string for names that many folders have, such as `SKILL.md`. Each listing creates new strings. */
+/**
+ * Returns one shared string for file names that many folders contain, such as `SKILL.md`, because each listing creates
+ * new strings.
+ */
 function shareName(name: string): string {
   const known = names.get(name)
   if (known !== undefined) return known
@@ -166,7 +173,7 @@ export function attach(child: DirectoryNode, parent: DirectoryNode): void {
   ;(parent.directories as Map<string, DirectoryNode>).set(child.name, child)
 }
 
-/** Removes a directory from its parent. Subdirectories of the removed directory stay attached to it. */
+/** Removes a directory from its parent. The removed directory keeps its subdirectories. */
 export function takeOut({ parent, name }: DirectoryNode): void {
   if (parent === undefined || !parent.directories.has(name)) return
   ;(parent.directories as Map<string, DirectoryNode>).delete(name)
@@ -178,12 +185,15 @@ export function unwatch(node: DirectoryNode): void {
   node.unwatch = undefined
 }
 
-/** Returns the directory whose list contains the files of a node. */
+/** Returns the directory that lists the files of a node. */
 export function listingOf(node: DirectoryNode): DirectoryNode {
   return node.isStandalone ? (node.parent as DirectoryNode) : node
 }
 
-/** Returns the skill folders that contain a directory, itself included, innermost first. */
+/**
+ * Returns the skill folders that contain a directory, innermost first. If the directory is a skill folder, it is the
+ * first item.
+ */
 export function owningSkills(node: DirectoryNode): DirectoryNode[] {
   const owners: DirectoryNode[] = []
   for (let at: DirectoryNode | undefined = node; at !== undefined; at = at.parent) {
@@ -229,7 +239,7 @@ export function realPathOf(node: DirectoryNode, rootRealPath: string): string {
 
 export const NOT_ASCII: RegExp = /[^\u0020-\u007e]/
 
-/** Finds a subfolder by its name in a location. The disk may spell the name in decomposed Unicode. */
+/** Finds a subfolder by its name in NFC. The disk may spell the name in decomposed Unicode. */
 function findChild(node: DirectoryNode, segment: string): DirectoryNode | undefined {
   const known = node.directories.get(segment)
   if (known !== undefined || !NOT_ASCII.test(segment)) return known

@@ -3,14 +3,14 @@ import type { DirectoryNode } from './mirror.ts'
 import type { PublishedContents } from './published-contents.ts'
 
 /**
- * Moved folders that could not be read yet under their new path. The old path stays published until the new path is
- * read, so a move never looks like a removal.
+ * Folders that were moved, but are not read at their new path yet. The former path stays published until the new path
+ * is read, so a move is never reported as a removal.
  */
 export class MovedFolders {
-  /** Paths that stay published although their folders are gone. */
+  /** Paths that stay published although no folder is at these paths any more. */
   readonly #held = new Set<string>()
 
-  /** Keeps old paths of moved folders published. Must be called before each publication. */
+  /** Keeps the former paths of moved folders published. Must be called before each publication. */
   hold(rejected: readonly DirectoryNode[], published: PublishedContents): void {
     for (const path of this.#held) if (!published.isPending(path)) published.put(path, undefined)
     this.#held.clear()

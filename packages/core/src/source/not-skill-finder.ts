@@ -39,7 +39,7 @@ const MAX_READ = 500
 
 /**
  * Finds files and folders of a source that are not skills. The finder reads the disk only on request and only outside
- * of skills, so a folder with ten thousand skills costs one listing.
+ * of skills. For a folder with ten thousand skills, it therefore lists only this one folder.
  */
 export class NotSkillFinder {
   readonly #options: NotSkillFinderOptions
@@ -92,7 +92,7 @@ export class NotSkillFinder {
     const { layout } = this.#options
     const isThere = (name: string): boolean =>
       entries.some(entry => entry.name === name && entry.kind !== 'directory')
-    // A SKILL.md that appeared after the last reading makes the folder a skill at the next reading.
+    // If the SKILL.md appeared after the last scan, the next scan serves the folder as a skill.
     if (layout.findSkillFile(isThere, node.depth) !== undefined && node.isDiscoverable) return []
     if (node.parent !== undefined) {
       const isCategory = this.#categories.has(normalize(node.path))
@@ -124,8 +124,7 @@ export class NotSkillFinder {
     if (kind === 'file') {
       const isExpected =
         depth === 1 && !layout.hasStandaloneFiles && (isLooseText(name) || isNearlySkillFile(name))
-      // In a subfolder, a file that resembles SKILL.md gets no finding of its own: the finding about the folder names
-      // the file.
+      // If a file in a subfolder resembles SKILL.md, the finding about the subfolder already names the file.
       if (isExpected || (this.#isAskedFor(path) && !isNearlySkillFile(name)))
         await this.#add(path, describeFile(name, this.#skillFile, isExpected), path)
       return
@@ -142,10 +141,7 @@ export class NotSkillFinder {
     }
   }
 
-  /**
-   * A pattern such as `_*` may skip skills that a person put aside. The folder `node_modules` never contains such
-   * skills.
-   */
+  /** A person may have put skills aside in a folder that a pattern such as `_*` skips, but never in `node_modules`. */
   async #lookIntoSkipped(path: string, skip: string, kind: FileKind): Promise<void> {
     if (!skip.includes('*') || kind !== 'directory') {
       await this.#add(path, describeSkipped(skip, false))

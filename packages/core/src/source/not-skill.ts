@@ -6,11 +6,11 @@ export const NOT_SKILL_REASONS = [
   'misnamed',
   /** The folder has no SKILL.md. */
   'no-skill-file',
-  /** The folder contains skills and is not a skill itself. */
+  /** The folder is not a skill, but contains skills. */
   'category',
   /** The layout skips the name of the folder or file. */
   'skipped',
-  /** The folder is too deep: the search for skills stops above it. */
+  /** The folder is too deep: the search for skills does not reach its level. */
   'too-deep',
   /** A .skillignore excludes the folder. */
   'ignored',
@@ -37,7 +37,7 @@ export interface NotSkill {
   readonly fix: string
   /** Whether a person would expect a skill here; false for `node_modules`, for example. */
   readonly isExpected: boolean
-  /** The name in the skill's text; absent if the text is unreadable or names were not requested. */
+  /** The name in the skill's text. Absent if the text is unreadable or the query does not ask for names. */
   readonly skillName?: string
 }
 
@@ -45,14 +45,16 @@ export interface NotSkill {
 export interface NotSkills {
   /** Sorted by location. */
   readonly found: readonly NotSkill[]
-  /** False if the source has too many folders to search them all. */
+  /** False if the search reached its limit before it had searched all folders. */
   readonly isComplete: boolean
 }
 
 export interface NotSkillQuery {
-  /** Whether the search reads each text to find its skill name. @default false */
+  /** Whether the search reads each SKILL.md to find the name of the skill. @default false */
   readonly withNames?: boolean
-  /** A path within the source that must be explained if it exists, even if no skill is expected there. */
+  /**
+   * A path within the source. If the path exists, the result explains it even if no person would expect a skill there.
+   */
   readonly location?: string
   readonly signal?: AbortSignal
 }

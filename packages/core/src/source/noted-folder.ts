@@ -19,7 +19,7 @@ import {
 /** Version of the note format. Increase it with each change of the format. */
 export const NOTE_FORM = 2
 
-/** Folders with more directories are not noted. */
+/** No note is written for a folder that contains more directories than this. */
 export const MOST_DIRECTORIES = 100
 
 // The numbers in one row of a note: seven fields of a `FileStat`, the flags, and the number of bytes that were read.
@@ -47,7 +47,7 @@ interface NoteText {
   readonly bodyDigest: Digest
   readonly revision: Digest
   readonly diagnostics: readonly Diagnostic[]
-  /** The options that the diagnostic messages depend on; absent if the note has no diagnostics. */
+  /** The options that the messages of the diagnostics depend on. Absent if the note has no diagnostics. */
   readonly wording?: string
 }
 
@@ -60,8 +60,8 @@ export interface NotedFolder {
 }
 
 /**
- * Writes down the state of a skill's folder. Returns `undefined` for folders that every start reads again: broken
- * skills, links, nested skills, files with several names, and folders with entries that were left out or unreadable.
+ * Makes the note of a skill's folder. Returns `undefined` for folders that every new process must read: broken skills,
+ * links, nested skills, files with several hard links, and folders with entries that were left out or unreadable.
  */
 export function noteFolder(folder: DirectoryNode, wording: string): FolderNote | undefined {
   const { skill, isLinked } = folder.entry ?? {}
@@ -99,8 +99,8 @@ export function noteFolder(folder: DirectoryNode, wording: string): FolderNote |
 }
 
 /**
- * Fills a new folder of the mirror from its note. Returns the added directories, or `undefined` if the diagnostics of
- * the note were worded for other options.
+ * Fills a new folder of the mirror from its note. Returns the added directories. Returns `undefined` if the note has
+ * diagnostics and the options for their messages have changed since.
  */
 export function recallFolder(
   folder: DirectoryNode,
@@ -154,8 +154,8 @@ export function recallFolder(
 }
 
 /**
- * Whether a `.skillignore` above a folder may exclude files of the folder. A note does not contain the rules of parent
- * folders.
+ * Whether a `.skillignore` above a folder may exclude files of the folder. A note of the folder does not contain these
+ * rules.
  */
 export function hasRulesAbove({ parent }: DirectoryNode): boolean {
   for (let at = parent; at !== undefined; at = at.parent) if ((at.ignored?.text ?? '') !== '') return true
@@ -245,7 +245,7 @@ function freezeValue(value: unknown): void {
   Object.freeze(value)
 }
 
-/** Whether a value is unchanged after conversion to JSON and back. */
+/** Whether a value stays the same when it is converted to JSON and back. */
 function isPlainValue(value: unknown): boolean {
   if (typeof value === 'object' && value !== null) return Object.values(value).every(isPlainValue)
   if (typeof value === 'number') return Number.isFinite(value) && !Object.is(value, -0)

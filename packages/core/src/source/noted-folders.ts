@@ -7,18 +7,21 @@ import type { DirectoryNode } from './mirror.ts'
 import { NOTE_FORM, noteFolder, recallFolder } from './noted-folder.ts'
 
 /**
- * The notes of a source. A note contains the state of a folder that an earlier process recorded. The first reading
- * compares notes with the disk, so a start reads only changed folders. Notes exist only for disks, because only a disk
- * gives every process the same file times and inodes.
+ * The notes of a source. In a note, an earlier process recorded the state of a folder. The first scan compares the
+ * notes with the disk, so a new process reads only folders that changed. Notes exist only for disks, because only a
+ * disk gives every process the same file times and inodes.
  */
 export class NotedFolders {
   readonly #reader: FolderReader
   readonly #fileSystem: FileSystem
-  /** The options that a note depends on. A note with another key is not used. */
+  /**
+   * The options that a note depends on, as text. A note is ignored if this key was different when the note was
+   * written.
+   */
   readonly #key: string
-  /** The options that the diagnostics in a note depend on, in addition to the key. */
+  /** The options that the diagnostics in a note depend on, as text. The key does not include these options. */
   readonly #wording: string
-  /** How many folders were filled from a note. */
+  /** How many folders of the mirror were filled from a note. */
   #recalled = 0
   /** Folders that were read after their note was written; `undefined` for removed folders. */
   readonly #changed = new Map<string, DirectoryNode | undefined>()
@@ -29,7 +32,7 @@ export class NotedFolders {
    * run.
    */
   #isWriting = false
-  /** Whether the mirror is changing now. */
+  /** Whether a scan is changing the mirror now. */
   #isReading = false
 
   constructor(options: ResolvedFileSourceOptions, reader: FolderReader) {
@@ -55,7 +58,10 @@ export class NotedFolders {
     this.#wording = JSON.stringify([label, displayRoot])
   }
 
-  /** Must be called before a mirror is filled. If the store fails, no notes are used and every folder is read. */
+  /**
+   * Must be called before the first scan fills a mirror. If the store fails, notes are ignored and every folder is
+   * read.
+   */
   async begin(store: SkillStore): Promise<void> {
     this.#changed.clear()
     this.#recalled = 0
@@ -81,7 +87,7 @@ export class NotedFolders {
     return added
   }
 
-  /** Finds a note. If the store fails, returns `undefined`, and the folder is read. */
+  /** Finds a note. If the store fails, returns `undefined`, so the folder is read. */
   #find(path: string): FolderNote | undefined {
     try {
       return this.#notes?.find(this.#key, path)
@@ -90,23 +96,23 @@ export class NotedFolders {
     }
   }
 
-  /** Must be called when a folder was read or removed. */
+  /** Must be called after a folder was read or removed. */
   change(location: string, folder: DirectoryNode | undefined): void {
     if (this.#notes !== undefined) this.#changed.set(location, folder)
   }
 
-  /** Stops writing notes while a reading changes the mirror. */
+  /** Stops writing notes while a scan changes the mirror. */
   pause(): void {
     this.#isReading = true
   }
 
-  /** Starts to write notes of the folders that the last reading changed, in small steps. */
+  /** Starts to write notes of the folders that the last scan changed, in small steps. */
   resume(): void {
     this.#isReading = false
     void this.finish()
   }
 
-  /** Resolves when the notes of all changes are written, or when a reading begins. */
+  /** Resolves when the notes of all changes are written, or when a scan begins. */
   async finish(): Promise<void> {
     if (!this.#isWriting) this.#writing = this.#write()
     await this.#writing

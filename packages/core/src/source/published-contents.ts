@@ -2,11 +2,11 @@ import { applySorted, binarySearch } from '../skill/compare.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
 import { EMPTY_CONTENTS, type SourceContents, type SourceEntry } from '../skill/source-contents.ts'
 
-/** The contents that a source published last, and the changes that it has not published yet. */
+/** The contents that a source published last, and the results that the source has not published yet. */
 export class PublishedContents {
   /**
-   * Entries that were built but wait for publication, because other folders are still changing; `undefined` for
-   * removed folders.
+   * Entries that were built but not published yet, because other folders are still changing. The value for a removed
+   * folder is `undefined`.
    */
   readonly #pending = new Map<string, SourceEntry | undefined>()
   #current: SourceContents = EMPTY_CONTENTS
@@ -26,7 +26,7 @@ export class PublishedContents {
     return false
   }
 
-  /** Whether the next publication replaces the folder at a known path by another folder. */
+  /** Whether the next publication replaces the folder at a known path with another folder. */
   get hasReplaced(): boolean {
     for (const [path, entry] of this.#pending) {
       const shown = entry === undefined ? undefined : this.find(path)
@@ -46,8 +46,8 @@ export class PublishedContents {
   }
 
   /**
-   * Discards the unpublished result for a path, so that the published state of the path stays. Returns true if there
-   * was a result.
+   * Discards the unpublished result for a path, so that the published state of the path stays. Returns true if the path
+   * had an unpublished result.
    */
   withdraw(path: string): boolean {
     return this.#pending.delete(path.normalize('NFC'))
@@ -59,7 +59,7 @@ export class PublishedContents {
     return index < 0 ? undefined : this.#current.entries[index]
   }
 
-  /** The paths that the next publication removes. */
+  /** Returns the paths that the next publication removes. */
   removed(): readonly string[] {
     return [...this.#pending].flatMap(([path, entry]) => (entry === undefined ? path : []))
   }
@@ -86,7 +86,7 @@ export class PublishedContents {
     return this.publish(diagnostics)
   }
 
-  /** Removes every published path at the next publication, unless `put` adds a new result for the path. */
+  /** At the next publication, removes every published path for which `put()` adds no new result. */
   withdrawAll(): void {
     this.#pending.clear()
     for (const { location } of this.#current.entries) this.#pending.set(location, undefined)

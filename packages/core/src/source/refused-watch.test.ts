@@ -10,11 +10,11 @@ import { FileSource } from './file-source.ts'
 const text = (name: string, body = 'x'): string =>
   `---\nname: ${name}\ndescription: Does ${name}.\n---\n${body}\n`
 
-/** A disk that refuses to watch some folders, and that records the folders that are listed. */
+/** A file system that cannot watch some folders, and that records which folders are listed. */
 class RefusingFileSystem extends MemoryFileSystem {
   refused: (path: string) => boolean = () => false
   watchAttempts = 0
-  /** The paths whose stat was read. */
+  /** The paths for which `stat()` was called. */
   readonly stated = new Set<string>()
   readonly #breakers = new Set<(error: Error) => void>()
   #lists: string[] = []
@@ -78,7 +78,7 @@ async function open(
 }
 
 describe('FileSource with a refused watch', () => {
-  test('each request checks only the folder with a refused watch, and does not wait', async () => {
+  test('a request checks only the folder with a refused watch, and waits for no timer', async () => {
     await using it = await open(path => path === '/skills/b')
     for (let call = 0; call < 5; call++) await it.skills.fresh()
     expect(new Set(it.files.takeLists())).toEqual(new Set(['/skills/b']))
@@ -106,7 +106,7 @@ describe('FileSource with a refused watch', () => {
     expect(await it.bodyOf('b')).toBe('edited')
   })
 
-  test('a refused watch does not postpone the complete sweep', async () => {
+  test('a complete sweep comes at its usual time although a watch was refused', async () => {
     await using it = await open(path => path === '/skills/b')
     it.files.stated.clear()
     await it.clock.advance(20_000)
@@ -115,7 +115,7 @@ describe('FileSource with a refused watch', () => {
     expect(it.files.stated).toContain('/skills/a/SKILL.md')
   })
 
-  test('a refused watch is tried again, and events work again after the limits change', async () => {
+  test('the source tries a refused watch again, so events work again after the limits change', async () => {
     await using it = await open(path => path === '/skills/b')
     it.files.refused = () => false
     await it.clock.advance(12_000)
@@ -129,7 +129,7 @@ describe('FileSource with a refused watch', () => {
     expect(await it.bodyOf('b')).toBe('edited')
   })
 
-  test('each request sees changes even if every watch is refused, but the source rarely tries to watch again', async () => {
+  test('if every watch is refused, each request still sees all changes, and the source rarely tries to set watches', async () => {
     await using it = await open(() => true)
     it.files.watchAttempts = 0
     for (let call = 0; call < 20; call++) {

@@ -13,7 +13,7 @@ import { FakeClock, type SourceSubject, sourceConformance } from '../testing/ind
 
 const encoder = new TextEncoder()
 
-/** A remote origin in this process. Each test sets the files and the answers of the origin. */
+/** A remote origin that runs in this process. Each test sets the files and the answers of the origin. */
 class Place implements TreeFetcher {
   readonly files = new Map<string, string>()
   stored: FileTree | undefined
@@ -152,7 +152,7 @@ test('a failing source keeps its skills, reports the failure, and is retried at 
     waits.push(status?.retryMs)
     await clock.advance(status?.retryMs ?? 0)
   }
-  // Each wait is half of the doubled delay, because the random number of this clock is always 0.5.
+  // The random number of this clock is always 0.5, so each wait is half of the doubled delay.
   expect(waits).toEqual([1000, 1000, 2000, 4000, 8000, 16000, 32000, 64000, 128000, 150000, 150000, 150000])
   expect(skills.current.digest).toBe(digest)
   place.answer = () => undefined
@@ -162,7 +162,7 @@ test('a failing source keeps its skills, reports the failure, and is retried at 
   expect((await skills.load('pdf')).body).toBe('Another.')
 })
 
-test('a server is not asked again before its retryAfterMs is over', async () => {
+test('a source sends no request to a server until its retryAfterMs is over', async () => {
   const clock = new FakeClock()
   const place = new Place()
   place.answer = () => {
@@ -197,7 +197,7 @@ test('a fetch that never ends times out, and the error names the timeout', async
   expect(skills.current.list()).toHaveLength(1)
 })
 
-test('neither a conversation nor the loading of a skill waits for another machine', async () => {
+test('continuing a conversation and loading a skill do not wait for another machine', async () => {
   const place = new Place()
   place.put('pdf', 'Body.')
   await using skills = await open(place)
@@ -213,7 +213,7 @@ test('neither a conversation nor the loading of a skill waits for another machin
   await skills.fresh()
 })
 
-test('a fetch failure stays reported while the stored files are read', async () => {
+test('a failed fetch is still reported after a scan of the stored files', async () => {
   const clock = new FakeClock()
   const place = new Place()
   place.put('pdf', 'Body.')
@@ -228,7 +228,7 @@ test('a fetch failure stays reported while the stored files are read', async () 
   expect(skills.current.sources()[0]?.diagnostics.map(({ code }) => code)).toEqual(['SOURCE_FAILED'])
 })
 
-test('reload() waits for a fetch that began after the call', async () => {
+test('reload() waits for a fetch that begins after the call', async () => {
   const place = new Place()
   place.put('pdf', 'First.')
   place.stored = place.tree()
@@ -276,7 +276,7 @@ test('a source with manual polling fetches nothing while a stored copy exists', 
   expect((await skills.load('pdf')).body).toBe('New.')
 })
 
-test('files whose paths leave their folder or collide are left out and reported', async () => {
+test('files whose paths leave their folder or collide with another path are left out and reported', async () => {
   const place = new Place()
   place.put('pdf', 'Body.')
   for (const path of ['../evil/SKILL.md', '/etc/SKILL.md', 'a//SKILL.md', 'pdf/SKILL.md/x'])

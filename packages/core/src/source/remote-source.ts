@@ -42,7 +42,7 @@ export interface FetchContext {
 }
 
 export interface FetchResult {
-  /** The newest tree; absent if it equals the known tree or must not be accepted. */
+  /** The newest tree. Absent if the newest tree equals the known tree or must not be accepted. */
   readonly tree?: FileTree
   /** Findings about the state of the remote source, for example that its history was rewritten. */
   readonly notices?: readonly Diagnostic[]
@@ -51,20 +51,20 @@ export interface FetchResult {
 /** Fetches the files of a remote source to this machine. */
 export interface TreeFetcher {
   /**
-   * Whether the origin is on this machine. A local origin is read first, and the stored copy is used only if that
-   * reading fails.
+   * Whether the origin is on this machine. A local origin is read first. The stored copy is used only if the origin
+   * cannot be read.
    */
   readonly isLocal?: boolean
-  /** Returns the tree that was fetched last, without network access; `undefined` if there is none. */
+  /** Returns the tree of the last fetch, without network access. Returns `undefined` if nothing was fetched yet. */
   restore(context: FetchContext): Promise<FileTree | undefined>
   /**
-   * Fetches the tree from the origin, and ends soon after an abort. Calls do not overlap. Throws if the origin is
+   * Fetches the tree from the origin. Rejects soon after an abort. Calls do not overlap. Throws if the origin is
    * unreachable or sends invalid data.
    */
   fetch(context: FetchContext): Promise<FetchResult>
-  /** Returns the last change of a folder of a tree, and its author. */
+  /** Returns the last change of a folder in a tree, with its author. */
   describeChange?(tree: FileTree, location: string): Promise<SourceChange | undefined>
-  /** Whether a tree is newer than an earlier version. Only origins with a history have this method. */
+  /** Whether a tree is newer than the given version. Only origins with a history have this method. */
   follows?(tree: FileTree, earlier: string): Promise<boolean>
   close?(): Promise<void>
 }
@@ -78,7 +78,7 @@ export type PollingMode = (typeof POLLING_MODES)[number]
 export interface RemoteSourceOptions {
   /** Name of the source in digests and messages: short, and the same on every machine. */
   readonly label: string
-  /** The URL of the origin as people write it. The URL is also the key of persistent state. */
+  /** The URL of the origin in the form that people write. The URL is also the key of the persistent state. */
   readonly origin: string
   /** @default 'review': a change waits for an approval */
   readonly trust?: SourceTrust
@@ -92,8 +92,8 @@ export interface RemoteSourceOptions {
   /** Timeout of one fetch, in milliseconds. @default 60,000 */
   readonly timeoutMs?: number
   /**
-   * How long the very first reading waits when this machine has no stored copy, in milliseconds. Skills that arrive
-   * later become visible on arrival.
+   * If this machine has no stored copy, how long the very first scan waits for the fetch, in milliseconds. Skills that
+   * arrive after this time become visible on arrival.
    * @default 10,000
    */
   readonly firstWaitMs?: number
@@ -126,7 +126,7 @@ export const DEFAULT_FIRST_WAIT_MS = 10_000
 
 /**
  * A source whose skills come from another machine. A start serves the stored copy immediately, even without a network.
- * A failed fetch changes nothing. A newer tree replaces the whole old tree.
+ * A failed fetch changes nothing. A newer tree replaces the known tree as a whole.
  *
  * @example
  * ```ts
@@ -167,19 +167,19 @@ export class RemoteSource implements SkillSource {
   #onHint: ((hint: SourceHint) => void) | undefined
   #hasBegun = false
   #tree: FileTree | undefined
-  /** A fetched tree that the next reading publishes. */
+  /** A fetched tree that the next scan publishes. */
   #arrived: FileTree | undefined
   #refused: readonly Diagnostic[] = []
   #notices: readonly Diagnostic[] = []
   /** The reason why a local origin could not be read at the start. Later failures are thrown. */
   #firstFault: Diagnostic | undefined
   #running: Promise<void> | undefined
-  /** The failure of a background fetch; the next reading throws it. */
+  /** The failure of a background fetch; the next scan throws it. */
   #failure: { readonly thrown: unknown } | undefined
   /** Whether the last fetch failed. */
   #isUnreachable = false
   #isAwaited = false
-  /** Whether a fetch has ended since the last reading. */
+  /** Whether a fetch has ended since the last scan. */
   #hasNews = false
   #shown: SourceContents = EMPTY_CONTENTS
   #shownFrom: SourceContents | undefined
@@ -237,7 +237,7 @@ export class RemoteSource implements SkillSource {
         return await this.#show(context, true)
       }
       const fetching = this.#start(context)
-      // With a stored copy, the first reading does not wait for the network.
+      // With a stored copy, the first scan does not wait for the network.
       const waitMs = this.#tree === undefined ? (this.#options.firstWaitMs ?? DEFAULT_FIRST_WAIT_MS) : 0
       const isLate = waitMs === 0 || (await this.#wait(waitAtMost(this.#clock, waitMs, fetching))) === LATE
       if (isLate) return await this.#show(context, true)
@@ -278,7 +278,7 @@ export class RemoteSource implements SkillSource {
     }
   }
 
-  /** Reads a local origin once. If the origin cannot be read, the stored copy is served with a diagnostic. */
+  /** Reads a local origin at the start. If the origin cannot be read, the stored copy is served with a diagnostic. */
   async #askFirst(context: SourceReadContext): Promise<void> {
     await this.#wait(this.#start(context))
     this.#hasNews = false
@@ -287,7 +287,7 @@ export class RemoteSource implements SkillSource {
     this.#failure = undefined
   }
 
-  /** Waits for a fetch. A fetch that ends while a reading waits for it sends no hint. */
+  /** Waits for a fetch. If a scan waits for a fetch, the end of the fetch sends no hint. */
   async #wait<T>(work: Promise<T>): Promise<T> {
     this.#isAwaited = true
     try {
@@ -298,7 +298,7 @@ export class RemoteSource implements SkillSource {
   }
 
   /**
-   * Starts a fetch. The next reading uses the result of the fetch. If no reading waits for the fetch, a hint requests
+   * Starts a fetch. The next scan uses the result of the fetch. If no scan waits for the fetch, a hint requests
    * one.
    */
   #start(context: SourceReadContext): Promise<void> {
@@ -356,7 +356,10 @@ export class RemoteSource implements SkillSource {
     return { contents: this.#combine(contents), settled: true, isStored }
   }
 
-  /** Adds the diagnostics of the origin to the contents. Returns the same object if nothing changed. */
+  /**
+   * Adds the diagnostics of the origin to the contents. If nothing changed since the last call, returns the same
+   * object.
+   */
   #combine(contents: SourceContents): SourceContents {
     const awaited: Diagnostic[] =
       this.#tree === undefined && this.#notices.length === 0

@@ -20,7 +20,7 @@ export class RootGuard {
     this.#onChange = onChange
   }
 
-  /** Resolves when all events before the call have been checked. */
+  /** Resolves when the guard has checked all events from before the call. */
   get settled(): Promise<void> {
     return this.#checking
   }
@@ -39,8 +39,8 @@ export class RootGuard {
   }
 
   #onEvent(): void {
-    // A pending check handles every event that arrives before the check begins, so a busy parent folder costs no more
-    // than a quiet one.
+    // One pending check handles all events that arrive before the check begins, so many events in the parent folder
+    // cause only one check.
     if (this.#isCheckPending) return
     this.#isCheckPending = true
     this.#checking = this.#checking.then(() => {
@@ -58,7 +58,9 @@ export class RootGuard {
     this.#onChange()
   }
 
-  /** Watches the nearest existing folder above the root; sets the watch again if that folder was replaced. */
+  /**
+   * Watches the nearest existing folder above the root. If another folder is now at that path, sets the watch again.
+   */
   async #arm(): Promise<void> {
     for (let path = parentOf(this.#root); path !== undefined; path = parentOf(path)) {
       const identity = await this.#identify(path)

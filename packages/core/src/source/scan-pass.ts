@@ -24,7 +24,7 @@ export async function isFolderThere(fileSystem: FileSystem, root: string): Promi
 }
 
 /**
- * Starts a pass over the mirror. Resolves to `undefined` if the root does not exist.
+ * Starts one pass over all directories of the mirror. Resolves to `undefined` if the root does not exist.
  * @param wasServed whether a skill was served from a location, in this process or an earlier one
  */
 export async function createScanPass(

@@ -21,8 +21,9 @@ export interface LookedAt {
 const CONCURRENCY = 16
 
 /**
- * Takes the second fingerprint: finds directories that changed since they were read. If a directory had a watch before
- * the first fingerprint, events report its changes. In such a directory, only recently changed files are checked again.
+ * Takes the second fingerprint: finds directories that changed since they were read. If a directory already had a watch
+ * at the first fingerprint, events report its changes. In such a directory, only recently changed files are checked
+ * again.
  */
 export async function findMoved(
   fileSystem: FileSystem,

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { FakeClock } from '../testing/fake-clock.ts'
 import { DEFAULT_SETTLE, NO_SETTLE, Settle, type SettleWait, settleOf } from './settle.ts'
 
-test(`a single change waits until 20 ms have passed since its last hint ${verifies('P24')}`, async () => {
+test(`the wait for a single change ends 20 ms after its last hint ${verifies('P24')}`, async () => {
   const clock = new FakeClock()
   const settle = new Settle(DEFAULT_SETTLE, clock)
   expect(settle.remainingMs()).toBe(0)
@@ -15,7 +15,7 @@ test(`a single change waits until 20 ms have passed since its last hint ${verifi
   expect(settle.remainingMs()).toBe(0)
 })
 
-test(`changes of several skills, or very many hints of one skill, wait for 80 ms ${verifies('P24')}`, () => {
+test(`the wait ends 80 ms after the last hint if several skills changed or one skill got very many hints ${verifies('P24')}`, () => {
   const several = new Settle(DEFAULT_SETTLE, new FakeClock())
   several.hint('pdf')
   several.hint('maps')
@@ -25,7 +25,7 @@ test(`changes of several skills, or very many hints of one skill, wait for 80 ms
   expect(many.remainingMs()).toBe(80)
 })
 
-test('a wait ends after 2 s, or after 30 s while a known writer works', async () => {
+test('a wait ends after at most 2 s, or after at most 30 s if a known writer works', async () => {
   const clock = new FakeClock()
   const settle = new Settle(DEFAULT_SETTLE, clock)
   for (let waited = 0; waited < 1_990; waited += 10) {
@@ -36,7 +36,7 @@ test('a wait ends after 2 s, or after 30 s while a known writer works', async ()
   expect(settle.remainingMs()).toBeLessThanOrEqual(10)
   await clock.advance(10)
   expect(settle.isOverdue).toBe(true)
-  // After a known writer was detected in a burst, pauses of the writer do not end the burst.
+  // If a known writer is detected during a burst, the burst continues through the pauses of this writer.
   settle.noteBusy()
   expect(settle.isOverdue).toBe(false)
   await clock.advance(28_000)
@@ -61,7 +61,7 @@ describe('Settle', () => {
     concerns: () => true,
   })
 
-  test('a wait includes only areas that were hinted before the wait', async () => {
+  test('a wait includes only areas that got a hint before the wait', async () => {
     const clock = new FakeClock()
     const settle = new Settle(DEFAULT_SETTLE, clock)
     settle.hint('pdf')
@@ -87,7 +87,7 @@ describe('Settle', () => {
     expect([...settle.take([wait]).areas.keys()]).toEqual(['pdf'])
   })
 
-  test('a wait treats two edits as separate even if the second edit happens during a reading', async () => {
+  test('a wait treats two edits as separate even if the second edit happens during a scan', async () => {
     const clock = new FakeClock()
     const settle = new Settle(DEFAULT_SETTLE, clock)
     for (let edit = 0; edit < 5; edit++) {
@@ -110,7 +110,7 @@ describe('Settle', () => {
     expect(settle.remainingMs(wait)).toBe(80)
   })
 
-  test('a wait for an area continues until the area is published, for at most 2 s after its first hint', async () => {
+  test('a wait for an area ends when the area is published, or 2 s after its first hint', async () => {
     const clock = new FakeClock()
     const settle = new Settle(DEFAULT_SETTLE, clock)
     settle.hint('pdf')
@@ -132,7 +132,7 @@ describe('Settle with a caller', () => {
     /** Hints areas. */
     readonly save: (...areas: string[]) => void
     readonly ask: (isMine?: (area: string) => boolean) => SettleWait
-    /** Returns the milliseconds until a wait ends; `write` is called every `everyMs`. */
+    /** Returns how many milliseconds a wait takes while `write` is called every `everyMs`. */
     readonly wait: (asked: SettleWait, everyMs: number, write: (count: number) => void) => Promise<number>
   }
 
@@ -201,7 +201,7 @@ describe('Settle with a caller', () => {
     expect(await wait(ask(), 1_000, () => undefined)).toBe(50)
   })
 
-  test('the wait of a caller continues during a batch of writes, and includes all skills of the batch', async () => {
+  test('the wait of a caller lasts until a batch of writes ends, and includes all skills of the batch', async () => {
     const { clock, settle, save, ask, wait } = open()
     save('skill-a')
     await clock.advance(1)
@@ -237,7 +237,7 @@ describe('Settle with a caller', () => {
     expect(await wait(ask(), 5, count => save(`skill-${count}`))).toBe(2_000)
   })
 
-  test('the wait of a caller continues while a known writer pauses', async () => {
+  test('the wait of a caller continues during the pauses of a known writer', async () => {
     const { clock, settle, save, ask } = open()
     save('pdf', 'maps')
     const asked = ask()
@@ -249,7 +249,7 @@ describe('Settle with a caller', () => {
     expect(settle.remainingMs(asked)).toBe(80)
   })
 
-  test('the wait of a caller ends in a pause even if an earlier reading could publish nothing', async () => {
+  test('the wait of a caller ends in a pause of the writer even if the previous scan could publish nothing', async () => {
     const { settle, save, ask, wait } = open()
     save('pdf', 'maps')
     const asked = ask()
@@ -280,7 +280,7 @@ describe('Settle with a caller', () => {
   })
 })
 
-test('after a reading that could publish nothing, every wait includes all areas', async () => {
+test('after a scan that could publish nothing, every wait includes all areas', async () => {
   const clock = new FakeClock()
   const settle = new Settle(DEFAULT_SETTLE, clock)
   const wait: SettleWait = { order: 0, isWhole: false, concerns: () => false }
@@ -296,7 +296,7 @@ test('after a reading that could publish nothing, every wait includes all areas'
   expect(settle.isOpen).toBe(false)
 })
 
-test('settleOf() prefers the values of the source, and never returns a longest wait below the quiet time of the source', () => {
+test('settleOf() prefers the values of the source, and never returns a maxWaitMs below the quiet time of the source', () => {
   expect(settleOf(undefined, DEFAULT_SETTLE)).toEqual(DEFAULT_SETTLE)
   expect(settleOf({ settleMs: 5, maxWaitMs: 50 }, DEFAULT_SETTLE)).toEqual({
     ...DEFAULT_SETTLE,

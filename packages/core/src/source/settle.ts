@@ -42,8 +42,8 @@ export const DEFAULT_SETTLE: SettlePolicy = Object.freeze({
 export const NO_SETTLE: SettlePolicy = Object.freeze({ settleMs: 0, burstMs: 0, maxWaitMs: 0, maxBusyMs: 0 })
 
 /**
- * Returns the policy of one source: its own values first, then those of the runtime. If the runtime allows only a
- * shorter wait than the quiet time of the source, the longest wait is raised to that quiet time.
+ * Returns the policy of one source. Values of the source take precedence over values of the runtime. If the runtime's
+ * longest wait is shorter than the source's quiet time, the wait is raised to that quiet time.
  */
 export function settleOf(own: Partial<SettlePolicy> = {}, general: SettlePolicy): SettlePolicy {
   const quietMs = Math.max(own.settleMs ?? 0, own.burstMs ?? 0)
@@ -60,25 +60,25 @@ const MANY_HINTS = 16
 
 /** The state of a burst at the beginning of a wait. */
 export interface BurstMoment {
-  /** Time of the last hint of the running burst, or the start of the wait if no burst is running. */
+  /** Time of the last hint of the running burst. If no burst is running, the start of the wait. */
   readonly at: number
-  /** How long hints came without a pause before the wait began, in milliseconds. */
+  /** Before the wait began, how long hints came without a pause, in milliseconds. */
   readonly busyMs: number
 }
 
-/** The record of one caller that waits for a reading. */
+/** The record of one caller that waits for a scan. */
 export interface SettleWait {
   /** `Settle.order` when the wait began. The wait ignores areas of later bursts. */
   readonly order: number
   /** `Settle.moment` when the wait began. @default none: separate saves count as one batch */
   readonly since?: BurstMoment
-  /** Whether the caller needs a reading of every area, so that all areas must be quiet. */
+  /** Whether the caller needs a scan of every area. If true, all areas must be quiet before the scan begins. */
   readonly isWhole: boolean
-  /** Whether the caller needs the changes in an area. */
+  /** Returns whether the caller needs the changes in an area. */
   readonly concerns: (area: string) => boolean
 }
 
-/** An area with a hint that no reading has included yet. */
+/** An area with a hint that came after the last scan of the area. */
 interface OpenArea {
   /** Number of the burst in which the area got its first hint; 0 without a hint. */
   readonly order: number
@@ -87,10 +87,10 @@ interface OpenArea {
   readonly hints: number
 }
 
-/** The areas that one reading includes. */
+/** The areas that one scan includes. */
 export interface TakenAreas {
   readonly areas: ReadonlyMap<string, OpenArea>
-  /** Areas that are left for a later reading, because no caller waits for them and they may still change. */
+  /** Areas that this scan leaves for a later scan, because the areas may still change and no caller waits for them. */
   readonly held: ReadonlySet<string>
   readonly writer: OpenArea | undefined
   readonly wasBusy: boolean
@@ -99,8 +99,8 @@ export interface TakenAreas {
 }
 
 /**
- * Decides from hints when a source is read. Without a caller, all hints since the last reading form one burst. A
- * caller waits for the burst that is running when it asks, and not for later saves:
+ * Decides from hints when a source is scanned. If no caller waits, all hints since the last scan form one burst. A
+ * caller waits for the burst that is running at the call, and not for later saves:
  *
  * ```text
  *   one batch        |||||||||| |||||||||||||| ||||||||||      busy most of the time: the wait lasts until it is quiet
@@ -111,10 +111,10 @@ export class Settle {
   readonly #policy: SettlePolicy
   readonly #clock: Clock
   readonly #areas = new Map<string, OpenArea>()
-  /** A writer that was detected, although no hint came. */
+  /** A writer that was detected without a hint. */
   #writer: OpenArea | undefined
   #wasBusy = false
-  /** Whether the next reading must include every area. */
+  /** Whether the next scan must include every area. */
   #isWhole = false
   #order = 0
   #lastHintAt = Number.NEGATIVE_INFINITY
@@ -147,25 +147,28 @@ export class Settle {
     return { at: goesOn ? this.#lastHintAt : now, busyMs: this.#busyMs }
   }
 
-  /** Whether the burst has changes that were not read yet. */
+  /** Whether the burst has changes that no scan has read yet. */
   get isOpen(): boolean {
     return this.#writer !== undefined || this.#areas.size > 0
   }
 
-  /** Whether a wait still needs an area: the area was hinted before the wait began and has not been read yet. */
+  /**
+   * Whether a wait still needs an area: a hint for the area came before the wait began, and no scan has read the area
+   * since.
+   */
   isAwaited(wait: SettleWait): boolean {
     for (const [area, { order }] of this.#areas) if (isFor(wait, area, order)) return true
     return false
   }
 
-  /** Prolongs the burst for a change whose area is unknown. */
+  /** Prolongs the burst because of a change whose area is unknown. */
   prolong(): void {
     const now = this.#clock.monotonic()
     this.#writer = { order: 0, firstAt: this.#writer?.firstAt ?? now, lastAt: now, hints: 0 }
   }
 
   /**
-   * Queues the taken areas again, because their contents could not be published. The next reading includes all areas,
+   * Queues the areas of a scan again, because their contents could not be published. The next scan includes all areas,
    * and begins when all areas are quiet.
    */
   retryWhole(taken: TakenAreas): void {
@@ -174,21 +177,23 @@ export class Settle {
     this.prolong()
   }
 
-  /** Notes that a known writer is working. All its changes belong to one burst, even if the writer pauses. */
+  /**
+   * Notes that a known writer is working. All changes of this writer belong to one burst, even if the writer pauses.
+   */
   noteBusy(): void {
     this.#wasBusy = true
     this.prolong()
   }
 
-  /** Forgets the writer, so that no reading waits for it. */
+  /** Forgets the known writer, so that no scan waits for the writer. */
   endBusy(): void {
     this.#writer = undefined
     this.#wasBusy = false
   }
 
   /**
-   * Returns the milliseconds until a reading for a wait, or for all areas, can begin. Returns 0 if the areas are quiet
-   * or overdue.
+   * Returns how many milliseconds must pass before a scan can begin. The scan is for one wait, or for all areas if no
+   * wait is given. Returns 0 if the areas are quiet or overdue.
    */
   remainingMs(wait?: SettleWait): number {
     const open = this.#find(wait)
@@ -210,7 +215,9 @@ export class Settle {
     return this.#areOverdue(this.#find())
   }
 
-  /** Begins a reading of the awaited areas, by default of all areas. A later hint adds its area again. */
+  /**
+   * Begins a scan of the areas that the given waits need, by default of all areas. A later hint adds its area again.
+   */
   take(waits?: readonly SettleWait[]): TakenAreas {
     const { settleMs, burstMs } = this.#policy
     const now = this.#clock.monotonic()
@@ -220,7 +227,7 @@ export class Settle {
     const isTaken = (area: string, { order, lastAt }: OpenArea): boolean =>
       isAll ||
       awaited.has(area) ||
-      // No caller waits for this quiet area, but a caller may soon ask for its skill by name.
+      // Include a quiet area even if no caller waits for it: a caller may soon ask for its skill by name.
       now - lastAt >= burstMs ||
       // Areas that were saved together are published together, even if a caller asks for only one of the areas.
       (now - lastAt >= settleMs && bursts.has(order))
@@ -234,22 +241,22 @@ export class Settle {
     return taken
   }
 
-  /** Queues areas again because they changed while they were read. */
+  /** Queues areas again that changed while a scan read them. */
   reopen(areas: readonly string[], taken: TakenAreas): void {
     for (const area of areas) if (!taken.held.has(area)) this.#reopen(area, taken.areas.get(area))
   }
 
-  /** Discards all areas that were not read yet. */
+  /** Discards the hints for all areas that no scan has read yet. */
   reset(): void {
     this.take()
   }
 
-  /** Whether the current burst goes on if another area gets a hint after `sinceLastMs` without hints. */
+  /** Whether a hint for another area belongs to the current burst; `sinceLastMs` is the time since the last hint. */
   #goesOnAfter(sinceLastMs: number): boolean {
     const { settleMs, burstMs } = this.#policy
     const [first] = this.#areas.values()
     if (first === undefined) return false
-    // Hints of skills that are saved together come without a pause. A later save is a separate edit.
+    // If skills are saved together, their hints come without a pause. A hint after a pause comes from a separate edit.
     return sinceLastMs < (isMany(this.#areas.size, first.hints) ? burstMs : settleMs / 2)
   }
 
@@ -261,7 +268,8 @@ export class Settle {
   }
 
   /**
-   * Whether the hints after a given moment come from separate saves. A batch may pause, but is busy most of the time.
+   * Whether the hints after a given moment come from separate saves and not from one batch. The writer of a batch may
+   * pause, but writes most of the time.
    */
   #areSeparate({ at, busyMs }: BurstMoment): boolean {
     const ownBusyMs = this.#busyMs - busyMs
@@ -283,7 +291,7 @@ export class Settle {
       order: before?.order ?? 0,
       firstAt: before?.firstAt ?? since?.firstAt ?? now,
       lastAt: since?.lastAt ?? now,
-      // If an edit happens during a reading, the edits before and after the reading must not become one burst.
+      // If an edit happens during a scan, the edits before and after the scan must not become one burst.
       hints: since?.hints ?? before?.hints ?? 0,
     })
   }
@@ -299,7 +307,7 @@ export class Settle {
     return new Map([...this.#areas].filter(([area, open]) => isAwaited(area, open)))
   }
 
-  /** Returns the areas that a wait includes. A detected writer is the last item. */
+  /** Returns the areas that a wait includes. If a writer was detected, the last item stands for this writer. */
   #find(wait?: SettleWait): OpenArea[] {
     const isAll = wait === undefined || wait.isWhole || this.#wasBusy || this.#isWhole
     const open: OpenArea[] = []

@@ -3,15 +3,15 @@ import type { DirectoryNode, FileNode } from './mirror.ts'
 import type { ReadFile } from './second-fingerprint.ts'
 
 /**
- * The files in one mirror that have several hard links. The kernel reports an edit only under the name that the writer
- * used, although the bytes change under all names.
+ * The files in one mirror that have several hard links. The kernel reports an edit only for the path that the writer
+ * used, although the bytes change under all paths.
  */
 export class SharedFiles {
   readonly #byInode = new Map<string, Set<ReadFile>>()
 
   /**
-   * Notes a file whose bytes were read. If the file changed, returns the directories in which the same file was read
-   * under other names.
+   * Notes a file whose bytes were read. If the file changed, returns the directories that contain its other hard
+   * links.
    */
   note({ directory, file }: ReadFile): readonly DirectoryNode[] {
     const { stat } = file
@@ -40,7 +40,7 @@ function isCurrent({ directory, file }: ReadFile): boolean {
   return directory.isAttached && directory.files.get(file.name) === file
 }
 
-/** Whether a file in a directory may change without an event in that directory. */
+/** Whether any file in a directory may change without an event in that directory. */
 export function hasSilentFiles({ files }: DirectoryNode): boolean {
   return [...files.values()].some(({ isLink, isShared }: FileNode) => isLink || isShared === true)
 }

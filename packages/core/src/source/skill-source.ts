@@ -12,8 +12,8 @@ import type { SettlePolicy } from './settle.ts'
 export const SOURCE_READ_DEPTHS = ['hinted', 'full', 'rehash'] as const
 
 /**
- * How much of a source is read. `hinted`: only the areas with a hint since the last reading. `full`: all folders, and
- * the files whose size, times or inode changed. `rehash`: all folders and all bytes.
+ * How much of a source one scan reads. `hinted`: only the areas with a hint since the last scan. `full`: all folders,
+ * and the files whose size, times or inode changed. `rehash`: all folders and the bytes of all files.
  */
 export type SourceReadDepth = (typeof SOURCE_READ_DEPTHS)[number]
 
@@ -22,37 +22,41 @@ export interface SourceReadContext {
   readonly hasher: Hasher
   readonly depth: SourceReadDepth
   /**
-   * `false`: a source that changed during the reading returns `settled: false` and is read again. `true`: the deadline
-   * is reached, and folders that are still changing keep their last state.
+   * Whether this scan must be published. `false`: if the source changes during the scan, it returns `settled: false`
+   * and is scanned again. `true`: the deadline is reached, and each folder that is still changing keeps its last
+   * state.
    */
   readonly final: boolean
-  /** Whether the host waits for writers. False for sources in which every change is complete. @default false */
+  /**
+   * Whether the host waits until writers have finished. False for sources in which every change is complete.
+   * @default false
+   */
   readonly waitsForWriters?: boolean
   /**
-   * Whether an area is still changing; hints use the same names of areas. If possible, the source keeps the published
-   * state of a changing area, and publishes all other areas.
+   * Whether an area, named as in the hints of the source, is still changing. If possible, the source keeps the
+   * published state of a changing area, and publishes all other areas.
    * @default no area
    */
   readonly isHeld?: (area: string) => boolean
-  /** Whether a skill was served from a location, in this process or an earlier one. @default never */
+  /** Whether this process or an earlier process served a skill from a location. @default never */
   readonly wasServed?: (location: string) => boolean
   readonly signal: AbortSignal
 }
 
 export interface SourceReading {
-  /** The complete contents, or the contents of the previous reading if `settled` is false. */
+  /** The complete contents. If `settled` is false, the contents of the previous scan. */
   readonly contents: SourceContents
-  /** True if the source did not change during the reading. */
+  /** True if the source did not change during the scan. */
   readonly settled: boolean
   /**
-   * Areas that changed during an otherwise settled reading. These areas keep their published state, and the host soon
-   * reads them again.
+   * The areas that changed during the scan when all other areas were settled. The host keeps the published state of
+   * these areas, and soon reads the areas again.
    * @default none
    */
   readonly unsettled?: readonly string[]
   /** Whether the contents are a stored copy, because the origin has not been reached yet. @default false */
   readonly isStored?: boolean
-  /** When the host should read the source again without a hint, in milliseconds from now. */
+  /** Milliseconds until the host should scan the source again if no hint comes before. */
   readonly readAgainMs?: number
 }
 
@@ -61,13 +65,13 @@ export type SourceWatchMode = 'events' | 'polling' | 'degraded' | 'manual'
 
 export interface SourceState {
   readonly mode: SourceWatchMode
-  /** Why the mode is not `events`. */
+  /** Why the source does not use the mode `events`. */
   readonly reason?: string
   /** Interval of complete sweeps in this mode, in milliseconds; absent if the mode has no sweeps. */
   readonly sweepMs?: number
   /**
-   * How many folders have no watch. These folders are checked on request and every few seconds. Events report changes
-   * in all other folders.
+   * How many folders have no watch. The source checks these folders on request and every few seconds. Events report
+   * changes in all other folders.
    */
   readonly unwatched?: number
 }
@@ -78,42 +82,45 @@ export interface SourceHint {
 }
 
 /**
- * Why one folder is read again. `changed`: the folder may have changed. `lost`: the store has lost some bytes of the
- * folder, so all bytes are stored again.
+ * Why one folder is read again. `changed`: the folder may have changed. `lost`: the store has lost bytes of the folder,
+ * so the source stores all its bytes again.
  */
 export type MarkReason = 'changed' | 'lost'
 
-/** A running watch. */
+/** A running watch, which reports hints. */
 export interface SourceWatch {
-  /** Stops the hints. */
+  /** Ends the watch, so that no more hints come. */
   stop(): void
-  /** Whether a hinted reading would have anything to read. @default false */
+  /** Whether a scan with the depth `hinted` is necessary. @default false */
   hasHints?(): boolean
-  /** Resolves when every change made before the call has been reported. @default immediately */
+  /** Resolves when the watch has reported every change that was made before the call. @default immediately */
   drain?(): Promise<void>
   /** Whether a known writer, such as a version control operation, is still working. @default false */
   isBusy?(): Promise<boolean>
   /**
-   * Whether a change in an area can affect a location. Implement this method only if the source reads areas separately
-   * and respects `isHeld`.
-   * @default every change can, and every reading waits for all areas
+   * Whether a change in an area can affect the skill at a location. Implement this method only if the source reads
+   * areas separately and respects `isHeld`.
+   * @default a change can affect every location, so every scan waits for all areas
    */
   concerns?(area: string, location: string): boolean
 }
 
 /** The versions of a source. */
 export interface SourceVersions {
-  /** Returns the version that was read last: a commit or a digest. `undefined` before the first reading. */
-  current(): string | undefined
   /**
-   * Whether the current version is newer than an earlier version. True if the versions of the source have no order.
+   * Returns the version that the last scan read, which is a commit or a digest. Returns `undefined` before the first
+   * scan.
    */
+  current(): string | undefined
+  /** Whether the current version is newer than the given version. True if the versions of the source have no order. */
   follows(earlier: string): Promise<boolean>
-  /** Returns the last change of a folder and its author; `undefined` if the source does not know them. */
+  /**
+   * Returns the last change of a folder, with its author. Returns `undefined` if the source does not know the change.
+   */
   describeChange(location: string): Promise<SourceChange | undefined>
 }
 
-/** A change that the source itself records, for example a commit. */
+/** A change that is recorded in the history of the source, for example a commit. */
 export interface SourceChange {
   readonly author: { readonly kind: 'commit'; readonly name: string }
   readonly cause: 'fetch'
@@ -127,15 +134,15 @@ export interface WritableFolder {
   readonly root: string
   /** File names that make a folder a skill, best name first. */
   readonly fileNames: readonly string[]
-  /** Size limits; a skill beyond them is broken. @default DEFAULT_LIMITS */
+  /** Size limits. A skill that exceeds a limit is broken. @default DEFAULT_LIMITS */
   readonly limits?: SkillLimits
   /** Whether the source skips a folder of this name when it searches for skills. @default false */
   isSkipped?(name: string): boolean
 }
 
 /**
- * A source of skills. A source always returns its complete contents, and never single edits. Hints only say when to
- * read again, so a lost hint delays a change but never loses it.
+ * A source of skills. A source always returns its complete contents, and never single edits. A hint only tells the host
+ * when to scan again, so a lost hint delays a change but does not lose the change.
  *
  * A simple source has only `label`, `origin`, `trust`, `read` and `state`. A simple source is read at the start, on
  * `reload`, when a skill is loaded, and at the interval that `state` returns.
@@ -161,8 +168,8 @@ export interface WritableFolder {
  */
 export interface SkillSource {
   /**
-   * Short name given by the host. The label is part of the generation's digest, so it must not be a path of one
-   * machine.
+   * Short name that the host chooses. The label is part of the generation's digest, so the label must be the same on
+   * every machine.
    */
   readonly label: string
   /**
@@ -175,8 +182,8 @@ export interface SkillSource {
   /** The folder where skills may be written; absent for a read-only source. */
   readonly writable?: WritableFolder
   /**
-   * Whether a reading needs another machine. A remote source is read at its own intervals and on `reload`. Loading a
-   * skill or continuing a conversation never reads a remote source.
+   * Whether a scan needs another machine. A remote source is scanned only at its own intervals and on `reload`. Loading
+   * a skill or continuing a conversation never waits for a remote source.
    * @default false
    */
   readonly isRemote?: boolean
@@ -185,24 +192,24 @@ export interface SkillSource {
   /** Present if the source has versions, such as commits or releases. */
   readonly versions?: SourceVersions
   /**
-   * Reads the contents and stores all bytes before it returns them. Calls never overlap. Throws if the source as a
-   * whole fails. The last contents then stay visible.
+   * Reads the contents, and stores all bytes before it returns the contents. Calls never overlap. Throws if the whole
+   * source is unreadable. The contents of the last successful scan then stay visible.
    */
   read(context: SourceReadContext): Promise<SourceReading>
   /** Returns how the source detects changes now. */
   state(): SourceState
-  /** Starts reporting hints; called before the first reading. */
+  /** Starts to report hints. Called before the first scan. */
   watch?(onHint: (hint: SourceHint) => void): SourceWatch
   /**
-   * Marks one folder for the next hinted reading. If a source has no such method, the host makes a full reading
+   * Marks one folder, so that the next `hinted` scan reads it. If a source has no `mark()`, the host runs a full scan
    * instead.
    */
   mark?(location: string, why: MarkReason): void
-  /** Finds files and folders that are not skills. The search runs only when this method is called. */
+  /** Finds files and folders of the source that are not skills. This search never runs during a scan. */
   findNotSkills?(query?: NotSkillQuery): Promise<NotSkills>
   /**
-   * Stops everything that the source has started. Called after the last reading. A closed source may be read again
-   * later.
+   * Stops the timers, watches and fetches of the source. Called after the last scan. The host may call `read()` again
+   * on a closed source.
    */
   close?(): Promise<void>
 }

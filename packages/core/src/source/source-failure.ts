@@ -3,7 +3,7 @@ import type { Diagnostic } from '../skill/diagnostic.ts'
 import { quote } from '../skill/text.ts'
 import type { StoreFault } from '../store/skill-store.ts'
 
-/** Describes a source that could not be read; `rest` is the part of the message that says what is still served. */
+/** Describes a source that could not be read; `rest` is the end of the message, which says what is still served. */
 export function describeFailure(
   origin: string,
   thrown: unknown,
@@ -28,7 +28,7 @@ export function describeStoreFault({ message, isStoring }: StoreFault): Diagnost
   }
 }
 
-/** Creates the error for a missing root that must exist. */
+/** Creates the error for a missing root if `onMissing` is `throw`. */
 export function missingFolder(path: string): SkillError {
   return new SkillError(
     'SOURCE_MISSING',
@@ -36,7 +36,7 @@ export function missingFolder(path: string): SkillError {
   )
 }
 
-/** Describes a missing root that the options allow. */
+/** Describes a missing root if `onMissing` allows it. */
 export function describeMissing(path: string): Diagnostic {
   const message = `the folder ${quote(path)} does not exist yet; its skills appear when it is created`
   return { code: 'ROOT_MISSING', severity: 'info', message, path }

@@ -16,8 +16,8 @@ export interface FetchedFile {
 }
 
 /**
- * Stores fetched files, so that they survive a restart, and makes a tree of them. The version of the tree is the digest
- * of all its files.
+ * Makes a tree of fetched files, and stores the files, so that they survive a restart. The version of the tree is the
+ * digest of all its files.
  *
  * @example
  * ```ts
@@ -55,8 +55,8 @@ export function storeTree(
 }
 
 /**
- * Returns the tree that was stored last for an origin. Returns `undefined` if no tree was stored or the store has lost
- * the tree.
+ * Returns the newest stored tree of an origin. Returns `undefined` if no tree was stored or the store has lost the
+ * tree.
  *
  * @example
  * ```ts
@@ -81,8 +81,8 @@ export async function restoreTree(
 }
 
 /**
- * Lists the files of a tree below a folder, with paths relative to that folder. Fetchers use this function to keep an
- * entry that cannot be fetched again.
+ * Lists the files of a tree below a folder, with paths relative to that folder. With this function, a fetcher keeps the
+ * files of an entry that it cannot fetch now.
  *
  * @example
  * ```ts

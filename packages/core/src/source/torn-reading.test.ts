@@ -38,7 +38,7 @@ class TimedFileSystem extends MemoryFileSystem {
   }
 }
 
-test('half a text that was read with the size and times of the whole text is never published', async () => {
+test('if half a text is read with the size and times of the whole text, the half is never published', async () => {
   const files = new TimedFileSystem()
   const { clock } = files
   files.write(FILE, text('old'))
@@ -56,7 +56,7 @@ test('half a text that was read with the size and times of the whole text is nev
   expect(await skills.readBody(skills.current.get('pdf'))).toBe('a longer text that is whole')
 })
 
-test('half a text that is written into an emptied file is not published, even if the empty file was read', async () => {
+test('half a text in an emptied file is not published, even if an earlier read found the file empty', async () => {
   const files = new TimedFileSystem()
   const { clock } = files
   files.write(FILE, text('old'))

@@ -2,7 +2,7 @@ import type { FileSystem } from '../fs/file-system.ts'
 import type { DirectoryNode, FileNode } from './mirror.ts'
 import { findMoved } from './second-fingerprint.ts'
 
-/** The folders without a watch, and the means to check them. */
+/** Checks the folders without a watch. */
 export interface LookedUnwatched {
   readonly nodes: readonly DirectoryNode[]
   readonly fileSystem: FileSystem
@@ -10,12 +10,12 @@ export interface LookedUnwatched {
   readonly signal: AbortSignal
 }
 
-/** If unwatched folders have more entries than this, comparing their stats is cheaper than listing the folders. */
+/** If unwatched folders have more entries than this limit, it is faster to compare their stats than to list them. */
 const MAX_LISTED_ENTRIES = 100
 
 /**
- * Finds the unwatched folders that a reading must list: all folders if they are few, or else the folders whose stat
- * changed or is unreliable.
+ * Finds the unwatched folders that a scan must list. If there are only few unwatched folders, all must be listed.
+ * Otherwise, only folders whose stat changed or is unreliable.
  */
 export async function findUnwatchedNews({
   nodes,
@@ -38,7 +38,7 @@ function hasUntrustedFacts(node: DirectoryNode): boolean {
   return filesOf(node).some(file => file.stat === undefined || file.isRacy)
 }
 
-/** Returns the files that a listing of the folder shows, including single-file skills. */
+/** Returns the known files directly in a folder, including single-file skills. */
 function filesOf(node: DirectoryNode): FileNode[] {
   const standalone = [...node.directories.values()].filter(({ isStandalone }) => isStandalone)
   return [node, ...standalone].flatMap(({ files }) => [...files.values()])

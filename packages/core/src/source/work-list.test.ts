@@ -11,7 +11,7 @@ function folder(name: string, parent?: DirectoryNode): DirectoryNode {
 const keep = (): void => undefined
 
 describe('WorkList marks', () => {
-  test('announce() turns a suspected directory into an announced directory, and mark() leaves it suspected', () => {
+  test('announce() changes a suspected directory to announced, and mark() leaves a suspected directory suspected', () => {
     const work = new WorkList()
     const node = folder('pdf')
     work.suspect(node)
@@ -32,7 +32,7 @@ describe('WorkList marks', () => {
     expect([...work.rejected()]).toEqual([node])
   })
 
-  test('a reading neither waits for a removed directory nor withdraws it', () => {
+  test('a scan does not wait for a removed directory and does not withdraw its result', () => {
     const work = new WorkList()
     const node = folder('pdf')
     work.announce(node)
@@ -45,7 +45,7 @@ describe('WorkList marks', () => {
 })
 
 describe('WorkList attempts', () => {
-  test('a folder that is still rejected when the reading ends becomes restless, including its subfolders', () => {
+  test('a folder that is still rejected when the scan ends becomes restless, including its subfolders', () => {
     const work = new WorkList()
     const node = folder('pdf')
     const inside = createDirectoryNode({ name: 'a', parent: node, isLink: false, isDiscoverable: true })
@@ -57,7 +57,7 @@ describe('WorkList attempts', () => {
     expect([work.isRestless(inside), work.isWaiting()]).toEqual([true, false])
   })
 
-  test('a restless folder becomes normal only after a reading without new marks in the folder', () => {
+  test('a restless folder becomes normal only after a scan without new marks in the folder', () => {
     const work = new WorkList()
     const node = folder('pdf')
     work.reject(node)
@@ -72,7 +72,7 @@ describe('WorkList attempts', () => {
     expect(work.isRestless(node)).toBe(false)
   })
 
-  test('a folder that is withdrawn at the deadline becomes restless', () => {
+  test('a folder whose result is withdrawn at the deadline becomes restless', () => {
     const work = new WorkList()
     const node = folder('pdf')
     work.announce(node)
@@ -81,7 +81,7 @@ describe('WorkList attempts', () => {
   })
 })
 
-test('if only a request has marked a directory, a reading neither waits for the directory nor withdraws it', () => {
+test('if only a request has marked a directory, a scan does not wait for the directory and keeps its result', () => {
   const work = new WorkList()
   const node = folder('pdf')
   work.request(node)
@@ -95,7 +95,7 @@ test('if only a request has marked a directory, a reading neither waits for the 
   expect([...work.takeMarked()]).toEqual([node])
 })
 
-test('a folder that is rejected by a reading before the deadline is read again by the next reading', () => {
+test('if a scan before the deadline rejects a folder, the next scan reads the folder again', () => {
   const work = new WorkList()
   const node = folder('pdf')
   work.reject(node)

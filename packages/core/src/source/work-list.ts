@@ -1,12 +1,9 @@
 import { type DirectoryNode, owningSkills } from './mirror.ts'
 
-/**
- * The reason why the next reading compares a directory with the disk: an event, a suspicion, or the request of a
- * caller.
- */
+/** The reason why the next scan compares a directory with the disk: an event, a suspicion, or a caller's request. */
 type Mark = 'announced' | 'suspected' | 'requested'
 
-/** The state of a skill's folder whose last reading was not accepted. */
+/** The state of a skill's folder whose last read was not accepted. */
 type Attempt = 'due' | 'restless' | 'calming'
 
 interface Work {
@@ -17,11 +14,11 @@ interface Work {
 const NO_WORK: Work = { mark: undefined, attempt: undefined }
 
 /**
- * The pending work below the root: the state of each directory that is not at rest. A directory stays marked until a
- * reading compares it with the disk.
+ * The pending work below the root: the state of each directory that a scan must compare with the disk or read again. A
+ * directory stays marked until a scan compares it with the disk.
  *
  * ```text
- *                event, request, changed during a reading
+ *                event, request, changed during a scan
  *   unmarked ----------------------------------------------> announced
  *       |     half-written, vanished              event          ^
  *       +---------------------------> suspected -----------------+
@@ -29,11 +26,11 @@ const NO_WORK: Work = { mark: undefined, attempt: undefined }
  *   takeMarked(): announced, suspected, requested -> unmarked
  * ```
  *
- * A request marks an unmarked directory as requested. A request does not mean that something changed, so readings never
- * wait for a requested directory.
+ * A request marks an unmarked directory as requested. A request does not mean that the directory changed, so scans
+ * never wait for a requested directory.
  *
- * The folder of a skill also has a second state, which shows whether its last reading was accepted. A source waits
- * until all marked directories are at rest, but does not wait for restless and calming folders.
+ * The folder of a skill also has a second state, which shows whether its last read was accepted. A source waits until
+ * no directory is announced or suspected, but does not wait for restless and calming folders.
  *
  * ```text
  *               reject()          endReading()
@@ -52,12 +49,12 @@ export class WorkList {
     this.#set(node, { mark: 'announced' })
   }
 
-  /** Marks a directory although no event reported a change. A suspected directory stays suspected. */
+  /** Marks a directory that may have changed without an event. A suspected directory stays suspected. */
   mark(node: DirectoryNode): void {
     this.#set(node, { mark: this.#moving(node) ?? 'announced' })
   }
 
-  /** Marks a directory that looks unfinished although no event reported it. */
+  /** Marks a directory that looks half-written although no event reported a write. */
   suspect(node: DirectoryNode): void {
     this.#set(node, { mark: this.#moving(node) ?? 'suspected' })
   }
@@ -67,7 +64,10 @@ export class WorkList {
     this.#set(node, { mark: this.#get(node).mark ?? 'requested' })
   }
 
-  /** Starts a reading: returns the marked directories and removes their marks. Held directories stay marked. */
+  /**
+   * Starts a scan: returns the marked directories and removes their marks. Directories for which `isHeld` returns true
+   * stay marked.
+   */
   takeMarked(isHeld: (node: DirectoryNode) => boolean = () => false): ReadonlySet<DirectoryNode> {
     const taken = new Set([...this.marked()].filter(node => !isHeld(node)))
     for (const node of taken) this.#set(node, { mark: undefined })
@@ -78,7 +78,7 @@ export class WorkList {
     for (const [node, { mark }] of this.#work) if (mark !== undefined) yield node
   }
 
-  /** The marked directories that may be changing. A directory that only a request has marked is not included. */
+  /** The marked directories that may be changing. Directories that are only marked by a request are not included. */
   *moving(): Generator<DirectoryNode> {
     for (const node of this.marked()) if (this.#moving(node) !== undefined) yield node
   }
@@ -97,25 +97,25 @@ export class WorkList {
   }
 
   /**
-   * Discards the last reading of a skill's folder. The next reading reads the folder again, even if the size, times
-   * and inodes of its files are unchanged.
+   * Discards the result of the last read of a skill's folder. The next scan reads the folder again, even if the size,
+   * times and inodes of its files are unchanged.
    */
   reject(folder: DirectoryNode): void {
     this.#set(folder, { attempt: this.#isOverdue(folder) ? 'restless' : 'due' })
   }
 
-  /** Accepts the last reading of a folder, or notes that the folder is no longer a skill. */
+  /** Accepts the result of the last read of a folder, or notes that the folder is no longer a skill. */
   accept(folder: DirectoryNode): void {
     this.#set(folder, { attempt: this.#isOverdue(folder) ? 'calming' : undefined })
   }
 
-  /** The folders of skills whose last reading was rejected. */
+  /** The folders of skills whose last read was rejected. */
   *rejected(): Generator<DirectoryNode> {
     for (const [folder, { attempt }] of this.#work)
       if (attempt === 'due' || attempt === 'restless') yield folder
   }
 
-  /** The rejected folders that the next readings wait for. */
+  /** The rejected folders that must settle before a scan is published. */
   *due(): Generator<DirectoryNode> {
     for (const [folder, { attempt }] of this.#work) if (attempt === 'due') yield folder
   }
@@ -125,16 +125,16 @@ export class WorkList {
     return owningSkills(node).some(owner => this.#isOverdue(owner))
   }
 
-  /** Whether a marked directory is still expected to settle. */
+  /** Whether the source waits for at least one marked directory to settle. */
   isWaiting(): boolean {
     for (const node of this.moving()) if (node.isAttached && !this.isRestless(node)) return true
     return false
   }
 
   /**
-   * Ends a reading whose result is published. After the final reading, folders that are still rejected become restless.
-   * Calming folders without new marks become normal again. Calls `withdraw` for each directory that was marked again,
-   * to discard its result. `withdraw` may reject folders.
+   * Ends a scan whose result is published. After the final scan, folders that are still rejected become restless.
+   * Calming folders without new marks become normal again. Calls `withdraw` for each directory that was marked again
+   * during the scan, to discard its result. `withdraw` may reject folders.
    */
   endReading(withdraw: (node: DirectoryNode) => void, isFinal = true): void {
     const moving = new Set<DirectoryNode>()

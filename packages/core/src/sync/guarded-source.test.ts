@@ -8,7 +8,7 @@ const fail = (): never => {
 }
 const reject = (): Promise<never> => Promise.reject(new Error('a fault'))
 
-/** A source with one method that always fails. */
+/** A source whose method with the given name always fails. */
 class FaultySource extends MemorySource {
   constructor(faults: Partial<SkillSource>, watchFaults: Partial<SourceWatch> = {}) {
     super({ label: 'faulty' }, [{ name: 'weak', description: 'Does it.', body: 'First.' }])
@@ -34,7 +34,7 @@ const sources: Readonly<Record<string, () => FaultySource>> = {
 }
 
 describe.each(Object.keys(sources))('a source whose %s fails', method => {
-  test('the source is still read, its failure is logged once, and other sources are not affected', async () => {
+  test('the runtime still reads the source, logs its failure once, and serves all other sources', async () => {
     const errors: unknown[] = []
     const logger = {
       ...{ debug: () => undefined, info: () => undefined, warn: () => undefined },

@@ -7,8 +7,8 @@ const NOTHING_FOUND: NotSkills = { found: [], isComplete: true }
 const INCOMPLETE: NotSkills = { found: [], isComplete: false }
 
 /**
- * Calls every method of a source except `read`, and catches their failures. A failing source is read again whenever
- * its skills are requested. Its failures do not affect other sources. Failures are logged once for each method.
+ * Calls every method of a source except `read`, and catches their failures. A failing source is scanned whenever its
+ * skills are requested. A failure does not affect other sources. For each method, only the first failure is logged.
  */
 export class GuardedSource {
   readonly #source: SkillSource
@@ -33,7 +33,7 @@ export class GuardedSource {
     if (watch === undefined) return undefined
     return {
       stop: () => this.#call('watch.stop', () => watch.stop(), undefined),
-      // If the call fails, the result is `true`, so the source is read.
+      // If the call fails, returns `true`, so that the source is scanned.
       hasHints: () => this.#call('watch.hasHints', () => watch.hasHints?.() ?? false, true),
       drain: async () => await this.#await('watch.drain', async () => await watch.drain?.(), undefined),
       isBusy: async () =>
@@ -47,7 +47,7 @@ export class GuardedSource {
     }
   }
 
-  /** Marks a folder for the next hinted reading. Returns `false` if everything must be read instead. */
+  /** Marks a folder, so that the next `hinted` scan reads it. Returns `false` if a full scan is necessary instead. */
   mark(location: string, why: MarkReason): boolean {
     const mark = (): boolean => {
       if (this.#source.mark === undefined) return false
@@ -57,7 +57,7 @@ export class GuardedSource {
     return this.#call('mark', mark, false)
   }
 
-  /** Returns the version that was read last, if the source has versions. */
+  /** Returns the version that the last scan read, if the source has versions. */
   version(): string | undefined {
     return this.#call('versions.current', () => this.#source.versions?.current(), undefined)
   }
@@ -80,7 +80,7 @@ export class GuardedSource {
     try {
       return await work()
     } catch (thrown) {
-      // The caller is responsible for an invalid query, so the error is thrown.
+      // Throw this error, because the caller passed an invalid query.
       if (SkillError.isInstance(thrown, 'INVALID_OPTION')) throw thrown
       this.#log(method, thrown)
       return otherwise

@@ -7,12 +7,12 @@ export type ScanReason = 'start' | 'reload' | 'request'
 
 export interface PreScanContext {
   readonly reason: ScanReason
-  /** Aborted when the hook times out or the runtime is closed. */
+  /** This signal is aborted when the hook times out or the runtime is closed. */
   readonly signal: AbortSignal
 }
 
 /**
- * A function that prepares the folders of the sources. For example, it copies built-in skills or downloads folders.
+ * A function that prepares the folders of the sources, for example copies built-in skills or downloads folders.
  *
  * @example
  * ```ts
@@ -47,12 +47,12 @@ const KNOWN: KnownOptions<PreScanOptions> = { hook: true, timeoutMs: true, onErr
 
 export const DEFAULT_PRE_SCAN_TIMEOUT_MS = 30_000
 
-/** Runs the hook before scans, and never twice at the same time. A scan waits for the hook until the timeout. */
+/** Runs the hook before scans. Two runs of the hook never overlap. A scan waits until the hook ends or times out. */
 export class PreScan {
   readonly #options: Required<PreScanOptions>
   readonly #clock: Clock
   readonly #logger: Logger
-  /** The current run of the hook; scans wait for it. */
+  /** The current run of the hook. Scans wait until this run ends or times out. */
   #flight: Promise<void> | undefined
   #abort: AbortController | undefined
   /** Whether the hook is still running. The hook may run longer than its timeout. */
@@ -71,8 +71,8 @@ export class PreScan {
   }
 
   /**
-   * Resolves when the hook has finished or timed out. A failure or timeout is only logged, unless `onError` is
-   * `throw`.
+   * Resolves when the hook has finished or timed out. A failure or timeout of the hook is only logged, unless `onError`
+   * is `throw`.
    * @throws {SkillError} HOOK_FAILED when `onError` is `throw`
    */
   async run(reason: ScanReason): Promise<void> {

@@ -9,8 +9,8 @@ export interface ReadingRequest extends SettleWait {
 }
 
 /**
- * The requests that still wait for a reading. A reading answers a request if the reading began after the request and
- * published all areas that were hinted before the request.
+ * The requests that still wait for a scan. A scan answers a request if it began after the request, and if it published
+ * all areas that got a hint before the request.
  */
 export class ReadingRequests {
   readonly #settle: Settle
@@ -26,7 +26,7 @@ export class ReadingRequests {
   }
 
   /**
-   * Adds a request for the whole source or for one location. Until a reading begins, callers with equal requests share
+   * Adds a request for the whole source or for one location. Until a scan begins, callers with equal requests share
    * one request.
    */
   add(depth: SourceReadDepth, location: string | undefined, watch: SourceWatch | undefined): ReadingRequest {
@@ -48,7 +48,7 @@ export class ReadingRequests {
     return request
   }
 
-  /** Milliseconds until a reading can begin. */
+  /** Milliseconds until a scan can begin. */
   remainingMs(): number {
     let ms = this.#settle.isOpen ? this.#settle.remainingMs() : Number.POSITIVE_INFINITY
     for (const request of this.#waiting.values()) {
@@ -58,12 +58,12 @@ export class ReadingRequests {
     return Math.max(0, ms)
   }
 
-  /** Returns the requests that a reading can answer now. */
+  /** Returns the requests that a scan could answer if it began now. */
   due(): readonly ReadingRequest[] {
     return this.list().filter(request => this.#settle.remainingMs(request) <= 0)
   }
 
-  /** Begins a reading. Returns the requests that this reading may answer. Later requests wait for the next reading. */
+  /** Begins a scan. Returns the requests that this scan may answer. Later requests wait for the next scan. */
   begin(): readonly ReadingRequest[] {
     this.#readings++
     return this.list()
@@ -73,12 +73,12 @@ export class ReadingRequests {
     return [...this.#waiting.values()]
   }
 
-  /** Resolves the requests in `before` that a finished reading has answered. */
+  /** Resolves those requests in `before` that the finished scan has answered. */
   answer(before: readonly ReadingRequest[], depth: SourceReadDepth): void {
     this.end(before.filter(request => !isDeeper(request.depth, depth) && !this.#settle.isAwaited(request)))
   }
 
-  /** Resolves requests that no reading will answer. */
+  /** Resolves the given requests, by default all requests, even if no scan has answered them. */
   end(requests: readonly ReadingRequest[] = this.list()): void {
     const isEnded = new Set(requests)
     for (const [key, request] of this.#waiting) {
@@ -89,7 +89,7 @@ export class ReadingRequests {
   }
 }
 
-/** Returns the depth that satisfies all requests. */
+/** Returns the scan depth that satisfies all given requests. */
 export function deepest(requests: readonly ReadingRequest[]): SourceReadDepth {
   return requests.reduce<SourceReadDepth>(
     (depth, request) => (isDeeper(request.depth, depth) ? request.depth : depth),

@@ -11,11 +11,14 @@ import type { SkillStore } from '../store/skill-store.ts'
 import type { PreScan } from './pre-scan.ts'
 import { type SourceStatus, SourceSync } from './source-sync.ts'
 
-/** Occasions on which sources are read although no event reported a change. */
+/** Occasions on which sources are scanned although no event reported a change. */
 export interface ReadTriggers {
-  /** Whether loading a skill reads its folder first. @default true */
+  /** Whether the skill's folder is read again before a skill is loaded. @default true */
   readonly onAccess: boolean
-  /** Whether `fresh` reads sources that have no events. Every `update` of a session calls `fresh`. @default true */
+  /**
+   * Whether `fresh()` scans sources that get no events. Every `update()` of a session calls `fresh()`.
+   * @default true
+   */
   readonly onRequest: boolean
 }
 
@@ -28,18 +31,18 @@ export interface SourceReadersOptions {
   readonly settle: SettlePolicy
   readonly rehashMs: number
   readonly triggers: ReadTriggers
-  /** Decides which sources can serve a name instead of the source that serves it now. */
+  /** Decides which sources can serve a name instead of the source that serves the name now. */
   readonly onDuplicate: DuplicatePolicy
   readonly preScan: PreScan | undefined
 }
 
 /**
- * Longest time that a request waits for a reading, in milliseconds. Changes that are read after that time become
- * visible later.
+ * Longest time that a request waits for a scan, in milliseconds. If the scan takes longer, the request continues
+ * without it.
  */
 export const MAX_LOOK_MS = 2_000
 
-/** Reads the sources of a runtime: all sources, the folders of one skill, or only changed folders. */
+/** Scans the sources of a runtime: all sources, the folders of one skill, or only changed folders. */
 export class SourceReaders {
   readonly #options: SourceReadersOptions
   readonly #syncs: SourceSync[] = []
@@ -50,7 +53,7 @@ export class SourceReaders {
   }
 
   /**
-   * Adds a source after all other sources. Call `start()` of the returned object to read the source.
+   * Adds a source after all other sources. Call `start()` of the returned object to start the first scan.
    * @throws {SkillError} CLOSED; DUPLICATE_SOURCE when another source has its label
    */
   add(source: SkillSource): SourceSync {
@@ -67,7 +70,7 @@ export class SourceReaders {
     await Promise.all(this.#syncs.map(sync => sync.start()))
   }
 
-  /** Resolves when every change from before the call is visible, even if no event reported it. */
+  /** Resolves when every change from before the call is visible, even changes that no event reported. */
   async reload(): Promise<void> {
     this.assertOpen()
     await this.#options.preScan?.run('reload')
@@ -75,23 +78,25 @@ export class SourceReaders {
     this.assertOpen()
   }
 
-  /** Reads one whole source, even if no hint came. */
+  /** Scans one whole source, even if no hint came. */
   async reloadOne(origin: string): Promise<void> {
     await this.#syncs.find(({ source }) => source.origin === origin)?.reload()
   }
 
-  /** Like `reload`, but reads almost nothing while events are reliable, and waits for at most `maxWaitMs`. */
+  /**
+   * Does the same as `reload`, but reads almost no files while events are reliable, and waits for at most `maxWaitMs`.
+   */
   async fresh(maxWaitMs: number | undefined): Promise<void> {
     this.assertOpen()
     const read = this.#readNewer()
     if (maxWaitMs === undefined) await read
     else await waitAtMost(this.#options.clock, maxWaitMs, read)
-    // If the runtime was closed during the wait, the reading may have ended too early.
+    // If the runtime was closed during the wait, the scan may be incomplete.
     this.assertOpen()
   }
 
   /**
-   * Reads the folders that may contain the skill of a name, and waits for at most two seconds. Does nothing if
+   * Reads the folders that may contain a skill with the given name, and waits for at most two seconds. Does nothing if
    * `triggers.onAccess` is false.
    */
   async refresh(name: string): Promise<void> {
@@ -102,7 +107,7 @@ export class SourceReaders {
   }
 
   /**
-   * Reads again the folders that serve a skill name, and searches for a new folder of that name. The caller does not
+   * Reads the folders again that serve a skill name, and searches for a new folder with that name. The caller does not
    * wait for sources that cannot serve the name.
    */
   async lookAgain(name: string): Promise<void> {
@@ -121,13 +126,13 @@ export class SourceReaders {
         )
         // If no events report changes, a new skill can be in any folder.
         if (isProbed && sync.isBlind) return await sync.reload()
-        // A new folder of that name could have precedence over the folder that is served now.
+        // A new folder with that name could have precedence over the folder that is served now.
         if ((isProbed || sync.scansOnRequest) && isLoadableName(name)) locations.add(name)
         if (locations.size === 0) await sync.fresh()
         await Promise.all([...locations].map(location => sync.refresh(location)))
       }),
     )
-    // The skill may have moved to a source that was not read.
+    // The skill may have moved to a source that was not scanned.
     if (served !== undefined && this.#options.registry.current.find(name)?.source !== served.source)
       await Promise.all(this.#syncs.map(sync => (sync.isBlind ? sync.reload() : sync.fresh())))
   }
@@ -154,7 +159,7 @@ export class SourceReaders {
     }
   }
 
-  /** Returns one item for each source: the error of its last reading, or `undefined`. */
+  /** Returns one item for each source: the error of its last scan, or `undefined`. */
   failures(): readonly unknown[] {
     return this.#syncs.map(sync => sync.failure)
   }

@@ -15,7 +15,7 @@ import { FakeClock } from '../testing/fake-clock.ts'
 import { SourceSync } from './source-sync.ts'
 
 /**
- * A custom source, such as a database or a remote service. The source records the time and the depth of each reading.
+ * A source of a host, such as a database or a remote service. The source records the time and the depth of each scan.
  */
 class NotingSource implements SkillSource {
   readonly label = 'remote'
@@ -25,7 +25,7 @@ class NotingSource implements SkillSource {
   readonly reads: string[] = []
   readonly #clock: FakeClock
   sweepMs = 1_000_000
-  /** Whether each reading was final. */
+  /** The value of `final` for each scan. */
   readonly finals: boolean[] = []
   busy = false
   unsettled: readonly string[] = []
@@ -127,7 +127,7 @@ test('a source with only read() and state() is read at the start, on reload() an
 })
 
 describe('SourceSync', () => {
-  test('a burst of hints causes one reading, after the last hint', async () => {
+  test('a burst of hints causes one scan after the last hint of the burst', async () => {
     const it = open()
     await start(it)
     for (let i = 0; i < 5; i++) {
@@ -150,7 +150,7 @@ describe('SourceSync', () => {
     await it.sync.close()
   })
 
-  test('hints during a reading cause one more reading', async () => {
+  test('all hints during a scan together cause one more scan', async () => {
     const it = open()
     await start(it)
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -169,7 +169,7 @@ describe('SourceSync', () => {
   test.each([
     ['reload()', (sync: SourceSync) => sync.reload()],
     ['refresh()', (sync: SourceSync) => sync.refresh('pdf')],
-  ])('a %s during a reading waits for the next reading', async (_, call) => {
+  ])('a call of %s during a scan waits for the next scan', async (_, call) => {
     const it = open()
     await start(it)
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -198,7 +198,7 @@ describe('SourceSync', () => {
     await it.sync.close()
   })
 
-  test('a failing source is retried after 1, 2, 4 ... at most 60 seconds, and a success resets the delay to 1', async () => {
+  test('a failing source is retried after 1, 2, 4 ... at most 60 seconds, and a success resets the delay to 1 second', async () => {
     const it = open()
     await start(it)
     it.source.onRead = () => {
@@ -224,11 +224,11 @@ describe('SourceSync', () => {
     await it.sync.close()
   })
 
-  test('a reading waits for a writer that pauses, and is not published if the writer starts again during the reading', async () => {
+  test('a scan begins when the writer pauses, and is not published if the writer starts again during the scan', async () => {
     const it = open()
     await start(it)
     it.source.finals.length = 0
-    // Simulates a series of git checkouts. Between two checkouts, git releases its lock for a moment.
+    // Simulates several git checkouts in quick succession. Between two checkouts, git releases its lock for a moment.
     for (let at = 0; at < 6_000; at += 10) {
       it.source.busy = at % 100 < 90
       it.source.tell({ area: `skill-${at}` })
@@ -251,7 +251,7 @@ describe('SourceSync', () => {
     await it.sync.close()
   })
 
-  test('an unsettled folder is read again, and only callers of that folder wait, for at most 2 s', async () => {
+  test('an unsettled folder is read again, and only callers that need this folder wait, for at most 2 s', async () => {
     const it = open()
     await start(it)
     it.source.tell({ area: 'pdf' })
@@ -270,7 +270,7 @@ describe('SourceSync', () => {
     await it.sync.close()
   })
 
-  test('close() ends all readings and timers', async () => {
+  test('close() ends all scans and timers of a source', async () => {
     const it = open()
     await start(it)
     it.source.tell({ area: 'pdf' })
@@ -284,7 +284,7 @@ describe('SourceSync', () => {
   })
 })
 
-test('hinted readings schedule no new sweep', async () => {
+test('a hinted scan does not schedule a new sweep', async () => {
   const planned: number[] = []
   const { clock, source, sync } = open({ settle: { settleMs: 0, burstMs: 0 } })
   const after = clock.after.bind(clock)

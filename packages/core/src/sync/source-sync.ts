@@ -24,11 +24,11 @@ export interface SourceSyncOptions {
   readonly hasher: Hasher
   readonly clock: Clock
   readonly logger: Logger
-  /** The policy of the runtime. The source's own values have priority. */
+  /** The settle policy of the runtime. Values of the source take precedence. */
   readonly settle: SettlePolicy
   /** Interval at which all bytes are hashed again, in milliseconds. */
   readonly rehashMs: number
-  /** Whether `fresh` reads a source that has no events. */
+  /** Whether `fresh` scans a source that gets no events. */
   readonly readsOnRequest: boolean
 }
 
@@ -37,21 +37,23 @@ export interface SourceStatus extends SourceState {
   readonly label: string
   readonly origin: string
   readonly trust: SourceTrust
-  /** The version that was read last: a commit or a digest; absent for folders. */
+  /** The version that the last scan read: a commit or a digest. Absent for folders. */
   readonly version?: string
-  /** Wall time of the last successful reading, in milliseconds since the epoch. */
+  /** Wall time of the last successful scan, in milliseconds since the epoch. */
   readonly lastReadAt?: number
-  /** The error of the last reading. The previous contents are still served. */
+  /** The error of the last scan. The contents of the last successful scan are still served. */
   readonly lastError?: string
-  /** Wall time of the last failure, in milliseconds since the epoch. The time is kept after a recovery. */
+  /**
+   * Wall time of the last failed scan, in milliseconds since the epoch. A successful scan does not clear this time.
+   */
   readonly lastErrorAt?: number
-  /** The reason why the store cannot save files. Skills are still served. */
+  /** The reason why the store cannot save files. Skills are still served from memory. */
   readonly storeFault?: string
-  /** Number of failed readings since the last successful one. */
+  /** Number of failed scans since the last successful scan. */
   readonly failures: number
-  /** Milliseconds until a failing source is retried. */
+  /** Milliseconds until the next retry of a failing source. */
   readonly retryMs?: number
-  /** Milliseconds until the next reading without a request or hint; absent if there is none. */
+  /** Milliseconds until the next scan if no request and no hint comes. Absent if no scan is scheduled. */
   readonly nextReadMs?: number
 }
 
@@ -63,9 +65,9 @@ const JITTER = 0.2
 const BUSY_POLL_MS = 25
 
 /**
- * Keeps the contents of one source in the registry up to date. Reads the source when hints settle, sweeps it at
- * intervals, and retries failed readings. Readings never overlap. All requests during a reading are answered by the
- * next reading. A request waits only for areas that were hinted before it.
+ * Keeps the registry up to date with the contents of one source. Scans the source when a burst of hints is over,
+ * sweeps the source at intervals, and retries failed scans. Scans never overlap. The next scan answers all requests
+ * that come during a scan. A request waits only for areas that got a hint before the request.
  */
 export class SourceSync {
   readonly label: string
@@ -78,12 +80,12 @@ export class SourceSync {
   readonly #requests: ReadingRequests
   #running: Promise<void> | undefined
   /**
-   * Whether readings are in progress. Reset synchronously when nothing is left to read, so that a later request starts
-   * a new run.
+   * Whether a run of scans is in progress. Reset synchronously at the end of the run, so that a later request starts a
+   * new run.
    */
   #isRunning = false
   #watch: SourceWatch | undefined
-  /** When the sleep before the next reading ends. `#wake` ends it earlier. */
+  /** Time at which the sleep before the next scan ends. `#wake` ends the sleep earlier. */
   #wakeAt = Number.POSITIVE_INFINITY
   #wake: (() => void) | undefined
   #cancelSweep: (() => void) | undefined
@@ -93,12 +95,12 @@ export class SourceSync {
   #failures = 0
   #lastReadAt: number | undefined
   #failure: unknown
-  /** The contents that the registry received last. */
+  /** The last contents that the registry received. */
   #contents: SourceContents | undefined
   #lastErrorAt: number | undefined
   #retryAt: number | undefined
   #sweepAt: number | undefined
-  /** The values that determined the time of the next sweep. */
+  /** The values from which the time of the next sweep was calculated. */
   #sweepPlan: { readonly sweepMs: number; readonly lastSweepAt: number } | undefined
   #closing: Promise<void> | undefined
 
@@ -116,7 +118,7 @@ export class SourceSync {
     this.#lastSweepAt = this.#lastRehashAt
   }
 
-  /** Starts watching and reads for the first time. Resolves when the first reading is visible or has failed. */
+  /** Starts the watch and the first scan. Resolves when the first scan is visible or has failed. */
   async start(): Promise<void> {
     this.#watch = this.#guarded.watch(hint => {
       this.#settle.hint(hint.area)
@@ -125,13 +127,13 @@ export class SourceSync {
     await this.#request('full')
   }
 
-  /** Resolves when every change from before the call is visible, even if no event reported it. */
+  /** Resolves when every change from before the call is visible, even changes that no event reported. */
   async reload(): Promise<void> {
     await this.#watch?.drain?.()
     await this.#request('full')
   }
 
-  /** Like `reload`, but reads almost nothing while events are reliable. */
+  /** Does the same as `reload`, but reads almost no files while events are reliable. */
   async fresh(): Promise<void> {
     const { source } = this.#options
     if (this.scansOnRequest) {
@@ -140,12 +142,12 @@ export class SourceSync {
     }
     await this.#watch?.drain?.()
     const hasNews = this.#settle.isOpen || this.#hasHints || this.#guarded.state().unwatched !== undefined
-    // A running reading of a remote source may take long, so `fresh` does not wait for it.
+    // A running scan of a remote source may take long, so `fresh` does not wait for it.
     if (source.isRemote === true ? hasNews && !this.#isRunning : hasNews || this.#isRunning)
       await this.#request('hinted')
   }
 
-  /** Whether `fresh` reads the whole source, because no events report changes. */
+  /** Whether `fresh` scans the whole source, because no events report its changes. */
   get scansOnRequest(): boolean {
     return this.#options.readsOnRequest && this.isBlind
   }
@@ -162,13 +164,14 @@ export class SourceSync {
     return await this.#guarded.findNotSkills(query)
   }
 
-  /** The error of the last reading; `undefined` if it succeeded. */
+  /** The error of the last scan; `undefined` if it succeeded. */
   get failure(): unknown {
     return this.#failure
   }
 
   /**
-   * Reads one folder again, even if no hint named it. For a remote source, reads only files that were already fetched.
+   * Reads one folder again, even if no hint named the folder. For a remote source, reads only files that were already
+   * fetched.
    */
   async refresh(location: string): Promise<void> {
     const { source } = this.#options
@@ -204,7 +207,7 @@ export class SourceSync {
     }
   }
 
-  /** Stops the watch, the timers and the readings, and waits until they have ended. Idempotent. */
+  /** Stops the watch, the timers and the scans, and waits until all of them have ended. Idempotent. */
   async close(): Promise<void> {
     this.#abort.abort(new SkillError('CLOSED', 'the runtime is closed'))
     this.#watch?.stop()
@@ -216,7 +219,10 @@ export class SourceSync {
     await this.#closing
   }
 
-  /** Resolves after a reading that started after this call. A failure is reported by the status and not thrown. */
+  /**
+   * Resolves after a scan that started after this call. If the scan fails, `status()` reports the failure, and the call
+   * does not throw.
+   */
   #request(depth: SourceReadDepth, location?: string): Promise<void> {
     if (this.#abort.signal.aborted) return Promise.resolve()
     const request = this.#requests.add(depth, location, this.#watch)
@@ -251,14 +257,14 @@ export class SourceSync {
     this.#scheduleSweep()
   }
 
-  /** Reads the areas that are due, and leaves all other areas for a later reading. */
+  /** Scans the areas that are due, and leaves all other areas for a later scan. */
   async #read(): Promise<void> {
     const { source, store, hasher, registry } = this.#options
     while ((await this.#isBusy()) && !this.#settle.isOverdue) {
       await this.#sleep(BUSY_POLL_MS)
       if (this.#abort.signal.aborted) return
     }
-    // `drain` turns recent writes into hints, which show whether the pause still lasts.
+    // `drain()` turns recent writes into hints. These hints show whether a writer has started again.
     await this.#watch?.drain?.()
     if (this.#requests.remainingMs() > 0) return
     const before = this.#requests.begin()
@@ -268,7 +274,7 @@ export class SourceSync {
     const depth = deepest(isOver ? before : due)
     const { signal } = this.#abort
     try {
-      // Use `untilAborted`, because `close()` must not wait for a medium that never answers.
+      // Use `untilAborted()`, because `close()` must not wait for a disk or network that never answers.
       const reading = await untilAborted(
         signal,
         source.read({
@@ -277,14 +283,13 @@ export class SourceSync {
           depth,
           final: taken.isOverdue,
           waitsForWriters: this.#policy.maxWaitMs > 0,
-          // A new hint for an area does not exclude the area from this reading, because a caller waits for an earlier
-          // change.
+          // Scan an area even if a new hint for it came: a caller waits for an earlier change in the area.
           isHeld: area => taken.held.has(area),
           wasServed: location => registry.wasServed({ origin: source.origin, location }),
           signal,
         }),
       )
-      // A writer that began during the reading may not have finished, so the reading is repeated unless it is overdue.
+      // A writer that started during the scan may still be working, so repeat the scan unless it is overdue.
       const isStillQuiet = !(await this.#isBusy()) || taken.isOverdue
       if (!reading.settled || !isStillQuiet) {
         this.#settle.retryWhole(taken)
@@ -319,7 +324,7 @@ export class SourceSync {
 
   async #accept(reading: SourceReading, depth: SourceReadDepth): Promise<void> {
     const { source, registry, clock, logger } = this.#options
-    // A reading of the stored copy does not prove that a failing origin works again.
+    // If a scan reads the stored copy, the origin may still be failing.
     const isStillFailing = reading.isStored === true && this.#failure !== undefined
     if (!isStillFailing) {
       this.#failures = 0
@@ -332,7 +337,7 @@ export class SourceSync {
     await registry.replace(source.label, reading.contents)
     if (isStillFailing) await this.#report()
     logger.debug('read', { source: source.label, depth, skills: reading.contents.entries.length })
-    // Readers do not wait until the store is flushed to disk. A power loss before the flush could lose the newest
+    // Callers do not wait until the store is flushed to disk. A power loss before the flush could lose the newest
     // revision.
     void this.#flush()
     if (reading.readAgainMs !== undefined) this.#retryIn(reading.readAgainMs, true)
@@ -366,8 +371,8 @@ export class SourceSync {
   }
 
   /**
-   * Returns the retry delay, which doubles with each failure. Delays for remote sources are random, because many
-   * processes may ask one server.
+   * Returns the retry delay, which doubles with each failure. Delays for remote sources have a random part, so that
+   * many processes do not contact one server at the same time.
    */
   #backoffMs(): number {
     const { source, clock } = this.#options
@@ -389,7 +394,7 @@ export class SourceSync {
     const { clock, rehashMs } = this.#options
     const { sweepMs } = this.#guarded.state()
     const lastSweepAt = this.#lastSweepAt
-    // Node keeps a list of timers for each duration, so an unchanged plan must not create another timer.
+    // Node keeps one list of timers per duration, so create no new timer if the time of the next sweep is unchanged.
     if (this.#sweepPlan?.sweepMs === sweepMs && this.#sweepPlan?.lastSweepAt === lastSweepAt) return
     this.#cancelSweep?.()
     this.#sweepAt = undefined
@@ -401,7 +406,7 @@ export class SourceSync {
       const isRehashDue = clock.monotonic() - this.#lastRehashAt >= rehashMs
       void this.#request(isRehashDue ? 'rehash' : 'full')
     }
-    // Readings after hints or of unwatched folders do not postpone the sweep.
+    // Scans that follow hints and scans of unwatched folders do not postpone the sweep.
     const delayMs = Math.max(0, jitter(sweepMs, clock) - (clock.monotonic() - this.#lastSweepAt))
     this.#sweepAt = clock.monotonic() + delayMs
     this.#cancelSweep = clock.after(delayMs, sweep, { background: true })
@@ -414,12 +419,12 @@ export class SourceSync {
       ms = this.#requests.remainingMs()
     ) {
       await this.#sleep(ms)
-      // The check repeats often, so that a writer with many pauses is not missed.
+      // Repeat this check often, because a writer with many pauses is only detected while it works.
       await this.#isBusy()
     }
   }
 
-  /** Sleeps. The sleep ends early when `close()` is called or a request can be answered sooner. */
+  /** Sleeps until the delay is over, `close()` is called, or a request can be answered. */
   async #sleep(delayMs: number): Promise<void> {
     const { signal } = this.#abort
     const { clock } = this.#options

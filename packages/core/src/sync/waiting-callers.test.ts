@@ -10,7 +10,7 @@ import { FakeClock } from '../testing/fake-clock.ts'
 const text = (name: string, body: string): string =>
   `---\nname: ${name}\ndescription: Does ${name}.\n---\n${body}\n`
 
-/** Runs a callback while a file is read, to simulate another process or caller. */
+/** Runs a callback while a file is read, to simulate a write by another process or a call by another caller. */
 class InterruptedFileSystem extends MemoryFileSystem {
   onRead: (path: string) => void = () => undefined
   onListed: (path: string) => Promise<void> | void = () => undefined
@@ -85,7 +85,7 @@ async function open(
 }
 
 describe('several callers', () => {
-  test('a reading stays settled even if load() is called during the reading', async () => {
+  test('a call of load() during a scan does not make the scan unsettled', async () => {
     await using it = await open()
     const later: Promise<unknown>[] = []
     it.files.onListed = () => {
@@ -97,7 +97,7 @@ describe('several callers', () => {
     expect(await it.hasEnded(Promise.all(later), 0)).toBe(true)
   })
 
-  test('frequent callers do not merge separate edits into one burst', async () => {
+  test('separate edits stay separate bursts even if callers ask frequently', async () => {
     await using it = await open()
     it.files.onRead = () => void it.skills.load('b')
     for (let edit = 0; edit < 40; edit++) {
@@ -112,7 +112,7 @@ describe('several callers', () => {
 })
 
 describe('callers and writers', () => {
-  test('a caller waits for an edit from before its request, but not for later edits of other skills', async () => {
+  test('a caller waits for an edit that began before its request, but not for later edits of other skills', async () => {
     await using it = await open()
     it.files.save('/one/a', 'new')
     const fresh = it.skills.fresh()
@@ -136,7 +136,7 @@ describe('callers and writers', () => {
     expect(it.updates).toEqual(['a b'])
   })
 
-  test('a folder that is written without a pause delays only its own callers', async () => {
+  test('a folder that is written without a pause delays only callers that load its skill', async () => {
     await using it = await open()
     const ended: string[] = []
     it.files.save('/one/a', 'begun')
@@ -154,7 +154,7 @@ describe('callers and writers', () => {
     expect(await it.bodyOf('a')).toBe('begun')
   })
 
-  test('a renamed skill is found by its new name while other skills are written', async () => {
+  test('a caller finds a renamed skill by its new name while other skills are written', async () => {
     await using it = await open()
     it.files.write('/one/a/SKILL.md', text('b', 'the first b'))
     for (let at = 0; at < 100; at += 10) {
@@ -218,7 +218,7 @@ describe('callers and writers', () => {
     expect(await it.bodyOf('a')).toBe('newer')
   })
 
-  test('a folder that moves into a changing folder never looks removed', async () => {
+  test('a skill folder that moves into a changing folder is never reported as removed', async () => {
     await using it = await open()
     it.files.write('/one/team/notes.txt', 'x')
     await it.clock.advance(3_000)
@@ -236,7 +236,7 @@ describe('callers and writers', () => {
   })
 })
 
-test('a folder that moves while its parent is read never looks removed to a caller of another skill', async () => {
+test('a caller of another skill never sees a folder as removed when the folder moves during the scan of its parent', async () => {
   await using it = await open()
   it.files.write('/one/notes/x.txt', 'x')
   let isMoved = false
@@ -258,7 +258,7 @@ test('a folder that moves while its parent is read never looks removed to a call
   expect(it.skills.current.get('a').location).toBe('moved')
 })
 
-describe('callers and continuous writers', () => {
+describe('callers while another process writes continuously', () => {
   /** Writes one edit of a series, like a process that saves again and again. */
   type Edit = (files: InterruptedFileSystem, count: number) => void
 
@@ -290,7 +290,7 @@ describe('callers and continuous writers', () => {
     ],
   ]
 
-  test.each(edits)('a caller does not wait for later edits that %s', async (_, edit) => {
+  test.each(edits)('a caller does not wait when later edits %s', async (_, edit) => {
     await using it = await open()
     const waits: number[] = []
     for (let count = 0; count < 60; count++) {
@@ -342,7 +342,7 @@ describe('callers and continuous writers', () => {
   })
 })
 
-describe('callers and other sources', () => {
+describe('callers when several sources exist', () => {
   test('loading a skill does not wait for a source with a lower precedence', async () => {
     await using it = await open(['/one', '/two'])
     it.files.save('/two/b', 'new')
@@ -371,7 +371,7 @@ describe('callers and other sources', () => {
     expect(await it.hasEnded(load, 100)).toBe(true)
   })
 
-  test('a skill that was removed from one source is loaded from the next source, in its newest state', async () => {
+  test('if a skill is removed from one source, its newest state is loaded from the next source', async () => {
     await using it = await open(['/one', '/two'])
     it.files.remove('/one/a')
     it.files.save('/two/a', 'newest')
@@ -381,13 +381,13 @@ describe('callers and other sources', () => {
   })
 })
 
-test('a caller never gets a text from before its request, even if a writer saves at the start of each reading', async () => {
+test('a caller never gets a text from before its request, even if a writer saves at the start of each scan', async () => {
   await using kit = await open()
   const { files, clock, skills } = kit
   files.save('/one/a', 'first')
   const call = skills.fresh()
   let saves = 0
-  // The writer saves again whenever a reading waits.
+  // The writer saves again each time a scan waits.
   files.onResolve = () => {
     if (saves++ < 5) files.save('/one/a', `edit ${saves}`)
   }

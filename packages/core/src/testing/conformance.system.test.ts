@@ -67,7 +67,9 @@ function memory(): Place & { readonly files: MemoryFileSystem } {
   }
 }
 
-/** The functions that a user writes to adapt a storage. The map of paths stands for a database or a bucket. */
+/**
+ * The functions that a host writes to adapt its storage. In this test, a map of paths replaces the database or bucket.
+ */
 function ofMap(map: ReadonlyMap<string, Uint8Array>): SimpleFiles {
   const below = (path: string): string[] => [...map.keys()].filter(key => key.startsWith(`${path}/`))
   return {
@@ -166,7 +168,7 @@ describe.each(Object.entries(sources))('source: %s', (_, create) => {
   })
 })
 
-describe('event bus in the process', () => {
+describe('event bus inside one process', () => {
   test.each(eventBusConformance)('$name', async promise => {
     await promise.check(new InProcessEventBus())
   })
@@ -176,7 +178,7 @@ describe('another machine', () => {
   const text = (name: string, body = 'Body.'): string =>
     `---\nname: ${name}\ndescription: Does ${name}.\n---\n${body}\n`
 
-  test(`skills are updated over SFTP, and stay while the connection is lost ${verifies('PAI-05', 'PAI-12')}`, async () => {
+  test(`skills are updated over SFTP, and are still served while the connection is lost ${verifies('PAI-05', 'PAI-12')}`, async () => {
     const { root, put } = disk()
     put(join(root, 'pdf/SKILL.md'), text('pdf'))
     const client = await server.connect()
@@ -200,7 +202,7 @@ describe('another machine', () => {
     expect(skills.status()[0]?.lastError).toBeDefined()
   })
 
-  test('a reading times out when the file system does not answer, and close() does not wait', async () => {
+  test('a scan times out when the file system does not answer, and close() does not wait', async () => {
     const clock = new FakeClock()
     let isStuck = false
     const signals: AbortSignal[] = []
@@ -271,7 +273,7 @@ describe('another machine', () => {
     expect(() => adaptFileSystem({} as SimpleFiles)).toThrow('files.list is undefined; it must be a function')
   })
 
-  test(`paths are shown as the remote machine writes them ${verifies('PAI-09', 'PAI-X06')}`, async () => {
+  test(`messages show paths in the notation of the remote machine ${verifies('PAI-09', 'PAI-X06')}`, async () => {
     const seen: string[] = []
     const native = new Map([['C:\\work\\skills\\pdf\\SKILL.md', new TextEncoder().encode(text('pdf'))]])
     const toSlash = (path: string): string => {

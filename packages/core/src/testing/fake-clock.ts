@@ -36,7 +36,7 @@ export class FakeClock implements Clock {
     return this.#now
   }
 
-  /** Always returns 0.5, the value without jitter. */
+  /** Always returns 0.5. With this value, delays have no jitter. */
   random(): number {
     return 0.5
   }
@@ -52,7 +52,7 @@ export class FakeClock implements Clock {
     return this.#timers.size
   }
 
-  /** Advances the time. Fires timers in order, and runs the promise callbacks in between. */
+  /** Advances the time. Fires the timers in order, and runs pending promise callbacks between two timers. */
   async advance(ms: number): Promise<void> {
     const end = this.#now + ms
     for (;;) {

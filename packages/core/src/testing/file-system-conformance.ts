@@ -5,7 +5,7 @@ import { expect, expectCode, expectEqual } from './conformance.ts'
 /** A file system under test, with an empty folder in it. */
 export interface FileSystemSubject {
   readonly fileSystem: FileSystem
-  /** The same file system with write access. If `writable` is present, the rules for writing are tested, too. */
+  /** The same file system with write access. If `writable` is present, the rules for writing are also tested. */
   readonly writable?: WritableFileSystem
   /** Absolute path of the empty folder. */
   readonly root: string

@@ -1,10 +1,10 @@
-// `@skillstoke/core/testing`: helpers to test hosts and implementations of interfaces. The order of the export blocks
-// is chosen by hand.
+// `@skillstoke/core/testing`: helpers for tests of hosts, and for tests of objects that implement an interface of this
+// library. The export blocks are sorted by hand.
 
 // A clock for tests of hosts. The test controls the clock.
 export { FakeClock } from './fake-clock.ts'
 
-// The contract of each interface as a list of cases, for authors of an implementation.
+// The rules of each interface as a list of test cases, for authors who implement the interface.
 export { type SourceCase, type SourceSubject, sourceConformance } from './source-conformance.ts'
 export {
   type FileSystemCase,
