@@ -58,7 +58,7 @@ test('kill -9 during a garbage collection keeps every revision that is in use, a
   expect(rounds).toBeGreaterThan(30)
   const packs = readdirSync(folder.at('store')).filter(name => name.endsWith('.pack'))
   const bytes = packs.reduce((sum, name) => sum + statSync(folder.at(`store/${name}`)).size, 0)
-  // Each round writes 21 files of 20 kB and keeps one of these files. Half-empty packs and the files of the last rounds
-  // may still be on the disk.
+  // Each round writes 21 files of 20 kB each, and only one of these files stays in use. Half-empty packs and the
+  // files of the last rounds may still be on the disk.
   expect(bytes).toBeLessThan(rounds * 21 * 20_000 * 0.5)
 }, 120_000)
