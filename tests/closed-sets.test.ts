@@ -135,7 +135,7 @@ test('every kind of decision has a verb, except `write`, which agents record, an
   )
 })
 
-test('the session limit has the same range in the command line and in the MCP server', () => {
+test('the default session limit is the same in the command line and in the MCP server', () => {
   expect(DEFAULT_MAX_SESSIONS).toBe(DEFAULT_MCP_OPTIONS.maxSessions)
 })
 

@@ -10,7 +10,7 @@ const CRASHES = 30
 
 /**
  * Runs the process and kills it `afterMs` after its first output. Returns the complete output lines of the process
- * except the first.
+ * except the first line.
  */
 async function crash(state: string, afterMs: number): Promise<readonly string[]> {
   const child = spawn(process.execPath, [resolve('tests/fixtures/collecting-crasher.ts'), state], {

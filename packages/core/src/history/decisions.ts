@@ -118,7 +118,7 @@ export interface DecisionStore {
   /** Describes damage that was found when the decisions were loaded. */
   readonly damage?: string
   find(place: FolderPlace): FolderDecisions | undefined
-  /** Reads the decisions that other processes have made from the store. */
+  /** Reads, from the store, the decisions that other processes have made. */
   refresh(): void
   /**
    * Records a decision. Resolves as soon as the decision is stored; a durable store flushes the decision to disk before

@@ -15,8 +15,8 @@ export const DUPLICATE_POLICIES: readonly [...typeof DUPLICATE_WINNERS, 'error']
 ]
 
 /**
- * The rule that picks one of several skills with the same name. The named policies use the order in which the sources
- * were declared. The policy `error` serves the first skill and reports all other skills with the same name as errors.
- * Within one source, the first path comes first.
+ * The rule that picks one of several skills with the same name. The named policies decide by the order in which the
+ * sources were declared. The policy `error` serves the first skill and reports all other skills with the same name as
+ * errors. Within one source, the first path comes first.
  */
 export type DuplicatePolicy = (typeof DUPLICATE_POLICIES)[number] | DuplicateChooser
