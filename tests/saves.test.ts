@@ -314,7 +314,7 @@ describe('a root', () => {
     expect(empty.sources()[0]?.diagnostics[0]?.code).toBe('ROOT_MISSING')
   })
 
-  test('a root is still watched after a rename has replaced it', async () => {
+  test('a root is still watched after another folder was renamed to its path', async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/pdf', { description: 'Old root.' })
     folder.writeSkill('skills/only-old')

@@ -55,7 +55,7 @@ function listTools(id: string): readonly ToolDefinition[] {
   ]
 }
 
-/** Yields every object inside a schema that a host could modify. */
+/** Yields every object in a schema, because a host could modify each of these objects. */
 function* objectsIn(value: unknown): Generator<object, void, undefined> {
   if (typeof value !== 'object' || value === null) return
   yield value

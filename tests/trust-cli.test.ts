@@ -245,7 +245,7 @@ test('stoke approve prints the decisions that it made, even when a later decisio
   ])
 })
 
-test('skills of scoped packages are approved by the names that stoke pending prints', () => {
+test('stoke approve accepts the names that stoke pending prints for skills of scoped npm packages', () => {
   using folder = new TemporaryFolder()
   for (const scope of ['acme', 'other'])
     folder.writeSkill(`project/node_modules/@${scope}/kit/skills/pdf`, { body: scope })

@@ -30,7 +30,7 @@ async function crash(state: string, afterMs: number): Promise<readonly string[]>
   child.kill('SIGKILL')
   await ended
   expect(failure).toBe('')
-  // The kill may have cut off the last line.
+  // Leave out the last line, because the kill may have cut it off.
   return said.split('\n').slice(1, -1)
 }
 

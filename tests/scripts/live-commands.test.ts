@@ -64,7 +64,7 @@ describe('a command', () => {
     expect(await run(skills, 'git.status')).toBe('two')
   })
 
-  test(`commands appear, disappear and change their names and descriptions with their files ${verifies('OMNI-08', 'OMNI-10', 'OMNI-11', 'OMNI-X01', 'OMNI-B01')}`, async () => {
+  test(`when files change, their commands appear, disappear, or get new names and descriptions ${verifies('OMNI-08', 'OMNI-10', 'OMNI-11', 'OMNI-X01', 'OMNI-B01')}`, async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('git')
     folder.write('git/scripts/a.ts', command('one', '1'))

@@ -5,8 +5,8 @@ import { describe, expect, test } from 'vitest'
 import { commandText, HAS_BUBBLEWRAP, HAS_PYTHON, openScripts } from '../fixtures/scripts.ts'
 import { TemporaryFolder } from '../fixtures/skill-folder.ts'
 
-// Our own versions of attacks by malicious skills in public registries. An attack that succeeds creates a file or shows
-// a secret.
+// Our own versions of attacks that malicious skills in public registries contain. An attack that succeeds creates a
+// file or shows a secret.
 const SECRET = 'the-key-of-the-user'
 
 interface Place extends Disposable {

@@ -113,7 +113,7 @@ export interface FolderDecisions {
  * synchronously from memory.
  */
 export interface DecisionStore {
-  /** Whether decisions outlive the process. @default false */
+  /** True if decisions outlive the process. @default false */
   readonly isLasting?: boolean
   /** Describes damage that was found when the decisions were loaded. */
   readonly damage?: string
@@ -161,7 +161,10 @@ export function keyOf({ origin, location }: FolderPlace): string {
 const MAX_TEXTS_OF_FILE = 16
 const MAX_WRITES = 1_000
 
-/** Within this time, a decision takes effect in every process. A step that is recorded later has another cause. */
+/**
+ * Within this time, a decision takes effect in every process. A step that is recorded later than that has another
+ * cause.
+ */
 export const EFFECT_MS = 60_000
 
 const NOTHING: FolderDecisions = Object.freeze({

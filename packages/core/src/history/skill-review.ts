@@ -427,9 +427,9 @@ export class SkillReview {
 }
 
 export interface FolderRevisions {
-  /** Absent when the newest text is broken. */
+  /** The newest text; absent when it is broken. */
   readonly skill: Skill | undefined
-  /** Undefined when no revision of the folder is served. */
+  /** The served revision; undefined when no revision of the folder is served. */
   readonly live: Skill | undefined
 }
 
