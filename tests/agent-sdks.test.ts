@@ -74,7 +74,7 @@ describe.each(CALLS)('%s', (name, input, expected) => {
     for (let round = 1; round <= 2; round++)
       expect(await tool.invoke(context, JSON.stringify(input))).toContain(expected)
     expect(await tool.invoke(context, '{"wrong":1}')).toContain('there is no field "wrong"')
-    // The same call on a hand-written tool object, which does not parse JSON text.
+    // Makes the same call on a hand-written tool object, which does not parse JSON text.
     expect((await execute(JSON.stringify(input))).text).toContain(expected)
   })
 })

@@ -65,7 +65,7 @@ describe('the compile cache', () => {
       const flags = verb === 'list' ? ['--root', folder.at('skills')] : []
       const { status } = stokeProcess([verb, ...flags, '--state', folder.at('state')], {
         cwd: folder.path,
-        // The environment of the developer may name a compile cache.
+        // Ignore a compile cache that the environment of the developer may name.
         env: { NODE_COMPILE_CACHE: undefined, ...env },
       })
       expect(status).toBe(0)
@@ -100,7 +100,7 @@ describe('the compile cache', () => {
     expect([status, entriesOf(folder)]).toEqual([0, ['file']])
   })
 
-  test('when a Node version first writes to the compile cache, the cached code of other versions is removed', () => {
+  test('when a Node version writes to the compile cache for the first time, the cached code of other Node versions is removed', () => {
     using folder = new TemporaryFolder()
     const args = prepare(folder)
     const run = (): readonly string[] => {

@@ -45,7 +45,7 @@ function sandbox(folder: TemporaryFolder): { cwd: string; env: NodeJS.ProcessEnv
   }
 }
 
-test('a verb has the same output and exit code in its own process and in a thread', () => {
+test('a verb has the same output and exit code whether it runs in its own process or in a thread', () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('skills/pdf')
   folder.write('skills/broken/SKILL.md', 'no frontmatter')
@@ -153,7 +153,7 @@ describe('stoke list', () => {
     expect(readdirSync(folder.at('state'))).toEqual(['skillstoke'])
   })
 
-  test('a link from one root into another shares the skill, and a link to any other place is refused', () => {
+  test('a link from one root into another root shares the skill, and a link to a place outside all roots is refused', () => {
     using folder = new TemporaryFolder()
     using outside = new TemporaryFolder()
     folder.writeSkill('.agents/skills/pdf')
@@ -168,7 +168,7 @@ describe('stoke list', () => {
     expect(stoke(['status'], sandbox(folder)).stdout).toContain('LINK_REFUSED')
   })
 
-  test('control characters in skills are escaped and never reach the terminal', () => {
+  test('control characters in skills are escaped, so they never reach the terminal', () => {
     using folder = new TemporaryFolder()
     folder.write(
       'pdf/SKILL.md',
@@ -394,7 +394,7 @@ describe('stoke show, why, render and status', () => {
     expect(json.omitted).not.toContain('skill-39')
   })
 
-  test('stoke render uses the policies of the configuration, but --format overrides the format', () => {
+  test('stoke render uses the policies of the configuration, except that --format overrides the configured format', () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('one/pdf', { description: 'First.' })
     folder.writeSkill('two/pdf', { description: 'Second.' })

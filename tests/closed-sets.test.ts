@@ -127,7 +127,7 @@ test('TOOL_NAMES lists exactly the tools that models get', async () => {
   expect(names.sort()).toEqual(Object.values(TOOL_NAMES).sort())
 })
 
-test('every kind of decision has a verb, except writes by agents and decisions that --frozen makes', () => {
+test('every kind of decision has a verb, except `write`, which agents record, and the kinds that --frozen records', () => {
   type Others = 'write' | 'freeze' | 'thaw'
   expectTypeOf<DecisionVerb | GrantVerb | Others>().toEqualTypeOf<SkillDecision['kind']>()
   expect([...DECISION_VERBS, ...GRANT_VERBS, 'write', 'freeze', 'thaw'].sort()).toEqual(
@@ -135,7 +135,7 @@ test('every kind of decision has a verb, except writes by agents and decisions t
   )
 })
 
-test('the command line allows as many sessions as the MCP server', () => {
+test('the default session limit is the same in the command line and in the MCP server', () => {
   expect(DEFAULT_MAX_SESSIONS).toBe(DEFAULT_MCP_OPTIONS.maxSessions)
 })
 

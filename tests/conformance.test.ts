@@ -15,7 +15,10 @@ const SKILL_SCENARIOS = [
 ]
 const VERSIONS = ['2025-11-25', '2026-07-28']
 
-/** Scenarios of the base protocol. The other scenarios need tools, prompts or resources with prescribed names. */
+/**
+ * Scenarios of the base protocol. The conformance scenarios that are not listed here need tools, prompts or resources
+ * with prescribed names.
+ */
 const BASE_SCENARIOS: Readonly<Record<string, readonly string[]>> = {
   '2025-11-25': [
     'server-initialize',
@@ -55,7 +58,7 @@ beforeAll(async () => {
   dev = await startDev({ root: folder.path, state: state.path, args: ['--no-agent'] })
   const { port } = dev.mcpUrl
   proxy = createServer((incoming, outgoing) => {
-    // The proxy forwards Host and Origin, but replaces its own port by the port of the server.
+    // The proxy forwards the headers Host and Origin, but replaces its own port with the port of the server.
     const own = String((proxy.address() as AddressInfo).port)
     const headers = Object.fromEntries(
       Object.entries(incoming.headers).map(([name, value]) =>

@@ -219,7 +219,7 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     folder.remove('gone')
     await page.getByRole('option', { name: /gone/ }).waitFor({ state: 'detached' })
     await page.getByText('there is no skill "gone"').waitFor()
-    // The request for a removed skill gets a 404 answer, which browsers log.
+    // Ignore one message: a request for a removed skill gets a 404 answer, which browsers log.
     expect(opened.trouble.slice(0, trouble)).toEqual([])
   })
 
@@ -281,7 +281,7 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     await page.getByRole('alert').waitFor()
     expect(await page.getByRole('alert').textContent()).toContain('stoke dev')
     expect(await page.getByRole('listbox').count()).toBe(0)
-    // Opening the address in an open page changes only the fragment, which contains the token.
+    // If the page is already open, opening its address changes only the fragment, which contains the token.
     const giveAddress = async (address: string): Promise<void> => {
       const startedOver = page.waitForEvent('load')
       await page.evaluate(`location.assign(${JSON.stringify(address)})`)
@@ -391,7 +391,7 @@ describe.skipIf(CHROMIUM === undefined)('decisions on the page', () => {
     await page.getByRole('list', { name: 'New capabilities' }).getByText('scripts/run.sh').waitFor()
     if (shots !== undefined) await page.screenshot({ path: `${shots}/pending.png` })
     await page.getByRole('tab', { name: 'difference' }).click()
-    // The decision panel above shows the same difference, so look in the tab panel.
+    // Look only in the tab panel, because the decision panel above it shows the same difference.
     await page.getByRole('tabpanel').getByText('+Second.').waitFor()
     await page.getByRole('button', { name: 'Approve' }).click()
     await page.getByRole('tab', { name: 'history' }).click()

@@ -51,7 +51,7 @@ describe('access to the dev server', () => {
   )
 
   test.each(['/', '/api/generation', '/mcp', '/api/login', '/no-such-page'])(
-    'access is refused to another host or origin, even with the token: %s',
+    'access is refused to a foreign host or origin, even with the token: %s',
     async path => {
       for (const host of [
         'evil.example',
@@ -250,7 +250,7 @@ describe('views of the same generation', () => {
     await dev.printed(/LIVE refund/)
   })
 
-  test('a running dev server and a scan explain a skill outside the scope in the same way', async () => {
+  test('stoke why gives the same explanation for a skill outside the scope, whether or not a dev server is running', async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     folder.writeSkill('refund')
@@ -497,7 +497,7 @@ describe('a running dev server and other processes', () => {
     expect(broken.stdout).toContain('broken refund')
   })
 
-  test('verbs do not ask a dev server that has other roots', async () => {
+  test('verbs do not ask a dev server whose roots differ from the roots of the verb', async () => {
     using folder = new TemporaryFolder()
     using other = new TemporaryFolder()
     using state = new TemporaryFolder()
@@ -587,7 +587,7 @@ describe('a running dev server and other processes', () => {
     })
     expect(readdirSync(run)).toEqual([])
 
-    // Another process now has the process id, and another dev server uses the port.
+    // Simulates a stale run file: another process now has its process id, and another dev server uses its port.
     await using dev = await startDev({ root: folder.path, state: state.path })
     const stale = {
       url: dev.url,
@@ -614,7 +614,7 @@ describe('a running dev server and other processes', () => {
 })
 
 describe('the event stream with 100 readers, some of them stalled', () => {
-  test('readers that keep up get every generation, and no events are buffered for stalled readers', async () => {
+  test('readers that read fast enough get every generation, and no events are buffered for stalled readers', async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     const writeAll = (number: number): void => {
@@ -622,7 +622,7 @@ describe('the event stream with 100 readers, some of them stalled', () => {
         folder.writeSkill(`skill-${index}`, { description: `${number} ${'x'.repeat(1_000)}` })
     }
     writeAll(0)
-    // With a small heap, Node collects garbage often. Memory that stays in use is therefore still referenced.
+    // A small heap makes Node collect garbage often, so memory that stays in use must still be referenced.
     await using dev = await startDev({ root: folder.path, state: state.path, args: ['--no-agent'] })
     const stalled = await Promise.all(Array.from({ length: 5 }, () => stall(dev)))
     const end = new AbortController()
@@ -655,8 +655,8 @@ describe('the event stream with 100 readers, some of them stalled', () => {
     await change(1, 100)
     const last = (await dev.client.status()).generation.number
     for (const seen of generations.values()) expect(seen.size).toBe(last - first + 1)
-    // The reader first gets the bytes that the kernel buffered before the stall. Then the reader gets the current
-    // state.
+    // After a stall, the reader first gets the bytes that the kernel buffered before. Then the reader gets the
+    // current state.
     for (const socket of stalled)
       expect(await readUntil(socket, `"number":${last},`)).toBeLessThan(length / 2)
     end.abort()
@@ -678,7 +678,7 @@ async function stall(dev: DevProcess): Promise<ReturnType<typeof connect>> {
   return socket
 }
 
-/** Reads until `wanted` has arrived. Resolves with the number of bytes that were read. */
+/** Reads the event stream until the text `wanted` has arrived. Resolves to the number of bytes that were read. */
 async function readUntil(socket: ReturnType<typeof connect>, wanted: string): Promise<number> {
   let length = 0
   let end = ''

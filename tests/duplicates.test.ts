@@ -11,7 +11,8 @@ function listSources(): string[] {
   )
 }
 
-// Code that may exist in only one file. Two copies would diverge, so other files import that file.
+// Code that may exist in only one file. Two copies of this code would diverge, so all files must import the one file
+// that defines it.
 test.each<[what: string, file: string, pattern: RegExp]>([
   ['decodes UTF-8', 'packages/core/src/skill/text.ts', /new TextDecoder\b/],
   [

@@ -11,6 +11,6 @@ test.each(examples)('example %s passes its own checks', name => {
   expect(run.status).toBe(0)
 })
 
-test('the folder examples contains examples', () => {
+test('the folder `examples` contains at least one example', () => {
   expect(examples.length).toBeGreaterThan(0)
 })

@@ -44,7 +44,7 @@ function namesOf({ text }: EntryPoint): string[] {
   return [...listed, ...declared].sort()
 }
 
-// Update the snapshot only if you add to the public API on purpose.
+// Update the snapshot only if you change the public API on purpose.
 describe.each(entryPoints)('the exported names of $name', entryPoint => {
   const names = namesOf(entryPoint)
 

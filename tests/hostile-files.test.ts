@@ -190,7 +190,7 @@ test('a file that is replaced by a link during the read never shows a file outsi
   expect(seen.refused).toBeGreaterThan(100)
 })
 
-/** A disk with faults that the file system adapter of a user could also have. */
+/** A simulated disk with faults, such as a file system adapter written by a user could have. */
 class FaultyFileSystem extends NodeFileSystem implements FileSystem {
   unreadable: string | undefined
   dropsEvents = false
@@ -270,7 +270,7 @@ describe('disk faults', () => {
     expect(skills.status()[0]?.lastError).toBeUndefined()
   })
 
-  test(`after lost events, every change is found later, and the status reports the loss ${verifies('PROMISE-5', 'EXO-B02')}`, async () => {
+  test(`after file events were lost, a later sweep finds every change, and the status reports the loss ${verifies('PROMISE-5', 'EXO-B02')}`, async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('pdf')
     const fileSystem = new FaultyFileSystem()
@@ -284,12 +284,12 @@ describe('disk faults', () => {
       mode: 'degraded',
       reason: 'a change was found that no event announced',
     })
-    // The runtime no longer trusts the events, so the barrier sweeps.
+    // After lost events, the runtime no longer trusts file events, so the barrier starts a sweep.
     folder.writeSkill('pdf', { description: 'Unannounced too.' })
     expect((await skills.fresh()).get('pdf').description).toBe('Unannounced too.')
   })
 
-  test('folders are swept if the system has no watch left for them, and the status explains why', () => {
+  test('folders that the system cannot watch, because no watches are left, are swept, and the status explains why', () => {
     using folder = new TemporaryFolder()
     for (let i = 0; i < 100; i++) folder.writeSkill(`skill-${i}`)
     const script = `
@@ -318,7 +318,7 @@ describe('disk faults', () => {
 test('close() releases every watch, timer and file descriptor', () => {
   using folder = new TemporaryFolder()
   for (let i = 0; i < 50; i++) folder.writeSkill(`skill-${i}`)
-  // Runs in a separate process, where nothing else opens or closes resources.
+  // Runs in a separate process, so that no other test opens or closes resources there.
   const script = `
     const { readdirSync, writeFileSync } = await import('node:fs')
     const { follow, untilDescribed } = await import(${JSON.stringify(resolve('tests/fixtures/follow.ts'))})

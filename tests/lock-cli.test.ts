@@ -193,7 +193,7 @@ test('stoke link adds a skill from outside the project to a root', () => {
     expect.stringMatching(/was not linked[\s\S]*is not a root; name it with --root/),
   ])
   expect(existsSync(it.at('other'))).toBe(false)
-  // The same folder may be linked twice.
+  // Linking the same folder a second time is allowed.
   for (let times = 0; times < 2; times++) expect(it.run('link', '../elsewhere/maps').status).toBe(0)
   expect(lstatSync(it.at('skills/maps')).isSymbolicLink()).toBe(true)
   const served = (...args: string[]): string[] =>
@@ -205,7 +205,7 @@ test('stoke link adds a skill from outside the project to a root', () => {
   expect([again.status, again.stdout]).toEqual([0, expect.stringContaining('the same files are in')])
 })
 
-test('stoke link also creates the link in a frozen root, where the linked skill then waits for approval', () => {
+test('stoke link also works in a frozen root, but the linked skill then waits for approval', () => {
   using it = new Project()
   it.folder.writeSkill('project/skills/pdf')
   it.folder.writeSkill('elsewhere/maps')
@@ -416,7 +416,7 @@ test('stoke update always detects a rewritten history, because the lock file rec
   expect(it.read('skills/pdf/SKILL.md')).toContain('First.')
 })
 
-test('stoke verify and stoke update ignore the Unicode form of file names, but include node_modules of a skill', () => {
+test('stoke verify and stoke update ignore the Unicode form of file names, but check the node_modules of a skill', () => {
   using it = new Project()
   const name = 'u\u0308ber.md'
   const files = [
@@ -476,7 +476,7 @@ test('stoke update reports a rewritten history, and copies the new files only wi
   expect(it.read('skills/pdf/SKILL.md')).toContain('Rewritten.')
 })
 
-test('unless --force is given, stoke add keeps a skill from another source and writes no second copy', () => {
+test('unless --force is given, stoke add does not replace a skill that came from another source', () => {
   using it = new Project()
   it.repository.commit(pdf('First.'))
   it.run('add', it.place, 'pdf')
@@ -500,7 +500,7 @@ test('unless --force is given, stoke add keeps a skill from another source and w
   ])
 })
 
-test('stoke add from a configured source leaves the approved revision of that source unchanged', () => {
+test('when stoke add copies a skill from a configured source, the approved revision of that source stays the same', () => {
   using it = new Project()
   it.repository.commit(pdf('First.'))
   it.run('approve', '--all', '--yes', '--source', it.place)
@@ -551,7 +551,7 @@ test('stoke update --force copies the newer revision and keeps the local changes
   expect(it.read(`skills/.trash/${aside}/SKILL.md`)).toContain('Mine.')
 })
 
-test('after an interruption of stoke add or stoke update, the next run of either completes the work', () => {
+test('after stoke add or stoke update was interrupted, the next run of stoke add or stoke update completes the work', () => {
   using it = new Project()
   it.repository.commit(pdf('First.'))
   it.run('add', it.place, 'pdf')

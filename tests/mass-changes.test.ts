@@ -133,7 +133,7 @@ test('20 git checkouts under load publish only generations that match a whole co
         cwd: folder.path,
         stdio: 'ignore',
       })
-      // A call of fresh() during the checkout must not see a mixture either.
+      // A call of fresh() during the checkout must not return a mixture of two commits either.
       const asked = skills.fresh().then(generation => seen.add(generation.digest))
       await once(checkout, 'exit')
       await asked
@@ -149,7 +149,7 @@ test('20 git checkouts under load publish only generations that match a whole co
   expect(seen.size).toBe(2)
 })
 
-test('while the lock file of git exists, nothing is read, and the next read is complete', async () => {
+test('while the lock file of git exists, no skill is read, and the next scan reads all changes', async () => {
   using folder = new TemporaryFolder()
   execFileSync('git', ['init'], { cwd: folder.path, stdio: 'ignore' })
   folder.writeSkill('skills/pdf')
@@ -158,8 +158,8 @@ test('while the lock file of git exists, nothing is read, and the next read is c
   folder.writeSkill('skills/pdf', { description: 'Half of the checkout.' })
   const numbers: number[] = []
   const asked = skills.fresh().then(generation => numbers.push(generation.number))
-  // A folder outside git changes several times, until the settle time is over. From then on, only the lock file delays
-  // the read.
+  // A folder outside git changes several times until the settle time is over. After the settle time, only the lock
+  // file delays the read.
   using elsewhere = new TemporaryFolder()
   await using neighbour = await follow(elsewhere.path)
   for (let i = 0; i < 5; i++) {

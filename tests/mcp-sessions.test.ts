@@ -5,7 +5,7 @@ import { TemporaryFolder } from './fixtures/skill-folder.ts'
 
 const AT_ONCE = 25
 
-/** A client of protocol 2025-11-25 that opens no stream. The server knows the client only by its session. */
+/** A client of protocol 2025-11-25 that opens no stream. The server recognizes this client only by its session. */
 class PlainClient {
   readonly #dev: DevProcess
   #session: string | undefined
@@ -15,7 +15,7 @@ class PlainClient {
     this.#dev = dev
   }
 
-  /** Starts a session if the server accepts one. Returns the answer. */
+  /** Starts a session if the server accepts a new session. Returns the answer. */
   async begin(): Promise<Response> {
     const params = {
       protocolVersion: '2025-11-25',
@@ -87,7 +87,7 @@ describe('the MCP server with more clients than allowed sessions', () => {
     expect(new Set(statuses)).toEqual(new Set([200]))
   })
 
-  test('the session limit comes from the command line, or else from the configuration', async () => {
+  test('the session limit comes from the command line, or from the configuration if the command line names no limit', async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/refund')
     folder.write('config.json', JSON.stringify({ roots: ['skills'], server: { maxSessions: 2 } }))

@@ -14,7 +14,7 @@ interface Answer {
 
 describe.each(CLIENT_KINDS)('the client %s', kind => {
   test.each(['stdio', 'http'] as const)(
-    'a client over %s sees a save at its next request',
+    'over %s, the first request after a save shows the saved text',
     async transport => {
       using folder = new TemporaryFolder()
       using state = new TemporaryFolder()
@@ -116,7 +116,7 @@ describe('stoke mcp', () => {
     expect(await exited).toEqual([0, null])
   })
 
-  test('stoke mcp serves only folders that the user names', async () => {
+  test('stoke mcp serves only the folders that the user names as arguments', async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     folder.writeSkill('skills/refund')

@@ -100,7 +100,7 @@ describe('stoke list', () => {
     )
   })
 
-  test('the line about non-skills names ten entries, with likely mistakes first, and ignores the trash', () => {
+  test('the line about non-skills names ten entries, starts with likely mistakes, and ignores the trash', () => {
     using folder = new TemporaryFolder()
     for (let index = 0; index < 11; index++)
       mkdirSync(folder.at(`skills/empty-${index}`), { recursive: true })
@@ -111,7 +111,7 @@ describe('stoke list', () => {
     expect(stdout).not.toContain('trash')
   })
 
-  test('an empty list also ends with the line about non-skills, but the line is missing if every entry is a skill', () => {
+  test('stoke list prints the line about non-skills even if no skill exists, and omits the line if every entry is a skill', () => {
     using folder = new TemporaryFolder()
     folder.write('skills/plural/SKILLS.md', 'x')
     const run = stoke(['list', ...flagsOf(folder)])

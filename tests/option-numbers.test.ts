@@ -88,7 +88,10 @@ const FINITE: Readonly<Record<string, Call>> = {
   'timeoutMs of ApiClient.reload()': timeoutMs => client.reload({ timeoutMs }),
 }
 
-/** Options of functions that cannot run in this test. Only the refusal of wrong numbers is tested. */
+/**
+ * Options of functions that cannot run in this test. For these options, the test checks only that wrong numbers are
+ * refused.
+ */
 const OPENED: Readonly<Record<string, Call>> = {
   'timeoutMs of openWriteLock()': timeoutMs => openWriteLock('', { timeoutMs }),
   'graceMs of collectGarbage()': graceMs => collectGarbage('nowhere', { graceMs }),

@@ -53,7 +53,7 @@ interface Installed {
   readonly megabytes: number
 }
 
-/** Returns the number and size of the installed packages, including ours. */
+/** Returns the number and total size of the installed packages, including our own packages. */
 function measure(place: string): Installed {
   const lock = JSON.parse(readFileSync(join(place, 'node_modules/.package-lock.json'), 'utf8')) as {
     packages: Record<string, unknown>
@@ -162,7 +162,7 @@ interface Compilation {
   readonly module: string
   readonly resolution: string
   readonly file: string
-  /** The type packages to load. If absent, no types of a JavaScript runtime are available. */
+  /** The type packages to load. If this list is absent, no types of a JavaScript runtime are available. */
   readonly types?: string
 }
 

@@ -44,8 +44,8 @@ function apply(fileSystem: MemoryFileSystem, change: Action): void {
       fileSystem.remove(`/skills/${change.name}`)
       break
     case 'rename':
-      // Only the name in the frontmatter changes. The folder then contains a different skill, or shares its name with
-      // another folder.
+      // Only the name in the frontmatter changes. After this change, the folder contains a skill with a new name,
+      // which may be the name of a skill in another folder.
       fileSystem.write(`/skills/${change.from}/SKILL.md`, skillText(change.to))
       break
     case 'say':
@@ -58,7 +58,7 @@ function apply(fileSystem: MemoryFileSystem, change: Action): void {
 }
 
 // Checks PROMISE-6 in the requests that the model received.
-test(`bytes that a model has received stay the same after any change of the skills ${verifies('PROMISE-6')}`, async () => {
+test(`no change of the skills alters bytes that a model has already received ${verifies('PROMISE-6')}`, async () => {
   let updates = 0
   let loads = 0
   await fc.assert(

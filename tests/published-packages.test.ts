@@ -46,7 +46,7 @@ function publish(folder: string): Publication {
 }
 
 const LARGEST_BYTES = 5_000_000
-/** Matches code, source maps, declarations, the dashboard page and the usual files at the top of a package. */
+/** Matches code, source maps, declarations, the dashboard page and the usual top-level files of a package. */
 const EXPECTED =
   /^(?:package\.json|README\.md|LICENSE|CHANGELOG\.md|skillstoke\.schema\.json|bin\/\w+\.js|skills\/[\w-]+\/SKILL\.md|dist\/LICENSES\.txt|dist\/page\/(?:LICENSES\.txt|index\.html|[\w./-]+\.(?:js|css|svg))|dist\/[\w/-]+\.(?:js|js\.map|d\.ts))$/
 
@@ -93,7 +93,7 @@ describe.each(folders)('the publication of packages/%s', folder => {
     expect([...seen].filter(path => !paths.includes(path))).toEqual([])
   })
 
-  test('the package has every source map that the code names, including the sources', () => {
+  test('the package has every source map that its code names, and each source map contains its sources', () => {
     const code = paths.filter(path => path.startsWith('dist/') && !path.startsWith('dist/page/'))
     for (const path of code.filter(each => each.endsWith('.js.map'))) {
       const map = JSON.parse(readFileSync(join('packages', folder, path), 'utf8')) as SourceMap
@@ -114,7 +114,7 @@ describe.each(folders)('the publication of packages/%s', folder => {
   })
 })
 
-test('all packages have the same version and depend on this version of each other', () => {
+test('all packages have the same version, and each depends on exactly this version of our other packages', () => {
   const [version] = new Set(manifests.map(manifest => manifest.version))
   const names = new Set(manifests.map(({ name }) => name))
   for (const manifest of manifests) {

@@ -88,7 +88,7 @@ const DEFECTS: Readonly<
   },
 }
 
-test('each defect gets its status and a diagnostic with a position, and affects no other skill', async () => {
+test('each defective skill gets the expected status and a diagnostic with a position, and affects no other skill', async () => {
   using folder = new TemporaryFolder()
   for (const [name, { text }] of Object.entries(DEFECTS)) folder.write(`${name}/SKILL.md`, text)
   folder.writeSkill('healthy')

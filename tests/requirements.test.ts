@@ -8,7 +8,7 @@ const rows: readonly Requirement[] = REQUIREMENTS
 const citations = findCitations()
 const cited = new Set<string>(citations.flatMap(({ ids }) => ids))
 
-test('each design has the right number of rows, and each id is unique', () => {
+test('each design has the expected number of rows, and each row id is unique', () => {
   const ids = rows.map(({ id }) => id)
   expect(new Set(ids).size).toBe(ids.length)
   const count = (prefix: string, kind: string): number =>

@@ -144,9 +144,9 @@ describe.skipIf(CHROMIUM === undefined)('reviewing on the page', () => {
     const back = page.getByRole('button', { name: /Roll back/ })
     await back.waitFor()
     expect(await isTooWide(page)).toBe(false)
-    // No element inside the page scrolls sideways either.
+    // No element inside the page scrolls horizontally either.
     expect(await page.locator('.scrolls').evaluate(each => each.scrollWidth > each.clientWidth)).toBe(false)
-    // Words are not broken into single letters.
+    // Columns are wide enough, so words are not broken into single letters.
     expect(
       await page
         .getByText('Adelheid')

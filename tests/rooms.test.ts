@@ -41,9 +41,9 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'events',
   ],
 }
-// Files that every room may import. They import no room themselves.
+// Files that every room may import. These files import no room themselves.
 const EVERYWHERE = ['errors', 'host', 'options', 'edit-distance']
-// Folders that are not rooms. They import only the entry points, as other packages do.
+// Folders that are not rooms. Files in these folders import only the entry points, as other packages do.
 const OUTSIDE = ['node', 'testing']
 const ENTRY_POINTS = ['index', 'source-entry', 'types-entry', 'internal-entry']
 // The entry points of the core. Hosts, pages and examples use only the public entry points. Packages of this repository
@@ -132,7 +132,7 @@ test('packages import only the entry points of lower packages, never a path insi
   )
   expect(imports.length).toBeGreaterThan(100)
   const wrong = imports.filter(({ own, name }) => {
-    // Scripts of skills import this name. The tests contain such scripts as strings.
+    // Skill scripts import this package name. The tests contain such scripts as strings.
     if (name === 'skillstoke/command') return false
     const [, target = 'cli', path = ''] = /^@skillstoke\/([^/]+)(.*)$/.exec(name) ?? []
     if (!PACKAGES[own]?.includes(target)) return true

@@ -117,7 +117,7 @@ describe('saves while a runtime is running', () => {
     expect(skills.current.get('pdf').revision).not.toBe(before)
   })
 
-  test('the runtime sees a complete folder that is moved into the root and out again', async () => {
+  test('the runtime sees that a complete folder is moved into the root, and later moved out', async () => {
     using folder = new TemporaryFolder()
     using elsewhere = new TemporaryFolder()
     elsewhere.writeSkill('pdf')
@@ -173,7 +173,7 @@ describe('saves while a runtime is running', () => {
 })
 
 describe('links are followed only to allowed targets', () => {
-  test('edits in a linked skill folder are seen, and so is a new target of the link', async () => {
+  test('the runtime sees edits in a linked skill folder, and sees when the link gets a new target', async () => {
     using folder = new TemporaryFolder()
     using store = new TemporaryFolder()
     store.write('v1/SKILL.md', skillText('pdf', { description: 'Version one.' }))
@@ -293,7 +293,7 @@ describe('a root', () => {
     await untilDescribed(skills, 'pdf', 'Newer text.')
   })
 
-  test('a root that is removed and created again is watched as before', async () => {
+  test('a root that is removed and created again is still watched', async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/pdf')
     await using skills = await follow(folder.at('skills'))
@@ -304,7 +304,7 @@ describe('a root', () => {
     await untilDescribed(skills, 'pdf', 'Newer text.')
   })
 
-  test('a removed root keeps its skills for a moment, and then the source is empty and has a diagnostic', async () => {
+  test('after a root is removed, its skills stay for a moment; then the source is empty and has a diagnostic', async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/pdf')
     await using skills = await follow(folder.at('skills'))
@@ -314,7 +314,7 @@ describe('a root', () => {
     expect(empty.sources()[0]?.diagnostics[0]?.code).toBe('ROOT_MISSING')
   })
 
-  test('a root is still watched after a rename has replaced it', async () => {
+  test('a root is still watched after another folder was renamed to its path', async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/pdf', { description: 'Old root.' })
     folder.writeSkill('skills/only-old')
@@ -375,7 +375,7 @@ describe('fresh() and reload()', () => {
   })
 })
 
-test('an edit through a hard link is visible under every name immediately and does not count as a lost event', async () => {
+test('an edit through a hard link is immediately visible under every name of the file, and is not counted as a lost event', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('a')
   folder.writeSkill('b')

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { type CliRun, stoke } from './fixtures/cli.ts'
 import { TemporaryFolder } from './fixtures/skill-folder.ts'
 
-/** A skill with a history of two steps, and the state directory that records this history. */
+/** Creates a skill with a history of two steps, and the state directory that records this history. */
 class Kit implements Disposable {
   readonly folder: TemporaryFolder = new TemporaryFolder()
   readonly #flags = ['--root', this.folder.at('skills'), '--state', this.folder.at('state')]

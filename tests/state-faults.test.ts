@@ -30,7 +30,7 @@ describe('a state directory that is removed while in use', () => {
   test('after the removal of the state directory, texts stay readable, decisions are written again, and a diagnostic is shown', async () => {
     using folder = new TemporaryFolder()
     for (const name of NAMES) folder.writeSkill(`skills/${name}`)
-    // The store has packs of an earlier process, which this process has not opened yet.
+    // The store contains packs that an earlier process wrote and this process has not opened yet.
     await (await open(folder)).close()
     const skills = await open(folder)
     await skills.review.disable('a')
@@ -41,7 +41,7 @@ describe('a state directory that is removed while in use', () => {
     folder.writeSkill('skills/c', { body: 'Edited.' })
     await skills.reload()
     expect(await bodyOf(skills, 'c')).toBe('Edited.')
-    // The diagnostic claims that the revisions were written again, so every text must be stored.
+    // The diagnostic says that the revisions were written again, so check that every text is stored.
     const told = (): readonly string[] =>
       skills.current.sources().flatMap(({ diagnostics }) => diagnostics.map(({ message }) => message))
     await expect
@@ -158,7 +158,7 @@ describe('a damaged index of the store', () => {
     await Promise.all(NAMES.map(name => bodyOf(skills, name)))
   const whole = NAMES.map(name => `Instructions of ${name}.`)
 
-  test('whichever page is damaged, every skill is still served and the damage is reported once', async () => {
+  test('regardless of which index page is damaged, every skill is still served and the damage is reported once', async () => {
     using folder = new TemporaryFolder()
     for (const name of NAMES) folder.writeSkill(`skills/${name}`)
     await (await open(folder)).close()
@@ -227,7 +227,7 @@ test('collectGarbage() completes despite a damaged history and keeps every revis
   expect(await collectGarbage(folder.at('state'), { graceMs: 0 })).toMatchObject({ forgotten: 0, trees: 0 })
 })
 
-test('a process that applies a decision never goes back to a revision that another process has replaced', async () => {
+test('when a process applies a decision, it never serves a revision again that another process has replaced', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('skills/a', { body: 'First.' })
   const [one, two] = [await open(folder), await open(folder)]
@@ -245,7 +245,7 @@ test('a process that applies a decision never goes back to a revision that anoth
   expect(await bodyOf(again, 'a')).toBe('Second.')
 })
 
-test('calls to a closed runtime fail with CLOSED, and its session tools answer with an error', async () => {
+test('after close(), calls to the runtime fail with CLOSED, and its session tools answer with an error', async () => {
   using folder = new TemporaryFolder()
   for (const name of NAMES) folder.writeSkill(`skills/${name}`)
   const skills = await open(folder)

@@ -16,8 +16,7 @@ test('every test file belongs to exactly one project', () => {
   expect(TEST_PROJECTS.flatMap(filesOf).sort()).toEqual(all.sort())
 })
 
-// A test that starts a process or a server, or needs the build, is slow. Such tests are in files named
-// x.system.test.ts.
+// Tests that start a process or a server, or need the build, are slow. Such tests are in files named `x.system.test.ts`.
 const OUTSIDE = [
   /from 'node:(?:child_process|http|http2|https|net|tls|cluster)'/,
   /\bfixtures\/(?:browser|cli|crasher|decider|dev|fault-proxy|follow|git-|link-swapper|mcp-client|openai-server|open-page|scripts|sftp-server)/,

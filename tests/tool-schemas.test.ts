@@ -55,7 +55,7 @@ function listTools(id: string): readonly ToolDefinition[] {
   ]
 }
 
-/** Yields every object inside a schema that a host could modify. */
+/** Yields every object in a schema, because a host could modify each of these objects. */
 function* objectsIn(value: unknown): Generator<object, void, undefined> {
   if (typeof value !== 'object' || value === null) return
   yield value
@@ -105,7 +105,8 @@ describe('the schema of a tool', () => {
     }
   })
 
-  // Two validators check each schema twice in two conversations. A validator may modify or keep the schema object.
+  // In each of two conversations, two validators check each schema twice. A validator may modify or keep the schema
+  // object.
   test.each(Object.keys(INPUTS))('%s: validators can use the schema repeatedly', name => {
     const ajv = new Ajv()
     for (const id of ['one', 'two']) {
@@ -131,7 +132,7 @@ describe('the schema of a tool', () => {
     expect(await one?.execute({ nothing: 1 })).toMatchObject({ isError: name !== 'git__log' })
   })
 
-  test('each call that lists commands also returns separate copies of their schemas', async () => {
+  test('each call that lists commands returns new copies of the command schemas', async () => {
     const before = JSON.stringify(skills.scripts.list())
     const { command } = await skills.scripts.execute('git.log', { path: 'a' })
     spoil(command.inputSchema)

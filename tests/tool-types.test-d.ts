@@ -9,7 +9,7 @@ import { dynamicTool, type JSONSchema7, jsonSchema, type ToolExecutionOptions, t
 // a cast.
 declare const tools: readonly ToolDefinition[]
 
-// AI SDK: with `toAiTools`, or by hand.
+// AI SDK tools, created with `toAiTools` or by hand.
 export const ai: ToolSet = toAiTools(tools)
 export const aiSchema = (schema: ToolInputSchema): JSONSchema7 => schema
 export const aiByHand: ToolSet = Object.fromEntries(
@@ -28,8 +28,8 @@ export const aiContext = (options: ToolExecutionOptions<unknown>): ToolContext =
   onProgress: undefined,
 })
 
-// OpenAI Agents, with its factory. Without `strict`, a schema of the factory allows unknown fields. Our tools refuse
-// such fields when they are called.
+// OpenAI Agents tools, created with the factory of the SDK. Without `strict`, a schema of the factory allows unknown
+// fields. Our tools refuse such fields when they are called.
 export const openai: Tool[] = tools.map(({ name, description, inputSchema, execute }) =>
   openaiTool({
     name,
@@ -39,7 +39,7 @@ export const openai: Tool[] = tools.map(({ name, description, inputSchema, execu
     execute: async (input, _context, details) => (await execute(input, { signal: details?.signal })).text,
   }),
 )
-// The same object as the factory returns, written by hand.
+// An object like the one that the factory returns, written by hand.
 export const openaiPlain: FunctionTool[] = tools.map(({ name, description, inputSchema, execute }) => ({
   type: 'function',
   name,
@@ -58,7 +58,7 @@ export const anthropic: AnthropicTool[] = tools.map(({ name, description, inputS
   input_schema: inputSchema,
 }))
 
-// LangChain, with its factory, because it refuses plain objects.
+// LangChain tools, created with the factory of LangChain, because LangChain refuses plain objects.
 export const langchain: StructuredToolInterface[] = tools.map(({ name, description, inputSchema, execute }) =>
   langchainTool(async (input, { signal }) => (await execute(input, { signal })).text, {
     name,

@@ -94,7 +94,7 @@ test('each new commit of a repository waits for approval, and stoke pending name
   )
 })
 
-test('stoke pending fetches the sources and prints commands that can be run without changes', () => {
+test('stoke pending fetches the sources, and prints commands that the user can copy and run as they are', () => {
   using kit = new Kit()
   kit.commit('First.')
   const suggested = (): string[] =>
@@ -245,7 +245,7 @@ test('stoke approve prints the decisions that it made, even when a later decisio
   ])
 })
 
-test('skills of scoped packages are approved by the names that stoke pending prints', () => {
+test('stoke approve accepts the names that stoke pending prints for skills of scoped npm packages', () => {
   using folder = new TemporaryFolder()
   for (const scope of ['acme', 'other'])
     folder.writeSkill(`project/node_modules/@${scope}/kit/skills/pdf`, { body: scope })
@@ -368,7 +368,7 @@ test('stoke log prints author, time and reason of each decision, and every decis
   expect(kit.run('why', 'pdf').stdout).toMatch(/rejected by .*asks for secrets/)
 })
 
-test('a running dev server applies the decisions of another process', async () => {
+test('a running dev server applies decisions that another process makes', async () => {
   using kit = new Kit()
   kit.commit('First.')
   await using dev = await startDev({
@@ -380,8 +380,8 @@ test('a running dev server applies the decisions of another process', async () =
   kit.rows('approve', 'pdf', '--yes')
   await dev.printed(/^ADDED pdf/m)
   expect((await dev.client.skills()).skills.map(({ status }) => status)).toEqual(['ok'])
-  // The dev server also learns about commits that another process fetched. The next fetch of the server is five minutes
-  // away.
+  // The dev server also learns about commits that another process fetched. The dev server would fetch on its own only
+  // after five minutes.
   kit.commit('Second.')
   expect(kit.run('pending').status).toBe(1)
   kit.rows('approve', 'pdf', '--yes')
@@ -407,7 +407,7 @@ test('stoke rollback restores the files of a local folder, and a second rollback
   expect(run('log', 'pdf').stdout.split('\n')).toHaveLength(6)
 })
 
-test('stoke dev prints the command that approves a held revision, and omits the detection time for decisions', async () => {
+test('stoke dev prints the command that approves a held revision, and prints no detection time for decisions', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('skills/pdf', { body: 'First.' })
   const places = ['--root', folder.at('skills'), '--state', folder.at('state')]
@@ -439,7 +439,7 @@ test('in a frozen source, changes of local folders also wait for approval', asyn
   expect((await dev.client.skills()).skills[0]?.status).toBe('pending')
 })
 
-test('in a frozen source, a change waits for approval even if the store has lost the served revision', async () => {
+test('in a frozen source, a change waits for approval even if the served revision is missing from the store', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('skills/pdf', { body: 'First.' })
   const run = <T>(...args: string[]): CliRun<T> =>
@@ -472,7 +472,7 @@ test('in a frozen source, a change waits for approval even if the store has lost
   expect(listed()).toEqual([['pdf', 'ok']])
 })
 
-test('neither read-only commands nor the approval of one skill change other skills of a frozen source', async () => {
+test('in a frozen source, read-only commands change nothing, and approving one skill changes no other skill', async () => {
   using folder = new TemporaryFolder()
   for (const name of ['pdf', 'docx']) folder.writeSkill(`skills/${name}`, { body: 'First.' })
   const run = <T>(...args: string[]): CliRun<T> =>

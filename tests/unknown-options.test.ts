@@ -72,7 +72,7 @@ import { SkillRegistry } from '../packages/core/src/registry/skill-registry.ts'
 /** Options that a program without types could pass. */
 type Loose = never
 
-/** The objects on which the test calls methods with a misspelt option. */
+/** The test calls the methods of these objects with a misspelt option. */
 interface World {
   readonly skills: SkillRuntime
   readonly session: SkillSession
@@ -99,7 +99,10 @@ const file = { skill: 'pdf', path: 'a.md', content: '' }
 const access = { privateHosts: [] }
 const digest = 'sha256:00' as never
 
-/** Calls every function, class and method that accepts options. The keys are the declared names. */
+/**
+ * Calls every function, class and method that accepts options. The keys are the names under which the functions,
+ * classes and methods are declared.
+ */
 const CALLS: Readonly<Record<string, (options: Loose, world: World) => unknown>> = {
   // The core
   createSkillRuntime: options => createSkillRuntime({ sources: [], ...(options as object) }),
@@ -188,7 +191,7 @@ const CALLS: Readonly<Record<string, (options: Loose, world: World) => unknown>>
   openDecisions: options => openDecisions('', options),
   openRevisionLog: options => openRevisionLog('', options),
   openWriteLock: options => openWriteLock('', options),
-  // Exports for the five designs
+  // exports for the five designs
   EventBus: options => new EventBus(options),
   fromWatcher: options => fromWatcher(watcher, { label: 'x', ...(options as object) }),
   toWatcher: options => toWatcher(new MemorySource({ label: 'm' }), options),
@@ -339,8 +342,8 @@ function findTakers(name: string): string[] {
     })
 }
 
-// Methods of an interface that hosts also implement, classes that only the runtime constructs, and errors. An error
-// that refused its options would hide the original failure.
+// The test skips these exports: methods that hosts also implement, classes that only the runtime constructs, and
+// errors. An error that refused its options would hide the original failure.
 const EXEMPT_TAKERS = [
   ...['MemoryFileSystem.write', 'MemoryFileSystem.remove', 'MemoryFileSystem.move', 'MemoryFileSystem.read'],
   ...['NodeFileSystem.read', 'NodeFileSystem.write', 'NodeFileSystem.remove', 'NodeFileSystem.move'],

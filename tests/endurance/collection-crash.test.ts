@@ -10,7 +10,7 @@ const CRASHES = 30
 
 /**
  * Runs the process and kills it `afterMs` after its first output. Returns the complete output lines of the process
- * except the first.
+ * except the first line.
  */
 async function crash(state: string, afterMs: number): Promise<readonly string[]> {
   const child = spawn(process.execPath, [resolve('tests/fixtures/collecting-crasher.ts'), state], {
@@ -30,7 +30,7 @@ async function crash(state: string, afterMs: number): Promise<readonly string[]>
   child.kill('SIGKILL')
   await ended
   expect(failure).toBe('')
-  // The kill may have cut off the last line.
+  // Leave out the last line, because the kill may have cut it off.
   return said.split('\n').slice(1, -1)
 }
 
@@ -58,7 +58,7 @@ test('kill -9 during a garbage collection keeps every revision that is in use, a
   expect(rounds).toBeGreaterThan(30)
   const packs = readdirSync(folder.at('store')).filter(name => name.endsWith('.pack'))
   const bytes = packs.reduce((sum, name) => sum + statSync(folder.at(`store/${name}`)).size, 0)
-  // Each round writes 21 files of 20 kB and keeps one of these files. Half-empty packs and the files of the last rounds
-  // may still be on the disk.
+  // Each round writes 21 files of 20 kB each, and only one of these files stays in use. Half-empty packs and the
+  // files of the last rounds may still be on the disk.
   expect(bytes).toBeLessThan(rounds * 21 * 20_000 * 0.5)
 }, 120_000)

@@ -9,8 +9,8 @@ import { skillText, TemporaryFolder } from '../fixtures/skill-folder.ts'
 const CRASHES = 40
 
 /**
- * Runs the process and kills it after a time or after a complete round. Returns the complete output lines of the
- * process.
+ * Runs the process, and kills it either after the given time or after a complete round. Returns the complete output
+ * lines of the process.
  */
 async function crash(
   folder: TemporaryFolder,
@@ -38,7 +38,7 @@ async function crash(
   child.kill('SIGKILL')
   await ended
   expect(failure).toBe('')
-  // The kill may have cut off the last line.
+  // Leave out the last line, because the kill may have cut it off.
   return said.split('\n').slice(0, -1)
 }
 
@@ -56,7 +56,7 @@ test('after kill -9 during a fetch, capture, approval or rollback, every approva
     }
     await (await openCrashRuntime(folder.path)).close()
   }
-  // The crashes should be spread over two rounds, whose duration depends on the machine.
+  // Spread the crashes over the duration of two rounds. This duration depends on the machine.
   const start = performance.now()
   await crash(folder, 'a round')
   const roundMs = performance.now() - start

@@ -47,11 +47,11 @@ test(`a decision survives kill -9 right after its acknowledgement, ${KILLS} time
     }
   }
   await Promise.all(Array.from({ length: WORKERS }, (_, number) => worker(number)))
-  // For each kind of decision, several kills must come right after such a decision.
+  // Several kills must happen right after a decision of each kind.
   for (const step of STEPS) expect(killedAt.get(step) ?? 0).toBeGreaterThan(5)
 }, 300_000)
 
-/** Returns the state without the fields that the next decision may already have changed. */
+/** Returns the state without the fields that an unacknowledged next decision may already have changed. */
 function toComparable(held: Held | undefined, { kind }: Line): Partial<Held> | undefined {
   if (held === undefined) return undefined
   const { disabled, pinned, approved, rolledBack } = held

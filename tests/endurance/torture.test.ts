@@ -13,8 +13,7 @@ const CLIENTS = 8
 const SKILLS = ['t0', 't1', 't2', 't3', 't4']
 const HALF_MS = 50
 /**
- * A file that stays half-written for longer than this time counts as complete. Writers on a busy machine can exceed
- * this time.
+ * The runtime treats a half-written file as complete after this time. On a busy machine, a slow writer may need longer.
  */
 const LONGEST_HALF_MS = 200
 
@@ -34,7 +33,7 @@ class Victim {
     folder.write(`${name}/scripts/say.mjs`, this.#codeOf(0))
   }
 
-  /** The ends of texts that stayed half-written for too long, so that readers may see these texts. */
+  /** The ends of texts that stayed half-written for too long. Readers may see such half-written texts. */
   readonly overslept: string[] = []
   readonly #actions: readonly (() => Promise<void>)[] = [
     async () => this.#replace('SKILL.md', this.#textOf(++this.#next)),
@@ -43,7 +42,7 @@ class Victim {
     async () => this.#replace('scripts/say.mjs', this.#codeOf(++this.#next)),
     async () => this.#write('scripts/say.mjs', this.#codeOf(++this.#next)),
     async () => await this.#writeHalf('scripts/say.mjs', this.#codeOf(++this.#next)),
-    // These saves are broken, so the last good revision stays served.
+    // The texts that these saves write are broken, so the last good revision stays served.
     async () => this.#write('SKILL.md', `---\nname: [${this.name}\n`),
     async () => this.#write('scripts/say.mjs', `import { defineCommand } from 'skillstoke/command'\n}}\n`),
     async () => {
@@ -83,7 +82,7 @@ class Victim {
     renameSync(this.#folder.at(this.#directory, `${path}.tmp`), this.#folder.at(this.#directory, path))
   }
 
-  /** Writes like a slow program: empties the file, writes a part, and writes the rest later. */
+  /** Writes a file like a slow program: empties the file, writes a part of the text, and writes the rest later. */
   async #writeHalf(path: string, content: string): Promise<void> {
     const cut = content.indexOf(' ', content.length / 2)
     const start = performance.now()

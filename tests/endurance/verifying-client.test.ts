@@ -72,10 +72,11 @@ test('with an edit every 20 ms, each answer to a verifying client comes from exa
     await client.close()
   }
   expect(edits).toBeGreaterThan(MIN_EDITS)
-  // Some edits must happen during a read, otherwise the test proves nothing.
+  // The test proves nothing unless some edits happen during a read.
   expect(all.reduce((sum, { mismatches, others }) => sum + mismatches + others, 0)).toBeGreaterThan(0)
   for (const { reads, verified, revisions } of all) {
-    // During continuous writes, a new revision appears every two seconds. A folder is read completely or not at all.
+    // During continuous writes, a new revision appears every two seconds. Each answer contains a complete folder or
+    // no folder.
     expect(revisions.size).toBeGreaterThan(MIN_REVISIONS)
     expect(reads).toBeGreaterThan(MIN_READS)
     expect(verified).toBeGreaterThan(MIN_VERIFIED)

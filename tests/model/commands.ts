@@ -26,8 +26,8 @@ const textOf = (name: string, number: number): string =>
   `---\nname: ${name}\ndescription: Number ${String(number).padStart(FIXED_LENGTH, '0')}.\n---\nBody of ${number}.\n`
 
 /**
- * Changes the disk. Every view is compared before a change that breaks a skill, and after each change while a skill is
- * broken.
+ * Changes the disk. Every view is compared with the expected state before a change breaks a skill, and after each
+ * change while a skill is broken.
  */
 function change(
   label: string,

@@ -17,7 +17,10 @@ import { expect } from 'vitest'
 export const ROOTS = ['a', 'b'] as const
 export type Root = (typeof ROOTS)[number]
 
-/** Two skills that are always written together. A reader that sees two different numbers has seen half of a change. */
+/**
+ * Two skills that are always written together, with the same number. A reader that sees two different numbers has seen
+ * half of a change.
+ */
 export const PAIR = ['pair-one', 'pair-two'] as const
 
 /** A disk whose events can be lost. */
@@ -48,7 +51,7 @@ export class SkillWorld implements AsyncDisposable {
   readonly session: SkillSession
   readonly #files: readonly ForgetfulFileSystem[]
   readonly #lastGood = new Map<string, LastGood>()
-  /** The states that two subscribers, one fast and one slow, derive from the reported changes. */
+  /** Two subscribers, one fast and one slow, derive these states from the changes that are reported to them. */
   readonly #told: readonly Map<string, string>[] = [new Map(), new Map()]
   /** The state that the model derives from the system prompt and the appended messages. */
   readonly #announced = new Map<string, string>()
@@ -103,7 +106,7 @@ export class SkillWorld implements AsyncDisposable {
     return this.#files.some(({ losesEvents }) => losesEvents)
   }
 
-  /** Whether a text on the disk is broken now. */
+  /** True if the text of a skill on the disk is broken now. */
   async hasBroken(): Promise<boolean> {
     return (await this.#scan()).some(({ status }) => status === 'broken')
   }

@@ -85,7 +85,7 @@ describe.each(Object.entries(INPUTS).slice(0, 3))('%s', (name, input) => {
     const call = tool(name).execute(input, { signal: stop.signal })
     stop.abort(reason)
     await expect(call).rejects.toBe(reason)
-    // As soon as a later call is answered, the aborted call must also be over.
+    // The aborted call must have ended by the time a later call is answered.
     await tool('skill').execute({ name: 'slow' })
     await skills.fresh()
     expect(lines).toEqual([])
@@ -108,12 +108,12 @@ test('an abort while the code of the skill loads rejects the call', async () => 
   expect(lines).toEqual([])
 })
 
-test.each(['skill_reload', 'skill_unload'])('an abort rejects a running call of %s', async name => {
+test.each(['skill_reload', 'skill_unload'])('an abort rejects a running %s call', async name => {
   const stop = new AbortController()
   const call = tool(name).execute({ name: 'slow' }, { signal: stop.signal })
   stop.abort(reason)
   await expect(call).rejects.toBe(reason)
-  // The work of the aborted call is over, so the skill can be reloaded as usual.
+  // The aborted call has ended, so the skill can be reloaded as usual.
   expect(await tool('skill_reload').execute({ name: 'slow' })).toMatchObject({ isError: false })
   expect(skills.scripts.list('slow').map(({ id }) => id)).toEqual(['slow.wait'])
 })

@@ -113,13 +113,13 @@ test.each([
   )
   const run = it.run(...args)
   expect(run.status).toBe(status)
-  // The printed command begins with stoke or npx skillstoke, depending on the folder.
+  // The command line prints commands that begin with either `stoke` or `npx skillstoke`, depending on the folder.
   const stderr = run.stderr.replace(/npx (?:--prefix \S+ )?skillstoke/, 'stoke')
   expect(stderr.slice(0, message.length)).toBe(message)
 })
 
 test.skipIf(!HAS_BUBBLEWRAP || !HAS_PYTHON)(
-  'run passes the arguments after -- to a script without commands, and prints its output',
+  'stoke run passes the arguments after -- to a script without commands, and prints the output of the script',
   () => {
     using it = open()
     it.folder.writeSkill('skills/pdf')
@@ -185,7 +185,7 @@ test('stoke grant and stoke revoke apply to later processes and are recorded in 
   const refused = it.run('run', 'net.go')
   expect(refused).toMatchObject({ status: 2 })
   expect(refused.stderr).toContain('the scripts lack a grant for net env:TOKEN')
-  // Granting everything that a skill asks for would approve capabilities that the user has not read.
+  // A flag that grants all declared capabilities would also grant capabilities that the user has not read.
   const unsaid = it.run('grant', 'net')
   expect([unsaid.status, unsaid.stderr]).toEqual([
     2,
@@ -235,7 +235,7 @@ test('stoke run --watch runs the command again on each save until the user inter
 })
 
 test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
-  '%s ends a script that ignores this signal',
+  'the signal %s to stoke run ends the script, even if the script ignores this signal',
   async signal => {
     using it = open()
     it.folder.writeSkill('skills/git')
@@ -304,7 +304,7 @@ test.skipIf(!HAS_BUBBLEWRAP)(
   },
 )
 
-test('stoke revoke reports a capability that was never granted', () => {
+test('stoke revoke reports that a capability was never granted', () => {
   using it = open()
   it.folder.writeSkill('skills/git')
   it.run('grant', 'git', 'exec')
@@ -314,7 +314,7 @@ test('stoke revoke reports a capability that was never granted', () => {
   expect(it.run('revoke', 'git', 'net').stdout).toMatch(/^not granted: net for git\n/)
 })
 
-test('Ctrl-C ends the running command', async () => {
+test('Ctrl-C during stoke run ends the command of the skill', async () => {
   using it = open()
   it.folder.writeSkill('skills/git')
   it.folder.write(
@@ -355,7 +355,7 @@ test('if the newest code does not load, stoke why names the older revision whose
   )
 })
 
-test('every verb that shows a skill says why the skill has no commands', () => {
+test('every verb that shows a skill explains why the skill has no commands', () => {
   using it = open()
   const head = 'name: git\ndescription: d\nmetadata:\n  capabilities: net, env:NO_SUCH_THING'
   it.folder.write('skills/git/SKILL.md', `---\n${head}\n---\nx\n`)
@@ -370,7 +370,7 @@ test('every verb that shows a skill says why the skill has no commands', () => {
   expect(why.status).toBe(1)
   expect(why.stdout).toMatch(/^no {3}commands {2}the scripts lack a grant for env:NO_SUCH_THING/m)
   expect(why.stdout).toMatch(/^yes {2}listed/m)
-  // The known capabilities are granted even if another capability is unknown.
+  // Known capabilities can be granted even if the skill also declares an unknown capability.
   expect(it.run('grant', 'git', '--yes').stdout).toMatch(
     /^granted: env:NO_SUCH_THING for git\n[\s\S]*it asks for unknown capabilities: net,\n/,
   )
@@ -391,7 +391,7 @@ test('every verb that shows a skill says why the skill has no commands', () => {
   expect(broken.stdout).toContain('scripts/a.js:1:15: "left-pad" cannot be imported')
 })
 
-test('a failed run names the revision of the code that ran', () => {
+test('when stoke run fails, its error names the revision of the code that ran', () => {
   using it = open()
   it.folder.writeSkill('skills/git')
   it.folder.write('skills/git/scripts/a.js', commandText('fail', 'throw new Error("no")'))
@@ -422,7 +422,7 @@ test('stoke run without a command name reports the load error of the skill and l
   expect(it.run('run', 'git.greet', '--', 'a').stderr).toContain('stoke run git.greet --input')
 })
 
-test('if the frontmatter contains an unknown capability, stoke run does not report that older code ran', () => {
+test('if only the capabilities in the frontmatter are faulty, stoke run does not claim that older code ran', () => {
   using it = open()
   it.folder.write(
     'skills/git/SKILL.md',

@@ -50,7 +50,7 @@ test.each([0, -1, Number.NaN, 600_001])(
   },
 )
 
-test('all commands are listed, even if many skills each need a process to list their commands', async () => {
+test('all commands are listed, even if many skills each need their own process for that', async () => {
   using folder = new TemporaryFolder()
   for (let i = 0; i < 12; i++) {
     folder.writeSkill(`skill-${i}`)
@@ -92,13 +92,13 @@ test('a model that loads a skill, or calls a missing command, learns why the new
   const told = await load()
   expect(told).toContain('- one: ')
   expect(told).toContain('Its newest commands are not there: scripts/a.js:1:7: unexpected token')
-  // The instructions are served without the commands.
+  // The instructions are still served, although the commands are missing.
   const { steps } = skills.explain('git')
   expect(steps.filter(({ ok }) => !ok).map(({ step }) => step)).toEqual(['commands'])
   expect(steps.at(-1)?.step).toBe('listed')
 })
 
-test('a failed reload reports no changed command', async () => {
+test('after a failed reload, no command is reported as changed', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('git')
   folder.write('git/scripts/a.js', commandText('one', 'return 1'))
@@ -155,7 +155,7 @@ test('while a skill with enforced tools is active, only its own scripts may run'
   expect(await use('run_skill_command', { skill: 'other', command: 'theirs' })).toBe('theirs')
 })
 
-test('skill names that equal a tool name, or contain letters forbidden in tool names, cause no duplicate or invalid tool', async () => {
+test('every tool name is valid and unique, even if a skill has the name of a tool or forbidden letters in its name', async () => {
   using folder = new TemporaryFolder()
   for (const name of ['skill', 'größe']) {
     folder.write(`${name}/SKILL.md`, skillText(name))
@@ -176,7 +176,7 @@ test('skill names that equal a tool name, or contain letters forbidden in tool n
   await client.close()
 })
 
-test('the offline agent runs a command that the user calls as a slash command, and shows the result', async () => {
+test('when the user enters a slash command, the offline agent runs the command of the skill and shows the result', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('git')
   folder.write('git/scripts/a.js', commandText('greet', 'return "Hello " + input.name'))
@@ -246,7 +246,7 @@ test('a mistake in a nested field is reported with the path of the field', async
     })
 })
 
-test('the error of a process that ran out of memory names this reason', async () => {
+test('if a process runs out of memory, the error of the call says so', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('git')
   folder.write(

@@ -18,19 +18,22 @@ import {
 import { TemporaryFolder } from '../fixtures/skill-folder.ts'
 
 // Attacks of a script without grants, and their outcome in three kinds of processes. The plain process shows that an
-// attack would work. The other two processes are confined by the permission checks of Node or by the sandbox. If an
-// upgrade of Node or of the system changes an outcome, find out why.
+// attack would work. The other two kinds of processes are confined, by Node's permission checks or by the sandbox. If
+// an upgrade of Node or of the system changes an outcome, find out why.
 type Outcome = 'escapes' | 'contained' | 'refused'
 
 interface Attempt {
   readonly name: string
   /** The capabilities that are granted to the skill. @default nothing */
   readonly granted?: readonly string[]
-  /** Number of calls. A later call can use what an earlier call has left behind. @default 1 */
+  /**
+   * Number of calls. With several calls, the attack in a later call can use what an earlier call has left behind.
+   * @default 1
+   */
   readonly times?: number
   /**
-   * The body of an asynchronous function with the parameter `target`. The function returns the data that it obtained,
-   * or throws.
+   * The body of an asynchronous function with the parameter `target`. If the attack succeeds, the function returns
+   * the stolen data; otherwise it throws.
    */
   readonly code: string
   /** Returns true if the returned value or an effect outside shows that the attack succeeded. */
@@ -260,8 +263,8 @@ const ATTEMPTS: readonly Attempt[] = [
   },
 ]
 
-// Attacks that go beyond the granted capabilities. If a kind of process cannot restrict a grant to its exact scope, the
-// skill gets no commands.
+// Attacks that go beyond the granted capabilities. A skill gets no commands in a kind of process that cannot enforce
+// the exact scope of a grant.
 const BEYOND_GRANTS: readonly Attempt[] = [
   {
     name: 'read the state directory with a grant for the whole workspace',
@@ -383,7 +386,10 @@ async function makeWorld(): Promise<World & AsyncDisposable> {
   }
 }
 
-/** Runs the code of the attack in a process that is not confined. Returns the value of the code, or an empty string. */
+/**
+ * Runs the code of the attack in a process that is not confined. Returns the result of the code, or an empty string if
+ * the code fails.
+ */
 async function runPlain({ folder, target }: World, code: string): Promise<unknown> {
   const program = folder.write(
     'plain.mjs',
@@ -408,8 +414,8 @@ async function judge(attempt: Attempt, world: World, run: () => Promise<unknown>
   return (await attempt.isEscape(returned, world)) ? 'escapes' : 'contained'
 }
 
-// With a signal, a script could start the inspector of its host. A connection to the inspector can run code in the
-// host.
+// A script could send a signal that starts the inspector of its host. Whoever connects to the inspector can run code
+// in the host.
 describe('the inspector of a host', () => {
   const openHost = async (program: string): Promise<{ isOpened: boolean }> => {
     const host = spawn(process.execPath, ['--inspect-port=0', '--input-type=module', '-e', program], {
@@ -419,7 +425,7 @@ describe('the inspector of a host', () => {
     host.stderr.on('data', (data: Buffer) => (said += data.toString()))
     await once(host.stdout, 'data')
     process.kill(host.pid ?? 0, 'SIGUSR1')
-    // Node handles the signal before this input. The host answers the input with the URL of its inspector.
+    // The host handles the signal before it reads this input. The host answers the input with the URL of its inspector.
     host.stdin.write('say\n')
     const [answer] = (await once(host.stdout, 'data')) as [Buffer]
     host.kill('SIGKILL')
@@ -430,11 +436,11 @@ describe('the inspector of a host', () => {
     process.stdin.once('data', () => setTimeout(() => console.log(String(url())), 300))
     console.log('ready')`
 
-  test('the inspector of a host starts on a signal by default', async () => {
+  test('by default, a signal starts the inspector of a host', async () => {
     expect(await openHost(WAIT)).toEqual({ isOpened: true })
   })
 
-  test(`the inspector of a host that runs scripts does not start on a signal ${verifies('PROMISE-8')}`, async () => {
+  test(`if a host runs scripts, a signal does not start the inspector of the host ${verifies('PROMISE-8')}`, async () => {
     const runner = `import { childProcesses } from '@skillstoke/scripts'; childProcesses();${WAIT}`
     expect(await openHost(runner)).toEqual({ isOpened: false })
   })
@@ -475,7 +481,7 @@ for (const [tier, sandbox] of TIERS)
           expect(await judge(attempt, world, () => attackWith(skills, world.target, true))).toBe(
             attempt[tier],
           )
-          // The attack must have run in the reserve process.
+          // Check that the attack really ran in the reserve process.
           expect(readFileSync(`${waiting}/scripts/attack.mjs`, 'utf8')).toContain(attempt.code)
           expect(scriptProcesses().some(({ args }) => args.includes(waiting))).toBe(true)
         },
@@ -531,19 +537,19 @@ function writeAttack({ folder }: World, { code, granted = [] }: Attempt): void {
 const REFUSED = Symbol('refused')
 
 /**
- * Runs the attack. Returns the value of the attack, or `REFUSED` if the skill gets no commands because of its grants.
+ * Runs the attack. Returns the result of the attack, or `REFUSED` if the skill gets no commands because of its grants.
  */
 async function attackWith(skills: SkillRuntime, target: World['target'], isFirst: boolean): Promise<unknown> {
   const done = await skills.scripts.execute('attack.attack', target).catch((thrown: unknown) => thrown)
   if (SkillError.isInstance(done) && done.message.includes(' is granted, but ')) return REFUSED
-  // The command must exist, otherwise no attack has run.
+  // Check that the command exists, because without the command no attack has run.
   if (isFirst) expect(skills.scripts.list().map(({ id }) => id)).toEqual(['attack.attack'])
   const { returned, thrown } = (done as { value: { returned?: unknown; thrown?: string } }).value
   expect(returned !== undefined || thrown !== undefined).toBe(true)
   return returned ?? ''
 }
 
-// The same attacks in programs of other languages, which only a sandbox can contain.
+// The same attacks in programs of other languages, which only a sandbox can confine.
 type Program = readonly [name: string, line: string, isEscape: (said: string, world: World) => boolean]
 
 // KEYCTL_GET_KEYRING_ID of the session keyring
@@ -607,7 +613,7 @@ function toProgram(line: string, { target }: World): string {
 
 describe.skipIf(!HAS_BUBBLEWRAP)('a program of another language without grants', () => {
   test.each(PROGRAMS)(
-    `the sandbox contains the attempt to %s ${verifies('PROMISE-8')}`,
+    `the sandbox prevents the attempt to %s ${verifies('PROMISE-8')}`,
     async (_, line, isEscape) => {
       await using world = await makeWorld()
       const { folder } = world

@@ -32,7 +32,7 @@ const codes = (skills: SkillRuntime): readonly string[] =>
   skills.current.reports().flatMap(({ diagnostics }) => diagnostics.map(({ code }) => code))
 
 describe('a trusted source', () => {
-  test(`code that asks for no capabilities runs immediately, and other code runs after its capabilities are granted ${verifies('PROMISE-8')}`, async () => {
+  test(`code runs immediately if it asks for no capabilities, and otherwise after its capabilities are granted ${verifies('PROMISE-8')}`, async () => {
     using folder = new TemporaryFolder()
     writeSkill(folder, '', 'return "first"')
     await using skills = await openScripts(folder.path)
@@ -93,7 +93,7 @@ describe('a trusted source', () => {
   const FOREVER = "context.log('begun'); await new Promise(() => setInterval(() => {}, 1000))"
   const env = { ...process.env, TOKEN: 'a-token' }
 
-  test('a call that runs older code ends immediately when its capability is revoked', async () => {
+  test('a running call of older code ends immediately when a capability of that code is revoked', async () => {
     using folder = new TemporaryFolder()
     writeSkill(folder, 'env:TOKEN', FOREVER)
     await using skills = await openScripts(folder.path, { env })
@@ -106,7 +106,7 @@ describe('a trusted source', () => {
     await expect(run(skills)).rejects.toMatchObject({ code: 'SCRIPT_REFUSED' })
   })
 
-  test('after a revoke, the older code runs no calls while the newer code loads', async () => {
+  test('after a revoke, the older code accepts no calls while the newer code loads', async () => {
     using folder = new TemporaryFolder()
     writeSkill(folder, 'env:TOKEN', 'return "older"')
     await using skills = await openScripts(folder.path, { env, loadTimeoutMs: 600_000 })
@@ -121,7 +121,7 @@ describe('a trusted source', () => {
     await expect(run(skills)).rejects.toMatchObject({ code: 'SCRIPT_REFUSED' })
   })
 
-  test('a revoke also ends a running call of code that was unloaded, even if the skill was loaded again', async () => {
+  test('a revoke ends a call that still runs on unloaded code, even if the skill was loaded again', async () => {
     using folder = new TemporaryFolder()
     writeSkill(folder, 'env:TOKEN', `if (input.fine) return 'fine'; ${FOREVER}`)
     await using skills = await openScripts(folder.path, { env })
@@ -168,7 +168,7 @@ describe('a trusted source', () => {
     expect(countScriptProcesses()).toBe(0)
   })
 
-  test('grants are stored with their author', async () => {
+  test('each grant is stored together with its author', async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     writeSkill(folder, 'net', 'return "ran"')
@@ -201,7 +201,7 @@ describe('a trusted source', () => {
 })
 
 describe('a reviewed source', () => {
-  test(`an approval grants the capabilities of one revision and nothing to the next revision ${verifies('PROMISE-8')}`, async () => {
+  test(`an approval grants the capabilities that the approved revision declares, and grants nothing to the next revision ${verifies('PROMISE-8')}`, async () => {
     using folder = new TemporaryFolder()
     writeSkill(folder, 'env:TOKEN', 'return process.env.TOKEN === undefined ? "none" : "granted"')
     await using skills = await openScripts(folder.path, {
@@ -255,7 +255,7 @@ describe('granted capabilities', () => {
         folder.write('skills/deploy/scripts/go.js', commandText('go', body))
       }
 
-      test('capabilities for files give read or write access to the workspace and named paths only', async () => {
+      test('file capabilities give read or write access only to the workspace and to named paths', async () => {
         using folder = new TemporaryFolder()
         folder.write('work/in.txt', 'of the workspace')
         folder.write('named/in.txt', 'of another place')
@@ -281,7 +281,7 @@ describe('granted capabilities', () => {
         ])
       })
 
-      test('a granted folder can be listed if it contains another granted path', async () => {
+      test('a granted folder can be listed even if another granted path is inside it', async () => {
         using folder = new TemporaryFolder()
         folder.write('work/sub/in.txt', 'x')
         const words = ['fs.read:sub', 'fs.read']
@@ -310,7 +310,7 @@ describe('granted capabilities', () => {
         return await run(skills).catch((thrown: unknown) => String(thrown))
       }
 
-      test('a granted path that goes through a link in the workspace is refused', async () => {
+      test('a grant is refused if its path goes through a link in the workspace', async () => {
         using folder = new TemporaryFolder()
         folder.write('work/real/in.txt', 'of the workspace')
         folder.write('private/in.txt', 'of somebody else')
@@ -332,7 +332,7 @@ describe('granted capabilities', () => {
         folder.write('outside/secret.txt', 'a secret')
         mkdirSync(folder.at('work/out/sub'), { recursive: true })
         const nested = ['fs.write:out', 'fs.write:out/sub']
-        // As long as `out/sub` is a folder, the grant for `out` already includes it.
+        // If `out/sub` is a real folder, the grant for `out` includes `out/sub`.
         const body = "fs.writeFileSync('out/sub/new', 'x'); return fs.readdirSync('out/sub').join()"
         expect(await attempt(folder, ['fs.read', ...nested], body)).toBe('new')
         folder.remove('work/out/sub')
@@ -343,7 +343,7 @@ describe('granted capabilities', () => {
         symlinkSync('../secret.txt', folder.at('outside/out/link'))
         const elsewhere = [`fs.write:${folder.at('outside/out')}`, `fs.read:${folder.at('outside/out/link')}`]
         expect(await attempt(folder, elsewhere, 'return 1')).toContain('the path goes through a link to')
-        // Naming the folder by a second path does not widen the grant either.
+        // A second path to the same folder does not widen the grant either.
         mkdirSync(folder.at('outside/out/sub'))
         symlinkSync(folder.at('outside'), folder.at('alias'))
         const alias = [`fs.write:${folder.at('outside/out')}`, `fs.write:${folder.at('alias/out/sub')}`]
@@ -398,7 +398,7 @@ describe('granted capabilities', () => {
         expect(await attempt(folder, ['fs.read:docs'], docs, { hiddenPaths })).toBe('docs')
       })
 
-      test('a granted path is refused if scripts of another skill can redirect it', async () => {
+      test('a grant is refused if scripts of another skill can redirect its path', async () => {
         using folder = new TemporaryFolder()
         mkdirSync(folder.at('work/out/sub'), { recursive: true })
         writeSkill(folder, 'fs.write:out', 'return 1', 'skills/other')
@@ -503,7 +503,7 @@ describe('granted capabilities', () => {
         expect(readFileSync(folder.at('work/hooks/kept'), 'utf8')).toBe('as it was')
       })
 
-      test('neither a link out of a granted folder nor a star in a path gives access to more files', async () => {
+      test('access to a granted folder is not widened by a link that leaves the folder or by a star in the path', async () => {
         using folder = new TemporaryFolder()
         folder.write('outside/secret.txt', 'a secret')
         folder.write('work/docs/deep/in.txt', 'in')
@@ -542,7 +542,7 @@ describe('granted capabilities', () => {
         expect(existsSync(folder.at('work/out.txt'))).toBe(false)
       })
 
-      test('a path that is a link can be granted, even more than once', async () => {
+      test('a path that is a link can be granted, even several times', async () => {
         using folder = new TemporaryFolder()
         folder.write('real/out/in.txt', 'x')
         symlinkSync(folder.at('real'), folder.at('work'))
@@ -644,7 +644,7 @@ describe.skipIf(!HAS_BUBBLEWRAP)('a sandbox', () => {
     mkdirSync(folder.at('work'))
     for (let at = 0; at < 101; at++) {
       const first = folder.write(`work/out/${at}/0`, '')
-      // The limit also counts hard links, which are faster to create than files.
+      // Create hard links instead of files, because links are faster to create and also count towards the limit.
       for (let file = 1; file < 1_000; file++) linkSync(first, folder.at(`work/out/${at}/${file}`))
     }
     folder.write('work/out/z/deep/.git/hooks/pre-commit', 'as it was')

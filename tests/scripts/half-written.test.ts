@@ -9,7 +9,7 @@ const LINES = Array.from({ length: 20 }, (_, line) => `Line ${line} of the instr
 const textOf = (version: number, lines = LINES.length): string =>
   skillText('pdf', { body: [...LINES.slice(0, lines), `End of version ${version}.`].join('\n') })
 
-/** Overwrites a file like a slow program: one part first, and the rest after a pause. */
+/** Overwrites a file like a slow program: writes one part, pauses, and writes the rest. */
 async function writeSlowly(path: string, content: string, at: number, pauseMs: number): Promise<void> {
   const descriptor = openSync(path, 'w')
   writeSync(descriptor, content.slice(0, at))
@@ -43,7 +43,8 @@ describe('a text that is written in two parts', () => {
         runtime: { tuning: { settle: {} } },
       })
       for (let version = 1; version <= 8; version++) {
-        // Texts are longer or shorter than before. The first part ends inside a line, after a line, or is empty.
+        // The new text is longer or shorter than the old text. The part that is written first ends inside a line,
+        // ends after a line, or is empty.
         const content = textOf(version, version % 2 === 0 ? LINES.length : 10)
         const cut = [Math.floor(content.length / 2), content.indexOf('\n', 120) + 1, 0][version % 3] ?? 0
         for (const body of await readWhile(skills, writeSlowly(path, content, cut, 50)))
@@ -69,7 +70,7 @@ describe('a text that is written in two parts', () => {
   })
 })
 
-test('a shorter text is served after the writing has stopped', async () => {
+test('if a text becomes shorter, the shorter text is served after the writing has stopped', async () => {
   using folder = new TemporaryFolder()
   const path = folder.write('pdf/SKILL.md', textOf(1))
   await using skills = await openScripts(folder.path, { runtime: { tuning: { settle: {} } } })

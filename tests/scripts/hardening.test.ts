@@ -42,7 +42,7 @@ describe('a generated text', () => {
     write(folder, 'return "good"')
     folder.writeSkill('evil')
     folder.write('evil/scripts/a.ts', `${IMPORT}const x = ${text}\n`)
-    // This file is not scanned, but its types are also removed.
+    // The scan ignores this file, but its type annotations are removed too.
     folder.write('evil/assets/b.ts', `const x: number = ${text}\n`)
     folder.write(
       'git/scripts/typed.ts',
@@ -150,7 +150,7 @@ describe('revoking a grant', () => {
     })
   })
 
-  test('neither text nor code of a rejected revision is served', async () => {
+  test('a rejected revision is not served, and its code does not run', async () => {
     using folder = new TemporaryFolder()
     write(folder, 'return "first"')
     await using skills = await openScripts(folder.path, { source: { trust: 'review' } })
@@ -200,7 +200,7 @@ test('a granted secret is removed from messages of a loading module and from mes
 })
 
 describe('waiting calls', () => {
-  test('waiting calls run on the newer code when their code is replaced', async () => {
+  test('calls that wait for a process run on the newer code if the code is replaced meanwhile', async () => {
     using folder = new TemporaryFolder()
     const text = (answer: string): string =>
       `context.log('begun'); await new Promise(resolve => setTimeout(resolve, 400)); return '${answer}'`
@@ -359,7 +359,7 @@ describe('a mistake in a command file', () => {
     expect(await run(skills)).toBe('old')
   })
 
-  test('after a mistake, a later host still runs the older code, even if listing its commands needs a process', async () => {
+  test('after a mistake in new code, a later host still runs the older code, even if listing its commands needs a process', async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     folder.writeSkill('git')
@@ -381,7 +381,7 @@ test('after a failure of the machine, the next call tries again without an edit'
   using state = new TemporaryFolder()
   folder.writeSkill('git')
   folder.write('git/scripts/a.js', commandText('one', 'return 1'))
-  // A file in place of a folder simulates a full disk. The script does not cause this failure.
+  // A file in place of a folder simulates a full disk. The machine causes this failure, not the script.
   state.write('scripts', '')
   await using skills = await openScripts(folder.path, { directory: state.at('scripts') })
   await expect(skills.scripts.execute('git.one')).rejects.toMatchObject({
@@ -393,19 +393,22 @@ test('after a failure of the machine, the next call tries again without an edit'
   expect(skills.current.reports()[0]).toMatchObject({ status: 'ok', diagnostics: [] })
 })
 
-test.skipIf(!HAS_BUBBLEWRAP)('a sandbox that fails once is tried again', async () => {
-  using folder = new TemporaryFolder()
-  folder.writeSkill('skills/git')
-  folder.write('skills/git/scripts/go.js', commandText('go', 'return 1'))
-  const real = spawnSync('sh', ['-c', 'command -v bwrap'], { encoding: 'utf8' }).stdout.trim()
-  const marker = folder.at('failed')
-  const text = `#!/bin/sh\nif [ ! -e '${marker}' ]; then touch '${marker}'; echo no memory >&2; exit 1; fi\nexec ${real} "$@"\n`
-  chmodSync(folder.write('bin/bwrap', text), 0o755)
-  const env = { ...process.env, PATH: `${folder.at('bin')}:${process.env['PATH']}` }
-  await using skills = await openScripts(folder.at('skills'), { env })
-  expect(await skills.scripts.containment()).toMatchObject({ kind: 'sandbox' })
-  expect(existsSync(marker)).toBe(true)
-})
+test.skipIf(!HAS_BUBBLEWRAP)(
+  'after a sandbox has failed once, the runner tries to use it again',
+  async () => {
+    using folder = new TemporaryFolder()
+    folder.writeSkill('skills/git')
+    folder.write('skills/git/scripts/go.js', commandText('go', 'return 1'))
+    const real = spawnSync('sh', ['-c', 'command -v bwrap'], { encoding: 'utf8' }).stdout.trim()
+    const marker = folder.at('failed')
+    const text = `#!/bin/sh\nif [ ! -e '${marker}' ]; then touch '${marker}'; echo no memory >&2; exit 1; fi\nexec ${real} "$@"\n`
+    chmodSync(folder.write('bin/bwrap', text), 0o755)
+    const env = { ...process.env, PATH: `${folder.at('bin')}:${process.env['PATH']}` }
+    await using skills = await openScripts(folder.at('skills'), { env })
+    expect(await skills.scripts.containment()).toMatchObject({ kind: 'sandbox' })
+    expect(existsSync(marker)).toBe(true)
+  },
+)
 
 test('scripts that run without a sandbox log one warning', async () => {
   using folder = new TemporaryFolder()
@@ -442,7 +445,7 @@ test('the code of a skill is refused with a reason if it is too large, and the h
   expect(await run(skills)).toBe(1)
 })
 
-test('commands that only running code can list are listed right after the start of a host', async () => {
+test('right after a host starts, the list includes commands that can be found only by running code', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('git')
   const define = (name: string): string =>
@@ -523,7 +526,7 @@ test('messages do not contain the whole value of a very long constant', async ()
   expect(String(error).length).toBeLessThan(1_000)
 })
 
-test('if a skill is removed while its older code loads, the process of this code ends', async () => {
+test('if a skill is removed while its older code loads, the process that loads this code ends', async () => {
   using folder = new TemporaryFolder()
   using state = new TemporaryFolder()
   folder.writeSkill('git')

@@ -64,7 +64,7 @@ describe('a command', () => {
     expect(await run(skills, 'git.status')).toBe('two')
   })
 
-  test(`commands appear, disappear and change their names and descriptions with their files ${verifies('OMNI-08', 'OMNI-10', 'OMNI-11', 'OMNI-X01', 'OMNI-B01')}`, async () => {
+  test(`when files change, their commands appear, disappear, or get new names and descriptions ${verifies('OMNI-08', 'OMNI-10', 'OMNI-11', 'OMNI-X01', 'OMNI-B01')}`, async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('git')
     folder.write('git/scripts/a.ts', command('one', '1'))
@@ -96,7 +96,7 @@ describe('a command', () => {
     using folder = new TemporaryFolder()
     for (const name of ['git', 'git-extra', 'zod']) {
       folder.writeSkill(name)
-      // Each skill has a function and a variable of the same name. The third skill has the name of a library.
+      // Functions and variables have the same names in all skills. The third skill is named like a library.
       folder.write(`${name}/scripts/lib/count.js`, 'let n = 0\nexport const count = () => ++n\n')
       folder.write(
         `${name}/scripts/count.js`,
@@ -260,7 +260,7 @@ describe('code that does not load', () => {
     },
   )
 
-  test('the process is ended when its code never finishes loading', async () => {
+  test('a process is ended if its code never finishes loading', async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('git')
     folder.write('git/scripts/a.ts', command('one', '"good"'))

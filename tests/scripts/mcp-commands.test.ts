@@ -24,7 +24,7 @@ interface Answer {
 
 interface Connected extends AsyncDisposable {
   readonly client: Client
-  /** The number of notifications of a changed tool list that the client received. */
+  /** The number of notifications about changes of the tool list that the client received. */
   readonly told: { count: number; last: number }
 }
 
@@ -108,7 +108,7 @@ describe('separate tools for commands', () => {
     write(folder, script('status', 'return 2'))
     expect(textOf(await call(client, 'git.status', {}))).toBe('2')
     expect(told.count).toBe(0)
-    // The client must be notified even though its own call made the server find the new command.
+    // The client must be notified even if the server found the new command during a call of this client.
     write(folder, script('log', 'return 3'), 'git/scripts/log.js')
     await call(client, 'skill', { name: 'git' })
     await expect.poll(() => told.count).toBe(1)
@@ -128,7 +128,7 @@ describe('separate tools for commands', () => {
     await expect.poll(() => performance.now() - told.last, { timeout: 5_000 }).toBeGreaterThan(400)
     expect(told.count - before).toBeGreaterThan(0)
     expect(told.count - before).toBeLessThan(8)
-    // A removed command leaves the list, and calling the command fails with a reason.
+    // A removed command disappears from the list, and calling this command fails with a reason.
     folder.remove('skills/git/scripts/log.js')
     await expect.poll(async () => await names(client)).not.toContain('git.log')
     await expect(call(client, 'git.log', {})).rejects.toThrow('there is no tool "git.log"')

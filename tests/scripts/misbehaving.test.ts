@@ -181,7 +181,8 @@ test('an abort first asks the script to stop, and then kills its process', async
       },
     )
     await expect(call).rejects.toThrow('enough')
-    // A process that reacts to the signal also runs the next call. A process that ignores the signal is replaced.
+    // If a process stops its call when the abort signal arrives, the same process runs the next call. If a process
+    // ignores the abort signal, a new process replaces it.
     expect((await who()) === before).toBe(!deaf)
   }
 })
@@ -246,7 +247,7 @@ test('a call fails with the reason if its result is not JSON', async () => {
   expect((await failure(skills.scripts.execute('odd.go'))).message).toContain('circular')
 })
 
-test('if a script starts programs, these programs end together with the process of the script', async () => {
+test('programs that a script starts end when the process of the script ends', async () => {
   using folder = new TemporaryFolder()
   const marker = `skillstoke-sleeper-${process.pid}`
   folder.write(
@@ -299,7 +300,7 @@ test('a starting host removes the folders that a killed host left behind', async
   expect(readFileSync(state.at(`scripts/${process.pid}-mine/kept`), 'utf8')).toContain('there')
 })
 
-test('log output after the answer is discarded, and the process runs further calls', async () => {
+test('log output that arrives after the answer is discarded, and the process runs further calls', async () => {
   using folder = new TemporaryFolder()
   write(
     folder,

@@ -45,7 +45,7 @@ describe('a moved folder', () => {
     expect(await call()).toBe('mended')
   })
 
-  test('code that started before the move of its folder also loses a revoked capability', async () => {
+  test('a revoke also takes effect in code that started before its folder was moved', async () => {
     using folder = new TemporaryFolder()
     const fields = 'metadata:\n  capabilities: env:TOKEN'
     folder.write('t/SKILL.md', `---\nname: t\ndescription: Does t.\n${fields}\n---\nRun it.\n`)
@@ -62,7 +62,7 @@ describe('a moved folder', () => {
     await expect(call()).rejects.toMatchObject({ code: 'SCRIPT_REFUSED' })
   })
 
-  test('if another folder takes over the name of a skill, calls never run the code of the first folder', async () => {
+  test('if another folder takes over the name of a skill, calls never run the code of the former folder', async () => {
     using folder = new TemporaryFolder()
     for (const location of ['a', 'b']) folder.write(`${location}/SKILL.md`, skillText('t', {}))
     folder.write('a/scripts/go.js', commandText('go', 'return "of a"'))
@@ -77,7 +77,7 @@ describe('a moved folder', () => {
     expect(await call()).toBe('of b')
   })
 
-  test('a skill that moves and breaks in one step keeps the last good code, also after a restart', async () => {
+  test('if a skill is moved and broken in one step, its last good code still runs, even after a restart', async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/t')
     folder.write('skills/t/scripts/go.js', commandText('go', 'return "good"'))

@@ -9,11 +9,11 @@ const CALLERS = 20
 const EDITS = 60
 const EDIT_EVERY_MS = 50
 
-// A short form of benchmark B9, with many callers and with edits at shorter intervals than code needs to load.
+// A short form of benchmark B9: many callers, and edits that come faster than the code can be loaded.
 test(`during reloads, no call fails, mixes two versions, or runs code that was already outdated when the call started ${verifies('OMNI-01', 'PROMISE-2', 'PROMISE-4')}`, async () => {
   using folder = new TemporaryFolder()
   const write = (version: number): void => {
-    // Both files must have the same version: a call that sees two versions has run half-new code.
+    // Both files must have the same version. A call that sees two versions has run a mixture of old and new code.
     folder.write('git/scripts/lib/version.ts', `export const helper: number = ${version}\n`)
     folder.write(
       'git/scripts/version.ts',

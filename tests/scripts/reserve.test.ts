@@ -63,7 +63,7 @@ async function look(skills: SkillRuntime): Promise<Look> {
   return (await skills.scripts.execute('look.look')).value as Look
 }
 
-/** Returns the processes with a folder in their arguments, except bubblewrap processes. */
+/** Returns the processes whose arguments contain the given folder, except bubblewrap processes. */
 function findContained(folder: string): readonly number[] {
   const { stdout } = spawnSync('ps', ['-e', '-ww', '-o', 'pid=,comm=,args='], { encoding: 'utf8' })
   const lines = stdout.split('\n').filter(line => line.includes(folder) && !/^ *\d+ bwrap/.test(line))
@@ -101,7 +101,7 @@ for (const [tier, sandbox] of TIERS)
       write(folder, 3)
       const third = await look(skills)
       expect(third).toMatchObject({ version: 3, folder: waiting, cwd: waiting, writable: false })
-      // The code sees the same environment as in a process that was started for this revision.
+      // In the reserve process, the code sees the same environment as in a process that was started for this revision.
       const toForm = (each: Look): string =>
         JSON.stringify(each)
           .replaceAll(each.folder, '<folder>')
@@ -120,7 +120,7 @@ for (const [tier, sandbox] of TIERS)
       await expect(look(skills)).rejects.toThrow(/broken \(scripts\/look\.ts:\d+:11\)/)
     })
 
-    test('neither code in a reserve process nor the process itself can see files of other skills', async () => {
+    test('a reserve process cannot see files of other skills, before and after it loads code', async () => {
       using folder = new TemporaryFolder()
       write(folder, 1)
       folder.writeSkill('other')
@@ -170,7 +170,7 @@ for (const [tier, sandbox] of TIERS)
     test.each([
       ['was killed', 'SIGKILL'],
       ['stalls', 'SIGSTOP'],
-    ] as const)('new code loads even though the reserve process %s', async (_name, signal) => {
+    ] as const)('new code loads even if the reserve process %s', async (_name, signal) => {
       using folder = new TemporaryFolder()
       write(folder, 1)
       await using skills = await openScripts(folder.path, { sandbox })
@@ -218,7 +218,8 @@ test.skipIf(!HAS_BUBBLEWRAP)(
     expect(scriptProcesses().find(({ args }) => args.includes(online))?.args).toContain('--share-net')
     write(folder, 4, { fields })
     expect(await look(skills)).toMatchObject({ version: 4, folder: online })
-    // The next revision has no grants. It must not run in the current reserve process, which has network access.
+    // The next revision has no grants. The code of that revision must not run in the current reserve process, which
+    // has network access.
     await expect.poll(async () => await waitForReserve()).not.toBe(online)
     write(folder, 5)
     const { folder: plain } = await look(skills)

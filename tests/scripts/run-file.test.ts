@@ -118,7 +118,7 @@ describe('without a sandbox', () => {
   })
 })
 
-test('a script ends at its deadline and when its call is aborted', async () => {
+test('a script ends when its deadline passes or its call is aborted', async () => {
   using folder = new TemporaryFolder()
   write(folder, 'scripts/wait.sh', 'echo begun\nsleep 1000 &\nsleep 1000\n')
   await using skills = await open(folder)

@@ -57,7 +57,7 @@ ${end}`
     }
   })
 
-  test('the removal of a scratch folder stays inside it, even if the program keeps replacing folders by links', async () => {
+  test('removing a scratch folder deletes nothing outside it, even if the program keeps replacing folders with links', async () => {
     using folder = new TemporaryFolder()
     mkdirSync(folder.at('foreign/victim'), { recursive: true })
     for (let index = 0; index < 300; index++) folder.write(`foreign/victim/${index}`, 'x')

@@ -29,7 +29,7 @@ export const status = defineCommand({
 `
 
 describe('scanScripts()', () => {
-  test(`the scan finds commands with their complete definitions ${verifies('OMNI-22', 'OMNI-23', 'OMNI-26', 'OMNI-X12')}`, async () => {
+  test(`the scan finds all commands and their complete definitions ${verifies('OMNI-22', 'OMNI-23', 'OMNI-26', 'OMNI-X12')}`, async () => {
     const { commands, modules, isComplete, diagnostics } = await scan({ 'scripts/status.ts': STATUS })
     expect({ modules, isComplete, diagnostics }).toEqual({
       modules: ['scripts/status.ts'],
@@ -52,7 +52,7 @@ describe('scanScripts()', () => {
     ])
   })
 
-  test(`the scan needs no file access except to our own code ${verifies('OMNI-22', 'OMNI-26')}`, () => {
+  test(`the scan reads no files except our own code ${verifies('OMNI-22', 'OMNI-26')}`, () => {
     const program = `
       import { scanScripts } from '@skillstoke/scripts'
       const files = [{ path: 'scripts/status.ts', text: ${JSON.stringify(STATUS)}, digest: 'sha256:0' }]

@@ -14,7 +14,7 @@ function write(path: string, digest: string): RecordedDecision {
 }
 
 describe('notes about texts that agents wrote', () => {
-  test('a note is kept even if the agent writes another file thousands of times', () => {
+  test('the note about one file is kept even if the agent writes another file thousands of times', () => {
     let folder: FolderDecisions | undefined = withDecision(undefined, write('scripts/evil.sh', 'evil'))
     for (let count = 0; count < 5_000; count++)
       folder = withDecision(folder, write('SKILL.md', String(count)))
@@ -23,7 +23,7 @@ describe('notes about texts that agents wrote', () => {
     expect(folder?.forgotten).toBeUndefined()
   })
 
-  test('a note is dropped when a folder has too many, and every later change then waits for an approval', async () => {
+  test('when a folder has too many notes, the oldest note is dropped, and every later change waits for an approval', async () => {
     const files = new MemoryFileSystem({ '/mine/pdf/SKILL.md': `${TEXT}Human.\n` })
     const decisions = new MemoryDecisions()
     const source = new FileSource({ fileSystem: files, root: '/mine', label: 'mine', watching: 'off' })
@@ -52,7 +52,7 @@ describe('notes about texts that agents wrote', () => {
   })
 })
 
-test('the record of a dropped note stays until an approval', () => {
+test('a folder is marked as having lost a note until its newest revision is approved', () => {
   let folder: FolderDecisions | undefined
   for (let count = 0; count < 1_001; count++)
     folder = withDecision(folder, write(`${count}.md`, String(count)))

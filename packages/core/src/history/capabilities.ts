@@ -2,7 +2,10 @@ import { declaredCapabilities } from '../skill/capabilities.ts'
 import { compareText } from '../skill/compare.ts'
 import type { Skill } from '../skill/skill.ts'
 
-/** Describes for a reviewer which capabilities a revision adds to those of the previous revision. */
+/**
+ * Returns one text for each capability that a revision has and the previous revision lacks. A reviewer reads these
+ * texts.
+ */
 export function describeNewCapabilities(before: Skill | undefined, after: Skill): readonly string[] {
   const found: string[] = []
   const had = new Map(before?.files.map(file => [file.path, file]))
@@ -14,10 +17,10 @@ export function describeNewCapabilities(before: Skill | undefined, after: Skill)
     else if (!isProgram(old.path, old.isExecutable)) found.push(`${shown} becomes executable`)
   }
   const tools = new Set(before?.allowedTools)
-  // Without a list, every tool may be used, so removing the list counts as a new capability.
+  // Without a list of allowed tools, every tool may be used, so removing the list counts as a new capability.
   if (before?.allowedTools !== undefined && after.allowedTools === undefined)
     found.push('allowed-tools was removed, so every tool may be used')
-  // Some agents pre-approve the listed tools, so even a first list counts as a new capability.
+  // Some agents approve listed tools in advance, so even adding the first list of tools counts as a new capability.
   const added = after.allowedTools?.filter(tool => !tools.has(tool)) ?? []
   if (added.length > 0) found.push(`allowed-tools names ${added.join(', ')}`)
   const wanted = new Set(declaredCapabilities(before))

@@ -5,7 +5,7 @@ import { describeNewCapabilities } from './capabilities.ts'
 
 /** The differences between two revisions. */
 export interface RevisionDiff {
-  /** Absent when there is no earlier revision. */
+  /** The earlier revision; absent if the skill has only one. */
   readonly from?: Digest
   readonly to: Digest
   /** Frontmatter fields that differ, in the order of the newer revision. */
@@ -14,15 +14,15 @@ export interface RevisionDiff {
   readonly isBodyChanged: boolean
   /** All changed files, including the SKILL.md, sorted by path. */
   readonly files: readonly FileChange[]
-  /** Descriptions of the capabilities that the newer revision adds. */
+  /** Texts that describe the capabilities that the newer revision adds. */
   readonly newCapabilities: readonly string[]
 }
 
 export interface FieldChange {
   readonly field: string
-  /** Absent when the field is new. */
+  /** The earlier value; absent if only the newer revision has the field. */
   readonly before?: unknown
-  /** Absent when the field was removed. */
+  /** The newer value; absent if the newer revision lacks the field. */
   readonly after?: unknown
 }
 

@@ -8,7 +8,7 @@ export type SkillDecision =
   | {
       readonly kind: 'approve'
       readonly revision: Digest
-      /** The texts in this revision that agents wrote. The approval of the revision also approves these texts. */
+      /** The texts in this revision that agents wrote. Approving the revision also approves these texts. */
       readonly settles?: readonly WrittenFile[]
     }
   /** The revision must not be served, even if it is served now. */
@@ -28,7 +28,7 @@ export type SkillDecision =
     }
   /** Scripts of the folder lose these capabilities in every revision. */
   | { readonly kind: 'revoke'; readonly capabilities: readonly ScriptCapability[] }
-  /** Every change of the source waits for an approval. The decision is about the source, not about a folder. */
+  /** Every change of the source waits for an approval. A freeze is a decision about a source, not about a folder. */
   | { readonly kind: 'freeze' }
   | { readonly kind: 'thaw' }
   /** An agent is about to write this file. */
@@ -43,7 +43,7 @@ export type SkillDecision =
 /** The kinds of decisions. */
 export type DecisionKind = SkillDecision['kind']
 
-/** For each kind of decision: true if it can change what scripts may do without a change of the served text. */
+/** True for each kind of decision that can change the rights of scripts while the served text stays the same. */
 export const IS_ABOUT_CODE: Readonly<Record<DecisionKind, boolean>> = {
   approve: true,
   reject: true,
@@ -94,16 +94,16 @@ export interface FolderDecisions {
   readonly disabled?: DecisionMeta
   readonly frozen?: DecisionMeta
   readonly granted: readonly Grant[]
-  /** Revoked capabilities that no later decision granted or approved again. */
+  /** Capabilities that were revoked and not granted or approved again later. */
   readonly revoked: ReadonlySet<ScriptCapability>
   /**
-   * Unapproved texts of agents, oldest first. A text stays listed after the agent overwrites it, because a late scan
-   * may still deliver the older text.
+   * Unapproved texts that agents wrote, oldest first. A text stays listed after the agent overwrites it, because a
+   * late scan may still deliver the overwritten text.
    */
   readonly writes: readonly AgentWrite[]
   /**
-   * The entry that was last dropped from `writes` because the list was full. Until an approval, every unapproved revision of
-   * the folder waits.
+   * The entry that was last dropped from `writes` because the list was full. After such a loss, every unapproved
+   * revision of the folder waits.
    */
   readonly forgotten?: AgentWrite
 }
@@ -113,27 +113,30 @@ export interface FolderDecisions {
  * synchronously from memory.
  */
 export interface DecisionStore {
-  /** Whether decisions outlive the process. @default false */
+  /** True if decisions outlive the process. @default false */
   readonly isLasting?: boolean
   /** Describes damage that was found when the decisions were loaded. */
   readonly damage?: string
   find(place: FolderPlace): FolderDecisions | undefined
-  /** Reads the decisions that other processes have made. */
+  /** Reads, from the store, the decisions that other processes have made. */
   refresh(): void
-  /** Records a decision. Resolves once the decision is stored. A durable store has flushed it to disk by then. */
+  /**
+   * Records a decision. Resolves as soon as the decision is stored; a durable store flushes the decision to disk before
+   * that.
+   */
   record(place: FolderPlace, decision: RecordedDecision): Promise<void>
   /**
-   * Moves the decisions about folders to new locations. Resolves once the move is stored. A durable store has flushed it to
-   * disk by then. Two folders may swap locations. Every process that shares the store detects the move itself and calls this
-   * method.
+   * Moves the decisions about folders to new locations. Resolves as soon as the move is stored; a durable store
+   * flushes the move to disk before that. Two folders may swap locations. Every process that shares the store detects
+   * the move itself and calls this method.
    */
   move(origin: string, moves: readonly FolderMove[]): Promise<void>
-  /** Returns the folders of a source that contain unapproved texts of agents. */
+  /** Returns the folders of a source that contain unapproved texts written by agents. */
   listWritten(origin: string): readonly DecidedFolder[]
   /** Returns every decision about a folder, oldest first. */
   list(place: FolderPlace): Promise<readonly RecordedDecision[]>
   /**
-   * Calls `onChange` after each decision, whether this process or another process made it. Returns a function that
+   * Calls `onChange` after each decision, even if another process made the decision. Returns a function that
    * unsubscribes.
    */
   subscribe(onChange: (made: readonly MadeDecision[]) => void): () => void
@@ -154,11 +157,14 @@ export function keyOf({ origin, location }: FolderPlace): string {
   return JSON.stringify([origin, location])
 }
 
-/** Maximum number of agent texts that are noted per file. Older texts were overwritten long ago. */
+/** Maximum number of notes per file. Each note is about one text that an agent wrote to this file. */
 const MAX_TEXTS_OF_FILE = 16
 const MAX_WRITES = 1_000
 
-/** Time within which a decision takes effect in every process. A step that is recorded after this time has another cause. */
+/**
+ * Within this time, a decision takes effect in every process. A step that is recorded later than that has another
+ * cause.
+ */
 export const EFFECT_MS = 60_000
 
 const NOTHING: FolderDecisions = Object.freeze({
@@ -264,8 +270,8 @@ export function withDecision(
 }
 
 /**
- * Adds a note about a text that an agent wrote. If there are too many notes about the file, the oldest of them is dropped. If
- * the folder has too many notes, its oldest note is dropped and returned as `forgotten`.
+ * Adds a note about a text that an agent wrote. If a file has too many notes, the oldest note about that file is
+ * dropped. If the folder has too many notes, the oldest note of the folder is dropped and returned as `forgotten`.
  */
 function withWrite(
   before: readonly AgentWrite[],
@@ -324,7 +330,7 @@ function without<Key, Value>(map: ReadonlyMap<Key, Value>, keys: readonly Key[])
   return copy
 }
 
-/** Moves map entries of folders to the keys of their new locations. The keys come from `keyOf`. */
+/** Moves the entries of folders in a map to the keys of the new locations. `keyOf` computes the keys. */
 export function moveFolders<Known>(
   folders: Map<string, Known>,
   origin: string,
@@ -342,7 +348,10 @@ export function moveFolders<Known>(
 /** The location of a folder and the decisions about it. */
 export type DecidedFolder = readonly [location: string, decided: FolderDecisions]
 
-/** Combines decisions and moves in the order in which they were made. A `DecisionStore` answers `find` from this object. */
+/**
+ * Combines decisions and moves of folders in the order in which they happened. A `DecisionStore` answers `find` from
+ * this object.
+ */
 export class DecidedFolders {
   readonly #folders = new Map<string, FolderDecisions>()
   /** Cached results of `listWritten`, by source; undefined after a change. */
@@ -368,8 +377,8 @@ export class DecidedFolders {
   }
 
   /**
-   * Returns the folders that contain unapproved texts of agents. The result is cached, because this method is called for each
-   * skill of a source.
+   * Returns the folders that contain unapproved texts written by agents. The result is cached, because this method is
+   * called for each skill of a source.
    */
   listWritten(origin: string): readonly DecidedFolder[] {
     this.#written ??= this.#findWritten()

@@ -4,9 +4,9 @@ import type { SourceTrust } from '../skill/trust.ts'
 import type { FolderDecisions } from './decisions.ts'
 
 /**
- * Returns the capabilities that the scripts of a revision may use. In a trusted source, grants are for the folder, so
- * they stay valid after an edit. In a reviewed source, a revision has the capabilities that it declared when it was
- * approved. The revision also has the capabilities that were granted to it alone.
+ * Returns the capabilities that the scripts of a revision may use. In a trusted source, a grant is for the folder, so
+ * the grant stays valid after an edit. In a reviewed source, a revision has the capabilities that it declared when it
+ * was approved. The revision also has the capabilities that were granted to it alone.
  */
 export function grantedTo(
   skill: Skill,

@@ -8,7 +8,7 @@ import type { Skill } from '../skill/skill.ts'
 const MAX_SHOWN = 10
 
 /**
- * Finds invisible characters in the file names and file contents of a revision, whatever the file size.
+ * Finds invisible characters in the file names and contents of a revision, even in large files.
  * @throws {SkillError} the error of `readFile` when a file cannot be read, because an unreadable revision must not be approved
  */
 export async function findHiddenIn(
@@ -19,7 +19,7 @@ export async function findHiddenIn(
   for (const { path } of skill.files) {
     found.push(...describeHiddenName(path).map(each => ({ ...each, path })))
     const bytes = await reader.readFile(skill, path)
-    // The parser also finds invisible characters that are written as YAML escapes in field values.
+    // Parse the file too, because only the parser finds invisible characters that field values contain as YAML escapes.
     const own =
       path === skill.skillFile ? parseSkill(bytes, { path }).diagnostics : describeHiddenFile(path, bytes)
     found.push(...own.filter(({ code }) => code === 'HIDDEN_TEXT'))

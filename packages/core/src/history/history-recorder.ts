@@ -43,10 +43,10 @@ const SLICE = 1_000
 // Announced changes that never happen must not accumulate.
 const MAX_EXPECTED = 1_000
 
-/** Records each new revision with its author, and keeps its files in the store. */
+/** Records each new revision with its author, and keeps the files of the revision in the store. */
 export class HistoryRecorder {
   readonly #options: HistoryRecorderOptions
-  /** Origins of announced changes, by place and digest. */
+  /** The author and cause of each announced change. The key consists of place and digest. */
   readonly #expected = new Map<string, ChangeOrigin>()
   #recording: Promise<void> = Promise.resolve()
 
@@ -64,7 +64,7 @@ export class HistoryRecorder {
   /** Records the changes of an update. Resolves when the records are written. */
   async record(update: RegistryUpdate): Promise<void> {
     const seen = this.#findSeen(update)
-    // Sequential, because the next update may concern the same folders.
+    // Write one update after the other, because two updates may concern the same folders.
     this.#recording = this.#recording.then(
       async () => await this.#write(seen),
       async () => await this.#write(seen),
@@ -118,7 +118,7 @@ export class HistoryRecorder {
     if (added.length > 0) await this.#forget(await log.append(added))
   }
 
-  /** Lets the store delete the revisions of dropped steps, unless the log still lists the same revision. */
+  /** When the log drops steps, lets the store delete their revisions, except revisions that another step still names. */
   async #forget(dropped: readonly RevisionRecord[]): Promise<void> {
     const { log, store } = this.#options
     for (const { origin, location, revision } of dropped) {
@@ -184,7 +184,7 @@ export class HistoryRecorder {
     return decision === undefined ? undefined : toOrigin(decision)
   }
 
-  /** Returns the agent that noted this text before writing it, for example in another process. */
+  /** Returns the agent that announced this text before it wrote the file, for example in another process. */
   async #findWritten(place: FolderPlace, revision: Digest): Promise<ChangeOrigin | undefined> {
     const writes = this.#options.decisions.find(place)?.writes
     if (writes === undefined || writes.length === 0) return undefined
@@ -221,7 +221,7 @@ function isKnown(
   event: RevisionRecord['event'],
   revision: Digest | undefined,
 ): boolean {
-  // If the revision was recorded before, it is held because of a decision. Decisions are recorded elsewhere.
+  // A revision that was recorded before is now held because of a decision. Decisions are recorded elsewhere.
   if (event === 'held') return records.some(record => record.revision === revision)
   const lastServed = records.find(record => record.event !== 'held')
   return event === 'removed'

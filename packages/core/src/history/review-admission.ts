@@ -22,8 +22,8 @@ export interface ReviewAdmissionOptions {
   /** True if every change waits for an approval, even in trusted sources. */
   readonly isFrozen?: boolean
   /**
-   * True if the store outlives the process. The store then lists every source that was frozen and already shown. If
-   * such a source is missing from the store, no new revision of it is served.
+   * True if the store of served revisions outlives the process. Sources that were frozen are then recorded, so that
+   * losing the store cannot make a changed skill live.
    * @default false
    */
   readonly isStoreLasting?: boolean
@@ -39,14 +39,14 @@ const KNOWN: KnownOptions<ReviewAdmissionOptions> = {
 }
 
 /**
- * Creates a policy that admits changes of trusted sources. In reviewed sources it admits only revisions that were
- * approved for the same folder.
+ * Creates a policy that admits changes of trusted sources. In reviewed sources, the policy admits only revisions that
+ * were approved for the same folder.
  */
 export function createReviewAdmission(options: ReviewAdmissionOptions): AdmissionPolicy {
   checkOptions('createReviewAdmission()', options, KNOWN)
   const { decisions, isFrozen = false, isStoreLasting = false, clock = systemClock } = options
   const isNoted = (origin: string): boolean => decisions.find(placeOfSource(origin))?.frozen !== undefined
-  // Caches the first answer for each source, because this process may itself record a freeze later.
+  // Caches whether each source was frozen when this process started, because this process may record a freeze later.
   const wasFrozen = new Map<string, boolean>()
   const findLost = (origin: string): boolean => {
     const known = wasFrozen.get(origin) ?? (isStoreLasting && isNoted(origin))
@@ -67,7 +67,7 @@ export function createReviewAdmission(options: ReviewAdmissionOptions): Admissio
       if (!isFrozen || !isStoreLasting || isNoted(origin)) return
       wasFrozen.set(origin, false)
       const note = { kind: 'freeze', by: 'isFrozen', at: clock.now() } as const
-      // If the freeze cannot be stored, the next scan of the source tries again.
+      // If the freeze cannot be stored, the next scan of the source tries to store it again.
       decisions.record(placeOfSource(origin), note).catch(() => undefined)
     },
     moved: (origin, moves) => decisions.move(origin, moves),
@@ -115,8 +115,8 @@ function findReason({ trust, isFrozen, write, forgotten, isSame }: Case): string
 }
 
 /**
- * Returns an unapproved text of this revision, if the text was noted for a folder that no longer exists. That folder
- * may have been moved while no process ran, and moving a text does not approve it.
+ * Returns an unapproved text in this revision that an agent wrote to a folder that no longer exists. That folder may
+ * have been moved while no process ran, and moving a text does not approve the text.
  */
 function findLeftWrite(request: AdmissionRequest, decisions: DecisionStore): AgentWrite | undefined {
   const { skill, origin } = request
@@ -128,7 +128,7 @@ function findLeftWrite(request: AdmissionRequest, decisions: DecisionStore): Age
   return undefined
 }
 
-/** Finds the unapproved texts of agents in this revision. */
+/** Finds the unapproved texts in this revision that agents wrote. */
 export function findHeldWrites(skill: Skill, decided: FolderDecisions | undefined): readonly AgentWrite[] {
   if (decided === undefined || decided.writes.length === 0) return []
   const digests = new Map(skill.files.map(({ path, digest }) => [path, digest]))

@@ -4,7 +4,7 @@ import type { FolderPlace } from '../registry/admission.ts'
 import type { Digest } from '../skill/digest.ts'
 import { type DecisionKind, keyOf } from './decisions.ts'
 
-/** The author of a revision, as far as known. */
+/** The author of a revision, if known. */
 export interface RevisionAuthor {
   /** `commit`: the author of a commit. `source`: an unknown author who changed a remote source. */
   readonly kind: 'person' | 'agent' | 'commit' | 'source'
@@ -17,14 +17,14 @@ export type RevisionCause = 'found' | 'edit' | 'fetch' | 'rollback' | 'removal' 
 
 /** One step in the history of a folder. */
 export interface RevisionRecord extends FolderPlace {
-  /** Label that the source had at that time. */
+  /** Label that the source had when the step was recorded. */
   readonly source: string
   readonly name: string
-  /** Absent when the skill was removed. */
+  /** The revision; absent if the step is the removal of the skill. */
   readonly revision?: Digest
   /**
-   * `live`: served from then on. `held`: seen, but not served. `removed`: no longer served. `decided`: a decision without
-   * immediate effect.
+   * `live`: the revision was served from this time on. `held`: the revision was seen, but not served. `removed`: no
+   * longer served. `decided`: a decision without immediate effect.
    */
   readonly event: 'live' | 'held' | 'removed' | 'decided'
   readonly cause: RevisionCause
@@ -44,8 +44,8 @@ export interface RevisionLog {
   /** Returns the last record of every folder, in any order. */
   lasts(): readonly RevisionRecord[]
   /**
-   * Appends records, and waits until they are stored. Resolves to the old records that were dropped to make room. A
-   * durable log has flushed the new records to disk by then.
+   * Appends records. Resolves when the records are stored, which for a durable log means flushed to disk. The result
+   * is the list of old records that were dropped to make room.
    */
   append(records: readonly RevisionRecord[]): Promise<readonly RevisionRecord[]>
   /** Returns the records of a folder, newest first. */
@@ -64,7 +64,7 @@ export interface MemoryRevisionLogOptions {
 const KNOWN_LOG: KnownOptions<MemoryRevisionLogOptions> = { maxRecords: true }
 
 /**
- * Keeps the history in memory. It is lost when the process ends.
+ * Keeps the history in memory. The history is lost when the process ends.
  *
  * @example
  * ```ts

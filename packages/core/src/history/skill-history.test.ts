@@ -82,7 +82,7 @@ async function read({ files }: Kit, path: string): Promise<string> {
 }
 
 describe('log()', () => {
-  test('log() lists a decision without immediate effect, but not as the cause of a later change', async () => {
+  test('log() lists a decision without immediate effect, and does not list this decision as the cause of a later change', async () => {
     await using it = await open()
     const { review } = it.skills
     await it.put('/s/pdf/SKILL.md', text('pdf', 'Second.'))
@@ -166,7 +166,7 @@ describe('log()', () => {
     expect((await it.log())[0]).toBe('live write the bot r')
   })
 
-  test('log() adds one step, under the new name, when a skill gets a new name but keeps its folder', async () => {
+  test('when a skill gets a new name but keeps its folder, log() adds one step with the new name', async () => {
     await using it = await open()
     await it.put('/s/pdf/SKILL.md', text('maps', 'Second.'))
     const records = await it.skills.history.log('maps')
@@ -182,7 +182,7 @@ describe('log()', () => {
     expect(await it.log()).toEqual(['live found person r'])
   })
 
-  test('the store keeps the revisions that log() lists when it collects garbage', async () => {
+  test('garbage collection keeps the revisions that log() lists', async () => {
     const clock = new FakeClock()
     const store = new MemorySkillStore({ clock, graceMs: 10 })
     await using it = await open({ state: { store } })
@@ -247,7 +247,7 @@ describe('diff()', () => {
 })
 
 describe('rollback()', () => {
-  test('rollback() writes the old text as a new change, and a second rollback can undo that change', async () => {
+  test('rollback() writes the old text as a new change, which a second rollback can undo', async () => {
     await using it = await open()
     await it.put('/s/pdf/SKILL.md', text('pdf', 'Second.'))
     expect(await it.skills.history.rollback('pdf', { by: 'ada' })).toMatchObject({
@@ -318,7 +318,7 @@ describe('rollback()', () => {
     ])
   })
 
-  test('rollback() restores a skill that was removed while no process ran, even if the log also lists folders of other sources', async () => {
+  test('rollback() restores a skill that was removed while no process ran, even if several sources have a history', async () => {
     const history = new LastingLog()
     const store = new MemorySkillStore()
     const other = new MemoryFileSystem({ '/other/pdf/SKILL.md': text('pdf', 'Other.') })
@@ -398,7 +398,7 @@ describe('rollback()', () => {
     await expect(it.skills.history.rollback('pdf')).rejects.toMatchObject({ code: 'REVISION_NOT_FOUND' })
   })
 
-  test('rollback() makes an earlier approved revision of a reviewed source live without a new approval', async () => {
+  test('rollback() to an earlier approved revision of a reviewed source needs no new approval', async () => {
     await using it = await open({ trust: 'review' })
     await it.skills.review.approve('pdf')
     await it.put('/s/pdf/SKILL.md', text('pdf', 'Second.'))

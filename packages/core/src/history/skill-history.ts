@@ -39,8 +39,8 @@ export interface RollbackOptions {
   /** Author of the rollback, as shown in the history. @default 'somebody' */
   readonly by?: string
   /**
-   * Confirms that invisible characters in the revision are intended. Required if the revision contains such characters
-   * and was never live.
+   * Confirms that invisible characters in the revision are intended. This option is required if the revision contains
+   * invisible characters and was never live.
    * @default false
    */
   readonly confirmHidden?: boolean
@@ -60,7 +60,7 @@ export interface RollbackOutcome {
 }
 
 /**
- * Lists earlier revisions of skills and restores them. Every method fails when no history is kept.
+ * Lists and restores earlier revisions of skills. Every method fails when the runtime records no history.
  *
  * @example
  * ```ts
@@ -105,8 +105,8 @@ export class SkillHistory {
 
   /**
    * Compares two revisions, given as whole digests or by their first digits. By default, compares the served revision
-   * with the newest text. If the newest text is served, compares the revision before it with the newest text. If only
-   * `from` is given, compares `from` with the newest text.
+   * with the newest text. If the newest text is served, compares the previously served revision with the newest text.
+   * If only `from` is given, compares `from` with the newest text.
    * @throws {SkillError} SKILL_NOT_FOUND; REVISION_NOT_FOUND; SKILL_INVALID when the newest text is broken or removed and no
    * revision is served
    *
@@ -254,7 +254,8 @@ export class SkillHistory {
       return { place, name, source, serving, newest, isGone: false }
     } catch (thrown) {
       if (!SkillError.isInstance(thrown, 'SKILL_NOT_FOUND')) throw thrown
-      // No folder has the name now, so the folder in the log was removed, even if no process saw the removal.
+      // No folder has the name any longer, so the folder that the log names was removed, even if no process saw the
+      // removal.
       const gone = log.lasts().filter(({ origin, name, source, location }) => {
         const isAsked = [name, `${source}/${name}`, `${source}/${location}`].includes(target)
         return isAsked && this.#options.registry.isKnown(origin)
@@ -277,7 +278,7 @@ export class SkillHistory {
     }
   }
 
-  /** Returns the served revision if the newest text is a different one, else the revision served before. */
+  /** Returns the served revision. If the newest text is served, returns the previously served revision instead. */
   async #findBefore(
     place: FolderPlace,
     serving: Digest | undefined,
@@ -357,8 +358,8 @@ function findRevision(text: string, known: readonly Digest[]): Digest {
 }
 
 /**
- * Returns true if a decision caused a step. Such a decision needs no entry of its own. A rejection always needs its own
- * entry, because its step names no revision.
+ * Returns true if a decision caused a step that the log lists. Such a decision needs no entry of its own. A rejection
+ * always needs its own entry, because the step that it causes names no revision.
  */
 function cameOf({ cause, author, at }: RevisionRecord, decision: RecordedDecision): boolean {
   const { kind, by } = decision

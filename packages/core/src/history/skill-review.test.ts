@@ -216,7 +216,7 @@ describe('a reviewed source', () => {
       expect(it.statusOf('pdf')).toBe('team:pending')
       await it.skills.review.approve('pdf', { revision, confirmHidden: true })
       expect(await it.bodyOf('pdf')).toBeDefined()
-      // Pinning an approved revision needs no second confirmation.
+      // Pinning an approved revision needs no second confirmation of its hidden text.
       await it.skills.review.pin('pdf', { revision })
     },
   )
@@ -264,7 +264,7 @@ describe('a reviewed source', () => {
     }
   })
 
-  test('approve() selects the skill that waits among several with the same name, and pin() requires "source/name"', async () => {
+  test('if several skills have the same name, approve() selects the one that waits, and pin() requires "source/name"', async () => {
     const mine = { '/mine/pdf/SKILL.md': text('pdf', 'Mine.') }
     await using it = await open({ '/team/pdf/SKILL.md': text('pdf', 'Theirs.') }, { mine })
     expect((await it.skills.review.approve('pdf')).source).toBe('team')
@@ -339,7 +339,7 @@ describe('a reviewed source', () => {
     expect(told).toEqual(['approve pdf ada', 'pending pdf sha256', 'reject pdf bob'])
   })
 
-  test('a reviewed source keeps its approvals across restarts, and shares them with no other source', async () => {
+  test('approvals in a reviewed source stay valid after a restart, and do not apply to any other source', async () => {
     const store = new MemorySkillStore()
     const decisions = new MemoryDecisions()
     const files = { '/team/pdf/SKILL.md': text('pdf', 'First.') }
@@ -457,7 +457,7 @@ test('with isFrozen, a change made while no process ran waits, and the last serv
 })
 
 describe('isFrozen with restarts', () => {
-  /** Simulates processes that run one after the other with the same store and decisions. */
+  /** Simulates processes that run one after the other and share store and decisions. */
   function createProcesses() {
     const store = new MemorySkillStore()
     const decisions = new MemoryDecisions()
@@ -474,7 +474,7 @@ describe('isFrozen with restarts', () => {
     expect([it.statusOf('pdf'), it.statusOf('docx')]).toEqual(['mine:ok', 'mine:pending'])
   })
 
-  test('a skill that was removed and later added with changes waits for approval, even if it is the only skill', async () => {
+  test('a skill that is removed and later added with changes waits for approval, even if it is the only skill of its source', async () => {
     const start = createProcesses()
     await (await start(pdf('First.'), true)).skills.close()
     await (await start({}, true)).skills.close()
@@ -570,7 +570,7 @@ describe('a text that an agent writes', () => {
     }
   }
 
-  test(`the text of the agent is live in its conversation immediately, and in other conversations after an approval ${verifies('P35')}`, async () => {
+  test(`a text that an agent wrote is live in its own conversation immediately, and in other conversations after an approval ${verifies('P35')}`, async () => {
     await using it = await openOwn()
     const [own, other] = [writing(it.skills, 'chat-1'), writing(it.skills, 'chat-2')]
     expect(await own.write('notes', 'SKILL.md', text('notes', 'New.'))).toContain('live in this conversation')

@@ -48,13 +48,13 @@ export interface DecisionNote {
 
 /** A skill after a decision. */
 export interface DecidedSkill extends SkillReport {
-  /** False if the decision was already in effect and was not recorded again. */
+  /** True if the decision was recorded; false if the same decision was already in effect. */
   readonly isNew: boolean
 }
 
 export interface DecideOptions extends DecisionNote {
   /**
-   * The whole digest of the revision that a person reviewed. The call fails if the newest revision is a different one.
+   * The whole digest of the revision that a person reviewed. The call fails if this is not the newest revision.
    * Without this option, the decision may concern a text that no person has seen.
    * @default the newest at the moment of the call
    */
@@ -72,8 +72,9 @@ const KNOWN_ALL: KnownOptions<Omit<DecideOptions, 'revision'>> = { ...KNOWN_NOTE
 const KNOWN: KnownOptions<DecideOptions> = { ...KNOWN_ALL, revision: true }
 
 /**
- * Records decisions about which revisions may be served. A decision is bound to a source, a folder and a revision, so
- * the next revision needs a new decision. A decision that is already in effect is not recorded again, unless it has a note.
+ * Records decisions about which revisions may be served. Each decision is about one revision of one folder of one
+ * source, so the next revision needs a new decision. A decision that is already in effect is recorded again only if
+ * the caller adds a note.
  *
  * @example
  * ```ts
@@ -114,7 +115,7 @@ export class SkillReview {
     return this.#options.registry.current.reports().filter(report => report.status === 'pending')
   }
 
-  /** Returns the newest text and the served revision of a folder, each as a skill. */
+  /** Returns two skills for a folder: its newest text and its served revision. */
   revisionsOf({ source, name, location, serving }: SkillReport): FolderRevisions {
     const { registry } = this.#options
     const origin = registry.findSource(source)?.origin
@@ -180,7 +181,7 @@ export class SkillReview {
   }
 
   /**
-   * Serves one revision regardless of newer texts. By default, pins the currently served revision.
+   * Serves one revision regardless of newer texts. Without `revision`, pins the currently served revision.
    * @throws {SkillError} SKILL_NOT_FOUND; REVISION_NOT_FOUND when the store does not have the revision; INVALID_OPTION
    * when the digest is incomplete, or when no revision is given and none is served; HIDDEN_TEXT when the revision has
    * hidden text and is neither approved nor served
@@ -309,8 +310,8 @@ export class SkillReview {
   }
 
   /**
-   * Finds the folder that `approve` and `reject` decide about. If several folders have the name, returns the only one that
-   * waits for approval.
+   * Finds the folder that `approve` and `reject` decide about. If several folders have the name, returns the one
+   * folder that waits for approval.
    * @throws {SkillError} as `find`
    */
   findWaiting(target: SkillTarget): DecidableFolder {
@@ -368,13 +369,14 @@ export class SkillReview {
     const { by, note } = options
     const { decisions, clock, registry } = this.#options
     const meta = { by: by ?? 'somebody', at: clock.now(), ...(note === undefined ? {} : { note }) }
-    // The log may contain a recent decision of another process that this process has not received yet.
+    // The log may contain a recent decision that another process made and this process has not received yet.
     const made = await decisions.list(place)
     const isLost = this.#reportOf(place)?.diagnostics.some(({ code }) => code === 'DECISIONS_LOST') === true
     const isNew =
       note !== undefined || isLost || !holdsAlready(made.reduce(withDecision, undefined), decision)
     if (isNew) {
-      // Store the revision first: other processes read it as soon as they receive the decision.
+      // Store the revision before the decision, because other processes read the revision as soon as they receive the
+      // decision.
       if ('revision' in decision) await this.#flush()
       await decisions.record(place, { ...decision, ...meta })
       await registry.reconsider(place)
@@ -394,10 +396,13 @@ export class SkillReview {
       .find(each => each.location === location && this.#originOf(each.source) === origin)
   }
 
-  /** Finds the folder that a target names. If several folders have the name, returns the only one that `isLikely` accepts. */
+  /**
+   * Finds the folder that a target names. If several folders have the name, returns the one folder that `isLikely`
+   * accepts.
+   */
   #find(target: SkillTarget, isLikely: (report: SkillReport) => boolean = () => true): DecidableFolder {
     const own = this.#options.registry.current.reports()
-    // A name without a source selects the skill itself. A target with a source can also select a copy of the skill.
+    // A name without a source selects the skill itself. A target `source/name` can also select a copy of the skill.
     const reports = own.some(({ name }) => name === target) ? own : own.flatMap(withCopies)
     const exact = reports.filter(({ source, location }) => target === `${source}/${location}`)
     const named = ({ name, source }: SkillReport): boolean =>
@@ -422,9 +427,9 @@ export class SkillReview {
 }
 
 export interface FolderRevisions {
-  /** Absent when the newest text is broken. */
+  /** The newest text; absent when it is broken. */
   readonly skill: Skill | undefined
-  /** Undefined when no revision of the folder is served. */
+  /** The served revision; undefined when no revision of the folder is served. */
   readonly live: Skill | undefined
 }
 

@@ -30,7 +30,7 @@ export function parseWholeRevision(text: string, known: readonly Digest[]): Dige
 }
 
 /**
- * Returns the newest revision if it is the one that the caller reviewed.
+ * Returns the newest revision if the caller reviewed exactly this revision.
  *
  * @param looked the reviewed revision; if absent, any newest revision is accepted
  * @throws {SkillError} SKILL_INVALID when the text is broken; CHANGED_SINCE_READ; INVALID_OPTION as `parseWholeRevision`

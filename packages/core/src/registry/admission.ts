@@ -10,7 +10,7 @@ export interface FolderPlace {
   readonly location: string
 }
 
-/** Returns the place of a skill's folder, or `undefined` if no source has the label of the skill's source any longer. */
+/** Returns the place of a skill's folder; `undefined` if the skill's source was removed. */
 export function placeOf(
   { source, location }: { readonly source: string; readonly location: string },
   findSource: (label: string) => { readonly origin: string } | undefined,
@@ -61,22 +61,22 @@ export interface AdmissionRequest {
 export interface AdmissionPolicy {
   /** Decides about one revision. */
   admit(request: AdmissionRequest): AdmissionVerdict
-  /** Returns the decision that stays in effect for a folder when its text changes. */
+  /** Returns the decision about a folder that stays in effect when the skill in the folder changes. */
   standing?(place: FolderPlace): StandingDecision | undefined
   /**
    * Reads the decisions that other processes have made. The registry calls `refresh` before it decides about new contents.
    */
   refresh?(): void
   /**
-   * Moves the decisions about folders to their new locations. The registry awaits `moved` before it asks about these folders.
-   * Two folders may swap locations.
+   * Moves the decisions about moved folders to the new locations. The registry awaits `moved` before it asks about
+   * these folders. Two folders may swap locations.
    */
   moved?(origin: string, moves: readonly FolderMove[]): Promise<void>
-  /** Called each time after contents of a source became visible. */
+  /** Called each time new contents of a source have become visible. */
   shown?(origin: string): void
   /**
-   * True if standing decisions outlive the process. The store then notes which folders have decisions, so that a loss of
-   * decisions is noticed.
+   * True if standing decisions outlive the process. If so, the store notes which folders have decisions, so that the
+   * registry notices when decisions are lost.
    * @default false
    */
   readonly isLasting?: boolean
@@ -103,7 +103,7 @@ export interface StandingDecision {
   readonly approved?: readonly Digest[]
   /** True if earlier decisions about the folder are lost. Only the last good revision may then be served. */
   readonly isLost?: boolean
-  /** Returns true if a revision must no longer be served, not even as the last good one. */
+  /** Returns true if a revision must no longer be served, not even as the last good revision. */
   isRevoked?(revision: Digest): boolean
 }
 

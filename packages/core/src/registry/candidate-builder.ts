@@ -36,7 +36,7 @@ export interface CandidateSource extends LastGoodSource {
   /** Position of the source in the order of precedence. */
   readonly index: number
   readonly trust: SourceTrust
-  /** True if the source was never shown before; absent until that is known. */
+  /** True if no process has shown the source before; absent until the registry knows that. */
   readonly isFirst: boolean | undefined
   /** Returns true if the source has a skill folder at the given location. */
   isPresent(location: string): boolean
@@ -74,8 +74,8 @@ export class CandidateBuilder {
   }
 
   /**
-   * Moves notes and decisions to the new paths of their folders. Two folders may swap paths. Another process with the same
-   * store may already have made the same moves.
+   * Moves the notes and decisions about moved folders to the new paths. Two folders may swap paths. Another process
+   * that shares the store may already have moved these notes and decisions.
    */
   async move(slot: CandidateSource, moves: readonly MovedFolder[]): Promise<void> {
     const { memory, admission, logger } = this.#options
@@ -141,7 +141,7 @@ export class CandidateBuilder {
   }
 
   /**
-   * Decides about a folder, using the results of `restore`. If a newer decision made these results invalid, returns
+   * Decides about a folder, using the results of `restore`. If a newer decision invalidated these results, returns
    * `undefined` and changes nothing. The caller must then call `restore` again.
    */
   build(slot: CandidateSource, fresh: FreshEntry, restored: RestoredSkills): Candidate | undefined {
@@ -164,13 +164,14 @@ export class CandidateBuilder {
     const isMissing = standing?.kind === 'pinned' ? live?.revision !== standing.revision : live === undefined
     const isDropped = standing?.kind === 'disabled' || (entry.skill === undefined && onInvalid === 'drop')
     if (isMissing && !isDropped && !restored.has(entry.location)) return undefined
-    // The note must keep the revision that was served before a disable or a pin, because it is served again afterwards.
+    // While a folder is disabled or pinned, its note keeps the revision that was served before, because that revision
+    // is served again later.
     const folder = this.#toSeat(slot, fresh)
     if ((live !== old?.live || former !== old) && standing === undefined) {
       const before = folder.served
       folder.served = toServed(before, live?.revision)
-      // A new `FolderSeat` was read from its note, so the note needs no update. Without this check, a start would read
-      // the store two more times for each folder.
+      // A new `FolderSeat` was read from the note of the folder, so the note needs no update. Skipping the update
+      // saves two reads of the store per folder at each start.
       if (former !== undefined || folder.served !== before)
         this.#lastGood.remember(slot.origin, entry.location, folder.served)
     }
@@ -217,7 +218,7 @@ export class CandidateBuilder {
     { old, former }: Pick<FreshEntry, 'old' | 'former'>,
     standing: StandingDecision | undefined,
   ): Skill | undefined {
-    // A folder with a new path needs a new skill object.
+    // A folder with a new path needs a new `Skill` object.
     const live = former === old ? old?.live : undefined
     if (live === undefined || standing?.isRevoked?.(live.revision) === true) return undefined
     // The pin overrode the admission policy, so the policy is asked again after the pin is removed.
@@ -225,7 +226,7 @@ export class CandidateBuilder {
     return wasPinned && !this.#isAdmitted(slot, entry, live, undefined) ? undefined : live
   }
 
-  /** Returns the revision that was just approved, if a newer text was written after the approval and must wait. */
+  /** Returns the revision that was just approved, if a newer text exists that must wait for its own approval. */
   async #findApproved(
     slot: CandidateSource,
     entry: SourceEntry,
@@ -238,15 +239,16 @@ export class CandidateBuilder {
   }
 
   /**
-   * Returns the last served revision of a folder. If the policy does not admit that revision, returns an approved revision.
-   * Another runtime may have served the folder under a different policy.
+   * Returns the last served revision of a folder if the policy admits that revision, and otherwise an approved
+   * revision. The policy may refuse because another runtime served the folder with a different policy.
    */
   async #findServable(
     slot: CandidateSource,
     { entry, former }: Pick<FreshEntry, 'entry' | 'former'>,
     approved: readonly Digest[],
   ): Promise<Skill | undefined> {
-    // Prefer the record of this process, because another process may be writing its own note at this moment.
+    // Prefer the served revisions in memory to the note in the store, because another process may be writing the note
+    // at this moment.
     const noted = former?.folder.served.last === undefined ? undefined : former.folder.served
     const { last: revision, earlier } = noted ?? this.#lastGood.find(slot.origin, entry.location)
     const last = revision === undefined ? undefined : await this.#lastGood.readRevision(slot, entry, revision)
@@ -310,7 +312,7 @@ const HOLD_LOST: AdmissionVerdict = Object.freeze({
   reason: 'the decisions about this skill are lost, so its changes wait',
 })
 
-/** Returns `before` itself if nothing changed. */
+/** Adds the revision that is served now. Returns `before` itself if this revision was already the last one served. */
 function toServed(before: ServedRevisions, now: Digest | undefined): ServedRevisions {
   if (now === undefined) return NOTHING_SERVED
   return before.last === now ? before : { last: now, earlier: before.last }
@@ -326,7 +328,10 @@ function toStanding(decision: StandingDecision | undefined): Standing | undefine
   return decision?.pinned === undefined ? undefined : { kind: 'pinned', ...decision.pinned }
 }
 
-/** True if a skill was read again without a change. The caller then keeps the old object, so that caches stay valid. */
+/**
+ * True if reading a skill again found no change. The caller then keeps the old `Skill` object, so that caches stay
+ * valid.
+ */
 function isSameForReaders(a: Skill | undefined, b: Skill): boolean {
   return (
     a !== undefined &&

@@ -11,7 +11,7 @@ import type { DuplicatePolicy } from './duplicate-policy.ts'
 import { type SkillCopy, type SkillReport, type SkillStatus, targetOf } from './generation.ts'
 import type { ServedRevisions } from './last-good.ts'
 
-/** The state of a folder that survives a change of its path or text. Each folder keeps the same object. */
+/** The state of a folder that is kept when the path or text of the folder changes. Each folder keeps the same object. */
 export interface FolderSeat {
   /** The current location of the folder. */
   location: string
@@ -38,7 +38,7 @@ export interface Candidate {
   readonly sourceIndex: number
   readonly source: string
   readonly trust: SourceTrust
-  /** True if shadowing is an error instead of a warning. */
+  /** True if a shadowed skill is reported as an error instead of a warning. */
   readonly refusesDuplicates: boolean
 }
 
@@ -54,9 +54,9 @@ export function nameOf(candidate: Candidate): string {
 }
 
 /**
- * Orders folders that compete for the same name. Folders of trusted sources come before those of reviewed sources, so that a
- * fetched skill never replaces a trusted skill. Between sources of equal trust, the order of sources decides. Within one
- * source, a folder precedes links to it, and otherwise the path decides.
+ * Orders folders that compete for the same name. Folders of trusted sources come before those of reviewed sources, so
+ * that a fetched skill never replaces a trusted skill. Between sources of equal trust, the order of sources decides.
+ * Within one source, real folders come before linked folders, and folders of the same kind are ordered by path.
  */
 export function byPrecedence(a: Candidate, b: Candidate, direction: 1 | -1 = 1): number {
   return (
@@ -117,7 +117,7 @@ export function toReport(
 }
 
 /**
- * Returns the report of a folder, or `undefined` if the folder has no problem. Skipping folders without a problem saves time.
+ * Returns the report of a folder, or `undefined` if the folder has no problem, which saves the time to create a report.
  */
 export function toProblemReport(candidate: Candidate, standing: NameStanding): SkillReport | undefined {
   if (toStatus(candidate, standing) === 'ok') return undefined
@@ -129,7 +129,7 @@ function toCopy({ source, entry }: Candidate): SkillCopy {
   return { source, location, ...(directory === undefined ? {} : { directory }) }
 }
 
-/** True if the only revision of a folder is the revision that the winner already serves. */
+/** True if a folder is an exact copy: its newest and live revision is the one that the winner serves. */
 function isCopy({ entry, live, held, standing }: Candidate, winner: Candidate | undefined): boolean {
   return (
     live !== undefined &&

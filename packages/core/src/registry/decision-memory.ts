@@ -4,15 +4,16 @@ import type { SkillStore } from '../store/skill-store.ts'
 import type { FolderPlace, StandingDecision } from './admission.ts'
 
 /**
- * Notes in the store which folders have standing decisions. A `DecisionStore` keeps the decisions themselves. If that
- * store is lost, a note still shows that its folder had decisions. No new revision of such a folder is served.
+ * Notes in the skill store which folders have standing decisions. A `DecisionStore` keeps the decisions themselves.
+ * If the decisions are lost, a note still shows that a folder had decisions. No new revision of such a folder is
+ * served.
  */
 export class DecisionMemory {
   readonly #store: SkillStore
   readonly #logger: Logger
   readonly #decided: Digest
   readonly #disabled: Digest
-  /** Maps each source that was looked up to `true` if the source has notes. */
+  /** For each source that was looked up: true if the source has notes. */
   readonly #noted = new Map<string, boolean>()
   readonly #reported = new Set<string>()
 
@@ -24,7 +25,10 @@ export class DecisionMemory {
     this.#disabled = mark('disabled')
   }
 
-  /** Looks for notes about a source, possibly from another process. Call this method before a batch of `recall` calls. */
+  /**
+   * Checks whether the store has notes about a source; another process may have written them. Call `look` before a
+   * batch of `recall` calls.
+   */
   look(origin: string): void {
     if (this.#noted.get(origin) !== true)
       this.#noted.set(origin, this.#store.getRef(sourceNote(origin)) !== undefined)
@@ -41,7 +45,7 @@ export class DecisionMemory {
     this.#noted.set(origin, true)
   }
 
-  /** Moves the note about a folder whose decisions are lost to its new path. */
+  /** When a folder whose decisions are lost was moved, moves its note to the new path. */
   move(origin: string, from: string, to: string): void {
     const value = this.#store.getRef(folderNote(origin, from))
     if (value !== undefined) this.#store.setRef(folderNote(origin, to), value)

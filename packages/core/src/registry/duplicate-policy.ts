@@ -3,7 +3,7 @@ import type { Skill } from '../skill/skill.ts'
 /** Picks the skill to serve from several skills with the same name. The candidates are in the order of their sources. */
 export type DuplicateChooser = (candidates: readonly Skill[]) => Skill
 
-/** The named policies that report no error. */
+/** The named policies that do not report skills with the same name as errors. */
 export const DUPLICATE_WINNERS = ['first-wins', 'last-wins'] as const
 
 export type DuplicateWinner = (typeof DUPLICATE_WINNERS)[number]
@@ -15,7 +15,8 @@ export const DUPLICATE_POLICIES: readonly [...typeof DUPLICATE_WINNERS, 'error']
 ]
 
 /**
- * The rule that picks one of several skills with the same name. The named policies go by the order in which the sources were
- * declared. `error` serves the first skill and reports the others as errors. Within one source, the first path comes first.
+ * The rule that picks one of several skills with the same name. The named policies decide by the order in which the
+ * sources were declared. The policy `error` serves the first skill and reports all other skills with the same name as
+ * errors. Within one source, the first path comes first.
  */
 export type DuplicatePolicy = (typeof DUPLICATE_POLICIES)[number] | DuplicateChooser

@@ -18,8 +18,9 @@ export const SKILL_STATUSES = [
 
 /**
  * State of the newest text of a skill. `ok` and `warning`: live. `pending`: waits for approval. `rejected`: a person
- * rejected it. `pinned`: one chosen revision is served, and the newest may differ from it. `broken`: cannot be served.
- * `shadowed`: another skill with the same name is served. `disabled`: the skill is not served.
+ * rejected the newest text. `pinned`: one chosen revision is served, even if the newest revision is a different one.
+ * `broken`: cannot be served. `shadowed`: another skill with the same name is served. `disabled`: the skill is not
+ * served.
  */
 export type SkillStatus = (typeof SKILL_STATUSES)[number]
 
@@ -75,8 +76,8 @@ export interface Generation {
   /** Returns the served skills, sorted bytewise by name. */
   list(): readonly Skill[]
   /**
-   * Returns the served skill with exactly this name, or `undefined`. Given `source/name`, returns the skill of that source,
-   * even if another source has precedence.
+   * Returns the served skill with exactly this name, or `undefined`. For `source/name`, returns the skill of that
+   * source, even if another source has precedence.
    */
   find(name: string): Skill | undefined
   /** Returns the served skill of a name. @throws {SkillError} SKILL_NOT_FOUND; `data.available` lists the names */
@@ -101,9 +102,9 @@ export interface Generation {
   reports(): readonly SkillReport[]
   sources(): readonly SourceReport[]
   /**
-   * Returns this generation as one conversation sees it, including the unapproved skills that the conversation wrote. If the
-   * conversation wrote none, returns this object itself. The result has the same number and digest, because other readers see
-   * no change.
+   * Returns this generation as one conversation sees it, including the unapproved skills that the conversation wrote.
+   * If the conversation wrote no unapproved skill, returns this generation itself. The result has the same number and
+   * digest, because other readers see no change.
    */
   forConversation(id: string): Generation
 }
@@ -112,7 +113,10 @@ export interface GenerationParts {
   readonly number: number
   readonly digest: Digest
   readonly skills: readonly Skill[]
-  /** Creates the reports. Called at most once, when the reports are first read; its inputs are immutable. */
+  /**
+   * Creates the reports. This function is called at most once, when the reports are first read, and its inputs are
+   * immutable.
+   */
   readonly createReports: () => readonly SkillReport[]
   readonly sources: readonly SourceReport[]
   /** Returns the unapproved skills that a conversation wrote. */
@@ -160,7 +164,7 @@ export function createGeneration(parts: GenerationParts): Generation {
   return generation
 }
 
-/** Returns a target that identifies exactly one folder, whatever the name of its skill is. */
+/** Returns a target that identifies exactly one folder, regardless of the name of the skill in the folder. */
 export function targetOf({
   source,
   name,

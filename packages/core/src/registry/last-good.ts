@@ -6,7 +6,7 @@ import { createSkill, type Skill } from '../skill/skill.ts'
 import type { SourceEntry } from '../skill/source-contents.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 
-/** A source, with the settings needed to read its stored revisions. */
+/** A source, with the settings for parsing its stored revisions. */
 export interface LastGoodSource {
   readonly label: string
   readonly origin: string
@@ -16,7 +16,7 @@ export interface LastGoodSource {
 /** The revisions that a folder served. */
 export interface ServedRevisions {
   readonly last: Digest | undefined
-  /** The revision served before `last`. It is served again if `last` is rejected. */
+  /** The revision that was served before `last`, and that is served again if `last` is rejected. */
   readonly earlier: Digest | undefined
 }
 
@@ -77,7 +77,10 @@ export class LastGood {
     return this.#ahead?.origin === origin ? this.#ahead.refs.get(name) : this.#store.getRef(name)
   }
 
-  /** Protects a pinned revision from garbage collection. The revision that was served before the pin stays protected, too. */
+  /**
+   * Protects a pinned revision from garbage collection. The revision that was served before the pin also stays
+   * protected.
+   */
   keepPinned(origin: string, location: string, revision: Digest | undefined): void {
     this.#store.setRef(pinOf(origin, location), revision)
   }
@@ -88,7 +91,7 @@ export class LastGood {
   }
 
   markKnown(origin: string): void {
-    // The value is irrelevant. The digest of empty content protects no files from garbage collection.
+    // The value is irrelevant. Use the digest of empty content, because it protects no files from garbage collection.
     if (!this.isKnown(origin)) this.#store.setRef(markOf(origin), digestOf(new Uint8Array(), this.#hasher))
   }
 
@@ -143,7 +146,10 @@ function pinOf(origin: string, location: string): string {
   return JSON.stringify(['pinned', origin, location])
 }
 
-/** Returns the prefix shared by the names of all notes about one source. `name` is the name of the note about its root. */
+/**
+ * Returns the prefix that the names of all notes about one source share. `name` is the name of the note about the root
+ * of the source.
+ */
 function beginningOf(name: string): string {
   return name.slice(0, -'"]'.length)
 }

@@ -2,7 +2,10 @@ import { LookalikeNames } from '../skill/lookalike-names.ts'
 import { byPrecedence, type Candidate, directionOf, type NameStanding, nameOf } from './candidate.ts'
 import type { DuplicateChooser, DuplicatePolicy } from './duplicate-policy.ts'
 
-/** Lists the folders that have each skill name, in order of precedence. Only `SkillRegistry` uses this index. */
+/**
+ * Maps each skill name to the folders that have this name, in order of precedence. Only `SkillRegistry` uses this
+ * index.
+ */
 export class NameIndex {
   readonly #policy: DuplicatePolicy
   readonly #onChooserError: (error: unknown) => void
@@ -10,8 +13,8 @@ export class NameIndex {
   readonly #lookalikes = new LookalikeNames()
 
   /**
-   * `onChooserError` receives the error if a chooser throws or returns a skill that is no candidate. The first candidate is
-   * then served.
+   * If a chooser throws or returns a skill that is no candidate, `onChooserError` receives the error and the first
+   * candidate is served.
    */
   constructor(policy: DuplicatePolicy, onChooserError: (error: unknown) => void) {
     this.#policy = policy
@@ -49,7 +52,7 @@ export class NameIndex {
     } else this.#byName.set(name, rest)
   }
 
-  /** Returns the folders whose names look like this name but differ from it. */
+  /** Returns the folders whose names look like the given name but are not equal to it. */
   looking(name: string): readonly Candidate[] {
     return this.#lookalikes.like(name).flatMap(each => this.competing(each))
   }

@@ -44,7 +44,7 @@ test('if a rejection arrives during a commit, the earlier revision of the reject
 test('after a rejection, the earlier revision is served even if another process has half-written notes', async () => {
   const files = new MemoryFileSystem({ '/skills/a/SKILL.md': text('a', 'First.') })
   let torn: Digest | undefined
-  /** Simulates a store while another process writes its notes: both notes of a folder contain the same revision. */
+  /** Simulates a store in which another process is writing notes: both notes about a folder contain the same revision. */
   class SharedStore extends MemorySkillStore {
     override getRef(name: string): Digest | undefined {
       return torn !== undefined && /^\["(?:last-good|earlier)"/.test(name) ? torn : super.getRef(name)

@@ -4,12 +4,12 @@ import type { SourceEntry } from '../skill/source-contents.ts'
 import type { FolderMove } from './admission.ts'
 import type { Candidate } from './candidate.ts'
 
-/** An entry that the registry must decide about. */
+/** A new or changed folder that the registry must decide about. */
 export interface FreshEntry {
   readonly entry: SourceEntry
-  /** The candidate that had this path before. */
+  /** The earlier candidate at the same path. */
   readonly old: Candidate | undefined
-  /** The earlier candidate of the same folder, under any path. */
+  /** The earlier candidate of the same folder, even if the folder had another path. */
   readonly former: Candidate | undefined
   /** A revision of the folder that was just approved. */
   readonly approved?: Digest
@@ -28,8 +28,9 @@ export interface MovedFolder extends FolderMove {
 }
 
 /**
- * Finds the differences between the current candidates and new contents. `candidates` and `before` must have the same order.
- * The old and the new contents must be sorted by location. Equal entries at the start and at the end are skipped quickly.
+ * Finds the differences between the current candidates and new contents. `candidates` and `before` must have the same
+ * order. `before` and `entries` must be sorted by location. Equal entries at the start and at the end are skipped
+ * quickly.
  */
 export function pairWithCandidates(
   candidates: readonly Candidate[],
@@ -59,9 +60,9 @@ export function pairWithCandidates(
 }
 
 /**
- * Pairs folders with their earlier candidates. A folder whose identity is known from another path was moved. A folder that is
- * now at that old path is a new folder. Any other folder, for example one that was replaced as a whole, is paired with the
- * candidate at its path.
+ * Pairs folders with their earlier candidates. If the identity of a folder was at another path before, the folder was
+ * moved. The folder that is now at the former path of a moved folder is a new folder. Every other folder, for example
+ * a replaced folder, is paired with the earlier candidate at the same path.
  */
 function findFormer(
   fresh: readonly Omit<FreshEntry, 'former'>[],

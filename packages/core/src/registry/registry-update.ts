@@ -25,7 +25,7 @@ export interface RegistryUpdate {
   readonly reports: readonly SkillReport[]
 }
 
-/** Returns the change of the skill with a name, or `undefined` if readers see no difference. */
+/** Returns the change of the skill that a name refers to, or `undefined` if readers see no difference. */
 export function toChange(
   name: string,
   before: Skill | undefined,

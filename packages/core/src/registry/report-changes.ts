@@ -7,14 +7,14 @@ export class ReportChanges {
   readonly #names: NameIndex
   /** The candidate that served each affected name before the commit. */
   readonly was: ReadonlyMap<string, Candidate | undefined>
-  /** The affected names that at least one folder had. */
+  /** The affected names that at least one folder had before the commit. */
   readonly #taken: ReadonlySet<string>
-  /** The reports of folders with problems, by location. */
+  /** The reports before the commit of all folders with problems, by location. */
   readonly #problems: ReadonlyMap<string, SkillReport>
 
   /**
-   * Create this object before the index changes. `before` contains the removed and replaced candidates. `after` contains the
-   * new candidates.
+   * Create this object before the name index changes. `before` contains the removed and replaced candidates. `after`
+   * contains the new candidates.
    */
   constructor(names: NameIndex, before: readonly Candidate[], after: readonly Candidate[]) {
     this.#names = names
@@ -40,7 +40,10 @@ export class ReportChanges {
       : (report ?? toReport(candidate, standing))
   }
 
-  /** Yields the folders whose reports may have changed because a name was taken, was released, or has a new winner. */
+  /**
+   * Yields the folders whose reports may have changed because a name was first used, is no longer used, or has a new
+   * winner.
+   */
   *affected(name: string): Generator<Candidate> {
     const before = this.was.get(name)
     const competing = this.#names.competing(name)

@@ -14,8 +14,7 @@ export function createSkillNotFound(
 }
 
 /**
- * Returns one text for each source that could not be read, as `label: reason`. A missing skill may be in one of these
- * sources.
+ * Returns `label: reason` for each source that could not be read, because a missing skill may be in such a source.
  */
 export function findUnread(sources: readonly SourceReport[]): readonly string[] {
   return sources.flatMap(({ label, diagnostics }) =>
@@ -24,8 +23,8 @@ export function findUnread(sources: readonly SourceReport[]): readonly string[] 
 }
 
 /**
- * Returns the end of a message about a missing skill, with the sources that could not be read. Empty if all sources
- * were read.
+ * Returns the end of a message about a missing skill. The text lists the sources that could not be read, and is empty
+ * if all sources were read.
  */
 export function describeUnread(sources: readonly SourceReport[]): string {
   const unread = sources.filter(({ diagnostics }) => diagnostics.some(({ code }) => code === 'SOURCE_FAILED'))

@@ -138,7 +138,7 @@ describe('SkillRegistry.replace()', () => {
     expect(updates).toHaveLength(1)
   })
 
-  test('replace() never changes an older generation', async () => {
+  test('replace() never changes an earlier generation', async () => {
     const { registry, replace } = open(['a'])
     await replace('a', { pdf: 'P', tone: 'T' })
     const before = registry.current
@@ -149,7 +149,7 @@ describe('SkillRegistry.replace()', () => {
     expect(before.get('tone').description).toBe('T')
   })
 
-  test('keeps the reports of an older generation unchanged, even if they are first read after a newer generation', async () => {
+  test('the reports of an earlier generation do not change, even if they are first read after a later generation exists', async () => {
     const { registry, replace } = open(['a', 'b'])
     await replace('b', { pdf: 'B' })
     const before = registry.current
@@ -266,7 +266,7 @@ describe('the last good revision', () => {
     expect(second.registry.current.digest).toBe(first.registry.current.digest)
   })
 
-  test('the last good revision of a removed skill is forgotten, so a new broken text serves nothing', async () => {
+  test('the last good revision of a removed skill is forgotten, so nothing is served if the skill returns with a broken text', async () => {
     const first = open(['a'])
     await first.replace('a', { pdf: 'good' })
     await first.replace('a', {})
@@ -277,7 +277,7 @@ describe('the last good revision', () => {
 })
 
 describe('admission', () => {
-  test('a held revision is pending while the admitted one is served', async () => {
+  test('a held revision has the status "pending" while the admitted revision is served', async () => {
     const allowed = new Set(['first'])
     const { registry, replace } = open(['a'], {
       admission: {
@@ -347,7 +347,7 @@ describe('the digest of a generation', () => {
 })
 
 describe('subscribers', () => {
-  test('subscribers are called phase by phase, after the new generation became current', async () => {
+  test('after a new generation has become current, subscribers are called phase by phase', async () => {
     const { registry, replace } = open(['a'])
     const told: string[] = []
     for (const phase of ['mcp', 'events', 'tools'] as const) {
@@ -469,7 +469,7 @@ test('replace() fails after close()', async () => {
   })
 })
 
-test('a recovery of the store is shown even if the failure of the store is still being reported', async () => {
+test('when the store works again, its diagnostic disappears, even if the failure was still being reported at that moment', async () => {
   const { registry } = open(['a'])
   const failed = registry.reportStore('a', { code: 'STORE_FAILED', severity: 'warning', message: 'full' })
   const recovered = registry.reportStore('a', undefined)

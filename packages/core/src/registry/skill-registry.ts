@@ -60,27 +60,27 @@ const KNOWN: KnownOptions<SkillRegistryOptions> = {
 
 export const DEFAULT_SUBSCRIBER_DEADLINE_MS = 5_000
 
-/** If at least this many folders are looked up, the notes of the whole source are loaded together. */
+/** If at least this many folders must be looked up, the notes about the whole source are loaded together. */
 const MANY_FOLDERS = 100
 const RESTORE_SLICE = 2_000
-/** A long task yields to the event loop after `SLICE_MS`. The task checks the time after every `SLICE` items. */
+/** A long task yields to the event loop every `SLICE_MS` milliseconds, and checks the time after every `SLICE` items. */
 const SLICE_MS = 4
 const SLICE = 100
 
 /** The data that the registry needs about a source. */
 export interface RegisteredSource {
   readonly label: string
-  /** Identity of the source on this machine. The last good revisions of its skills are stored under this key. */
+  /** Identity of the source on this machine. The last good revisions of the source's skills are stored under this key. */
   readonly origin: string
   readonly trust: SourceTrust
-  /** Which deviations from the specification the source's texts may have. */
+  /** The deviations from the specification that are accepted in texts of the source. */
   readonly reading?: Partial<ReadingPolicy>
 }
 
 interface SourceSlot extends RegisteredSource {
   readonly index: number
   contents: SourceContents
-  /** Sorted like `contents.entries`. The array is replaced and never changed, so generations can refer to it. */
+  /** Sorted like `contents.entries`. The array is replaced instead of modified, so generations can refer to it. */
   candidates: readonly Candidate[]
   /** Why the last scan failed. */
   fault: Diagnostic | undefined
@@ -158,7 +158,7 @@ export class SkillRegistry {
     })
   }
 
-  /** The newest generation. Read `current` once and use the same object for related questions. */
+  /** The newest generation. Read `current` one time and use the same generation for related questions. */
   get current(): Generation {
     return this.#current
   }
@@ -214,7 +214,7 @@ export class SkillRegistry {
   async reportStore(label: string, diagnostic: Diagnostic | undefined): Promise<void> {
     const reported = this.#slots.find(slot => slot.label === label)
     if (reported !== undefined && reported.storeFault?.message === diagnostic?.message) return
-    // Set before the task is queued, so that a second call can compare its diagnostics with these.
+    // Store the diagnostics before queueing the task, so that the next call can compare its own diagnostics with them.
     if (reported !== undefined) reported.storeFault = diagnostic
     await this.#enqueue(label, async slot => {
       this.#publish(slot, { served: [], changes: [] }, [], false)
@@ -229,7 +229,7 @@ export class SkillRegistry {
   async remark(skill: Skill, diagnostics: readonly Diagnostic[]): Promise<void> {
     // Return early: most skills never get diagnostics, and finding the skill scans all candidates.
     if (diagnostics.length === 0 && !this.#remarks.has(skill)) return
-    // Set before the task is queued, so that a second call can compare its diagnostics with these.
+    // Store the diagnostics before queueing the task, so that the next call can compare its own diagnostics with them.
     this.#remarks.set(skill, diagnostics)
     await this.#enqueue(skill.source, async slot => {
       const old = slot.candidates.find(({ live }) => live === skill)
@@ -298,7 +298,7 @@ export class SkillRegistry {
   }
 
   /**
-   * Asks the admission policy again, about one folder or about all folders. Resolves when the result is visible.
+   * Asks the admission policy again about one folder or about all folders. Resolves when the verdicts are visible.
    * @param approved the approved revision of the folder; the folder may have a newer revision by now
    * @throws {SkillError} CLOSED
    */
@@ -347,7 +347,7 @@ export class SkillRegistry {
           yield shown
           continue
         }
-        // Disk watchers do not keep the process alive, so this timer keeps it alive while a reader waits.
+        // Disk watchers do not keep the process alive, so this timer keeps the process alive while a reader waits.
         const release = this.#clock.after(LONGEST_TIMER_MS, () => undefined)
         await new Promise<void>(resolve => {
           wake = resolve
@@ -360,7 +360,7 @@ export class SkillRegistry {
     }
   }
 
-  /** Resolves when all subscribers have received all updates that were committed before the call. */
+  /** Resolves when every update committed before this call has reached all subscribers. */
   async delivered(): Promise<void> {
     await this.#queue
     await this.#subscriptions.delivered()
@@ -393,7 +393,8 @@ export class SkillRegistry {
 
   async #commit(slot: SourceSlot, contents: SourceContents): Promise<void> {
     if (contents === slot.contents && slot.fault === undefined) return
-    // Read the decisions first: an agent in another process records its write before it writes the file.
+    // Read the decisions before deciding, because an agent in another process records its write before it writes the
+    // file.
     this.#builder.refresh()
     const paired = pairWithCandidates(slot.candidates, slot.contents.entries, contents.entries)
     slot.fault = undefined
@@ -462,8 +463,8 @@ export class SkillRegistry {
   }
 
   /**
-   * Returns the changed reports, both of the folders that were decided about and of other folders that compete for the same
-   * names.
+   * Returns the reports that changed, both about the folders of this commit and about other folders that compete for
+   * the same names.
    */
   async #findReports(told: ReportChanges, after: readonly Candidate[]): Promise<readonly SkillReport[]> {
     const reports: SkillReport[] = []

@@ -9,7 +9,7 @@ function toUpdate(number: number): RegistryUpdate {
   return { previous: generation, generation, changes: [], reports: [] }
 }
 
-test('an update is delivered even if it is published at the very moment when the previous delivery ends', async () => {
+test('an update is delivered even if it is published exactly when the previous delivery ends', async () => {
   for (let steps = 0; steps < 20; steps++) {
     const seen: number[] = []
     const subscriptions = new Subscriptions({

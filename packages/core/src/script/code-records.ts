@@ -13,7 +13,7 @@ export interface CodeRecordsOptions {
   readonly store: SkillStore
 }
 
-/** Reads and stores what is known about the scripts of skills: grants, diagnostics, and the last revision that loaded. */
+/** Reads and stores records about the scripts of skills: grants, diagnostics, and the last revision that loaded. */
 export class CodeRecords {
   readonly #options: CodeRecordsOptions
 
@@ -38,7 +38,7 @@ export class CodeRecords {
     await this.#options.registry.remark(skill, diagnostics)
   }
 
-  /** Stores the last revision whose code loaded without errors, so that a later process can restore it. */
+  /** Stores the last revision whose code loaded without errors, so that a later process can restore that revision. */
   remember(skill: Skill): void {
     const ref = this.#refOf(skill)
     if (ref !== undefined) this.#options.store.setRef(ref, skill.revision)
@@ -51,8 +51,8 @@ export class CodeRecords {
   }
 
   /**
-   * Reads the revision that `remember` stored. Returns `undefined` if that revision is the given one or is no longer in the
-   * store.
+   * Reads the revision that `remember` stored. Returns `undefined` if that revision equals the revision of `skill`,
+   * or is no longer in the store.
    */
   async readRemembered(skill: Skill): Promise<Skill | undefined> {
     const { registry, store } = this.#options

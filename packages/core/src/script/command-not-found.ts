@@ -12,9 +12,9 @@ interface Offered {
 }
 
 /**
- * Returns the error for a command that cannot be called, with a suggestion. The error is COMMAND_NOT_FOUND if the scripts
- * define no such command. The error is SCRIPT_FAILED or SCRIPT_REFUSED if the scripts define the command, or if an unreadable
- * script may define it.
+ * Returns the error for a command that cannot be called, with a suggestion. The error is COMMAND_NOT_FOUND if the
+ * scripts define no such command. The error is SCRIPT_FAILED or SCRIPT_REFUSED if the scripts define the command, or
+ * if an unreadable script may define the command.
  */
 export function toNotFound(
   skill: string,
@@ -56,7 +56,7 @@ function namesOf(slot: Offered | undefined): readonly string[] {
   return [...new Set(names)].sort()
 }
 
-/** True if the scan could read all scripts and command names, so that no unlisted command exists. */
+/** True if the scan could read all scripts and command names, and so found every command. */
 function isAllKnown(scan: ScriptScan | undefined): boolean {
   const isUnread = ({ code }: Diagnostic): boolean => code === 'SCRIPT_INVALID' || code === 'COMMAND_INVALID'
   return scan?.isComplete === true && !scan.diagnostics.some(isUnread)

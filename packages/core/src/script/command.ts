@@ -12,7 +12,7 @@ export interface SkillCommand {
   readonly description: string
   /** JSON Schema of the input object. */
   readonly inputSchema: Readonly<Record<string, unknown>>
-  /** True if the schema was found by running the script in its sandbox. */
+  /** True if the schema was read by running the script in its sandbox. */
   readonly isDynamic: boolean
   readonly hints: CommandHints
   /** The file that exports the command, relative to the folder of the skill. */
@@ -36,9 +36,9 @@ export interface ScriptScan {
   readonly commands: readonly ScannedCommand[]
   /** The files that export commands, in the order in which they are loaded. */
   readonly modules: readonly string[]
-  /** The modules, and every file of the skill that a module imports with a literal path. */
+  /** The files that export commands, and every file of the skill that such a file imports with a literal path. */
   readonly sources: readonly string[]
-  /** True if the scan found every command and every schema, so that no code must run to list the commands. */
+  /** True if the scan found every command and every schema, so the commands can be listed without running code. */
   readonly isComplete: boolean
   readonly diagnostics: readonly Diagnostic[]
 }
@@ -73,7 +73,7 @@ const MAX_SHOWN = 100
 const MAX_DESCRIPTION = 4_096
 const MAX_SCHEMA = 65_536
 
-/** Returns the valid hints among those that a script declared, and drops everything else. */
+/** Returns the valid hints that a script declared, and drops all invalid values. */
 export function toCommandHints(value: unknown): CommandHints {
   if (typeof value !== 'object' || value === null) return {}
   const hints = value as Readonly<Record<string, unknown>>
@@ -108,7 +108,10 @@ export function checkInputSchema(schema: unknown): string | undefined {
   return `the type of ${showValue(wrong.field, MAX_SHOWN)} in its input is ${showValue(wrong.type, MAX_SHOWN)}; use one of ${TYPES.join(', ')}`
 }
 
-/** Finds a misspelt type in a schema. A validator would only report that no input matches the schema. */
+/**
+ * Finds a misspelt type in a schema. Without this check, a validator would only report that no input matches the
+ * schema.
+ */
 function findWrongType(
   schema: unknown,
   field: string,
@@ -145,7 +148,7 @@ function isFields(value: unknown): value is Fields {
 
 const MODULE = /\.(?:ts|mts|js|mjs)$/
 
-/** True if a module may import this file. A scan does not need the text of any other file. */
+/** True if a module may import this file. A scan needs only the texts of such files. */
 export function mayBeImported(path: string): boolean {
   return /\.(?:[mc]?[jt]s|json)$/.test(path)
 }

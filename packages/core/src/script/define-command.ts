@@ -1,4 +1,4 @@
-/** What a script promises callers about the behaviour of a command. */
+/** The behaviour of a command, as its script promises to callers. */
 export interface CommandHints {
   /** True if the command only reads data. */
   readonly readOnly?: boolean
@@ -14,13 +14,13 @@ export interface CommandHints {
 export interface CommandContext {
   /** Aborts when the caller cancels the call. */
   readonly signal: AbortSignal
-  /** Reports progress. `total` has the same unit as `done`; omit `total` if it is unknown. */
+  /** Reports progress. `total` has the same unit as `done`; omit `total` if the total is unknown. */
   readonly progress: (done: number, total?: number, message?: string) => void
   /** Writes a line for the operators of the host. Models do not see it. */
   readonly log: (message: string) => void
   /** The folder of the skill at the running revision, read-only. */
   readonly skillDirectory: string
-  /** A writable folder for this call only. The folder is removed after the call. */
+  /** A writable folder that only this call uses. The folder is removed after the call. */
   readonly scratchDirectory: string
 }
 
@@ -33,8 +33,8 @@ export interface JsonSchemaObject {
 }
 
 /**
- * The part of a Standard Schema (standardschema.dev) that a command needs. Schemas of zod, valibot, arktype and other
- * libraries have this part.
+ * The members of a Standard Schema (standardschema.dev) that a command needs. Schemas of zod, valibot, arktype and
+ * other libraries have these members.
  */
 export interface StandardSchema<Output = unknown> {
   readonly '~standard': {
@@ -42,7 +42,7 @@ export interface StandardSchema<Output = unknown> {
     readonly vendor: string
     readonly validate: (value: unknown) => unknown
     readonly types?: { readonly input: unknown; readonly output: Output } | undefined
-    /** Converts the schema to JSON Schema for callers. Without `jsonSchema`, callers see no fields. */
+    /** Converts the schema to JSON Schema for callers. If a schema lacks `jsonSchema`, callers do not see its fields. */
     readonly jsonSchema?: {
       readonly input: (options: { readonly target: 'draft-2020-12' }) => Record<string, unknown>
     }

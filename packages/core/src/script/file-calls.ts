@@ -18,7 +18,7 @@ export class FileCalls {
     this.#records = records
   }
 
-  /** Runs a script. Aborts the script when its capabilities are revoked, or when the caller aborts. */
+  /** Runs a script. Aborts the script when one of its capabilities is revoked, or when the caller aborts. */
   async run<T>(
     { skill, grants }: Pick<FileCall, 'skill' | 'grants'>,
     outer: AbortSignal | undefined,

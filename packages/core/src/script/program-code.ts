@@ -20,7 +20,7 @@ export interface Code {
   readonly program: ScriptProgram
 }
 
-/** Code that passed a scan. The first call loads this code. */
+/** Code that was scanned without errors. The first call loads this code. */
 export interface ScannedCode extends Code {
   readonly kind: 'scanned'
   readonly scan: ScriptScan
@@ -56,7 +56,7 @@ function toCommand({ exportName: _name, inputSchema, ...rest }: ScannedCommand):
   return { ...rest, inputSchema: inputSchema ?? EMPTY_SCHEMA, isDynamic: false }
 }
 
-/** Returns the program of a revision. It reads its files from the store. */
+/** Returns the program of a revision. The program reads its files from the store. */
 export function toProgram(
   skill: Skill,
   grants: readonly ScriptCapability[],

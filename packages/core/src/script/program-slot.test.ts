@@ -72,7 +72,7 @@ async function open(store: MemorySkillStore, scripts: TextRunner): Promise<Skill
   return await createSkillRuntime({ sources: [source], state: { store }, scripts })
 }
 
-test('after a failure of the machine, ProgramSlot tries to load the newer code again, even if older code answered a call', async () => {
+test('after a failure of the machine, ProgramSlot tries again to load the newest code, even if older code has answered a call', async () => {
   const store = new MemorySkillStore()
   {
     await using skills = await open(store, new TextRunner())

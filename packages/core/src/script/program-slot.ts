@@ -23,7 +23,7 @@ import {
 } from './program-code.ts'
 import type { LoadedProgram, ProgramLoad, ScriptRunner } from './script-runner.ts'
 
-/** The objects that a slot uses. */
+/** The objects that a `ProgramSlot` uses. */
 export interface SlotHost {
   readonly runner: ScriptRunner
   readonly store: SkillStore
@@ -34,7 +34,7 @@ export interface SlotHost {
   onSwap(swap: CommandSwap): void
 }
 
-/** The replacement of the code of a skill by newer code. */
+/** Describes that newer code replaced the code of a skill. */
 export interface CommandSwap {
   readonly skill: string
   /** Revision of the code that serves from now on; absent if no code serves. */
@@ -47,7 +47,7 @@ export interface CommandSwap {
 interface Attempt {
   readonly skill: Skill
   readonly grants: readonly ScriptCapability[]
-  /** True if the code is loaded and checked immediately. False if the first call does both. */
+  /** True if the code is loaded and checked immediately; false if the first call loads and checks the code. */
   readonly isEager: boolean
   /** `lost` means that the machine failed, not the script. The next request then tries again. */
   state: 'due' | 'running' | 'ended' | 'lost'
@@ -102,7 +102,7 @@ export class ProgramSlot {
     return this.#serving?.commands ?? NO_COMMANDS
   }
 
-  /** The files that define commands in the newest code or in the serving code. */
+  /** The paths of the files that define commands, in the newest code or in the serving code. */
   get sources(): readonly string[] {
     return [...(this.#newest?.sources ?? []), ...(this.#serving?.scan.sources ?? [])]
   }
@@ -133,8 +133,8 @@ export class ProgramSlot {
   }
 
   /**
-   * Requests the code of a revision. The first code of a slot only needs a scan. Later code is loaded and checked
-   * before it replaces the serving code.
+   * Requests the code of a revision. The first code of a slot serves after a scan. Later code replaces the serving
+   * code only after it was loaded and checked.
    */
   want(skill: Skill, options: { readonly isEager?: boolean; readonly isForced?: boolean } = {}): void {
     const old = this.#attempt
@@ -147,7 +147,7 @@ export class ProgramSlot {
     this.#queue = this.#queue.then(() => this.#follow())
   }
 
-  /** Ends all code whose permission was revoked, whether the code serves, drains or is being loaded. */
+  /** Ends all code whose permission was revoked: serving code, draining code and code that is being loaded. */
   endForbidden(): void {
     if (this.#serving !== undefined && this.#isForbidden(this.#serving))
       this.#swap(undefined, { withinMs: 0 })
@@ -185,7 +185,10 @@ export class ProgramSlot {
     await Promise.all(Array.from(this.#draining.values(), ({ ended }) => ended))
   }
 
-  /** Removes the commands immediately, and waits until running calls end. `withinMs` limits how long they may run. */
+  /**
+   * Removes the commands immediately, and waits until running calls end. `withinMs` limits how long running calls may
+   * continue.
+   */
   async close({ withinMs }: { readonly withinMs?: number } = {}): Promise<void> {
     this.#closing.abort()
     this.endForbidden()
@@ -220,13 +223,13 @@ export class ProgramSlot {
       this.#swap(toServing(serving, outcome.program))
       this.#host.records.remember(serving.skill)
     })
-    // A due attempt runs next, so only an ended attempt must be marked as `lost`.
+    // An attempt with the state `due` runs next, so only an attempt with the state `ended` must be marked as `lost`.
     if (!isSound && this.#attempt?.state === 'ended') this.#attempt.state = 'lost'
   }
 
   /**
-   * Resolves to false if the machine failed. Faulty scripts become diagnostics. Only infrastructure throws here, for
-   * example when bytes are missing from the store or a process cannot be spawned.
+   * Resolves to false if the machine failed, for example if bytes are missing from the store or no process can be
+   * spawned. Faulty scripts do not throw here; they become diagnostics.
    */
   async #guard(skill: Skill, work: () => Promise<void>): Promise<boolean> {
     try {
@@ -271,11 +274,11 @@ export class ProgramSlot {
     await this.#remark(skill, notes)
   }
 
-  /** Keeps the old code serving. If there is no old code, restores the last good code of an earlier process. */
+  /** Keeps the old code in service. If no old code serves, restores the last good code of an earlier process. */
   async #fail(skill: Skill, problems: readonly Diagnostic[]): Promise<void> {
     const failed = this.#serving
     if (this.#isClosed) return
-    // Code that passed its scan may fail when it is loaded. Such code must no longer serve.
+    // Code without scan errors may still fail when it is loaded. Such code must no longer serve.
     if (failed === undefined || (failed.skill === skill && failed.kind === 'scanned')) {
       const older = await this.#restore(skill)
       // During the restore, the permission of the code may have been revoked, or the slot may have been closed.
@@ -318,7 +321,7 @@ export class ProgramSlot {
     return toServing({ skill: older, scan, program }, outcome?.program)
   }
 
-  /** Replaces the serving code. New calls reach the new code immediately. Running calls end on the old code. */
+  /** Replaces the serving code. New calls immediately use the new code. Running calls finish on the old code. */
   #swap(next: ServingCode | undefined, ending: { readonly withinMs?: number } = {}): void {
     const old = this.#serving
     if (old === next) return

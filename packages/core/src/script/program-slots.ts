@@ -23,7 +23,7 @@ type SkillPlace = Pick<Skill, 'name' | 'source' | 'location'>
 /** The result of unloading the code of a skill. */
 export type UnloadStatus = 'unloaded' | 'not-loaded' | 'not-found'
 
-// Limits how long later subscribers wait for new code to load.
+// Limits how long the subscribers of later phases wait for new code to load.
 const MAX_PHASE_WAIT_MS = 1_000
 // When the runtime closes, running calls may continue for this time.
 const CLOSE_MS = 5_000
@@ -38,7 +38,7 @@ export class ProgramSlots implements CommandOffers {
   readonly #options: ProgramSlotsOptions
   readonly #slots = new Map<string, ProgramSlot>()
   readonly #unloaded = new Set<string>()
-  /** Slots of removed skills whose calls may still run. */
+  /** Slots of removed skills. Calls of these skills may still run. */
   readonly #leaving = new Set<ProgramSlot>()
   readonly #listeners = new Set<(swap: CommandSwap) => void>()
   #isClosed = false
@@ -106,7 +106,7 @@ export class ProgramSlots implements CommandOffers {
     await waitAtMost(this.#options.clock, MAX_PHASE_WAIT_MS, Promise.all(slots.map(slot => slot.ready())))
   }
 
-  /** Checks all permissions again after a decision, and ends code without permission immediately. */
+  /** Call this method after a decision: it checks all permissions again, and immediately ends code without permission. */
   reconsider(): void {
     for (const slot of this.#slots.values()) if (slot.skill !== undefined) slot.want(slot.skill)
     for (const slot of this.#leaving) slot.endForbidden()
@@ -120,7 +120,7 @@ export class ProgramSlots implements CommandOffers {
   want(skill: Skill): ProgramSlot | undefined {
     if (this.runner === undefined || this.#isClosed || this.isUnloaded(skill)) return undefined
     const known = this.find(skill)?.skill
-    // If another folder has the name now, the code of the former folder must end.
+    // If another folder now has the name of this skill, the code of the former folder must end.
     if (known !== undefined && known !== skill && !this.#options.registry.isSameFolder(known, skill))
       this.#forget(known)
     // Return early, because most skills have no code.
@@ -198,13 +198,16 @@ export class ProgramSlots implements CommandOffers {
   }
 }
 
-/** Returns the reason why no code of a shadowed skill runs: only the served skill of a name may run code. */
+/**
+ * Returns the reason why no code of a shadowed skill runs: of all skills with the same name, only the served skill may
+ * run code.
+ */
 export function describeShadowed(skill: SkillPlace, served: SkillPlace): string {
   const [name, own, first] = [skill.name, skill.source, served.source].map(text => JSON.stringify(text))
   return `the code of ${name} from ${own} does not run, because ${first} comes first with that name`
 }
 
-/** True if two skills come from the same folder, possibly at different revisions. */
+/** True if two skills come from the same folder, even if their revisions differ. */
 export function isSamePlace(a: SkillPlace, b: SkillPlace): boolean {
   return a.source === b.source && a.location === b.location
 }

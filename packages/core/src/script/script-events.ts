@@ -25,7 +25,7 @@ export interface CommandsChange {
 
 /** The payload of each script event, by event name. */
 export interface ScriptEvents {
-  /** Commands of a skill were added or removed, or callers see a change of them. */
+  /** Commands of a skill were added, removed, or changed in a way that callers can see. */
   'commands:changed': CommandsChange
   /** A command or a script starts. */
   'command:started': ScriptCall
@@ -48,7 +48,10 @@ export function toCommandsChange({ skill, revision, before, after }: CommandSwap
   }
 }
 
-/** True if callers see a difference between two commands. Callers do not see the position of a command in its file. */
+/**
+ * True if callers see a difference between two commands. The position of a command in its file does not count, because
+ * callers do not see it.
+ */
 function isDescribedOtherwise(old: SkillCommand | undefined, now: SkillCommand): boolean {
   const shown = ({ description, inputSchema, hints }: SkillCommand): string =>
     JSON.stringify([description, inputSchema, hints])

@@ -29,7 +29,7 @@ export interface ScriptLine {
   readonly text: string
 }
 
-/** Time limit of a call without `timeoutMs`, in milliseconds. */
+/** Default time limit of a call in milliseconds, if the caller gives no `timeoutMs`. */
 export const DEFAULT_CALL_MS = 30_000
 
 /** The largest `timeoutMs` of a call, in milliseconds. */
@@ -78,7 +78,7 @@ export interface ScriptFileRun {
 export interface ScriptContainment {
   /** `permissions`: the JavaScript runtime restricts scripts. `sandbox`: the operating system also restricts scripts. */
   readonly kind: 'permissions' | 'sandbox'
-  /** Describes the protection to people, or explains why it is not stronger. */
+  /** Describes the protection to people. If the protection is weaker than a sandbox, explains the reason. */
   readonly detail: string
 }
 
@@ -94,8 +94,8 @@ export interface ScriptRunner {
   /** Returns the protection that is in effect on this machine. */
   containment(): Promise<ScriptContainment>
   /**
-   * Finds commands without running code. `known` lists files that had commands before, and that may be broken now. If the
-   * signal has aborted, the caller ignores the result.
+   * Finds commands without running code. `known` lists files that had commands before, even if these files are broken
+   * now. After the signal has aborted, the caller ignores the result.
    */
   scan(
     skill: string,

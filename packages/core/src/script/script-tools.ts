@@ -45,7 +45,7 @@ export function createAdminTools(conversation: Conversation, admin: ScriptAdmin)
   ]
 }
 
-/** The actions behind `skill_reload` and `skill_unload`. Each answer describes what really happened. */
+/** The actions behind `skill_reload` and `skill_unload`. Each answer describes the actual outcome. */
 export interface ScriptAdmin {
   /** Reloads a skill. If the signal has aborted, does not start a reload. */
   reload(name: string, signal?: AbortSignal): Promise<ToolResult>

@@ -208,7 +208,7 @@ export class SkillScripts {
     }
   }
 
-  /** Waits until code is loaded, but not longer than the time limit of the call, and only until the call is aborted. */
+  /** Waits until code is loaded, the time limit of the call is over, or the call is aborted. */
   async #await<T>(
     { skill, command }: CommandAddress,
     { signal, timeoutMs }: ScriptRunOptions,
@@ -281,7 +281,7 @@ export class SkillScripts {
     this.#assertOpen()
     const skill = this.#get(name)
     const { slot, wasLoaded } = await this.#slots.reload(skill)
-    // After a reload, clients list the commands again, even if the commands did not change.
+    // Report a change even if the commands are the same, so that clients list the commands again after a reload.
     if (!slot.problems.some(isError))
       this.#announce({ skill: name, added: [], removed: [], modified: slot.commands })
     return { wasLoaded, problems: slot.problems }
@@ -295,15 +295,15 @@ export class SkillScripts {
   }
 
   /**
-   * Drops the processes, loaded modules and scanned commands of one skill. Scans its code again, and the next call loads that
-   * code. If the newest code is broken, the last good code keeps serving.
+   * Drops the processes, loaded modules and scanned commands of one skill. Then scans the code again; the next call
+   * loads the scanned code. If the newest code is broken, the last good code keeps serving.
    * @throws {SkillError} SKILL_NOT_FOUND
    */
   async clear(name: string): Promise<void> {
     this.#assertOpen()
     const skill = this.#get(name)
     const slot = this.#slots.want(skill)
-    // The old code serves until the new code is ready, so concurrent calls always find code.
+    // The old code serves until the new code is ready, so concurrent calls always find code to run.
     slot?.want(skill, { isEager: false, isForced: true })
     await slot?.ready()
     await slot?.drained()
@@ -323,7 +323,7 @@ export class SkillScripts {
     // Slow new code must not delay a call that the older code can answer.
     const serving = waited === LATE ? slot?.loaded : undefined
     const program = known === undefined ? undefined : (serving ?? (await slot?.start()))
-    // The loaded program decides which commands exist, not the scan.
+    // The loaded program, not the scan, decides which commands exist.
     const found = program?.commands.find(each => each.name === command)
     if (program !== undefined && found !== undefined) return { program, command: withOwnSchema(found) }
     throw toNotFound(skill.name, command, slot, this.#slots.isUnloaded(skill))
