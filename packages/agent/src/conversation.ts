@@ -29,7 +29,10 @@ export const DEFAULT_TENANT = 'local'
 const DEFAULT_INSTRUCTIONS = 'You are a helpful assistant.'
 
 export interface TurnOptions {
-  /** Ends the turn when it aborts. The conversation keeps the messages that were complete at the time of the abort. */
+  /**
+   * When this signal aborts, the turn ends. The conversation keeps the messages that were complete at the time of the
+   * abort.
+   */
   readonly signal?: AbortSignal
 }
 

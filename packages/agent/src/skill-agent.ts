@@ -99,7 +99,7 @@ export class SkillAgent {
   /**
    * Continues the stored conversation with this id, even if another process stored it. The stored messages stay
    * unchanged. The catalog also stays unchanged, unless `delivery` is `rebuild`. Before the next model call, the
-   * conversation gets a notice of the skills that changed since it was stored.
+   * conversation gets a notice that lists all later changes of skills.
    *
    * @example
    * ```ts

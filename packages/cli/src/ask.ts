@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline/promises'
 
-/** Asks the person at the terminal. Returns false for every answer except "y" or "yes". */
+/** Asks the person at the terminal a yes-or-no question. Returns false for every answer except "y" or "yes". */
 export async function askYes(question: string): Promise<boolean> {
   const lines = createInterface({ input: process.stdin, output: process.stderr })
   // Ctrl-D closes the input without an answer, which counts as no.

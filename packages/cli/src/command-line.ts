@@ -17,7 +17,7 @@ const APOSTROPHES = /['\u2018-\u201b]/g
 
 function quoteForWindows(word: string): string {
   if (/^[\w+=:./\\-][\w@+=:./\\~-]*$/.test(word)) return word
-  // PowerShell and `cmd` read these characters in the same way between double quotes.
+  // These characters have the same meaning in PowerShell and `cmd` if they are between double quotes.
   if (/^[\w@+=:,./\\~ ()#&;'-]+$/.test(word) && !word.endsWith('\\')) return `"${word}"`
   return `'${word.replace(APOSTROPHES, '$&$&')}'`
 }

@@ -59,7 +59,7 @@ export async function decide(
   return EXIT_OK
 }
 
-/** Returns the author and the reason of a decision. */
+/** Returns the author and the reason to record with a decision. */
 export function toNote({ note }: { readonly note?: string }): DecisionNote {
   return { by: currentUser(), ...(note === undefined ? {} : { note }) }
 }
@@ -117,7 +117,7 @@ export async function pending(config: Config, flags: { readonly json: boolean })
   return reports.length === 0 && !findings.some(isFailure) ? EXIT_OK : EXIT_FINDINGS
 }
 
-/** Words to print for each verb: first for a new decision, then for a decision that changes nothing. */
+/** The two texts to print for each verb: one for a new decision, one for a decision that changes nothing. */
 const WORDS: Readonly<Record<DecisionVerb, readonly [string, string]>> = {
   approve: ['approved', 'approved already:'],
   reject: ['rejected', 'rejected already:'],

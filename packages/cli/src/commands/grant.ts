@@ -51,7 +51,7 @@ export async function grant(
     )
   const isShown = words.length > 0 || named.revision !== undefined || verb === 'revoke' || flags.isUnseen
   if (!isShown && !(await askFor(named.skill, capabilities, config, flags))) return EXIT_FINDINGS
-  // Binds the grant to the revision that the person has seen.
+  // The grant applies only to the revision that the person has seen.
   const revision = named.revision ?? current.revision
   const before = skills.review.grantedTo(current)
   const { isNew, name } = await skills.review[verb](targetOf(report), capabilities, {
@@ -128,7 +128,10 @@ async function askFor(
   )
 }
 
-/** Returns a warning if the variable or path of a capability does not exist, because that is usually a mistake. */
+/**
+ * Returns a warning if a capability names a variable or path that does not exist, because such a name is usually a
+ * mistake.
+ */
 function findNothing(capability: string): string | undefined {
   const [, kind = '', target = ''] = /^(env|fs\.(?:read|write)):(.+)$/.exec(capability) ?? []
   if (kind === 'env') return process.env[target] === undefined ? 'the variable is not set here' : undefined
