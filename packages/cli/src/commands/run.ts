@@ -276,7 +276,8 @@ class Runner {
 }
 
 /**
- * This text is part of the error message for a script that needs "exec". Without a sandbox, every script needs "exec".
+ * Text in the error message for a script that runs only if "exec" is granted, because no sandbox can confine the
+ * script.
  */
 const GRANT_EXEC = 'grant "exec" to the skill'
 

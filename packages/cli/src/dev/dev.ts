@@ -120,10 +120,11 @@ async function actOn(key: string, { skills, print, end, opener, pageUrl }: KeyTa
 }
 
 /**
- * Writes the run file, so that other processes find this process. If the file cannot be written, only prints a note.
+ * Writes the run file, so that other processes find this process. If the file cannot be written, prints a note and
+ * continues.
  */
 function tellOthers(config: Config, server: DevServer): () => void {
-  // Files that cannot be removed now are removed by the next start.
+  // If a file cannot be removed now, the next `stoke dev` removes it.
   void sweepRunFiles(config).catch(() => undefined)
   try {
     return writeRunFile(config, server)
