@@ -17,8 +17,8 @@ export function parseNamedSkill(text: string): NamedSkill {
 }
 
 /**
- * Normalizes a skill name, folder name or path. Makes an existing path absolute, because a running dev may have another
- * working directory.
+ * Normalizes a skill name, folder name or path. Makes an existing path absolute, because a running `stoke dev` may have
+ * another working directory.
  * @throws {UsageError} when the text is empty
  */
 export function toAsked(text: string): string {

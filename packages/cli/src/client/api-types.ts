@@ -34,7 +34,7 @@ export interface ServerStatus {
   readonly pid: number
   readonly version: string
   readonly generation: GenerationId
-  /** Number of skills, by status. */
+  /** Number of skills with each status. */
   readonly counts: Readonly<Record<SkillStatus, number>>
   readonly sources: readonly SourceState[]
   readonly stateDirectory: string

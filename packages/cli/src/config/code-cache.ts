@@ -12,8 +12,8 @@ const FLUSH_AFTER_MS = 5_000
 /**
  * Caches compiled code in the state directory, for all modules that are loaded from now on. The next command loads
  * these modules faster. Does nothing if the state directory has no store. Does nothing if another user could write to
- * the cache, because Node runs the cached code. Does nothing if `NODE_COMPILE_CACHE` or `NODE_DISABLE_COMPILE_CACHE` is
- * set.
+ * the cache, because Node runs the cached code. The environment variables `NODE_COMPILE_CACHE` and
+ * `NODE_DISABLE_COMPILE_CACHE` override this cache.
  */
 export function enableCodeCache(stateDirectory: string): void {
   const folder = join(stateDirectory, FOLDER)

@@ -47,7 +47,7 @@ export interface ServerConfig {
   readonly token?: string
 }
 
-/** The resolved configuration. Only this module reads environment variables. */
+/** The resolved configuration. Only files in `src/config` read settings from environment variables. */
 export interface Config {
   readonly roots: readonly RootConfig[]
   /** Remote sources. Every root has a higher precedence than any remote source. */

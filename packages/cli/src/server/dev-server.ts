@@ -37,7 +37,7 @@ const HEADERS_TIMEOUT_MS = 5_000
 const REQUEST_TIMEOUT_MS = 30_000
 /** Interval at which Node enforces the two timeouts above. */
 const CHECK_INTERVAL_MS = 2_500
-/** Time after which a connection that accepts no data is closed. Streams send data every 15 s. */
+/** Time after which a connection is closed if its client reads no data. Event streams send data every 15 s. */
 const STALLED_MS = 60_000
 
 /** Serves the page, the API and the MCP endpoint of `stoke dev` on one port. */

@@ -42,8 +42,8 @@ const MAX_TIMELINE = 200
 const MAX_LAST_CHANGES = 1_000
 
 /**
- * The state that the API and the page show, and the log of its events. Each response and each event comes from the
- * generation that is newest at that moment.
+ * The state that the API and the page show, and the log of its changes. Each response and each event shows the newest
+ * generation of that moment.
  */
 export class LiveState {
   readonly log: EventLog = new EventLog()
@@ -137,8 +137,8 @@ export class LiveState {
   }
 
   /**
-   * Returns the last change of a skill. Returns `undefined` if the skill has not changed since the start, or if too
-   * many later changes have displaced its change.
+   * Returns the last change of a skill. Returns `undefined` if the skill has not changed since the start, or if its
+   * change was dropped to make room for later changes.
    */
   lastChangeOf(name: string): SkillChange | undefined {
     return this.#lastChanges.get(name)

@@ -19,7 +19,8 @@ const LOOPBACK_NAMES = ['127.0.0.1', 'localhost', '[::1]'] as const
  */
 export class RequestGuard {
   readonly #options: RequestGuardOptions
-  // Cookie and key are derived from the token, so that a page still works after a restart with the same token.
+  // The cookie and the key are derived from the token, so that an open page still works after a restart with the same
+  // token.
   readonly #cookie: string
   /**
    * A page must send this key in addition to the cookie. Browsers send cookies to every port of a host, but only the
@@ -34,7 +35,7 @@ export class RequestGuard {
     this.#key = derive(options.token, 'key')
   }
 
-  /** Sets the port. Called as soon as the server listens. */
+  /** Sets the port on which the server now listens. */
   listening(port: number): void {
     this.#port = port
   }

@@ -19,7 +19,10 @@ export class TokenCounts {
   readonly #counts = new WeakMap<Skill, SkillTokens | null>()
   readonly #wanted = new Set<Skill>()
   #running: Promise<void> | undefined
-  /** Becomes false in the same tick in which the queue becomes empty. The promise `#running` settles later. */
+  /**
+   * Whether skills are being counted. Becomes false in the same tick in which the queue becomes empty, while the
+   * promise `#running` settles later.
+   */
   #isRunning = false
   #isClosed = false
 
@@ -62,7 +65,10 @@ export class TokenCounts {
     if (!this.#isClosed) this.#options.onCounted()
   }
 
-  /** Counts a skill. Returns null if the skill cannot be read, because a missing count does no harm. */
+  /**
+   * Counts the tokens of a skill. Returns null instead of throwing if the skill cannot be read, because a missing count
+   * does no harm.
+   */
   async #count(skill: Skill): Promise<SkillTokens | null> {
     const { skills, countTokens } = this.#options
     try {
