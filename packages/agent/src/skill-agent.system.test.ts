@@ -198,7 +198,7 @@ describe('resolveModel()', () => {
 })
 
 describe('a turn that ends before a tool answer was stored', () => {
-  test.each(['abort', 'break'] as const)('sends every notice exactly once (the turn ends by %s)', async end => {
+  test.each(['abort', 'break'] as const)('sends each notice exactly once (turn ends by %s)', async end => {
     const fileSystem = refund('Within 30 days.')
     await using skills = await open(fileSystem)
     const model = new ScriptedModel(call =>

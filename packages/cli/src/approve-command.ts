@@ -13,8 +13,8 @@ export interface WaitingSkill {
 }
 
 /**
- * Returns a command, ready to paste, that approves the newest revision of a skill. Never contains `--confirm-hidden`,
- * which a person must add.
+ * Returns a command, ready to paste, that approves the newest revision of a skill. The command never contains
+ * `--confirm-hidden`, which a person must add.
  */
 export function toApproveCommand(skill: WaitingSkill, { options }: Config): string {
   const words = ['approve', `${skill.target}@${skill.revision}`, ...options]

@@ -1,5 +1,6 @@
 /**
- * Quotes words for a POSIX shell. On Windows, quotes words for PowerShell, if possible in a way that `cmd` reads too.
+ * Quotes words for a POSIX shell. On Windows, quotes words for PowerShell. If possible, the quoted words work in `cmd`
+ * too.
  */
 export function toCommandLine(
   words: readonly string[],

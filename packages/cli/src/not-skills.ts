@@ -8,7 +8,7 @@ import { nameProgram } from './program-name.ts'
 const MAX_NAMES = 10
 
 /**
- * Lists every file and folder in the sources that is not a skill. Folders in `.trash` are not reported as mistakes,
+ * Lists the files and folders in the sources that are not skills. Folders in `.trash` are not reported as mistakes,
  * because no person expects them to be skills.
  */
 export async function findNotSkills(skills: SkillRuntime): Promise<NotSkills> {

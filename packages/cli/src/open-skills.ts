@@ -153,7 +153,7 @@ async function findRunner(config: Config, hasState: boolean): Promise<ChildProce
 async function createRunner(config: Config, hasState: boolean): Promise<ChildProcesses> {
   const { childProcesses } = await import('@skillstoke/scripts')
   const { sandbox, stateDirectory, roots, linkRoots, file } = config
-  // If the state directory is not writable, the runner uses the folder for temporary files.
+  // If the state directory is not writable, the runner uses the system's folder for temporary files.
   return childProcesses({
     sandbox,
     protectedPaths: [

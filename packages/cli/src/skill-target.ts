@@ -6,7 +6,7 @@ import { UsageError } from './exit-code.ts'
 export interface NamedSkill {
   /** `name`, or `source/name`. */
   readonly skill: string
-  /** The revision that the person has read. */
+  /** The revision that the person has seen and names. */
   readonly revision?: string
 }
 

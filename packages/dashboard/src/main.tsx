@@ -23,7 +23,7 @@ async function onNewToken(): Promise<void> {
   if (await exchangeToken()) location.reload()
 }
 
-/** Exchanges the token in the address for a cookie and a key, and removes the token from the address. */
+/** Logs in with the token in the address, and removes the token from the address. */
 async function exchangeToken(): Promise<boolean> {
   const [, token] = /^#token=(.+)$/.exec(location.hash) ?? []
   if (token === undefined) return false

@@ -8,7 +8,7 @@ import {
   type TimelineEntry,
 } from 'skillstoke/client'
 
-/** The state that the server sent. The whole page is derived from these signals. */
+/** The state that the server sent. The whole page shows only data from these signals. */
 export const status = signal<ServerStatus | undefined>(undefined)
 export const sessions = signal<readonly SessionInfo[]>([])
 /** Timeline entries, newest first. */

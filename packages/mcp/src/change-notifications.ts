@@ -4,7 +4,7 @@ import { toFileUri, toSkillUri } from './skill-uri.ts'
 
 /** A notification to clients that sums up one or more updates. */
 export interface ChangeNotification {
-  /** Whether the list of resources changed, because a skill has a new name or description, or was added or removed. */
+  /** Whether the list of resources changed, because a skill was added or removed or has a new description. */
   readonly isListChanged: boolean
   /** Changed files and folders. A folder counts as changed if any file inside it changed. */
   readonly uris: ReadonlySet<string>

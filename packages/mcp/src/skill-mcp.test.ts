@@ -146,7 +146,7 @@ describe.each(ERAS)('SkillMcp over HTTP, for a client with protocol version %s',
     )
   })
 
-  test('puts the catalog of its scope into the instructions, and serves no skill outside the scope', async () => {
+  test('puts the catalog into the instructions, and serves only the skills in its scope', async () => {
     await using it = await open(
       { 'pdf/SKILL.md': text('pdf'), 'maps/SKILL.md': text('maps') },
       { scope: { include: ['pdf'] } },
@@ -164,7 +164,7 @@ describe.each(ERAS)('SkillMcp over HTTP, for a client with protocol version %s',
     })
   })
 
-  test('serves files that match the digests of the entry, and names the revision in each answer', async () => {
+  test('serves files that match the digests in their skill entry, and names the revision in each answer', async () => {
     const image = new Uint8Array([0x89, 0x50, 0, 0xff])
     await using it = await open({
       'pdf/skill.md': text('pdf'),
@@ -281,7 +281,7 @@ describe.each(ERAS)('SkillMcp over HTTP, for a client with protocol version %s',
       'skill://pdf/references/a.md',
     ])
 
-    // After the interval without a pending notification, the next notification is sent immediately.
+    // The interval has ended and no notification is pending, so the next notification is sent immediately.
     await it.clock.advance(250)
     await it.remove('tone')
     await count(1)
@@ -412,7 +412,7 @@ describe('sessions of 2025-era clients', () => {
     await expect(open({}, options)).rejects.toThrow(message)
   })
 
-  test('a session whose only later request was refused counts as unused', async () => {
+  test('after a refused request, a session counts as unused', async () => {
     await using it = await open({ 'pdf/SKILL.md': text('pdf') }, { sessionIdleMs: 1_000 })
     const id = (await it.request({}, initialize)).headers.get('mcp-session-id') as string
     expect((await it.request({ 'mcp-session-id': id, accept: 'text/html' }, undefined, 'GET')).status).toBe(

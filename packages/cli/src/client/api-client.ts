@@ -104,7 +104,7 @@ export class ApiClient {
     return (await this.#request('GET', '/api/skills')) as SkillList
   }
 
-  /** Lists every file and folder in the sources that is not a skill. */
+  /** Lists the files and folders in the sources that are not skills. */
   async notSkills(): Promise<NotSkillList> {
     return (await this.#request('GET', '/api/not-skills')) as NotSkillList
   }
@@ -194,7 +194,7 @@ export class ApiClient {
     return (await this.#request('POST', '/api/rollback', { skill, revision })) as RollbackResult
   }
 
-  /** Returns a file of a skill, from the same revision as `skill()`. @throws {ApiError} NOT_FOUND */
+  /** Returns a file of a skill, from the same revision that `skill()` returns. @throws {ApiError} NOT_FOUND */
   async file(name: string, path: string): Promise<FileText> {
     const query = `?path=${encodeURIComponent(path)}`
     return (await this.#request('GET', `/api/skills/${encodeURIComponent(name)}/file${query}`)) as FileText

@@ -42,7 +42,7 @@ export interface ServerStatus {
 
 /** State of one source, for example its path, how it is watched, and its diagnostics. */
 export interface SourceState extends SourceStatus {
-  /** Path or URL as the user named it. */
+  /** Path or URL of the source, as the user wrote it. */
   readonly path: string
   /** Number of skills found in the source. */
   readonly skills: number
@@ -56,12 +56,12 @@ export interface SkillTokens {
   readonly body: number
 }
 
-/** One skill folder of a source, served or not. */
+/** One skill folder in a source, even if it is not served. */
 export interface SkillRow {
   readonly name: string
   readonly description: string
   readonly source: string
-  /** The folder, as an absolute path if it is on disk. */
+  /** Location of the folder. If the folder is on disk, this is an absolute path. */
   readonly location: string
   /** Identifier that names only this folder, for requests and for the command line. */
   readonly target: string
@@ -84,7 +84,7 @@ export interface SkillList {
   readonly sources: readonly SourceReport[]
 }
 
-/** `GET /api/not-skills`: every file and folder in the sources that is not a skill. */
+/** `GET /api/not-skills`: the files and folders in the sources that are not skills. */
 export type NotSkillList = NotSkills
 
 export interface FileInfo {
@@ -113,7 +113,7 @@ export interface SkillDetail {
   readonly text: string | null
   /** Instructions without the frontmatter. */
   readonly body: string | null
-  /** The SKILL.md on disk if it was refused. Line numbers of the diagnostics refer to this text. */
+  /** Text of the SKILL.md on disk, if this text was refused. Line numbers of the diagnostics refer to this text. */
   readonly refusedText: string | null
   /** The steps by which the skill reaches a conversation. */
   readonly explanation: SkillExplanation
@@ -178,7 +178,7 @@ export interface SkillScriptsInfo {
   readonly granted: readonly string[]
   readonly asked: readonly string[]
   readonly missing: readonly string[]
-  /** Problems of the newest code. */
+  /** Problems in the newest code. */
   readonly problems: readonly Diagnostic[]
   /** How scripts are contained. */
   readonly containment: ScriptContainment
@@ -251,7 +251,7 @@ export interface Turn {
   /** Notices that were sent to the conversation in this turn. */
   readonly told: readonly Told[]
   readonly calls: readonly ModelCall[]
-  /** The answer, cut if it is long. Null until the turn is over. */
+  /** Answer of the model, shortened if it is long. Null until the turn is over. */
   readonly answer: string | null
   /** Reason why the turn failed. Null if the turn did not fail. */
   readonly failure: string | null
@@ -260,7 +260,7 @@ export interface Turn {
 /** One conversation, with its catalog and its notices. */
 export interface SessionInfo {
   readonly id: string
-  /** The generation of the last notice or catalog of the conversation. */
+  /** Generation of the newest catalog or notice in the conversation. */
   readonly generation: GenerationId
   readonly catalog: { readonly tokens: number; readonly listed: number; readonly omitted: number }
   readonly loaded: readonly {
@@ -268,7 +268,7 @@ export interface SessionInfo {
     readonly revision: Digest
     readonly isCurrent: boolean
   }[]
-  /** Notice for the next model call. Null if there is none. */
+  /** Notice for the next model call. Null if no notice is pending. */
   readonly pending: Told | null
   /** The last turns. Empty if another program calls the model, for example an MCP client. */
   readonly turns: readonly Turn[]

@@ -68,7 +68,7 @@ export async function add(
       if (isThere.get(skill) !== true) await install(skill, available, root)
       const folder = relative(project, join(root, skill.name))
       after = { ...after, [skill.name]: toLocked(skill, available, place, folder) }
-      // Writes the lock file after each skill, so that it is correct even if this process is killed.
+      // Writes the lock file after each skill, so that the lock file is correct even if this process is killed.
       await writeLock(config, after)
     }
     return chosen.map(({ name }) => ({ name, ...(after[name] as LockedSkill) }))

@@ -30,8 +30,8 @@ export interface DecideFlags {
 
 /**
  * Implements `stoke reject`, `pin`, `unpin`, `enable` and `disable` for each target. A target is `name` or
- * `source/name`, optionally with `@` and a whole digest. Every process that uses the state directory obeys the
- * decisions.
+ * `source/name`, optionally with `@` and a whole digest. The decisions apply to every process that uses the state
+ * directory.
  */
 export async function decide(
   verb: Exclude<DecisionVerb, 'approve'>,
@@ -78,7 +78,7 @@ export function printDecided(verb: DecisionVerb, report: DecidedSkill, { hasColo
 
 /**
  * Implements `stoke pending`: reads the remote sources and lists the revisions that wait for approval, with their new
- * capabilities. Exits with 1 if a revision waits or a source cannot be read.
+ * capabilities. Exits with 1 if a revision waits for approval or a source cannot be read.
  */
 export async function pending(config: Config, flags: { readonly json: boolean }): Promise<number> {
   await using skills = await openSkills(config, { watching: 'off', reportsUnreadable: true })

@@ -17,8 +17,9 @@ import { parseNamedSkill } from '../skill-target.ts'
 import { toNote } from './decide.ts'
 
 /**
- * Implements `stoke grant` and `stoke revoke`, for every process that uses the state directory. If no capability is
- * named, `grant` lists the requested capabilities and asks for confirmation; `revoke` revokes all capabilities.
+ * Implements `stoke grant` and `stoke revoke`. The decisions apply to every process that uses the state directory. If
+ * no capability is named, `grant` lists the requested capabilities and asks for confirmation; `revoke` revokes all
+ * capabilities.
  */
 export async function grant(
   verb: GrantVerb,
@@ -110,8 +111,8 @@ export async function grant(
 }
 
 /**
- * Asks the person at the terminal. If there is no terminal, throws an error that contains the command with all
- * capabilities.
+ * Asks the person at the terminal. If there is no terminal, throws an error that contains a `stoke grant` command with
+ * all capabilities.
  */
 async function askFor(
   skill: string,

@@ -9,7 +9,10 @@ import { findRunningDev } from '../server/run-file.ts'
 /** Timeout of the request. It is long enough to reload tens of thousands of skills. */
 const TIMEOUT_MS = 300_000
 
-/** Implements `stoke reload`: makes the running `dev` read all sources again, even if no watcher reported a change. */
+/**
+ * Implements `stoke reload`: makes the running `stoke dev` read all sources again, even if no watcher reported a
+ * change.
+ */
 export async function reload(config: Config, options: { readonly json: boolean }): Promise<number> {
   const dev = await findRunningDev(config)
   if (dev === undefined) {

@@ -34,7 +34,7 @@ export interface RunFlags {
   /** JSON text, or `-` for standard input, or `@` followed by a file path. */
   readonly input?: string
   readonly timeoutMs?: number
-  /** Whether to run again after each save. */
+  /** Whether to run the target again after each save. */
   readonly watch: boolean
 }
 

@@ -15,7 +15,7 @@ import { install, toLocked } from './add.ts'
 
 export interface UpdateFlags {
   readonly json: boolean
-  /** Whether to report available updates and change nothing. */
+  /** Whether to only report available updates, and change nothing. */
   readonly isCheck: boolean
   /** Whether to accept a branch or tag whose history was rewritten. */
   readonly isReset: boolean
@@ -52,7 +52,7 @@ export async function update(names: readonly string[], config: Config, flags: Up
   for (const source of new Set(wanted.map(([, { source: each }]) => each))) {
     const own = wanted.filter(([, each]) => each.source === source)
     try {
-      // Opens the source before it takes the write lock, so that other writers do not wait for the network.
+      // Opens the source before taking the write lock, so that other writers do not wait for the network.
       const isNamed = flags.isLocal || isNamedSource(config.stateDirectory, source)
       await using available = await openAvailable(source, config, { isNamed })
       await using lock = await openWriteLock(config.stateDirectory)

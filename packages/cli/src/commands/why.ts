@@ -8,7 +8,7 @@ import { countTokens } from '../tokens.ts'
 
 export interface WhyOptions {
   readonly json: boolean
-  /** Id of a conversation of the running `dev`. */
+  /** Id of a conversation in the running `stoke dev`. */
   readonly session?: string
 }
 

@@ -107,7 +107,10 @@ async function createPlace(flag: string, config: Config, isNamed: boolean): Prom
   }
 }
 
-/** Whether the value names a folder. A folder must start with `.` or `/`, because `acme/skills` is a repository. */
+/**
+ * Whether the value names a folder. The path of a folder must start with `.` or `/`, because `acme/skills` means a
+ * repository.
+ */
 function isFolder(flag: string): boolean {
   const isPath = /^[./]/.test(flag) || isAbsolute(flag)
   return isPath && statSync(flag, { throwIfNoEntry: false })?.isDirectory() === true

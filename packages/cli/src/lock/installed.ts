@@ -8,7 +8,7 @@ import type { LockedSkill } from './lock-file.ts'
 /** Present state of the folder of a locked skill. */
 export interface InstalledState {
   readonly kind: 'unmodified' | 'modified' | 'missing'
-  /** Files that differ from the lock, sorted. */
+  /** Files that differ from the lock file, sorted. */
   readonly changed: readonly string[]
   /** Revision of the present files. Absent if the folder contains entries that are not files, such as links. */
   readonly revision?: Digest

@@ -4,7 +4,7 @@ import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import type { ZodError } from 'zod'
 import type { ApiErrorCode, ApiFailure } from '../client/api-types.ts'
 
-/** Responds with a failure in the shape that all API failures have. */
+/** Responds with a failure, in the same JSON format as all API failures. */
 export function fail(
   context: Context,
   status: ContentfulStatusCode,

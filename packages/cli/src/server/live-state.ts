@@ -82,7 +82,7 @@ export class LiveState {
     }
   }
 
-  /** Returns the rows of all folders with the same name: first the given folder, then the served folder. */
+  /** Returns the rows of all folders with the same name. The given folder comes first, then the served folder. */
   rowsLike(meant: SkillReport, generation: Generation): readonly SkillRow[] {
     const rank = (report: SkillReport): number =>
       report === meant ? 0 : report.serving === undefined ? 2 : 1

@@ -104,7 +104,7 @@ export class RequestGuard {
     )
   }
 
-  /** Includes the port, because all ports of a host share their cookies. */
+  /** The name of the cookie includes the port, because all ports of a host share their cookies. */
   get #cookieName(): string {
     return `skillstoke-${this.#port}`
   }

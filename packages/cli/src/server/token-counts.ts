@@ -8,7 +8,7 @@ const SLICE_MS = 5
 export interface TokenCountsOptions {
   readonly skills: SkillRuntime
   readonly countTokens: TokenCounter
-  /** Called when all requested skills have been counted. */
+  /** Called when the tokens of all requested skills have been counted. */
   readonly onCounted: () => void
 }
 
