@@ -384,8 +384,8 @@ export class Conversation implements Disposable {
   }
 
   /**
-   * If the model called a tool with the name of a skill, replaces the error with an explanation of how to load the
-   * skill.
+   * Explains how to load a skill if the model called a tool with the name of that skill. The explanation replaces the
+   * error.
    */
   #explainUnknownTools(message: ModelMessage): ModelMessage {
     if (message.role !== 'tool') return message

@@ -6,8 +6,8 @@ export interface FreezeOptions {
   /** Whether this process was started with `--frozen`. */
   readonly isFrozen: boolean
   /**
-   * Whether this process serves the sources until it is stopped. If such a process starts without `--frozen`, it thaws
-   * the sources.
+   * Whether this process serves the sources until it is stopped. If a serving process starts without `--frozen`, it
+   * thaws the sources.
    */
   readonly serves: boolean
 }

@@ -33,7 +33,7 @@ export interface OpenOptions {
   /** Whether the command reports an unreadable root. If false, the command fails instead. @default false */
   readonly reportsUnreadable?: boolean
   /**
-   * Whether this process serves the skills until it is stopped. Such a process accepts missing roots and waits for
+   * Whether this process serves the skills until it is stopped. A serving process accepts missing roots and waits for
    * them, and freezes or thaws the sources.
    * @default false
    */

@@ -8,7 +8,7 @@ export interface StateWarningOptions {
    */
   readonly hasLogger: boolean
   /**
-   * Whether the command serves skills until it is stopped. Such a command reports faults of the store while it runs.
+   * Whether the command serves skills until it is stopped. A serving command reports faults of the store while it runs.
    */
   readonly serves: boolean
 }

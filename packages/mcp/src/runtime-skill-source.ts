@@ -38,7 +38,7 @@ export interface SkillFileReading {
 /**
  * Answers requests of the Skills extension. Each answer comes from one generation. The answer includes every file that
  * was saved before the request, unless continuous writes last longer than 500 ms. A cursor is the name of the last
- * entry on the previous page, so the next page is correct even if skills were added or removed.
+ * entry on the previous page. So the next page is correct even if skills were added or removed.
  */
 export class RuntimeSkillSource implements SkillSource {
   readonly #reader: SkillReader

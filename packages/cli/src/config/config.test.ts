@@ -119,7 +119,7 @@ describe('skillstoke.json', () => {
     ['[]', 'skillstoke.json:1:1: '],
     ['{"roots": [}', 'skillstoke.json:1:12: not valid JSON: value expected'],
     ['', 'skillstoke.json:1:1: not valid JSON'],
-  ])('the content %j is rejected, and the error contains file, line, column and reason', async (text, message) => {
+  ])('rejects the content %j, and names file, line, column and reason', async (text, message) => {
     expect(await fault(text)).toContain(message)
   })
 

@@ -33,8 +33,8 @@ export interface DevOptions {
 const SESSION_ID = 'dev'
 
 /**
- * Implements `stoke dev`: watches the skills, and serves a page, an API, an MCP endpoint and a demo agent. Runs until it
- * is stopped.
+ * Implements `stoke dev`: watches the skills, and serves a page, an API, an MCP endpoint and a demo agent. Runs until a
+ * signal stops the command.
  */
 export async function dev(config: Config, options: DevOptions): Promise<number> {
   const print = new DevPrinter({ print: printLine, paint: createPaint(config.hasColor), countTokens, config })

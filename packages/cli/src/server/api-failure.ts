@@ -20,7 +20,7 @@ export function onApiError(error: Error, context: Context): Response {
   return fail(context, 500, 'FAILED', error.message)
 }
 
-/** Reads the body of a request. Returns `undefined` if it is not valid JSON. */
+/** Reads the body of a request. Returns `undefined` if the body is not valid JSON. */
 export async function readJson(context: Context): Promise<unknown> {
   return await context.req.json().catch(() => undefined)
 }
