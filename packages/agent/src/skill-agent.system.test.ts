@@ -227,7 +227,7 @@ describe('a turn that ends before a tool answer was stored', () => {
   })
 })
 
-test('SkillAgent separates conversations of two tenants with the same id', async () => {
+test('SkillAgent separates two conversations that have the same id but different tenants', async () => {
   await using skills = await open(refund('Within 30 days.'))
   const model = new ScriptedModel(() => ({ text: 'Yes.' }))
   const store = new MemoryConversationStore()

@@ -26,7 +26,7 @@ export interface SkillAgentOptions {
   readonly writer?: SkillWriter
   /** How changes of skills reach conversations. @default 'append' */
   readonly delivery?: DeliveryMode
-  /** Whether notices are sent before every model call or once per turn. @default 'step' */
+  /** Whether notices are sent before every model call (`step`) or once per turn (`turn`). @default 'step' */
   readonly applyAt?: NonNullable<SessionOptions['applyAt']>
   /** How the field `allowed-tools` of a loaded skill affects the tools of the host. @default 'advise' */
   readonly allowedTools?: AllowedToolsPolicy

@@ -5,8 +5,8 @@ import { type Dialect, SqliteDialect } from 'kysely'
 
 /** Opens Node's SQLite for Kysely, which expects the methods of better-sqlite3. */
 export async function openSqliteDialect(path: string): Promise<Dialect> {
-  // Imported here because older versions of Node lack `node:sqlite`. On these versions of Node, `createSkillRuntime()`
-  // reports a clear error.
+  // Imports `node:sqlite` only here, because older versions of Node lack this module. On these versions of Node,
+  // `createSkillRuntime()` reports a clear error.
   const { DatabaseSync } = await import('node:sqlite')
   // Conversations are private. SQLite gives its journal files the same mode as the database file.
   closeSync(openSync(path, 'a', 0o600))

@@ -43,7 +43,7 @@ export function toTerminalText(text: string): string {
   return showHiddenText(text).replace(/[\f\r]/g, toEscapes)
 }
 
-/** Makes output of a script safe for a terminal. Removes its color codes first. */
+/** Makes output of a script safe for a terminal. Removes the color codes in the output first. */
 export function toTerminalOutput(text: string): string {
   return toTerminalText(stripVTControlCharacters(text))
 }

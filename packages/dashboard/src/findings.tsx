@@ -24,7 +24,7 @@ function describeLine(row: SkillRow, { path, line, column }: SkillRow['diagnosti
   return `${file} line ${line}${column === undefined ? '' : `, column ${column}`}`
 }
 
-/** Whether a diagnostic is about the SKILL.md of a folder, or about the whole folder. */
+/** Whether a diagnostic belongs to the SKILL.md or to the skill folder itself, and not to another file. */
 export function isAboutInstructions(row: SkillRow, path: string | undefined): boolean {
   if (path === undefined || path === row.location || path === row.target) return true
   return /^skill\.md$/i.test(pathIn(row, path))

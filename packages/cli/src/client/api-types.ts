@@ -77,7 +77,7 @@ export interface SkillRow {
   readonly tokens: SkillTokens | null
 }
 
-/** `GET /api/skills`: every skill folder of the sources, sorted by name and then by precedence. */
+/** `GET /api/skills`: every skill folder in the sources, sorted by name and then by precedence. */
 export interface SkillList {
   readonly generation: GenerationId
   readonly skills: readonly SkillRow[]

@@ -14,7 +14,7 @@ export interface GcFlags {
   readonly keep?: number
 }
 
-/** One hour. The message in `describeGarbage` repeats this duration. */
+/** One hour. The message in `describeGarbage()` contains the same duration. */
 const GRACE_MS = 3_600_000
 /** Matches the file names of damaged databases and their logs. */
 const SET_ASIDE = /\.damaged-\d+(?:-wal|-shm)?$/

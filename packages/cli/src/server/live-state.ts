@@ -32,7 +32,7 @@ export interface LiveStateOptions {
   readonly startId: string
   readonly version: string
   readonly stateDirectory: string
-  /** Paths of the sources as the user named them, in the order of the sources. */
+  /** Paths of the sources as the user wrote them, in the order of the sources. */
   readonly rootPaths: readonly string[]
   /** Returns the recorded turns of a conversation. */
   readonly turnsOf: (sessionId: string) => readonly Turn[]

@@ -6,7 +6,7 @@ import { fail } from './api-failure.ts'
 
 export interface RequestGuardOptions {
   readonly token: string
-  /** Allowed host names in addition to those of the loopback interface. */
+  /** Additional host names to allow. The names of the loopback interface are always allowed. */
   readonly allowedHosts: readonly string[]
 }
 
@@ -62,7 +62,7 @@ export class RequestGuard {
     return this.#refuse(context)
   }
 
-  /** Requires the token, for routes whose callers are not pages. */
+  /** Requires the token, on routes that no page calls. */
   readonly checkToken: MiddlewareHandler = async (context, next) => {
     if (this.#hasToken(context)) return await next()
     return this.#refuse(context)

@@ -30,7 +30,10 @@ export class TokenCounts {
     this.#options = options
   }
 
-  /** Returns the token counts of a skill. Returns null while the skill is being counted, or if it cannot be read. */
+  /**
+   * Returns the token counts of a skill. Returns null while the tokens are being counted, and for a skill that cannot
+   * be read.
+   */
   get(skill: Skill): SkillTokens | null {
     const known = this.#counts.get(skill)
     if (known !== undefined) return known
