@@ -27,7 +27,7 @@ export async function describeLastChange(
   return parts.length === 0 ? 'no served skill changed' : parts.join('\n')
 }
 
-/** Returns a unified diff of every file that differs, labelled with the revisions. */
+/** Returns unified diffs of all files that differ. The diffs are labelled with the revisions. */
 export async function describeModified(before: Skill, after: Skill, skills: SkillRuntime): Promise<string> {
   const [from, to] = [before, after].map(({ files, revision }) =>
     files.length === 0 ? 'nothing' : shortDigest(revision),

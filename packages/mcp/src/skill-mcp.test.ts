@@ -429,7 +429,7 @@ describe('sessions of 2025-era clients', () => {
     expect(it.skills.sessions().length).toBeGreaterThan(0)
   })
 
-  test('reports the start, the calls and the end of sessions', async () => {
+  test('calls onSessionChange when a session starts or ends, and after each tool call', async () => {
     const told: number[] = []
     await using it: Harness = await open(
       { 'pdf/SKILL.md': text('pdf') },

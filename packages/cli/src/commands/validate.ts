@@ -124,7 +124,7 @@ async function validateFolders(root: string): Promise<readonly Verdict[]> {
   ]
 }
 
-/** Returns a verdict for each unreadable folder, because the skills in it were not validated. */
+/** Returns a verdict for each unreadable folder, because the skills in such a folder could not be validated. */
 function toUnreadable(
   root: string,
   sources: readonly SourceReport[],

@@ -122,7 +122,7 @@ export async function resolveConfig(
   const isTerminal = process.stdout.isTTY === true
   const given = flags.root?.length ? flags.root : splitPaths(environment['SKILLSTOKE_ROOTS'])
   const scope = resolveScope(flags, file)
-  // Named roots and sources replace the roots and sources of the file, and the default roots.
+  // If the user names roots or sources, these replace the default roots and all roots and sources in the file.
   const isAnyGiven = given.length > 0 || (flags.source ?? []).length > 0
   const gitBaseUrl = flags.gitBaseUrl ?? environment['SKILLSTOKE_GIT_BASE_URL']
   const privateHosts = flags.privateHost ?? environment['SKILLSTOKE_PRIVATE_HOSTS']?.split(',') ?? []

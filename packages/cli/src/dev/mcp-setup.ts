@@ -24,7 +24,7 @@ export function describeMcpSetup(config: Config): readonly string[] {
   ]
 }
 
-/** Deno needs a subcommand and permissions to start a program. */
+/** Deno starts a program only with a subcommand and with permission flags. */
 const DENO_WORDS: readonly string[] = process.versions['deno'] === undefined ? [] : ['run', '-A']
 
 /** On Windows `npx` is a batch file, which programs can only start through `cmd`. */

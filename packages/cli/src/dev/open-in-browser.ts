@@ -57,7 +57,7 @@ function toCommand(file: string): [command: string, args: string[]] {
     case 'darwin':
       return ['open', [file]]
     case 'win32':
-      // Uses the full path, because Windows looks for programs in the working directory first.
+      // Uses the full path of the program, because Windows looks for programs in the working directory first.
       return [systemProgram('rundll32.exe'), ['url.dll,FileProtocolHandler', file]]
     default:
       return ['xdg-open', [file]]
