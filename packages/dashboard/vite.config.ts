@@ -14,7 +14,7 @@ const licenses: Plugin = {
 export default defineConfig({
   root: import.meta.dirname,
   plugins: [licenses],
-  // Bundles single source modules, because the built packages would add unused code.
+  // Bundles individual source files, because the built packages would add unused code.
   resolve: { alias: sourceAliases() },
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
   build: {

@@ -6,7 +6,7 @@ export interface ConversationTables {
   conversation: {
     tenant: string
     id: string
-    /** `seq` of the last message. */
+    /** Position (`seq`) of the last message in the conversation. */
     seq: number
   }
   message: {
@@ -15,15 +15,15 @@ export interface ConversationTables {
     seq: number
     id: string
     role: string
-    /** Content as JSON. Empty if `text` refers to a shared text instead. */
+    /** Content as JSON. Empty if the text of the message is stored in the table `text`. */
     content: string
-    /** Digest of the shared system text. Null if `content` contains the text itself. */
+    /** Digest of the shared system text. Null if `content` contains the text. */
     text: string | null
     at: number
     generation: number | null
     digest: string | null
   }
-  /** State of a session after message number `seq`. Each change of the state adds a row. */
+  /** State of a session after message number `seq`. Each change of the session state adds a row to this table. */
   session: {
     tenant: string
     conversation: string
@@ -105,7 +105,7 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
         .alterTable('session')
         .addColumn('catalog', 'text', column => column.references('text.digest'))
         .execute()
-      // Lets the store check whether a text is still in use without scanning all messages.
+      // The store looks up in this index whether a text is still used, so it need not scan all messages.
       await database.schema
         .createIndex('message_text')
         .on('message')

@@ -50,7 +50,7 @@ describe('openConversationStore()', () => {
     expect((await later.read('t', 'c')).map(({ id }) => id)).toEqual(['a', 'b'])
   })
 
-  test('lets writers of several stores wait for each other without blocking the process', async () => {
+  test('several stores write to the same file one after the other, and do not block the process', async () => {
     const stores = await Promise.all([0, 1, 2].map(() => openConversationStore(pathOf())))
     await stores[0]?.append('t', 'source', 0, [message('a')])
     let ticks = 0
@@ -68,7 +68,7 @@ describe('openConversationStore()', () => {
     for (const store of stores) await store.close()
   })
 
-  test('stores equal system texts and catalogs only once, and removes those that no conversation uses', async () => {
+  test('stores each system text and each catalog only once, and removes the texts that no conversation uses', async () => {
     const digest = `sha256:${'0'.repeat(64)}` as const
     const catalog = { digest, text: '<skills>', tokens: 2, listed: [], omitted: [] }
     const state = { version: 2, generation: digest, catalog, announced: [], ledger: [], seen: {} } as const
@@ -91,7 +91,7 @@ describe('openConversationStore()', () => {
     expect(countTexts()).toBe(0)
   })
 
-  test('reads a file that an earlier version wrote', async () => {
+  test('reads a file that an earlier version of the library wrote', async () => {
     mkdirSync(join(folder, 'state'))
     const digest = `sha256:${'0'.repeat(64)}` as const
     const before = new Kysely<ConversationTables>({ dialect: await openSqliteDialect(pathOf()) })
@@ -124,7 +124,7 @@ describe('openConversationStore()', () => {
     for (const name of ['', '-wal']) expect(statSync(`${pathOf()}${name}`).mode & 0o077).toBe(0)
   })
 
-  test('throws for a file that is not a database or that a newer version wrote, and leaves the file unchanged', async () => {
+  test('rejects a file that is not a database or has a newer format, and leaves the file unchanged', async () => {
     const path = join(folder, 'broken.sqlite')
     writeFileSync(path, 'not a database, but quite long'.repeat(100))
     await expect(openConversationStore(path)).rejects.toMatchObject({

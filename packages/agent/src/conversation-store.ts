@@ -5,14 +5,14 @@ export type MessageRole = 'system' | 'user' | 'assistant' | 'tool'
 
 /** One message of a conversation. A store never rewrites a message, not even a system message. */
 export interface ConversationMessage {
-  /** Unique in its conversation. If the id is already stored, appending the message again adds nothing. */
+  /** Unique in its conversation. A message whose id is already stored is not added again. */
   readonly id: string
   readonly role: MessageRole
   /** The text of the message, or its AI SDK content parts as JSON values. */
   readonly content: unknown
   /** Wall time in milliseconds since the epoch. */
   readonly at: number
-  /** The generation of skills that the conversation knew at that time. */
+  /** The newest skill generation that the conversation knew when the message was created. */
   readonly skills?: { readonly generation: number; readonly digest: Digest }
 }
 
@@ -21,13 +21,13 @@ export interface StoredMessage extends ConversationMessage {
   readonly seq: number
 }
 
-/** A store of append-only conversations. Each append must name the position of the last message. */
+/** A store of append-only conversations. Each append must state the position of the last stored message. */
 export interface ConversationStore {
   /**
-   * Appends messages if the last message has the position `expectSeq`, which is 0 for a new conversation. Returns the
-   * new last position. Repeating a successful append returns the same position and changes nothing. `session` is the
-   * state of the session after these messages. The messages and the state are stored together or not at all.
-   * @throws {ConversationConflictError} when another writer was faster
+   * Appends messages if the last stored message has the position `expectSeq`, which is 0 for a new conversation.
+   * Returns the position of the last appended message. Repeating a successful append returns the same position and
+   * changes nothing. `session` is the session state after the appended messages. The messages and the state are stored
+   * together or not at all. @throws {ConversationConflictError} when another writer appended messages first
    */
   append(
     tenant: string,
@@ -44,9 +44,9 @@ export interface ConversationStore {
     conversation: string,
     range?: { readonly after?: number; readonly limit?: number },
   ): Promise<readonly StoredMessage[]>
-  /** Creates a conversation that starts with the messages of an existing conversation up to the position `atSeq`. */
+  /** Copies the messages of a conversation, up to the position `atSeq`, into a new conversation. */
   fork(tenant: string, conversation: string, atSeq: number, newConversation: string): Promise<void>
-  /** Removes a conversation, if the conversation exists. */
+  /** Removes a conversation. Does nothing if the conversation does not exist. */
   remove(tenant: string, conversation: string): Promise<void>
 }
 

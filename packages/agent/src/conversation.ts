@@ -29,7 +29,10 @@ export const DEFAULT_TENANT = 'local'
 const DEFAULT_INSTRUCTIONS = 'You are a helpful assistant.'
 
 export interface TurnOptions {
-  /** Ends the turn. Messages that were complete before the signal aborted stay in the conversation. */
+  /**
+   * When this signal aborts, the turn ends. The conversation keeps the messages that were complete at the time of the
+   * abort.
+   */
   readonly signal?: AbortSignal
 }
 
@@ -41,7 +44,7 @@ export interface TurnResult {
   readonly hasReachedLimit: boolean
 }
 
-/** Identifies a state of a session. */
+/** Identifies one state of a session, so that an unchanged state is not stored again. */
 interface SavedState {
   readonly key: string
   readonly catalog: string
@@ -56,15 +59,15 @@ export interface ConversationParts {
   readonly onEnd: (conversation: Conversation) => void
 }
 
-/** A conversation as it was stored. */
+/** The stored messages and the stored session state of a conversation. */
 interface StoredConversation {
   readonly messages: readonly StoredMessage[]
   readonly state?: SessionState
 }
 
 /**
- * One conversation: a system text, which stays constant unless the delivery is `rebuild`, and an append-only list of
- * messages.
+ * One conversation, which has a system text and an append-only list of messages. The system text stays constant unless
+ * `delivery` is `rebuild`.
  *
  * @example
  * ```ts
@@ -125,7 +128,7 @@ export class Conversation implements Disposable {
     this.#restore(stored?.messages ?? [])
   }
 
-  /** The system text of the next request. It is constant unless the delivery is `rebuild`. */
+  /** The system text of the next request. This text stays constant unless `delivery` is `rebuild`. */
   get system(): string {
     const { catalog } = this.session
     return catalog === '' ? this.#instructions : `${this.#instructions}\n\n${catalog}`
@@ -137,8 +140,8 @@ export class Conversation implements Disposable {
   }
 
   /**
-   * Compares the next model call with the last request. Reports whether the next call starts with the whole last
-   * request.
+   * Compares the next request to the model with the last request. Reports whether the next request starts with the
+   * whole last request.
    */
   comparePrefix(): PrefixReading {
     return this.#meter.compare([this.system, this.#definitions], this.#messages)
@@ -238,7 +241,10 @@ export class Conversation implements Disposable {
     }
   }
 
-  /** Calls the model once and runs the tools that it requests. Appends the messages when the call is complete. */
+  /**
+   * Calls the model once, and runs the tools that the model requests. Appends the new messages when the call is
+   * complete.
+   */
   async *#callModel(
     signal: AbortSignal | undefined,
   ): AsyncGenerator<AgentEvent, { answer: string; wantsTools: boolean }, undefined> {
@@ -321,7 +327,7 @@ export class Conversation implements Disposable {
     if (!this.session.isClosed) this.session.revert(before)
   }
 
-  /** Restores the stored messages, and the last request for the comparison with the next model call. */
+  /** Restores the stored messages. Also restores the last request, because `comparePrefix()` needs it. */
   #restore(stored: readonly StoredMessage[]): void {
     for (const { role, content, seq } of stored) {
       this.#seq = seq
@@ -334,8 +340,8 @@ export class Conversation implements Disposable {
   }
 
   /**
-   * Stores the system text if it differs from the last stored text. With the delivery `rebuild`, stores only the first
-   * text.
+   * Stores the system text if it differs from the last stored system text. When `delivery` is `rebuild`, stores only
+   * the first system text.
    */
   async #storeSystem(): Promise<void> {
     const { system } = this
@@ -344,7 +350,7 @@ export class Conversation implements Disposable {
     this.#storedSystem = system
   }
 
-  /** Stores the messages together with the resulting session state, or stores neither. */
+  /** Stores both the messages and the resulting session state, or neither. */
   async #append(messages: readonly ModelMessage[], offer?: SessionOffer): Promise<void> {
     const rows = messages.map(({ role, content }) => this.#toRow(role, content, offer))
     const news = offer?.state() ?? this.#findNews()
@@ -371,13 +377,16 @@ export class Conversation implements Disposable {
     try {
       return await store.append(tenant, this.id, this.#seq, rows, session)
     } catch (thrown) {
-      // Closes the conversation after a conflict, so that `open` reads it from the store again.
+      // Closes the conversation after a conflict, so that `open()` reads the conversation from the store again.
       if (thrown instanceof ConversationConflictError) this.close()
       throw thrown
     }
   }
 
-  /** If the model called a skill as a tool, replaces the error by an explanation of how to load the skill. */
+  /**
+   * Explains how to load a skill if the model called a tool with the name of that skill. The explanation replaces the
+   * error.
+   */
   #explainUnknownTools(message: ModelMessage): ModelMessage {
     if (message.role !== 'tool') return message
     const names = Object.keys(this.#tools)
@@ -400,8 +409,8 @@ export class Conversation implements Disposable {
 }
 
 /**
- * Returns different session ids for equal conversation ids of two tenants. The session ids differ because an encoded
- * tenant contains no `@`.
+ * Returns a session id that is unique even if two tenants use the same conversation id. An encoded tenant contains no
+ * `@`, so the last `@` always separates the conversation id from the tenant.
  */
 function toSessionId(id: string, tenant: string): string {
   return tenant === DEFAULT_TENANT && !id.includes('@') ? id : `${id}@${encodeURIComponent(tenant)}`

@@ -15,7 +15,7 @@ export type { PrefixReading } from './prefix-meter.ts'
 export { createOfflineModel } from './offline-model.ts'
 export { type ModelConfig, resolveModel } from './resolve-model.ts'
 
-// For hosts and authors of stores: conversation stores.
+// For hosts and authors of stores: the interface and the implementations of conversation stores.
 export {
   ConversationConflictError,
   type ConversationMessage,

@@ -57,7 +57,7 @@ export class MemoryConversationStore implements ConversationStore {
     return end
   }
 
-  /** Shares one catalog object among all states with the same catalog. */
+  /** Makes all session states with the same catalog use one catalog object. */
   #share(state: SessionState): SessionState {
     if (state.catalog === undefined) return state
     const digest = nodeHasher.sha256(JSON.stringify(state.catalog))

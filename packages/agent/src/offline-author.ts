@@ -1,6 +1,6 @@
 import { TOOL_NAMES } from '@skillstoke/core/internal'
 
-/** The plan by which the offline model writes a skill: the tool calls in order, then the final answer. */
+/** The tool calls with which the offline model writes a skill, in order, and the answer after the last call. */
 export interface AuthoringPlan {
   readonly calls: readonly { readonly tool: string; readonly input: unknown }[]
   readonly confirmation: string

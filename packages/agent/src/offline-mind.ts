@@ -16,7 +16,7 @@ interface KnownSkill {
   isStale?: boolean
 }
 
-/** Decides the next step of the offline model from its prompt alone. */
+/** Chooses the next step of the offline model. The choice depends only on the prompt and the available tools. */
 export function decideOffline(prompt: LanguageModelV4Prompt, tools: readonly string[]): OfflineDecision {
   const skills = new Map<string, KnownSkill>()
   let question = ''
@@ -76,7 +76,7 @@ function planCommand(
 ): { readonly tool: string; readonly input: unknown } | undefined {
   const [, skill, command, json = '{}'] = /^\/([^\s.]+)\.([\w-]+)\s*(\{.*\})?$/s.exec(question.trim()) ?? []
   if (skill === undefined || command === undefined || !tools.includes(TOOL_NAMES.runCommand)) return undefined
-  // Passes invalid JSON to the tool, because the tool reports the fault.
+  // Does not check the JSON, because the tool reports invalid JSON.
   return { tool: TOOL_NAMES.runCommand, input: { skill, command, input: json } }
 }
 
@@ -107,7 +107,7 @@ function learnUpdate(text: string, skills: Map<string, KnownSkill>): void {
   }
 }
 
-/** Records the skill that a slash command inserted into a message. Returns the rest of the message. */
+/** Records the skill that a slash command inserted into a message. Returns the message without the inserted skill. */
 function learnInvoked(text: string, skills: Map<string, KnownSkill>): string {
   const [block, name, body] = /<skill name="([^"]*)">\n(.*)\n<\/skill>$/s.exec(text) ?? []
   if (block === undefined || name === undefined || body === undefined) return text

@@ -8,9 +8,9 @@ import type {
 import { decideOffline } from './offline-mind.ts'
 
 /**
- * Creates a rule-based model that needs no network and no key. It loads the skill that matches the user's words best,
- * and answers with the newest text of that skill. If it has the tools to write skills, it creates a skill on request
- * ("Create a skill called x: ..."). Demonstrations and tests with this model are repeatable.
+ * Creates a rule-based model that needs no network and no key. The model loads the skill that matches the user's words
+ * best, and answers with the newest text of that skill. If the model has the tools to write skills, it creates a skill
+ * on request ("Create a skill called x: ..."). Demonstrations and tests with this model give the same result each time.
  *
  * @example
  * ```ts
@@ -55,7 +55,7 @@ function generate(options: LanguageModelV4CallOptions): LanguageModelV4GenerateR
   return {
     content: [content],
     finishReason: { unified: isCall ? 'tool-calls' : 'stop', raw: undefined },
-    // Estimates four characters per token, because this model has no tokenizer.
+    // Counts four characters as one token, because this model has no tokenizer.
     usage: {
       inputTokens: {
         total: Math.ceil(input / 4),

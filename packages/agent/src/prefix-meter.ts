@@ -4,11 +4,11 @@ import { nodeHasher } from '@skillstoke/core/node'
 export interface PrefixReading {
   /** First eight digits of the digest of this request: system text, tools and all messages. */
   readonly digest: string
-  /** Digest of the previous request. Absent if this request is the first. */
+  /** Digest of the previous request. Absent for the first request. */
   readonly last?: string
   /**
    * Digest of the first n messages of this request, where n is the number of messages in the previous request. Equals
-   * `last` if these n messages are unchanged.
+   * `last` if the system text, the tools and these n messages are unchanged.
    */
   readonly sentBefore?: string
   /** Whether this request starts with the whole previous request, so that a provider's cache stays valid. */
@@ -19,12 +19,12 @@ export interface PrefixReading {
 export class PrefixMeter {
   #last: { readonly digest: string; readonly messages: number } | undefined
 
-  /** Compares a request with the last request, and records nothing. */
+  /** Compares a request with the last recorded request. Does not record the new request. */
   compare(head: unknown, messages: readonly unknown[]): PrefixReading {
     return this.#read(head, messages).reading
   }
 
-  /** Compares a request with the last request, and records the new request for the next comparison. */
+  /** Compares a request with the last recorded request, and then records the new request. */
   measure(head: unknown, messages: readonly unknown[]): PrefixReading {
     const { reading, digest } = this.#read(head, messages)
     this.#last = { digest, messages: messages.length }

@@ -6,9 +6,9 @@ import { createOfflineModel } from './offline-model.ts'
 /** A configuration that selects a model. */
 export interface ModelConfig {
   /**
-   * `offline` (the default) needs no configuration. With `baseUrl`, any other value is the name of a model on that
-   * server. Without `baseUrl`, it is an AI SDK model string such as `openai/gpt-5`, which the global provider of the AI
-   * SDK resolves.
+   * `offline` (the default) needs no server and no key. If `baseUrl` is set, any value except `offline` names a model
+   * on that server. If `baseUrl` is not set, a value such as `openai/gpt-5` is resolved by the global provider of the
+   * AI SDK.
    */
   readonly model?: string
   /** An OpenAI-compatible server, for example `http://127.0.0.1:11434/v1`. */

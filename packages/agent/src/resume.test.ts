@@ -78,7 +78,7 @@ describe('SkillAgent.open()', () => {
     }
   }
 
-  test(`continues a conversation in another process: the prefix is unchanged, and a notice lists the changes ${verifies('FOX-06', 'PROMISE-6')}`, async () => {
+  test(`continues a conversation in another process with an unchanged prefix and a notice of the changes ${verifies('FOX-06', 'PROMISE-6')}`, async () => {
     const { first, request, prefix, before, after } = await continueIn('append')
     expect(first && request && ScriptedModel.toParts(request).slice(0, first.prompt.length + 1)).toEqual(
       first && ScriptedModel.toParts(first),
@@ -99,7 +99,7 @@ describe('SkillAgent.open()', () => {
     expect(after.slice(0, before.length)).toEqual(before)
   })
 
-  test(`with the delivery "rebuild", continues with the current system text and the unchanged messages ${verifies('FOX-06', 'FOX-07', 'FOX-X03', 'P16')}`, async () => {
+  test(`when delivery is "rebuild", continues with the current system text and the unchanged messages ${verifies('FOX-06', 'FOX-07', 'FOX-X03', 'P16')}`, async () => {
     const { request, before, after } = await continueIn('rebuild')
     expect(systemOf(request)).toContain('<name>new</name>')
     expect(systemOf(request)).not.toContain('<name>old</name>')
@@ -110,7 +110,7 @@ describe('SkillAgent.open()', () => {
     expect(JSON.stringify(after).match(/"role":"system"/g)).toHaveLength(1)
   })
 
-  test('reports a changed prefix and stores the new system text if the instructions of the agent changed', async () => {
+  test('if the instructions of the agent changed, reports a changed prefix and stores the new system text', async () => {
     const files = new MemoryFileSystem({ '/skills/refund/SKILL.md': skillText('refund') })
     await using skills = await open(files)
     const store = new MemoryConversationStore()
@@ -131,7 +131,7 @@ describe('SkillAgent.open()', () => {
     expect(systemOf(model.requests[1])).toBe(systems[1]?.content)
   })
 
-  test('starts a conversation that has no stored messages, and continues a conversation that has no stored session', async () => {
+  test('starts a conversation if no message is stored, and continues stored messages even if no session state is stored', async () => {
     const files = new MemoryFileSystem({ '/skills/refund/SKILL.md': skillText('refund') })
     await using skills = await open(files)
     const store = new MemoryConversationStore()
@@ -171,7 +171,7 @@ describe('notices of a conversation', () => {
   const count = (request: ScriptedModel['requests'][number] | undefined): number =>
     textOf(request).split('- added: tone').length - 1
 
-  test('a notice of a failed model call appears exactly once in later prompts, in this process and in the next process', async () => {
+  test('a notice that was sent with a failed model call appears exactly once in later prompts, in this process and in the next process', async () => {
     const { files, skills, store, model, agent, repair } = await failing()
     await expect(agent.conversation('chat').send('One.')).rejects.toThrow('the model failed')
     const state = await store.readSession('local', 'chat')
@@ -187,7 +187,7 @@ describe('notices of a conversation', () => {
   })
 
   test.each(['skills-updated', 'model-call'] as const)(
-    'a notice is sent only once if the reader of the turn stops at the event %s',
+    'if the caller stops reading the events of a turn at %s, the notice is sent only once',
     async kind => {
       const { skills, model, agent, repair } = await failing()
       for await (const event of agent.conversation('chat').stream('One.')) if (event.kind === kind) break
@@ -198,7 +198,7 @@ describe('notices of a conversation', () => {
     },
   )
 
-  test('a notice is sent only once if the turn is aborted before the model call', async () => {
+  test('if the turn is aborted before the model call, the notice is sent only once', async () => {
     const { skills, model, agent, repair } = await failing()
     const controller = new AbortController()
     const turn = (async () => {
@@ -242,7 +242,7 @@ test('open() reopens a closed conversation, and conversation() refuses an id tha
   conversation.close()
   conversation.close()
   expect(skills.sessions()).toEqual([])
-  // The first agent has not read the newest stored state, so the second agent takes over the conversation.
+  // Each call of `open()` takes the conversation over from the agent that opened the conversation before.
   const taken = await two.open('chat')
   const again = await one.open('chat')
   await expect(taken.send('Late.')).rejects.toMatchObject({ code: 'CLOSED' })
@@ -274,7 +274,7 @@ test('open() continues a conversation after a conflict with another writer', asy
   expect(JSON.stringify(model.requests.at(-1)?.prompt)).toContain('Second.')
 })
 
-test('a model cannot escape enforced allowed-tools by rewriting the skill', async () => {
+test('if allowed-tools is enforced, a model cannot allow itself more tools by rewriting the skill', async () => {
   const skill = (tools: string): string =>
     `---\nname: fix\ndescription: Fixes.\nallowed-tools: ${tools}\n---\nFix.\n`
   const files = new MemoryFileSystem({ '/skills/fix/SKILL.md': skill('Read') })
@@ -307,7 +307,7 @@ test('a model cannot escape enforced allowed-tools by rewriting the skill', asyn
   expect(ran).toEqual([])
 })
 
-test(`with the delivery "rebuild", every model call has the current skills, and only the first system text is stored ${verifies('FOX-07', 'FOX-B09', 'FOX-B10', 'P05', 'EXO-03')}`, async () => {
+test(`when delivery is "rebuild", every model call contains the current skills, but only the first system text is stored ${verifies('FOX-07', 'FOX-B09', 'FOX-B10', 'P05', 'EXO-03')}`, async () => {
   const files = new MemoryFileSystem({
     '/skills/refund/SKILL.md': skillText('refund', { body: 'Secret body.' }),
   })
@@ -332,7 +332,7 @@ describe('a turn', () => {
       '/skills/fix/SKILL.md': `---\nname: fix\ndescription: Fixes issues.\nallowed-tools: Read\nargument-hint: "[issue]"\n---\nFix $issue.\n`,
     })
 
-  test(`replaces a slash command by the instructions of the skill before the model call ${verifies('CRAB-14', 'P29')}`, async () => {
+  test(`replaces a slash command with the instructions of the skill before the model call ${verifies('CRAB-14', 'P29')}`, async () => {
     await using skills = await open(files())
     const model = new ScriptedModel(() => ({ text: 'Fixed.' }))
     const conversation = new SkillAgent({ skills, model, reservedCommands: ['help'] }).conversation()
@@ -353,7 +353,7 @@ describe('a turn', () => {
     expect((await conversation.send('/fix 42')).text).toBe('By the skill fix (as invoked): Mend it: 42.')
   })
 
-  test(`lets the call of a disallowed tool fail, and allows that tool again in the next turn ${verifies('P30', 'CRAB-17')}`, async () => {
+  test(`refuses a call of a tool that allowed-tools does not list, and allows that tool again in the next turn ${verifies('P30', 'CRAB-17')}`, async () => {
     await using skills = await open(files())
     const written: unknown[] = []
     const write = dynamicTool({
@@ -376,7 +376,7 @@ describe('a turn', () => {
     expect(written).toEqual([{ path: 'a3' }])
   })
 
-  test(`explains how to load a skill that the model called as a tool ${verifies('FOX-B08', 'P28')}`, async () => {
+  test(`if the model calls a tool with the name of a skill, explains how to load the skill ${verifies('FOX-B08', 'P28')}`, async () => {
     await using skills = await open(files())
     const model = new ScriptedModel(call => (call === 1 ? { tool: 'fix', input: {} } : { text: 'I see.' }))
     const conversation = new SkillAgent({ skills, model }).conversation()
@@ -384,7 +384,7 @@ describe('a turn', () => {
     expect(textOf(model.requests[1])).toContain('it is a skill; call the tool \\"skill\\" with')
   })
 
-  test(`lets a model write a skill of several files, reload it and use it in one conversation ${verifies('FOX-01', 'FOX-08', 'FOX-09', 'FOX-21', 'FOX-22')}`, async () => {
+  test(`lets a model write a skill of several files, reload the skills, and use the new skill in one conversation ${verifies('FOX-01', 'FOX-08', 'FOX-09', 'FOX-21', 'FOX-22')}`, async () => {
     const fileSystem = files()
     await using skills = await open(fileSystem)
     const write = (relative_path: string, content: string) => ({

@@ -45,7 +45,7 @@ export async function findTexts(
   return rows.flatMap(({ digest }) => digest ?? [])
 }
 
-/** Removes the texts of `digests` to which no conversation refers any longer. */
+/** Removes the texts with these digests, except texts that a conversation still uses. */
 export async function removeUnusedTexts(writing: Writing, digests: readonly string[]): Promise<void> {
   for (const digest of digests)
     await writing

@@ -73,7 +73,7 @@ describe('SkillAgent with an OpenAI-compatible server', () => {
     expect(refusing.requests).toHaveLength(1)
   })
 
-  test('rejects an aborted call with the given reason, and can then continue the conversation', async () => {
+  test('an aborted call rejects with the given reason, and the conversation can continue', async () => {
     await using skills = await open(refund('x'))
     await using server = await OpenAiServer.start(call =>
       call === 1 ? { kind: 'stall' } : { kind: 'text', text: 'Fine.' },
@@ -96,7 +96,7 @@ describe('SkillAgent with an OpenAI-compatible server', () => {
 })
 
 describe('SkillAgent', () => {
-  test('shows a change to the next model call of the same turn', async () => {
+  test('reports a changed skill in the next model call of the same turn', async () => {
     const fileSystem = refund('Within 30 days.')
     await using skills = await open(fileSystem)
     const model = new ScriptedModel(call => {
@@ -120,7 +120,7 @@ describe('SkillAgent', () => {
     })
   })
 
-  test('ends an endless turn at its limit, and reports that the limit was reached', async () => {
+  test('ends a turn after maxSteps model calls, and reports that the limit was reached', async () => {
     await using skills = await open(refund('x'))
     const model = new ScriptedModel(() => ({ tool: 'skill', input: {} }))
     const result = await new SkillAgent({ skills, model, maxSteps: 3 }).conversation().send('Go.')
@@ -139,7 +139,7 @@ describe('SkillAgent', () => {
     ])
   })
 
-  test('if a notice could not be stored, sends it again with the next model call', async () => {
+  test('if a notice could not be stored, sends the notice again with the next model call', async () => {
     const fileSystem = refund('x')
     await using skills = await open(fileSystem)
     const store = new MemoryConversationStore()
@@ -159,7 +159,7 @@ describe('SkillAgent', () => {
     expect(JSON.stringify(model.requests[0]?.prompt)).toContain('- added: maps')
   })
 
-  test('stores the system text first, then all messages in order, each with the generation known at that time', async () => {
+  test('stores the system text first, then all messages in order, each with the skill generation that the conversation knew', async () => {
     await using skills = await open(refund('Within 30 days.'))
     const store = new MemoryConversationStore()
     const conversation = new SkillAgent({
@@ -198,7 +198,7 @@ describe('resolveModel()', () => {
 })
 
 describe('a turn that ends before a tool answer was stored', () => {
-  test.each(['abort', 'break'] as const)('sends every notice exactly once (end by %s)', async end => {
+  test.each(['abort', 'break'] as const)('sends each notice exactly once (turn ends by %s)', async end => {
     const fileSystem = refund('Within 30 days.')
     await using skills = await open(fileSystem)
     const model = new ScriptedModel(call =>
@@ -227,7 +227,7 @@ describe('a turn that ends before a tool answer was stored', () => {
   })
 })
 
-test('SkillAgent separates conversations of two tenants with the same id', async () => {
+test('SkillAgent separates two conversations that have the same id but different tenants', async () => {
   await using skills = await open(refund('Within 30 days.'))
   const model = new ScriptedModel(() => ({ text: 'Yes.' }))
   const store = new MemoryConversationStore()

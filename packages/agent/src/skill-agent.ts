@@ -20,13 +20,13 @@ export interface SkillAgentOptions {
   readonly instructions?: string
   /** The skills that conversations of this agent may see. @default all */
   readonly scope?: SkillScope
-  /** Tools in addition to those of the skills. The agent never changes these tools. */
+  /** Tools of the host. The agent adds the tools for skills, and never changes the tools of the host. */
   readonly tools?: ToolSet
   /** Lets the model write skills with `write_skill_file` and `reload_skills`. @default none */
   readonly writer?: SkillWriter
   /** How changes of skills reach conversations. @default 'append' */
   readonly delivery?: DeliveryMode
-  /** Whether notices are sent before every model call or once per turn. @default 'step' */
+  /** Whether notices are sent before every model call (`step`) or once per turn (`turn`). @default 'step' */
   readonly applyAt?: NonNullable<SessionOptions['applyAt']>
   /** How the field `allowed-tools` of a loaded skill affects the tools of the host. @default 'advise' */
   readonly allowedTools?: AllowedToolsPolicy
@@ -97,9 +97,9 @@ export class SkillAgent {
   }
 
   /**
-   * Returns the conversation with this id from the store, even if another process stored it long ago. The stored
-   * messages and the catalog stay unchanged. Before the next model call, the conversation gets a notice of later
-   * changes. With the delivery `rebuild`, the catalog is current.
+   * Continues the stored conversation with this id, even if another process stored it. The stored messages stay
+   * unchanged. The catalog also stays unchanged, unless `delivery` is `rebuild`. Before the next model call, the
+   * conversation gets a notice that lists all later changes of skills.
    *
    * @example
    * ```ts

@@ -99,7 +99,7 @@ export class SqliteConversationStore implements ConversationStore, AsyncDisposab
     session?: SessionState,
   ): Promise<number> {
     return await this.#write(async writing => {
-      // Writes first, because the write takes the lock. All reads after this write see the newest state.
+      // Starts with a write, because a write takes the lock. The reads after this write then see the newest state.
       await writing
         .insertInto('conversation')
         .values({ tenant, id: conversation, seq: 0 })
@@ -181,7 +181,7 @@ export class SqliteConversationStore implements ConversationStore, AsyncDisposab
 
   async fork(tenant: string, conversation: string, atSeq: number, newConversation: string): Promise<void> {
     await this.#write(async writing => {
-      // Writes first, for the same reason as `append()`.
+      // Starts with a write to take the lock, as `append()` does.
       const { numInsertedOrUpdatedRows } = await writing
         .insertInto('conversation')
         .values({ tenant, id: newConversation, seq: 0 })

@@ -5,10 +5,10 @@ import { type Dialect, SqliteDialect } from 'kysely'
 
 /** Opens Node's SQLite for Kysely, which expects the methods of better-sqlite3. */
 export async function openSqliteDialect(path: string): Promise<Dialect> {
-  // Imported here because older versions of Node lack `node:sqlite`. In such a version, `createSkillRuntime()` reports
-  // a clear error.
+  // Imports `node:sqlite` only here, because older versions of Node lack this module. On these versions of Node,
+  // `createSkillRuntime()` reports a clear error.
   const { DatabaseSync } = await import('node:sqlite')
-  // Conversations are private. SQLite gives its journal files the mode of this file.
+  // Conversations are private. SQLite gives its journal files the same mode as the database file.
   closeSync(openSync(path, 'a', 0o600))
   const database = new DatabaseSync(path)
   try {
@@ -40,7 +40,7 @@ export async function openSqliteDialect(path: string): Promise<Dialect> {
 const BUSY = 5
 const MAX_PAUSE_MS = 20
 
-/** Retries `work` while another connection writes, for at most `timeoutMs`. */
+/** Runs `work`, and retries it for at most `timeoutMs` while another connection writes. */
 export async function whileBusy<T>(timeoutMs: number, work: () => Promise<T>): Promise<T> {
   const end = performance.now() + timeoutMs
   for (;;) {

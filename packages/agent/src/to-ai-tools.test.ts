@@ -10,7 +10,7 @@ import { toAiTools, withGate } from './to-ai-tools.ts'
 
 const SCHEMA = { type: 'object', properties: {}, required: [], additionalProperties: false } as const
 
-/** A tool that reports progress twice and waits for its caller in between. */
+/** A tool that reports progress twice. After each report, the tool waits for the promise of `goOn()`. */
 function slowTool(goOn: (progress: ToolProgress) => Promise<void> = async () => undefined): ToolDefinition {
   return {
     name: 'slow',
@@ -97,9 +97,9 @@ describe('toAiTools() in the AI SDK', () => {
     }
   })
 
-  test('streams progress as preliminary results, and the answer as the final one', async () => {
+  test('streams progress as preliminary results, and the answer as the final result', async () => {
     const seen = Promise.withResolvers<void>()
-    // The tool continues after the caller has received the first report.
+    // The tool continues only after the test has received the first progress report.
     const tools = toAiTools([slowTool(async ({ done }) => (done === 1 ? await seen.promise : undefined))])
     const outputs: [isPreliminary: boolean, output: unknown][] = []
     const { stream } = streamText({ model: callOnce('slow'), tools, prompt: 'Go.', stopWhen: stepCountIs(3) })
@@ -113,7 +113,7 @@ describe('toAiTools() in the AI SDK', () => {
     expect(outputs.filter(([isPreliminary]) => !isPreliminary)).toHaveLength(1)
   })
 
-  test('passes only the answer to the model, without the progress', async () => {
+  test('passes the answer of a tool to the model, but not its progress reports', async () => {
     const model = callOnce('slow')
     await run(model, toAiTools([slowTool()]))
     expect(resultIn(model)).toEqual({ type: 'text', value: 'ready' })
@@ -138,7 +138,7 @@ describe('toAiTools() in the AI SDK', () => {
     expect(model.requests).toHaveLength(1)
   })
 
-  test('still streams the progress of a tool that withGate() wraps', async () => {
+  test('streams the progress of a tool even if withGate() wraps the tool', async () => {
     await using skills = await createSkillRuntime({ sources: [] })
     const tools = withGate(toAiTools([slowTool()]), skills.session({ id: 'chat' }))
     const model = callOnce('slow')

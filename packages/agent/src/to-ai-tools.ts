@@ -51,7 +51,7 @@ function toAiTool(definition: ToolDefinition): ToolSet[string] {
   })
 }
 
-/** Yields the progress reports of a call, then its answer. A slow reader gets only the newest report. */
+/** Yields the progress reports of a call, then its answer. A slow reader gets only the newest progress report. */
 async function* streamCall(
   definition: ToolDefinition,
   input: unknown,
@@ -82,7 +82,9 @@ function describe({ done, total, message }: ToolProgress): string {
   return message ?? (total === undefined ? `${done}` : `${done} of ${total}`)
 }
 
-/** Wraps tools so that each call asks the session for permission, because the model may know only an older catalog. */
+/**
+ * Wraps tools so that the session can refuse each call, because the model may not know yet which tools are allowed now.
+ */
 export function withGate(tools: ToolSet, session: SkillSession): ToolSet {
   const gated: ToolSet = {}
   for (const [name, tool] of Object.entries(tools)) {

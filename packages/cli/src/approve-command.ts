@@ -4,17 +4,17 @@ import type { Config } from './config/config.ts'
 import { toTerminalLine } from './output.ts'
 import { findProgramName } from './program-name.ts'
 
-/** A skill whose newest revision waits for approval. `SkillReport` and `SkillRow` both have these fields. */
+/** A skill whose newest revision waits for approval. A `SkillReport` or a `SkillRow` can be passed as such a skill. */
 export interface WaitingSkill {
-  /** `source/name`, or another identifier of exactly this folder. */
+  /** `source/name`, or another identifier that names only this folder. */
   readonly target: string
   readonly revision?: string | null | undefined
   readonly diagnostics: readonly Diagnostic[]
 }
 
 /**
- * Returns a command, ready to paste, that approves the newest revision of a skill. Never contains `--confirm-hidden`,
- * which a person must add.
+ * Returns a command, ready to paste, that approves the newest revision of a skill. The command never contains
+ * `--confirm-hidden`, which a person must add.
  */
 export function toApproveCommand(skill: WaitingSkill, { options }: Config): string {
   const words = ['approve', `${skill.target}@${skill.revision}`, ...options]
@@ -30,8 +30,8 @@ export function isHiding({ diagnostics }: Pick<WaitingSkill, 'diagnostics'>): bo
 }
 
 /**
- * Returns the diagnostics of a skill. In the diagnostic REVISION_HELD, the fix is an approve command that repeats the
- * options of the present command.
+ * Returns the diagnostics of a skill. The fix of REVISION_HELD becomes a `stoke approve` command with the same options
+ * as the running command.
  */
 export function withApproveCommand(skill: WaitingSkill, config: Config): readonly Diagnostic[] {
   const { diagnostics, revision } = skill

@@ -1,5 +1,6 @@
 /**
- * Quotes words for a POSIX shell. On Windows, quotes words for PowerShell, if possible in a way that `cmd` reads too.
+ * Quotes words for a POSIX shell. On Windows, quotes words for PowerShell. If possible, the quoted words work in `cmd`
+ * too.
  */
 export function toCommandLine(
   words: readonly string[],
@@ -17,7 +18,7 @@ const APOSTROPHES = /['\u2018-\u201b]/g
 
 function quoteForWindows(word: string): string {
   if (/^[\w+=:./\\-][\w@+=:./\\~-]*$/.test(word)) return word
-  // PowerShell and `cmd` read these characters in the same way between double quotes.
+  // These characters have the same meaning in PowerShell and `cmd` if they are between double quotes.
   if (/^[\w@+=:,./\\~ ()#&;'-]+$/.test(word) && !word.endsWith('\\')) return `"${word}"`
   return `'${word.replace(APOSTROPHES, '$&$&')}'`
 }

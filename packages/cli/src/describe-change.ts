@@ -10,7 +10,7 @@ import { createTwoFilesPatch } from 'diff'
 import { readNewestText } from './newest-text.ts'
 import { type Paint, toTerminalText } from './output.ts'
 
-/** Describes the changes of the last update, including the changes of texts that were rejected. */
+/** Describes the changes in the last update, including changes that were rejected. */
 export async function describeLastChange(
   update: RegistryUpdate | undefined,
   skills: SkillRuntime,
@@ -27,7 +27,7 @@ export async function describeLastChange(
   return parts.length === 0 ? 'no served skill changed' : parts.join('\n')
 }
 
-/** Returns a unified diff of every file that differs, labelled with the revisions. */
+/** Returns unified diffs of all files that differ. The diffs are labelled with the revisions. */
 export async function describeModified(before: Skill, after: Skill, skills: SkillRuntime): Promise<string> {
   const [from, to] = [before, after].map(({ files, revision }) =>
     files.length === 0 ? 'nothing' : shortDigest(revision),
@@ -43,10 +43,9 @@ export async function describeModified(before: Skill, after: Skill, skills: Skil
   return parts.join('\n')
 }
 
-/** Returns a diff between the served text and the rejected text. */
+/** Returns a diff from the served SKILL.md to the rejected SKILL.md. */
 export async function describeRejected(report: SkillReport, skills: SkillRuntime): Promise<string> {
-  // Compares with the served revision of this folder, because the served skill of this name may come from another
-  // folder.
+  // Uses the served revision of this folder, because the served skill with this name may come from another folder.
   const serving = skills.review.revisionsOf(report).live
   if (serving === undefined || report.directory === undefined)
     return `${report.name}: no earlier revision to compare with`

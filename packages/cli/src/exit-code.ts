@@ -8,7 +8,7 @@ export const EXIT_USAGE = 2
 /** A signal such as Ctrl-C interrupted the command before it printed its result. */
 export const EXIT_INTERRUPTED = 130
 
-/** An error that ends a command. Only its message is printed, not its stack trace. */
+/** An error that ends a command. Only the message of such an error is printed, not the stack trace. */
 export class UsageError extends Error {
   override readonly name: string = 'UsageError'
 }

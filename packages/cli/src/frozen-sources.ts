@@ -3,19 +3,19 @@ import { nodeHasher } from '@skillstoke/core/node'
 import type { SkillSource, SkillState } from '@skillstoke/core/source'
 
 export interface FreezeOptions {
-  /** Whether this process has `--frozen`. */
+  /** Whether this process was started with `--frozen`. */
   readonly isFrozen: boolean
   /**
-   * Whether this process serves the sources until it is stopped. If such a process starts without `--frozen`, it thaws
-   * the sources.
+   * Whether this process serves the sources until it is stopped. If a serving process starts without `--frozen`, it
+   * thaws the sources.
    */
   readonly serves: boolean
 }
 
 /**
- * Returns whether changes of the sources wait for approval. Marks frozen sources in the state, so that a later command
- * without `--frozen` does not serve their changes. The mark in the store takes effect immediately, and the mark in the
- * decisions survives the loss of the store.
+ * Returns whether changes in the sources wait for approval. Marks frozen sources in the state directory, so that a
+ * later command without `--frozen` does not serve their changes. The mark is stored twice. The mark in the store takes
+ * effect immediately, and the mark in the decisions remains if the store is lost.
  */
 export async function settleFreeze(
   sources: readonly SkillSource[],
@@ -30,11 +30,11 @@ export async function settleFreeze(
     for (const origin of origins.filter(isDecided))
       await decisions?.record(placeOfSource(origin), { kind: 'thaw', by: 'dev or mcp', at: Date.now() })
   if (store === undefined) return isFrozen
-  // Uses the digest of an empty file as the mark, so that unused files in the store can still be removed.
+  // The mark is the digest of an empty file, so it keeps no other file in the store from being removed.
   const mark = isFrozen ? digestOf(new Uint8Array(), nodeHasher) : undefined
   for (const origin of origins) if (isNoted(origin) !== isFrozen) store.setRef(nameOf(origin), mark)
-  // Makes the mark visible to other processes before anything is served. If the write fails, the store sets `fault` and
-  // retries.
+  // Writes the mark before any skill is served, so that other processes see it. If the write fails, the store sets
+  // `fault` and retries.
   await store.flush().catch(() => undefined)
   return isFrozen
 }

@@ -5,14 +5,13 @@ import { createStateDirectory, NodeFileSystem, openWriteLock } from '@skillstoke
 const FILE_NAME = 'named-places.json'
 
 /**
- * Folders and sources that a person has named on this machine. Stored in the state directory, because a file inside the
- * project could come from another person. If the stored file is missing or broken, no folder and no source counts as
- * named.
+ * Folders and sources that a person named on this machine. The list is stored in the state directory, because a file
+ * inside the project could come from another person. If the stored list is missing or broken, it counts as empty.
  */
 export interface NamedPlaces {
-  /** Links that `stoke link` created, with the real paths of their targets. */
+  /** Links that `stoke link` created, each with the real path of its target. */
   readonly links: readonly { readonly path: string; readonly target: string }[]
-  /** Sources from which `stoke add` copied skills, with the working directory of that call. */
+  /** Sources from which `stoke add` copied skills, each with the working directory in which `stoke add` ran. */
   readonly sources: readonly { readonly from: string; readonly source: string }[]
 }
 
@@ -27,7 +26,10 @@ export function readNamedPlaces(stateDirectory: string): NamedPlaces {
   }
 }
 
-/** Checks the content by hand, because every command calls this and a schema library takes too long to load. */
+/**
+ * Checks the value without a schema library, because every command calls this function and the library takes long to
+ * load.
+ */
 function isNamedPlaces(value: unknown): value is NamedPlaces {
   return (
     hasOnly(value, ['version', 'links', 'sources']) &&
@@ -37,7 +39,7 @@ function isNamedPlaces(value: unknown): value is NamedPlaces {
   )
 }
 
-/** Whether the value is a list of objects that have exactly these fields, each with a string. */
+/** Whether the value is a list of objects that have exactly these fields, and only strings in them. */
 function isListOf(value: unknown, names: readonly string[]): boolean {
   return (
     Array.isArray(value) &&
@@ -51,7 +53,7 @@ function hasOnly(value: unknown, names: readonly string[]): value is Readonly<Re
   return found.length === names.length && names.every(name => found.includes(name))
 }
 
-/** Returns the targets of links that a person created with `stoke link`, as long as each link still has the same target. */
+/** Returns the targets of links that `stoke link` created. Omits a link whose target has changed since then. */
 export function findLinkedFolders(stateDirectory: string): readonly string[] {
   return readNamedPlaces(stateDirectory).links.flatMap(({ path, target }) => {
     try {
@@ -75,7 +77,7 @@ export async function noteSource(stateDirectory: string, source: string): Promis
   await note(stateDirectory, before => ({ ...before, sources: [...before.sources, named] }))
 }
 
-/** Whether `stoke add` already copied skills from a source with exactly this spelling in this working directory. */
+/** Whether `stoke add` was already called with exactly this source in this working directory. */
 export function isNamedSource(stateDirectory: string, source: string): boolean {
   const here = process.cwd()
   return readNamedPlaces(stateDirectory).sources.some(each => each.from === here && each.source === source)

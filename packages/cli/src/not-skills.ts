@@ -8,7 +8,8 @@ import { nameProgram } from './program-name.ts'
 const MAX_NAMES = 10
 
 /**
- * Lists every file and folder in the sources that is not a skill. Entries of `.trash` are not expected to be skills.
+ * Lists the files and folders in the sources that are not skills. Folders in `.trash` are not reported as mistakes,
+ * because no person expects them to be skills.
  */
 export async function findNotSkills(skills: SkillRuntime): Promise<NotSkills> {
   const { found, isComplete } = await skills.findNotSkills()
@@ -16,12 +17,15 @@ export async function findNotSkills(skills: SkillRuntime): Promise<NotSkills> {
   return { found: found.map(each => (isTrash(each) ? { ...each, isExpected: false } : each)), isComplete }
 }
 
-/** Whether an entry looks like a skill whose SKILL.md has the wrong name. */
+/** Whether a file or folder looks like a skill whose SKILL.md has the wrong name. */
 export function isMisnamed({ reason, path }: Pick<NotSkill, 'reason' | 'path'>): boolean {
   return reason === 'misnamed' || (reason === 'file' && isNearlySkillFile(basename(path)))
 }
 
-/** Describes the entries in one line, likely mistakes first. Returns `undefined` if there are none. */
+/**
+ * Describes files and folders that are not skills in one line, likely mistakes first. Returns `undefined` for an empty
+ * list.
+ */
 export function describeNotSkills(expected: readonly NotSkill[], paint: Paint): string | undefined {
   const found = expected.toSorted((a, b) => Number(isMisnamed(b)) - Number(isMisnamed(a)))
   const [first] = found

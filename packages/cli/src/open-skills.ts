@@ -21,31 +21,31 @@ import { findLinkedFolders } from './named-places.ts'
 import { StateWarnings } from './state-warnings.ts'
 
 export interface OpenOptions {
-  /** `off` reads the sources only once. `auto` also watches for changes. */
+  /** `off` reads the sources only once. `auto` then watches the sources for changes. */
   readonly watching: Exclude<WatchingMode, 'polling'>
   /**
    * Whether remote sources are polled. With `manual`, a source is fetched only if the state directory has no copy of
    * it. @default as `watching`
    */
   readonly polling?: PollingMode
-  /** Whether the command needs the state directory and fails without it. @default false */
+  /** Whether the command fails if the state directory cannot be opened. @default false */
   readonly needsState?: boolean
-  /** Whether the command reports unreadable roots instead of failing. @default false */
+  /** Whether the command reports an unreadable root. If false, the command fails instead. @default false */
   readonly reportsUnreadable?: boolean
   /**
-   * Whether this process serves the skills until it is stopped. Such a process waits for missing roots, and freezes or thaws
-   * the sources.
+   * Whether this process serves the skills until it is stopped. A serving process accepts missing roots and waits for
+   * them, and freezes or thaws the sources.
    * @default false
    */
   readonly serves?: boolean
-  /** Whether scripts may run. With `required`, the command fails if no script can run here. @default false */
+  /** Whether scripts may run. `required` makes the command fail if no script can run on this system. @default false */
   readonly runsScripts?: boolean | 'required'
   readonly runtime?: Pick<SkillRuntimeOptions, 'catalog' | 'logger'>
 }
 
 /**
- * Opens a runtime with the configured sources and the state directory. Prints problems of the state on standard error,
- * at the latest when the runtime closes.
+ * Opens a runtime with the configured sources and the state directory. Prints problems of the state directory on
+ * standard error, at the latest when the runtime closes.
  */
 export async function openSkills(config: Config, options: OpenOptions): Promise<SkillRuntime> {
   if (options.serves !== true)
@@ -78,7 +78,7 @@ async function createSources(
   const targets = config.roots.filter(root => root.isLinkTarget).map(root => root.path)
   const linked = findLinkedFolders(config.stateDirectory)
   const folders = config.roots.map(({ label, path }) =>
-    // Allows links from one root into another root, because such links let several roots share a skill.
+    // Allows links from one root into another root, so that several roots can share a skill.
     directory(path, {
       label,
       watching,
@@ -99,8 +99,9 @@ async function createSources(
 }
 
 /**
- * Opens the state. If the state cannot be opened and the command does not need it, returns a state without a store.
- * Throws if decisions exist but cannot be read, because no skill may be served without them.
+ * Opens the state directory. If the directory cannot be opened and the command does not need it, returns a state
+ * without a store. Throws if the recorded decisions cannot be read, because no skill may be served without checking
+ * them.
  */
 async function openKnownState({ stateDirectory }: Config, isNeeded: boolean): Promise<SkillState> {
   try {
@@ -121,7 +122,7 @@ function note(error: unknown): void {
   )
 }
 
-/** Returns the reason why no script with these grants can start here, or `undefined` if scripts can start. */
+/** Returns why a script with these grants cannot start on this system, or `undefined` if it can start. */
 export async function findGrantRefusal(
   grants: readonly ScriptCapability[],
   config: Config,
@@ -152,7 +153,7 @@ async function findRunner(config: Config, hasState: boolean): Promise<ChildProce
 async function createRunner(config: Config, hasState: boolean): Promise<ChildProcesses> {
   const { childProcesses } = await import('@skillstoke/scripts')
   const { sandbox, stateDirectory, roots, linkRoots, file } = config
-  // If the state directory is not writable, the runner uses the folder for temporary files.
+  // If the state directory is not writable, the runner uses the system's folder for temporary files.
   return childProcesses({
     sandbox,
     protectedPaths: [

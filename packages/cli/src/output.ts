@@ -16,7 +16,7 @@ export function createPaint(hasColor: boolean): Paint {
 }
 
 // Characters that JSON leaves unescaped, although a terminal acts on them or hides them: C1 controls, line separators,
-// invisible characters. Line feeds are not among these characters, because in JSON text they occur only between values.
+// invisible characters. Line feeds are excluded, because JSON text contains them only between values.
 const UNSAFE_IN_JSON = /[[\p{Cc}--[\n]]\p{Default_Ignorable_Code_Point}\u2028\u2029\u2800\ufff9-\ufffb]/gv
 
 /**
@@ -43,19 +43,19 @@ export function toTerminalText(text: string): string {
   return showHiddenText(text).replace(/[\f\r]/g, toEscapes)
 }
 
-/** Makes output of a script safe for a terminal. Removes its color codes first. */
+/** Makes output of a script safe for a terminal. Removes the color codes in the output first. */
 export function toTerminalOutput(text: string): string {
   return toTerminalText(stripVTControlCharacters(text))
 }
 
-/** Like `toTerminalText`, but escapes line breaks too, so that the text cannot look like two lines of output. */
+/** Like `toTerminalText()`, but also escapes line breaks, so that the text cannot look like two lines of output. */
 export function toTerminalLine(text: string): string {
   return toTerminalText(text).replace(/[\n\t]/g, toEscapes)
 }
 
 /**
- * Prepares advice for the terminal. If the advice contains a `stoke` command, replaces `stoke` by the program name that
- * works in this folder.
+ * Prepares advice for the terminal. If the advice contains a `stoke` command, replaces `stoke` with the program name
+ * that works in this folder.
  */
 export function toAdvice(text: string): string {
   return nameProgram(toTerminalText(text))
@@ -102,7 +102,7 @@ export function printFindings(findings: readonly Diagnostic[], paint: Paint): vo
   for (const finding of findings) process.stderr.write(`${formatDiagnostic(finding, paint)}\n`)
 }
 
-/** Lists broken skills first. All other skills stay in the order of the generation. */
+/** Moves broken skills to the start of the list. All other skills keep their order. */
 export function sortForPeople<T extends { readonly status: SkillStatus }>(
   reports: readonly T[],
 ): readonly T[] {

@@ -3,15 +3,16 @@ import { basename, join, relative } from 'node:path'
 import { toCommandLine } from './command-line.ts'
 
 /**
- * Matches the path under which Node started the program. The first group is the folder whose `node_modules` contains
- * it.
+ * Matches the path under which Node started this program. The first group is the folder in whose `node_modules` this
+ * program is installed.
  */
 const PROJECT =
   /^(.*)[\\/](?:node_modules[\\/](?:\.bin[\\/](?:skill)?stoke|skillstoke[\\/]bin[\\/]stoke\.js)|packages[\\/]cli[\\/]bin[\\/]stoke\.js)$/
 
 /**
- * Returns the words that start this program from a folder. The words are `stoke` if the program is installed globally,
- * and `npx skillstoke` otherwise. If the folder is outside the project, the words contain the path of the project.
+ * Returns the command that starts this program in a folder. The command is `stoke` if the program is installed
+ * globally, and `npx skillstoke` if not. For a folder outside the project, the command also contains the path of the
+ * project.
  * @param script the path under which Node started the program
  */
 export function findProgramName(

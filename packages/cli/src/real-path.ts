@@ -2,8 +2,7 @@ import { lstatSync, readlinkSync, realpathSync } from 'node:fs'
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 
 /**
- * Whether a path is inside a folder. Compares real paths, so that a link inside the folder to a place outside does not
- * count as inside.
+ * Whether a path is inside a folder. Compares real paths, so the target of a link counts and not the place of the link.
  */
 export function isInside(path: string, folder: string): boolean {
   const [realFolder, real] = [realPath(folder), realPath(path)]
@@ -18,7 +17,7 @@ export function findLinkTarget(path: string): string | undefined {
 }
 
 /**
- * Returns the real path, even if the path or the target of a link does not exist yet. Returns `undefined` if the real
+ * Returns the real path, even if the file or the target of a link does not exist yet. Returns `undefined` if the real
  * path cannot be determined.
  */
 export function realPath(path: string): string | undefined {

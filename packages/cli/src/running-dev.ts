@@ -2,12 +2,12 @@ import { type Config, pathsOf } from './config/config.ts'
 import { createPaint, printLine } from './output.ts'
 import { findRunningDev, type RunningDev } from './server/run-file.ts'
 
-/** Where an answer comes from: a running `dev`, or a scan of the sources. */
+/** Where an answer comes from: a running `stoke dev`, or a scan of the sources. */
 export type AnswerSource =
   | { readonly kind: 'dev'; readonly url: string; readonly pid: number }
   | { readonly kind: 'scan' }
 
-/** Asks the running `dev` that has these sources. If no such `dev` runs, scans the sources. */
+/** Asks a running `stoke dev` that has the same sources. If no such process runs, scans the sources. */
 export async function askOrScan<T>(
   config: Config,
   ask: (dev: RunningDev) => Promise<T>,

@@ -2,12 +2,15 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { RegistryUpdate, Skill, SkillChange, SkillReport } from '@skillstoke/core'
 
-/** Maximum age of a save. An older file time does not belong to the present change. */
+/**
+ * Maximum time between the save of a file and the update. An older file time cannot be from the save that caused the
+ * update.
+ */
 const MAX_AGE_MS = 60_000
 
 const seenTimes = new WeakMap<RegistryUpdate, number>()
 
-/** Returns the wall time at which this function was first called for an update. */
+/** Returns the wall time of the first call of this function for this update. */
 export function timeOfUpdate(update: RegistryUpdate): number {
   const seenAt = seenTimes.get(update)
   if (seenAt !== undefined) return seenAt
@@ -17,8 +20,8 @@ export function timeOfUpdate(update: RegistryUpdate): number {
 }
 
 /**
- * Returns the milliseconds from the newest save of a changed file until the update was seen. Returns `undefined` if no
- * file time shows the save, for example after a rename, a removal, or a decision about a known revision.
+ * Returns how many milliseconds before the update the newest changed file was saved. Returns `undefined` if the files
+ * do not show the time of the change, for example after a rename, a removal, or an approval.
  */
 export function ageOfChange(change: SkillChange, update: RegistryUpdate): number | undefined {
   if (change.kind === 'removed') return undefined
@@ -35,7 +38,7 @@ export function ageOfChange(change: SkillChange, update: RegistryUpdate): number
 
 const knownTexts = new WeakMap<RegistryUpdate, ReadonlySet<string>>()
 
-/** Returns the newest revision that each folder had before an update, served or not. */
+/** Returns the newest revision of each folder before an update, even if that revision was not served. */
 function textsBefore(update: RegistryUpdate): ReadonlySet<string> {
   const found = knownTexts.get(update) ?? new Set(update.previous.reports().map(textOf))
   knownTexts.set(update, found)
@@ -50,7 +53,7 @@ function textOf({
   return JSON.stringify([source, location, revision])
 }
 
-/** Returns the age of the newest save of a folder whose text was rejected. */
+/** Returns how many milliseconds ago the broken SKILL.md of a folder was saved. */
 export function ageOfReport({ directory }: SkillReport, now: number): number | undefined {
   return youngest(['SKILL.md', 'skill.md'], { directory }, now)
 }

@@ -6,7 +6,7 @@ import { UsageError } from './exit-code.ts'
 export interface NamedSkill {
   /** `name`, or `source/name`. */
   readonly skill: string
-  /** The revision that the person has read. */
+  /** The revision that the person has seen and names. */
   readonly revision?: string
 }
 
@@ -17,8 +17,8 @@ export function parseNamedSkill(text: string): NamedSkill {
 }
 
 /**
- * Normalizes a skill name, folder name or path. Makes an existing path absolute, because a running dev may have another
- * working directory.
+ * Normalizes a skill name, folder name or path. Makes an existing path absolute, because a running `stoke dev` may have
+ * another working directory.
  * @throws {UsageError} when the text is empty
  */
 export function toAsked(text: string): string {

@@ -2,9 +2,14 @@ import type { SkillRuntime } from '@skillstoke/core'
 import type { SkillState, StoreFault } from '@skillstoke/core/source'
 
 export interface StateWarningOptions {
-  /** Whether the runtime has a logger, which reports damage that was found when the state was opened. */
+  /**
+   * Whether the runtime has a logger. If so, the logger reports the damage that was found when the state directory was
+   * opened.
+   */
   readonly hasLogger: boolean
-  /** Whether the command serves skills until it is stopped. Such a command reports faults of the store itself. */
+  /**
+   * Whether the command serves skills until it is stopped. A serving command reports faults of the store while it runs.
+   */
   readonly serves: boolean
 }
 
@@ -14,7 +19,7 @@ export class StateWarnings {
   readonly #serves: boolean
   readonly #told = new Set<string>()
 
-  /** Prints damage that was found when the state was opened, unless a logger reports it. */
+  /** Prints the damage that was found when the state directory was opened, unless a logger reports this damage. */
   constructor(state: SkillState, { hasLogger, serves }: StateWarningOptions) {
     this.#state = state
     this.#serves = serves
@@ -22,10 +27,7 @@ export class StateWarnings {
     else this.#tell(this.#findDamage())
   }
 
-  /**
-   * Makes a runtime print all other warnings when it is closed, because a damaged database page is found only when it
-   * is read.
-   */
+  /** Makes a runtime print later warnings when it is closed. Some damage is found only when a database page is read. */
   tellRestWhenClosed(skills: SkillRuntime): SkillRuntime {
     const close = skills.close.bind(skills)
     skills.close = async () => {

@@ -10,7 +10,7 @@ test('a text never has more tokens than bytes', () => {
   fc.assert(fc.property(texts, text => countTokens(text) <= Buffer.byteLength(text)))
 })
 
-test('createCatalogCounter() finds the same texts within the limit as an exact count', () => {
+test('createCatalogCounter() accepts exactly the texts that an exact count finds within the limit', () => {
   fc.assert(
     fc.property(texts, fc.integer({ min: 1, max: 20 }), (text, maxTokens) => {
       const fits = createCatalogCounter(maxTokens)(text) <= maxTokens

@@ -6,18 +6,18 @@ const require = createRequire(import.meta.url)
 
 /**
  * Counts tokens with the o200k vocabulary. For models with another vocabulary, the count is an estimate. Loads the
- * vocabulary at the first count, because loading takes a third of a second and many commands count nothing.
+ * vocabulary at the first count, because loading takes a third of a second and many commands never count tokens.
  */
 export function countTokens(text: string): number {
   const vocabulary = require('#o200k') as typeof O200k
-  // If a skill contains a control token of the vocabulary, counts it as ordinary text.
+  // Counts a control token of the vocabulary as ordinary text if it occurs in a skill.
   return vocabulary.countTokens(text, { disallowedSpecial: new Set() })
 }
 
 /**
- * Returns a counter for catalogs whose token count is never shown. A token has at least one byte, so a text with at
- * most `maxTokens` bytes has at most `maxTokens` tokens. For such a text the counter returns the number of bytes,
- * because counting tokens is slower.
+ * Returns a token counter that only decides whether a catalog exceeds `maxTokens`. A token has at least one byte, so a
+ * text with at most `maxTokens` bytes has at most `maxTokens` tokens. For such a short text, the counter returns the
+ * number of bytes, because counting tokens is slower.
  */
 export function createCatalogCounter(maxTokens: number): TokenCounter {
   return text => {

@@ -5,7 +5,7 @@ import { useLoaded } from './use-loaded.ts'
 
 interface DifferenceViewProps {
   readonly name: string
-  /** A text that changes whenever the skill changes. */
+  /** Any text that is different after each change of the skill. A new text makes the view load again. */
   readonly version: string
   readonly client: ApiClient
 }
@@ -17,7 +17,10 @@ const TITLES: Readonly<Record<SkillDiff['kind'], string>> = {
   none: 'Nothing has changed since the dev server started.',
 }
 
-/** Renders the change of a skill that was refused or waits for approval, or else the last change. */
+/**
+ * Renders the refused or waiting change of a skill. If no change was refused or waits for approval, renders the last
+ * change.
+ */
 export function DifferenceView({ name, version, client }: DifferenceViewProps): ComponentChildren {
   const diff = useLoaded(() => client.diff(name), [name, version])
   if (diff === undefined) return <p class="empty">Loading …</p>

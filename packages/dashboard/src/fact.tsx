@@ -5,7 +5,7 @@ interface FactProps {
   readonly children: ComponentChildren
 }
 
-/** Renders one label with its value. */
+/** Renders a label and its value. */
 export function Fact({ label, children }: FactProps): ComponentChildren {
   return (
     <div>

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import type { SkillRow } from 'skillstoke/client'
 
-/** Renders the diagnostics of the newest text of one folder. */
+/** Renders the diagnostics for the newest text in one folder. */
 export function Findings({ row }: { readonly row: SkillRow }): ComponentChildren {
   if (row.diagnostics.length === 0) return null
   return (
@@ -17,20 +17,20 @@ export function Findings({ row }: { readonly row: SkillRow }): ComponentChildren
   )
 }
 
-/** Describes the line of a diagnostic, and the file if the file is not SKILL.md. */
+/** Returns the line that a diagnostic names. Also returns the file name, unless the file is SKILL.md. */
 function describeLine(row: SkillRow, { path, line, column }: SkillRow['diagnostics'][number]): string {
   const file = isAboutInstructions(row, path) ? '' : ` ${pathIn(row, path ?? '')}`
   if (line === undefined) return file
   return `${file} line ${line}${column === undefined ? '' : `, column ${column}`}`
 }
 
-/** Whether a diagnostic is about the SKILL.md of a folder, or about the whole folder. */
+/** Whether a diagnostic belongs to the SKILL.md or to the skill folder itself, and not to another file. */
 export function isAboutInstructions(row: SkillRow, path: string | undefined): boolean {
   if (path === undefined || path === row.location || path === row.target) return true
   return /^skill\.md$/i.test(pathIn(row, path))
 }
 
-/** Returns the path of a file within its skill folder, whichever form of path the source displays. */
+/** Returns the path of a file relative to its skill folder. `path` may be any form of path that a source displays. */
 function pathIn({ location }: SkillRow, path: string): string {
   if (path.startsWith(`${location}/`)) return path.slice(location.length + 1)
   const folder = `/${location.split('/').at(-1)}/`

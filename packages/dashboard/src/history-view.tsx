@@ -8,12 +8,12 @@ interface HistoryViewProps {
   readonly name: string
   /** The served revision. */
   readonly serving: string | null
-  /** A text that changes whenever the skill changes. */
+  /** Any text that is different after each change of the skill. A new text makes the view load again. */
   readonly version: string
   readonly client: ApiClient
 }
 
-/** Renders the recorded revisions of a skill, each with a button that rolls back to it. */
+/** Renders the recorded revisions of a skill. Each revision has a button that rolls the skill back to this revision. */
 export function HistoryView({ name, serving, version, client }: HistoryViewProps): ComponentChildren {
   const history = useLoaded(() => client.history(name), [name, version])
   const { isRunning, failure, run } = useAction()

@@ -19,7 +19,7 @@ export function listenForKeys(): void {
     if (event.ctrlKey || event.metaKey || event.altKey) return
     if (event.key === 'Escape') return onEscape()
     if (isTyping(event.target)) return
-    // If an element has the focus, that element handles Enter itself.
+    // If an element has the focus, leaves the Enter key to that element.
     if (event.key === 'Enter' && event.target !== document.body) return
     const action = ACTIONS[event.key]
     if (action === undefined) return
@@ -36,7 +36,7 @@ const ACTIONS: Readonly<Record<string, () => void>> = {
       return field.select()
     }
     go({ view: 'skills' })
-    // Waits, because the field does not exist before the list is rendered.
+    // Waits before focusing the filter field, because this field does not exist until the list is rendered.
     addEventListener('hashchange', () => setTimeout(() => document.getElementById('filter')?.focus()), {
       once: true,
     })

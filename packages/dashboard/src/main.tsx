@@ -23,7 +23,7 @@ async function onNewToken(): Promise<void> {
   if (await exchangeToken()) location.reload()
 }
 
-/** Exchanges the token in the address for a cookie and a key, and removes the token from the address. */
+/** Logs in with the token in the address, and removes the token from the address. */
 async function exchangeToken(): Promise<boolean> {
   const [, token] = /^#token=(.+)$/.exec(location.hash) ?? []
   if (token === undefined) return false
@@ -31,7 +31,7 @@ async function exchangeToken(): Promise<boolean> {
   try {
     localStorage.setItem(KEY, (await client.login(decodeURIComponent(token))).key)
   } catch (thrown) {
-    // Ignores the error, because the first request that needs the token fails and reports the problem.
+    // Ignores the error here, because the next request to the server fails too and reports the problem.
     if (!(thrown instanceof ApiError)) throw thrown
   }
   return true
@@ -39,7 +39,7 @@ async function exchangeToken(): Promise<boolean> {
 
 /**
  * Receives the server's events while the page is visible. A hidden page closes its connection, because browsers allow
- * few connections per host. A visible page starts again from the present state.
+ * few connections per host. When the page becomes visible again, it first receives the present state.
  */
 async function follow(): Promise<void> {
   const onConnection = (isConnected: boolean): void => {

@@ -3,7 +3,7 @@ import { type ComponentChildren, Fragment, h } from 'preact'
 
 interface MarkdownProps {
   readonly text: string
-  /** Files of the skill. If a link names one of these files, the page shows that file. */
+  /** Files of the skill. A link to one of these files shows that file on the page. */
   readonly paths: ReadonlySet<string>
   readonly onFile: (path: string) => void
 }
@@ -11,7 +11,9 @@ interface MarkdownProps {
 /** Parses Markdown only. HTML in a skill is shown as text. */
 const parser = new MarkdownIt({ html: false, linkify: false })
 
-/** Lowers the level of headings in the instructions, so that they rank below the headings of the page. */
+/**
+ * Number of levels by which headings in the instructions are lowered, so that they rank below the headings of the page.
+ */
 const HEADING_SHIFT = 2
 
 /**
@@ -44,7 +46,7 @@ function toElements(tokens: readonly Token[], links: Links): ComponentChildren[]
 }
 
 function toElement(token: Token, children: ComponentChildren[], links: Links): ComponentChildren {
-  // Omits the paragraph elements that the parser marks as hidden in lists without blank lines.
+  // In lists without blank lines, the parser marks paragraph elements as hidden. These elements are omitted.
   if (token.hidden) return h(Fragment, null, ...children)
   if (token.type === 'link_open') return toLink(token, children, links)
   const heading = /^h([1-6])$/.exec(token.tag)?.[1]

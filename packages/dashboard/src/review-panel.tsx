@@ -46,7 +46,8 @@ export function ReviewPanel({ row, client }: ReviewPanelProps): ComponentChildre
   ])
   const shown =
     diff !== undefined && 'value' in diff && diff.value.to === row.revision ? diff.value : undefined
-  // The server checks large files only when a person approves, and then refuses the approval with this code.
+  // The server checks large files only at the approval. If it finds invisible characters, it refuses the approval with
+  // this code.
   const hasHidden = code === 'HIDDEN_TEXT' || row.diagnostics.some(each => each.code === 'HIDDEN_TEXT')
   const isReadyToApprove = shown !== undefined && (!hasHidden || isHiddenSeen.value)
   const decide = (verb: DecisionVerb): void => {
@@ -93,7 +94,7 @@ export function ReviewPanel({ row, client }: ReviewPanelProps): ComponentChildre
 
 interface WaitingProps {
   readonly row: SkillRow
-  /** Diff of exactly this revision. Absent while it loads. */
+  /** Diff of the shown revision. Absent while it loads. */
   readonly diff: SkillDiff | undefined
 }
 

@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals'
 
-/** The view that the page shows. It is part of the address, so that browser history and bookmarks work. */
+/** The view that the page shows. The address contains the view, so that browser history and bookmarks work. */
 export type Route =
   | { readonly view: 'skills'; readonly name?: string }
   | { readonly view: 'timeline' }

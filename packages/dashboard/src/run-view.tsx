@@ -12,7 +12,7 @@ interface RunViewProps {
   readonly name: string
   /** `source/name`, for decisions. */
   readonly target: string
-  /** A text that changes whenever the skill changes. */
+  /** Any text that is different after each change of the skill. A new text makes the view load again. */
   readonly version: string
   /** The served revision. */
   readonly serving: string | null
@@ -164,7 +164,7 @@ function Runner({ name, choice, info, version, client }: RunnerProps): Component
       for await (const event of client.run(request, { signal: controller.signal }))
         if (running.value === controller) events.value = [...events.value, event].slice(-MAX_LINES)
     } catch (error) {
-      // Ignores the error of a run if a newer run has started.
+      // Shows the error of a run only if no newer run has started.
       if (running.value === controller)
         fault.value = controller.signal.aborted ? 'stopped' : (error as Error).message
     } finally {
@@ -172,7 +172,8 @@ function Runner({ name, choice, info, version, client }: RunnerProps): Component
     }
   }
 
-  // If the box is checked, runs again after each change of the skill. Stops the run when the form is removed.
+  // While the box is checked, runs the command again after each change of the skill. Stops the run when the form is
+  // removed.
   useEffect(() => {
     if (isRepeated.value && version !== firstVersion.current) void start()
     firstVersion.current = version

@@ -2,7 +2,7 @@ import { keyOfRow, type SkillRow } from 'skillstoke/client'
 import { go, route } from './route.ts'
 import { selectedPlace, visibleRows } from './store.ts'
 
-/** Moves the selection to the next or previous visible row, and shows the list. */
+/** Selects the next or the previous visible row, and switches the page to the list. */
 export function selectNext(step: 1 | -1): void {
   const rows = visibleRows.value
   if (rows.length === 0) return

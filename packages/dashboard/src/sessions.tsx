@@ -102,7 +102,10 @@ function Turns({ turns }: { readonly turns: readonly Turn[] }): ComponentChildre
   )
 }
 
-/** Renders the exact catalog in the system prompt. Fetches the catalog when the user opens the details. */
+/**
+ * Renders the exact catalog that the system prompt of a conversation contains. Fetches the catalog when the user opens
+ * the details.
+ */
 function Catalog({ session, client }: SessionProps): ComponentChildren {
   const isOpen = useSignal(false)
   const { tokens, listed, omitted } = session.catalog

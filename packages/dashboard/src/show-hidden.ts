@@ -2,8 +2,8 @@ import { showHiddenText } from '@skillstoke/core'
 import { type ComponentChildren, options } from 'preact'
 
 /**
- * Makes every rendered text show invisible characters as `<U+200B>`. Hooks into the renderer, so that this applies to
- * every component.
+ * Shows invisible characters as text such as `<U+200B>`. This applies to every component, because the function hooks
+ * into the renderer.
  */
 export function showHiddenEverywhere(): void {
   const next = options.vnode?.bind(options)

@@ -23,13 +23,14 @@ interface PaneProps {
 }
 
 /**
- * Renders the served revision of one skill and the diagnostics of its newest text. Renders again after every change.
+ * Renders the served revision of one skill and the diagnostics of its newest text. This component renders again after
+ * every change of the skill.
  */
 export function SkillDetailPane({ name, row, client }: PaneProps): ComponentChildren {
   const openFile = useSignal<string | undefined>(undefined)
   const heading = useRef<HTMLHeadingElement>(null)
   const own = rows.value.filter(each => each.name === name)
-  // Any change of a row may mean that the text or the diagnostics are new.
+  // Loads the detail again after any change of a row, because the text or the diagnostics may have changed.
   const version = JSON.stringify(own)
 
   // If several folders have this name, shows the selected folder.
@@ -37,7 +38,7 @@ export function SkillDetailPane({ name, row, client }: PaneProps): ComponentChil
   const loaded = useLoaded(() => client.skill(target), [target, version])
 
   useLayoutEffect(() => {
-    // If the name came from the address, selects the row of that name.
+    // If the skill was chosen in the address bar, selects the row of this skill.
     if (row?.name !== name && own[0] !== undefined) selectedPlace.value = keyOfRow(own[0])
     heading.current?.focus()
   }, [name])
@@ -148,7 +149,7 @@ function onTabKey(event: KeyboardEvent): void {
 
 interface FactsProps {
   readonly row: SkillRow
-  /** Other folders with the same name. */
+  /** Other folders whose skill has the same name. */
   readonly others: readonly SkillRow[]
 }
 
@@ -190,7 +191,7 @@ function Facts({ row, others }: FactsProps): ComponentChildren {
   )
 }
 
-/** Renders a note if the shown text is not served. */
+/** Renders a note if the shown text is not the served text. */
 function NotServed({ row, detail }: SourceProps): ComponentChildren {
   if (detail.revision === null || detail.revision === row.serving) return null
   return (
@@ -220,7 +221,7 @@ interface SourceProps {
 function Source({ row, detail }: SourceProps): ComponentChildren {
   const text = detail.refusedText ?? detail.text
   if (text === null) return <p class="empty">The text cannot be shown.</p>
-  // Shows line diagnostics only beside the newest text, because their line numbers refer to that text.
+  // Shows diagnostics between the lines only for the newest text, because their line numbers refer to the newest text.
   const isNewest = detail.refusedText !== null || detail.revision === row.revision
   const findings = isNewest ? row.diagnostics.filter(({ path }) => isAboutInstructions(row, path)) : []
   return (

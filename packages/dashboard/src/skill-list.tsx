@@ -11,7 +11,8 @@ const ROW_HEIGHT = 58
 const MORE_ROWS = 8
 
 /**
- * Renders the list. Only rows near the visible part are in the document, so that a list of thousands of skills is fast.
+ * Renders the list. Renders only the rows near the visible part of the list, so that even a list of thousands of skills
+ * is fast.
  */
 export function SkillList(): ComponentChildren {
   return (

@@ -12,7 +12,7 @@ interface SourcesProps {
 }
 
 const MAX_NOT_SKILLS = 50
-// Interval at which the page polls the sources. A sweep that finds no change sends no event.
+// Interval at which the page polls the sources. Polling is needed because a sweep that finds no change sends no event.
 const REFRESH_MS = 5_000
 
 /** Renders the sources and their states. */
@@ -44,7 +44,7 @@ export function Sources({ client }: SourcesProps): ComponentChildren {
 
 interface SourceProps {
   readonly source: SourceState
-  /** Entries that a person would expect to be skills. */
+  /** Files and folders that are not skills, although a person would expect them to be skills. */
   readonly notSkills: NotSkillList['found']
 }
 

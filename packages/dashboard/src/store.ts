@@ -8,14 +8,14 @@ import {
   type TimelineEntry,
 } from 'skillstoke/client'
 
-/** The state that the server sent. The whole page is derived from these signals. */
+/** The state that the server sent. The whole page shows only data from these signals. */
 export const status = signal<ServerStatus | undefined>(undefined)
 export const sessions = signal<readonly SessionInfo[]>([])
 /** Timeline entries, newest first. */
 export const timeline = signal<readonly TimelineEntry[]>([])
 const rowsByPlace = signal<ReadonlyMap<string, SkillRow>>(new Map())
 
-/** How often the commands of each skill have changed since the page was opened. */
+/** Number of times that the commands of each skill changed since the page was opened. */
 export const commandChanges = signal<ReadonlyMap<string, number>>(new Map())
 
 export type Connection = 'connecting' | 'live' | 'lost' | 'refused'
@@ -30,7 +30,8 @@ export const isHelpOpen = signal(false)
 export const DETAIL_TABS = ['instructions', 'source', 'files', 'run', 'difference', 'history', 'why'] as const
 export type DetailTab = (typeof DETAIL_TABS)[number]
 /**
- * The chosen tab. By default, a broken skill shows the tab with its source, and any other skill shows its instructions.
+ * The tab that the user chose. If the user chose none, a broken skill shows the tab with its source, and any other
+ * skill shows its instructions.
  */
 export const detailTab = signal<DetailTab | undefined>(undefined)
 
@@ -107,7 +108,7 @@ function precedence(row: SkillRow): number {
   return index < 0 ? Number.MAX_SAFE_INTEGER : index
 }
 
-/** Compares by code units, so that the order is the same on every machine. */
+/** Compares texts by code units, so that the order is the same on every machine. */
 function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
 }

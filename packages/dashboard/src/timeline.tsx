@@ -61,7 +61,7 @@ function SkillLink({ name }: { readonly name: string }): ComponentChildren {
   return <a href={toHash({ view: 'skills', name })}>{name}</a>
 }
 
-/** Returns `line 3, column 14: ` for `folder/SKILL.md:3:14`. */
+/** Converts the place of a diagnostic to words, for example `folder/SKILL.md:3:14` to `line 3, column 14: `. */
 function lineOf(place: string): string {
   const [, line, column] = /:(\d+)(?::(\d+))?$/.exec(place) ?? []
   if (line === undefined) return ''

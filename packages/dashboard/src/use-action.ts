@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { ApiError } from 'skillstoke/client'
 
-/** The action of a button: whether it is running, and the failure of its last run. */
+/** The action of a button. Shows whether the action is running, and how its last run failed. */
 export interface Action {
   readonly isRunning: boolean
   readonly failure: string | undefined

@@ -6,8 +6,8 @@ import { ApiError } from 'skillstoke/client'
 export type Loaded<T> = { readonly value: T } | { readonly failure: string } | undefined
 
 /**
- * Sends the request again whenever one of the inputs changes. Keeps the old result until the new result arrives. If
- * `ask` is `undefined`, returns `undefined`.
+ * Calls `ask()` to send a request, and again whenever one of the inputs changes. Returns the previous result until the
+ * next result arrives. Returns `undefined` if `ask` is `undefined`.
  */
 export function useLoaded<T>(ask: (() => Promise<T>) | undefined, inputs: readonly unknown[]): Loaded<T> {
   const loaded = useSignal<Loaded<T>>(undefined)

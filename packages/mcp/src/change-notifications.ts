@@ -2,11 +2,11 @@ import type { RegistryUpdate, Skill, SkillChange } from '@skillstoke/core'
 import type { Clock } from '@skillstoke/core/source'
 import { toFileUri, toSkillUri } from './skill-uri.ts'
 
-/** A notification that tells clients about one or more updates. */
+/** A notification to clients that sums up one or more updates. */
 export interface ChangeNotification {
-  /** Whether a name or a description in the list of resources changed. */
+  /** Whether the list of resources changed, because a skill was added or removed or has a new description. */
   readonly isListChanged: boolean
-  /** Changed files and folders. A folder counts as changed if any file below it changed. */
+  /** Changed files and folders. A folder counts as changed if any file inside it changed. */
   readonly uris: ReadonlySet<string>
   /** Whether a tool was added or removed, or its description changed. */
   readonly areToolsChanged: boolean
@@ -21,8 +21,8 @@ export interface ChangeNotificationsOptions {
 }
 
 /**
- * Combines updates into few notifications. The first update is sent immediately. Updates within the next interval are
- * sent together at its end, so that the last change of a burst is never lost.
+ * Combines updates into few notifications. The first update is sent immediately. Updates during the interval after a
+ * notification are sent together at the end of this interval. So the last change of a burst is always sent.
  */
 export class ChangeNotifications {
   readonly #options: ChangeNotificationsOptions
@@ -38,7 +38,7 @@ export class ChangeNotifications {
     if (notification.isListChanged || notification.uris.size > 0) this.#tell(notification)
   }
 
-  /** Reports that the list of tools changed. */
+  /** Records that the list of tools changed. */
   addToolChange(): void {
     this.#tell({ isListChanged: false, uris: new Set(), areToolsChanged: true })
   }

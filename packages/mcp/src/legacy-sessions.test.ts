@@ -12,7 +12,7 @@ function initialize(): Request {
   })
 }
 
-test('a failed attempt to create a server does not count as a session', async () => {
+test('if a server cannot be created, the attempt does not count as a session', async () => {
   const failure = new Error('no server')
   let fails = true
   const sessions = new LegacySessions({

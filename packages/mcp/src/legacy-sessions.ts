@@ -5,7 +5,7 @@ export interface LegacySessionsOptions {
   readonly createServer: () => McpServer
   readonly clock: Clock
   readonly maxSessions: number
-  /** Minimum time between the last request of a session and its eviction, in milliseconds. */
+  /** How long a session is safe from eviction after its last request, in milliseconds. */
   readonly graceMs: number
   /** How long an unused session stays open after its last request, in milliseconds. */
   readonly idleMs: number
@@ -15,7 +15,7 @@ export interface LegacySessionsOptions {
 interface LegacySession {
   readonly transport: WebStandardStreamableHTTPServerTransport
   readonly server: McpServer
-  /** Number of open requests and streams. */
+  /** Number of requests and streams of the session that are still open. */
   open: number
   lastUsed: number
 }
@@ -23,13 +23,13 @@ interface LegacySession {
 /**
  * Serves Streamable HTTP to 2025-era clients. Each client has a session, because notifications need a session. Idle
  * sessions are closed. The client of a closed session gets 404 and starts a new session, as the specification requires.
- * A session in use is never closed in favor of another client. If all sessions are in use, a new client gets 503 with a
- * time to retry.
+ * A session that is in use is never closed to make room for another client. If all sessions are in use, a new client
+ * gets 503 with `Retry-After`.
  */
 export class LegacySessions {
   readonly #options: LegacySessionsOptions
   readonly #sessions = new Map<string, LegacySession>()
-  /** Number of handshakes that have no session yet. */
+  /** Number of running handshakes whose sessions do not exist yet. */
   #beginning = 0
   /** Sessions that are being closed. */
   readonly #ending = new Set<Promise<void>>()
@@ -64,7 +64,7 @@ export class LegacySessions {
       if (isBeginning) this.#beginning--
       isBeginning = false
     }
-    // Creates the server before counting the handshake, so that a failed creation does not count.
+    // Creates the server before counting the handshake. If the creation fails, no handshake is counted.
     const server = createServer()
     this.#beginning++
     try {
@@ -82,7 +82,7 @@ export class LegacySessions {
       await server.connect(transport)
       const response = await this.#use(session, request)
       const id = transport.sessionId
-      // If the request was not a handshake, it gets an error response and no session, and the new server is closed.
+      // If the request was not a handshake, the response is an error. No session starts, so the new server is closed.
       if (id === undefined) await server.close()
       else if (this.#isClosed) this.#end(id, session)
       return response
@@ -103,7 +103,7 @@ export class LegacySessions {
     return toErrorResponse(503, -32_000, reason, { 'Retry-After': String(seconds) })
   }
 
-  /** Handles a request. The session is in use until the client has read or cancelled the whole answer. */
+  /** Handles a request. The session counts as in use until the client has read or cancelled the answer. */
   async #use(session: LegacySession, request: Request): Promise<Response> {
     session.open++
     const done = (): void => {
@@ -158,7 +158,7 @@ function isUnused({ open }: LegacySession): boolean {
   return open === 0
 }
 
-/** Returns the same response. Calls `done` when the body was read completely, was cancelled, or failed. */
+/** Returns the same response. Calls `done()` when its body has been read completely, was cancelled, or failed. */
 function onceTaken(response: Response, done: () => void): Response {
   const { body, status, statusText, headers } = response
   if (body === null) {
@@ -166,7 +166,7 @@ function onceTaken(response: Response, done: () => void): Response {
     return response
   }
   const reader = body.getReader()
-  // A body that is cancelled during a read calls `end` twice.
+  // If a body is cancelled during a read, `end()` is called twice.
   let isOpen = true
   const end = (): void => {
     if (isOpen) done()

@@ -15,7 +15,7 @@ let files: MemoryFileSystem
 let served: SkillRuntime
 let mcp: SkillMcp
 let calls: string[]
-/** Changes an answer before the client receives it. */
+/** Changes an answer of the server before the client receives the answer. */
 let tamper: ((body: string) => string) | undefined
 let intercept: ((response: ServerResponse) => boolean) | undefined
 
@@ -88,7 +88,7 @@ for (const each of sourceConformance.filter(({ name }) => !name.startsWith('a br
     }
   })
 
-test('mcpServer() reports the same paths as the server, and reads only changed files again', async () => {
+test('mcpServer() returns the same paths and revisions as the server, and later reads only changed files again', async () => {
   await using skills = await open()
   expect(skills.current.get('pdf').files.map(({ path }) => path)).toEqual(['SKILL.md', 'references/ä b.md'])
   expect(skills.current.get('pdf').revision).toBe(served.current.get('pdf').revision)
@@ -100,7 +100,7 @@ test('mcpServer() reports the same paths as the server, and reads only changed f
 })
 
 describe('mcpServer() with an untrusted server', () => {
-  test('refuses files that do not match their digest, keeps the last state of that skill, and updates all other skills', async () => {
+  test('refuses files that do not match their digest, keeps the last valid files of that skill, and updates all other skills', async () => {
     await using skills = await open()
     await put('/s/pdf/SKILL.md', text('pdf', 'Second.'))
     await put('/s/docx/SKILL.md', text('docx'))
@@ -156,7 +156,7 @@ describe('mcpServer() with an untrusted server', () => {
   })
 })
 
-test('mcpServer() keeps the skills of an unreachable server, and updates them when the server is reachable again', async () => {
+test('mcpServer() keeps the skills while the server is unreachable, and updates the skills when the server is reachable again', async () => {
   await using skills = await open()
   intercept = response => {
     response.destroy()
@@ -170,7 +170,7 @@ test('mcpServer() keeps the skills of an unreachable server, and updates them wh
   expect((await skills.load('pdf')).body).toBe('Second.')
 })
 
-test('mcpServer() stops the process of a command after each fetch', async () => {
+test('mcpServer() stops the server process that it started after each fetch', async () => {
   const program = `
     import { createSkillRuntime, MemorySource } from '@skillstoke/core'
     import { SkillMcp } from '@skillstoke/mcp'

@@ -19,7 +19,7 @@ import {
 } from '@skillstoke/core/source'
 
 /**
- * A command that starts an MCP server over standard input and output. The source starts the command anew for each
+ * A command that starts an MCP server over standard input and output. The source starts this command again for each
  * fetch.
  */
 export interface McpCommand {
@@ -44,8 +44,8 @@ export interface McpServerOptions
   /** Hosts that may be in a private network or on this machine, written `name` or `name:port`. @default [] */
   readonly privateHosts?: readonly string[]
   /**
-   * Maximum total size of all skills of the server, in bytes. If the skills are larger, the fetch fails. @default 200
-   * MB
+   * Maximum size of all skills of the server together, in bytes. If their total size is larger, the fetch fails.
+   * @default 200 MB
    */
   readonly maxBytes?: number
 }
@@ -71,8 +71,8 @@ const DEFAULT_MAX_SERVER_BYTES = 200_000_000
 
 /**
  * Returns a source that reads the skills of another MCP server through the Skills extension. Verifies the size and
- * digest of each file, and does not read unchanged files again. A command runs unchecked and outside any sandbox. The
- * command must come from the user of the program, never from a file of a project.
+ * digest of each file, and does not read unchanged files again. If a command starts the server, the command runs
+ * without any sandbox. So the command must come from the user of the program, never from a file of a project.
  * @throws {SkillError} INVALID_OPTION
  *
  * @example
@@ -156,7 +156,7 @@ class McpFetcher implements TreeFetcher {
 
   async fetch(context: FetchContext): Promise<FetchResult> {
     const { signal } = context
-    // Loads the client on demand, because it is slow to load and a server of local skills never needs it.
+    // Loads the MCP client only here, because loading it is slow and a program without MCP sources never needs it.
     const [{ Client }, { SkillsClient }] = await Promise.all([
       import('@modelcontextprotocol/client'),
       import('@modelcontextprotocol/client/ext/skills'),
@@ -205,7 +205,7 @@ class McpFetcher implements TreeFetcher {
         files.push(...(await this.#readSkill(skills, entry, context)))
       } catch (thrown) {
         signal.throwIfAborted()
-        // A skill that cannot be verified keeps its last files and does not affect other skills.
+        // If a skill cannot be verified, keeps the last files of this skill and continues with the other skills.
         const folder = folderOf(entry.uri)
         const kept = folder === undefined ? [] : await listFilesBelow(known, folder, signal)
         files.push(...kept.map(file => ({ ...file, path: `${folder}/${file.path}` })))
@@ -246,12 +246,18 @@ class McpFetcher implements TreeFetcher {
   }
 }
 
-/** Returns the total size that the entry declares, in bytes. Reading a file fails if it is larger than declared. */
+/**
+ * Returns the total size that the entry of a skill declares, in bytes. If a file is larger than declared, reading that
+ * file fails.
+ */
 function sizeOf({ resources }: SkillEntry): number {
   return resources === 'dynamic' ? 0 : resources.reduce((sum, { size }) => sum + size, 0)
 }
 
-/** Returns the folder `a/b` for `skill://a/b/SKILL.md`, or `undefined` if the URI cannot be decoded. */
+/**
+ * Returns the folder of a skill, for example `a/b` for `skill://a/b/SKILL.md`. Returns `undefined` if the URI cannot be
+ * decoded.
+ */
 function folderOf(uri: string): string | undefined {
   const path = uri.replace(/^[a-z][a-z0-9+.-]*:\/\//i, '').replace(/\/[^/]*$/, '')
   try {
@@ -261,7 +267,7 @@ function folderOf(uri: string): string | undefined {
   }
 }
 
-/** Returns the error of the fetch guard, even if the MCP client wrapped it in other errors. */
+/** Returns the error that the fetch guard threw, even if the MCP client wrapped this error in other errors. */
 function findRefusal(thrown: unknown): SkillError | undefined {
   for (let at: unknown = thrown, i = 0; at instanceof Error && i < 5; at = at.cause, i++)
     if (SkillError.isInstance(at)) return at

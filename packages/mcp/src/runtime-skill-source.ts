@@ -18,8 +18,8 @@ export interface RuntimeSkillSourceOptions {
 }
 
 /**
- * Maximum wait for writes to settle, chosen to be longer than a normal burst. During continuous writes, answers come
- * from the last complete generation, so they are consistent with each other.
+ * Maximum time that a request waits for writes to settle, in milliseconds. A normal burst is shorter. During continuous
+ * writes, answers come from the last complete generation, so they are consistent with each other.
  */
 const BOUND = { maxWaitMs: 500 }
 
@@ -36,9 +36,9 @@ export interface SkillFileReading {
 }
 
 /**
- * Answers requests of the Skills extension. Each answer comes from one generation. The answer includes every save from
- * before the request, unless continuous writes last longer than 500 ms. A cursor names the last entry of the previous
- * page, so that the next page is correct even if skills changed.
+ * Answers requests of the Skills extension. Each answer comes from one generation. The answer includes every file that
+ * was saved before the request, unless continuous writes last longer than 500 ms. A cursor is the name of the last
+ * entry on the previous page. So the next page is correct even if skills were added or removed.
  */
 export class RuntimeSkillSource implements SkillSource {
   readonly #reader: SkillReader
@@ -72,8 +72,8 @@ export class RuntimeSkillSource implements SkillSource {
   }
 
   /**
-   * Returns the same content as `read`, together with the revision and generation of that content. Returns `undefined`
-   * if no such file is served.
+   * Returns the same content as `read()`, together with the skill revision and the generation of that content. Returns
+   * `undefined` if no such file is served.
    */
   async readFile(uri: string): Promise<SkillFileReading | undefined> {
     const place = parseSkillUri(uri)
@@ -83,7 +83,7 @@ export class RuntimeSkillSource implements SkillSource {
     const path = skill === undefined ? '' : toFilePath(skill, place.path)
     if (skill === undefined || !skill.files.some(file => file.path === path)) return undefined
     const bytes = await this.#reader.readFile(skill, path)
-    // Decodes every byte, including a byte order mark, so that clients can verify the digest.
+    // Keeps even a byte order mark when decoding the file, so that clients can verify the digest.
     const text = decodeText(bytes)
     const mimeType = mediaTypeOf(path)
     return { content: text === undefined ? { bytes, mimeType } : { text, mimeType }, skill, generation }
@@ -102,7 +102,7 @@ export class RuntimeSkillSource implements SkillSource {
     return { resources: [...items], ...(nextCursor === undefined ? {} : { nextCursor }) }
   }
 
-  /** Returns a page of `resources/list`: the SKILL.md of each skill. */
+  /** Returns one page of `resources/list`. The list contains the SKILL.md of each skill. */
   async listManifests(
     cursor: string | undefined,
   ): Promise<{ resources: Resource[]; nextCursor?: string; generation: Generation }> {
@@ -144,7 +144,7 @@ function nameOf(skill: Skill): string {
   return skill.name
 }
 
-/** Compares the UTF-8 bytes, because a generation is sorted in this order. */
+/** Compares names by their UTF-8 bytes, because the skills of a generation are sorted in this order. */
 function compareCodePoints(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a), Buffer.from(b))
 }

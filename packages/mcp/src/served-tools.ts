@@ -2,7 +2,7 @@ import type { SkillCommand, SkillRuntime, SkillScope, ToolDefinition } from '@sk
 import { toToolName } from '@skillstoke/core/internal'
 import { portableHasher } from '@skillstoke/core/source'
 
-/** Selects the tools that a server offers in addition to the constant tools. */
+/** Options that select which tools a server offers in addition to the constant tools. */
 export interface ServedToolsOptions {
   readonly scope?: SkillScope
   /** Whether the server offers each command of a skill as a tool. */
@@ -11,7 +11,9 @@ export interface ServedToolsOptions {
   readonly adminTools: boolean
 }
 
-/** The object that provides the constant tools: a session, or the runtime if the client has no conversation. */
+/**
+ * The object that provides the constant tools. This is a session or, if the client has no conversation, the runtime.
+ */
 export interface ConstantTools {
   readonly tools: readonly ToolDefinition[]
   describeUnknownTool(name: string, tools: readonly string[]): string
@@ -19,7 +21,10 @@ export interface ConstantTools {
 
 const MAX_SETTLE_MS = 1_000
 
-/** The tools of one server object: first the constant tools, then the tools that change with the skills. */
+/**
+ * The tools of one server object. The list starts with the constant tools, followed by the tools that change with the
+ * skills.
+ */
 export class ServedTools {
   readonly #skills: SkillRuntime
   readonly #constant: ConstantTools
@@ -42,7 +47,7 @@ export class ServedTools {
     return constant ?? (await this.#listChanging()).find(tool => tool.name === name)
   }
 
-  /** Returns the text that answers a call of an unknown tool. */
+  /** Returns the answer to a call of an unknown tool. */
   async describeUnknown(name: string): Promise<string> {
     const names = (await this.list()).map(tool => tool.name)
     return this.#constant.describeUnknownTool(name, names)
@@ -52,7 +57,8 @@ export class ServedTools {
     const { commandTools, adminTools, scope } = this.#options
     if (!this.#skills.scripts.canRun || !(commandTools || adminTools)) return []
     const scoped = scope === undefined ? {} : { scope }
-    // Waits, so that the list includes commands that were saved before the request, if their code loads in time.
+    // Waits for a limited time until new code is loaded, so that the list includes the commands in files that were just
+    // saved.
     if (commandTools) await this.#settle()
     return [
       ...(adminTools

@@ -2,14 +2,14 @@ import type { Skill as SkillEntry } from '@modelcontextprotocol/server/ext/skill
 import { type Logger, readFrontmatter, type Skill, type SkillReader } from '@skillstoke/core'
 import { toFileUri, toSkillUri } from './skill-uri.ts'
 
-/** Metadata key of the revision that an answer comes from, as `sha256:` and 64 digits. */
+/** Metadata key for the skill revision that an answer comes from. The value is `sha256:` and 64 digits. */
 export const REVISION_META_KEY = 'io.modelcontextprotocol.skills/revision'
-/** Metadata key of the generation that an answer comes from, as `sha256:` and 64 digits. */
+/** Metadata key for the generation that an answer comes from. The value is `sha256:` and 64 digits. */
 export const GENERATION_META_KEY = 'io.modelcontextprotocol.skills/generation'
 
 /**
- * Converts revisions of skills to entries of the Skills extension (SEP-2640), each revision only once. Frontmatter,
- * files and digests of an entry belong to one revision, because all files are read by digest.
+ * Converts skill revisions to entries of the Skills extension (SEP-2640). Each revision is converted only once. The
+ * frontmatter, files and digests in an entry always belong to the same revision, because all files are read by digest.
  */
 export class SkillEntries {
   readonly #reader: SkillReader
@@ -23,7 +23,8 @@ export class SkillEntries {
 
   /**
    * Returns the entry of a skill, or `undefined` if its frontmatter had to be repaired. Hosts compare the frontmatter
-   * with the file, so a repaired frontmatter would not match. Tools and resources still serve such a skill.
+   * in the entry with the file, so a repaired frontmatter would not match. Tools and resources still serve a skill
+   * without an entry.
    */
   async get(skill: Skill): Promise<SkillEntry | undefined> {
     const known = this.#entries.get(skill)

@@ -98,7 +98,7 @@ async function open(
   }
 }
 
-/** Collects notifications. `count(n)` resolves when n notifications have arrived. */
+/** Collects notifications. `count(n)` resolves when the client has received n notifications. */
 function listen(client: Client): { notices: string[]; count: (wanted: number) => Promise<void> } {
   const notices: string[] = []
   let wake = (): void => undefined
@@ -117,7 +117,7 @@ function listen(client: Client): { notices: string[]; count: (wanted: number) =>
 }
 
 describe.each(ERAS)('SkillMcp over HTTP, for a client with protocol version %s', era => {
-  test('offers two constant tools, and their answers name the generation and the revision', async () => {
+  test('offers two constant tools, whose answers name the generation and the skill revision', async () => {
     await using it = await open({ 'pdf/SKILL.md': text('pdf') })
     const client = await it.connect(era)
     const { tools } = await client.listTools()
@@ -146,7 +146,7 @@ describe.each(ERAS)('SkillMcp over HTTP, for a client with protocol version %s',
     )
   })
 
-  test('puts the catalog of its scope into the instructions, and serves no skill outside the scope', async () => {
+  test('puts the catalog into the instructions, and serves only the skills in its scope', async () => {
     await using it = await open(
       { 'pdf/SKILL.md': text('pdf'), 'maps/SKILL.md': text('maps') },
       { scope: { include: ['pdf'] } },
@@ -164,7 +164,7 @@ describe.each(ERAS)('SkillMcp over HTTP, for a client with protocol version %s',
     })
   })
 
-  test('serves files that match the digests of the entry, and names the revision in each answer', async () => {
+  test('serves files that match the digests in their skill entry, and names the revision in each answer', async () => {
     const image = new Uint8Array([0x89, 0x50, 0, 0xff])
     await using it = await open({
       'pdf/skill.md': text('pdf'),
@@ -200,7 +200,7 @@ describe.each(ERAS)('SkillMcp over HTTP, for a client with protocol version %s',
     await expect(names('skill://pdf/refer')).rejects.toThrow('not a directory')
   })
 
-  test('continues each list after a name, so that the next page is correct even if skills changed', async () => {
+  test('returns correct pages of each list even if skills change between two pages', async () => {
     await using it = await open(
       Object.fromEntries(['a', 'b', 'c', 'd', 'e'].map(name => [`${name}/SKILL.md`, text(name)])),
       { pageSize: 2 },
@@ -224,7 +224,7 @@ describe.each(ERAS)('SkillMcp over HTTP, for a client with protocol version %s',
     ])
   })
 
-  test('serves a skill with repaired frontmatter, but omits its entry and logs the omission only once', async () => {
+  test('serves a skill whose frontmatter was repaired, but lists no entry for it and logs this only once', async () => {
     await using it = await open({
       'pdf/SKILL.md': '---\nname: pdf\ndescription: use it: always\n---\nBody.\n',
     })
@@ -281,7 +281,7 @@ describe.each(ERAS)('SkillMcp over HTTP, for a client with protocol version %s',
       'skill://pdf/references/a.md',
     ])
 
-    // No notification is pending, so the next notification is sent immediately.
+    // The interval has ended and no notification is pending, so the next notification is sent immediately.
     await it.clock.advance(250)
     await it.remove('tone')
     await count(1)
@@ -289,7 +289,7 @@ describe.each(ERAS)('SkillMcp over HTTP, for a client with protocol version %s',
   })
 })
 
-test('a conversation that loaded a skill gets a notice in the next tool answer after the skill changed', async () => {
+test('after a loaded skill has changed, the next tool answer of the conversation contains a notice', async () => {
   await using it = await open({ 'pdf/SKILL.md': text('pdf'), 'maps/SKILL.md': text('maps') })
   const client = await it.connect('2025-11-25')
   const other = await it.connect('2025-11-25')
@@ -313,7 +313,7 @@ describe('sessions of 2025-era clients', () => {
   }
   const list = { jsonrpc: '2.0', id: 2, method: 'tools/list' }
 
-  test('closes an unused session, and then answers its client with 404', async () => {
+  test('closes an unused session, and answers later requests in that session with 404', async () => {
     await using it = await open({ 'pdf/SKILL.md': text('pdf') }, { sessionIdleMs: 1_000 })
     const id = (await it.request({}, initialize)).headers.get('mcp-session-id') as string
     expect(it.skills.sessions()).toHaveLength(1)
@@ -342,7 +342,7 @@ describe('sessions of 2025-era clients', () => {
     expect(statuses).toEqual([200, 404, 200])
   })
 
-  test('evicts no recently used session, and tells a refused client when to retry', async () => {
+  test('never evicts a recently used session, and reports to a refused client when to retry', async () => {
     await using it = await open({ 'pdf/SKILL.md': text('pdf') }, limited)
     const ids: string[] = []
     for (let count = 0; count < 2; count++) {
@@ -412,7 +412,7 @@ describe('sessions of 2025-era clients', () => {
     await expect(open({}, options)).rejects.toThrow(message)
   })
 
-  test('counts a session as unused after one of its requests was refused', async () => {
+  test('after a refused request, a session counts as unused', async () => {
     await using it = await open({ 'pdf/SKILL.md': text('pdf') }, { sessionIdleMs: 1_000 })
     const id = (await it.request({}, initialize)).headers.get('mcp-session-id') as string
     expect((await it.request({ 'mcp-session-id': id, accept: 'text/html' }, undefined, 'GET')).status).toBe(
@@ -429,7 +429,7 @@ describe('sessions of 2025-era clients', () => {
     expect(it.skills.sessions().length).toBeGreaterThan(0)
   })
 
-  test('reports the start, the calls and the end of sessions', async () => {
+  test('calls onSessionChange when a session starts or ends, and after each tool call', async () => {
     const told: number[] = []
     await using it: Harness = await open(
       { 'pdf/SKILL.md': text('pdf') },
@@ -449,7 +449,7 @@ describe('sessions of 2025-era clients', () => {
     expect(told).toEqual([0])
   })
 
-  test('gives different ids to the sessions of two servers that share one runtime', async () => {
+  test('two servers on one runtime use different session ids', async () => {
     await using it = await open({ 'pdf/SKILL.md': text('pdf') })
     await using other = new SkillMcp(it.skills)
     const begin = new Request('http://127.0.0.1/mcp', {
@@ -462,7 +462,7 @@ describe('sessions of 2025-era clients', () => {
     expect(it.skills.sessions().map(({ id }) => id)).toEqual(['mcp-1', 'mcp-2'])
   })
 
-  test('creates no session for a request that is not a handshake or names an unknown session', async () => {
+  test('creates a session only for a handshake, not for other requests or an unknown session id', async () => {
     await using it = await open({ 'pdf/SKILL.md': text('pdf') })
     expect((await it.request({}, list)).status).toBe(400)
     expect((await it.request({}, undefined, 'GET')).ok).toBe(false)

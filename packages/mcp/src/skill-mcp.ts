@@ -36,20 +36,20 @@ export interface SkillMcpOptions {
   readonly name?: string
   /** @default '0.0.0' */
   readonly version?: string
-  /** How long 2026-era clients may cache an answer, in whole milliseconds. @default 0 */
+  /** How long a 2026-era client may cache an answer, in whole milliseconds. @default 0 */
   readonly ttlMs?: number
   /** Maximum number of entries in one page of a list. @default 100 */
   readonly pageSize?: number
   /** Minimum time between two notifications of changes, in milliseconds. @default 250 */
   readonly notificationIntervalMs?: number
   /**
-   * Maximum number of open 2025-era HTTP sessions. If all are in use, a new client gets 503 with Retry-After. @default
-   * 256
+   * Maximum number of open 2025-era HTTP sessions. If all sessions are in use, a new client gets 503 with
+   * `Retry-After`. @default 256
    */
   readonly maxSessions?: number
   /**
-   * Minimum time between the last request of a 2025-era HTTP session and its eviction, in milliseconds. A session with
-   * an open stream is never evicted. @default 30,000
+   * How long a 2025-era HTTP session is safe from eviction after its last request, in milliseconds. A session with an
+   * open stream is never evicted. @default 30,000
    */
   readonly sessionGraceMs?: number
   /**
@@ -59,8 +59,8 @@ export interface SkillMcpOptions {
   /** Maximum size of a request body over HTTP, in bytes. @default 1,048,576 */
   readonly maxRequestBytes?: number
   /**
-   * Whether the server also offers each command as a tool named `skill.command`, besides `run_skill_command`. The list
-   * of tools then changes with the skills, and clients get notifications. @default false
+   * Whether the server also offers each command as a tool named `skill.command`, besides `run_skill_command`. If true,
+   * the list of tools changes with the skills, and clients are notified of each change. @default false
    */
   readonly commandTools?: boolean
   /**
@@ -68,7 +68,7 @@ export interface SkillMcpOptions {
    * @default false
    */
   readonly adminTools?: boolean
-  /** Called when the conversation of a connection starts or ends, and after each of its tool calls. */
+  /** Called when a client's conversation starts or ends, and after each tool call in the conversation. */
   readonly onSessionChange?: () => void
   readonly logger?: Logger
   readonly clock?: Clock
@@ -115,12 +115,12 @@ export interface ServeStdioOptions {
   readonly signal?: AbortSignal
 }
 
-/** A server object that lasts as long as its connection, so that it can send notifications. */
+/** A server object for one connection. It exists as long as the connection, because it sends notifications. */
 interface Connection {
   readonly server: McpServer
   /**
-   * URIs that a 2025-era client subscribed to. `'everything'` for a 2026-era client, whose updates are filtered by its
-   * stream.
+   * URIs that a 2025-era client subscribed to. For a 2026-era client, `'everything'`, because the SDK filters the
+   * updates for the stream of the client.
    */
   readonly subscribed: Set<string> | 'everything'
 }
@@ -133,8 +133,8 @@ const INTRODUCTION =
 /**
  * Serves the skills of a runtime to MCP clients: two tools, files as `skill://` resources, the Skills extension
  * (SEP-2640) and notifications. Supports stdio and Streamable HTTP, and the protocol versions 2025-11-25 and
- * 2026-07-28. The runtime keeps all lasting state, so server objects are temporary. The host must check the headers
- * `Host` and `Origin`.
+ * 2026-07-28. Server objects are temporary, because the runtime keeps all state that must last. The host must check the
+ * headers `Host` and `Origin`.
  *
  * @example
  * ```ts
@@ -154,7 +154,7 @@ const INTRODUCTION =
  */
 export class SkillMcp implements AsyncDisposable {
   readonly #skills: SkillRuntime
-  /** Gives access to the skills that clients may see. */
+  /** Reads the skills that clients may see, and no other skills. */
   readonly #reader: SkillReader
   readonly #options: SkillMcpOptions & Readonly<Defaults>
   readonly #logger: Logger
@@ -256,7 +256,7 @@ export class SkillMcp implements AsyncDisposable {
     signal?.removeEventListener('abort', end)
   }
 
-  /** Ends every connection and stops listening to the runtime. The runtime stays open. Idempotent. */
+  /** Ends every connection. Stops listening for updates of the runtime. The runtime stays open. Idempotent. */
   close(): Promise<void> {
     this.#closing ??= (async () => {
       this.#unsubscribe()
@@ -311,7 +311,8 @@ export class SkillMcp implements AsyncDisposable {
   }
 
   /**
-   * Returns an unused id. Checks for ids in use, because another server of the same runtime may use ids of this form.
+   * Returns an unused session id. Skips ids in use, because another server on the same runtime creates ids of the same
+   * form.
    */
   #nextSessionId(): string {
     const taken = new Set(this.#skills.sessions().map(({ id }) => id))
@@ -392,7 +393,7 @@ function toInstructions(catalog: string): string {
   return catalog === '' ? INTRODUCTION : `${INTRODUCTION}\n\n${catalog}`
 }
 
-/** A transport that reports the end of the connection, whether the client or the server ended it. */
+/** A transport that reports when the connection has ended, no matter which side ended it. */
 class ObservedStdioTransport extends StdioServerTransport {
   readonly closed: Promise<void>
   readonly #onClosed: () => void

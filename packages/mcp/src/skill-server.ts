@@ -13,7 +13,7 @@ import type { RuntimeSkillSource } from './runtime-skill-source.ts'
 import type { ServedTools } from './served-tools.ts'
 import { GENERATION_META_KEY, REVISION_META_KEY } from './skill-entry.ts'
 
-/** Objects and settings that all server objects of one endpoint share. Server objects have no state of their own. */
+/** Objects and settings that all server objects of one endpoint share. A server object has no other state. */
 export interface SkillServerParts {
   readonly name: string
   readonly version: string
@@ -22,14 +22,17 @@ export interface SkillServerParts {
   readonly source: RuntimeSkillSource
   readonly extension: SkillsExtension
   readonly ttlMs: number
-  /** The conversation of a lasting connection. The next answer to a tool call contains the notice of changes. */
+  /**
+   * The conversation of the client, if the connection is permanent. Its notices of changed skills are added to tool
+   * answers.
+   */
   readonly session?: SkillSession
-  /** Called after each tool call. */
+  /** Called after each tool call of the client. */
   readonly onCall?: () => void
 }
 
 /**
- * Creates a server object. The object has no state, so it can be discarded at any time.
+ * Creates a server object. A server object has no state, so it can be discarded at any time.
  * @param subscribed receives the URIs of 2025-era subscriptions
  */
 export function createSkillServer(parts: SkillServerParts, subscribed: Set<string>): McpServer {
@@ -75,8 +78,8 @@ function serveTools(mcp: McpServer, parts: SkillServerParts): void {
 }
 
 /**
- * If a request is cancelled, the tool gets an abort. Progress of the tool is sent only to a client that requested
- * progress.
+ * If a request is cancelled, the signal of the tool aborts. Progress of the tool is sent only to a client that
+ * requested progress.
  */
 function toContext({ mcpReq }: ServerContext): ToolContext {
   const { signal, _meta } = mcpReq
@@ -84,7 +87,8 @@ function toContext({ mcpReq }: ServerContext): ToolContext {
   if (progressToken === undefined) return { signal }
   let last = -Infinity
   const onProgress = ({ done, total, message }: ToolProgress): void => {
-    // Skips progress that did not increase, because the protocol requires an increase with each notification.
+    // Skips a progress report whose value did not increase, because the protocol requires a higher value in each
+    // notification.
     if (!Number.isFinite(done) || done <= last) return
     last = done
     const params = {
@@ -100,8 +104,8 @@ function toContext({ mcpReq }: ServerContext): ToolContext {
 }
 
 /**
- * Returns the notice to append to an answer, if the notice and the answer come from the same generation. Otherwise a
- * later answer contains the notice. A cancelled call gets no notice.
+ * Returns the notice to append to an answer, or `undefined` if the notice and the answer come from different
+ * generations. In this case, a later answer contains the notice. The answer to a cancelled call gets no notice.
  */
 function noticeFor(
   session: SkillSession | undefined,
@@ -111,7 +115,7 @@ function noticeFor(
   if (session === undefined || session.isClosed || signal.aborted) return undefined
   const offer = session.pending()
   if (offer?.digest !== generation) return undefined
-  // Commits synchronously, so that only one of two concurrent calls gets the notice.
+  // Commits the notice synchronously, so that only one of two concurrent calls gets it.
   offer?.commit()
   return offer?.text
 }
@@ -145,7 +149,9 @@ function toMeta({ generation, revision }: ToolResult): Record<string, string> {
   }
 }
 
-/** Replaces the handlers of the SDK, because they support neither pages nor metadata about revisions. */
+/**
+ * Replaces the resource handlers of the SDK, because these handlers support neither pages nor metadata about revisions.
+ */
 function serveResources(mcp: McpServer, source: RuntimeSkillSource): void {
   mcp.server.setRequestHandler('resources/list', async ({ params }) => {
     const { generation, ...page } = await source.listManifests(params?.cursor)

@@ -1,16 +1,16 @@
 import type { Skill } from '@skillstoke/core'
 
-/** The file or folder that a skill URI names. The path is empty if the URI names the whole skill folder. */
+/** The file or folder that a skill URI names. `path` is empty if the URI names the skill folder itself. */
 export interface SkillUri {
   readonly name: string
   readonly path: string
 }
 
-/** Name that the Skills extension requires for the file with the instructions. */
+/** Name that the Skills extension requires for the file that contains the instructions. */
 export const MANIFEST_FILE = 'SKILL.md'
 
 /**
- * Returns `skill://<name>/<path>` with percent-encoded segments. Without a path, the URI names the folder of the skill.
+ * Returns `skill://<name>/<path>` with percent-encoded segments. If `path` is omitted, the URI names the skill folder.
  *
  * @example
  * ```ts
@@ -26,13 +26,16 @@ export function toSkillUri(name: string, path = ''): string {
   return `skill://${segments.map(encodeURIComponent).join('/')}`
 }
 
-/** Returns the URI of a file of a skill. A file `skill.md` gets the name that the Skills extension requires. */
+/**
+ * Returns the URI of a file of a skill. In the URI, a file `skill.md` is named `SKILL.md`, as the Skills extension
+ * requires.
+ */
 export function toFileUri(skill: Skill, path: string): string {
   return toSkillUri(skill.name, path === skill.skillFile ? MANIFEST_FILE : path)
 }
 
 /**
- * Parses a skill URI. Returns `undefined` for any other URI, and for a URI with a query, a fragment or an unsafe
+ * Parses a skill URI. Returns `undefined` if the URI is not a skill URI, or has a query, a fragment or an unsafe
  * segment.
  *
  * @example

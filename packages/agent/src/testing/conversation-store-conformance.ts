@@ -10,7 +10,8 @@ export interface ConversationStoreCase {
 const DIGEST: Digest = `sha256:${'0'.repeat(64)}`
 
 /**
- * The requirements of `ConversationStore`, as cases for any test runner. Call `check` of each case with an empty store.
+ * Test cases for implementations of `ConversationStore`, for use in any test runner. Call `check()` of each case with
+ * an empty store.
  *
  * @example
  * ```ts

@@ -30,9 +30,13 @@ export interface ApiClientOptions {
   readonly url?: string
   /** Token of the server. @default none; the browser sends the cookie of the page */
   readonly token?: string
-  /** Returns the key that belongs to the cookie of the page. Called at each request. @default none */
+  /**
+   * Returns the key that `login()` returned together with the cookie of the page. Called at each request. @default none
+   */
   readonly key?: () => string | null
-  /** Timeout of one request in milliseconds, at most `LONGEST_TIMER_MS`. Event streams have no timeout. @default 10,000 */
+  /**
+   * Timeout of each request in milliseconds, at most `LONGEST_TIMER_MS`. Event streams have no timeout. @default 10,000
+   */
   readonly timeoutMs?: number
 }
 
@@ -84,7 +88,10 @@ export class ApiClient {
     this.#timeoutMs = options.timeoutMs ?? DEFAULT_API_TIMEOUT_MS
   }
 
-  /** Exchanges the token for the cookie of a page and for the key that belongs to this cookie. */
+  /**
+   * Logs a page in with the token. The response sets a cookie, and contains a key that later requests need in addition
+   * to the cookie.
+   */
   async login(token: string): Promise<LoginResult> {
     return (await this.#request('POST', '/api/login', { token })) as LoginResult
   }
@@ -97,7 +104,7 @@ export class ApiClient {
     return (await this.#request('GET', '/api/skills')) as SkillList
   }
 
-  /** Lists every file and folder in the sources that is not a skill. */
+  /** Lists the files and folders in the sources that are not skills. */
   async notSkills(): Promise<NotSkillList> {
     return (await this.#request('GET', '/api/not-skills')) as NotSkillList
   }
@@ -111,8 +118,8 @@ export class ApiClient {
   }
 
   /**
-   * Explains at which step a skill stopped on its way to all conversations, or to the conversation `session`. `name` is
-   * a skill name, a folder name, or a path.
+   * Explains why a skill does not reach conversations, by naming the step that stopped the skill. If `session` is
+   * given, explains this for one conversation. `name` is a skill name, a folder name, or a path.
    * @throws {ApiError} NOT_FOUND for an unknown conversation
    */
   async why(name: string, options: { readonly session?: string } = {}): Promise<SkillExplanation> {
@@ -125,8 +132,8 @@ export class ApiClient {
   }
 
   /**
-   * Returns the change of a skill that was refused or waits for approval. Without such a change, returns the last
-   * change. `name` is `name` or `source/name`.
+   * Returns the refused or waiting change of a skill. If no change was refused or waits for approval, returns the last
+   * change. `name` is a skill name or `source/name`.
    */
   async diff(name: string): Promise<SkillDiff> {
     return (await this.#request('GET', `/api/skills/${encodeURIComponent(name)}/diff`)) as SkillDiff
@@ -187,7 +194,7 @@ export class ApiClient {
     return (await this.#request('POST', '/api/rollback', { skill, revision })) as RollbackResult
   }
 
-  /** Returns a file of a skill, from the same revision as `skill()`. @throws {ApiError} NOT_FOUND */
+  /** Returns a file of a skill, from the same revision that `skill()` returns. @throws {ApiError} NOT_FOUND */
   async file(name: string, path: string): Promise<FileText> {
     const query = `?path=${encodeURIComponent(path)}`
     return (await this.#request('GET', `/api/skills/${encodeURIComponent(name)}/file${query}`)) as FileText
@@ -197,7 +204,7 @@ export class ApiClient {
     return (await this.#request('GET', '/api/sessions')) as SessionList
   }
 
-  /** Reads all sources again. Every file that was written before the call is visible afterwards. */
+  /** Reads all sources again. Later requests see every file that was written before this call. */
   async reload(options: { readonly timeoutMs?: number } = {}): Promise<ReloadResult> {
     checkOptions('reload()', options, KNOWN_RELOAD)
     checkNumber('timeoutMs', options.timeoutMs, 1, LONGEST_TIMER_MS)
@@ -205,8 +212,8 @@ export class ApiClient {
   }
 
   /**
-   * Yields the present state, then each change. After a lost connection, reconnects and continues with the next event.
-   * If the server no longer has that event, yields the present state again. Ends when the signal aborts.
+   * Yields the present state, then each change. After a lost connection, reconnects and continues with the first missed
+   * event. If the server has dropped the missed event, yields the present state again. Ends when the signal aborts.
    * @throws {ApiError} UNAUTHORIZED, because a retry would not help
    */
   async *events(options: EventStreamOptions = {}): AsyncGenerator<ServerEvent, void, undefined> {

@@ -1,7 +1,7 @@
 import type { ApiErrorCode } from './api-types.ts'
 
 /**
- * An error response of the server, or an unexpected response.
+ * An error response from the server, or a response that the client does not expect.
  *
  * @example
  * ```ts

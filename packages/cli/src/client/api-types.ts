@@ -19,8 +19,8 @@ import type { RollbackOutcome, SourceReport } from '@skillstoke/core/types'
 import type { DecisionVerb, GrantVerb } from './decision-verbs.ts'
 
 /**
- * Identifies a generation. The number is valid only in one process. The digest is the same on every machine with the
- * same skills.
+ * Identifies a generation. `number` has a meaning only within one server process. `digest` is equal on all machines
+ * that serve the same skills.
  */
 export interface GenerationId {
   readonly number: number
@@ -34,57 +34,57 @@ export interface ServerStatus {
   readonly pid: number
   readonly version: string
   readonly generation: GenerationId
-  /** Number of skills, by status. */
+  /** Number of skills with each status. */
   readonly counts: Readonly<Record<SkillStatus, number>>
   readonly sources: readonly SourceState[]
   readonly stateDirectory: string
 }
 
-/** State of one source: where it is, how it is watched, and its diagnostics. */
+/** State of one source, for example its path, how it is watched, and its diagnostics. */
 export interface SourceState extends SourceStatus {
-  /** Path or URL as the user named it. */
+  /** Path or URL of the source, as the user wrote it. */
   readonly path: string
   /** Number of skills found in the source. */
   readonly skills: number
   readonly diagnostics: readonly Diagnostic[]
 }
 
-/** Token counts with the o200k vocabulary. For models with another vocabulary, they are estimates. */
+/** Numbers of tokens with the o200k vocabulary. For models with another vocabulary, these numbers are estimates. */
 export interface SkillTokens {
-  /** Tokens of name and description, as the catalog lists them. */
+  /** Number of tokens of the name and the description. */
   readonly listed: number
   readonly body: number
 }
 
-/** One skill folder of a source, served or not. */
+/** One skill folder in a source, even if it is not served. */
 export interface SkillRow {
   readonly name: string
   readonly description: string
   readonly source: string
-  /** The folder, as an absolute path if it is on disk. */
+  /** Location of the folder. If the folder is on disk, this is an absolute path. */
   readonly location: string
-  /** Identifies exactly this folder, in requests and on the command line. */
+  /** Identifier that names only this folder, for requests and for the command line. */
   readonly target: string
-  /** Revision of the newest text. Null if the text is broken. */
+  /** Revision of the newest files in the folder. Null if the skill is broken. */
   readonly revision: Digest | null
-  /** The served revision. Null if nothing is served. */
+  /** The served revision. Null if no revision of this folder is served. */
   readonly serving: Digest | null
   readonly status: SkillStatus
-  /** Other folders with the same revision, in order of precedence. */
+  /** Other folders with the same content, in order of precedence. */
   readonly copies: readonly { readonly source: string; readonly location: string }[]
   readonly diagnostics: readonly Diagnostic[]
-  /** Null if the skill is not served, or while its tokens are being counted. */
+  /** Null while the tokens are being counted, and for a skill that is not served. */
   readonly tokens: SkillTokens | null
 }
 
-/** `GET /api/skills`: every skill folder of the sources, sorted by name and then by precedence. */
+/** `GET /api/skills`: every skill folder in the sources, sorted by name and then by precedence. */
 export interface SkillList {
   readonly generation: GenerationId
   readonly skills: readonly SkillRow[]
   readonly sources: readonly SourceReport[]
 }
 
-/** `GET /api/not-skills`: every file and folder in the sources that is not a skill. */
+/** `GET /api/not-skills`: the files and folders in the sources that are not skills. */
 export type NotSkillList = NotSkills
 
 export interface FileInfo {
@@ -97,11 +97,14 @@ export interface FileInfo {
 /** `GET /api/skills/:name` */
 export interface SkillDetail {
   readonly generation: GenerationId
-  /** All folders with this name, the requested folder first. A request by name alone asks for the served folder. */
+  /**
+   * All folders with this name, the requested folder first. If the request contains only a name, the served folder is
+   * first.
+   */
   readonly skills: readonly SkillRow[]
   /**
-   * Revision that `files`, `text` and `body` come from. It is the served revision, or the newest revision if the
-   * request named an unserved folder by its source. Null if there is no such revision.
+   * Revision that `files`, `text` and `body` come from, which is normally the served revision. If the request named a
+   * folder that is not served, this is the newest revision of that folder. Null if the folder has no valid revision.
    */
   readonly revision: Digest | null
   /** Files of `revision`. Empty if `revision` is null. */
@@ -110,7 +113,7 @@ export interface SkillDetail {
   readonly text: string | null
   /** Instructions without the frontmatter. */
   readonly body: string | null
-  /** The SKILL.md on disk if it was refused. Line numbers of the diagnostics refer to this text. */
+  /** Text of the SKILL.md on disk, if this text was refused. Line numbers of the diagnostics refer to this text. */
   readonly refusedText: string | null
   /** The steps by which the skill reaches a conversation. */
   readonly explanation: SkillExplanation
@@ -119,15 +122,15 @@ export interface SkillDetail {
 /** `GET /api/skills/:name/diff` */
 export interface SkillDiff {
   /**
-   * With `refused` and `waiting`, the diff compares the refused or waiting text with the served revision. With
-   * `changed`, the diff shows the last change since the server started.
+   * `refused` and `waiting` mean that the diff compares the refused or waiting text with the served revision. `changed`
+   * means that the diff shows the last change since the server started.
    */
   readonly kind: 'refused' | 'waiting' | 'changed' | 'none'
-  /** The newer revision of the diff. Null if its text is broken, or if there is no difference. */
+  /** The newer of the two compared revisions. Null if its text is broken, or if there is no difference. */
   readonly to: Digest | null
-  /** Unified diff. Empty if there is no difference. */
+  /** Unified diff. Empty if nothing differs. */
   readonly text: string
-  /** Capabilities that the newer revision declares and the older revision does not. */
+  /** Capabilities that only the newer of the two compared revisions declares. */
   readonly newCapabilities: readonly string[]
 }
 
@@ -136,16 +139,16 @@ export type { DecisionVerb, GrantVerb } from './decision-verbs.ts'
 /** `POST /api/decide` */
 export interface DecideRequest {
   readonly verb: DecisionVerb
-  /** Name of the skill, or `source/name`. */
+  /** Skill name, or `source/name`. */
   readonly skill: string
   /**
-   * Whole digest of the revision that the caller has seen. The request fails if the skill has a newer revision.
+   * Whole digest of the revision that the caller has seen. The request fails if a newer revision of the skill exists.
    * Required for `approve`, `reject` and `pin`.
    */
   readonly revision?: string
   readonly note?: string
   /**
-   * Whether the caller accepts invisible characters. If not, the server refuses a revision with invisible characters
+   * Whether the caller accepts invisible characters. If false, the server refuses a revision with invisible characters
    * and responds with HIDDEN_TEXT.
    */
   readonly confirmHidden?: boolean
@@ -154,11 +157,11 @@ export interface DecideRequest {
 /** `POST /api/grant` */
 export interface GrantRequest {
   readonly verb: GrantVerb
-  /** Name of the skill, or `source/name`. */
+  /** Skill name, or `source/name`. */
   readonly skill: string
   readonly capabilities: readonly string[]
   /**
-   * Whole digest of the revision that the caller has seen. The request fails if the skill has a newer revision.
+   * Whole digest of the revision that the caller has seen. The request fails if a newer revision of the skill exists.
    * Required for `grant`.
    */
   readonly revision?: string
@@ -175,7 +178,7 @@ export interface SkillScriptsInfo {
   readonly granted: readonly string[]
   readonly asked: readonly string[]
   readonly missing: readonly string[]
-  /** Problems of the newest code. */
+  /** Problems in the newest code. */
   readonly problems: readonly Diagnostic[]
   /** How scripts are contained. */
   readonly containment: ScriptContainment
@@ -205,7 +208,7 @@ export interface RollbackResult {
   readonly skill: string
   readonly from?: Digest | undefined
   readonly to: Digest
-  /** How the revision was restored: its files were written, it was pinned, or nothing had to change. */
+  /** How the rollback was done: the files were written, the revision was pinned, or nothing had to change. */
   readonly how: RollbackOutcome['how']
 }
 
@@ -227,7 +230,7 @@ export interface ModelCall {
   readonly step: number
   /** Digest of the whole request. */
   readonly prefix: string
-  /** Digest of the previous request. Null for the first call. */
+  /** Digest of the previous request. Null for the first request. */
   readonly last: string | null
   /**
    * Digest of the first n messages of this request, where n is the number of messages in the previous request. Null if
@@ -248,16 +251,16 @@ export interface Turn {
   /** Notices that were sent to the conversation in this turn. */
   readonly told: readonly Told[]
   readonly calls: readonly ModelCall[]
-  /** The answer, cut if it is long. Null until the turn is over. */
+  /** Answer of the model, shortened if it is long. Null until the turn is over. */
   readonly answer: string | null
-  /** Reason of the failure. Null if the turn did not fail. */
+  /** Reason why the turn failed. Null if the turn did not fail. */
   readonly failure: string | null
 }
 
 /** One conversation, with its catalog and its notices. */
 export interface SessionInfo {
   readonly id: string
-  /** The generation of the last notice or catalog of the conversation. */
+  /** Generation of the newest catalog or notice in the conversation. */
   readonly generation: GenerationId
   readonly catalog: { readonly tokens: number; readonly listed: number; readonly omitted: number }
   readonly loaded: readonly {
@@ -265,9 +268,9 @@ export interface SessionInfo {
     readonly revision: Digest
     readonly isCurrent: boolean
   }[]
-  /** Notice for the next model call. Null if there is none. */
+  /** Notice for the next model call. Null if no notice is pending. */
   readonly pending: Told | null
-  /** The last turns. Empty if the model calls happen in another program, for example in an MCP client. */
+  /** The last turns. Empty if another program calls the model, for example an MCP client. */
   readonly turns: readonly Turn[]
 }
 
@@ -293,7 +296,7 @@ export interface TimelineProblem {
   readonly name: string
   readonly status: SkillStatus
   readonly serving: Digest | null
-  /** Message of the first diagnostic. */
+  /** Message of the first diagnostic of the skill. */
   readonly message: string
   readonly place: string
 }
@@ -308,9 +311,11 @@ export interface TimelineEntry {
   readonly detectedMs: number | null
   readonly changes: readonly TimelineChange[]
   readonly problems: readonly TimelineProblem[]
-  /** Skills whose problem was solved while the served revision stayed the same. */
+  /** Skills that no longer have a problem, although their served revision is still the same. */
   readonly fixed: readonly string[]
-  /** Number of entries that were omitted because `changes`, `problems` and `fixed` have a maximum length. */
+  /**
+   * Number of entries that `changes`, `problems` and `fixed` omit, because each of these lists has a maximum length.
+   */
   readonly omitted: number
 }
 
@@ -346,7 +351,7 @@ export interface UpdateEvent {
   readonly entry: TimelineEntry
 }
 
-/** Contains the rows whose tokens have just been counted. */
+/** Contains the rows of the skills whose tokens have just been counted. */
 export interface TokensEvent {
   readonly kind: 'tokens'
   readonly skills: readonly SkillRow[]
@@ -369,7 +374,7 @@ export type ServerEvent = StateEvent | UpdateEvent | TokensEvent | SessionsEvent
 
 /** `POST /api/login` */
 export interface LoginResult {
-  /** Key to send with the cookie, in the header `KEY_HEADER`. */
+  /** Key that each request must send in the header `KEY_HEADER`, in addition to the cookie. */
   readonly key: string
 }
 

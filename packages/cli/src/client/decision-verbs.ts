@@ -3,7 +3,7 @@ export const DECISION_VERBS = ['approve', 'reject', 'pin', 'unpin', 'enable', 'd
 
 export type DecisionVerb = (typeof DECISION_VERBS)[number]
 
-/** Decisions about the capabilities of one skill. */
+/** Verbs for decisions about the capabilities of one skill. */
 export const GRANT_VERBS = ['grant', 'revoke'] as const
 
 export type GrantVerb = (typeof GRANT_VERBS)[number]

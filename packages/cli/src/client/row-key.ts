@@ -1,8 +1,8 @@
 import type { SkillRow } from './api-types.ts'
 
 /**
- * Returns a key for the row of a skill folder. Accepts the entry of a removed row too, because the entry has the same
- * two fields.
+ * Returns a key for the row of a skill folder. The argument may also be the entry for a removed row, because both have
+ * the two fields that the key consists of.
  *
  * @example
  * ```ts

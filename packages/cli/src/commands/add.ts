@@ -25,7 +25,7 @@ export interface AddFlags {
   readonly isAll: boolean
   /** Folder that the skills are copied into. */
   readonly to?: string
-  /** Whether local changes are replaced. The old folder is kept in `.trash`. */
+  /** Whether to replace a folder that has local changes. The replaced folder is moved to `.trash`. */
   readonly isForced: boolean
   /** Whether the caller accepts invisible characters in the skills. */
   readonly confirmsHidden: boolean
@@ -68,12 +68,12 @@ export async function add(
       if (isThere.get(skill) !== true) await install(skill, available, root)
       const folder = relative(project, join(root, skill.name))
       after = { ...after, [skill.name]: toLocked(skill, available, place, folder) }
-      // Writes the lock file after each skill, so that it is correct even if this process is killed.
+      // Writes the lock file after each skill, so that the lock file is correct even if this process is killed.
       await writeLock(config, after)
     }
     return chosen.map(({ name }) => ({ name, ...(after[name] as LockedSkill) }))
   })
-  // Later updates may read this source without `--local`, because a person has named it.
+  // Records that a person named this source, so that `stoke update` may read the source without `--local`.
   await noteSource(config.stateDirectory, place)
   if (flags.json) {
     printJson(added)
@@ -104,7 +104,8 @@ async function openPlace(place: string, config: Config): Promise<Available> {
 }
 
 /**
- * Refuses skills with invisible characters, because a copy is served immediately. The caller can accept such skills.
+ * Refuses skills with invisible characters, because a copied skill is served immediately. Accepts them if
+ * `confirmsHidden` is set.
  */
 async function refuseHidden(
   chosen: readonly Skill[],
@@ -124,7 +125,7 @@ async function refuseHidden(
     )
 }
 
-/** Replaces the whole folder of a skill in `root` by a new folder with the files of the skill. */
+/** Replaces the folder of a skill in `root` with a new folder that contains the files of the skill. */
 export async function install(skill: Skill, available: Available, root: string): Promise<void> {
   const files = await available.read(skill)
   const swap = { fileSystem: new NodeFileSystem(), root, location: skill.name }
@@ -170,8 +171,8 @@ interface Target {
 }
 
 /**
- * Returns true if the folder already contains the revision, for example after a killed `add`. Unless `--force` is
- * given, refuses a folder that has local changes, belongs to another source or was not copied by `add`.
+ * Returns true if the folder already contains the revision, for example because an earlier `add` was killed. Unless
+ * `--force` is given, refuses a folder that has local changes, belongs to another source or was not copied by `add`.
  * @throws {UsageError}
  */
 async function checkTarget(

@@ -21,13 +21,13 @@ import {
 export interface ApproveFlags extends DecideFlags {
   /** Whether to approve every revision that waits for approval. */
   readonly isAll: boolean
-  /** Whether to approve the waiting revision immediately, without showing it or asking the person. */
+  /** Whether to approve the waiting revision immediately, instead of showing it and asking the person first. */
   readonly isUnseen: boolean
 }
 
 /**
- * Implements `stoke approve`: approves a revision that is named by its whole digest. If the caller names no revision,
- * shows the waiting revision at the terminal, asks the person, and approves exactly the shown revision.
+ * Implements `stoke approve`: approves the revision whose whole digest is given. If no digest is given, shows the
+ * waiting revision at the terminal, asks the person, and approves exactly the shown revision.
  */
 export async function approve(
   targets: readonly string[],
@@ -108,7 +108,7 @@ async function showAndAsk(
   for (const grown of capabilitiesOf(report, skills))
     printLine(`  ${paint('yellow', 'new:')} ${toTerminalLine(grown)}`)
   for (const doubtful of doubtsAbout(report)) printLine(`  ${formatDiagnostic(doubtful, paint)}`)
-  // The revision to approve must be the one that the terminal has just shown.
+  // Fails if the skill changed while the diff was created, because the person must see exactly the revision to approve.
   if (skill?.revision !== revision)
     throw new UsageError(`${target} changed while it was read; run the command again`)
   printLine(paintDiff(await describeModified(live ?? { ...skill, files: [] }, skill, skills), paint))

@@ -30,8 +30,8 @@ export interface DecideFlags {
 
 /**
  * Implements `stoke reject`, `pin`, `unpin`, `enable` and `disable` for each target. A target is `name` or
- * `source/name`, optionally with `@` and a whole digest. Every process that uses the state directory obeys the
- * decisions.
+ * `source/name`, optionally with `@` and a whole digest. The decisions apply to every process that uses the state
+ * directory.
  */
 export async function decide(
   verb: Exclude<DecisionVerb, 'approve'>,
@@ -59,7 +59,7 @@ export async function decide(
   return EXIT_OK
 }
 
-/** Returns the author and the reason of a decision. */
+/** Returns the author and the reason to record with a decision. */
 export function toNote({ note }: { readonly note?: string }): DecisionNote {
   return { by: currentUser(), ...(note === undefined ? {} : { note }) }
 }
@@ -78,7 +78,7 @@ export function printDecided(verb: DecisionVerb, report: DecidedSkill, { hasColo
 
 /**
  * Implements `stoke pending`: reads the remote sources and lists the revisions that wait for approval, with their new
- * capabilities. Exits with 1 if a revision waits or a source cannot be read.
+ * capabilities. Exits with 1 if a revision waits for approval or a source cannot be read.
  */
 export async function pending(config: Config, flags: { readonly json: boolean }): Promise<number> {
   await using skills = await openSkills(config, { watching: 'off', reportsUnreadable: true })
@@ -117,7 +117,7 @@ export async function pending(config: Config, flags: { readonly json: boolean })
   return reports.length === 0 && !findings.some(isFailure) ? EXIT_OK : EXIT_FINDINGS
 }
 
-/** Words to print for each verb: first for a new decision, then for a decision that changes nothing. */
+/** The two texts to print for each verb: one for a new decision, one for a decision that changes nothing. */
 const WORDS: Readonly<Record<DecisionVerb, readonly [string, string]>> = {
   approve: ['approved', 'approved already:'],
   reject: ['rejected', 'rejected already:'],

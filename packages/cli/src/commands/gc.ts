@@ -10,11 +10,11 @@ import { nameProgram } from '../program-name.ts'
 export interface GcFlags {
   readonly json: boolean
   readonly isDryRun: boolean
-  /** How many history records per skill, counted from the newest, keep their files. */
+  /** For how many of the newest history records of each skill the files are kept. */
   readonly keep?: number
 }
 
-/** One hour. The message in `describeGarbage` repeats this duration. */
+/** One hour. The message in `describeGarbage()` contains the same duration. */
 const GRACE_MS = 3_600_000
 /** Matches the file names of damaged databases and their logs. */
 const SET_ASIDE = /\.damaged-\d+(?:-wal|-shm)?$/
@@ -60,7 +60,7 @@ function describeGarbage(done: GarbageReport, isDryRun: boolean): readonly strin
   ]
 }
 
-/** Lists damaged databases. A person may want to examine these databases, so no command removes them. */
+/** Lists damaged databases. No command removes damaged databases, because a person may want to examine them. */
 function describeSetAside(stateDirectory: string): readonly string[] {
   const files = [stateDirectory, join(stateDirectory, 'store')].flatMap(folder =>
     readdirSync(folder)

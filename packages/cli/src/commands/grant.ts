@@ -17,8 +17,9 @@ import { parseNamedSkill } from '../skill-target.ts'
 import { toNote } from './decide.ts'
 
 /**
- * Implements `stoke grant` and `stoke revoke`, for every process that uses the state directory. If no capability is
- * named, `grant` lists the requested capabilities and asks for confirmation; `revoke` revokes all capabilities.
+ * Implements `stoke grant` and `stoke revoke`. The decisions apply to every process that uses the state directory. If
+ * no capability is named, `grant` lists the requested capabilities and asks for confirmation; `revoke` revokes all
+ * capabilities.
  */
 export async function grant(
   verb: GrantVerb,
@@ -51,7 +52,7 @@ export async function grant(
     )
   const isShown = words.length > 0 || named.revision !== undefined || verb === 'revoke' || flags.isUnseen
   if (!isShown && !(await askFor(named.skill, capabilities, config, flags))) return EXIT_FINDINGS
-  // Binds the grant to the revision that the person has seen.
+  // The grant applies only to the revision that the person has seen.
   const revision = named.revision ?? current.revision
   const before = skills.review.grantedTo(current)
   const { isNew, name } = await skills.review[verb](targetOf(report), capabilities, {
@@ -110,8 +111,8 @@ export async function grant(
 }
 
 /**
- * Asks the person at the terminal. If there is no terminal, throws an error that contains the command with all
- * capabilities.
+ * Asks the person at the terminal. If there is no terminal, throws an error that contains a `stoke grant` command with
+ * all capabilities.
  */
 async function askFor(
   skill: string,
@@ -128,7 +129,10 @@ async function askFor(
   )
 }
 
-/** Returns a warning if the variable or path of a capability does not exist, because that is usually a mistake. */
+/**
+ * Returns a warning if a capability names a variable or path that does not exist, because such a name is usually a
+ * mistake.
+ */
 function findNothing(capability: string): string | undefined {
   const [, kind = '', target = ''] = /^(env|fs\.(?:read|write)):(.+)$/.exec(capability) ?? []
   if (kind === 'env') return process.env[target] === undefined ? 'the variable is not set here' : undefined

@@ -36,8 +36,8 @@ export async function log(
 }
 
 /**
- * Implements `stoke diff`: compares two revisions. By default, shows the change that waits for approval, or else the
- * last change.
+ * Implements `stoke diff`: compares two revisions. If no revision is given, shows the change that waits for approval,
+ * or the last change if no change waits.
  */
 export async function diff(
   name: string,
@@ -91,7 +91,7 @@ export async function rollback(
 
 /** Throws if the skill is a link, because other projects may use the target folder of the link. */
 async function refuseLink(name: string, revision: string | undefined, skills: SkillRuntime): Promise<void> {
-  // A removed skill has no report and is no longer a link, so its revision can be restored.
+  // A removed skill has no report and its folder is not a link, so its revision can be restored.
   const named = skills.current
     .reports()
     .filter(each => [each.name, `${each.source}/${each.name}`, targetOf(each)].includes(name))
@@ -131,7 +131,7 @@ async function rehearse(
   flags: { readonly json: boolean },
 ): Promise<number> {
   const plan = await skills.history.planRollback(target, revision)
-  // Calls `describePlan()` before printing anything, because it throws if the files are no longer stored.
+  // Calls `describePlan()` before printing anything, because `describePlan()` throws if the files are no longer stored.
   const text = plan.how === 'unchanged' ? undefined : await describePlan(target, plan, skills)
   if (flags.json) {
     printJson(plan)
@@ -142,7 +142,7 @@ async function rehearse(
   return EXIT_OK
 }
 
-/** Returns a diff of the files, or `undefined` if there is nothing to compare. */
+/** Returns a diff of the files that a rollback would change, or `undefined` if there is nothing to compare. */
 async function describePlan(
   target: string,
   { from, to }: RollbackOutcome,

@@ -21,12 +21,12 @@ export async function link(
   const target = resolve(folder)
   checkSkill(target)
   const root = resolve(flags.to ?? config.roots[0]?.path ?? 'skills')
-  // `makeLink` creates the root of the link, so this root may be missing.
+  // The root that will contain the link may be missing, because `makeLink()` creates it.
   checkNamedRoots({ ...config, roots: config.roots.filter(each => resolve(each.path) !== root) })
   const path = join(root, basename(target))
   const wasThere = isLinkedAlready(path, target)
   const undo = wasThere ? () => undefined : makeLink(path, target)
-  // Records the link, so that every process that uses this state directory may follow it.
+  // Records the link, so that every process that uses this state directory may read the linked folder.
   await noteLink(config.stateDirectory, path, realpathSync(target))
   await using skills = await openSkills(config, { watching: 'off' })
   const reports = skills.current.reports()
@@ -75,7 +75,7 @@ function isLinkedAlready(path: string, target: string): boolean {
   throw new UsageError(`${path} exists already; move it away, or name another root with --to`)
 }
 
-/** Creates a link and its parent folders. Returns a function that removes the link and these folders. */
+/** Creates a link and its missing parent folders. Returns a function that removes the link and the created folders. */
 function makeLink(path: string, target: string): () => void {
   const root = dirname(path)
   try {
@@ -91,7 +91,7 @@ function makeLink(path: string, target: string): () => void {
   }
 }
 
-/** Removes a folder and then its parents up to `last`, until one of them is not empty. */
+/** Removes a folder and then its parents up to `last`. Stops at a folder that is not empty. */
 function removeEmpty(folder: string, last: string): void {
   try {
     rmdirSync(folder)

@@ -93,7 +93,7 @@ async function scan(config: Config): Promise<Listing> {
   }
 }
 
-/** Keeps the entries that a person would expect to be skills. */
+/** Returns only the entries that a person would expect to be skills. */
 function expectedOf({ found }: NotSkillList): NotSkillList['found'] {
   return found.filter(({ isExpected }) => isExpected)
 }

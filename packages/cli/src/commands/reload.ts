@@ -6,10 +6,13 @@ import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../exit-code.ts'
 import { createPaint, paintStatus, printFindings, printJson, printLine, toTerminalLine } from '../output.ts'
 import { findRunningDev } from '../server/run-file.ts'
 
-/** Timeout that is long enough for a reload of tens of thousands of skills. */
+/** Timeout of the request. It is long enough to reload tens of thousands of skills. */
 const TIMEOUT_MS = 300_000
 
-/** Implements `stoke reload`: makes the running `dev` read all sources again, even if no hint arrived. */
+/**
+ * Implements `stoke reload`: makes the running `stoke dev` read all sources again, even if no watcher reported a
+ * change.
+ */
 export async function reload(config: Config, options: { readonly json: boolean }): Promise<number> {
   const dev = await findRunningDev(config)
   if (dev === undefined) {

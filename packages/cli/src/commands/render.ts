@@ -27,7 +27,7 @@ export async function render(config: Config, options: RenderOptions): Promise<nu
     return EXIT_OK
   }
   if (catalog.text === '') process.stderr.write('no skill matches: the catalog is empty\n')
-  // Escapes control characters if the output is a terminal. Otherwise prints the exact text.
+  // Escapes control characters for a terminal. For other outputs, prints the exact text.
   else printLine(process.stdout.isTTY === true ? toTerminalText(catalog.text) : catalog.text)
   const omitted =
     catalog.omitted.length === 0 ? '' : `, ${catalog.omitted.length} omitted: ${catalog.omitted.join(', ')}`

@@ -34,11 +34,11 @@ export interface RunFlags {
   /** JSON text, or `-` for standard input, or `@` followed by a file path. */
   readonly input?: string
   readonly timeoutMs?: number
-  /** Whether to run again after each save. */
+  /** Whether to run the target again after each save. */
   readonly watch: boolean
 }
 
-/** Target of `stoke run`: a command, a script with arguments, or the list of all commands and scripts of a skill. */
+/** What `stoke run` does: run a command, run a script with arguments, or list the commands and scripts of a skill. */
 type Target =
   | { readonly kind: 'command'; readonly skill: string; readonly id: string; readonly input: unknown }
   | {
@@ -155,8 +155,8 @@ class Runner {
   }
 
   /**
-   * Runs the target, and again after each change of the skill, until a signal ends it. Also notices changes that happen
-   * during a run.
+   * Runs the target now and after each change of the skill, until a signal ends the watching. After a change during a
+   * run, runs the target again.
    */
   async watch(target: Exclude<Target, { kind: 'list' }>): Promise<number> {
     let last = (await this.#skills.fresh()).find(target.skill)
@@ -177,7 +177,7 @@ class Runner {
     return EXIT_OK
   }
 
-  /** Prints the problems of the newest code, and a note if older code ran instead. */
+  /** Prints the problems of the newest code. If older code ran because of these problems, prints a note. */
   #noteProblems(
     target: Exclude<Target, { kind: 'list' }>,
     { revision: ran, error }: Pick<RunResult, 'revision' | 'error'>,
@@ -244,14 +244,14 @@ class Runner {
     process.stderr.write(this.#paint('dim', `  fix: ${findProgramName()} ${toTerminalLine(command)}\n`))
   }
 
-  /** Prints output lines of a command on standard error, because these lines are not part of the result. */
+  /** Prints a line that a command wrote on standard error, because the line is not part of the result. */
   #showLine({ stream, text: line }: ScriptLine): void {
     if (this.#flags.json) return
     this.#endProgress()
     process.stderr.write(`${this.#paint('dim', `${stream}:`)} ${toTerminalOutput(line)}\n`)
   }
 
-  /** Prints output lines of a script unchanged, because these lines are the result. */
+  /** Prints a line that a script wrote on the same stream, because the output of a script is its result. */
   #passLine({ stream, text: line }: ScriptLine): void {
     if (this.#flags.json) return
     const output = stream === 'stdout' ? process.stdout : process.stderr
@@ -275,10 +275,13 @@ class Runner {
   }
 }
 
-/** Part of the error message for a script that needs "exec" because no sandbox would confine the script. */
+/**
+ * Text in the error message for a script that runs only if "exec" is granted, because no sandbox can confine the
+ * script.
+ */
 const GRANT_EXEC = 'grant "exec" to the skill'
 
-/** Codes of errors whose cause is the user's input and not the script. */
+/** Codes of errors that the input of the user causes, not the script. */
 const USAGE_CODES: readonly string[] = [
   'INPUT_INVALID',
   'COMMAND_NOT_FOUND',

@@ -51,7 +51,7 @@ export async function status(config: Config, options: { readonly json: boolean }
   return EXIT_OK
 }
 
-/** Describes the version of a source, for example a commit or a digest. */
+/** Returns a text such as `at 1a2b3c4d5e` for the version of a source, which may be a commit or a digest. */
 function describeVersion(version: string | undefined): string {
   return version === undefined ? '' : `at ${version.replace(/^sha256:/, '').slice(0, 10)}`
 }

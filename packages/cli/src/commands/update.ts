@@ -15,11 +15,11 @@ import { install, toLocked } from './add.ts'
 
 export interface UpdateFlags {
   readonly json: boolean
-  /** Whether to report available updates and change nothing. */
+  /** Whether to only report available updates, and change nothing. */
   readonly isCheck: boolean
   /** Whether to accept a branch or tag whose history was rewritten. */
   readonly isReset: boolean
-  /** Whether to replace local changes. The old folder is kept in `.trash`. */
+  /** Whether to replace a folder that has local changes. The replaced folder is moved to `.trash`. */
   readonly isForced: boolean
   /** Whether the lock file may name folders outside the project. */
   readonly isLocal: boolean
@@ -52,7 +52,7 @@ export async function update(names: readonly string[], config: Config, flags: Up
   for (const source of new Set(wanted.map(([, { source: each }]) => each))) {
     const own = wanted.filter(([, each]) => each.source === source)
     try {
-      // Opens the source before it takes the write lock, so that other writers do not wait for the network.
+      // Opens the source before taking the write lock, so that other writers do not wait for the network.
       const isNamed = flags.isLocal || isNamedSource(config.stateDirectory, source)
       await using available = await openAvailable(source, config, { isNamed })
       await using lock = await openWriteLock(config.stateDirectory)
@@ -77,8 +77,8 @@ function failed(name: string, { revision }: LockedSkill, thrown: unknown): Outco
 }
 
 /**
- * Updates one skill. If the update fails, returns the failure as an outcome, so that the other skills are still
- * updated.
+ * Updates one skill. If the update fails, returns the failure instead of throwing, so that `stoke update` continues
+ * with the next skill.
  */
 async function tryUpdate(
   name: string,
@@ -88,7 +88,7 @@ async function tryUpdate(
   flags: UpdateFlags,
 ): Promise<Outcome> {
   try {
-    // Another process may have changed the entry while the source was read.
+    // Another process may have changed the lock file while this process read the source.
     const now = readLock(config)[name]
     if (JSON.stringify(now) !== JSON.stringify(entry))
       throw new UsageError('the lock file changed meanwhile; run the command again')
@@ -117,7 +117,8 @@ async function updateOne(
   }
   const state = await inspect(project, entry)
   const isNewer = skill.revision !== entry.revision
-  // A killed update may have copied the files without updating the lock file.
+  // The folder may already contain the new revision, because a killed update may have copied the files without updating
+  // the lock file.
   const isThere = state.revision === skill.revision
   if (state.kind === 'modified' && !isThere && !isForced) {
     const isLeft = isNewer ? '; the newer revision was not copied, use --force to copy it' : ''

@@ -76,14 +76,14 @@ test.each<readonly [code: string, fill: () => void]>([
   expect(await run()).toEqual([1, [['pdf', false, [code]]]])
 })
 
-test('an unsafe name is reported only once', async () => {
+test('validate reports an unsafe name only once', async () => {
   write('x/SKILL.md', text('"../x"'))
   const [exitCode, verdicts] = await run()
   expect(exitCode).toBe(1)
   expect(verdicts).toEqual([['x', false, expect.not.arrayContaining(['NAME_UNSAFE'])]])
 })
 
-test('a served skill with a warning about its folder counts as valid', async () => {
+test('a skill with a warning about its folder counts as valid if it can be served', async () => {
   write('pdf/SKILL.md', text('pdf'))
   mkdirSync(join(root, 'pdf/1/2/3/4/5/6/7/8'), { recursive: true })
   symlinkSync('/etc/hostname', join(root, 'pdf/outside'))

@@ -29,7 +29,7 @@ import { doubtsAbout } from './decide.ts'
 interface Verdict {
   readonly path: string
   readonly valid: boolean
-  /** False for an entry that is not a skill, for example a folder that lacks its SKILL.md. @default true */
+  /** False for a file or folder that is not a skill, for example a folder without a SKILL.md. @default true */
   readonly isSkill?: boolean
   readonly diagnostics: readonly Diagnostic[]
 }
@@ -90,7 +90,10 @@ async function validateNamedFile(path: string): Promise<Verdict> {
   return toVerdict(path, [...missing(path, message, fix).diagnostics, ...diagnostics])
 }
 
-/** Validates all skills of a folder. Uses the runtime, and so checks exactly the texts that the runtime would serve. */
+/**
+ * Validates all skills of a folder. Reads them through a runtime, so that it checks exactly the texts that a runtime
+ * would serve.
+ */
 async function validateFolders(root: string): Promise<readonly Verdict[]> {
   await using skills = await createSkillRuntime({
     sources: [directory(root, { watching: 'off' })],
@@ -121,7 +124,7 @@ async function validateFolders(root: string): Promise<readonly Verdict[]> {
   ]
 }
 
-/** Returns a verdict for each unreadable folder, because the skills in it were not validated. */
+/** Returns a verdict for each unreadable folder, because the skills in such a folder could not be validated. */
 function toUnreadable(
   root: string,
   sources: readonly SourceReport[],
@@ -141,8 +144,8 @@ function toUnreadable(
 }
 
 /**
- * Returns a verdict for an entry that looks like a skill. Returns an empty list for an entry that is excluded by its
- * name or by a `.skillignore`.
+ * Returns a verdict for a file or folder that looks like a skill but is not one. Returns an empty list if its name or a
+ * `.skillignore` excludes it.
  */
 function toNotSkill({ reason, path, message, fix, isExpected }: NotSkill): readonly Verdict[] {
   if (!isExpected || reason === 'skipped' || reason === 'ignored') return []
@@ -152,7 +155,7 @@ function toNotSkill({ reason, path, message, fix, isExpected }: NotSkill): reado
   return [{ ...toVerdict(path, [finding]), isSkill: false }]
 }
 
-/** Scans what the scripts declare and import, without running them. */
+/** Checks the declarations and imports of the scripts of a skill, but does not run the scripts. */
 async function validateScripts(
   skill: Skill,
   folder: string,
@@ -196,7 +199,9 @@ function describeUnread(file: string, { code, message }: SkillError): Diagnostic
     : { ...finding, code: 'SKILL_FILE_UNREADABLE', fix: 'replace it with a readable regular file' }
 }
 
-/** Returns true even for a link without a target, because such a skill is broken, not missing. */
+/**
+ * Whether the path exists. True even for a link whose target is missing, because such a skill is broken, not missing.
+ */
 function exists(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false }) !== undefined
 }

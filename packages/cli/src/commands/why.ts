@@ -8,13 +8,13 @@ import { countTokens } from '../tokens.ts'
 
 export interface WhyOptions {
   readonly json: boolean
-  /** Id of a conversation of the running `dev`. */
+  /** Id of a conversation in the running `stoke dev`. */
   readonly session?: string
 }
 
 /**
- * Implements `stoke why`: shows at which step a skill stopped on its way to conversations. For a folder or file that is
- * not a skill, shows the reason.
+ * Implements `stoke why`: shows which step keeps a skill from reaching conversations. If the name belongs to a folder
+ * or file that is not a skill, shows why it is not a skill.
  */
 export async function why(asked: string, config: Config, options: WhyOptions): Promise<number> {
   const name = toAsked(asked)

@@ -4,15 +4,16 @@ import { basename, join } from 'node:path'
 
 const FOLDER = 'code'
 /**
- * Time after which a long-lived process writes the cache itself. Node writes the cache only at a normal exit, and the
- * process may be killed.
+ * Time after which a process that still runs writes the cache. Node writes the cache only at a normal exit, but a
+ * long-lived process may be killed.
  */
 const FLUSH_AFTER_MS = 5_000
 
 /**
  * Caches compiled code in the state directory, for all modules that are loaded from now on. The next command loads
  * these modules faster. Does nothing if the state directory has no store. Does nothing if another user could write to
- * the cache, because Node runs the cached code. `NODE_COMPILE_CACHE` and `NODE_DISABLE_COMPILE_CACHE` take precedence.
+ * the cache, because Node runs the cached code. The environment variables `NODE_COMPILE_CACHE` and
+ * `NODE_DISABLE_COMPILE_CACHE` override this cache.
  */
 export function enableCodeCache(stateDirectory: string): void {
   const folder = join(stateDirectory, FOLDER)
@@ -42,7 +43,7 @@ function removeOtherVersions(folders: readonly string[]): void {
     try {
       rmSync(folder, { recursive: true, force: true })
     } catch {
-      // A folder that could not be removed only wastes disk space. `stoke gc` removes it later.
+      // Ignores a cache folder that cannot be removed, because it only wastes disk space until `stoke gc` removes it.
     }
   }
 }
@@ -57,8 +58,8 @@ function hasStore(stateDirectory: string): boolean {
 }
 
 /**
- * Returns true if only this user may write to the folder. Returns false if root runs this process in another user's
- * folder, because that user could not remove the files.
+ * Returns true if the folder belongs to this user and only this user may write to it. If root wrote into the folder of
+ * another user, that user could not remove the files.
  */
 function isOursAlone(folder: string): boolean {
   const { mode, uid } = statSync(folder)

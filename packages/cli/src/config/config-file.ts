@@ -13,7 +13,7 @@ export const CONFIG_FILE_NAME = 'skillstoke.json'
 
 const MAX_BYTES = 262_144
 
-/** A configuration file whose paths were made absolute. */
+/** The content of a configuration file, with absolute paths. */
 export interface LoadedConfigFile {
   readonly path: string
   readonly roots: readonly LoadedRoot[] | undefined
@@ -31,20 +31,20 @@ export interface LoadedConfigFile {
 interface LoadedRoot {
   readonly path: string
   readonly label?: string
-  /** Whether the real path is inside the folder of the configuration file. */
+  /** Whether the real path of the root is inside the folder that contains the configuration file. */
   readonly isInside: boolean
 }
 
 interface Fault {
   readonly path: readonly PropertyKey[]
   readonly reason: string
-  /** Whether the name of the field is wrong. False if only the value is wrong. */
+  /** Whether the fault is the name of the field. False if the fault is its value. */
   readonly isAboutKey?: boolean
 }
 
 /**
- * Reads a configuration file. Returns `undefined` if the default file does not exist.
- * @throws {UsageError} with file, line, column and reason of every fault
+ * Reads a configuration file. Returns `undefined` if no file is named and `skillstoke.json` does not exist. @throws
+ * {UsageError} with the file, line, column and reason of each fault
  */
 export async function loadConfigFile(named: string | undefined): Promise<LoadedConfigFile | undefined> {
   const path = resolve(named ?? CONFIG_FILE_NAME)
@@ -134,7 +134,10 @@ function toReading({
   }
 }
 
-/** Finds link roots outside the project. A configuration file must not allow links to folders outside its project. */
+/**
+ * Finds values of `linkRoots` outside the project. A configuration file must not allow links to folders outside its
+ * project.
+ */
 function findOutsideLinks(file: ConfigFile, folder: string): Fault[] {
   return (file.linkRoots ?? []).flatMap((written, index) => {
     if (isInside(toAbsolute(written, folder), folder)) return []
@@ -179,7 +182,8 @@ function toFaults(issue: Issue): Fault[] {
       isAboutKey: true,
     }))
   }
-  // For a union, considers only alternatives whose required field is present, and reports their deepest fault.
+  // If the schema is a union, considers only the alternatives whose required field is present. Reports the most deeply
+  // nested fault in these alternatives.
   const meant = issue.errors?.filter(each => !each.some(isMissing)) ?? []
   const isNothing = meant.length === 0 && (issue.errors?.length ?? 0) > 2
   const alternatives = meant.length > 0 || isNothing ? meant : issue.errors
@@ -202,7 +206,7 @@ function toName(path: readonly PropertyKey[]): string {
     .replace(/^\./, '')
 }
 
-/** Converts a code such as `UnexpectedEndOfString` to words. */
+/** Converts a code such as `UnexpectedEndOfString` to the text `unexpected end of string`. */
 function toReason(code: string): string {
   return code.replace(/(?!^)[A-Z]/g, letter => ` ${letter.toLowerCase()}`).toLowerCase()
 }

@@ -26,7 +26,7 @@ async function fault(text: string, flags: ConfigFlags = {}): Promise<string> {
 }
 
 describe('skillstoke.json', () => {
-  test('sets all settings of a project, and labelled roots with paths relative to the file', async () => {
+  test('sets all options of a project, and its roots may have labels and relative paths', async () => {
     write(`{
       "$schema": "./node_modules/skillstoke/skillstoke.schema.json",
       // comments and trailing commas are allowed
@@ -51,7 +51,7 @@ describe('skillstoke.json', () => {
     })
   })
 
-  test('has a lower precedence than environment variables, and flags have the highest precedence', async () => {
+  test('is overridden by environment variables, and both are overridden by flags', async () => {
     write(
       '{"roots": ["of-file"], "server": {"port": 1, "maxSessions": 1}, "scope": {"include": ["of-file"]}}',
     )
@@ -74,7 +74,7 @@ describe('skillstoke.json', () => {
     expect((await resolveConfig({}, environment)).stateDirectory).toBe('/state')
   })
 
-  test('can be replaced by a file that the user names, and the roots of that file count as chosen by the user', async () => {
+  test('is not read if the user names another file, and the roots in that other file count as chosen by the user', async () => {
     write('{"roots": ["a"]}', 'other.json')
     expect(await resolveConfig({ config: 'other.json' }, {})).toMatchObject({
       roots: [{ path: 'a' }],
@@ -119,11 +119,11 @@ describe('skillstoke.json', () => {
     ['[]', 'skillstoke.json:1:1: '],
     ['{"roots": [}', 'skillstoke.json:1:12: not valid JSON: value expected'],
     ['', 'skillstoke.json:1:1: not valid JSON'],
-  ])('the content %j is rejected with file, line, column and reason', async (text, message) => {
+  ])('rejects the content %j, and names file, line, column and reason', async (text, message) => {
     expect(await fault(text)).toContain(message)
   })
 
-  test('a link inside the project that points outside is refused as a link root', async () => {
+  test('refuses a link root that is a link from inside the project to a folder outside', async () => {
     mkdirSync(join(folder, 'inside'))
     symlinkSync(tmpdir(), join(folder, 'shared'))
     symlinkSync('inside', join(folder, 'fine'))
@@ -139,13 +139,13 @@ describe('skillstoke.json', () => {
     expect(roots.map(root => root.isLinkTarget)).toEqual([false, true, true, false])
   })
 
-  test('all faults are reported in one error', async () => {
+  test('one error reports all faults of the file', async () => {
     expect((await fault('{"roots": 5, "server": {"port": -1}, "x": 1}')).split('\n')).toHaveLength(3)
   })
 })
 
 describe('the environment', () => {
-  test('an empty variable counts as unset', async () => {
+  test('an empty environment variable counts as unset', async () => {
     const names = [
       'ROOTS',
       'CONFIG',

@@ -18,44 +18,44 @@ import { parseSourceFlag, type RemoteConfig, resolveRemotes } from './remote-con
 import type { RemoteAccess } from './source-kinds.ts'
 import { findStateDirectory, withoutEmpty } from './state-place.ts'
 
-/** A root directory. The label of a root is the same on every machine. */
+/** A root directory. Its label does not depend on the machine. */
 export interface RootConfig {
   readonly label: string
-  /** Path for display, in the form that a person would write. */
+  /** Path as a person would write it, for messages. */
   readonly path: string
-  /** Whether a flag, an environment variable or a configuration file named this root. False for a default root. */
+  /** Whether this root comes from a flag, an environment variable or a configuration file. False for a default root. */
   readonly isNamed: boolean
   /**
-   * Whether links in other roots may point into this root. False if the project's own configuration file names a root
-   * outside the project.
+   * Whether links in other roots may point into this root. False if this root is outside the project and was named by
+   * the project's own configuration file.
    */
   readonly isLinkTarget: boolean
 }
 
-/** Address of the dev server, and its rules for requests. */
+/** Address of the dev server, and limits for requests to it. */
 export interface ServerConfig {
   readonly host: string
   /** Port number. 0 chooses a free port. */
   readonly port: number
-  /** Whether the user named this port. The server may replace a default port by a free port. */
+  /** Whether the user named this port. If not, the server may use a free port instead of the default port. */
   readonly isPortNamed: boolean
   /** Maximum number of open MCP sessions over HTTP. @default DEFAULT_MAX_SESSIONS */
   readonly maxSessions?: number
-  /** Host names that requests may use in addition to those of the loopback interface. */
+  /** Host names that the header `Host` may contain, in addition to the names of the loopback interface. */
   readonly allowedHosts: readonly string[]
   /** Fixed token. @default a new token at each start */
   readonly token?: string
 }
 
-/** The resolved configuration. Only the module `config` reads environment variables. */
+/** The resolved configuration. Only files in `src/config` read settings from environment variables. */
 export interface Config {
   readonly roots: readonly RootConfig[]
   /** Remote sources. Every root has a higher precedence than any remote source. */
   readonly remotes: readonly RemoteConfig[]
   readonly access: RemoteAccess
-  /** Whether every change waits for approval, including changes of the roots. */
+  /** Whether changes in all sources wait for approval, even changes in the roots. */
   readonly isFrozen: boolean
-  /** Whether the user named the sources. False if they come from the default configuration file. */
+  /** Whether the user named the sources. False if the sources come from the default configuration file. */
   readonly areRootsChosen: boolean
   /** Whether the roots come from a configuration file. */
   readonly areRootsOfFile: boolean
@@ -65,7 +65,7 @@ export interface Config {
   /** The configuration file that was read. */
   readonly file?: string
   readonly scope?: SkillScope
-  /** Options of this call that another command must repeat to find the same skills. */
+  /** Options that another command must repeat in order to find the same skills as the running command. */
   readonly options: readonly string[]
   /** Format and maximum size of the catalog. */
   readonly catalog: { readonly maxTokens: number; readonly format: CatalogFormatName }
@@ -122,7 +122,7 @@ export async function resolveConfig(
   const isTerminal = process.stdout.isTTY === true
   const given = flags.root?.length ? flags.root : splitPaths(environment['SKILLSTOKE_ROOTS'])
   const scope = resolveScope(flags, file)
-  // Named roots and sources replace the roots and sources of the file, and the default roots.
+  // If the user names roots or sources, these replace the default roots and all roots and sources in the file.
   const isAnyGiven = given.length > 0 || (flags.source ?? []).length > 0
   const gitBaseUrl = flags.gitBaseUrl ?? environment['SKILLSTOKE_GIT_BASE_URL']
   const privateHosts = flags.privateHost ?? environment['SKILLSTOKE_PRIVATE_HOSTS']?.split(',') ?? []
@@ -259,7 +259,7 @@ function resolveRoots(given: readonly string[], file: LoadedConfigFile | undefin
       ? given.map(path => ({ path }))
       : file?.roots?.map(root => ({ ...root, path: display(root.path) }))
   if (named !== undefined) {
-    // Drops duplicates, because a folder named twice would shadow itself.
+    // Drops duplicate roots, because the skills of a root that is listed twice would shadow themselves.
     const distinct = named.filter(
       ({ path }, index) => named.findIndex(other => resolve(other.path) === resolve(path)) === index,
     )
@@ -280,7 +280,10 @@ function resolveRoots(given: readonly string[], file: LoadedConfigFile | undefin
   return [...roots, { label: '~/.agents/skills', path: display(home), isNamed: false, isLinkTarget: true }]
 }
 
-/** Returns a relative path if the path is inside the working directory, or else the absolute path. */
+/**
+ * Returns the path relative to the working directory. If the path is outside the working directory, returns it
+ * unchanged.
+ */
 function display(path: string): string {
   const fromHere = relative(process.cwd(), path)
   return fromHere.startsWith('..') || fromHere === '' ? path : fromHere
@@ -292,8 +295,8 @@ export function pathsOf({ roots, remotes }: Config): readonly string[] {
 }
 
 /**
- * Returns the diagnostics of the sources. Omits the diagnostics of default roots that are missing, and keeps those of
- * named roots.
+ * Returns the diagnostics of the sources. Omits the diagnostic of a missing root if it is a default root, but keeps the
+ * diagnostic if the root was named.
  */
 export function findingsOf(sources: readonly SourceReport[], config: Config): Diagnostic[] {
   return sources.flatMap(({ diagnostics }, index) =>
@@ -302,8 +305,8 @@ export function findingsOf(sources: readonly SourceReport[], config: Config): Di
 }
 
 /**
- * Whether the diagnostic is about the store. Commands that open the store omit such a diagnostic, because they print
- * their own warning.
+ * Whether the diagnostic is about the store. Commands that open the store omit these diagnostics, because the commands
+ * print their own warning.
  */
 export function isAboutStore({ code }: Diagnostic): boolean {
   return code === 'STORE_FAILED'

@@ -4,7 +4,7 @@ import { UsageError } from '../exit-code.ts'
 import type { Config } from './config.ts'
 
 /**
- * Checks that every root named on the command line or in the environment exists, so that a mistyped path is reported.
+ * Throws if a root that the command line or the environment names does not exist, because its path may be mistyped.
  * @param options.allowsUnreadable set by commands that report unreadable roots themselves. @default false
  * @throws {UsageError} for the first root that does not exist or cannot be read
  */

@@ -10,23 +10,23 @@ import {
   SOURCE_KINDS,
 } from './source-kinds.ts'
 
-/** A source that is not a root. Changes of such a source wait for approval. */
+/** A source that is not a root. Changes in a remote source wait for approval. */
 export interface RemoteConfig {
   readonly label: string
-  /** Origin of the source. Decisions are stored under this origin. */
+  /** Origin of the source. Decisions about its skills are stored with this origin as a key. */
   readonly origin: string
-  /** The source as the user or the configuration file wrote it. */
+  /** The settings of the source, as the user or the configuration file wrote them. */
   readonly source: ConfigSource
-  /** Whether the user named this source. False if it comes from a configuration file. */
+  /** Whether the user named this source. False if a configuration file named it. */
   readonly isNamed: boolean
-  /** Value of `--source` for this source. */
+  /** The value of the option `--source` that names this source. */
   readonly flag: string
 }
 
 export interface NamedSource {
   readonly source: ConfigSource
   readonly isNamed: boolean
-  /** File, line and column in the configuration file. */
+  /** Where a configuration file names the source: file, line and column. */
   readonly place?: string
 }
 
@@ -37,12 +37,12 @@ export interface RemoteSetup extends Pick<RemoteSourceOptions, 'polling' | 'trus
 }
 
 /**
- * Parses the value of `--source` with the first kind of source that accepts the value.
- * @throws {UsageError} when it is a folder
+ * Parses the value of `--source`. Tries each kind of source until one accepts the value. @throws {UsageError} when the
+ * value is the path of a folder
  */
 export function parseSourceFlag(text: string): ConfigSource {
   const written = text.trim()
-  // Tries specific kinds first, because almost any text can be a repository.
+  // Tries `git` last, because almost any text can name a repository.
   for (const name of SOURCE_KIND_NAMES.toReversed()) {
     const source = SOURCE_KINDS[name].parse(written)
     if (source !== undefined) return source
@@ -78,7 +78,7 @@ export async function resolveRemotes(
   return remotes
 }
 
-/** Creates the source once, to validate its settings and to learn its origin. Starts nothing. */
+/** Creates the source only to validate its settings and to read its origin. Does not start the source. */
 async function tryRemote(named: NamedSource, access: RemoteAccess): Promise<SkillSource> {
   const { source, place } = named
   try {

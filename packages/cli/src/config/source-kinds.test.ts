@@ -22,7 +22,7 @@ const WORDS: Readonly<
 }
 
 test.each(SOURCE_KIND_NAMES)(
-  '%s: only its own kind parses the flag, and the parsed source converts back to the same flag and matches the schema',
+  'a --source value for %s is parsed only by this kind of source, converts back to the same value, and matches the schema',
   async name => {
     const [word, source] = WORDS[name]
     expect(parseSourceFlag(` ${word} `)).toEqual(source)
@@ -38,7 +38,7 @@ test.each(SOURCE_KIND_NAMES)(
   },
 )
 
-test('the help text and the schema contain every kind of source', () => {
+test('the help text and the JSON Schema contain every kind of source', () => {
   expect(describeSourceForms({ isDetailed: true })).toBe(
     'a repository (URL, owner/repo or file:///folder, with #branch:folder), x.zip, x.tar.gz, well-known+https://host, npm:folder, mcp+https://host/mcp',
   )
@@ -46,7 +46,7 @@ test('the help text and the schema contain every kind of source', () => {
   for (const name of SOURCE_KIND_NAMES) expect(schema).toContain(`"required":["${name}"]`)
 })
 
-test('a folder is not accepted as a source', () => {
+test('--source does not accept a folder', () => {
   for (const path of ['./skills', '../skills', '/skills', '~/skills'])
     expect(() => parseSourceFlag(path)).toThrow(UsageError)
   expect(() => parseSourceFlag('./skills#main')).toThrow(

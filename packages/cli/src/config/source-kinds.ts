@@ -5,12 +5,12 @@ import type { z as Zod } from 'zod'
 import { UsageError } from '../exit-code.ts'
 import { GIT_UPDATES } from '../known-values.ts'
 
-/** Kinds of sources that are not roots. Each name is also a field of the configuration. */
+/** Kinds of remote sources. Each kind is also the name of a field in the configuration. */
 export const SOURCE_KIND_NAMES = ['git', 'archive', 'wellKnown', 'npm', 'mcp'] as const
 
 export type SourceKindName = (typeof SOURCE_KIND_NAMES)[number]
 
-/** A source in a configuration: the field of its kind, and the options of that kind. */
+/** The settings of a remote source: a field with the name of its kind, and the options for this kind. */
 export interface ConfigSource extends Readonly<Partial<Record<SourceKindName, string | undefined>>> {
   readonly ref?: string | undefined
   readonly update?: GitUpdate | undefined
@@ -38,42 +38,42 @@ export interface KindSetup {
   readonly maxBytes: { readonly maxBytes?: number }
   readonly access: RemoteAccess
   readonly stateDirectory: string
-  /** Whether the user named this source. False if it comes from a configuration file. */
+  /** Whether the user named this source. False if a configuration file named it. */
   readonly isNamed: boolean
 }
 
 type Fields = { readonly [Name in keyof ConfigSource]: Zod.ZodType<ConfigSource[Name]> }
 
 /**
- * Building blocks for the schema of a source kind. Zod is passed in, so that commands without a configuration file need
- * not load Zod.
+ * Schemas from which each kind of source builds its own schema. Zod is an argument, so that commands without a
+ * configuration file need not load Zod.
  */
 export interface FieldParts {
   readonly z: typeof Zod
   readonly path: Zod.ZodString
-  /** Fields that every kind has. */
+  /** Fields that every kind of source has. */
   readonly common: Fields
-  /** Additional fields of every kind that fetches data. */
+  /** Additional fields of every kind of source that fetches data. */
   readonly fetched: Fields
 }
 
 /** Definition of one kind of source. */
 interface SourceKind {
-  /** Form of the command-line value, for help texts. */
+  /** Syntax of the value of `--source`, for help texts. */
   readonly form: string
-  /** Details of the form. */
+  /** Details of the syntax. */
   readonly detail?: string
-  /** Parses a command-line value. Returns `undefined` if the value is not of this kind. */
+  /** Parses a value of `--source`. Returns `undefined` if the value names another kind of source. */
   parse(word: string): ConfigSource | undefined
-  /** Returns the fields of this kind in a configuration. */
+  /** Returns the schemas of the configuration fields that this kind of source has. */
   fields(parts: FieldParts): Fields
   /** Creates the source. Imports the code lazily. */
   create(source: ConfigSource, setup: KindSetup): Promise<SkillSource>
-  /** Converts the source to a command-line value. */
+  /** Returns the value of `--source` for the source. */
   toFlag(source: ConfigSource): string
 }
 
-/** The definitions of all kinds. */
+/** The definitions of all kinds of sources. */
 export const SOURCE_KINDS: Readonly<Record<SourceKindName, SourceKind>> = {
   git: {
     form: 'a repository',
@@ -196,7 +196,7 @@ export function kindOf(source: ConfigSource): SourceKind {
   return SOURCE_KINDS[name]
 }
 
-/** Lists the command-line forms of all kinds, for help texts. */
+/** Lists the syntax of `--source` for all kinds of sources, for help texts. */
 export function describeSourceForms({ isDetailed = false }: { readonly isDetailed?: boolean } = {}): string {
   return SOURCE_KIND_NAMES.map(name => {
     const { form, detail } = SOURCE_KINDS[name]

@@ -10,7 +10,7 @@ export function findStateDirectory(
   return resolve(flags.state ?? environment['SKILLSTOKE_STATE'] ?? defaultStateDirectory(environment))
 }
 
-/** Removes empty variables, because an empty variable counts as unset. */
+/** Removes empty environment variables, because an empty variable counts as unset. */
 export function withoutEmpty(variables: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(variables).filter(([, value]) => value !== ''))
 }

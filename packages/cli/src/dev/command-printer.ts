@@ -7,7 +7,10 @@ export interface CommandPrinterOptions {
   readonly paint: Paint
 }
 
-/** Prints every change of the commands and every call of a command. Returns a function that stops printing. */
+/**
+ * Prints each call of a command, and each command that was added, changed or removed. Returns a function that stops
+ * printing.
+ */
 export function printCommands(skills: SkillRuntime, { print, paint }: CommandPrinterOptions): () => void {
   const dim = (text: string): void => print(paint('dim', `  ${text}`))
   const { events } = skills

@@ -15,8 +15,8 @@ export interface DevConversationOptions {
 }
 
 /**
- * The conversation of the demo agent. Takes one turn at the start and one turn after each change, never two at the same
- * time.
+ * The conversation of the demo agent. Runs one turn at the start and one turn after each change, never two turns at the
+ * same time.
  */
 export class DevConversation {
   readonly #options: DevConversationOptions
@@ -28,12 +28,15 @@ export class DevConversation {
     this.#options = options
   }
 
-  /** Returns the number of the next turn, and compares its first model call with the last model call. */
+  /** Returns the number of the next turn. Also compares the first request of the next turn with the last request. */
   next(): { readonly nextTurn: number; readonly prefix: PrefixReading } {
     return { nextTurn: this.#turns + 1, prefix: this.#options.conversation.comparePrefix() }
   }
 
-  /** Requests one more turn after the current turn. Several requests during one turn cause only one more turn. */
+  /**
+   * Requests a turn, which starts when the current turn has ended. Several requests during one turn cause only one more
+   * turn.
+   */
   requestTurn(update?: RegistryUpdate): void {
     if (this.#options.signal.aborted) return
     this.#wanted = this.#options.question ?? this.#chooseQuestion(update)

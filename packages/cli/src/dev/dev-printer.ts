@@ -35,14 +35,14 @@ export interface DevPrinterOptions {
   readonly config: Config
 }
 
-/** A conversation that gets notices. */
+/** A conversation that gets notices of changed skills. */
 export interface ListeningSession {
   readonly id: string
-  /** Its next notice. */
+  /** The next notice for the conversation. */
   readonly pending: SessionUpdate | undefined
-  /** Number of its next turn. Absent if the turns of the conversation run in another program. */
+  /** Number of the next turn in the conversation. Absent if the turns run in another program. */
   readonly nextTurn?: number
-  /** Comparison of its next model call with the last model call, if known. */
+  /** Comparison of the next request to the model with the last request, if known. */
   readonly prefix?: PrefixReading
 }
 
@@ -120,7 +120,7 @@ export class DevPrinter {
     else this.#options.print('edit a skill and save it; press Ctrl-C to stop')
   }
 
-  /** Reports that the action of a pressed key failed. The server continues. */
+  /** Reports that the action for a pressed key failed. The server continues. */
   keyFailed(key: string, reason: string): void {
     this.#options.print(`${key}: ${toTerminalText(reason)}`)
   }
@@ -267,10 +267,11 @@ export class DevPrinter {
       print(`  ${formatDiagnostic(diagnostic, paint)}`)
   }
 
-  /** Prints the errors of a broken skill. `seenAt` is absent for skills that were broken before the start. */
+  /** Prints the errors in a broken skill. `seenAt` is absent if the skill was already broken at the start. */
   #rejected(report: SkillReport, seenAt?: number): void {
     const { print, paint } = this.#options
-    // If the text is served and only its scripts failed, the message names the code that still answers calls.
+    // If the newest text is served and only its scripts failed, the message names the older code that still answers
+    // calls.
     const isText = report.serving !== undefined && report.serving === report.revision
     const stays = isText
       ? 'The text is live'

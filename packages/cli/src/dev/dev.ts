@@ -33,8 +33,8 @@ export interface DevOptions {
 const SESSION_ID = 'dev'
 
 /**
- * Implements `stoke dev`: watches the skills, and serves a page, an API, an MCP endpoint and a demo agent. Runs until it
- * is stopped.
+ * Implements `stoke dev`: watches the skills, and serves a page, an API, an MCP endpoint and a demo agent. Runs until a
+ * signal stops the command.
  */
 export async function dev(config: Config, options: DevOptions): Promise<number> {
   const print = new DevPrinter({ print: printLine, paint: createPaint(config.hasColor), countTokens, config })
@@ -120,10 +120,11 @@ async function actOn(key: string, { skills, print, end, opener, pageUrl }: KeyTa
 }
 
 /**
- * Writes the run file, so that other processes find this process. If the file cannot be written, only prints a note.
+ * Writes the run file, so that other processes find this process. If the file cannot be written, prints a note and
+ * continues.
  */
 function tellOthers(config: Config, server: DevServer): () => void {
-  // Files that cannot be removed now are removed by the next start.
+  // If a file cannot be removed now, the next `stoke dev` removes it.
   void sweepRunFiles(config).catch(() => undefined)
   try {
     return writeRunFile(config, server)

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { toCommandLine } from '../command-line.ts'
 import type { Config } from '../config/config.ts'
 
-/** Command by which an MCP client can start `stoke mcp` for the same sources from any folder. */
+/** The command with which an MCP client starts `stoke mcp` for the same sources, from any working directory. */
 interface McpCommand {
   readonly command: string
   readonly args: readonly string[]
@@ -24,7 +24,7 @@ export function describeMcpSetup(config: Config): readonly string[] {
   ]
 }
 
-/** Deno needs a subcommand and permissions to start a program. */
+/** Deno starts a program only with a subcommand and with permission flags. */
 const DENO_WORDS: readonly string[] = process.versions['deno'] === undefined ? [] : ['run', '-A']
 
 /** On Windows `npx` is a batch file, which programs can only start through `cmd`. */
@@ -49,8 +49,9 @@ function toMcpCommand(config: Config): McpCommand {
     ...(config.scope?.exclude ?? []).flatMap(pattern => ['--exclude', pattern]),
     ...['--state', config.stateDirectory],
   ]
-  // If this program is in the npx cache, where it may disappear, clients start it through npx. Otherwise clients start
-  // it directly, because a signal from a script could start the inspector of an npx process.
+  // If this program is in the npx cache, clients start it through npx, because the cache may be cleared. A program
+  // outside the npx cache is started directly, because a signal from a script could start the inspector of an npx
+  // process.
   return /[\\/]_npx[\\/]/.test(bin)
     ? toNpxCommand(['-y', 'skillstoke', 'mcp', ...options])
     : { command: process.execPath, args: [...DENO_WORDS, bin, 'mcp', ...options] }

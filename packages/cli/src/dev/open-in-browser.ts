@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 
 /**
- * If the started program still runs after this time, the page counts as opened. The program may be the browser itself.
+ * If the opening program still runs after this time, the page counts as opened, because the program may be the browser
+ * itself.
  */
 const START_MS = 2_000
 
@@ -20,7 +21,8 @@ export class BrowserOpener implements Disposable {
   }
 
   /**
-   * Opens a URL through a private file that redirects to it, because every user can read the arguments of a process.
+   * Opens a private file that redirects to the URL, because all users of the machine can read the arguments of a
+   * process.
    * @throws when no program can open the file, or the program fails
    */
   async open(url: string): Promise<void> {
@@ -55,7 +57,7 @@ function toCommand(file: string): [command: string, args: string[]] {
     case 'darwin':
       return ['open', [file]]
     case 'win32':
-      // Uses the full path, because Windows looks for programs in the working directory first.
+      // Uses the full path of the program, because Windows looks for programs in the working directory first.
       return [systemProgram('rundll32.exe'), ['url.dll,FileProtocolHandler', file]]
     default:
       return ['xdg-open', [file]]

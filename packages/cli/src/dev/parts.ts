@@ -1,13 +1,13 @@
 import { toMessage } from '@skillstoke/core/internal'
 
 /**
- * Closes the parts of a program in the reverse order of their start. Used because Node 22 has no
- * `AsyncDisposableStack`.
+ * Closes the parts of a program in the reverse order of their start. Replaces `AsyncDisposableStack`, which Node 22
+ * does not have.
  */
 export class Parts implements AsyncDisposable {
   readonly #closers: (() => unknown)[] = []
 
-  /** Adds a part that can be disposed. Returns the part. */
+  /** Adds a disposable part. Returns the part. */
   use<T extends AsyncDisposable | Disposable>(part: T): T {
     this.#closers.push(() =>
       Symbol.asyncDispose in part ? part[Symbol.asyncDispose]() : part[Symbol.dispose](),
@@ -15,7 +15,7 @@ export class Parts implements AsyncDisposable {
     return part
   }
 
-  /** Adds a function that closes a part. */
+  /** Adds a function that is called to close a part. */
   defer(close: () => unknown): void {
     this.#closers.push(close)
   }

@@ -17,21 +17,25 @@ import { UsageError } from '../exit-code.ts'
 
 /** The present state of a source from which skills can be copied. */
 export interface Available extends AsyncDisposable {
-  /** Commit of the source, or the digest of all its skills if the source has no commits. */
+  /** Commit of the source. If the source has no commits, digest of all its skills. */
   readonly version: string
   readonly skills: readonly Skill[]
-  /** Errors of skills that cannot be served, and so cannot be copied. */
+  /** Errors in skills that cannot be served. These skills cannot be copied either. */
   readonly faults: readonly Diagnostic[]
   read(skill: Skill): Promise<readonly FolderFile[]>
-  /** Finds invisible characters in a skill. Paths start with the name of the skill. */
+  /** Finds invisible characters in a skill. The paths in the diagnostics start with the name of the skill. */
   findHidden(skill: Skill): Promise<readonly Diagnostic[]>
-  /** Returns whether the present version descends from the version `version`. True for a source without a history. */
+  /**
+   * Returns whether the present version of the source descends from `version`. Always true for a source without a
+   * history.
+   */
   follows(version: string): Promise<boolean>
 }
 
 /**
- * Reads the present state of a source. `flag` has the form of a value of `--source`. No skill waits for approval,
- * because a person decides which skills to copy. Shares no stored state with a configured source of the same origin.
+ * Reads the present state of a source. `flag` is written like a value of `--source`. No skill waits for approval,
+ * because a person decides which skills to copy. The fetched copy is stored apart from that of a configured source with
+ * the same origin.
  * @param options.isNamed whether a person named the source; if not, it must not be elsewhere on this machine
  * @throws {SkillError} when the source cannot be reached, or its present state cannot be read
  */
@@ -82,7 +86,8 @@ async function createPlace(flag: string, config: Config, isNamed: boolean): Prom
       return directory(flag, { label: 'source', watching: 'off', reading: config.reading })
     }
     const parsed = parseSourceFlag(flag)
-    // Also fetches rewritten histories, because each copy is later compared with the version in the lock file.
+    // Fetches the repository even if its history was rewritten, because `stoke update` checks the history of each
+    // copied skill itself.
     const source = parsed.git === undefined ? parsed : { ...parsed, update: 'reset' as const }
     return await createRemote(
       { source, isNamed, label: 'source' },
@@ -102,13 +107,16 @@ async function createPlace(flag: string, config: Config, isNamed: boolean): Prom
   }
 }
 
-/** Whether the value names a folder. A folder must start with `.` or `/`, because `acme/skills` is a repository. */
+/**
+ * Whether the value names a folder. The path of a folder must start with `.` or `/`, because `acme/skills` means a
+ * repository.
+ */
 function isFolder(flag: string): boolean {
   const isPath = /^[./]/.test(flag) || isAbsolute(flag)
   return isPath && statSync(flag, { throwIfNoEntry: false })?.isDirectory() === true
 }
 
-// Diagnostic codes of a source that still shows an older state.
+// Diagnostic codes which mean that the source still shows an older state.
 const STALE: ReadonlySet<string> = new Set(['REF_MISSING', 'PATH_MISSING'])
 
 async function readAll(skill: Skill, skills: SkillRuntime): Promise<readonly FolderFile[]> {

@@ -8,7 +8,7 @@ import type { LockedSkill } from './lock-file.ts'
 /** Present state of the folder of a locked skill. */
 export interface InstalledState {
   readonly kind: 'unmodified' | 'modified' | 'missing'
-  /** Files that differ from the lock, sorted. */
+  /** Files that differ from the lock file, sorted. */
   readonly changed: readonly string[]
   /** Revision of the present files. Absent if the folder contains entries that are not files, such as links. */
   readonly revision?: Digest
@@ -32,8 +32,8 @@ export async function inspect(
   const changed = [...new Set([...differing, ...found.others])].sort((a, b) => (a < b ? -1 : 1))
   if (found.others.length > 0) return { kind: 'modified', changed }
   const revision = revisionOf(sortFiles(found.files), nodeHasher)
-  // Compares revisions too, because they include the file modes. On Windows, which has no file modes, only the content
-  // counts.
+  // Also compares the revisions, because a revision includes the executable bits. On Windows, which has no executable
+  // bits, compares only the content.
   const isSame = changed.length === 0 && (revision === locked.revision || platform === 'win32')
   return isSame
     ? { kind: 'unmodified', changed, revision: locked.revision as Digest }
@@ -51,7 +51,7 @@ interface Folder {
   readonly others: readonly string[]
 }
 
-// Files that programs create when a skill runs or its folder is viewed. They are never part of a skill.
+// Files that other programs create in skill folders. These files are never part of a skill.
 const LITTER: ReadonlySet<string> = new Set(['__pycache__', '.DS_Store', 'Thumbs.db'])
 const MAX_FILE_BYTES = 1024 * 1024 * 1024
 
@@ -63,7 +63,8 @@ async function readFolder(root: string): Promise<Folder | undefined> {
   const inside = [root]
   const visit = async (folder: string): Promise<void> => {
     for (const { name, kind } of await fileSystem.list(join(root, folder))) {
-      // Reads the file by its name on disk, but compares the NFC form of the name, which the lock file uses.
+      // Reads the file by its name on disk. Compares the NFC form of this name, because the lock file contains NFC
+      // names.
       const path = folder === '' ? name : `${folder}/${name}`
       const known = path.normalize('NFC')
       if (LITTER.has(name)) continue

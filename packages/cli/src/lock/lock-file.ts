@@ -39,7 +39,7 @@ const lockFile = z.strictObject({ version: z.literal(1), skills: z.record(z.stri
 /** Locked skills by name. */
 export type LockedSkills = Readonly<Record<string, LockedSkill>>
 
-/** Returns the folder of the project, which contains the lock file. */
+/** Returns the project folder, in which the lock file is stored. */
 export function projectFolder(config: Config): string {
   return config.file === undefined ? process.cwd() : dirname(resolve(config.file))
 }
@@ -48,7 +48,10 @@ export function hasLock(config: Config): boolean {
   return existsSync(join(projectFolder(config), LOCK_FILE_NAME))
 }
 
-/** Reads the lock file. Returns an empty object if the file does not exist. @throws {UsageError} when it is invalid */
+/**
+ * Reads the lock file. Returns an empty object if the lock file does not exist. @throws {UsageError} when the lock file
+ * is invalid
+ */
 export function readLock(config: Config): LockedSkills {
   const path = join(projectFolder(config), LOCK_FILE_NAME)
   const text = readIfThere(path)
@@ -66,7 +69,7 @@ export function readLock(config: Config): LockedSkills {
   throw new UsageError(`${path} ${describeFault(parsed.error, json)}`)
 }
 
-/** Describes the fault of an invalid lock file, as the second half of an error message. */
+/** Returns what is wrong with an invalid lock file, as the second half of an error message. */
 function describeFault({ issues }: z.ZodError, json: unknown): string {
   const version: unknown = (json as { version?: unknown } | null)?.version
   if (typeof version === 'number' && version > 1)
@@ -90,7 +93,8 @@ export function findFolderFault(name: string, folder: string, config: Config): s
   const root = join(project, ...segments.slice(0, -1))
   const [realProject, realRoot] = [realPath(project), realPath(root)]
   if (realProject === undefined || realRoot === undefined) return 'is a broken link'
-  // Ignores roots of the project's configuration file, because that file must not allow hidden folders.
+  // Ignores roots from the project's configuration file, because a configuration file must not allow copies to hidden
+  // folders.
   const chosen = config.areRootsOfFile ? [] : config.roots.map(each => resolve(each.path))
   return (
     findPlaceFault(relative(project, root), chosen.includes(root)) ??
@@ -102,8 +106,8 @@ export function findFolderFault(name: string, folder: string, config: Config): s
 const USUAL_ROOT = /^\.[^/\\]+[/\\]skills$/
 
 /**
- * Checks the path of a folder relative to the project. Each path in the lock file is checked twice, first as written
- * and then as its real path.
+ * Checks a path relative to the project. This function is called twice for each folder in the lock file: with the
+ * written path and with the real path.
  */
 function findPlaceFault(fromProject: string, isChosen: boolean): string | undefined {
   if (isAbsolute(fromProject)) return 'leads out of the project through a link'
@@ -126,7 +130,7 @@ export async function writeLock(config: Config, skills: LockedSkills): Promise<v
   })
 }
 
-/** Returns the names of the skills that another program, the command line `skills`, installed and manages. */
+/** Returns the names of the skills that the command line `skills`, another program, installed. */
 export function readForeignNames(config: Config): ReadonlySet<string> {
   const names = new Set<string>()
   for (const path of [
@@ -140,7 +144,7 @@ export function readForeignNames(config: Config): ReadonlySet<string> {
       if (typeof skills === 'object' && skills !== null)
         for (const name of Object.keys(skills)) names.add(name)
     } catch {
-      // Ignores an invalid file, because it belongs to another program.
+      // Ignores an invalid file, because the file belongs to another program.
     }
   }
   return names

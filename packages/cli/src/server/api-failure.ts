@@ -4,7 +4,7 @@ import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import type { ZodError } from 'zod'
 import type { ApiErrorCode, ApiFailure } from '../client/api-types.ts'
 
-/** Responds with a failure in the shape that all API failures have. */
+/** Responds with a failure, in the same JSON format as all API failures. */
 export function fail(
   context: Context,
   status: ContentfulStatusCode,
@@ -20,7 +20,7 @@ export function onApiError(error: Error, context: Context): Response {
   return fail(context, 500, 'FAILED', error.message)
 }
 
-/** Reads the body of a request. Returns `undefined` if it is not valid JSON. */
+/** Reads the body of a request. Returns `undefined` if the body is not valid JSON. */
 export async function readJson(context: Context): Promise<unknown> {
   return await context.req.json().catch(() => undefined)
 }

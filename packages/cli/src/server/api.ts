@@ -19,7 +19,7 @@ export interface ApiOptions {
   readonly skills: SkillRuntime
   readonly state: LiveState
   readonly guard: RequestGuard
-  /** Scope that applies to an explanation if the request names no conversation. */
+  /** Scope for `why` requests that name no conversation. */
   readonly view: { readonly scope?: SkillScope }
   readonly startId: string
   readonly keepAliveMs: number
@@ -29,9 +29,15 @@ export interface ApiOptions {
 }
 
 const MAX_BODY_BYTES = 16_384
-/** Statuses of skills whose newest revision is valid but not served, because of a decision or a missing approval. */
+/**
+ * Statuses which mean that the newest revision is valid, but a decision or a missing approval keeps it from being
+ * served.
+ */
 const WAITING: readonly SkillStatus[] = ['pending', 'rejected', 'pinned']
-/** Limits the wait during continuous writes. After this time, responses come from the newest complete generation. */
+/**
+ * Maximum time that a request waits for continuous writes to end. After this time, responses come from the newest
+ * complete generation.
+ */
 const BOUND = { maxWaitMs: MAX_LOOK_MS }
 
 /** Creates the routes of `/api`. Every response comes from a single generation. */
@@ -110,8 +116,8 @@ async function getSkill(context: Context, { skills, state, view }: ApiOptions): 
 }
 
 /**
- * Responds with the diff of the skill or folder that the request names. If several folders have the name, prefers a
- * folder whose change was refused or waits for approval.
+ * Responds with the diff for the skill or folder that the request names. If several folders have this name, prefers a
+ * folder with a refused or waiting change.
  */
 async function getDiff(context: Context, { skills, state }: ApiOptions): Promise<Response> {
   const target = context.req.param('name') ?? ''
@@ -142,7 +148,8 @@ async function getDiff(context: Context, { skills, state }: ApiOptions): Promise
       } satisfies SkillDiff)
     }
   }
-  // If this folder is not served, the last change of the name belongs to another folder.
+  // Shows no last change for a folder that is not served, because the recorded change with this name belongs to another
+  // folder.
   const isServed = meant.length === 0 || meant.some(({ serving }) => serving !== undefined)
   const change = isServed ? state.lastChangeOf(meant[0]?.name ?? target) : undefined
   if (change?.kind !== 'modified')
@@ -195,7 +202,7 @@ async function getFile(context: Context, skills: SkillRuntime): Promise<Response
 
 function createEventRoute({ state, startId, keepAliveMs, maxEventStreams, signal }: ApiOptions) {
   let open = 0
-  /** Encodes the events, and counts the stream as open until the reader or the server ends the stream. */
+  /** Encodes the events as bytes. Counts the stream as open until the reader or the server ends it. */
   async function* encode(events: AsyncIterable<string>): AsyncGenerator<Uint8Array<ArrayBuffer>> {
     const encoder = new TextEncoder()
     open++

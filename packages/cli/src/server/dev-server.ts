@@ -35,9 +35,9 @@ const MAX_CONNECTIONS = 1_024
 const CONNECTIONS_PER_SESSION = 3
 const HEADERS_TIMEOUT_MS = 5_000
 const REQUEST_TIMEOUT_MS = 30_000
-/** Interval at which Node enforces the two timeouts above. */
+/** Interval at which Node checks for connections that exceed one of the two timeouts above. */
 const CHECK_INTERVAL_MS = 2_500
-/** Time after which a connection that accepts no data is closed. Streams send data every 15 s. */
+/** Time after which a connection is closed if its client reads no data. Event streams send data every 15 s. */
 const STALLED_MS = 60_000
 
 /** Serves the page, the API and the MCP endpoint of `stoke dev` on one port. */
@@ -171,7 +171,7 @@ async function listen(server: Server, port: number, host: string): Promise<void>
   })
 }
 
-/** Returns the host name for URLs. Replaces an address for all interfaces by the loopback address. */
+/** Returns the host name for URLs. Replaces an address that means all interfaces with the loopback address. */
 function toHostName(host: string): string {
   if (host === '0.0.0.0' || host === '::') return '127.0.0.1'
   return host.includes(':') ? `[${host}]` : host

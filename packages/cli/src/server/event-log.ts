@@ -9,7 +9,7 @@ export interface LoggedEvent {
 export interface EventLogOptions {
   /** Maximum number of events that are kept for readers that reconnect or fall behind. */
   readonly maxEvents: number
-  /** Maximum size of these events together, in UTF-16 code units. */
+  /** Maximum total size of the kept events, in UTF-16 code units. */
   readonly maxLength: number
 }
 
@@ -17,7 +17,7 @@ export const DEFAULT_EVENT_LOG_OPTIONS: EventLogOptions = { maxEvents: 500, maxL
 
 /**
  * Keeps the last events of a process, numbered from 1. Readers pull events, so the log stores no copies for slow
- * readers. If the next event of a reader was dropped, the reader gets `'lost'` and starts over from the present state.
+ * readers. A reader whose next event was dropped gets `'lost'`, and must continue from the present state.
  */
 export class EventLog {
   readonly #options: EventLogOptions
@@ -45,14 +45,17 @@ export class EventLog {
     for (const done of [...this.#waiting]) done()
   }
 
-  /** Returns the event after `number`, or `undefined` if it does not exist yet, or `'lost'` if it was dropped. */
+  /**
+   * Returns the event after event number `number`. Returns `undefined` if that event does not exist yet, and `'lost'`
+   * if it was dropped.
+   */
   after(number: number): LoggedEvent | 'lost' | undefined {
     if (number >= this.#last) return number === this.#last ? undefined : 'lost'
     const first = this.#events[0]?.number ?? this.#last + 1
     return this.#events[number + 1 - first] ?? 'lost'
   }
 
-  /** Resolves at the next event, after the timeout, or when the signal aborts. */
+  /** Resolves when the next event is logged, after the timeout, or when the signal aborts. */
   async next(timeoutMs: number, signal: AbortSignal): Promise<void> {
     if (signal.aborted) return
     await new Promise<void>(resolve => {

@@ -35,7 +35,7 @@ describe('streamEvents()', () => {
     expect(await next()).toBe('end')
   })
 
-  test('continues after the last event id if the id is from this server start, and otherwise begins with the present state', async () => {
+  test('continues after the last event id, or begins with the present state if another server start created that id', async () => {
     const log = new EventLog(small)
     for (let number = 1; number <= 5; number++) log.append(sessions(String(number)))
     expect(await open(log, 'abc-3').next()).toContain('id: abc-4\n')
@@ -44,7 +44,7 @@ describe('streamEvents()', () => {
       expect(await open(log, id).next(), id).toContain('"kind":"state"')
   })
 
-  test('sends the present state exactly once to a reader that has fallen behind', async () => {
+  test('a reader that has missed dropped events gets the present state exactly once', async () => {
     const log = new EventLog(small)
     const { next } = open(log)
     await next()
@@ -62,7 +62,7 @@ describe('streamEvents()', () => {
 })
 
 describe('EventLog', () => {
-  test('never keeps more text than its limit allows, and even drops a single event that is too large', () => {
+  test('never keeps more text than its limit allows, and drops even its only event if that event is too large', () => {
     const log = new EventLog({ maxEvents: 100, maxLength: 1_000 })
     log.append(sessions('x'.repeat(400)))
     log.append(sessions('x'.repeat(400)))

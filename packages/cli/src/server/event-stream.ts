@@ -12,9 +12,9 @@ export interface EventStreamOptions {
 }
 
 /**
- * Yields server-sent events as text. A new reader first gets the present state, and a reconnecting reader first gets
- * the events that it missed. Then both get each new event. An event is formatted when the reader pulls it, so a stalled
- * reader uses no memory.
+ * Yields server-sent events as text. A new reader first gets the present state. A reader that reconnects first gets the
+ * events that it missed. After that, every reader gets each new event. Events are formatted when a reader pulls them,
+ * so a stalled reader uses no memory.
  */
 export async function* streamEvents(options: EventStreamOptions): AsyncGenerator<string, void, undefined> {
   const { log, startId, createState, keepAliveMs, signal } = options
@@ -34,7 +34,10 @@ export async function* streamEvents(options: EventStreamOptions): AsyncGenerator
   }
 }
 
-/** Returns the event number in an event id. Returns `undefined` if another start of the server created the id. */
+/**
+ * Returns the event number in an event id. Returns `undefined` if the id was created before the last start of the
+ * server.
+ */
 function toPlace(id: string | undefined, startId: string): number | undefined {
   const digits = id?.startsWith(`${startId}-`) === true ? id.slice(startId.length + 1) : ''
   return /^\d{1,15}$/.test(digits) ? Number(digits) : undefined

@@ -32,7 +32,7 @@ export interface LiveStateOptions {
   readonly startId: string
   readonly version: string
   readonly stateDirectory: string
-  /** Paths of the sources as the user named them, in the order of the sources. */
+  /** Paths of the sources as the user wrote them, in the order of the sources. */
   readonly rootPaths: readonly string[]
   /** Returns the recorded turns of a conversation. */
   readonly turnsOf: (sessionId: string) => readonly Turn[]
@@ -42,8 +42,8 @@ const MAX_TIMELINE = 200
 const MAX_LAST_CHANGES = 1_000
 
 /**
- * The state that the API and the page show, and the log of its events. Each response and each event comes from the
- * generation that is newest at that moment.
+ * The state that the API and the page show, and the log of its changes. Each response and each event shows the newest
+ * generation of that moment.
  */
 export class LiveState {
   readonly log: EventLog = new EventLog()
@@ -82,7 +82,7 @@ export class LiveState {
     }
   }
 
-  /** Returns the rows of all folders with the same name: first the given folder, then the served folder. */
+  /** Returns the rows of all folders with the same name. The given folder comes first, then the served folder. */
   rowsLike(meant: SkillReport, generation: Generation): readonly SkillRow[] {
     const rank = (report: SkillReport): number =>
       report === meant ? 0 : report.serving === undefined ? 2 : 1
@@ -137,8 +137,8 @@ export class LiveState {
   }
 
   /**
-   * Returns the last change of a skill. Returns `undefined` if the skill has not changed since the start, or if too
-   * many later changes have displaced its change.
+   * Returns the last change of a skill. Returns `undefined` if the skill has not changed since the start, or if its
+   * change was dropped to make room for later changes.
    */
   lastChangeOf(name: string): SkillChange | undefined {
     return this.#lastChanges.get(name)

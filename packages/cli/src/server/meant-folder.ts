@@ -1,16 +1,16 @@
 import type { Generation, Skill, SkillReport, SkillRuntime } from '@skillstoke/core'
 import { targetOf } from '@skillstoke/core/internal'
 
-/** The folder that a request is about, and the revision to show. */
+/** The folder that a request names, and the revision to show. */
 export interface MeantFolder {
   readonly report: SkillReport
-  /** The served revision, or the newest revision if the request named an unserved folder by its source. */
+  /** The served revision. If the request named a folder that is not served, the newest revision of that folder. */
   readonly skill: Skill | undefined
 }
 
 /**
- * Finds the folder for `name`, `source/name` or the `target` of a row. A name alone names the served folder.
- * `source/name` and a `target` name one folder, served or not.
+ * Finds the folder for `name`, `source/name` or the `target` of a row. A name without a source means the served folder.
+ * `source/name` and a `target` mean one particular folder, even if it is not served.
  */
 export function findMeant(
   target: string,

@@ -21,7 +21,7 @@ export const PAGE_DIRECTORY: string = fileURLToPath(
 )
 
 const SECURITY_HEADERS: Readonly<Record<string, string>> = {
-  // Allows only files of this server. Trusted Types prevent text from becoming markup or code.
+  // The page may load files only from this server. Trusted Types prevent text from becoming markup or code.
   'Content-Security-Policy': [
     "default-src 'none'",
     "script-src 'self'",

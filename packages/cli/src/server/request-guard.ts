@@ -6,7 +6,7 @@ import { fail } from './api-failure.ts'
 
 export interface RequestGuardOptions {
   readonly token: string
-  /** Allowed host names in addition to those of the loopback interface. */
+  /** Additional host names to allow. The names of the loopback interface are always allowed. */
   readonly allowedHosts: readonly string[]
 }
 
@@ -19,7 +19,8 @@ const LOOPBACK_NAMES = ['127.0.0.1', 'localhost', '[::1]'] as const
  */
 export class RequestGuard {
   readonly #options: RequestGuardOptions
-  // Cookie and key are derived from the token, so that a page still works after a restart with the same token.
+  // The cookie and the key are derived from the token, so that an open page still works after a restart with the same
+  // token.
   readonly #cookie: string
   /**
    * A page must send this key in addition to the cookie. Browsers send cookies to every port of a host, but only the
@@ -34,7 +35,7 @@ export class RequestGuard {
     this.#key = derive(options.token, 'key')
   }
 
-  /** Sets the port. Called as soon as the server listens. */
+  /** Sets the port on which the server now listens. */
   listening(port: number): void {
     this.#port = port
   }
@@ -61,7 +62,7 @@ export class RequestGuard {
     return this.#refuse(context)
   }
 
-  /** Requires the token, for routes whose callers are not pages. */
+  /** Requires the token, on routes that no page calls. */
   readonly checkToken: MiddlewareHandler = async (context, next) => {
     if (this.#hasToken(context)) return await next()
     return this.#refuse(context)
@@ -103,7 +104,7 @@ export class RequestGuard {
     )
   }
 
-  /** Includes the port, because all ports of a host share their cookies. */
+  /** The name of the cookie includes the port, because all ports of a host share their cookies. */
   get #cookieName(): string {
     return `skillstoke-${this.#port}`
   }

@@ -27,7 +27,7 @@ const rollback = z.strictObject({
   confirmHidden: z.boolean().optional(),
 })
 
-/** Whether a verb requires a revision, so that the decision applies only to a revision that the caller has seen. */
+/** Whether a request with this verb must name the revision that the caller has seen. */
 const NEEDS_REVISION: Readonly<Record<DecisionVerb | GrantVerb, boolean>> = {
   approve: true,
   reject: true,
@@ -61,7 +61,7 @@ export function addReviewRoutes(api: Hono, skills: SkillRuntime): void {
     if (!parsed.success) return fail(context, 400, 'INVALID_REQUEST', describeFaults(parsed.error))
     const { verb, skill, capabilities, revision } = parsed.data
     if (NEEDS_REVISION[verb] && revision === undefined) return failWithout(context, verb)
-    // A revocation applies to every revision.
+    // `revoke` applies to all revisions of a skill.
     const bound = verb === 'revoke' || revision === undefined ? {} : { revision }
     const options = { by: currentUser(), ...bound }
     return await answer(context, async () =>

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { sweepRunFiles } from './run-file.ts'
 
-/** Greater than any process id on Linux. */
+/** A number greater than any process id on Linux. */
 const GONE = 2 ** 22 + 1
 
 let state: string
@@ -25,7 +25,7 @@ function write(name: string, content: string): void {
 const fileOf = (host: string): string =>
   JSON.stringify({ url: 'http://127.0.0.1:1', host, pid: GONE, startId: 'a', token: 'token', roots: [] })
 
-test('sweepRunFiles() removes the drafts and pages of ended processes if they ran on this machine', async () => {
+test('sweepRunFiles() removes the files of processes that ran on this machine and have ended', async () => {
   write(`${GONE}.json.half.tmp`, '{')
   write(`${GONE}.json.whole.tmp`, fileOf(hostname()))
   write(`open-${GONE}.html`, 'an address')
@@ -35,7 +35,7 @@ test('sweepRunFiles() removes the drafts and pages of ended processes if they ra
   expect(readdirSync(join(state, 'run'))).toEqual([`open-${process.pid}.html`])
 })
 
-test('sweepRunFiles() keeps the files of processes on another machine', async () => {
+test('sweepRunFiles() keeps the files of processes that run on another machine', async () => {
   const kept = [`${GONE}.json`, `${GONE}.json.half.tmp`, `${GONE + 1}.json.whole.tmp`, `open-${GONE}.html`]
   write(`${GONE}.json`, fileOf('another-machine'))
   write(`${GONE}.json.half.tmp`, '{')

@@ -16,7 +16,7 @@ import { ApiError } from '../client/api-error.ts'
 import type { ServerStatus } from '../client/api-types.ts'
 import type { Config } from '../config/config.ts'
 
-/** The file by which other processes of the same user find a running `dev`. */
+/** The file with which other processes of the same user find a running `stoke dev`. */
 export interface RunFile {
   readonly url: string
   /** Host name of the machine or container of the process. */
@@ -27,14 +27,14 @@ export interface RunFile {
   readonly roots: readonly RunFileRoot[]
 }
 
-/** A source in a run file. Two lists of sources match if paths, labels and order are equal. */
+/** A source in a run file. Two lists of sources match if they have equal paths and labels in the same order. */
 interface RunFileRoot {
   readonly label: string
   /** Absolute path, or origin of a remote source. */
   readonly path: string
 }
 
-/** A running `dev` that responded. */
+/** A running `stoke dev` that has responded. */
 export interface RunningDev {
   readonly file: RunFile
   readonly status: ServerStatus
@@ -45,15 +45,15 @@ type StatePlace = Pick<Config, 'stateDirectory'>
 
 const FOLDER = 'run'
 const RUN_FILE = /^\d+\.json$/
-/** Matches the names of unfinished run files, and of pages that redirect to a `dev`. */
+/** Matches the names of incomplete run files, and of files that redirect a browser to a `stoke dev`. */
 const DRAFT = /^(?:open-)?(\d+)\.(?:json\..+\.tmp|html)$/
 const PROBE_TIMEOUT_MS = 2_000
-/** Interval at which a process checks that its file still exists. */
+/** Interval at which a process checks whether its run file still exists. */
 const CHECK_INTERVAL_MS = 500
 
 /**
- * Writes the run file, and writes it again whenever it was removed. Returns a function that stops the rewriting and
- * removes the file.
+ * Writes the run file, and writes it again if another process removes it. Returns a function that ends this and removes
+ * the run file.
  */
 export function writeRunFile(
   config: Config,
@@ -78,7 +78,7 @@ export function writeRunFile(
     try {
       write()
     } catch {
-      // The disk may be full or missing. The next interval retries.
+      // The write may fail, for example on a full disk. The write is retried after the next interval.
     }
   }, CHECK_INTERVAL_MS).unref()
   return () => {
@@ -87,11 +87,11 @@ export function writeRunFile(
   }
 }
 
-/** Removes the run files, drafts and pages of killed processes. */
+/** Removes the run files and temporary files of killed processes. */
 export async function sweepRunFiles(config: StatePlace): Promise<void> {
   for (const path of listFolder(config, DRAFT)) {
     const pid = Number(DRAFT.exec(basename(path))?.[1])
-    // A page or an incomplete draft names no host, so use the run file of the same process.
+    // A temporary file may lack the host name. In this case, reads the host name from the run file of the same process.
     const file = readRunFile(path) ?? readRunFile(join(dirname(path), `${pid}.json`))
     if ((file === undefined || file.host === hostname()) && !isAlive(pid)) rmSync(path, { force: true })
   }
@@ -103,7 +103,8 @@ export async function sweepRunFiles(config: StatePlace): Promise<void> {
 }
 
 /**
- * Finds the running `dev` with the same sources. Removes the files of ended processes, even if their process id was reused.
+ * Finds a running `stoke dev` with the same sources. Removes the files of an ended process, even if another process now
+ * has the same process id.
  */
 export async function findRunningDev(config: Config): Promise<RunningDev | undefined> {
   const wanted = JSON.stringify(toRunFileRoots(config))
@@ -137,13 +138,13 @@ function listFolder(config: StatePlace, names: RegExp): string[] {
   }
 }
 
-/** Returns true if the folder is missing or inaccessible. This user then has no run files. */
+/** Returns true if the folder is missing or not accessible, which means that this user has no run files. */
 function isUnavailable(thrown: unknown): boolean {
   const { code } = thrown as NodeJS.ErrnoException
   return code === 'ENOENT' || code === 'ENOTDIR' || code === 'EACCES' || code === 'EPERM'
 }
 
-/** Returns `undefined` if the file was removed, or is not a valid run file. */
+/** Reads a run file. Returns `undefined` if the file was removed or is invalid. */
 function readRunFile(path: string): RunFile | undefined {
   try {
     const file = JSON.parse(readFileSync(path, 'utf8')) as Partial<RunFile>
@@ -162,8 +163,8 @@ function readRunFile(path: string): RunFile | undefined {
 }
 
 /**
- * Asks a `dev` for its status. Returns `'gone'` if another `dev` responds or no process listens. Returns `undefined` if
- * the response is wrong or late, because this may be temporary.
+ * Asks a `stoke dev` for its status. Returns `'gone'` if no process listens, or a different `stoke dev` responds.
+ * Returns `undefined` if the response is wrong or late, because this fault may be temporary.
  */
 async function probe(file: RunFile): Promise<RunningDev | 'gone' | undefined> {
   const { ApiClient } = await import('../client/api-client.ts')

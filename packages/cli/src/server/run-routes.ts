@@ -71,7 +71,7 @@ function streamRun(wanted: RunRequest, skills: SkillRuntime, outer: AbortSignal)
   return new ReadableStream<Uint8Array>({
     async start(controller) {
       const write = (text: string): void => {
-        // Drops output and progress for a slow reader, but never the result.
+        // If the reader is slow, drops output and progress. Never drops the result.
         if (!signal.aborted && (controller.desiredSize ?? 0) > -MAX_BACKLOG)
           controller.enqueue(encoder.encode(text))
       }

@@ -26,7 +26,7 @@ export interface RowsDifference {
   readonly gone: readonly SkillRow[]
 }
 
-/** Keeps the rows that were sent to readers last, and compares newer rows with these rows. */
+/** Keeps the rows that readers received last, in order to find the rows that have changed since then. */
 export class SkillRows {
   #rows: readonly SkillRow[] = []
   #byPlace: ReadonlyMap<string, SkillRow> = new Map()

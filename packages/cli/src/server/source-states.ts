@@ -4,7 +4,8 @@ import type { ServerStatus } from '../client/api-types.ts'
 import { toGenerationId } from './timeline.ts'
 
 /**
- * Returns the number of skills by status, and the state of each source. `paths` must be in the order of the sources.
+ * Returns the number of skills with each status, and the state of each source. `paths` contains one path per source, in
+ * the same order.
  */
 export function toStatus(
   skills: SkillRuntime,

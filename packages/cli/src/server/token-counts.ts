@@ -8,7 +8,7 @@ const SLICE_MS = 5
 export interface TokenCountsOptions {
   readonly skills: SkillRuntime
   readonly countTokens: TokenCounter
-  /** Called when all requested skills have been counted. */
+  /** Called when the tokens of all requested skills have been counted. */
   readonly onCounted: () => void
 }
 
@@ -19,7 +19,10 @@ export class TokenCounts {
   readonly #counts = new WeakMap<Skill, SkillTokens | null>()
   readonly #wanted = new Set<Skill>()
   #running: Promise<void> | undefined
-  /** Becomes false in the same tick in which the queue becomes empty. The promise `#running` settles later. */
+  /**
+   * Whether skills are being counted. Becomes false in the same tick in which the queue becomes empty, while the
+   * promise `#running` settles later.
+   */
   #isRunning = false
   #isClosed = false
 
@@ -27,7 +30,10 @@ export class TokenCounts {
     this.#options = options
   }
 
-  /** Returns the token counts of a skill. Returns null while the skill is being counted, or if it cannot be read. */
+  /**
+   * Returns the token counts of a skill. Returns null while the tokens are being counted, and for a skill that cannot
+   * be read.
+   */
   get(skill: Skill): SkillTokens | null {
     const known = this.#counts.get(skill)
     if (known !== undefined) return known
@@ -62,7 +68,10 @@ export class TokenCounts {
     if (!this.#isClosed) this.#options.onCounted()
   }
 
-  /** Counts a skill. Returns null if the skill cannot be read, because a missing count does no harm. */
+  /**
+   * Counts the tokens of a skill. Returns null instead of throwing if the skill cannot be read, because a missing count
+   * does no harm.
+   */
   async #count(skill: Skill): Promise<SkillTokens | null> {
     const { skills, countTokens } = this.#options
     try {

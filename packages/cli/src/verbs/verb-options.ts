@@ -10,7 +10,7 @@ export type SharedFlags = ConfigFlags & { readonly json?: boolean }
 export type Finish = (code: number) => void
 
 /**
- * Resolves the configuration. Imports `config.ts` only when a verb runs, because help texts do not need that module.
+ * Resolves the configuration. Imports `config.ts` only when a command runs, because help texts do not need that module.
  */
 export async function resolveConfig(flags: ConfigFlags): Promise<Config> {
   const config = await import('../config/config.ts')
