@@ -41,12 +41,12 @@ export class ScriptSkill implements Disposable {
     this.save(0)
   }
 
-  /** Path of the same code without a command, for loaders that do not know skills. */
+  /** Path of a module with the same code but without a command, for loaders that do not know skills. */
   get plain(): string {
     return join(this.folder, 'scripts/plain.ts')
   }
 
-  /** Changes the module that the main module imports indirectly. */
+  /** Edits the module that the main module imports indirectly. */
   save(version: number): void {
     this.#write('lib/version.ts', `${PADDING}export const version: number = ${version}\n`)
   }

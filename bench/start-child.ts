@@ -53,7 +53,7 @@ const STARTS = {
     console.log(JSON.stringify(await measure(() => visit(tree))))
     process.exit()
   },
-  /** Only reads and parses the texts, as most programs do. Watches nothing. */
+  /** Reads and parses only the SKILL.md files, as most programs do. Watches nothing. */
   async texts() {
     const start = await measure(async () => {
       const names = await readdir(tree)
