@@ -111,7 +111,7 @@ async function listOf(
   return { skills: skills.current.list(), render: () => skills.catalog(), close: () => skills.close() }
 }
 
-/** Returns percentiles of the time that one call takes. Number of units of the result in one millisecond, for example 1,000 for microseconds. */
+/** Returns percentiles of the time that one call takes, in units of which `perMs` make a millisecond. */
 function time(
   samples: number,
   call: () => unknown,

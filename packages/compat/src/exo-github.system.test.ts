@@ -38,7 +38,7 @@ beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'github-'))
   name = `skills-${count++}`
   repository = server.create(name)
-  // A server lays out its repositories as GitHub does: `/org/<name>.git`.
+  // The server uses the paths of GitHub for its repositories: `/org/<name>.git`.
   server.intercept = request => {
     request.url = request.url?.replace('/org/', '/') ?? '/'
     return false
@@ -129,7 +129,7 @@ describe('GitHubPollingWatcher', () => {
     await again.next()
   })
 
-  test(`a URL may have a branch with slashes or the suffix .git, and any default branch ${verifies('EXO-B11', 'EXO-X06', 'P32')}`, async () => {
+  test(`a URL may name a branch with slashes, may end in .git, and may omit a branch ${verifies('EXO-B11', 'EXO-X06', 'P32')}`, async () => {
     repository.git('symbolic-ref', 'HEAD', 'refs/heads/trunk')
     repository.commit({ 'a/SKILL.md': text('a') }, { branch: 'trunk' })
     repository.commit({ 'skills/b/SKILL.md': text('b') }, { branch: 'feature/x' })
@@ -158,7 +158,7 @@ describe('GitHubPollingWatcher', () => {
     await batches.next()
   })
 
-  test(`a force-push is accepted if an option allows it ${verifies('P32')}`, async () => {
+  test(`a force-push is accepted if the option "update" allows it ${verifies('P32')}`, async () => {
     repository.commit({ 'a/SKILL.md': text('a') })
     const watcher = new GitHubPollingWatcher(url(), { ...options(), update: 'reset' })
     const batches = watcher.watch()
@@ -249,7 +249,7 @@ describe('GitHubPollingWatcher', () => {
     ])
   })
 
-  test(`one manager can use a GitHubPollingWatcher and a local watcher ${verifies('EXO-42')}`, async () => {
+  test(`one manager can use a GitHubPollingWatcher and a local watcher at the same time ${verifies('EXO-42')}`, async () => {
     repository.commit({ 'skills/shared/SKILL.md': text('shared') })
     const local = join(folder, 'local')
     await using registry = new SkillRegistry().registerSource(url('/tree/main/skills'), options())
