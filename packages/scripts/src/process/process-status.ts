@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 export interface ProcessStatus {
   readonly state: string
   readonly parent: number
-  /** Start time in clock ticks since boot. It distinguishes the process from a later one with the same ID. */
+  /** Start time in clock ticks since boot. The start time distinguishes the process from a later process with the same ID. */
   readonly startedAt: string
 }
 
