@@ -28,7 +28,7 @@ export function startOnce(kind: 'runtime' | 'plain' | 'texts', tree: Tree, state
   return start
 }
 
-/** Returns percentiles of one measurement over several starts. */
+/** Returns the percentiles of one measurement that was repeated in several starts. */
 export function of(starts: readonly Start[], measure: keyof Start): { p50: number; p99: number } {
   return percentiles(starts.map(start => start[measure]))
 }

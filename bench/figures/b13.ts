@@ -93,7 +93,7 @@ async function open(server: GitServer, state: string): Promise<SkillRuntime> {
   return skills
 }
 
-// This call is asynchronous, because the git server runs in the same process.
+// Runs git asynchronously, because the git server runs in this process, too.
 async function gitTime(...args: string[]): Promise<number> {
   return round(await timed(async () => void (await run('git', args))))
 }

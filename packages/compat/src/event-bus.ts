@@ -13,7 +13,7 @@ export interface EventBusOptions {
 const KNOWN: KnownOptions<EventBusOptions> = { onHandlerError: true }
 
 /**
- * Calls handlers one after the other, in the order in which they were added, and waits for asynchronous ones.
+ * Calls handlers one after the other, in the order in which they were added, and waits for asynchronous handlers.
  *
  * @example
  * ```ts

@@ -24,7 +24,7 @@ export function isWithinBase(location: string, { path, isText }: EventBase): boo
 export interface KnownPlaces {
   /** Locations, within the base, of skills that have the event's skill name. */
   readonly ofName: readonly string[]
-  /** Whether a folder contains a skill. */
+  /** Whether the folder at a location contains a skill. */
   has(location: string): boolean
 }
 

@@ -27,7 +27,7 @@ afterEach(() => {
   for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true })
 })
 
-/** Creates a folder with these files. A test can write more files into it. */
+/** Creates a folder with these files. A test can write more files into the folder. */
 function folder(files: Readonly<Record<string, string>> = {}): {
   path: string
   write: (path: string, content: string) => void
@@ -274,7 +274,7 @@ describe('SkillRegistry', () => {
     )
   })
 
-  test(`loadAll() rejects for a missing folder, but not for a broken file ${verifies('EXO-X04', 'EXO-B09', 'EXO-X03')}`, async () => {
+  test(`loadAll() rejects if a folder is missing, but not if a SKILL.md is broken ${verifies('EXO-X04', 'EXO-B09', 'EXO-X03')}`, async () => {
     const local = folder({ 'pdf/SKILL.md': text('pdf') })
     await using registry = new SkillRegistry().registerSource(join(local.path, 'none'))
     await expect(registry.loadAll()).rejects.toThrow(
@@ -463,7 +463,7 @@ describe('SkillSyncManager', () => {
     await registry.close()
   })
 
-  test(`the builder gets only active skills, and an unbound agent gets no update ${verifies('EXO-B08', 'EXO-18')}`, async () => {
+  test(`the instructions builder gets only active skills, and an unbound agent is not updated ${verifies('EXO-B08', 'EXO-18')}`, async () => {
     const it = await manage({ instructionsBuilder: skills => skills.map(({ name }) => name).join() })
     const [bound, unbound] = [new Agent(), new Agent()]
     await it.manager.bindAgent(bound)

@@ -1,4 +1,4 @@
-// Names and presets of five published designs, on top of a runtime. The exports are grouped by design, so Biome must not sort them.
+// Names and presets of five published designs of live agent skills. The exports are grouped by design, so Biome must not sort them.
 
 // For users of every design: the policies of the design as one object.
 export { PRESET_NAMES, PRESETS, type Preset, type PresetName } from './presets.ts'

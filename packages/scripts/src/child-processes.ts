@@ -143,7 +143,7 @@ class ChildProcessRunner implements ChildProcesses {
     scan: ScriptScan,
     { isUrgent = true, signal }: ProgramLoadOptions = {},
   ): Promise<ProgramLoad> {
-    // Background loads are queued so that they do not delay urgent ones.
+    // Background loads are queued so that they do not delay urgent loads.
     if (isUrgent) return await this.#loader.load(program, scan, signal)
     return await this.#loads.run(() => this.#loader.load(program, scan, signal))
   }
@@ -272,7 +272,7 @@ class ChildProcessRunner implements ChildProcesses {
 }
 
 /**
- * Prevents scripts from opening the Node inspector of the host. A script can send SIGUSR1 to its parent process, which opens the inspector, and a client of the inspector can run code in the host. A handler for this signal keeps the inspector closed.
+ * Prevents scripts from opening the Node inspector of the host. A script can send SIGUSR1 to its parent process, which opens the inspector, and a client of the inspector can run code in the host. A handler for SIGUSR1 keeps the inspector closed.
  */
 function refuseInspection(): void {
   if (process.platform === 'win32' || process.listenerCount('SIGUSR1') > 0) return

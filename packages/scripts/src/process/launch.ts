@@ -110,7 +110,7 @@ export const SYSTEM_PATH = ['/usr/local/bin', '/usr/bin', '/bin', '/usr/sbin', '
 
 export interface Bubblewrap {
   readonly path: string
-  /** Whether bubblewrap can limit the size of a file system in memory, which requires version 0.7. */
+  /** Whether bubblewrap can limit the size of a file system in memory, which requires bubblewrap 0.7. */
   readonly hasSize: boolean
 }
 

@@ -63,7 +63,7 @@ function toParsed(file: ScriptText, { program, comments }: File): ParsedModule {
   return { file, body: program.body, comments: comments ?? [], imports, written, diagnostics: [] }
 }
 
-/** Lines are counted from 1, columns from 0. */
+/** Position in a text. Lines start at 1, columns start at 0. */
 export interface Position {
   readonly line: number
   readonly column: number
