@@ -114,7 +114,7 @@ function processRestart(path: string): ScriptPeer {
   }
 }
 
-/** Starts Node without code and waits for its end. */
+/** Starts Node without any code, and waits until the process exits. */
 function bareNode(): ScriptPeer {
   return {
     name: 'node -e 0',

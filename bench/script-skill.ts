@@ -8,7 +8,7 @@ import { childProcesses, type SandboxMode, type ScriptRunnerOptions } from '@ski
 const HELPERS = 5
 const PADDING = `// ${'One comment line of a script skill. '.repeat(12)}\n`.repeat(4)
 
-/** A skill with one command in six modules of about 2 KB: a main module, four modules that it imports, and one module that one of the four imports. */
+/** A skill with one command in six modules of about 2 KB: a main module, four modules that the main module imports, and a sixth module that one of these four imports. */
 export class ScriptSkill implements Disposable {
   readonly root: string = mkdtempSync(join(tmpdir(), 'skillstoke-bench-'))
   readonly folder: string = join(this.root, 'bench')

@@ -121,7 +121,7 @@ async function run({ name, command, directory = '.', path }: Step, options: RunO
   const [program = '', ...args] = command
   const child = spawn(program, args, {
     cwd: directory,
-    // Caches compiled code, because the tests start hundreds of processes that load the same files.
+    // Let Node cache compiled code, because the tests start hundreds of processes that load the same files.
     env: {
       NODE_COMPILE_CACHE: resolve('.tmp/compile-cache'),
       ...process.env,

@@ -25,11 +25,11 @@ interface Case {
   readonly args: readonly string[]
   /** Called before every run that is measured. */
   readonly prepare?: () => void
-  /** Whether the measurement ends at the first output instead of at the exit of the process. */
+  /** Whether the measurement ends when the process prints its first output, and not when it exits. */
   readonly isServer?: boolean
 }
 
-/** Measures the command line from the start of the process to its end, or to the first answer of a server. */
+/** Measures the time from the start of a command line process until the process exits or, for a server, answers its first request. */
 export async function* b16(): AsyncGenerator<Figure> {
   for (const words of [['--version'], ['--help']])
     yield await measure({

@@ -1,5 +1,5 @@
-// An MCP endpoint in your own server. Run it with `node examples/serve-over-mcp/main.ts`. It connects a client, edits a skill
-// and checks what the client gets.
+// An MCP endpoint in your own server. Run it with `node examples/serve-over-mcp/main.ts`. The program connects a client, edits a
+// skill and checks which text the client gets.
 import assert from 'node:assert/strict'
 import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -20,7 +20,7 @@ export function isWithinBase(location: string, { path, isText }: EventBase): boo
   return isText || path === '' || location === path || location.startsWith(`${path}/`)
 }
 
-/** Locations of known skills within a registered folder. */
+/** Finds the locations of known skills within a registered folder. */
 export interface KnownPlaces {
   /** Locations, within the base, of skills that have the event's skill name. */
   readonly ofName: readonly string[]
@@ -29,7 +29,7 @@ export interface KnownPlaces {
 }
 
 /**
- * Returns the folder of the event's skill, relative to a registered folder. A watcher may name the `SKILL.md`, the skill's folder or, as in Exo, the source. If the event names only the source, the location is the skill's `path`, the skill's last known location, or a folder with the skill's name.
+ * Returns the folder of the event's skill, relative to a registered folder. The `sourcePath` of an event may name the `SKILL.md`, the skill's folder or, as in Exo, the source. If the event names only the source, the location is the skill's `path`, the skill's last known location, or a folder with the skill's name.
  */
 export function locateEvent(
   { skillName, skill }: SkillChangeFields,

@@ -142,7 +142,7 @@ describe('GitHubPollingWatcher', () => {
     expect(found).toEqual([['a'], ['a'], ['b'], ['a']])
   })
 
-  test(`a force-push is ignored with a warning, and the next fast-forward is accepted ${verifies('EXO-B11', 'P32')}`, async () => {
+  test(`the watcher ignores a force-push with a warning, and accepts the next fast-forward ${verifies('EXO-B11', 'P32')}`, async () => {
     const first = repository.commit({ 'a/SKILL.md': text('a') })
     const log = recordLog()
     const watcher = new GitHubPollingWatcher(url(), { ...options(), logger: log.logger })
@@ -176,7 +176,7 @@ describe('GitHubPollingWatcher', () => {
     'https://github.com/org/..',
     'not a url',
     'https://user:secret@github.com/org/x',
-  ])(`rejects the invalid URL %j in the constructor ${verifies('EXO-X11', 'EXO-B11')}`, bad => {
+  ])(`the constructor of GitHubPollingWatcher rejects the invalid URL %j ${verifies('EXO-X11', 'EXO-B11')}`, bad => {
     expect(() => new GitHubPollingWatcher(bad)).toThrow(/^Invalid GitHub URL: /)
   })
 
@@ -214,7 +214,7 @@ describe('GitHubPollingWatcher', () => {
     await batches.next()
   })
 
-  test(`loadAll() rejects if the folder of a URL is missing in the repository ${verifies('EXO-X06')}`, async () => {
+  test(`loadAll() rejects if the URL names a folder that the repository does not contain ${verifies('EXO-X06')}`, async () => {
     repository.commit({ 'a/SKILL.md': text('a') })
     await using registry = new SkillRegistry().registerSource(url('/tree/main/nope'), options())
     await expect(registry.loadAll()).rejects.toThrow(/no folder "nope"/)

@@ -127,7 +127,7 @@ describe('stop()', () => {
 })
 
 describe('bindAgent()', () => {
-  test(`if bindAgent() and unbindAgent() are called without waiting, the last call decides ${verifies('EXO-18', 'EXO-B06')}`, async () => {
+  test(`if bindAgent() and unbindAgent() are called without waiting, the last call takes effect ${verifies('EXO-18', 'EXO-B06')}`, async () => {
     await using registry = new SkillRegistry().registerSource(folder)
     await registry.loadAll()
     const manager = new SkillSyncManager(registry, tools)

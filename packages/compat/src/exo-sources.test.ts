@@ -148,7 +148,7 @@ describe('an event', () => {
     await batches.next()
   })
 
-  test('an event applies to each registered folder that contains its source, with SKILL.md in any letter case', async () => {
+  test('an event applies to each registered folder that contains its sourcePath, even if SKILL.md has another letter case', async () => {
     const outer = folder({ 'team/pdf/skill.md': text('pdf') })
     const inner = join(outer.path, 'team')
     await using registry = new SkillRegistry().registerSource(outer.path).registerSource(inner)

@@ -27,7 +27,7 @@ afterEach(() => {
   for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true })
 })
 
-/** Creates a folder with these files. A test can write more files into the folder. */
+/** Creates a folder that contains the given files. A test can write more files into the folder. */
 function folder(files: Readonly<Record<string, string>> = {}): {
   path: string
   write: (path: string, content: string) => void
@@ -153,7 +153,7 @@ async function manage(
 }
 
 describe('SkillChangeEvent', () => {
-  test(`a SkillChangeEvent is immutable, and its skill is null only for a removal ${verifies('EXO-10', 'EXO-44')}`, () => {
+  test(`a SkillChangeEvent is immutable, and its skill is null only if the skill was removed ${verifies('EXO-10', 'EXO-44')}`, () => {
     const event = new SkillChangeEvent(change('added', 'pdf'))
     expect(event).toMatchObject({ kind: 'added', skillName: 'pdf', sourcePath: 'db://pdf' })
     expect(() => {
@@ -241,7 +241,7 @@ describe('SkillRegistry', () => {
     expect(registry.get('pdf').usage).toBe('Newer.')
   })
 
-  test(`search() looks in names and descriptions, and can filter by type and activity ${verifies('EXO-X05', 'EXO-06')}`, async () => {
+  test(`search() looks in names and descriptions, and can filter by type and by whether a skill is active ${verifies('EXO-X05', 'EXO-06')}`, async () => {
     const local = folder({
       'pdf/SKILL.md': text('pdf', '', 'type: agent\n'),
       'maps/SKILL.md': text('maps', '', 'active: false\n'),
@@ -562,7 +562,7 @@ describe('SkillSyncManager', () => {
     await strict.close()
   })
 
-  test(`stop() waits until a watcher has cleaned up ${verifies('EXO-19')}`, async () => {
+  test(`stop() of a manager waits until each watcher has cleaned up ${verifies('EXO-19')}`, async () => {
     const it = await manage()
     let isClean = false
     const gate = Promise.withResolvers<void>()
@@ -667,7 +667,7 @@ describe('LocalFileWatcher', () => {
   })
 })
 
-test(`with a local watcher, an edit changes the skill, its tools and the instructions ${verifies('EXO-01', 'EXO-41', 'EXO-45')}`, async () => {
+test(`with a local watcher, an edit of a SKILL.md changes the skill, its tools and the instructions of the agent ${verifies('EXO-01', 'EXO-41', 'EXO-45')}`, async () => {
   const local = folder({ 'pdf/SKILL.md': text('pdf') })
   await using registry = new SkillRegistry().registerSource(local.path)
   await registry.loadAll()

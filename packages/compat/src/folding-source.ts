@@ -69,7 +69,7 @@ export class FoldingSource implements SkillSource {
   }
 
   /**
-   * Makes the next `read()` read the folder and discard earlier watcher events, if the folder was loaded before. If the folder cannot be read, the source keeps its contents and `failure` contains the reason. If the folder was removed, the source becomes empty.
+   * Makes the next `read()` read the folder and discard earlier watcher events, if the folder was loaded before. If the folder cannot be read, the source keeps its contents and `failure` contains the reason. If the folder was removed, the contents become empty.
    */
   catchUp(): void {
     if (this.#isLoaded) this.#request('catch-up')

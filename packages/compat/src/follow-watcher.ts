@@ -19,7 +19,7 @@ const JITTER = 0.2
 export const END_MS = 5_000
 
 /**
- * Reads the batches of a watcher until it returns or the signal aborts. Retries a failing watcher after growing delays.
+ * Reads the batches of a watcher until `watch()` returns or the signal aborts. Retries a failing watcher after growing delays.
  * After a successful batch, the delays are short again. Never rejects.
  */
 export async function followWatcher(watcher: SkillWatcherLike, options: FollowOptions): Promise<void> {

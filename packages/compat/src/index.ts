@@ -40,7 +40,7 @@ export { fingerprintSkill } from './skill-state.ts'
 export { type FromWatcherOptions, fromWatcher } from './from-watcher.ts'
 export { type SourceWatcherOptions, toWatcher } from './to-watcher.ts'
 
-// For users of omni: scripts as commands, scanned and reloaded.
+// For users of omni: scripts that contain commands, and a scanner for them.
 export { parseScriptContent, type ScanPathsOptions, scanPaths, type ToolRecord } from './scan-paths.ts'
 export {
   ScriptSkill,

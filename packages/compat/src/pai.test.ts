@@ -238,7 +238,7 @@ describe('SkillToolset', () => {
     expect(instructions?.match(/<skill name=/g)).toHaveLength(300)
   })
 
-  test(`after a folder of skills was removed, the next request treats it as empty ${verifies('PAI-04', 'P08')}`, async () => {
+  test(`after a folder of skills was removed, the next request treats the folder as empty ${verifies('PAI-04', 'P08')}`, async () => {
     const files = new MemoryFileSystem({ '/project/skills/pdf/SKILL.md': text('pdf') })
     await using toolset = new SkillToolset()
     expect(await toolset.getInstructions(context(files))).toContain('<skill name="pdf">')

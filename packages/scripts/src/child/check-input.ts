@@ -90,7 +90,7 @@ function toWords(error: string): string {
     .replace(/\.$/, '')
 }
 
-/** Drops messages about the whole input if there are messages about its fields. */
+/** Drops messages about the whole input if other messages name its fields. */
 function keepDeep<Fault extends { readonly field: string }>(
   wrong: readonly Fault[],
   isTold: boolean,

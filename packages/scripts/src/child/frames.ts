@@ -12,7 +12,7 @@ export interface LoadFrame {
   readonly kind: 'load'
   /** URL of the folder with the files of the skill, ending in `/`. */
   readonly files: string
-  /** URL of the folder with plain JavaScript that replaces the TypeScript files, ending in `/`. */
+  /** URL of the folder with the plain JavaScript of the TypeScript files, ending in `/`. */
   readonly code: string
   /** Paths relative to `files`, in load order. */
   readonly modules: readonly string[]

@@ -79,7 +79,7 @@ async function load(frame: LoadFrame): Promise<void> {
     }
   }
   send({ kind: 'loaded', commands: found })
-  // The first call will need the validator; load it while the host checks the commands.
+  // Load the validator now, while the host checks the commands, because the first call will need it.
   if (found.some(({ isDynamic }) => !isDynamic)) void import(frame.validator)
 }
 

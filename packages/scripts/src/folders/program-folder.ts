@@ -109,7 +109,7 @@ class Tree {
     this.#folders = new Set([root])
   }
 
-  /** Writes a file unless it exists: the same revision always has the same content. */
+  /** Writes a file. Keeps an existing file, because it belongs to the same revision and has the same content. */
   async write(path: string, content: string | Uint8Array, mode: number): Promise<void> {
     await this.#pause()
     const target = join(this.#root, path)

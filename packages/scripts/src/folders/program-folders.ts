@@ -94,7 +94,7 @@ export class ProgramFolders {
     }
   }
 
-  /** Writes plain JavaScript into the folder of a revision. Resolves with the files whose types cannot be removed. */
+  /** Writes plain JavaScript into the folder of a revision. Resolves with one diagnostic for each file whose types cannot be removed. */
   async addCode({ revision }: ScriptProgram, plain: Promise<PlainCode>): Promise<readonly Diagnostic[]> {
     const entry = this.#entries.get(revision)
     if (entry === undefined) return []
@@ -194,7 +194,7 @@ async function findParent(parent: string | undefined): Promise<string | undefine
   if (parent !== undefined) return parent
   const path = temporaryParent()
   const uid = process.getuid?.()
-  // Another user may have created this path in the shared temporary folder.
+  // Check the owner, because another user may have created this path in the shared folder for temporary files.
   const facts = await lstat(path)
   const isOurs =
     facts.isDirectory() && (uid === undefined || (facts.uid === uid && (facts.mode & 0o077) === 0))

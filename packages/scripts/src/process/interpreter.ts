@@ -1,6 +1,6 @@
 import { decodeUnmarkedText } from '@skillstoke/core/internal'
 
-/** How a script without commands is run. */
+/** The program that runs a script without commands. */
 export type Interpreter =
   /** The Node version of the host runs the script, and the permissions of Node confine the script. */
   | { readonly kind: 'node' }
@@ -39,7 +39,7 @@ export function findInterpreter(path: string, bytes: Uint8Array): Interpreter | 
   const [program, ...args] = named
   const known = Object.hasOwn(BY_ENDING, ending) ? BY_ENDING[ending] : undefined
   if (known !== undefined) {
-    // The first line of a file x.sh may name another shell, for example `#!/bin/bash`.
+    // A file that ends in `.sh` may name another shell in its first line, for example `#!/bin/bash`.
     const own = ending === 'sh' && program !== undefined ? [program.slice(program.lastIndexOf('/') + 1)] : []
     return { kind: 'program', names: [...own, ...known], args: [] }
   }

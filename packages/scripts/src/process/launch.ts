@@ -176,7 +176,7 @@ export function toSandboxed({ path: bubblewrap, hasSize }: Bubblewrap, launch: L
   }
 }
 
-/** Mounts that the sandbox creates itself. */
+/** Paths that bubblewrap mounts itself. */
 const OWN = ['/proc', '/dev']
 
 function toPartialArgs(

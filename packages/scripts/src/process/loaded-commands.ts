@@ -52,7 +52,7 @@ function decode(path: string): string {
   }
 }
 
-/** Validates the commands that the loaded modules report. The data comes from scripts, so it is not trusted. */
+/** Validates the commands that the loaded modules report. These reports are not trusted, because scripts can change them. */
 export function toCommands(
   { skill, files }: ScriptProgram,
   scan: ScriptScan,

@@ -128,7 +128,7 @@ function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []
 }
 
-// Longer error texts are cut.
+// Maximum length of an error text. Longer texts are truncated.
 const MAX_TEXT = 8_192
 const MAX_FAULTS = 50
 // Limits for the depth and size of values, because callers copy values recursively.

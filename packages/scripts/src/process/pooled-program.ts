@@ -46,9 +46,9 @@ export interface PooledProgramOptions {
   /** Number of calls after which a new process replaces a process. */
   readonly maxCalls: number
   readonly idle: IdleProcesses
-  /** Removes the folder of an ended process; never fails. */
+  /** Removes the folders of a process that has ended. Never fails. */
   readonly discard: (each: PooledProcess) => Promise<void>
-  /** How long running calls may continue after `close`, in milliseconds. */
+  /** How long calls may continue after `close()`, in milliseconds. */
   readonly drainMs: number
   /** Called after the last process has ended. */
   readonly onClosed: () => Promise<void>
@@ -241,7 +241,7 @@ export class PooledProgram implements LoadedProgram {
     this.#options.idle.add(member.process)
   }
 
-  /** Removes an ended process from the pool, so that the next waiting call can start another one. */
+  /** Removes an ended process from the pool, so that the next waiting call can start another process. */
   #remove(member: Member): void {
     this.#members.delete(member)
     const index = this.#idle.indexOf(member)

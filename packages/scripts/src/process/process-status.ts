@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 
-/** Linux status of a process. */
+/** Status of a process on Linux. */
 export interface ProcessStatus {
   readonly state: string
   readonly parent: number

@@ -33,7 +33,7 @@ const X32_CALLS = 0x4000_0000
 const EPERM = 1
 const ENOSYS = 38
 
-// Offsets in `struct seccomp_data`. The last offset is the lower half of the first argument on little-endian machines.
+// Offsets in `struct seccomp_data`. `FIRST_ARGUMENT` is the offset of the lower half of the first argument on little-endian machines.
 const NUMBER = 0
 const ARCHITECTURE = 4
 const FIRST_ARGUMENT = 16

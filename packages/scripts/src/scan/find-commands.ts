@@ -177,7 +177,7 @@ function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Returns the text of the doc comment that ends right before an offset, without stars and tags. */
+/** Returns the text of the doc comment directly before an offset. Omits stars and tags. */
 function docCommentBefore(offset: number, text: string, comments: readonly Comment[]): string {
   const comment = comments.findLast(({ end }) => end !== undefined && end <= offset)
   const isDoc =

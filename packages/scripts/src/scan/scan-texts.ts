@@ -11,7 +11,7 @@ const CODE = /\.[mc]?[jt]s$/
 // Maximum length of all scripts of one skill, because parsing is slow.
 const MAX_CHARACTERS = 524_288
 
-/** Finds the commands of a skill, synchronously. */
+/** Finds the commands of a skill in its texts. Runs synchronously. */
 export function scanTexts(
   skill: string,
   files: readonly ScriptText[],
