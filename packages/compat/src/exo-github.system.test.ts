@@ -176,7 +176,7 @@ describe('GitHubPollingWatcher', () => {
     'https://github.com/org/..',
     'not a url',
     'https://user:secret@github.com/org/x',
-  ])(`the constructor of GitHubPollingWatcher rejects the invalid URL %j ${verifies('EXO-X11', 'EXO-B11')}`, bad => {
+  ])(`the constructor rejects the invalid URL %j ${verifies('EXO-X11', 'EXO-B11')}`, bad => {
     expect(() => new GitHubPollingWatcher(bad)).toThrow(/^Invalid GitHub URL: /)
   })
 
