@@ -13,7 +13,7 @@ const ADDRESS =
 
 /**
  * Splits a GitHub URL into its parts; returns `null` for any other text. In `tree/a/b`, `a` is returned as the
- * branch, although the branch may be named `a/b`. `GitHubPollingWatcher` asks the repository to find the actual name of the branch.
+ * branch, although the branch may be named `a/b`. `GitHubPollingWatcher` finds the actual branch name by asking the repository.
  *
  * @example
  * ```ts

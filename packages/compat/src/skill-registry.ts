@@ -186,7 +186,7 @@ export class SkillRegistry implements AsyncDisposable {
   }
 
   /**
-   * Applies a batch of a watcher as a whole. Each event goes to the registered sources that contain its `sourcePath`. If no registered source contains the path, the event goes to the watcher's own source. The name alone does not identify the source of a skill. Invalid events are
+   * Applies a batch of a watcher as a whole. Each event goes to the registered sources that contain its `sourcePath`. If no registered source contains the path, the event goes to the watcher's own source. The skill name does not identify the source, because several sources may have a skill of this name. Invalid events are
    * skipped and logged. Resolves after all subscribers were called.
    */
   async apply(batch: readonly SkillChangeFields[], own: FoldingSource): Promise<void> {

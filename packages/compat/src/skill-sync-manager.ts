@@ -156,7 +156,7 @@ export class SkillSyncManager implements AsyncDisposable {
   }
 
   /**
-   * Stops all watchers, and waits at most five seconds until they have ended. Agents keep their tools and instructions. Idempotent.
+   * Stops all watchers, and waits at most five seconds until they have ended. Bound agents keep their tools and instructions. Idempotent.
    */
   async stop(): Promise<void> {
     // Abort before waiting for the lock, because a pending `start()` has the lock.

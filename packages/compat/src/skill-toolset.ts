@@ -8,9 +8,9 @@ import { createSkillConfig, isConfigOf, type SkillConfig } from './skill-config.
 
 /** The file access of an agent at one request. */
 export interface ToolsetContext<Files extends FileSystem = FileSystem> {
-  /** Reads all files. If it is missing, the agent has no skills. */
+  /** Reads all files. An agent without file access has no skills. */
   readonly fileOperator?: Files
-  /** Folders that the agent may use. Skills in later folders override those in earlier ones. */
+  /** Folders that the agent may use. For skills of the same name, a later folder overrides an earlier folder. */
   readonly allowedPaths: readonly string[]
   /** The agent's shell, passed to the hook. */
   readonly shell?: unknown
@@ -52,7 +52,7 @@ export const SHARED_SKILLS_DIR_NAME = '.agents/skills'
 /** Maximum number of runtimes that one toolset keeps open. Each combination of a file operator and allowed paths has one runtime. */
 export const MAX_OPEN_RUNTIMES = 16
 
-/** The open runtime of one file system and one list of paths. */
+/** The open runtime for one file operator and one list of allowed paths. */
 interface Scanned<Files extends FileSystem> {
   /** The context of the newest request. The hook receives it. */
   context: ToolsetContext<Files>

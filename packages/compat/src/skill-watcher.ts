@@ -6,7 +6,7 @@ export type SkillChangeKind = 'added' | 'modified' | 'removed'
 export interface SkillChangeFields {
   readonly kind: SkillChangeKind
   readonly skillName: string
-  /** `null` only for a removed skill. */
+  /** The changed skill; `null` only if the skill was removed. */
   readonly skill: WatchedSkill | null
   /** Folder or URL of the source. The folder or the SKILL.md of the skill is accepted, too. */
   readonly sourcePath: string
@@ -56,7 +56,7 @@ export class SkillChangeEvent implements SkillChangeFields {
   }
 }
 
-/** Finds changes of skills. Any object with these two methods is accepted. */
+/** Finds changes of skills. Any object with the methods `watch` and `stop` is accepted. */
 export interface SkillWatcherLike {
   /** Yields one batch of changes after each burst, and then waits for the next burst. A batch is never empty. */
   watch(): AsyncIterable<readonly SkillChangeFields[]>

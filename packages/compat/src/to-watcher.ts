@@ -23,7 +23,7 @@ export class SourceWatcher extends SkillWatcher {
   readonly #source: SkillSource
   readonly #options: SourceWatcherOptions
   readonly #ready = Promise.withResolvers<void>()
-  /** Last reported state of each skill, by name. */
+  /** Digest of each skill at the last report, by name. */
   #known: ReadonlyMap<string, string> | undefined
   #stop: AbortController | undefined
 
@@ -118,7 +118,7 @@ export function toWatcher(source: SkillSource, options?: SourceWatcherOptions): 
   return new SourceWatcher(source, options)
 }
 
-/** A skill in the forms of the core and of Exo. */
+/** One skill twice: as an object of the core and with Exo's fields. */
 interface LoadedPair {
   readonly skill: CoreSkill
   readonly exo: Skill
