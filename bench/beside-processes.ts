@@ -2,7 +2,7 @@ import { type Figure, percentiles, round } from './figure.ts'
 import { openBareProcesses } from './script-peers.ts'
 
 /**
- * Measures some work and the start of bare processes in turn, so that other load on the machine affects both. Yields one figure: the times of the work, and their median in percent of the median of each bare process.
+ * Measures `work` and the start of bare processes alternately, so that other load on the machine affects both. Yields the times of `work`. Then yields one percentage per bare process: the median of `work` divided by the median of that process.
  * @param work resolves with the milliseconds that it took
  * @param path module that the processes load
  */

@@ -1,12 +1,12 @@
-/** One measured figure, with its peers from the same run. */
+/** One measured figure, with the figures of its peers from the same run. */
 export interface Figure {
   readonly id: string
   readonly what: string
-  /** Number of skills in the tree, or of samples if there is no tree. */
+  /** Number of skills in the tree, or number of samples if the benchmark has no tree. */
   readonly n: number
   readonly value: { readonly p50: number; readonly p99: number }
   readonly unit: 'ms' | 'µs' | 'ns' | 'B' | 'KB' | 'MB' | '%' | 'count'
-  /** Target of the design, in the same unit. */
+  /** Target of the design, in `unit`. */
   readonly target: string
   readonly peers: Readonly<Record<string, number | { readonly p50: number; readonly p99: number }>>
 }

@@ -1,4 +1,4 @@
-// Edits one skill again and again, and prints how much memory each edit leaves behind: `reload-loop.ts <kind> <reloads>`.
+// Edits one skill again and again, and prints how much memory each edit adds: `reload-loop.ts <kind> <reloads>`.
 import { createHash } from 'node:crypto'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -13,11 +13,11 @@ export interface ReloadGrowth {
   readonly state: number
 }
 
-/** Kinds of loops: with a store in memory, with a store on disk, and without the library. The first two have a session that loads the skill. */
+/** Kinds of loops: `memory` uses a store in memory, `disk` uses a store on disk, and `plain` does not use the library. In the loops `memory` and `disk`, a session loads the skill. */
 export const RELOAD_KINDS = ['memory', 'disk', 'plain'] as const
 type ReloadKind = (typeof RELOAD_KINDS)[number]
 
-// During the warm-up, caches fill: replaced revisions in memory, and the code of the loop itself.
+// Number of reloads that are not measured, because the caches for revisions and for compiled code still fill.
 const WARM_UP = 20_000
 
 if (import.meta.main) {
@@ -70,7 +70,7 @@ async function openRuntime(kind: 'memory' | 'disk', folder: string, state: strin
   return { reload, close: async () => await skills.close() }
 }
 
-/** Opens the loop without the library, which reads, hashes and replaces one object. */
+/** Returns a loop that does not use the library: it reads, hashes and replaces one object. */
 function openPlain(file: string): Loop {
   const skills = new Map<string, { readonly text: string; readonly digest: string }>()
   const reload = async (): Promise<void> => {

@@ -89,7 +89,7 @@ function describeMachine(): string {
   try {
     model = /model name\s*: (.*)/.exec(readFileSync('/proc/cpuinfo', 'utf8'))?.[1] ?? model
   } catch {
-    // Other systems have no such file, so use the processor model that Node reports.
+    // Only Linux has /proc/cpuinfo; on other systems, use the processor model that Node reports.
   }
   return `${cpus().length} x ${model}, ${Math.round(totalmem() / 2 ** 30)} GB, ${process.platform} ${release()}, Node ${process.versions.node}`
 }

@@ -1,3 +1,3 @@
-// Child process of the peer that starts a process per reload. Loads a module and sends its answer.
+// Child process of the peer that starts a process for each reload. It loads one module and sends the answer of that module.
 const { answer } = (await import(process.argv[2] ?? '')) as { answer: () => number }
 process.send?.(answer())

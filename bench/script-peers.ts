@@ -8,10 +8,10 @@ import { createServer } from 'vite'
 import { ViteNodeRunner } from 'vite-node/client'
 import { ViteNodeServer } from 'vite-node/server'
 
-/** A way to load a changed module and call it. */
+/** A way to load and call a module that was changed. */
 export interface ScriptPeer extends AsyncDisposable {
   readonly name: string
-  /** Loads the module again and returns its answer. Some peers answer from old code. */
+  /** Loads the module again, calls it and returns its answer. Some peers return an answer of old code. */
   readonly reload: () => Promise<number>
 }
 
@@ -19,7 +19,7 @@ interface Answering {
   readonly answer: () => number
 }
 
-/** Opens all peers: the usual ways to run changed code without restarting the host process. */
+/** Starts all peers: the usual ways to run changed code without restarting the host process. */
 export async function openPeers(path: string): Promise<readonly ScriptPeer[]> {
   return [queryString(path), jiti(path), await viteNode(path), workerRestart(path), processRestart(path)]
 }
@@ -87,7 +87,7 @@ function workerRestart(path: string): ScriptPeer {
   }
 }
 
-/** Returns peers that only start a process, which is the minimum cost of running code in a separate process. */
+/** Returns peers that only start a process. Their time is the minimum cost of running code in a separate process. */
 export function openBareProcesses(path: string): readonly ScriptPeer[] {
   return [processRestart(path), bareNode()]
 }
@@ -102,10 +102,10 @@ function processRestart(path: string): ScriptPeer {
         stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
       })
       const exit = once(child, 'exit')
-      // A half-written file ends the process without an answer.
+      // If the process loads a half-written file, it exits without an answer.
       const [answer] = (await Promise.race([once(child, 'message'), exit.then(() => [])])) as [number?]
       child.kill()
-      // Does not wait for the exit, because it is not part of the measured time.
+      // Does not wait until the process exits, because the exit is not part of the measured time.
       ended = exit
       if (answer === undefined) throw new Error('the process ended without an answer')
       return answer
@@ -114,7 +114,7 @@ function processRestart(path: string): ScriptPeer {
   }
 }
 
-/** Starts Node without code and waits for its end. */
+/** Starts Node without any code, and waits until the process exits. */
 function bareNode(): ScriptPeer {
   return {
     name: 'node -e 0',

@@ -8,7 +8,7 @@ import { childProcesses, type SandboxMode, type ScriptRunnerOptions } from '@ski
 const HELPERS = 5
 const PADDING = `// ${'One comment line of a script skill. '.repeat(12)}\n`.repeat(4)
 
-/** A skill with one command in six modules of about 2 KB: a main module, four modules that it imports, and one module that one of the four imports. */
+/** A skill with one command in six modules of about 2 KB: a main module, four modules that the main module imports, and a sixth module that one of these four imports. */
 export class ScriptSkill implements Disposable {
   readonly root: string = mkdtempSync(join(tmpdir(), 'skillstoke-bench-'))
   readonly folder: string = join(this.root, 'bench')
@@ -41,12 +41,12 @@ export class ScriptSkill implements Disposable {
     this.save(0)
   }
 
-  /** Path of the same code without a command, for loaders that do not know skills. */
+  /** Path of a module with the same code but without a command, for loaders that do not know skills. */
   get plain(): string {
     return join(this.folder, 'scripts/plain.ts')
   }
 
-  /** Changes the module that the main module imports indirectly. */
+  /** Edits the module that the main module imports indirectly. */
   save(version: number): void {
     this.#write('lib/version.ts', `${PADDING}export const version: number = ${version}\n`)
   }

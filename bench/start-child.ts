@@ -28,7 +28,7 @@ const STARTS = {
     })
     console.log(JSON.stringify(start))
   },
-  /** Makes the system calls of a cold start in the shortest possible program: lists, opens, verifies, reads, hashes and watches everything. */
+  /** The plain script: makes the same system calls as a cold start, and lists, opens, verifies, reads, hashes and watches everything. */
   async plain() {
     const buffer = Buffer.allocUnsafe(65_536)
     const watchers: unknown[] = []
@@ -53,7 +53,7 @@ const STARTS = {
     console.log(JSON.stringify(await measure(() => visit(tree))))
     process.exit()
   },
-  /** Only reads and parses the texts, as most programs do. Watches nothing. */
+  /** Reads and parses only the SKILL.md files, as most programs do. Watches nothing. */
   async texts() {
     const start = await measure(async () => {
       const names = await readdir(tree)

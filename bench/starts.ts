@@ -3,12 +3,12 @@ import { fileURLToPath } from 'node:url'
 import { percentiles } from './figure.ts'
 import type { Tree } from './tree.ts'
 
-/** Measurements of one start in its own process. */
+/** Measurements of one start, which runs in its own process. */
 export interface Start {
   readonly ms: number
-  /** Processor time of all threads. */
+  /** Processor time of all threads, in milliseconds. */
   readonly cpuMs: number
-  /** Maximum processor time of the main thread between two turns of the event loop. Processor time does not include other load on the machine. */
+  /** Maximum processor time of the main thread between two turns of the event loop. Other load on the machine does not change this value. */
   readonly longestBlockMs: number
   readonly skills: number
   readonly residentMB: number
@@ -28,7 +28,7 @@ export function startOnce(kind: 'runtime' | 'plain' | 'texts', tree: Tree, state
   return start
 }
 
-/** Returns percentiles of one measurement over several starts. */
+/** Returns the percentiles of one measurement that was repeated in several starts. */
 export function of(starts: readonly Start[], measure: keyof Start): { p50: number; p99: number } {
   return percentiles(starts.map(start => start[measure]))
 }

@@ -17,8 +17,8 @@ export class Tree implements Disposable {
   }
 
   /**
-   * Creates the tree, then waits until its file times are old enough to be trusted. A flat tree has no folders inside skills, so
-   * that Linux can watch twice as many skills.
+   * Creates the tree, and waits until its files are so old that their times are reliable. A flat tree has one folder per skill instead
+   * of two, so that Linux can watch twice as many skills.
    */
   static async make(size: number, isFlat = false): Promise<Tree> {
     const tree = new Tree(mkdtempSync(join(tmpdir(), 'skillstoke-bench-')), size)
@@ -51,7 +51,7 @@ export function nameOf(index: number): string {
   return `skill-${String(index).padStart(5, '0')}`
 }
 
-/** Returns 34 words with the frequencies of natural text (Zipf): a few words are common, most are rare. */
+/** Returns 34 words with the word frequencies of natural text (Zipf): a few words are common, most words are rare. */
 export function descriptionOf(index: number): string {
   let seed = index * 2_654_435_761 + 1
   const next = (): number => {
@@ -62,7 +62,7 @@ export function descriptionOf(index: number): string {
   return `Number ${index} ${words.join(' ')}.`
 }
 
-/** Returns the word of a rank. Rank 1 is the most frequent word. */
+/** Returns the word with a rank. The most frequent word has rank 1. */
 export function wordOf(rank: number): string {
   let word = ''
   for (let rest = rank; rest > 0; rest = Math.floor(rest / SYLLABLES.length))

@@ -4,33 +4,33 @@ import { rolldown } from 'rolldown'
 import { describeLicenses, LICENSES } from './licenses.ts'
 
 // Bundles the code of each published package into few files, because loading a hundred small modules takes longer than the
-// work of a short command. `tsc -b` writes the declarations beside them.
+// rest of a short command. `tsc -b` writes the declaration files into the same folder.
 
 interface Manifest {
   readonly private?: boolean
   readonly exports?: Readonly<Record<string, string | { readonly default: string }>>
 }
 
-/** Files that are started by path instead of through `exports`. */
+/** Files that are started by their path and are not in the `exports` of their package. */
 const PROGRAMS: Readonly<Record<string, readonly string[]>> = {
   cli: ['main.js'],
   scripts: ['script-worker.js'],
 }
 
-/** Entries that become one file each. Some run in processes that may only read their own folder, and others are imported by name while a program runs. */
+/** Entries that must not share code in other files. Some entries run in processes that may read only one folder. Other entries are imported by file name while a program runs. */
 const CONTAINED: Readonly<Record<string, readonly string[]>> = {
   core: ['script/define-command.js'],
   cli: ['o200k.js'],
   scripts: ['child/main.js'],
 }
 
-/** Packages that are copied into the bundle, with their licence, because only a small part of them is used. */
+/** Packages of which we use only a small part. The bundle contains a copy of that part, and the licence of the package. */
 const INLINED: readonly string[] = ['@noble/hashes/', '@oxc-project/runtime/', 'gpt-tokenizer/']
 
-/** The bundler replaces syntax that this runtime does not know, such as `using`. */
+/** The oldest supported version of Node. The bundler replaces syntax that this version does not know, for example `using`. */
 const OLDEST_RUNTIME = 'node22'
 
-/** A source file that imports values of other packages. The bundle contains copies of these values. */
+/** A source file that imports values from other packages. The bundle contains copies of these values, and does not import them. */
 const KNOWN_VALUES = 'known-values.ts'
 
 for (const name of readdirSync('packages')) {
@@ -51,7 +51,7 @@ for (const name of readdirSync('packages')) {
   if (licenses !== '') writeFileSync(join(folder, 'dist', LICENSES), licenses)
 }
 
-/** Writes the code of the entries into `dist`. Code that several entries use is written to shared files. Returns the ids of the bundled modules. */
+/** Writes the code of the entries into `dist`. Code that several entries use goes into shared files. Returns the ids of the bundled modules. */
 async function bundle(folder: string, entries: readonly string[]): Promise<string[]> {
   const toSource = (entry: string): string => join(folder, 'src', entry.replace(/\.js$/, '.ts'))
   await using build = await rolldown({
@@ -59,7 +59,7 @@ async function bundle(folder: string, entries: readonly string[]): Promise<strin
     platform: 'node',
     transform: { target: OLDEST_RUNTIME },
     plugins: [{ name: 'known-values', resolveId: (id, importer) => findCopied(folder, id, importer) }],
-    // Unused imports can be removed, because our packages and their dependencies have no side effects.
+    // Remove unused imports: importing our packages or their dependencies has no side effects.
     treeshake: { moduleSideEffects: false },
     external: (id, importer) =>
       !id.startsWith('.') &&
@@ -72,14 +72,14 @@ async function bundle(folder: string, entries: readonly string[]): Promise<strin
     dir: join(folder, 'dist'),
     format: 'esm',
     sourcemap: true,
-    // The declarations have the docstrings.
+    // Omit docstrings here, because the declaration files contain them.
     comments: { jsdoc: false },
     chunkFileNames: '[name]-[hash].js',
   })
   return output.flatMap(file => (file.type === 'chunk' ? file.moduleIds : []))
 }
 
-/** Returns the source file of a value that the bundle copies: an import of the known values, or of a module that they need. */
+/** If the bundle must contain a copy of an import, returns its source file. This applies to imports in `KNOWN_VALUES`, and to the modules that these imports need. */
 function findCopied(folder: string, id: string, importer: string | undefined): string | undefined {
   const [, name, path = ''] = /^@skillstoke\/([^/]+)(.*)$/.exec(id) ?? []
   if (name === undefined || importer === undefined) return undefined

@@ -2,7 +2,7 @@ import { execFileSync, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { text } from 'node:stream/consumers'
 
-// The quick check during development. It checks the format of changed files, the types and the unit tests in parallel. The complete check is `npm test`.
+// A quick check during development. It checks the format of changed files, checks the types and runs the unit tests, all in parallel. For a complete check, run `npm test`.
 
 interface Check {
   readonly name: string

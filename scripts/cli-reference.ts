@@ -5,7 +5,7 @@ import { createProgram } from '../packages/cli/src/main.ts'
 type Command = ReturnType<typeof createProgram>
 type Option = Command['options'][number]
 
-// Writes docs/cli-reference.md from the program, so that the page and `--help` cannot differ.
+// Writes docs/cli-reference.md from the help texts of `stoke`, so that the page and `--help` cannot differ.
 
 const PAGE = 'docs/cli-reference.md'
 
@@ -55,7 +55,7 @@ function renderTable(title: string, rows: readonly (readonly string[])[]): reado
   return ['', `| ${title} | |`, '|---|---|', ...rows.map(row => `| ${row.map(escapeCell).join(' | ')} |`)]
 }
 
-/** The part of the help after the options: notes and examples. */
+/** The part of a help text after the list of options: notes and examples. */
 function renderNotes(verb: Command): readonly string[] {
   let text = ''
   verb.configureOutput({ writeOut: part => (text += part) })

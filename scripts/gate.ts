@@ -4,19 +4,19 @@ import { setPriority } from 'node:os'
 import { delimiter, join, resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
 
-// The gate for people, CI and releases. Each step is a command that can also be run alone. If the tests need the result of a failed step, the gate ends. All other steps run one at a time during the tests, with low priority.
+// The complete check before a commit, in CI and before a release. Each step is a command that can also be run alone. If a step fails whose result the tests need, the gate ends. The steps that tests do not need run one at a time, with low priority, while the tests run.
 
 interface Step {
   readonly name: string
   readonly command: readonly string[]
   readonly directory?: string
-  /** A folder that is put at the beginning of `PATH`. */
+  /** A folder that the step adds at the beginning of `PATH`. */
   readonly path?: string
 }
 
 const RESULTS = '.tmp/test-results.json'
 const OLD_NODE_RESULTS = '.tmp/old-node-results.json'
-/** The oldest Node that is supported, from `tests/runtimes`. */
+/** Folder with the oldest Node version that we support. `tests/runtimes` installs it. */
 const OLD_NODE = join('tests/runtimes/node_modules', `node-22-${process.platform}-${process.arch}`, 'bin')
 const packages = readdirSync('packages').map(name => join('packages', name))
 const published = packages.filter(directory => !readManifest(directory).private)
@@ -45,7 +45,7 @@ const beside: readonly Step[] = [
   ]),
 ]
 
-/** This step fails if a link of the site has no target. */
+/** Builds the documentation site. Fails if a link in the site has no target. */
 const site: Step = { name: 'documentation site', command: ['node', 'site/build.ts'] }
 
 const tests: Step = {
@@ -53,7 +53,7 @@ const tests: Step = {
   command: ['vitest', 'run', ...reportTo(RESULTS)],
 }
 
-/** Scripts and the command line use functions of Node that differ between Node versions. */
+/** Run these tests on the oldest Node too, because scripts and the command line use Node functions that differ between versions. */
 const oldNodeTests: Step = {
   name: 'scripts and the command line on Node 22',
   path: OLD_NODE,
@@ -121,7 +121,7 @@ async function run({ name, command, directory = '.', path }: Step, options: RunO
   const [program = '', ...args] = command
   const child = spawn(program, args, {
     cwd: directory,
-    // Caches compiled code, because the tests start hundreds of processes that load the same files.
+    // Let Node cache compiled code, because the tests start hundreds of processes that load the same files.
     env: {
       NODE_COMPILE_CACHE: resolve('.tmp/compile-cache'),
       ...process.env,
@@ -165,7 +165,7 @@ function readManifest(directory: string): { readonly private?: boolean } {
   return JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8')) as { private?: boolean }
 }
 
-/** Installs packages that only the gate needs. Returns false if that fails. Steps that need these packages are then skipped and counted. */
+/** Installs packages that only the gate needs. Returns false if that fails. If the installation fails, the steps that need these packages are skipped, and the summary counts them. */
 function installFolder(folder: string, purpose: string): boolean {
   if (existsSync(join(folder, 'node_modules'))) return true
   console.log(`installing ${purpose}`)
@@ -175,7 +175,7 @@ function installFolder(folder: string, purpose: string): boolean {
   return status === 0
 }
 
-/** If allowed, installs missing programs that the tests need. Otherwise the tests that need these programs are skipped and counted. */
+/** Installs missing programs that the tests need, if this is allowed. Tests whose programs are missing are skipped, and the summary counts them. */
 function installPrograms(): void {
   const isThere = (program: string): boolean =>
     (process.env['PATH'] ?? '').split(':').some(folder => existsSync(join(folder, program)))

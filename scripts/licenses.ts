@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Name of the file with the licences of bundled packages, in the folder of the bundle. */
+/** Name of the file that contains the licences of bundled packages. The file is in the folder of the bundle. */
 export const LICENSES = 'LICENSES.txt'
 
 interface Manifest {
@@ -14,7 +14,7 @@ interface Manifest {
 const VIRTUAL = /^\0(@?[^@/+]+)\+?([^@/]*)@/
 
 /**
- * Returns the licences of the packages to which modules belong, sorted by name. Modules of this repository are ignored.
+ * Returns the licences of all packages that contain the given modules, sorted by package name. Modules of this repository are ignored.
  * @param moduleIds paths of files, or names of virtual modules
  * @throws {Error} when a package has no licence file
  */

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-// Prints the packages that are published, as `--workspace` options of npm.
+// Prints one npm option `--workspace` for each published package.
 
 const folders = readdirSync('packages').map(name => join('packages', name))
 const published = folders.filter(folder => {

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 
-// Repeats the model-based test many more times than the gate does: `npm run soak`, or `npm run soak -- 20000`.
+// Runs the model-based test with many more repetitions than the gate: `npm run soak`, or `npm run soak -- 20000`.
 
 const DEFAULT_RUNS = 5_000
 const runs = Number(process.argv[2] ?? DEFAULT_RUNS)

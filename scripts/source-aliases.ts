@@ -13,7 +13,7 @@ interface Alias {
 
 const PACKAGES = resolve(import.meta.dirname, '../packages')
 
-/** Resolves each entry point of our packages to its source. Unit tests therefore need no build, and the page contains no unused code. */
+/** Resolves each entry point of our packages to its source file. Unit tests can then run without a build, and the page of the dev server contains no unused code. */
 export function sourceAliases(): Alias[] {
   return readdirSync(PACKAGES).flatMap(folder => {
     const manifest = join(PACKAGES, folder, 'package.json')

@@ -4,7 +4,7 @@ interface TestProject {
   readonly exclude?: string[]
 }
 
-/** Tests that run the sources in one process. They need no build, no other processes and no servers. */
+/** Tests that run the source files in one process. These tests need no build, no other processes and no servers. */
 export const UNIT: TestProject = {
   name: 'unit',
   include: ['packages/*/src/**/*.test.ts'],
@@ -18,7 +18,7 @@ export const SYSTEM: TestProject = {
   exclude: ['tests/endurance/**'],
 }
 
-/** Tests that take a long time, with crashes, many clients or many random runs. */
+/** Tests that take a long time, because they cause crashes, use many clients or repeat many random runs. */
 export const ENDURANCE: TestProject = {
   name: 'endurance',
   include: ['packages/*/src/**/*.endurance.test.ts', 'tests/endurance/**/*.test.ts'],

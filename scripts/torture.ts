@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 
-// Runs the torture test for longer than the gate: `npm run torture`, or `npm run torture -- 3600`.
+// Runs the torture test longer than the gate does: `npm run torture`, or `npm run torture -- 3600`.
 
 const DEFAULT_SECONDS = 300
 const seconds = Number(process.argv[2] ?? DEFAULT_SECONDS)

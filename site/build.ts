@@ -5,11 +5,11 @@ import { checkLinks } from './check-links.ts'
 import { makePictures } from './pictures.ts'
 
 // Builds the documentation site into site/.tmp/html: the pages of docs/, ARCHITECTURE.md, and an API reference from the
-// declarations of the packages. Fails if a link has no target. The packages must be built before.
+// declarations of the packages. Fails if a link has no target. Build the packages before you run this program.
 
 const REPOSITORY = 'https://github.com/skillstoke/skillstoke/blob/main/'
 const ROOT = resolve(import.meta.dirname, '..')
-// The folder is below this one, so that the pages find the packages of the site.
+// The target folder is inside the folder `site`, so that the pages can import the packages of the site.
 const TARGET = join(import.meta.dirname, '.tmp')
 const PAGES = join(TARGET, 'pages')
 const HTML = join(TARGET, 'html')
@@ -56,7 +56,7 @@ function listPages(folder: string): readonly string[] {
     .filter(name => name.endsWith('.md'))
 }
 
-/** Turns links to files outside docs/ into links to the repository, and README.md into the index of its folder. */
+/** Replaces links to files outside docs/ with links to the repository. Renames README.md to the index page of its folder. */
 function adaptPage(name: string): void {
   const path = join(PAGES, name)
   // Path of the page in the repository.
@@ -102,12 +102,12 @@ function listEntryPoints(): readonly EntryPoint[] {
   })
 }
 
-/** Writes a page for each public entry point from its declarations, with all exported names. */
+/** Writes one API page for each public entry point. The page describes all exported names. */
 function writeApi(): void {
   const entries = listEntryPoints()
   const folder = join(TARGET, 'entries')
   mkdirSync(folder)
-  // TypeDoc names the page of a module after the source file.
+  // Write one file per entry point, because TypeDoc names the page of a module after its source file.
   const files = entries.map(({ name, types }) => {
     const file = join(folder, `${toFileName(name)}.ts`)
     writeFileSync(file, `export * from ${JSON.stringify(types.replace(/\.d\.ts$/, '.js'))}\n`)

@@ -4,11 +4,11 @@ import { join, posix } from 'node:path'
 export interface LinkReport {
   readonly pages: number
   readonly links: number
-  /** One line for each link without a target, with the page of the link. */
+  /** One line for each link without a target. The line names the page and the link. */
   readonly broken: readonly string[]
 }
 
-/** Checks that every link inside a built site has an existing page as its target, and that every anchor has an element. Links to other sites are not checked. */
+/** Checks that every link within a built site leads to an existing page, and that the page contains the element that an anchor names. Links to other sites are not checked. */
 export function checkLinks(folder: string): LinkReport {
   const pages = readdirSync(folder, { recursive: true })
     .map(String)
@@ -35,7 +35,7 @@ function anchorsOf(html: string): ReadonlySet<string> {
   return new Set([...html.matchAll(/\sid="([^"]+)"/g)].map(match => match[1] ?? ''))
 }
 
-/** Returns the file for an address. The address may be without the file ending. */
+/** Returns the file for an address. The address may omit the file ending. */
 function toFile(folder: string, relative: string, path: string): string | undefined {
   const address = path.startsWith('/') ? path : relative
   const candidates = [address, `${address}.html`, posix.join(address, 'index.html')]

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { chromium } from 'playwright-core'
 
-// Makes the pictures of the documentation from a real run of the dev server, so that they show the present program. page.png shows the page of the dev server, and save.svg shows a save that reaches a running agent. Run it with `npm run pictures`.
+// Makes the pictures of the documentation from a real run of the dev server, so that the pictures show the current program. page.png shows the page of the dev server, and save.svg shows a save that reaches a running agent. Run it with `npm run pictures`.
 
 const ROOT = resolve(import.meta.dirname, '..')
 const QUESTION = 'A customer wants a refund for order 1042. What applies?'
@@ -29,7 +29,7 @@ class Dev {
     this.#process.stdout?.setEncoding('utf8').on('data', text => (this.#output += text))
   }
 
-  /** Waits for a match in the output and returns it. Drops the output before the match. */
+  /** Waits until the output matches a pattern, and returns the match. Drops the output before the match. */
   async printed(pattern: RegExp): Promise<RegExpExecArray> {
     const end = AbortSignal.timeout(TIMEOUT_MS)
     for (;;) {
@@ -92,7 +92,7 @@ interface Panel {
   readonly lines: readonly { readonly text: string; readonly color: string }[]
 }
 
-/** Draws the three stations of a save: the file, the generation, and the next step of the agent. */
+/** Draws how a save reaches an agent: the saved file, the new generation, and the next step of the agent. */
 function drawSave(lines: readonly string[]): string {
   const find = (pattern: RegExp): string => lines.find(line => pattern.test(line))?.trim() ?? ''
   const plain = (text: string, color = '#c9d1d9'): { text: string; color: string } => ({ text, color })

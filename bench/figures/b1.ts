@@ -9,7 +9,7 @@ import { nameOf, Tree } from '../tree.ts'
 
 const SAVES = 200
 
-/** Measures from the end of a save until the current generation has the new revision. */
+/** Measures the time from the end of a save until the current generation has the new revision. */
 export async function* b1({ large }: MeasureOptions): AsyncGenerator<Figure> {
   for (const size of large ? [10, 1_000, 10_000, 100_000] : [10, 1_000, 10_000]) {
     using tree = await Tree.make(size, size > 50_000)
@@ -81,7 +81,7 @@ async function parcel(tree: Tree): Promise<{ p50: number; p99: number }> {
   return figure
 }
 
-/** Measures from the end of a save to the event of a watcher. */
+/** Measures the time from the end of a save until a watcher emits its event. */
 async function timeEvents(
   tree: Tree,
   listen: (onEvent: () => void) => void,
@@ -102,7 +102,7 @@ async function measureSaves(
   measure: (index: number, save: () => number) => Promise<number>,
 ): Promise<number[]> {
   const samples: number[] = []
-  // Keeps the process alive, because a watch alone does not.
+  // Keeps the process alive, because a file watch alone would let it exit.
   const alive = setInterval(() => undefined, 60_000)
   for (let i = 0; i < SAVES; i++) {
     const index = (i * 7919) % tree.size

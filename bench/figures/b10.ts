@@ -10,7 +10,7 @@ const QUERIES = [[20, 400], [7, 55, 1_200], [300], [4, 90, 210, 2_500], [33, 34]
   ranks.map(wordOf).join(' '),
 )
 
-/** Measures the catalog of 1,000 skills and the search over 10,000. */
+/** Measures the time to render the catalog of 1,000 skills and to search 10,000 skills. */
 export async function* b10(_options: MeasureOptions): AsyncGenerator<Figure> {
   const few = await listOf(1_000)
   const copies = Array.from({ length: 200 }, () => few.skills.map(skill => ({ ...skill })))
@@ -111,7 +111,7 @@ async function listOf(
   return { skills: skills.current.list(), render: () => skills.catalog(), close: () => skills.close() }
 }
 
-/** Returns percentiles of one call. Number of result units per millisecond. */
+/** Returns percentiles of the time that one call takes, in units of which `perMs` make a millisecond. */
 function time(
   samples: number,
   call: () => unknown,

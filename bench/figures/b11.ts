@@ -5,7 +5,7 @@ import { descriptionOf, nameOf } from '../tree.ts'
 
 const EDITS = 500
 
-/** Counts the rendered catalogs, changed tools and sent messages that body edits cause. */
+/** Counts how many catalogs are rendered, tools changed and messages sent because of body edits. */
 export async function* b11(_options: MeasureOptions): AsyncGenerator<Figure> {
   const fileSystem = new MemoryFileSystem()
   const write = (index: number, body: string): void =>

@@ -14,7 +14,7 @@ const SAVES = 100
 const CHROMIUM = process.env['CHROMIUM'] ?? '/usr/bin/chromium'
 const PAGE = 'packages/cli/dist/page'
 
-/** Measures from the end of a save until a real browser has painted the change in the page of the dev server. */
+/** Measures the time from the end of a save until a real browser has painted the change in the page of the dev server. */
 export async function* b12(): AsyncGenerator<Figure> {
   yield bundleSize()
   if (!existsSync(CHROMIUM)) {
@@ -58,7 +58,7 @@ export async function* b12(): AsyncGenerator<Figure> {
   }
 }
 
-/** Measures the files of the page, compressed as web servers do. The dev server sends files uncompressed, because its clients are local. */
+/** Measures the size of the page's files after the compression that web servers use. The dev server sends files uncompressed, because its clients are local. */
 function bundleSize(): Figure {
   const files = readdirSync(resolve(PAGE), { recursive: true, withFileTypes: true }).filter(each =>
     each.isFile(),
@@ -88,7 +88,7 @@ async function readAddress(dev: ReturnType<typeof spawn>): Promise<string> {
 }
 
 async function measure(page: Page, tree: Tree): Promise<{ painted: number[]; tasks: number[] }> {
-  // Passed as a string, because this code runs in the page.
+  // This code is a string, because it runs in the page and not in Node.
   await page.evaluate(`
     globalThis.tasks = []
     new PerformanceObserver(list => tasks.push(...list.getEntries().map(each => each.duration))).observe({ type: 'longtask' })

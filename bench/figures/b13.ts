@@ -15,7 +15,7 @@ const SKILLS = 2_000
 const RUNS = 3
 const POLLS = 20
 
-/** Measures a repository over smart HTTP on loopback: first sync, restart, and polls without and with a change. */
+/** Measures a repository over smart HTTP on loopback: the first sync, a restart, and polls that find no change or one change. */
 export async function* b13(_options: MeasureOptions): AsyncGenerator<Figure> {
   using tree = await Tree.make(SKILLS)
   await using server = await GitServer.start()
@@ -93,7 +93,7 @@ async function open(server: GitServer, state: string): Promise<SkillRuntime> {
   return skills
 }
 
-// This call is asynchronous, because the git server runs in the same process.
+// Runs git asynchronously, because the git server runs in this process, too.
 async function gitTime(...args: string[]): Promise<number> {
   return round(await timed(async () => void (await run('git', args))))
 }

@@ -16,12 +16,12 @@ const ROUNDS = 3
 const MAX_PAUSE_MS = 100
 const REFUSED_SKILLS = 1_000
 const FRESH_CALLS = 300
-/** How many of the added folders stay; the oldest of them are removed. */
+/** How many added folders exist at the same time; for each further folder, the oldest added folder is removed. */
 const ADDED = 5
 
 /** Writes the next edit. */
 type Edit = (count: number) => void
-/** The work that a caller repeats. The function gets the number of the caller and the name of the caller's skill. */
+/** The work that each caller repeats. It gets the number of the caller and the name of the caller's skill. */
 type Call = (caller: number, name: string) => Promise<unknown>
 type Percentiles = ReturnType<typeof percentiles>
 
@@ -76,7 +76,7 @@ function addAndRemove(tree: Tree, count: number): void {
   rmSync(join(tree.path, nameOf(SKILLS + count - ADDED)), { recursive: true, force: true })
 }
 
-/** Creates the new folder outside the source, and renames it over the old one. */
+/** Creates a folder outside the source, and renames it over an existing skill folder. */
 function replace(tree: Tree, aside: Tree, count: number): void {
   const shown = join(tree.path, nameOf(0))
   const next = join(aside.path, nameOf(0))
@@ -92,7 +92,7 @@ async function lookAndLoad(skills: SkillRuntime, name: string): Promise<void> {
   await skills.load(name)
 }
 
-/** Measures calls without edits and with each kind of edit, in turn, so that other load on the machine affects all of them. */
+/** Measures calls without edits and with each kind of edit. The measurements alternate, so that other load on the machine affects all of them. */
 async function measure(
   edits: Readonly<Record<string, Edit>>,
   call: Call,
@@ -124,7 +124,7 @@ async function round(edit: Edit | undefined, call: Call): Promise<number[]> {
   return took
 }
 
-/** Makes `fs.watch` fail for some folders, as the kernel does at its limit. */
+/** Makes `fs.watch` fail for some folders, as if the kernel's limit for watches was reached. */
 function refuseWatches(isRefused: (path: string) => boolean): Disposable {
   const { watch } = fs
   const refusing = (path: string, ...rest: never[]): fs.FSWatcher => {

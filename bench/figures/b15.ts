@@ -6,7 +6,7 @@ import { RELOAD_KINDS, type ReloadGrowth } from '../reload-loop.ts'
 const RELOADS = 20_000
 const RELOADS_LARGE = 100_000
 
-/** Measures how much memory each reload leaves behind after the first 20,000 reloads. Each loop runs in its own process. */
+/** Measures how much memory each reload adds, not counting the first 20,000 reloads. Each loop runs in its own process. */
 export async function* b15({ large }: MeasureOptions): AsyncGenerator<Figure> {
   const n = large ? RELOADS_LARGE : RELOADS
   const [memory, disk, plain] = RELOAD_KINDS.map(kind => run(kind, n)) as [

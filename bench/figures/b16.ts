@@ -23,13 +23,13 @@ interface Case {
   readonly rounds: number
   readonly target: string
   readonly args: readonly string[]
-  /** Called before each measured run. */
+  /** Called before every run that is measured. */
   readonly prepare?: () => void
-  /** Whether the measurement ends at the first output instead of at the exit of the process. */
+  /** Whether the measurement ends when the process prints its first output, and not when it exits. */
   readonly isServer?: boolean
 }
 
-/** Measures the command line from the start of the process to its end, or to the first answer of a server. */
+/** Measures the time from the start of a command line process until the process exits or, for a server, answers its first request. */
 export async function* b16(): AsyncGenerator<Figure> {
   for (const words of [['--version'], ['--help']])
     yield await measure({
@@ -68,11 +68,11 @@ function casesOf({ path, size: n }: Tree, state: string): readonly Case[] {
   ]
 }
 
-/** Measures one command line and bare Node in turn, so that other load on the machine affects both. */
+/** Measures one command line and bare Node alternately, so that other load on the machine affects both. */
 async function measure({ what, n, rounds, target, args, prepare, isServer }: Case): Promise<Figure> {
   const bare: number[] = []
   const own: number[] = []
-  // Two warm-up runs. The first run loads files into memory, and the second run compiles the code for the cache.
+  // Two warm-up runs. The first run fills the file cache of the system, and the second run fills the cache for compiled code.
   if (prepare === undefined) for (let i = 0; i < 2; i++) await run([STOKE, ...args], isServer)
   for (let i = 0; i < rounds; i++) {
     bare.push(await run(['-e', '0']))

@@ -7,7 +7,7 @@ import { load } from 'js-yaml'
 import { type Figure, type MeasureOptions, percentiles, round } from '../figure.ts'
 import { Tree } from '../tree.ts'
 
-/** Measures the cost of checking before each request that nothing has changed. */
+/** Measures how long it takes to check before a request that no skill has changed. */
 export async function* b2(_options: MeasureOptions): AsyncGenerator<Figure> {
   for (const size of [1_000, 10_000]) {
     using tree = await Tree.make(size)

@@ -6,7 +6,7 @@ import { nameOf, Tree } from '../tree.ts'
 
 const RUNS = 7
 
-/** Measures the start of a process when an earlier process has already read the same tree. */
+/** Measures how long a process takes to start when an earlier process has read the same tree. */
 export async function* b4({ large }: MeasureOptions): AsyncGenerator<Figure> {
   for (const size of large ? [10_000, 100_000] : [10_000]) {
     using tree = await Tree.make(size)

@@ -9,7 +9,7 @@ import { Tree } from '../tree.ts'
 const START_SECONDS = 100
 const SECONDS = 240
 
-/** Measures the processor time after the start while nothing changes, including the sweeps over every file. */
+/** Measures the processor time that is used after the start while no file changes. This includes the sweeps over every file. */
 export async function* b6(_options: MeasureOptions): AsyncGenerator<Figure> {
   using tree = await Tree.make(10_000)
   const state = `${tree.path}-state`

@@ -9,10 +9,10 @@ const SAVES = 100
 const SAVES_WITHOUT = 40
 const RELOADS = 300
 const RELOADS_LARGE = 10_000
-// Peers that start a process for each reload get fewer reloads: they are slow and cannot accumulate memory.
+// Number of reloads for peers that start a process for each reload: these peers are slow, and their memory cannot grow.
 const RESTARTS = 1_000
 
-/** Measures the time from a save to an answer of the new code, and the memory that many reloads leave behind. Run with `--expose-gc`. */
+/** Measures the time from a save until the new code answers a call, and how much memory many reloads add. Run with `--expose-gc`. */
 export async function* b7({ large }: MeasureOptions): AsyncGenerator<Figure> {
   using skill = new ScriptSkill()
   const reloads = large ? RELOADS_LARGE : RELOADS
@@ -111,7 +111,7 @@ async function timePeer(skill: ScriptSkill, peer: ScriptPeer, count: number): Pr
   return samples
 }
 
-/** Calls only after the reload was reported, so that the time includes events, settling and loading. */
+/** Calls the command only after the reload was reported, so that the time includes file events, settling and loading. */
 async function timeFollowed(skill: ScriptSkill, skills: SkillRuntime, count: number): Promise<number[]> {
   const samples: number[] = []
   for (let i = 1; i <= count; i++) {
@@ -142,7 +142,7 @@ async function timeSave(skill: ScriptSkill, skills: SkillRuntime, version: numbe
 
 const WARM_UP = 50
 
-/** Returns the heap growth per reload after a warm-up, and the number of reloads that gave an old answer. */
+/** Returns the heap growth per reload after a warm-up, and the number of reloads after which old code answered. */
 async function growth(
   count: number,
   reload: (version: number) => Promise<number>,

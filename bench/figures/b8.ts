@@ -7,7 +7,7 @@ import { callVersion, ScriptSkill } from '../script-skill.ts'
 const CALLS = 1_000
 const STARTS = 30
 
-/** Measures a call of a command whose process runs already, and a call that has to start the process. */
+/** Measures two calls of a command: one when its process already runs, and one that has to start the process. */
 export async function* b8(_options: MeasureOptions): AsyncGenerator<Figure> {
   using skill = new ScriptSkill()
   const peers: Record<string, { p50: number; p99: number }> = {}
@@ -30,7 +30,7 @@ export async function* b8(_options: MeasureOptions): AsyncGenerator<Figure> {
     }
     await skills.close()
     for (const reserveMs of [180_000, 0]) {
-      // Ends idle processes immediately, so that every call needs a new process.
+      // Idle processes end immediately, so every call needs a new process.
       const cold = await skill.open(sandbox, { idleMs: 1, reserveMs })
       await callVersion(cold)
       const without = reserveMs === 0 ? ', none in reserve' : ''

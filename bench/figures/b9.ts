@@ -12,12 +12,12 @@ interface Outcome {
   readonly calls: number
   /** Number of failed calls. */
   readonly failed: number
-  /** Number of calls that ran code older than the newest save before the call. */
+  /** Number of calls that ran outdated code: a save had replaced this code before the call began. */
   readonly stale: number
   readonly isLast: boolean
 }
 
-/** Measures many callers while the code is edited faster than it loads. */
+/** Measures the calls of many callers while code is edited faster than it loads. */
 export async function* b9({ large }: MeasureOptions): AsyncGenerator<Figure> {
   using skill = new ScriptSkill()
   const edits = large ? EDITS_LARGE : EDITS

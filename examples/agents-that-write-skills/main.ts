@@ -1,4 +1,4 @@
-// RustFox's use case: a user teaches the agent something. The agent writes a skill of several files, reloads its skills, and uses the new skill in the same conversation. After a restart the conversation continues. Bundled skills have a lower precedence and stay unchanged.
+// The use case of RustFox: a user teaches the agent a task. The agent writes a skill of several files, reloads its skills, and uses the new skill in the same conversation. After a restart the conversation continues. Bundled skills have a lower precedence and stay unchanged.
 // Run it with `node examples/agents-that-write-skills/main.ts`.
 import assert from 'node:assert/strict'
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
@@ -13,7 +13,7 @@ const folder = join(base, 'skills')
 const database = join(base, 'state/conversations.sqlite')
 const CHAT = 'chat-1'
 
-/** Written skills take precedence over bundled ones. Revisions that wait for approval still wait after a restart, because the state directory records them. */
+/** Skills that the agent wrote take precedence over bundled skills. Revisions that wait for approval still wait after a restart, because the state directory records them. */
 const openSkills = async (): Promise<SkillRuntime> =>
   await createSkillRuntime({
     sources: [directory(folder, { writable: true }), bundledSkills()],
@@ -39,12 +39,12 @@ const openSkills = async (): Promise<SkillRuntime> =>
   const examples = join(folder, 'release-notes/examples.md')
   assert.equal(await readFile(examples, 'utf8'), 'Added: a dark theme.\n')
 
-  // The same conversation gets a notice of the skill, loads it and uses it.
+  // The same conversation gets a notice of the new skill, loads the skill and uses it.
   const { text } = await conversation.send('Please write the release notes.')
   console.log('agent:', text)
   assert.match(text, /^By the skill release-notes .*Write one line for each change/)
 
-  // No other conversation gets the skill before a person approves it.
+  // No other conversation gets the new skill before a person approves it.
   assert.equal(skills.current.find('release-notes'), undefined)
   assert.deepEqual(
     skills.review.pending().map(({ name }) => name),
@@ -62,7 +62,7 @@ const openSkills = async (): Promise<SkillRuntime> =>
   await assert.rejects(writer.write(late), { code: 'CHANGED_SINCE_READ' })
 }
 
-// Later, another process continues the conversation and reports the changes since then.
+// After a restart, another process continues the conversation and reports the skills that changed in between.
 {
   const skillFile = join(folder, 'release-notes/SKILL.md')
   await writeFile(skillFile, (await readFile(skillFile, 'utf8')).replace('one line', 'two lines'))
@@ -74,12 +74,12 @@ const openSkills = async (): Promise<SkillRuntime> =>
   const { text } = await conversation.send('And the release notes once more?')
   console.log('agent, after a restart:', text)
   assert.match(text, /Write two lines for each change/)
-  // All earlier messages are sent again unchanged, including the original system text.
+  // The next model request repeats all earlier messages unchanged, including the original system text.
   assert.deepEqual((await store.read('local', CHAT)).slice(0, before.length), before)
   assert.doesNotMatch(JSON.stringify(before[0]), /release-notes/)
   assert.equal(conversation.system, before[0]?.content)
 
-  // After quarantine, no reader sees the skill, but its files are kept.
+  // A skill in quarantine is not served any more, but its files are kept.
   const place = await skills.writer().quarantine('release-notes')
   assert.equal(skills.current.find('release-notes'), undefined)
   assert.deepEqual((await readdir(place)).sort(), ['SKILL.md', 'examples.md'])

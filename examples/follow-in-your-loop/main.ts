@@ -1,5 +1,5 @@
-// A chat loop without a framework. Shows what your own agent must do so that its conversations follow the skills.
-// Run it with `node examples/follow-in-your-loop/main.ts`. The program edits a skill during the conversation and checks what the model gets.
+// A chat loop without a framework. Shows what your own agent must do so that its conversations use the current skills.
+// Run it with `node examples/follow-in-your-loop/main.ts`. The program edits a skill during the conversation and checks which text the model gets.
 import assert from 'node:assert/strict'
 import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -12,7 +12,7 @@ interface Message {
   readonly content: string
 }
 
-/** A stand-in for your model. Calls the skill tool at the beginning, and again after a notice of a newer revision. */
+/** A stand-in for your model. Calls the skill tool in its first answer, and again after a notice that the skill has a newer revision. */
 function callModel(
   messages: readonly Message[],
   tools: readonly ToolDefinition[],

@@ -1,4 +1,4 @@
-// crabtalk's use case: no watches. A skill is read from its folder when a tool call or a slash command asks for it. The scope of an agent applies to tool calls and slash commands.
+// The use case of crabtalk: folders are not watched. A skill is read from its folder when a tool call or a slash command asks for it. An agent's scope limits which skills tool calls and slash commands find.
 // Run it with `node examples/load-at-the-moment-of-use/main.ts`.
 import assert from 'node:assert/strict'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -22,7 +22,7 @@ await save('shared/.drafts/secret', 'secret', 'Nobody sees this.')
 await using handler = await SkillHandler.load(['local', 'missing', 'shared'].map(name => join(base, name)))
 const reviewer = { skills: ['review'] }
 
-// The tool loads exact names, searches for other words, and lists all skills for an empty name. The scope of the agent applies to each of these answers.
+// For an exact name, the tool loads the skill; for other words, it searches; for an empty name, it lists all skills. Every answer contains only skills in the scope of the agent.
 assert.match(await handler.call({ name: 'review' }), /^Read \$file\. .*\n\nSkill directory: .*local\/review$/)
 assert.match(await handler.call({ name: 'deploy' }), /Deploy at night/)
 assert.equal(await handler.call({ name: 'deploy' }, reviewer), 'skill not available: deploy')
@@ -30,12 +30,12 @@ assert.equal(await handler.call({ name: '' }, reviewer), 'review: Handles review
 assert.equal(await handler.call({ name: 'HANDLES DEP' }), 'deploy: Handles deploy.')
 assert.equal(await handler.call({ name: '../secret' }), 'invalid skill name: ../secret')
 
-// The next call sees an edit, without a restart and without watches.
+// After an edit, the next call returns the new text, although nothing was restarted or watched.
 await save('local/ops/deploy', 'deploy', 'Deploy in the morning.')
 console.log(await handler.call({ name: 'deploy' }))
 assert.match(await handler.call({ name: 'deploy' }), /in the morning/)
 
-// A slash command is expanded to instructions before the model sees the message.
+// The program replaces a slash command with the instructions of the skill before the model sees the message.
 const message = await handler.resolveSlash('/review src/main.rs', reviewer)
 console.log(message)
 const block = '<skill name="review">\nRead src/main.rs. Then say what is wrong.\n</skill>'
@@ -43,7 +43,7 @@ assert.equal(message, `src/main.rs\n\n${block}`)
 assert.equal(await handler.resolveSlash('/deploy now', reviewer), '/deploy now')
 assert.equal(await handler.resolveSlash('/reviewer'), '/reviewer')
 
-// A conversation can enforce the `allowed-tools` of a skill while the skill is active.
+// While a skill is active, its conversation can refuse all tools that are not in its `allowed-tools`.
 const session = handler.runtime.session({
   id: 'chat',
   scope: { include: ['review'] },

@@ -1,4 +1,4 @@
-// omni's use case: the code behind the tools of a running server is edited. The next call runs the new code. After a broken edit, the old code continues to answer calls. The client is notified when commands are added or removed.
+// The use case of omni: a developer edits the code of tools while their server runs. The next call runs the edited code. After a broken edit, the old code continues to answer calls. The client is notified when commands are added or removed.
 // Run it with `node examples/replace-code-while-it-runs/main.ts`.
 import assert from 'node:assert/strict'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -43,7 +43,7 @@ const call = async (name: string, args = {}): Promise<string> => {
 console.log('before:', await call('git.status'))
 assert.equal(await call('git.status'), 'On branch main.')
 
-// An imported module is edited. The next call runs the new code.
+// A module that the command imports is edited. The next call runs the edited code.
 await save('scripts/lib/branch.ts', 'export const branch: string = "trunk"\n')
 console.log('after an edit:', await call('git.status'))
 assert.equal(await call('git.status', { short: true }), 'trunk')
@@ -65,12 +65,12 @@ const tools = (await client.listTools()).tools.map(({ name }) => name)
 console.log('tools:', tools.filter(name => name.startsWith('git.')).join(', '))
 assert.ok(tools.includes('git.log') && tools.includes('git.status'))
 
-// The error for invalid input lists the valid fields.
+// If the input has an unknown field, the error lists the valid fields.
 const answer = await call('git.status', { shrot: true })
 console.log('wrong input:', answer)
 assert.match(answer, /there is no field "shrot".*the fields are "short"/)
 
-// Without a server, a program can use the API names of omni, or scan virtual files.
+// A program without a server can call the API of omni, or find commands in texts that are not on disk.
 const skill = await manager.getSkill('git')
 assert.deepEqual(await skill?.execute('log'), ['first', 'second'])
 const [record] = await scanPaths([['virtual/scripts/tags.ts', command('tags', '[]')]], 'git', {

@@ -1,5 +1,5 @@
-// Follows a repository of skills. Its changes wait for approval, also after a restart. The approved revision is served
-// meanwhile, and one call restores an earlier revision.
+// Serves the skills of a repository. New commits wait for approval, also after a restart. The approved revision is
+// served meanwhile, and one call restores an earlier revision.
 // Run it with `node examples/review-a-repository/main.ts`. It needs git.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
@@ -13,7 +13,7 @@ const base = await mkdtemp(join(tmpdir(), 'skillstoke-example-'))
 const repository = join(base, 'team')
 const state = join(base, 'state')
 
-/** Commits files as a colleague would. */
+/** Commits files to the repository, like a colleague who edits skills. */
 async function commit(message: string, files: Readonly<Record<string, string>>): Promise<void> {
   for (const [path, content] of Object.entries(files)) {
     await mkdir(join(repository, path, '..'), { recursive: true })
@@ -24,7 +24,7 @@ async function commit(message: string, files: Readonly<Record<string, string>>):
   execFileSync('git', ['-C', repository, ...who, 'commit', '--quiet', '--message', message])
 }
 
-/** One state directory keeps decisions, history and files. Skills cannot write to this directory. */
+/** One state directory stores decisions, history and file contents. Scripts of skills cannot write to the state directory. */
 const openSkills = async (): Promise<SkillRuntime> =>
   await createSkillRuntime({
     sources: [
@@ -46,7 +46,7 @@ await commit('Refunds within 30 days', { 'refunds/SKILL.md': refunds('Refund wit
 
 {
   await using skills = await openSkills()
-  // Nothing is served before an approval.
+  // No skill is served before it is approved.
   assert.deepEqual(skills.current.list(), [])
   const [waiting] = skills.review.pending()
   assert.equal(waiting?.name, 'refunds')
@@ -60,7 +60,7 @@ await commit('Refunds within 30 days', { 'refunds/SKILL.md': refunds('Refund wit
   })
   await skills.reload() // without this call, the next poll comes within five minutes
 
-  // The commit waits for approval, and its new capabilities are listed. The conversation gets no notice of the commit.
+  // The commit waits for approval, and the capabilities that it adds are listed. The conversation gets no notice of the commit.
   const [changed] = skills.review.pending()
   console.log('waits:', changed?.diagnostics.at(-1)?.message)
   assert.match(changed?.diagnostics.at(-1)?.message ?? '', /new: the script "scripts\/bank.sh" appears/)
@@ -68,7 +68,7 @@ await commit('Refunds within 30 days', { 'refunds/SKILL.md': refunds('Refund wit
   assert.equal((await skills.load('refunds')).body, 'Refund within 30 days.')
 }
 
-// Later, in another process, the approval still applies and the commit still waits.
+// In another process, the approval still applies and the commit still waits for approval.
 {
   await using skills = await openSkills()
   assert.equal((await skills.load('refunds')).body, 'Refund within 30 days.')
@@ -80,7 +80,7 @@ await commit('Refunds within 30 days', { 'refunds/SKILL.md': refunds('Refund wit
   await skills.review.approve('refunds', { revision: to, by: 'ada', note: 'the bank has agreed' })
   assert.match((await conversation.update())?.text ?? '', /refunds/)
 
-  // Suppose that the approval was a mistake. The repository is read-only, so the rollback pins the old revision.
+  // Suppose that the approval was a mistake. The library cannot write to the repository, so `rollback()` pins the earlier revision.
   const { how } = await skills.history.rollback('refunds', { by: 'ada' })
   assert.equal(how, 'pinned')
   assert.equal((await skills.load('refunds')).body, 'Refund within 30 days.')

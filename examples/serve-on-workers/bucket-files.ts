@@ -1,6 +1,6 @@
 import { adaptFileSystem, type FileSystem } from '@skillstoke/core/source'
 
-/** The methods of an R2 bucket that are used here. Another bucket needs an adapter with these three methods. */
+/** The methods of an R2 bucket that this example uses. To use another object store, write an adapter with these three methods. */
 export interface Bucket {
   list(options: { prefix: string; delimiter: '/'; cursor?: string }): Promise<BucketPage>
   head(key: string): Promise<BucketObject | null>
@@ -21,7 +21,7 @@ interface BucketPage {
 }
 
 /**
- * Reads the objects of a bucket as files. The key `skills/refund/SKILL.md` is the path `/skills/refund/SKILL.md`. The root always exists, even while the bucket is empty.
+ * Reads the objects of a bucket as files. The object with the key `skills/refund/SKILL.md` becomes the file `/skills/refund/SKILL.md`. The root folder always exists, even while the bucket is empty.
  */
 export function bucketFiles(bucket: Bucket, root: string): FileSystem {
   const toKey = (path: string): string => path.replace(/^\//, '')

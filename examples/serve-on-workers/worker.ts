@@ -1,4 +1,4 @@
-// Skills from an R2 bucket, served over MCP by Cloudflare Workers. An upload to the bucket is visible at the next request.
+// Serves the skills of an R2 bucket over MCP on Cloudflare Workers. The next request after an upload to the bucket sees the uploaded skills.
 import { createSkillRuntime, type SkillRuntime } from '@skillstoke/core'
 import { FileSource } from '@skillstoke/core/source'
 import { SkillMcp } from '@skillstoke/mcp'
@@ -19,7 +19,7 @@ export class SkillsObject {
 
   constructor(_state: unknown, { BUCKET }: Env) {
     this.#skills = createSkillRuntime({
-      // A bucket does not report changes, so each request compares the list of its objects.
+      // A bucket does not report changes, so each request lists the objects and compares the list with the previous one.
       sources: [
         new FileSource({
           fileSystem: bucketFiles(BUCKET, ROOT),

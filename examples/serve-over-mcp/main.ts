@@ -1,5 +1,5 @@
-// An MCP endpoint in your own server. Run it with `node examples/serve-over-mcp/main.ts`. It connects a client, edits a skill
-// and checks what the client gets.
+// An MCP endpoint in your own server. Run it with `node examples/serve-over-mcp/main.ts`. The program connects a client, edits a
+// skill and checks which text the client gets.
 import assert from 'node:assert/strict'
 import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -17,8 +17,8 @@ const skillFile = join(folder, 'refund/SKILL.md')
 await using skills = await createSkillRuntime({ sources: [directory(folder)] })
 await using mcp = new SkillMcp(skills, { name: 'support-skills', version: '1.0.0' })
 
-// Route requests of your server to this function, behind a check of Host and Origin. With Hono, for example, use
-// `app.all('/mcp', context => mcp.fetch(context.req.raw))`. Here the client calls it directly.
+// In your server, check the headers Host and Origin of a request, and then pass the request to this function. With Hono, for example, use
+// `app.all('/mcp', context => mcp.fetch(context.req.raw))`. In this example, the client calls the function directly.
 const handle = (request: Request): Promise<Response> => mcp.fetch(request)
 
 const client = new Client({ name: 'example', version: '1.0.0' }, { versionNegotiation: { mode: 'auto' } })

@@ -1,4 +1,4 @@
-// pai's use case: the instructions of each request list the skills of the agent's folders. The agent reads and runs the skills with its own file and shell tools. A hook prepares the folders before each scan.
+// The use case of pai: the instructions of each request list the skills of the agent's folders. The agent reads and runs the skills with its own file and shell tools. A hook prepares the folders before each scan.
 // Run it with `node examples/skills-per-request/main.ts`.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
@@ -19,7 +19,7 @@ const save = async (path: string, content: string): Promise<void> => {
 const skill = (name: string, description: string, body = ''): string =>
   `---\nname: ${name}\ndescription: ${description}\n---\n${body}\n`
 
-// The agent has one file operator, and a shell that sees the same files.
+// The agent has a file operator and a shell, which both see the same files.
 const fileOperator = new NodeFileSystem()
 const shell = async (command: string, cwd: string): Promise<string> =>
   (await promisify(execFile)('sh', ['-c', command], { cwd })).stdout
@@ -49,20 +49,20 @@ await using toolset = new SkillToolset<NodeFileSystem>('skills', {
   },
 })
 
-// Request 1: the block goes into the system text. A skill in a later path overrides one in an earlier path, and the main folder overrides the shared folder.
+// Request 1: the system text includes the list of skills. For skills of the same name, a later path overrides an earlier path, and the main folder overrides the shared folder.
 const instructions = (await toolset.getInstructions(context)) ?? ''
 console.log(instructions)
 assert(instructions.includes('<description>Counts words &lt;quickly&gt; &amp; well.</description>'))
 assert(instructions.includes('<skill name="built-in">'))
 
-// The agent does the three steps of the block with its own tools: it reads SKILL.md, obeys it, and runs its command.
+// The agent uses a skill with its own tools: it reads SKILL.md, and runs the command that SKILL.md names.
 const path = /<skill name="count">\s*.*\s*<path>(.*?)<\/path>/.exec(instructions)?.[1] ?? ''
 const command = /`(sh .*) FILE`/.exec(await readFile(`${path}/SKILL.md`))?.[1] ?? ''
 const answer = await shell(`${command} ${join(project, 'notes.txt')}`, path)
 console.log('the agent ran:', command, '->', answer.trim())
 assert.equal(answer.trim(), '4')
 
-// Request 2: an edited body leaves the system text byte-identical, so the prompt cache stays valid. Reading returns the new body.
+// Request 2: an edited body leaves the system text byte-identical, so the prompt cache stays valid. When the agent reads SKILL.md again, it gets the new body.
 const before = await toolset.getSkills(context)
 await save(skillFile, skill('count', description, 'Count by hand.'))
 assert.equal(await toolset.getInstructions(context), instructions)
@@ -72,7 +72,7 @@ assert.deepEqual(
 )
 assert.match(await readFile(`${path}/SKILL.md`), /Count by hand/)
 
-// Request 3: an edited description changes the system text, and replaces only the object of that skill.
+// Request 3: an edited description changes the system text. `getSkills()` returns a new object for this skill only.
 await save(skillFile, skill('count', 'Counts letters.', 'Count by hand.'))
 assert.match((await toolset.getInstructions(context)) ?? '', /Counts letters\./)
 assert.deepEqual(

@@ -1,4 +1,4 @@
-// Exo's use case: skills are edited during a long run of an agent. The tools and instructions of the agent change with the skills during the run. A bus emits events, and a broken save changes nothing.
+// The use case of Exo: skills are edited during a long run of an agent. Each edit changes the tools and instructions of the agent during the run. An event bus reports the changes. Saving a broken skill changes nothing.
 // Run it with `node examples/sync-a-running-agent/main.ts`.
 import assert from 'node:assert/strict'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -18,7 +18,7 @@ interface Tool {
   run(): string
 }
 
-/** A typical agent with instructions, and with tools that can be added and removed. */
+/** A typical agent: it has instructions, and its tools can be added and removed. */
 class Agent implements BindableAgent<Tool> {
   instructions = 'You are a research assistant.'
   readonly #tools = new Map<string, Tool>()
@@ -99,7 +99,7 @@ const instructionsBuilder = (skills: readonly ExoSkill[]): string =>
   assert.match(agent.instructions, /Search three times\./)
   assert.equal(registry.get('research').usage, 'Search three times.')
 
-  // A broken save. The last good revision stays, and the next valid one replaces it.
+  // A broken save. The last good revision is served until the next valid revision replaces it.
   await save('maps', 'Prefer planes.', '"never closed')
   const repaired = next('skill:modified')
   await save('maps', 'Prefer ships.')
@@ -110,7 +110,7 @@ const instructionsBuilder = (skills: readonly ExoSkill[]): string =>
   await rm(join(folder, 'research'), { recursive: true })
   await removed
   console.log('step 3:', agent.step())
-  // The skill was removed, but the agent keeps its own tool of the same name.
+  // After a skill was removed, the agent keeps its own tool that has the same name as a tool of the skill.
   assert.deepEqual(agent.step(), ['route', 'think', 'web_search', 'zoom'])
   await manager.unbindAgent(agent)
   assert.deepEqual(agent.step(), ['think', 'web_search'])

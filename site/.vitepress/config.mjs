@@ -18,7 +18,7 @@ function itemsOf(folder) {
   return names.sort().map(name => item(`${folder}/${name.slice(0, -3)}`))
 }
 
-/** Ranks the pages of the API below all others. The page is part of the id of a search result. */
+/** Ranks search results from API pages below all other results. The id of a search result contains the path of its page. */
 const rank = id => (id.includes('/api/') ? 0.2 : 1)
 
 // biome-ignore lint/style/noDefaultExport: VitePress requires it
@@ -31,7 +31,7 @@ export default {
   cleanUrls: true,
   lastUpdated: false,
   themeConfig: {
-    // Guides come before the API pages, which repeat many words.
+    // Search results from guides come first, because API pages repeat many words.
     search: { provider: 'local', options: { miniSearch: { searchOptions: { boostDocument: rank } } } },
     outline: [2, 3],
     socialLinks: [{ icon: 'github', link: repository }],

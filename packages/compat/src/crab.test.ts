@@ -28,7 +28,7 @@ function write(path: string, files: Readonly<Record<string, string>>): void {
 }
 
 describe('SkillHandler.load()', () => {
-  test(`finds skills in all folders except hidden ones, and keeps the first skill of each name ${verifies('CRAB-16', 'CRAB-01', 'CRAB-02', 'CRAB-03', 'CRAB-04', 'CRAB-05', 'CRAB-06', 'CRAB-X05', 'CRAB-X08')}`, async () => {
+  test(`SkillHandler finds skills in all folders except hidden folders, and keeps the first skill of each name ${verifies('CRAB-16', 'CRAB-01', 'CRAB-02', 'CRAB-03', 'CRAB-04', 'CRAB-05', 'CRAB-06', 'CRAB-X05', 'CRAB-X08')}`, async () => {
     const first = folder({
       'greet/SKILL.md': text('greet', 'First.'),
       'category/deep/SKILL.md': text('deep'),
@@ -44,7 +44,7 @@ describe('SkillHandler.load()', () => {
     expect(shadowed?.diagnostics[0]?.message).toContain(`${second}/greet" is shadowed by "${first}/greet"`)
   })
 
-  test(`add() accepts a skill from the program, but each name only once ${verifies('CRAB-07', 'CRAB-B07')}`, async () => {
+  test(`add() accepts a skill that the program created, but throws if the name exists ${verifies('CRAB-07', 'CRAB-B07')}`, async () => {
     await using handler = await SkillHandler.load([folder({ 'greet/SKILL.md': text('greet') })])
     await handler.add({ name: 'added', description: 'By the program.', body: 'Do it.' })
     expect(handler.contains('added')).toBe(true)
@@ -82,7 +82,7 @@ describe('SkillHandler.load()', () => {
     expect(runtime.forConversation({ scope }).search('off')).toEqual([])
   })
 
-  test(`reads the optional fields of a skill, which may be missing ${verifies('CRAB-X05')}`, async () => {
+  test(`SkillHandler reads the optional fields of a skill, or accepts that they are missing ${verifies('CRAB-X05')}`, async () => {
     const fields = 'license: MIT\ncompatibility: any\nmetadata:\n  a: b\nallowed-tools: Read\n'
     const path = folder({ 'full/SKILL.md': `---\nname: full\ndescription: d\n${fields}---\n` })
     await using handler = await SkillHandler.load([path])
@@ -96,7 +96,7 @@ describe('SkillHandler.load()', () => {
 })
 
 describe('SkillHandler.call()', () => {
-  test(`returns the newest body and the folder of the skill ${verifies('CRAB-08', 'CRAB-11', 'CRAB-13', 'CRAB-X01', 'CRAB-B06')}`, async () => {
+  test(`the skill tool returns the newest body and the folder of a skill ${verifies('CRAB-08', 'CRAB-11', 'CRAB-13', 'CRAB-X01', 'CRAB-B06')}`, async () => {
     const path = folder({ 'greet/SKILL.md': text('greet') })
     await using handler = await SkillHandler.load([path])
     expect(await handler.call({ name: 'greet' })).toBe(`Body of greet.\n\nSkill directory: ${path}/greet`)
@@ -105,7 +105,7 @@ describe('SkillHandler.call()', () => {
     expect(await handler.call({ name: 'new' })).toContain('Body of new.')
   })
 
-  test(`checks the scope first, then looks for the exact name, and then searches by words ${verifies('CRAB-09', 'CRAB-10', 'CRAB-12', 'CRAB-15', 'CRAB-X02', 'CRAB-B01', 'P18')}`, async () => {
+  test(`the skill tool checks the scope, then looks for the exact name, and then searches by words ${verifies('CRAB-09', 'CRAB-10', 'CRAB-12', 'CRAB-15', 'CRAB-X02', 'CRAB-B01', 'P18')}`, async () => {
     const path = folder({
       'greet/SKILL.md': text('greet', 'Says hello to colleagues.'),
       'secret/SKILL.md': text('secret', 'Hello from the vault.'),
@@ -131,7 +131,7 @@ describe('SkillHandler.call()', () => {
     )
   })
 
-  test(`finds nested skills and skills whose folder has another name, but no deleted skills ${verifies('CRAB-B02', 'CRAB-B03')}`, async () => {
+  test(`SkillHandler finds nested skills and skills whose folder is named differently, but no deleted skills ${verifies('CRAB-B02', 'CRAB-B03')}`, async () => {
     const path = folder({
       'category/deep/SKILL.md': text('deep'),
       'folder/SKILL.md': text('real-name'),
@@ -145,7 +145,7 @@ describe('SkillHandler.call()', () => {
     expect(await handler.call({ name: 'gone' })).toBe('no skills found')
   })
 
-  test(`a text with Windows line ends is read completely ${verifies('CRAB-B05')}`, async () => {
+  test(`a SKILL.md with Windows line ends is read completely ${verifies('CRAB-B05')}`, async () => {
     const crlf = '---\nname: win\ndescription: d\nlicense: l\ncompatibility: xyz\n---\nFirst line.\n'
     const path = folder({ 'win/SKILL.md': crlf.replaceAll('\n', '\r\n') })
     await using handler = await SkillHandler.load([path])
@@ -154,7 +154,7 @@ describe('SkillHandler.call()', () => {
   })
 })
 
-test(`slash commands and the resource block respect the scope ${verifies('CRAB-14', 'CRAB-15', 'CRAB-X04')}`, async () => {
+test(`slash commands and the resource block contain only skills in the scope ${verifies('CRAB-14', 'CRAB-15', 'CRAB-X04')}`, async () => {
   const path = folder({ 'greet/SKILL.md': text('greet'), 'secret/SKILL.md': text('secret', '<b> & more') })
   await using handler = await SkillHandler.load([path])
   const scope = { skills: ['greet'] }

@@ -1,19 +1,19 @@
 import { checkOptions, type KnownOptions } from '@skillstoke/core/internal'
 /**
- * A handler of an Exo event. For a modification, the payload has both skills in both spellings, for example `old_skill`
+ * A handler of an Exo event. For a modification, the payload has the skill before and after the change, each in two spellings, for example `old_skill`
  * and `oldSkill`.
  */
 export type EventHandler = (payload: Readonly<Record<string, unknown>>) => void | Promise<void>
 
 export interface EventBusOptions {
-  /** Receives each error that a handler throws. The next handler is called anyway. @default none */
+  /** Receives each error that a handler throws. After an error, the bus still calls the next handler. @default none */
   readonly onHandlerError?: (error: unknown, name: string) => void
 }
 
 const KNOWN: KnownOptions<EventBusOptions> = { onHandlerError: true }
 
 /**
- * Calls handlers one after the other, in the order in which they were added, and waits for asynchronous ones.
+ * Calls handlers one after the other, in the order in which they were added, and waits for asynchronous handlers.
  *
  * @example
  * ```ts

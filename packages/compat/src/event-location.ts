@@ -1,11 +1,11 @@
 import type { SkillChangeFields } from './skill-watcher.ts'
 import { type SourceRoot, toLocation } from './source-root.ts'
 
-/** The part of a registered folder that the `sourcePath` of an event names. */
+/** The path within a registered folder that the `sourcePath` of an event names. */
 export interface EventBase {
-  /** Path of a skill folder, or of a folder with skills below it; empty for the root. */
+  /** Path of a skill folder, or of a folder that contains skill folders; empty for the registered folder. */
   readonly path: string
-  /** Whether the path named the SKILL.md of one skill. */
+  /** Whether `sourcePath` named the SKILL.md of one skill. */
   readonly isText: boolean
 }
 
@@ -15,21 +15,21 @@ export function toEventBase(root: SourceRoot | undefined, sourcePath: string): E
   return { path: (isText ? toLocation(within) : within) ?? '', isText }
 }
 
-/** Whether an event with this base may be about the skill at a location. */
+/** Whether an event with this base may report a change of the skill at a location. */
 export function isWithinBase(location: string, { path, isText }: EventBase): boolean {
   return isText || path === '' || location === path || location.startsWith(`${path}/`)
 }
 
-/** Locations of known skills within a registered folder. */
+/** Finds the locations of known skills within a registered folder. */
 export interface KnownPlaces {
-  /** Locations of skills with the event's name within the base. */
+  /** Locations, within the base, of skills that have the event's skill name. */
   readonly ofName: readonly string[]
-  /** Whether a folder contains a skill. */
+  /** Whether the folder at a location contains a skill. */
   has(location: string): boolean
 }
 
 /**
- * Returns the folder of the event's skill, relative to a registered folder. A watcher may name the `SKILL.md`, the skill's folder or, as in Exo, the source. If it names the source, the location is the skill's `path`, its last known location, or a folder with its name.
+ * Returns the folder of the event's skill, relative to a registered folder. The `sourcePath` of an event may name the `SKILL.md`, the skill's folder or, as in Exo, the source. If the event names only the source, the location is the skill's `path`, the skill's last known location, or a folder with the skill's name.
  */
 export function locateEvent(
   { skillName, skill }: SkillChangeFields,
@@ -45,7 +45,7 @@ export function locateEvent(
   return isFolderOfSkill ? base.path : joinPath(base.path, skillName)
 }
 
-/** Returns the location that the skill itself reports, as an absolute path or relative to the source. */
+/** Returns the location that the field `path` of a skill names; `path` is absolute or relative to the source. */
 function locatePath(path: string, base: EventBase, root: SourceRoot): string | undefined {
   if (path === '') return undefined
   const within = root.within(path)

@@ -38,7 +38,7 @@ beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'github-'))
   name = `skills-${count++}`
   repository = server.create(name)
-  // A server lays out its repositories as GitHub does: `/org/<name>.git`.
+  // The server uses the paths of GitHub for its repositories: `/org/<name>.git`.
   server.intercept = request => {
     request.url = request.url?.replace('/org/', '/') ?? '/'
     return false
@@ -129,7 +129,7 @@ describe('GitHubPollingWatcher', () => {
     await again.next()
   })
 
-  test(`a URL may have a branch with slashes or the suffix .git, and any default branch ${verifies('EXO-B11', 'EXO-X06', 'P32')}`, async () => {
+  test(`a URL may name a branch with slashes, may end in .git, and may omit a branch ${verifies('EXO-B11', 'EXO-X06', 'P32')}`, async () => {
     repository.git('symbolic-ref', 'HEAD', 'refs/heads/trunk')
     repository.commit({ 'a/SKILL.md': text('a') }, { branch: 'trunk' })
     repository.commit({ 'skills/b/SKILL.md': text('b') }, { branch: 'feature/x' })
@@ -142,7 +142,7 @@ describe('GitHubPollingWatcher', () => {
     expect(found).toEqual([['a'], ['a'], ['b'], ['a']])
   })
 
-  test(`a force-push is ignored with a warning, and the next fast-forward is accepted ${verifies('EXO-B11', 'P32')}`, async () => {
+  test(`the watcher ignores a force-push with a warning, and accepts the next fast-forward ${verifies('EXO-B11', 'P32')}`, async () => {
     const first = repository.commit({ 'a/SKILL.md': text('a') })
     const log = recordLog()
     const watcher = new GitHubPollingWatcher(url(), { ...options(), logger: log.logger })
@@ -158,7 +158,7 @@ describe('GitHubPollingWatcher', () => {
     await batches.next()
   })
 
-  test(`a force-push is accepted if an option allows it ${verifies('P32')}`, async () => {
+  test(`a force-push is accepted if the option "update" allows it ${verifies('P32')}`, async () => {
     repository.commit({ 'a/SKILL.md': text('a') })
     const watcher = new GitHubPollingWatcher(url(), { ...options(), update: 'reset' })
     const batches = watcher.watch()
@@ -176,7 +176,7 @@ describe('GitHubPollingWatcher', () => {
     'https://github.com/org/..',
     'not a url',
     'https://user:secret@github.com/org/x',
-  ])(`rejects the invalid URL %j in the constructor ${verifies('EXO-X11', 'EXO-B11')}`, bad => {
+  ])(`the constructor rejects the invalid URL %j ${verifies('EXO-X11', 'EXO-B11')}`, bad => {
     expect(() => new GitHubPollingWatcher(bad)).toThrow(/^Invalid GitHub URL: /)
   })
 
@@ -214,7 +214,7 @@ describe('GitHubPollingWatcher', () => {
     await batches.next()
   })
 
-  test(`loadAll() rejects if the folder of a URL is missing in the repository ${verifies('EXO-X06')}`, async () => {
+  test(`loadAll() rejects if the URL names a folder that the repository does not contain ${verifies('EXO-X06')}`, async () => {
     repository.commit({ 'a/SKILL.md': text('a') })
     await using registry = new SkillRegistry().registerSource(url('/tree/main/nope'), options())
     await expect(registry.loadAll()).rejects.toThrow(/no folder "nope"/)
@@ -249,7 +249,7 @@ describe('GitHubPollingWatcher', () => {
     ])
   })
 
-  test(`one manager can use a GitHubPollingWatcher and a local watcher ${verifies('EXO-42')}`, async () => {
+  test(`one manager can use a GitHubPollingWatcher and a local watcher at the same time ${verifies('EXO-42')}`, async () => {
     repository.commit({ 'skills/shared/SKILL.md': text('shared') })
     const local = join(folder, 'local')
     await using registry = new SkillRegistry().registerSource(url('/tree/main/skills'), options())

@@ -60,7 +60,7 @@ test.each([
   expect(parseGithubUrl(url)).toEqual(expected)
 })
 
-test(`fingerprintSkill() depends on all fields except the path, and not on the order of fields ${verifies('EXO-X08')}`, () => {
+test(`fingerprintSkill() depends on every field except the path, but not on the order of the fields ${verifies('EXO-X08')}`, () => {
   const base = { name: 'a', description: 'x', usage: 'Do it.', toolList: { b: [1], a: { d: 1, c: 2 } } }
   const fingerprint = fingerprintSkill(new Skill(base))
   expect(fingerprint).toMatch(/^[0-9a-f]{64}$/)
@@ -114,7 +114,7 @@ test(`diffSnapshots() returns sorted lists of added, removed and modified skills
   await expect(collectSkills(folder)).rejects.toThrow('Skill source directory not found')
 })
 
-test(`isToolResolver() distinguishes resolvers from maps, even if a map has a skill named "resolve" ${verifies('EXO-14', 'EXO-16')}`, () => {
+test(`isToolResolver() returns false for a map of tools, even if a skill in the map is named "resolve" ${verifies('EXO-14', 'EXO-16')}`, () => {
   const isResolver = [new DictToolResolver({}), { resolve: () => [] }]
   const isNone = [{}, { resolve: { name: 'tool' } }, { resolve: [] }, null, undefined, 'resolve']
   expect([isResolver.map(isToolResolver), isNone.map(isToolResolver)]).toEqual([

@@ -74,7 +74,7 @@ describe('stop()', () => {
     ],
   ]
   test.each(hanging)(
-    `stop() resolves and stops all other watchers if %s in one watcher ${verifies('EXO-19')}`,
+    `stop() resolves, and stops all other watchers, if %s in one watcher ${verifies('EXO-19')}`,
     async (_, watcher) => {
       await using registry = new SkillRegistry()
       const clock = new FakeClock()
@@ -89,7 +89,7 @@ describe('stop()', () => {
         stop: () => isStopped.resolve(),
       })
       const started = manager.start()
-      // The last watcher is never ready, so start() ends only when the manager stops.
+      // The last watcher never becomes ready, so `start()` is pending until the manager stops.
       if (watcher.ready === undefined) await started
       const stopped = manager.stop()
       await isStopped.promise.catch(() => undefined)
@@ -98,7 +98,7 @@ describe('stop()', () => {
     },
   )
 
-  test(`stop() ends an iteration immediately, even before its first next() ${verifies('EXO-12', 'EXO-32')}`, async () => {
+  test(`stop() ends an iteration of a watcher immediately, even before the first call of next() ${verifies('EXO-12', 'EXO-32')}`, async () => {
     const watcher = new LocalFileWatcher(folder)
     const batches = watcher.watch()
     watcher.stop()
@@ -127,7 +127,7 @@ describe('stop()', () => {
 })
 
 describe('bindAgent()', () => {
-  test(`if bindAgent() and unbindAgent() are called without waiting, the last call decides ${verifies('EXO-18', 'EXO-B06')}`, async () => {
+  test(`if bindAgent() and unbindAgent() are called without waiting, the last call takes effect ${verifies('EXO-18', 'EXO-B06')}`, async () => {
     await using registry = new SkillRegistry().registerSource(folder)
     await registry.loadAll()
     const manager = new SkillSyncManager(registry, tools)
@@ -163,7 +163,7 @@ describe('bindAgent()', () => {
     await binding
     await manager.bindAgent(other)
     await manager.start()
-    // The registry waits in real time, so this test would time out if it waited for the agent that hangs.
+    // The registry uses real timers, so this test would time out if the manager waited for the agent that hangs.
     for (const name of ['maps', 'zip']) {
       const added = new Promise(resolve => eventBus.on('skill:added', resolve))
       write(name)

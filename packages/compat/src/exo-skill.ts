@@ -2,20 +2,20 @@ import { type Skill as CoreSkill, type LoadedSkill, renderSkillText } from '@ski
 import type { FileContents, ReadingPolicy } from '@skillstoke/core/source'
 import { Skill, type SkillFields } from './skill.ts'
 
-/** A skill with Exo's fields, independent of the class. */
+/** An object with Exo's fields for a skill; it need not be an instance of `Skill`. */
 export type ExoSkill = Required<SkillFields>
 
 /** A skill as a watcher reports it. Missing fields get defaults. */
 export interface WatchedSkill extends Partial<Omit<ExoSkill, 'name' | 'description'>> {
   readonly name: string
   readonly description: string
-  /** The instructions, under the name that the format uses. @default `usage` */
+  /** The instructions. `body` is their name in the SKILL.md format; `usage` is their name in Exo. @default `usage` */
   readonly body?: string
   /** All files of the folder, including `SKILL.md`. @default a text made from the other fields */
   readonly files?: FileContents
 }
 
-/** Exo's rules for reading skills: any name, and an optional description. */
+/** Exo's rules for reading a SKILL.md: every name is valid, and the description may be missing. */
 export const EXO_READING: Partial<ReadingPolicy> = Object.freeze({
   names: 'any',
   matchDirectory: 'off',
@@ -37,7 +37,7 @@ export function toExoSkill(skill: CoreSkill, body: string): Skill {
   })
 }
 
-/** Whether a skill is active: the field `active` is missing, or is true in any letter case. */
+/** Whether a skill is active: its field `active` is missing or is `true`, in any letter case. */
 export function isActive({ extra }: CoreSkill): boolean {
   const active = extra['active']
   return active === undefined || active === true || (typeof active === 'string' && /^true$/i.test(active))
@@ -61,7 +61,7 @@ export function toFolder(skill: WatchedSkill): FileContents {
   return { 'SKILL.md': renderSkillText({ name, description, body, fields }) }
 }
 
-/** Returns the map of a `tool_list`, which is YAML or a text with JSON. Returns an empty map for any other value. */
+/** Returns the map in the field `tool_list`, which contains YAML or a text with JSON. Returns an empty map for any other value. */
 function readToolList(value: unknown): Readonly<Record<string, unknown>> {
   let list = value
   if (typeof value === 'string') {

@@ -38,7 +38,7 @@ function folder(files: Readonly<Record<string, string>> = {}): Folder {
   return { path, write, remove: file => rmSync(join(path, file), { recursive: true }) }
 }
 
-/** A watcher that yields a batch when a test calls `put`, which resolves when the batch was handled. */
+/** A watcher that yields a batch when a test calls `put`. `put` resolves when the batch was handled. */
 class Batches implements SkillWatcherLike {
   #next = Promise.withResolvers<{ batch: readonly SkillChangeFields[]; done: () => void } | undefined>()
 
@@ -79,7 +79,7 @@ const usages = (registry: SkillRegistry): Record<string, string> =>
   Object.fromEntries([...registry.skills].map(([name, { usage }]) => [name, usage]))
 
 describe('an event', () => {
-  test(`an event does not change a skill of the same name in another source ${verifies('EXO-42', 'EXO-B07')}`, async () => {
+  test(`an event changes only the skill of its own source, not a skill of the same name in another source ${verifies('EXO-42', 'EXO-B07')}`, async () => {
     const registered = folder({ 'pdf/SKILL.md': text('pdf', 'Registered.') })
     const watched = folder({ 'pdf/SKILL.md': text('pdf', 'Watched.') })
     await using registry = new SkillRegistry().registerSource(registered.path)
@@ -100,7 +100,7 @@ describe('an event', () => {
     expect(usages(registry)).toEqual({ pdf: 'Registered.' })
   })
 
-  test(`events of several skills may all name the folder of their source ${verifies('EXO-10')}`, async () => {
+  test(`events about several skills may all name the folder of their source as sourcePath ${verifies('EXO-10')}`, async () => {
     const local = folder({ 'pdf/SKILL.md': text('pdf'), 'deep/down/maps/SKILL.md': text('maps') })
     const other = folder({ 'pdf/SKILL.md': text('pdf', 'Other.') })
     await using registry = new SkillRegistry({ conflictStrategy: 'keep_last' })
@@ -129,7 +129,7 @@ describe('an event', () => {
     expect(usages(registry)).toEqual({ maps: 'Newer.', pdf: 'Covered by the other.' })
   })
 
-  test('an event of LocalFileWatcher names the watched folder, and its skill names the skill folder', async () => {
+  test('an event of LocalFileWatcher names the watched folder, and the skill in the event names the skill folder', async () => {
     const local = folder()
     const watcher = new LocalFileWatcher(local.path, { debounceMs: 10 })
     const batches = watcher.watch()
@@ -148,7 +148,7 @@ describe('an event', () => {
     await batches.next()
   })
 
-  test('an event applies to each registered folder that contains its source, with SKILL.md in any letter case', async () => {
+  test('an event applies to each registered folder that contains its sourcePath, even if SKILL.md has another letter case', async () => {
     const outer = folder({ 'team/pdf/skill.md': text('pdf') })
     const inner = join(outer.path, 'team')
     await using registry = new SkillRegistry().registerSource(outer.path).registerSource(inner)
@@ -194,7 +194,7 @@ describe('a change between loadAll() and start()', () => {
     expect(told).toEqual(['skill:added', 'skill:removed', 'skill:modified'])
   })
 
-  test('if a folder is removed between loadAll() and start(), its skills disappear until it returns', async () => {
+  test('if a folder is removed between loadAll() and start(), its skills are not served until the folder exists again', async () => {
     const local = folder({ 'skills/a/SKILL.md': text('a') })
     await using registry = new SkillRegistry().registerSource(join(local.path, 'skills'))
     await registry.loadAll()

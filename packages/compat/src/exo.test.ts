@@ -27,7 +27,7 @@ afterEach(() => {
   for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true })
 })
 
-/** Creates a folder with these files. A test can write more files into it. */
+/** Creates a folder that contains the given files. A test can write more files into the folder. */
 function folder(files: Readonly<Record<string, string>> = {}): {
   path: string
   write: (path: string, content: string) => void
@@ -59,7 +59,7 @@ class Agent implements BindableAgent {
 
 type Batch = readonly SkillChangeFields[]
 
-/** A watcher that yields the batches and throws the errors that a test puts. */
+/** A watcher that yields the batches, and throws the errors, that a test passes to `put`. */
 class ScriptedWatcher extends SkillWatcher {
   readonly #queue: (Batch | Error | 'return')[] = []
   #wake = (): void => undefined
@@ -105,7 +105,7 @@ const removal = (name: string): SkillChangeFields => ({
   sourcePath: `db://${name}`,
 })
 
-/** A manager with one scripted watcher. A test can wait for the events of a batch, because the manager emits them last. */
+/** A manager with one scripted watcher. A test that sees the events of a batch knows that the manager has handled the batch, because events are emitted last. */
 async function manage(
   options: Partial<ConstructorParameters<typeof SkillSyncManager>[2]> & {
     readonly registry?: SkillRegistry
@@ -141,7 +141,7 @@ async function manage(
     told,
     clock,
     logged,
-    /** Waits until this many events were reported. */
+    /** Waits until `count` events were reported. */
     until: async (count: number): Promise<void> => {
       while (told.length < count) {
         await new Promise<void>(resolve => {
@@ -153,7 +153,7 @@ async function manage(
 }
 
 describe('SkillChangeEvent', () => {
-  test(`a SkillChangeEvent is immutable, and its skill is null only for a removal ${verifies('EXO-10', 'EXO-44')}`, () => {
+  test(`a SkillChangeEvent is immutable, and its skill is null only if the skill was removed ${verifies('EXO-10', 'EXO-44')}`, () => {
     const event = new SkillChangeEvent(change('added', 'pdf'))
     expect(event).toMatchObject({ kind: 'added', skillName: 'pdf', sourcePath: 'db://pdf' })
     expect(() => {
@@ -166,7 +166,7 @@ describe('SkillChangeEvent', () => {
   })
 })
 
-test(`DictToolResolver accepts one tool or several, and resolves unknown skills to none ${verifies('EXO-14', 'EXO-15', 'EXO-44')}`, () => {
+test(`DictToolResolver accepts one tool or several tools per skill, and returns no tools for unknown skills ${verifies('EXO-14', 'EXO-15', 'EXO-44')}`, () => {
   const [a, b] = [{ name: 'a' }, { name: 'b' }]
   const resolver = new DictToolResolver({ one: a, two: [a, b] })
   expect([isToolResolver(resolver), isToolResolver({ resolve: () => [] }), isToolResolver({})]).toEqual([
@@ -241,7 +241,7 @@ describe('SkillRegistry', () => {
     expect(registry.get('pdf').usage).toBe('Newer.')
   })
 
-  test(`search() looks in names and descriptions, and can filter by type and activity ${verifies('EXO-X05', 'EXO-06')}`, async () => {
+  test(`search() looks in names and descriptions, and can filter by type and by whether a skill is active ${verifies('EXO-X05', 'EXO-06')}`, async () => {
     const local = folder({
       'pdf/SKILL.md': text('pdf', '', 'type: agent\n'),
       'maps/SKILL.md': text('maps', '', 'active: false\n'),
@@ -256,7 +256,7 @@ describe('SkillRegistry', () => {
     expect(names({ activeOnly: true })).toEqual(['pdf'])
   })
 
-  test(`for two skills of the same name, an option keeps the first, keeps the last or throws ${verifies('EXO-X01', 'EXO-06')}`, async () => {
+  test(`if two skills have the same name, conflictStrategy keeps the first, keeps the last or throws ${verifies('EXO-X01', 'EXO-06')}`, async () => {
     const [a, b] = [
       folder({ 'pdf/SKILL.md': text('pdf', 'A') }),
       folder({ 'pdf/SKILL.md': text('pdf', 'B') }),
@@ -274,7 +274,7 @@ describe('SkillRegistry', () => {
     )
   })
 
-  test(`loadAll() rejects for a missing folder, but not for a broken file ${verifies('EXO-X04', 'EXO-B09', 'EXO-X03')}`, async () => {
+  test(`loadAll() rejects if a folder is missing, but not if a SKILL.md is broken ${verifies('EXO-X04', 'EXO-B09', 'EXO-X03')}`, async () => {
     const local = folder({ 'pdf/SKILL.md': text('pdf') })
     await using registry = new SkillRegistry().registerSource(join(local.path, 'none'))
     await expect(registry.loadAll()).rejects.toThrow(
@@ -377,7 +377,7 @@ describe('SkillSyncManager', () => {
     expect(seen).toEqual(['pdf Body of pdf.'])
   })
 
-  test(`a manager can be stopped and started again, and disposing stops it ${verifies('EXO-12', 'EXO-17', 'EXO-19', 'EXO-20', 'EXO-B12', 'EXO-44')}`, async () => {
+  test(`a manager can be stopped and started again, and disposing of a manager stops it ${verifies('EXO-12', 'EXO-17', 'EXO-19', 'EXO-20', 'EXO-B12', 'EXO-44')}`, async () => {
     const it = await manage()
     {
       await using manager = it.manager
@@ -398,7 +398,7 @@ describe('SkillSyncManager', () => {
     await it.registry.close()
   })
 
-  test(`a failing watcher is retried after growing delays, which are reset after a success ${verifies('EXO-26', 'EXO-28', 'EXO-B03', 'EXO-X10', 'P25')}`, async () => {
+  test(`a failing watcher is retried after delays that grow until the watcher succeeds ${verifies('EXO-26', 'EXO-28', 'EXO-B03', 'EXO-X10', 'P25')}`, async () => {
     const it = await manage()
     const other = new ScriptedWatcher()
     it.manager.addWatcher(other)
@@ -427,7 +427,7 @@ describe('SkillSyncManager', () => {
     await it.registry.close()
   })
 
-  test(`every event of a batch is emitted even if bus, resolver or builder throw ${verifies('EXO-B01', 'EXO-27', 'P26')}`, async () => {
+  test(`every event of a batch is emitted, even if the bus, the resolver or the builder throws ${verifies('EXO-B01', 'EXO-27', 'P26')}`, async () => {
     const fail = (what: string) => (): never => {
       throw new Error(what)
     }
@@ -447,7 +447,7 @@ describe('SkillSyncManager', () => {
     await it.registry.close()
   })
 
-  test(`if the served skill is removed, the shadowed skill of the same name is served ${verifies('EXO-B07')}`, async () => {
+  test(`if a skill is removed, a shadowed skill of the same name is served instead ${verifies('EXO-B07')}`, async () => {
     const [a, b] = [
       folder({ 'pdf/SKILL.md': text('pdf', 'A') }),
       folder({ 'pdf/SKILL.md': text('pdf', 'B') }),
@@ -463,7 +463,7 @@ describe('SkillSyncManager', () => {
     await registry.close()
   })
 
-  test(`the builder gets only active skills, and an unbound agent gets no update ${verifies('EXO-B08', 'EXO-18')}`, async () => {
+  test(`the instructions builder gets only active skills, and an unbound agent is not updated ${verifies('EXO-B08', 'EXO-18')}`, async () => {
     const it = await manage({ instructionsBuilder: skills => skills.map(({ name }) => name).join() })
     const [bound, unbound] = [new Agent(), new Agent()]
     await it.manager.bindAgent(bound)
@@ -480,7 +480,7 @@ describe('SkillSyncManager', () => {
     await it.registry.close()
   })
 
-  test(`the manager uses only tools of the caller, never tools from a skill's folder ${verifies('EXO-07')}`, async () => {
+  test(`the manager gives agents only tools that the program passed, never tools that a skill contains's folder ${verifies('EXO-07')}`, async () => {
     const local = folder({ 'pdf/SKILL.md': text('pdf'), 'pdf/scripts/tool.ts': 'export const tool = 1' })
     await using registry = new SkillRegistry().registerSource(local.path)
     await registry.loadAll()
@@ -493,7 +493,7 @@ describe('SkillSyncManager', () => {
     expect(agent.calls).toEqual([])
   })
 
-  test(`a shadowed skill still has its instructions when it is served after many batches ${verifies('EXO-B07')}`, async () => {
+  test(`a shadowed skill keeps its instructions, even if it is served only after many batches ${verifies('EXO-B07')}`, async () => {
     const [a, b] = [
       folder({ 'pdf/SKILL.md': text('pdf', 'A') }),
       folder({ 'pdf/SKILL.md': text('pdf', 'B') }),
@@ -538,7 +538,7 @@ describe('SkillSyncManager', () => {
     await it.registry.close()
   })
 
-  test(`two managers can share a registry, and a manager can start again after a failed start ${verifies('EXO-19')}`, async () => {
+  test(`two managers can share a registry, and a manager whose start failed can start again ${verifies('EXO-19')}`, async () => {
     const local = folder()
     const missing = join(local.path, 'later')
     const registry = new SkillRegistry().registerSource(local.path)
@@ -562,7 +562,7 @@ describe('SkillSyncManager', () => {
     await strict.close()
   })
 
-  test(`stop() waits until a watcher has cleaned up ${verifies('EXO-19')}`, async () => {
+  test(`stop() of a manager waits until each watcher has cleaned up ${verifies('EXO-19')}`, async () => {
     const it = await manage()
     let isClean = false
     const gate = Promise.withResolvers<void>()
@@ -607,7 +607,7 @@ describe('SkillSyncManager', () => {
 })
 
 describe('LocalFileWatcher', () => {
-  test(`LocalFileWatcher waits for 500 ms of quiet by default ${verifies('EXO-29')}`, () => {
+  test(`LocalFileWatcher waits by default until no file has changed for 500 ms ${verifies('EXO-29')}`, () => {
     expect(DEFAULT_DEBOUNCE_MS).toBe(500)
   })
 
@@ -636,7 +636,7 @@ describe('LocalFileWatcher', () => {
     expect((await batches.next()).done).toBe(true)
   })
 
-  test(`after stop(), a new watch() reports the changes in between ${verifies('EXO-12', 'EXO-32', 'EXO-B02', 'EXO-B12')}`, async () => {
+  test(`after stop(), a new watch() of LocalFileWatcher reports the changes in between ${verifies('EXO-12', 'EXO-32', 'EXO-B02', 'EXO-B12')}`, async () => {
     const local = folder({ 'a/SKILL.md': text('a') })
     const watcher = new LocalFileWatcher(local.path, { debounceMs: 20 })
     const batches = watcher.watch()
@@ -667,7 +667,7 @@ describe('LocalFileWatcher', () => {
   })
 })
 
-test(`with a local watcher, an edit changes the skill, its tools and the instructions ${verifies('EXO-01', 'EXO-41', 'EXO-45')}`, async () => {
+test(`with a local watcher, an edit of a SKILL.md changes the skill, its tools and the instructions of the agent ${verifies('EXO-01', 'EXO-41', 'EXO-45')}`, async () => {
   const local = folder({ 'pdf/SKILL.md': text('pdf') })
   await using registry = new SkillRegistry().registerSource(local.path)
   await registry.loadAll()

@@ -25,7 +25,7 @@ export interface OneShotFolder {
   readonly source: SkillSource
 }
 
-/** The last report of watchers about one location. */
+/** The newest watcher event about one location. */
 interface Told {
   readonly name: string
   /** Absent if the skill was removed. */
@@ -33,7 +33,7 @@ interface Told {
 }
 
 /**
- * A source whose contents are read on demand and then updated from reports of watchers. A report changes only the contents in memory.
+ * A source that reads its folder on demand, and between these reads applies watcher events to the contents in memory.
  */
 export class FoldingSource implements SkillSource {
   readonly label: string
@@ -42,13 +42,13 @@ export class FoldingSource implements SkillSource {
   readonly reading: Partial<ReadingPolicy> = EXO_READING
   readonly #folder: OneShotFolder | undefined
   readonly #bodies: Map<string, string>
-  /** Contents of the folder when it was last read. */
+  /** Contents of the folder at the last read. */
   #read: SourceContents = EMPTY_CONTENTS
-  /** Reports of watchers since then, by location. */
+  /** The newest watcher event about each location since the folder was last read. */
   readonly #told = new Map<string, Told>()
-  /** Why the folder could not be read; its earlier contents are then kept. */
+  /** The reason why the folder could not be read. The source then keeps the earlier contents. */
   failure: unknown
-  /** Why the next `read()` also reads the folder. If that fails, `load` rejects and `catch-up` keeps the contents. */
+  /** The request because of which the next `read()` also reads the folder. If the folder cannot be read, `read()` rejects for `load` and keeps the contents for `catch-up`. */
   #due: 'load' | 'catch-up' | undefined
   #isLoaded = false
   #hasNews = false
@@ -63,13 +63,13 @@ export class FoldingSource implements SkillSource {
     this.#folder = folder
   }
 
-  /** Makes the next `read()` also read the folder, and discard earlier reports of watchers. */
+  /** Makes the next `read()` read the folder and discard earlier watcher events. */
   reload(): void {
     this.#request('load')
   }
 
   /**
-   * Does the same as `reload` for a folder that was loaded earlier and is watched from now on. If the folder cannot be read, its contents stay and `failure` contains the reason. If the folder was removed, the source becomes empty.
+   * Makes the next `read()` read the folder and discard earlier watcher events, if the folder was loaded before. If the folder cannot be read, the source keeps its contents and `failure` contains the reason. If the folder was removed, the contents become empty.
    */
   catchUp(): void {
     if (this.#isLoaded) this.#request('catch-up')
@@ -80,7 +80,7 @@ export class FoldingSource implements SkillSource {
     return this.#folder?.root.within(path) !== undefined
   }
 
-  /** Whether a watcher of this folder or URL could report skills of this source. */
+  /** Whether a watcher of the folder or URL `origin` could report skills of this source. */
   overlaps(origin: string): boolean {
     return this.#folder?.root.overlaps(origin) === true
   }
@@ -90,13 +90,13 @@ export class FoldingSource implements SkillSource {
     return this.#contents.entries.flatMap(({ skill }) => skill?.bodyDigest ?? [])
   }
 
-  /** Adds an event of a watcher. The next `read()` makes the event visible. */
+  /** Adds a watcher event. The next `read()` applies the event to the contents. */
   fold(event: SkillChangeFields): void {
     const { kind, skillName: name, skill } = event
     const base = toEventBase(this.#folder?.root, event.sourcePath)
     const known = this.#locationsOf(name).filter(location => isWithinBase(location, base))
     const location = this.#locationOf(event, base, known)
-    // Within a watched folder, names are unique: an earlier skill of this name has moved or was removed.
+    // Within a watched folder, names are unique. A known skill of this name at another location was therefore moved or removed.
     const isSamePlace = base.isText && known.includes(location)
     if (!isSamePlace) for (const other of known) this.#told.set(other, { name })
     this.#told.set(location, kind === 'removed' || skill === null ? { name } : { name, skill })
@@ -126,7 +126,7 @@ export class FoldingSource implements SkillSource {
   }
 
   #request(due: 'load' | 'catch-up'): void {
-    // `load` takes precedence over `catch-up` because it is stricter.
+    // `load` takes precedence over `catch-up`, because `load` must reject if the folder cannot be read.
     if (this.#folder !== undefined && this.#due !== 'load') this.#due = due
     this.#hasNews = true
     this.#onHint?.({ area: '' })
@@ -148,11 +148,11 @@ export class FoldingSource implements SkillSource {
       this.failure = undefined
       this.#read = EMPTY_CONTENTS
     }
-    // Reports that arrived while the folder was read may be newer than the result.
+    // Keep events that arrived while the folder was read: they may be newer than the contents that were read.
     for (const [location, told] of before) if (this.#told.get(location) === told) this.#told.delete(location)
   }
 
-  /** Reads the folder. For a remote source, uses the stored copy only if the newest state cannot be read. */
+  /** Reads the folder. Uses the stored copy of a remote source only if the newest state cannot be read. */
   async #readFolder(context: SourceReadContext): Promise<SourceReading | undefined> {
     this.failure = undefined
     let reading: SourceReading | undefined
@@ -208,7 +208,7 @@ export class FoldingSource implements SkillSource {
     return locateEvent(event, base, root, { ofName, has })
   }
 
-  /** Returns the locations of skills with a name, including reports that were not read yet. */
+  /** Returns the locations of all skills with a name, including skills from events that no `read()` has applied yet. */
   #locationsOf(name: string): readonly string[] {
     const read = this.#contents.entries
       .filter(entry => entry.name === name && !this.#told.has(entry.location))

@@ -15,12 +15,12 @@ export interface FollowOptions {
 const FIRST_RETRY_MS = 1_000
 const LAST_RETRY_MS = 60_000
 const JITTER = 0.2
-/** How long to wait until a watcher ends, in milliseconds. */
+/** Maximum time to wait until a watcher ends, in milliseconds. */
 export const END_MS = 5_000
 
 /**
- * Reads the batches of a watcher until it returns or the signal aborts. Retries a failing watcher after growing delays,
- * which start over after each success. Never rejects.
+ * Reads the batches of a watcher until `watch()` returns or the signal aborts. Retries a failing watcher after growing delays.
+ * After a successful batch, the delays are short again. Never rejects.
  */
 export async function followWatcher(watcher: SkillWatcherLike, options: FollowOptions): Promise<void> {
   const { signal, clock, logger } = options
@@ -43,7 +43,7 @@ export async function followWatcher(watcher: SkillWatcherLike, options: FollowOp
   }
 }
 
-/** Iterates until the signal aborts. A watcher that ignores `stop` must not delay its callers. */
+/** Iterates until the signal aborts. A watcher that ignores `stop()` cannot delay the callers of this function. */
 async function* untilAborted<T>(
   items: AsyncIterable<T>,
   signal: AbortSignal,

@@ -40,7 +40,7 @@ test.each([
   },
 )
 
-test(`the writer changes an existing skill even if its name is not allowed for new ones ${verifies('FOX-X05')}`, async () => {
+test(`the writer edits an existing skill, even if its name is not allowed for new skills ${verifies('FOX-X05')}`, async () => {
   const files = new MemoryFileSystem({ '/skills/My_Skill/SKILL.md': text('My_Skill') })
   await using skills = await open(files)
   const writer = skills.writer(PRESETS.rustfox.writer)

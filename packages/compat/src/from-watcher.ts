@@ -12,7 +12,7 @@ import { followWatcher } from './follow-watcher.ts'
 import type { SkillChangeFields, SkillWatcherLike } from './skill-watcher.ts'
 
 export interface FromWatcherOptions {
-  /** Name of the source in digests and messages. */
+  /** Label of the source in digests and messages. */
   readonly label: string
   readonly logger?: Logger
   readonly clock?: Clock
@@ -21,7 +21,7 @@ export interface FromWatcherOptions {
 const KNOWN: KnownOptions<FromWatcherOptions> = { label: true, logger: true, clock: true }
 
 /**
- * Returns a source that applies the events of an Exo watcher to its contents. Retries a watcher that fails.
+ * Returns a source whose contents are built from the events of an Exo watcher. If the watcher fails, the source starts it again.
  *
  * @example
  * ```ts
@@ -64,7 +64,7 @@ class WatcherSource extends MemorySource {
       stop: () => {
         stop.abort()
         hints.stop()
-        // `stop()` does not wait for the watcher, and ignores its last failure.
+        // `stop()` does not wait until the watcher has ended, and ignores an error that the watcher throws then.
         void (async () => await this.#watcher.stop())().catch(() => undefined)
       },
     }

@@ -30,7 +30,7 @@ const KNOWN: KnownOptions<GitHubSourceOptions> = {
 }
 
 export interface GitHubPollingWatcherOptions extends GitHubSourceOptions {
-  /** Receives messages about failed polls, rewritten histories and broken skills. Polling continues after each message. */
+  /** Receives messages about failed polls, rewritten histories and broken skills. None of these problems ends polling. */
   readonly logger?: Logger
 }
 
@@ -77,7 +77,7 @@ export function gitHubSource(sourceUrl: string, options: GitHubSourceOptions = {
   try {
     return git(sourceUrl, {
       ...rest,
-      // Changes need no approval, because the caller named the repository itself.
+      // Changes need no approval, because the program itself chose the repository.
       trust: 'auto',
       reading: EXO_READING,
       pollMs: pollIntervalMs,

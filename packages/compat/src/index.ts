@@ -1,6 +1,6 @@
-// Names and presets of five published designs, on top of a runtime. The exports are grouped by kind of user, so Biome must not sort them.
+// Names and presets of five published designs of live agent skills. The exports are grouped by design, so Biome must not sort them.
 
-// For users of any design: its policies as one object.
+// For users of every design: the policies of the design as one object.
 export { PRESET_NAMES, PRESETS, type Preset, type PresetName } from './presets.ts'
 
 // For users of Exo: registry, watchers, tools and agents.
@@ -40,7 +40,7 @@ export { fingerprintSkill } from './skill-state.ts'
 export { type FromWatcherOptions, fromWatcher } from './from-watcher.ts'
 export { type SourceWatcherOptions, toWatcher } from './to-watcher.ts'
 
-// For users of omni: scripts as commands, scanned and reloaded.
+// For users of omni: scripts that contain commands, and a scanner for them.
 export { parseScriptContent, type ScanPathsOptions, scanPaths, type ToolRecord } from './scan-paths.ts'
 export {
   ScriptSkill,

@@ -5,9 +5,9 @@ import { EXO_READING } from './exo-skill.ts'
 import { SourceWatcher } from './to-watcher.ts'
 
 export interface LocalFileWatcherOptions {
-  /** How long a folder must be quiet before it is read, in milliseconds. @default 500 */
+  /** How long no file in a folder may have changed before the folder is read, in milliseconds. @default 500 */
   readonly debounceMs?: number
-  /** Receives messages about broken skills and unreadable folders. Watching continues after each message. */
+  /** Receives messages about broken skills and unreadable folders. None of these problems ends the watcher. */
   readonly logger?: Logger
 }
 
@@ -16,7 +16,7 @@ const KNOWN: KnownOptions<LocalFileWatcherOptions> = { debounceMs: true, logger:
 export const DEFAULT_DEBOUNCE_MS = 500
 
 /**
- * Watches the skills below a local folder, which need not exist yet.
+ * Watches the skills in a local folder and its subfolders. The folder need not exist yet.
  *
  * @example
  * ```ts

@@ -7,7 +7,7 @@ import type {
 } from '@skillstoke/core/source'
 
 /**
- * Reads through the most recent file system. Each request has a new object for the same files, and the connection of an earlier object may be closed. Supports no watching.
+ * Reads through the file system of the newest request. Each request may have another object for the same files, and the connection of an earlier object may be closed. Supports no watching.
  */
 export class NewestFileSystem implements FileSystem {
   current: FileSystem

@@ -44,7 +44,7 @@ describe('SkillManager', () => {
     expect((await manager.getSkill('git'))?.commands).toEqual([])
   })
 
-  test(`in the mode mtime, a skill is reloaded only if a script is strictly newer than the loaded one ${verifies('OMNI-03', 'OMNI-09', 'P22')}`, async () => {
+  test(`if "detect" is "mtime", a skill is reloaded only if a script is strictly newer than its loaded version ${verifies('OMNI-03', 'OMNI-09', 'P22')}`, async () => {
     const path = folder({ 'git/SKILL.md': SKILL, 'git/scripts/status.js': script('status', '1') })
     const file = join(path, 'git/scripts/status.js')
     await using manager = await SkillManager.open(path, { detect: 'mtime' })
@@ -67,7 +67,7 @@ describe('SkillManager', () => {
     expect(told).toHaveLength(2)
   })
 
-  test(`the manager returns the newest modification time of scripts, and can clear the caches of one skill ${verifies('OMNI-17', 'OMNI-04', 'OMNI-05', 'OMNI-06', 'OMNI-B04')}`, async () => {
+  test(`maxMtime() returns the newest modification time of a skill's scripts, and clearCaches() clears the caches of one skill ${verifies('OMNI-17', 'OMNI-04', 'OMNI-05', 'OMNI-06', 'OMNI-B04')}`, async () => {
     const counting = script('count', '(globalThis.n = (globalThis.n ?? 0) + 1)')
     const path = folder({
       'git/SKILL.md': SKILL,
@@ -90,7 +90,7 @@ describe('SkillManager', () => {
     await expect(manager.clearCaches('nobody')).rejects.toMatchObject({ code: 'SKILL_NOT_FOUND' })
   })
 
-  test(`reloadSkill() and unloadSkill() return what they actually did ${verifies('OMNI-07', 'OMNI-08', 'OMNI-13', 'OMNI-X15', 'OMNI-B08', 'P21')}`, async () => {
+  test(`reloadSkill() and unloadSkill() return whether they reloaded or unloaded the skill ${verifies('OMNI-07', 'OMNI-08', 'OMNI-13', 'OMNI-X15', 'OMNI-B08', 'P21')}`, async () => {
     const path = folder({ 'git/SKILL.md': SKILL, 'git/scripts/status.js': script('status', '1') })
     await using manager = await SkillManager.open(path)
     const told: string[] = []
@@ -120,7 +120,7 @@ describe('SkillManager', () => {
 
 describe('scanPaths()', () => {
   const virtual = '/nowhere/git/scripts/history/log.ts'
-  test(`scanPaths() returns the commands of virtual files with keywords, intents and a hash ${verifies('OMNI-22', 'OMNI-23', 'OMNI-24', 'OMNI-25', 'OMNI-26', 'OMNI-X12')}`, async () => {
+  test(`scanPaths() returns the commands of files that are not on disk, with keywords, intents and a hash ${verifies('OMNI-22', 'OMNI-23', 'OMNI-24', 'OMNI-25', 'OMNI-26', 'OMNI-X12')}`, async () => {
     const options = { keywords: ['vcs', 'git'], intents: ['inspect'] }
     const scan = async (files: readonly (readonly [string, string])[]) =>
       await scanPaths(files, 'git', options)
@@ -154,7 +154,7 @@ describe('scanPaths()', () => {
     ])
   })
 
-  test(`only a folder named exactly scripts/ counts as the folder of scripts ${verifies('OMNI-22')}`, async () => {
+  test(`scanPaths() finds scripts only in a folder whose name is exactly "scripts" ${verifies('OMNI-22')}`, async () => {
     const content = script('status', '1')
     const paths = [
       '/home/me/my-scripts/git/tool.ts',

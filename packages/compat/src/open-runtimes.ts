@@ -5,12 +5,12 @@ interface Closable {
 
 interface Entry<Item> {
   readonly opening: Promise<Item>
-  /** Calls that currently use the item. */
+  /** Running calls that use the item. */
   readonly uses: Set<Promise<unknown>>
 }
 
 /**
- * Keeps the most recently used items open, by key, and closes all other items. The number of open items exceeds `limit` only while more items are in use at the same time.
+ * Keeps the most recently used items open, by key, and closes all other items. More than `limit` items are open only while more than `limit` items are in use.
  */
 export class OpenRuntimes<Item extends Closable> {
   readonly #limit: number
@@ -24,14 +24,14 @@ export class OpenRuntimes<Item extends Closable> {
     this.#limit = limit
   }
 
-  /** Number of items that are open and not yet closed. */
+  /** Number of items that are open, including items that are being closed. */
   get size(): number {
     return this.#size
   }
 
   /**
-   * Calls `work` with the item of a key, which stays open until the call ends. `isNew` is true if this call opened the
-   * item.
+   * Calls `work` with the item of a key. The item stays open until `work` has ended. `isNew` is true if the item was
+   * opened for this call.
    */
   async use<Result>(
     key: string,

@@ -23,7 +23,7 @@ const context = (
 ): ToolsetContext<MemoryFileSystem> => ({ fileOperator: files, allowedPaths })
 
 describe('fromAllowedPaths()', () => {
-  test(`a later path overrides an earlier path, and the main folder overrides the shared folder ${verifies('P13', 'PAI-07', 'PAI-08', 'PAI-X05', 'PAI-B02')}`, async () => {
+  test(`for skills of the same name, a later path overrides an earlier path, and the main folder overrides the shared folder ${verifies('P13', 'PAI-07', 'PAI-08', 'PAI-X05', 'PAI-B02')}`, async () => {
     const files = new MemoryFileSystem()
     const folders = ['/user/.agents/skills', '/user/skills', '/project/.agents/skills', '/project/skills']
     const winners: string[] = []
@@ -40,7 +40,7 @@ describe('fromAllowedPaths()', () => {
     expect(winners).toEqual(folders)
   })
 
-  test(`folders may be created later; only one level is read, and names that point outside are refused ${verifies('P13', 'PAI-X02')}`, async () => {
+  test(`skill folders may be created later, only one folder level is read, and folder names that point outside are refused ${verifies('P13', 'PAI-X02')}`, async () => {
     const files = new MemoryFileSystem({ '/p/x': '' })
     const sources = fromAllowedPaths(files, ['/p'], { watching: 'off' })
     await using skills = await createSkillRuntime({ sources })
@@ -58,7 +58,7 @@ describe('fromAllowedPaths()', () => {
 })
 
 describe('SkillToolset', () => {
-  test(`returns the block of the current skills at each request, and null if there are none ${verifies('PAI-01', 'PAI-03', 'PAI-04', 'PAI-16', 'PAI-17', 'PAI-19', 'PAI-X01')}`, async () => {
+  test(`getInstructions() returns the list of the current skills at each request, or null if there are no skills ${verifies('PAI-01', 'PAI-03', 'PAI-04', 'PAI-16', 'PAI-17', 'PAI-19', 'PAI-X01')}`, async () => {
     const files = new MemoryFileSystem({ '/project/readme': '' })
     await using toolset = new SkillToolset()
     expect([toolset.skillsDirName, toolset.id]).toEqual(['skills', undefined])
@@ -84,7 +84,7 @@ describe('SkillToolset', () => {
     expect(() => toolset.callTool('pdf')).toThrow('SkillToolset does not provide tools')
   })
 
-  test(`an edited body keeps the text and the skill objects; new frontmatter or a new location replaces them ${verifies('PAI-13', 'PAI-14', 'PAI-15', 'PAI-18', 'PAI-B04')}`, async () => {
+  test(`an edited body keeps the instructions and the skill objects; edited frontmatter or a moved folder replaces both ${verifies('PAI-13', 'PAI-14', 'PAI-15', 'PAI-18', 'PAI-B04')}`, async () => {
     const files = new MemoryFileSystem({
       '/config/skills/pdf/SKILL.md': text('pdf'),
       '/config/skills/maps/SKILL.md':
@@ -110,7 +110,7 @@ describe('SkillToolset', () => {
     expect(moved).toMatchObject({ path: '/config/skills/moved', contentHash: maps?.contentHash })
   })
 
-  test(`with shadowed duplicates, later requests return the same objects ${verifies('PAI-B04', 'PAI-X06')}`, async () => {
+  test(`if folders contain skills of the same name, later requests return the same objects ${verifies('PAI-B04', 'PAI-X06')}`, async () => {
     const files = new MemoryFileSystem({
       '/config/skills/pdf/SKILL.md': text('pdf', 'Of the config.'),
       '/project/skills/pdf/SKILL.md': text('pdf', 'Of the project.'),
@@ -156,7 +156,7 @@ describe('SkillToolset', () => {
     expect(shells).toEqual(['first', 'second'])
   })
 
-  test(`a hook that throws causes a warning, and a broken skill keeps its last good revision ${verifies('PAI-B05', 'PAI-B06')}`, async () => {
+  test(`a hook that throws causes only a warning, and the last good revision of a broken skill is served ${verifies('PAI-B05', 'PAI-B06')}`, async () => {
     const files = new MemoryFileSystem({ '/project/skills/pdf/SKILL.md': text('pdf') })
     await using toolset = new SkillToolset('skills', {
       preScanHook: () => {
@@ -169,7 +169,7 @@ describe('SkillToolset', () => {
     expect(await toolset.getInstructions(context(files))).toBe(before)
   })
 
-  test(`a SKILL.md may have no body, a byte order mark or hostile text ${verifies('PAI-02', 'PAI-06', 'PAI-B01', 'PAI-B03', 'P14')}`, async () => {
+  test(`a SKILL.md may have no body, may start with a byte order mark, and may contain hostile text ${verifies('PAI-02', 'PAI-06', 'PAI-B01', 'PAI-B03', 'P14')}`, async () => {
     const files = new MemoryFileSystem({
       '/project/skills/bare/SKILL.md': '---\nname: bare\ndescription: No body.\n---',
       '/project/skills/bom/SKILL.md': `\uFEFF${text('bom')}`,
@@ -215,7 +215,7 @@ describe('SkillToolset', () => {
     expect(await toolset.getSkills(context(files))).toMatchObject([{ name: 'pdf', extra: { colour: 'red' } }])
   })
 
-  test('each list of allowed paths has its own list of skills', async () => {
+  test('requests with different allowed paths get different lists of skills', async () => {
     const files = new MemoryFileSystem({
       '/config/skills/a/SKILL.md': text('a'),
       '/project/skills/b/SKILL.md': text('b'),
@@ -230,7 +230,7 @@ describe('SkillToolset', () => {
     ])
   })
 
-  test(`the block lists all of 300 skills ${verifies('PAI-16')}`, async () => {
+  test(`the instructions list every skill of a folder with 300 skills ${verifies('PAI-16')}`, async () => {
     const files = new MemoryFileSystem()
     for (let i = 0; i < 300; i++) files.write(`/project/skills/skill-${i}/SKILL.md`, text(`skill-${i}`))
     await using toolset = new SkillToolset()
@@ -238,7 +238,7 @@ describe('SkillToolset', () => {
     expect(instructions?.match(/<skill name=/g)).toHaveLength(300)
   })
 
-  test(`after a folder of skills was removed, the next request treats it as empty ${verifies('PAI-04', 'P08')}`, async () => {
+  test(`after a folder of skills was removed, the next request treats the folder as empty ${verifies('PAI-04', 'P08')}`, async () => {
     const files = new MemoryFileSystem({ '/project/skills/pdf/SKILL.md': text('pdf') })
     await using toolset = new SkillToolset()
     expect(await toolset.getInstructions(context(files))).toContain('<skill name="pdf">')
@@ -249,7 +249,7 @@ describe('SkillToolset', () => {
     ])
   })
 
-  test(`a skill keeps its other frontmatter fields with their types ${verifies('PAI-06', 'PAI-18')}`, async () => {
+  test(`a skill keeps the additional fields of its frontmatter with their types ${verifies('PAI-06', 'PAI-18')}`, async () => {
     const fields = [
       'license: 5',
       'compatibility: true',
@@ -276,7 +276,7 @@ describe('SkillToolset', () => {
 })
 
 describe('the file operators of 300 requests', () => {
-  test('300 file operators that are new objects for the same disk share one runtime', async () => {
+  test('300 different file operator objects for the same disk share one runtime', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'pai-'))
     try {
       await using toolset = new SkillToolset()
@@ -336,7 +336,7 @@ describe('the file operators of 300 requests', () => {
     expect(toolset.openRuntimes).toBe(0)
   })
 
-  test('simultaneous requests are all answered, and their runtimes are closed afterwards', async () => {
+  test('more simultaneous requests than the limit are all answered, and the extra runtimes are closed afterwards', async () => {
     await using toolset = new SkillToolset()
     const answers = await Promise.all(
       Array.from({ length: 40 }, async (_, i) => {

@@ -4,7 +4,7 @@ export interface GitHubAddress {
   readonly repo: string
   /** @default 'main' */
   readonly branch: string
-  /** Folder within the repository, `/`-separated; empty for the whole repository. */
+  /** Folder within the repository, with `/` between names; empty for the whole repository. */
   readonly subdir: string
 }
 
@@ -12,8 +12,8 @@ const ADDRESS =
   /^https?:\/\/(?:www\.)?github\.com\/([\w.-]+)\/([\w.-]+?)(?:\.git)?(?:\/tree\/([^/?#]+)(?:\/([^?#]+?))?)?\/*$/i
 
 /**
- * Splits a GitHub URL into its parts; returns `null` for any other text. In `tree/a/b`, the first segment is the
- * branch, although branch names may contain slashes. `GitHubPollingWatcher` asks the repository to find the actual name of the branch.
+ * Splits a GitHub URL into its parts; returns `null` for any other text. In `tree/a/b`, `a` is returned as the
+ * branch, although the branch may be named `a/b`. `GitHubPollingWatcher` finds the actual branch name by asking the repository.
  *
  * @example
  * ```ts
@@ -32,7 +32,7 @@ export function parseGithubUrl(url: string): GitHubAddress | null {
   return Object.freeze({ owner, repo, branch: decodedBranch, subdir: folders.join('/') })
 }
 
-/** Decodes all parts. Returns `undefined` if a part is unsafe in a path, for example `..`. */
+/** Decodes all parts. Returns `undefined` if a part must not be used in a path, for example `..`. */
 function decodeAll(parts: readonly string[]): readonly string[] | undefined {
   try {
     const decoded = parts.map(decodeURIComponent)

@@ -22,7 +22,7 @@ test(`the pai preset lists any number of skills ${verifies('PAI-16', 'PAI-X04')}
   expect([...catalog.text.matchAll(/<skill name="(.*)">/g)].map(match => match[1])).toEqual(names)
 })
 
-test(`with the pai preset, a removed folder of skills is empty at the next request ${verifies('PAI-04', 'P08')}`, async () => {
+test(`with the pai preset, the next request after a skill folder was removed lists no skills of that folder ${verifies('PAI-04', 'P08')}`, async () => {
   const files = new MemoryFileSystem({ '/project/skills/pdf/SKILL.md': text('pdf') })
   await using skills = await openPai(files)
   expect(skills.catalog().text).toContain('<skill name="pdf">')
@@ -41,7 +41,7 @@ test(`with the exo preset, activate_skill answers an unknown name with the list 
   const sources = [new FileSource({ ...source, fileSystem, root: '/skills', label: 'skills' })]
   await using skills = await createSkillRuntime({ ...runtime, sources })
   const [activate] = skills.session({ ...session, id: 'chat' }).tools
-  // The second name contains "pdf", so a word search would find that skill.
+  // A word search for "does pdf" would find the skill "pdf".
   for (const name of ['nonsense', 'does pdf']) {
     expect(await activate?.execute({ name })).toMatchObject({
       isError: true,

@@ -9,7 +9,7 @@ import { CATALOG_FORMATS } from '@skillstoke/core/internal'
 import type { DirectoryOptions } from '@skillstoke/core/node'
 import { EXO_READING, isActive } from './exo-skill.ts'
 
-/** The policies of one design, to be spread into the options of each part. */
+/** The policies of one design. Each field is spread into the options of one function or class. */
 export interface Preset {
   readonly runtime: Partial<Omit<SkillRuntimeOptions, 'sources'>>
   readonly source: Pick<DirectoryOptions, 'watching' | 'reading' | 'layout' | 'onMissing'>
@@ -31,7 +31,7 @@ export const PRESET_NAMES = ['default', 'exo', 'omni', 'crabtalk', 'rustfox', 'p
 export type PresetName = (typeof PRESET_NAMES)[number]
 
 /**
- * The policies of each design; everything else keeps its default.
+ * The policies of each design. Options that a design does not set keep their defaults.
  *
  * @example
  * ```ts
@@ -47,7 +47,7 @@ export type PresetName = (typeof PRESET_NAMES)[number]
 export const PRESETS: Readonly<Record<PresetName, Preset>> = Object.freeze({
   default: { runtime: {}, source: {}, session: {}, binding: {}, writer: {}, mcp: {} },
   /**
-   * Folders are watched and must exist; a change is published after 500 ms of quiet. The catalog is a Markdown list, the tool is `activate_skill`, and unbinding keeps the tools.
+   * Folders are watched and must exist; a change is published when no file has changed for 500 ms. The catalog is a Markdown list, the tool is `activate_skill`, and unbinding keeps the tools.
    */
   exo: {
     runtime: { tuning: { settle: { settleMs: 500, burstMs: 500 } }, catalog: { format: listActive } },
@@ -57,7 +57,7 @@ export const PRESETS: Readonly<Record<PresetName, Preset>> = Object.freeze({
     writer: {},
     mcp: {},
   },
-  /** Scripts are checked when a skill is requested. They are also watched, and a change is published after 500 ms of quiet. Each command is a tool. */
+  /** Scripts are checked when a skill is requested. Scripts are also watched, and a change is published when no file has changed for 500 ms. Each command is an MCP tool of its own. */
   omni: {
     runtime: { tuning: { settle: { settleMs: 500, burstMs: 500 } } },
     source: {},
@@ -76,7 +76,7 @@ export const PRESETS: Readonly<Record<PresetName, Preset>> = Object.freeze({
     mcp: {},
   },
   /**
-   * Skills are read again only when the agent calls for a reload, and the catalog is in the system text of every call. Texts that an agent writes are live for all agents.
+   * Skills are read again only when the agent calls the reload tool. The system text of every model call contains the catalog. Skills that one agent writes are served to all agents immediately.
    */
   rustfox: {
     runtime: {
@@ -90,18 +90,18 @@ export const PRESETS: Readonly<Record<PresetName, Preset>> = Object.freeze({
     },
     session: { delivery: 'rebuild' },
     binding: {},
-    // As in the design, the source serves every name that the writer allows. Reserved words cause only a warning.
+    // As in RustFox, the source serves every name that the writer allows. Reserved words in a name cause only a warning.
     writer: { names: /^[a-z0-9-]{1,64}$/, reservedNames: [] },
     mcp: {},
   },
   /**
-   * Folders are scanned at each request, and later folders override earlier ones. Only a new frontmatter or location counts as a change.
+   * Folders are scanned at each request. For skills of the same name, a later folder overrides an earlier folder. A skill counts as changed only if its frontmatter or its location changed.
    */
   pai: {
     runtime: {
       onDuplicate: 'last-wins',
       tuning: { modifiedOn: ['frontmatter', 'location'] },
-      // Agents of pai have no tool that finds unlisted skills.
+      // Agents of pai have no tool that finds skills outside the catalog, so the catalog has no size limit.
       catalog: { format: 'pai-xml', maxTokens: Number.POSITIVE_INFINITY },
     },
     source: { watching: 'off', reading: { missingName: 'error' }, onMissing: 'empty' },
@@ -112,7 +112,7 @@ export const PRESETS: Readonly<Record<PresetName, Preset>> = Object.freeze({
   },
 })
 
-/** Returns Exo's list, without inactive skills. */
+/** Returns the catalog in Exo's format, without inactive skills. */
 function listActive(skills: readonly Skill[], omitted: number): string {
   return CATALOG_FORMATS.markdown(skills.filter(isActive), omitted)
 }

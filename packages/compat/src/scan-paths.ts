@@ -13,19 +13,19 @@ export interface ToolRecord {
   /** The name under which the file exports the command. */
   readonly functionName: string
   readonly executionMode: 'script'
-  /** The skill, the command and the keywords of the skill, without duplicates. */
+  /** The name of the skill, the name of the command, and the keywords of the skill, without duplicates. */
   readonly keywords: readonly string[]
   readonly intents: readonly string[]
-  /** SHA-256 of the content, 64 hexadecimal digits. */
+  /** SHA-256 digest of the file content, 64 hexadecimal digits. */
   readonly fileHash: string
-  /** The folder below `scripts/` that contains the file, otherwise the skill. */
+  /** The subfolder of `scripts/` that contains the file, or the name of the skill if there is no subfolder. */
   readonly category: string
   readonly annotations: {
     readonly readOnlyHint: boolean
     readonly destructiveHint: boolean
     readonly openWorldHint: boolean
   }
-  /** Absent if the value is known only after the script has run. */
+  /** Absent if the schema is known only after the script has run. */
   readonly inputSchema?: Readonly<Record<string, unknown>>
 }
 
@@ -39,7 +39,7 @@ export interface ScanPathsOptions {
 const KNOWN: KnownOptions<ScanPathsOptions> = { keywords: true, intents: true }
 
 /**
- * Finds the commands in pairs of path and content, without touching a file system or running code.
+ * Finds the commands in files that are passed as pairs of path and content. Uses no file system and runs no code.
  *
  * @example
  * ```ts
@@ -91,8 +91,8 @@ export async function parseScriptContent(
 }
 
 /**
- * Returns the path of a file relative to its skill. Uses `<skill>/scripts` if the path contains it, otherwise the last
- * folder named `scripts`.
+ * Returns the path of a file relative to its skill. The path begins at `<skill>/scripts` if it contains that folder,
+ * otherwise at the last folder named `scripts`.
  */
 function toScriptPath(path: string, skillName: string): string {
   const segments = path.split('/')
@@ -128,7 +128,7 @@ function toRecord(
   }
 }
 
-// If a script declares no hints, they are derived from the name of the command.
+// If a script declares no annotations, they are derived from the name of the command.
 const READING = /^(?:get|list|show|find|search|read|status|log|diff|check|count|describe)(?:$|[_-])/
 const DESTROYING = /^(?:delete|remove|drop|purge|reset|clean|destroy|kill)(?:$|[_-])/
 const REACHING = /^(?:fetch|download|upload|send|post|publish|push|pull|crawl|request)(?:$|[_-])/

@@ -1,10 +1,10 @@
 import { readFrontmatter, type Skill, type SkillRuntime } from '@skillstoke/core'
 
-/** A skill in pai's form. The object stays the same while frontmatter and location stay the same. */
+/** A skill in pai's form. As long as the frontmatter and the location do not change, requests get the same object. */
 export interface SkillConfig {
   readonly name: string
   readonly description: string
-  /** Folder of the skill, as the file operator names it. */
+  /** Folder of the skill, as a path for the file operator. */
   readonly path: string
   /** SHA-256 of the raw frontmatter, 64 hexadecimal digits. */
   readonly contentHash: string
@@ -12,12 +12,12 @@ export interface SkillConfig {
   readonly extra: Readonly<Record<string, unknown>>
 }
 
-/** Whether a config is still current for a skill. */
+/** Whether the frontmatter and the location of a skill are still those of a config. */
 export function isConfigOf(config: SkillConfig | undefined, skill: Skill): config is SkillConfig {
   return config?.contentHash === hashOf(skill) && config.path === pathOf(skill)
 }
 
-/** Reads the frontmatter again, because a `Skill` has the fields of the specification as text. */
+/** Reads the frontmatter again, because a `Skill` contains its fields only as text, without YAML types. */
 export async function createSkillConfig(skill: Skill, runtime: SkillRuntime): Promise<SkillConfig> {
   const { name, description } = skill
   const fields = readFrontmatter(await runtime.readFile(skill, skill.skillFile))
@@ -38,7 +38,7 @@ function withoutNamed({
   return freezeAll(extra) as Readonly<Record<string, unknown>>
 }
 
-/** Returns the fields of a frontmatter that had to be repaired before it could be read. */
+/** Returns the additional fields of a skill whose frontmatter is not valid YAML and was repaired. */
 function toExtra(skill: Skill): Readonly<Record<string, unknown>> {
   const { license, compatibility, metadata, allowedTools } = skill
   return Object.freeze({

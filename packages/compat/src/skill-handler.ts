@@ -13,13 +13,13 @@ import { checkOptions, type KnownOptions } from '@skillstoke/core/internal'
 import { directory } from '@skillstoke/core/node'
 import { PRESETS } from './presets.ts'
 
-/** The skills that an agent of crabtalk may use: the named ones, or all if none is named. */
+/** The names of the skills that an agent of crabtalk may use; an empty list allows all skills. */
 export interface AgentScope {
   readonly skills?: readonly string[]
 }
 
 export interface SkillHandlerOptions {
-  /** Receives a warning for each skill that is left out because it is broken. */
+  /** Receives a warning for each broken skill, which is not served. */
   readonly logger?: Logger
 }
 
@@ -27,7 +27,7 @@ const KNOWN: KnownOptions<SkillHandlerOptions> = { logger: true }
 const KNOWN_SCOPE: KnownOptions<AgentScope> = { skills: true }
 
 /**
- * crabtalk's skill tool and slash commands over folders. Each call reads the current files.
+ * crabtalk's skill tool and slash commands for the skills of some folders. Each call reads the current files.
  *
  * @example
  * ```ts
@@ -49,7 +49,7 @@ export class SkillHandler implements AsyncDisposable {
     this.#added = added
   }
 
-  /** Scans the folders, which need not exist. If two folders have a skill with the same name, the skill of the first folder is used. */
+  /** Scans the folders. Missing folders are ignored. If two folders have a skill with the same name, the skill of the first folder is used. */
   static async load(dirs: readonly string[], options: SkillHandlerOptions = {}): Promise<SkillHandler> {
     checkOptions('SkillHandler.load()', options, KNOWN)
     const added = new MemorySource({ label: 'added' })

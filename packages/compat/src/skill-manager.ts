@@ -16,13 +16,13 @@ import { PRESETS } from './presets.ts'
 /** The values of `ChangeDetection`. */
 const CHANGE_DETECTIONS = ['signature', 'mtime'] as const
 
-/** How changed skills are detected: by size, times and inode of all files, or by the newest modification time. */
+/** How changed skills are detected: by size, times and inode of all files, or by the newest modification time of a script. */
 export type ChangeDetection = (typeof CHANGE_DETECTIONS)[number]
 
 export interface SkillManagerOptions {
   /**
-   * How changes are detected when a skill is requested. `signature`: by size, times and inode of all its files. `mtime`: if the
-   * newest script is strictly newer than the loaded one, as in omni. @default 'signature'
+   * How changes are detected when a skill is requested. `signature`: the size, times or inode of any file differ. `mtime`: the newest
+   * script is strictly newer than at the last load, as in omni. @default 'signature'
    */
   readonly detect?: ChangeDetection
   /** @default childProcesses() */
@@ -32,11 +32,11 @@ export interface SkillManagerOptions {
 
 const KNOWN: KnownOptions<SkillManagerOptions> = { detect: true, scripts: true, logger: true }
 
-/** What happened to a skill of a manager. */
+/** What happened to the code of a skill. */
 export type SkillTransition = 'load' | 'unload' | 'reload'
 
 /**
- * omni's skills in one folder: commands in scripts. Requesting a skill reloads its commands if the skill has changed.
+ * omni's manager for the skills of one folder, whose scripts contain commands. `getSkill()` reloads the commands of a skill if the skill has changed.
  *
  * @example
  * ```ts
@@ -58,7 +58,7 @@ export class SkillManager implements AsyncDisposable {
   readonly #detect: ChangeDetection
   /** Newest modification time of the loaded scripts, in milliseconds, by skill. */
   readonly #mtimes = new Map<string, number>()
-  /** Revisions that observers were notified of. */
+  /** The newest revision of each skill that observers were notified of. */
   readonly #known = new Map<string, string | undefined>()
   readonly #reloading = new Set<string>()
   readonly #logger: Logger | undefined
@@ -67,18 +67,18 @@ export class SkillManager implements AsyncDisposable {
   private constructor(runtime: SkillRuntime, options: SkillManagerOptions) {
     this.runtime = runtime
     for (const { skill, revision } of runtime.scripts.status()) this.#known.set(skill, revision)
-    // Notifies observers of every swap, including swaps that the runtime started.
+    // Notifies observers whenever new code replaces old code, also if the runtime replaced it by itself.
     runtime.subscribe(() => this.#noteSwaps(), { phase: 'events' })
     this.#detect = options.detect ?? 'signature'
     this.#logger = options.logger
   }
 
-  /** Opens the skills of a folder, which need not exist yet. */
+  /** Opens a manager for the skills of a folder. The folder need not exist yet. */
   static async open(path: string, options: SkillManagerOptions = {}): Promise<SkillManager> {
     checkOptions('SkillManager.open()', options, KNOWN)
     checkChoice('detect', options.detect, CHANGE_DETECTIONS)
     const { omni } = PRESETS
-    // In the mode `mtime`, the skill is read again only for a newer script.
+    // If `detect` is `mtime`, a skill is read again only if a script is newer.
     const byTime = {
       tuning: { ...omni.runtime.tuning, triggers: { onAccess: false, onRequest: false } },
     }
@@ -94,7 +94,7 @@ export class SkillManager implements AsyncDisposable {
     return new SkillManager(runtime, options)
   }
 
-  /** Returns a skill with its current scripts, or `null` if there is none. */
+  /** Returns a skill with its current scripts, or `null` if no skill has this name. */
   async getSkill(name: string): Promise<ScriptSkill | null> {
     if (this.#detect === 'mtime') await this.#reloadIfNewer(name)
     else await this.runtime.reloadSkill(name)
@@ -115,7 +115,7 @@ export class SkillManager implements AsyncDisposable {
     return reload
   }
 
-  /** Ends the code of a skill until it is reloaded. */
+  /** Ends the processes of a skill, and removes its commands until the skill is reloaded. */
   async unloadSkill(name: string): Promise<UnloadStatus> {
     const status = await this.runtime.scripts.unload(name)
     if (status === 'unloaded') {
@@ -126,7 +126,7 @@ export class SkillManager implements AsyncDisposable {
   }
 
   /**
-   * Clears the cached commands, functions and modules of one skill, for example if an edit has no effect. @throws {SkillError}
+   * Clears the cached commands, functions and modules of one skill. Use it, for example, if an edit has no effect. @throws {SkillError}
    * SKILL_NOT_FOUND
    */
   async clearCaches(name: string): Promise<void> {
@@ -139,7 +139,7 @@ export class SkillManager implements AsyncDisposable {
     return this.runtime.scripts.list().map(({ id }) => id)
   }
 
-  /** Returns the newest modification time of a skill's scripts, in milliseconds; 0 if it has none. */
+  /** Returns the newest modification time of a skill's scripts, in milliseconds, or 0 if the skill has no scripts. */
   async maxMtime(name: string): Promise<number> {
     const folder = this.runtime.current.find(name)?.directory
     return folder === undefined ? 0 : await newestBelow(`${folder}/scripts`)
@@ -209,7 +209,7 @@ export class SkillManager implements AsyncDisposable {
  */
 export class ScriptSkill {
   readonly name: string
-  /** Newest modification time of its scripts when it was requested, in milliseconds. */
+  /** Newest modification time of the scripts when the program requested this object, in milliseconds. */
   readonly mtime: number
   readonly #runtime: SkillRuntime
 

@@ -18,7 +18,7 @@ import { SourceRoot } from './source-root.ts'
 
 const CONFLICT_STRATEGIES = ['keep_first', 'keep_last', 'raise'] as const
 
-/** How a second skill with the same name is handled: ignored, preferred, or reported as an error. */
+/** What happens if two skills have the same name: the first is kept, the last is kept, or `loadAll()` rejects. */
 export type ConflictStrategy = (typeof CONFLICT_STRATEGIES)[number]
 
 const POLICIES: Readonly<Record<ConflictStrategy, DuplicatePolicy>> = {
@@ -46,8 +46,8 @@ export interface SearchOptions {
 const KNOWN_SEARCH: KnownOptions<SearchOptions> = { query: true, skillType: true, activeOnly: true }
 
 /**
- * Exo's registry: folders that are loaded on demand. A `SkillSyncManager` keeps it up to date between loads. Skills and
- * their instructions are available synchronously.
+ * Exo's registry of skills, which reads folders on demand. Between these reads, a `SkillSyncManager` keeps the registry up to
+ * date. Skills and their instructions are available synchronously.
  *
  * @example
  * ```ts
@@ -64,7 +64,7 @@ export class SkillRegistry implements AsyncDisposable {
   readonly #onDuplicate: DuplicatePolicy
   readonly #bodies = new Map<string, string>()
   readonly #folders: FoldingSource[] = []
-  /** Sources for events of watchers that concern skills outside the registered folders. */
+  /** One source per watcher, for skills outside the registered folders. */
   readonly #places: FoldingSource[] = []
   readonly #views = new WeakMap<CoreSkill, Skill>()
   #opening: Promise<SkillRuntime> | undefined
@@ -84,7 +84,7 @@ export class SkillRegistry implements AsyncDisposable {
   }
 
   /**
-   * Registers a folder, or a repository on GitHub. Earlier sources have precedence. Nothing is read before `loadAll`.
+   * Registers a folder, or a repository on GitHub. Earlier sources have precedence. The folder or repository is first read by `loadAll()`.
    * @throws {SkillError} INVALID_OPTION with `Invalid GitHub URL: ...`
    */
   registerSource(pathOrUrl: string, options: GitHubSourceOptions = {}): this {
@@ -114,7 +114,7 @@ export class SkillRegistry implements AsyncDisposable {
     }
   }
 
-  /** Returns the newest skill with a name. @throws {SkillError} SKILL_NOT_FOUND */
+  /** Returns the current version of the skill with a name. @throws {SkillError} SKILL_NOT_FOUND */
   get(name: string): Skill {
     const skill = this.#current()?.find(name)
     if (skill === undefined)
@@ -145,7 +145,7 @@ export class SkillRegistry implements AsyncDisposable {
     )
   }
 
-  /** Copy of the map of all skills, by name. */
+  /** A new map of all skills, by name. */
   get skills(): Map<string, Skill> {
     return new Map(
       this.#current()
@@ -154,7 +154,7 @@ export class SkillRegistry implements AsyncDisposable {
     )
   }
 
-  /** Closes the registry. Stop a manager that uses it first. Idempotent. */
+  /** Closes the registry. Before, stop every manager that uses the registry. Idempotent. */
   async close(): Promise<void> {
     await (await this.#opening?.catch(() => undefined))?.close()
   }
@@ -163,7 +163,7 @@ export class SkillRegistry implements AsyncDisposable {
     await this.close()
   }
 
-  /** Returns the underlying runtime, for features that Exo does not have. Starts it when first needed. */
+  /** Returns the underlying runtime, for features that Exo does not have. The first call starts the runtime. */
   async open(): Promise<SkillRuntime> {
     this.#opening ??= this.#start()
     try {
@@ -177,7 +177,7 @@ export class SkillRegistry implements AsyncDisposable {
     }
   }
 
-  /** Adds a source for events of one watcher that concern skills outside the registered folders. */
+  /** Adds a source for the skills that one watcher reports outside the registered folders. */
   async addPlace(): Promise<FoldingSource> {
     const place = new FoldingSource(`watcher-${this.#places.length + 1}`, this.#bodies)
     this.#places.push(place)
@@ -186,7 +186,7 @@ export class SkillRegistry implements AsyncDisposable {
   }
 
   /**
-   * Applies a batch of a watcher as a whole. Each change goes to the registered sources that contain its `sourcePath`. If there is none, it goes to the watcher's own source. The name alone does not identify the source of a skill. Invalid events are
+   * Applies a batch of a watcher as a whole. Each event goes to the registered sources that contain its `sourcePath`. If no registered source contains the path, the event goes to the watcher's own source. The skill name does not identify the source, because several sources may have a skill of this name. Invalid events are
    * skipped and logged. Resolves after all subscribers were called.
    */
   async apply(batch: readonly SkillChangeFields[], own: FoldingSource): Promise<void> {
@@ -204,8 +204,8 @@ export class SkillRegistry implements AsyncDisposable {
   }
 
   /**
-   * Reads the folders of a watcher again, so that changes between loading and watching are not lost. Does not
-   * reject if a folder cannot be read: its contents stay, and the failure is logged.
+   * Reads the folders of a watcher again, to find changes between `loadAll()` and the start of the watcher. If
+   * a folder cannot be read, the registry keeps its contents and logs the failure.
    */
   async catchUp(origin: string): Promise<void> {
     const folders = this.#folders.filter(folder => folder.overlaps(origin))
@@ -232,7 +232,7 @@ export class SkillRegistry implements AsyncDisposable {
     return folders.length > 0 ? folders : [own]
   }
 
-  /** Returns a skill with Exo's fields; the same object for the same skill. */
+  /** Returns a skill with Exo's fields. Repeated calls for one skill return the same object. */
   view(skill: CoreSkill): Skill {
     let view = this.#views.get(skill)
     if (view === undefined) {

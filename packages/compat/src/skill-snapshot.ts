@@ -10,7 +10,7 @@ import { SkillChangeEvent } from './skill-watcher.ts'
 export type SkillSnapshot<Any extends ExoSkill = ExoSkill> = ReadonlyMap<string, Any>
 
 /**
- * Reads the skills below a folder, or in a repository on GitHub, once.
+ * Reads the skills of a folder or of a GitHub repository one time, without watching them.
  * @throws {SkillError} SOURCE_MISSING; INVALID_OPTION with `Invalid GitHub URL: ...`; IO_FAILED or NOT_FOUND when a
  * repository cannot be read
  *
@@ -32,7 +32,7 @@ export async function collectSkills(
 }
 
 /**
- * Returns a SHA-256 digest, 64 hexadecimal digits, of all skills of a snapshot and their paths.
+ * Returns a SHA-256 digest, 64 hexadecimal digits, of all skills in a snapshot, including their paths.
  *
  * @example
  * ```ts

@@ -2,7 +2,7 @@ import { compareText } from '@skillstoke/core/internal'
 import { nodeHasher } from '@skillstoke/core/node'
 import type { ExoSkill } from './exo-skill.ts'
 
-/** Names that were added, removed or modified between two times, each list sorted. */
+/** Names of skills that were added, removed or modified between two states. Each list is sorted. */
 export interface NameChanges {
   readonly added: readonly string[]
   readonly removed: readonly string[]
@@ -26,12 +26,12 @@ export function fingerprintSkill(skill: ExoSkill): string {
   return digest([name, description, usage, sortKeys(toolList), skillType, active])
 }
 
-/** Returns a digest of a skill including its path. */
+/** Returns a digest of all fields of a skill, including its path. */
 export function stateOf(skill: ExoSkill): string {
   return digest([fingerprintSkill(skill), skill.path])
 }
 
-/** Compares two states of a set of skills, by name. */
+/** Compares two maps from skill names to the digests of the skills. */
 export function compareStates(
   before: ReadonlyMap<string, string>,
   after: ReadonlyMap<string, string>,

@@ -17,16 +17,16 @@ import type { SkillRegistry } from './skill-registry.ts'
 import type { SkillWatcherLike } from './skill-watcher.ts'
 import { DictToolResolver, isToolResolver, type ToolResolver } from './tool-resolver.ts'
 
-/** Receiver of events: `EventBus`, or any object with this method. */
+/** Object that gets the events: an `EventBus`, or any object with the method `emit`. */
 export interface EventSink {
   emit(name: string, payload: Readonly<Record<string, unknown>>): void | Promise<void>
 }
 
 export interface SkillSyncManagerOptions {
   readonly eventBus?: EventSink
-  /** Writes the part of the agents' instructions that concerns skills, from the active skills. */
+  /** Returns, for a list of active skills, the text about skills in an agent's instructions. */
   readonly instructionsBuilder?: (skills: readonly ExoSkill[]) => string | Promise<string>
-  /** Whether an agent loses its tools and instructions when it is unbound. @default 'remove' */
+  /** Whether unbinding an agent removes the tools and instructions that the manager gave it. @default 'remove' */
   readonly unbind?: NonNullable<BindOptions['unbind']>
   readonly logger?: Logger
   readonly clock?: Clock
@@ -40,7 +40,7 @@ const KNOWN: KnownOptions<SkillSyncManagerOptions> = {
   clock: true,
 }
 
-// How long bindAgent() waits for an agent. After that, an agent that hangs no longer delays other agents.
+// How long bindAgent() waits for an agent. After this time, an agent that hangs no longer delays other agents.
 const BIND_PATIENCE_MS = 1_000
 
 interface Task {
@@ -50,7 +50,7 @@ interface Task {
 }
 
 /**
- * Keeps a registry, and the agents bound to it, up to date with the events of watchers. Stop or dispose of the manager after use. A stopped manager can be started again.
+ * Applies the events of watchers to a registry, and updates the agents that are bound to the manager. Stop or dispose of the manager after use. A stopped manager can be started again.
  *
  * @example
  * ```ts
@@ -76,7 +76,7 @@ export class SkillSyncManager implements AsyncDisposable {
   readonly #clock: Clock
   readonly #watchers: SkillWatcherLike[] = []
   readonly #places = new Map<SkillWatcherLike, FoldingSource>()
-  /** Agents that should be bound, including those whose binding is not finished. */
+  /** Agents for which `bindAgent()` was called and not `unbindAgent()`, even if binding them has not finished. */
   readonly #agents = new Set<BindableAgent>()
   #tasks: Task[] = []
   #turn: Promise<void> = Promise.resolve()
@@ -106,8 +106,8 @@ export class SkillSyncManager implements AsyncDisposable {
   }
 
   /**
-   * Gives an agent the tools and instructions of the current skills, and keeps them up to date. Returns after one second even if the agent is not finished, and continues in the background. Does nothing if `unbindAgent` is called in
-   * the meantime.
+   * Gives an agent the tools and instructions of the current skills, and keeps them up to date. If the agent takes longer than one second, returns after one second and continues in the background. A call of `unbindAgent()` in the
+   * meantime cancels the binding.
    */
   async bindAgent(agent: BindableAgent): Promise<void> {
     const isNew = !this.#agents.has(agent)
@@ -139,7 +139,7 @@ export class SkillSyncManager implements AsyncDisposable {
   }
 
   /**
-   * Starts all watchers, independently of each other. Resolves when each watcher knows the existing skills and the changes since the registry was loaded, or has failed once. Does nothing if already running.
+   * Starts all watchers, independently of each other. Resolves when each watcher is ready or has failed once, and the registry contains the changes since it was loaded. Does nothing if the manager already runs.
    */
   async start(): Promise<void> {
     this.#stopping ??= new AbortController()
@@ -156,10 +156,10 @@ export class SkillSyncManager implements AsyncDisposable {
   }
 
   /**
-   * Stops all watchers and waits for them, at most five seconds. Agents keep their tools and instructions. Idempotent.
+   * Stops all watchers, and waits at most five seconds until they have ended. Bound agents keep their tools and instructions. Idempotent.
    */
   async stop(): Promise<void> {
-    // Abort first, so that a pending start() ends, too.
+    // Abort before waiting for the lock, because a pending `start()` has the lock.
     this.#stopping?.abort()
     this.#stopping = undefined
     await this.#inTurn(async () => {
@@ -176,7 +176,7 @@ export class SkillSyncManager implements AsyncDisposable {
     await this.stop()
   }
 
-  /** Runs starts and stops one after the other. */
+  /** Runs calls of `start()` and `stop()` one after the other. */
   async #inTurn(work: () => Promise<void>): Promise<void> {
     const turn = this.#turn.then(work)
     this.#turn = turn.catch(() => undefined)
@@ -206,7 +206,7 @@ export class SkillSyncManager implements AsyncDisposable {
     return { watcher, done, begun: Promise.race([ready, attempt.promise, done]) }
   }
 
-  /** Finds changes that happened after the registry was loaded and before the watcher started. No batch contains these changes. */
+  /** Finds changes between the load of the registry and the start of the watcher, which no batch contains. */
   async #catchUp({ ready, origin }: SkillWatcherLike, signal: AbortSignal): Promise<void> {
     try {
       await ready
@@ -217,7 +217,7 @@ export class SkillSyncManager implements AsyncDisposable {
     }
   }
 
-  /** Ends a watcher. A watcher that does not end must not delay other watchers or the caller. */
+  /** Ends a watcher. Waits only for a limited time, because a watcher that hangs must not delay other watchers or the caller. */
   async #end({ watcher, done }: Task): Promise<void> {
     const stopped = (async () => await watcher.stop())().catch((thrown: unknown) => {
       this.#logger.warn('a watcher could not be stopped', { error: thrown })

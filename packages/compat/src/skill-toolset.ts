@@ -8,9 +8,9 @@ import { createSkillConfig, isConfigOf, type SkillConfig } from './skill-config.
 
 /** The file access of an agent at one request. */
 export interface ToolsetContext<Files extends FileSystem = FileSystem> {
-  /** Reads all files. If it is missing, the agent has no skills. */
+  /** Reads all files. An agent without file access has no skills. */
   readonly fileOperator?: Files
-  /** Folders that the agent may use. Skills in later folders override those in earlier ones. */
+  /** Folders that the agent may use. For skills of the same name, a later folder overrides an earlier folder. */
   readonly allowedPaths: readonly string[]
   /** The agent's shell, passed to the hook. */
   readonly shell?: unknown
@@ -28,10 +28,10 @@ export type PreScanToolsetHook<Files extends FileSystem = FileSystem> = (
 export interface SkillToolsetOptions<Files extends FileSystem = FileSystem> {
   readonly toolsetId?: string
   readonly preScanHook?: PreScanToolsetHook<Files>
-  /** How long a scan waits for the hook before it continues, in milliseconds; `Infinity` waits for ever. @default 30,000 */
+  /** How long a scan waits for the hook before the scan continues, in milliseconds. With `Infinity`, the scan always waits until the hook has ended. @default 30,000 */
   readonly preScanTimeoutMs?: number
   /**
-   * Names of additional skill folders in each allowed path. A later folder overrides an earlier one, and the main folder overrides all of them. @default
+   * Names of additional skill folders in each allowed path. For skills of the same name, a later name in this list overrides an earlier name, and the main folder overrides all of them. @default
    * []
    */
   readonly extraDirNames?: readonly string[]
@@ -46,15 +46,15 @@ const KNOWN: KnownOptions<SkillToolsetOptions> = {
   logger: true,
 }
 
-/** Folder in which agents of several kinds keep shared skills. */
+/** Folder for skills that different agent programs share. */
 export const SHARED_SKILLS_DIR_NAME = '.agents/skills'
 
-/** Maximum number of combinations of file system and allowed paths that one toolset keeps open. */
+/** Maximum number of runtimes that one toolset keeps open. Each combination of a file operator and allowed paths has one runtime. */
 export const MAX_OPEN_RUNTIMES = 16
 
-/** The open runtime of one file system and one list of paths. */
+/** The open runtime for one file operator and one list of allowed paths. */
 interface Scanned<Files extends FileSystem> {
-  /** The newest request, which the hook receives. */
+  /** The context of the newest request. The hook receives it. */
   context: ToolsetContext<Files>
   readonly files: NewestFileSystem
   readonly runtime: SkillRuntime
@@ -63,8 +63,8 @@ interface Scanned<Files extends FileSystem> {
 }
 
 /**
- * pai's toolset: instructions that list the skills in an agent's folders, scanned at each request. It has no tools; the
- * agent reads and runs skills with its own tools.
+ * pai's toolset. Its instructions list the skills in an agent's folders, which are scanned at each request. The toolset has
+ * no tools: the agent reads and runs skills with its own tools.
  *
  * @example
  * ```ts
@@ -83,7 +83,7 @@ export class SkillToolset<Files extends FileSystem = FileSystem> implements Asyn
   readonly id: string | undefined
   readonly #options: SkillToolsetOptions<Files>
   readonly #scanned = new OpenRuntimes<Scanned<Files>>(MAX_OPEN_RUNTIMES)
-  /** Numbers for file operators without an identity. */
+  /** Numbers that identify file operators without an `identity`. */
   readonly #numbers = new WeakMap<FileSystem, number>()
   #lastNumber = 0
 
@@ -100,7 +100,7 @@ export class SkillToolset<Files extends FileSystem = FileSystem> implements Asyn
     return this.#scanned.size
   }
 
-  /** Returns the block for the system text with the current skills, or `null` if there are none. */
+  /** Returns the list of current skills as a block for the system text, or `null` if there are no skills. */
   async getInstructions(context: ToolsetContext<Files>): Promise<string | null> {
     const text = await this.#scan(context, async ({ runtime }) => runtime.catalog().text)
     return text === undefined || text === '' ? null : text
@@ -133,7 +133,7 @@ export class SkillToolset<Files extends FileSystem = FileSystem> implements Asyn
     await this.close()
   }
 
-  /** Scans the folders again, then calls `work`. Returns `undefined` if there is no file operator or no path. */
+  /** Scans the folders again, then calls `work`. Returns `undefined` if the context has no file operator or no allowed path. */
   async #scan<Result>(
     context: ToolsetContext<Files>,
     work: (scanned: Scanned<Files>) => Promise<Result>,
@@ -155,7 +155,7 @@ export class SkillToolset<Files extends FileSystem = FileSystem> implements Asyn
     )
   }
 
-  /** Returns the identity of a file operator, or a number for the object if it has none. */
+  /** Returns the `identity` of a file operator, or a number if the object has no `identity`. */
   #identify(fileOperator: Files): string | number {
     if (fileOperator.identity !== undefined) return fileOperator.identity
     const known = this.#numbers.get(fileOperator)
@@ -200,7 +200,7 @@ async function listConfigs<Files extends FileSystem>({
       isConfigOf(configs.get(skill.name), skill) ? undefined : await createSkillConfig(skill, runtime),
     ),
   )
-  // A concurrent request may have finished first: all callers get the same object.
+  // If a concurrent request has already created the object for a skill, use that object, so that all callers get the same one.
   const list = skills.map((skill, index) => {
     const known = configs.get(skill.name)
     return isConfigOf(known, skill) ? known : (read[index] as SkillConfig)

@@ -6,16 +6,16 @@ export type SkillChangeKind = 'added' | 'modified' | 'removed'
 export interface SkillChangeFields {
   readonly kind: SkillChangeKind
   readonly skillName: string
-  /** `null` only for a removed skill. */
+  /** The changed skill; `null` only if the skill was removed. */
   readonly skill: WatchedSkill | null
-  /** Folder or URL of the source. The skill's own folder or text is accepted, too. */
+  /** Folder or URL of the source. The folder or the SKILL.md of the skill is accepted, too. */
   readonly sourcePath: string
 }
 
 const KINDS: readonly SkillChangeKind[] = ['added', 'modified', 'removed']
 
 /**
- * A change that a watcher found: one skill was added, modified or removed. Immutable.
+ * A change of one skill that a watcher found: the skill was added, modified or removed. Immutable.
  *
  * @example
  * ```ts
@@ -56,16 +56,16 @@ export class SkillChangeEvent implements SkillChangeFields {
   }
 }
 
-/** Finds changes of skills. Any object with these two methods is accepted. */
+/** Finds changes of skills. Any object with the methods `watch` and `stop` is accepted. */
 export interface SkillWatcherLike {
-  /** Yields batches of changes, one after each burst, never empty. Waits in between. */
+  /** Yields one batch of changes after each burst, and then waits for the next burst. A batch is never empty. */
   watch(): AsyncIterable<readonly SkillChangeFields[]>
   /** Makes `watch` return. */
   stop(): void | Promise<void>
-  /** Resolves when the watcher knows the existing skills. From then on, every difference is reported as a change. @default immediately */
+  /** Resolves when the watcher knows the existing skills. From then on, the watcher reports every difference as a change. @default immediately */
   readonly ready?: Promise<void>
   /**
-   * The folder or URL that it watches. A manager reads this folder or URL again to find changes since it was loaded. @default unknown
+   * The folder or URL that is watched. When a manager starts the watcher, it reads this folder or URL again, to find changes since the last load. @default unknown
    */
   readonly origin?: string
 }

@@ -1,4 +1,4 @@
-/** All information that a source has about a skill. */
+/** The fields of a skill in Exo. */
 export interface SkillFields {
   readonly name: string
   readonly description: string
@@ -6,7 +6,7 @@ export interface SkillFields {
   readonly usage?: string
   /** Tools by group name, from the field `tool_list`. @default {} */
   readonly toolList?: Readonly<Record<string, unknown>>
-  /** Empty for a tool, otherwise `agent`. @default '' */
+  /** Kind of the skill: empty for a tool, `agent` for an agent. @default '' */
   readonly skillType?: string
   /** @default true */
   readonly active?: boolean

@@ -1,7 +1,7 @@
 import { findPathFault } from '@skillstoke/core/internal'
 import { directory } from '@skillstoke/core/node'
 
-/** The folder or URL that a source was registered with. Decides which paths are below it. */
+/** The folder or URL under which a source was registered. Knows which paths are below that folder or URL. */
 export class SourceRoot {
   /** Absolute path, or URL. */
   readonly origin: string
@@ -22,12 +22,12 @@ export class SourceRoot {
   within(path: string): string | undefined {
     const text = trim(path)
     if (this.#names.includes(text)) return ''
-    // A longer URL that begins with this one names a different branch or folder, which has its own source.
+    // A longer URL that begins with the URL of this root names a different branch or folder, which needs a source of its own.
     if (this.isUrl || isUrl(text)) return undefined
     return this.#below(text) ?? (isPlain(text) ? undefined : this.#below(directory(text || '.').origin))
   }
 
-  /** Whether one of the two roots contains the other. */
+  /** Whether this root contains `origin`, or `origin` contains this root. */
   overlaps(origin: string): boolean {
     if (this.within(origin) !== undefined) return true
     return !this.isUrl && this.origin.startsWith(origin === '/' ? '/' : `${trim(origin)}/`)
@@ -40,7 +40,7 @@ export class SourceRoot {
   }
 }
 
-/** Returns the folder of a skill, given its text or its folder; `undefined` for an unsafe path. */
+/** Returns the folder of a skill, given the path of its SKILL.md or of its folder. Returns `undefined` for an unsafe path. */
 export function toLocation(path: string): string | undefined {
   const folder = /\.md$/i.test(path) ? path.replace(/\/?[^/]*$/, '') : path
   return folder === '' || findPathFault(folder) === undefined ? folder : undefined

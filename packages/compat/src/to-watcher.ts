@@ -9,21 +9,21 @@ import { SkillChangeEvent, SkillWatcher } from './skill-watcher.ts'
 export interface SourceWatcherOptions {
   /** When a burst of changes counts as finished. @default DEFAULT_SETTLE */
   readonly settle?: Partial<SettlePolicy>
-  /** Receives messages about failures to read the source. The source is read again later. */
+  /** Receives a message whenever the source cannot be read. The watcher reads the source again later. */
   readonly logger?: Logger
 }
 
 const KNOWN: KnownOptions<SourceWatcherOptions> = { settle: true, logger: true }
 
 /**
- * A watcher over any source. The skills at the first call of `watch` are its initial state, and each later change is an
- * event. After `stop`, `watch` can be called again and first yields the changes in between.
+ * Watches any source. The skills that exist at the first call of `watch()` are not reported, and each later change is an event.
+ * After `stop()`, `watch()` can be called again, and first yields the changes in between.
  */
 export class SourceWatcher extends SkillWatcher {
   readonly #source: SkillSource
   readonly #options: SourceWatcherOptions
   readonly #ready = Promise.withResolvers<void>()
-  /** Last reported state of each skill, by name. */
+  /** Digest of each skill at the last report, by name. */
   #known: ReadonlyMap<string, string> | undefined
   #stop: AbortController | undefined
 
@@ -35,12 +35,12 @@ export class SourceWatcher extends SkillWatcher {
     this.#options = options
   }
 
-  /** Resolves when `watch` was called and the initial state is known. */
+  /** Resolves when `watch()` was called and has read the existing skills. */
   get ready(): Promise<void> {
     return this.#ready.promise
   }
 
-  /** The folder or URL that it watches, which is the `sourcePath` of its events. */
+  /** The folder or URL that is watched. All events have it as their `sourcePath`. */
   get origin(): string {
     return this.#source.origin
   }
@@ -76,7 +76,7 @@ export class SourceWatcher extends SkillWatcher {
     }
   }
 
-  /** Returns added, then removed, then modified skills, each sorted by name. */
+  /** Returns the events of added skills, then of removed skills, then of modified skills. Each group is sorted by name. */
   async #toBatch(
     { added, removed, modified }: NameChanges,
     loaded: ReadonlyMap<string, LoadedPair>,
@@ -118,7 +118,7 @@ export function toWatcher(source: SkillSource, options?: SourceWatcherOptions): 
   return new SourceWatcher(source, options)
 }
 
-/** A skill in the forms of the core and of Exo. */
+/** One skill twice: as an object of the core and with Exo's fields. */
 interface LoadedPair {
   readonly skill: CoreSkill
   readonly exo: Skill

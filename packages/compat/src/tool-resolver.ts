@@ -2,13 +2,13 @@ import type { NamedTool, ToolMap } from '@skillstoke/core'
 import { isToolResolver as hasResolve, toToolResolver } from '@skillstoke/core/internal'
 import type { ExoSkill } from './exo-skill.ts'
 
-/** Decides which tools belong to a skill. Any object with this method is accepted. */
+/** Decides which tools belong to a skill. Any object with the method `resolve` is accepted. */
 export interface ToolResolver<Tool extends NamedTool = NamedTool> {
   resolve(skill: ExoSkill): readonly Tool[] | Promise<readonly Tool[]>
 }
 
 /**
- * Whether a value is a resolver. A map may also have the key `resolve`, as the name of a skill, but the value of this key is not a function.
+ * Whether a value is a resolver, and not a map of tools. A map may have a skill named `resolve`, but its value is not a function.
  *
  * @example
  * ```ts
@@ -23,7 +23,7 @@ export function isToolResolver(value: unknown): value is ToolResolver {
 }
 
 /**
- * Resolves tools by skill name. A single tool counts as a list with one tool, and an unknown name has no tools.
+ * Resolves tools by skill name. The map may contain one tool or a list of tools per skill. For a skill that is not in the map, returns an empty list.
  *
  * @example
  * ```ts
@@ -43,7 +43,7 @@ export class DictToolResolver<Tool extends NamedTool = NamedTool> implements Too
   }
 
   resolve(skill: Pick<ExoSkill, 'name'>): readonly Tool[] {
-    // The lookup in a map is synchronous; only other resolvers may return promises.
+    // A map is read synchronously, so the result is never a promise.
     return toToolResolver(this.#tools).resolve(skill as never) as readonly Tool[]
   }
 }

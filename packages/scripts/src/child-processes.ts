@@ -41,8 +41,8 @@ import {
 } from './script-runner-options.ts'
 
 /**
- * Returns a runner that executes the code of skills in separate processes, confined by Node's permissions and, where
- * installed, by bubblewrap. Pass it to `createSkillRuntime` as `scripts`.
+ * Returns a runner that executes scripts of skills in separate processes. Node's permissions confine these processes, and also
+ * bubblewrap if it is installed. Pass it to `createSkillRuntime` as `scripts`.
  * @throws {SkillError} INVALID_OPTION
  * @throws {SkillError} UNSUPPORTED_RUNTIME on Bun and Deno, whose processes the permission model of Node cannot contain
  *
@@ -71,14 +71,14 @@ export function childProcesses(options: ScriptRunnerOptions = {}): ChildProcesse
   return new ChildProcessRunner(options)
 }
 
-/** A script runner that can report in advance which grants it refuses. */
+/** A script runner that can report which grants it refuses before a script runs. */
 export interface ChildProcesses extends ScriptRunner {
   /** Returns the reason why this runner refuses these grants, or `undefined` if it accepts them. */
   findRefusal(grants: readonly ScriptCapability[]): Promise<string | undefined>
 }
 
 const MAX_LOADS = 4
-/** Delay after the start, in milliseconds, before a host removes folders that killed hosts left. */
+/** How long after its start a host removes the folders of killed hosts, in milliseconds. */
 const SWEEP_MS = 1_000
 
 class ChildProcessRunner implements ChildProcesses {
@@ -90,10 +90,10 @@ class ChildProcessRunner implements ChildProcesses {
   readonly #runs = new Set<Promise<unknown>>()
   readonly #looks = new FolderLooks()
   readonly #partialFolders = new PartialFolders()
-  /** The access of loaded or running code. */
+  /** The access of all code that is loaded or running. */
   readonly #inUse = new Set<AccessInUse>()
   readonly #stop = new AbortController()
-  /** Limits background loads: a host may have many skills and few cores. */
+  /** Maximum number of simultaneous background loads, because a host may have many skills and few cores. */
   readonly #loads = new Turns(MAX_LOADS)
   readonly #readers = new ScriptReaders()
   readonly #plain = new PlainJavaScript(this.#readers)
@@ -143,7 +143,7 @@ class ChildProcessRunner implements ChildProcesses {
     scan: ScriptScan,
     { isUrgent = true, signal }: ProgramLoadOptions = {},
   ): Promise<ProgramLoad> {
-    // Background loads are queued so that they do not delay urgent ones.
+    // Background loads are queued so that they do not delay urgent loads.
     if (isUrgent) return await this.#loader.load(program, scan, signal)
     return await this.#loads.run(() => this.#loader.load(program, scan, signal))
   }
@@ -215,7 +215,7 @@ class ChildProcessRunner implements ChildProcesses {
           signal: AbortSignal.any([this.#stop.signal, ...(options.signal ? [options.signal] : [])]),
         },
       )
-      // Check after the run, because the program may have created paths that scripts must not create.
+      // Check the granted folders again after the run, because the program may have created guarded files.
       if (access.writable.length > 0) await this.#openAccess(program, use)
       return result
     } finally {
@@ -272,7 +272,7 @@ class ChildProcessRunner implements ChildProcesses {
 }
 
 /**
- * Prevents scripts from opening Node's inspector. A script can send SIGUSR1 to its parent process, which opens the inspector, and a client of the inspector can run code in the host. A handler for this signal keeps the inspector closed.
+ * Prevents scripts from opening the Node inspector of the host. A script can send SIGUSR1 to its parent process, which opens the inspector, and a client of the inspector can run code in the host. A handler for SIGUSR1 keeps the inspector closed.
  */
 function refuseInspection(): void {
   if (process.platform === 'win32' || process.listenerCount('SIGUSR1') > 0) return

@@ -1,4 +1,4 @@
-// Runs the scripts of skills: processes, their sandbox, and a scan that finds commands without running code.
+// Runs the scripts of skills in sandboxed processes, and finds their commands without running code.
 export { type ChildProcesses, childProcesses } from './child-processes.ts'
 export { SANDBOX_MODES, type SandboxMode } from './process/sandbox.ts'
 export { scanScripts } from './scan/scan-scripts.ts'

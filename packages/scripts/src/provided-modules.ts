@@ -6,7 +6,7 @@ import type { PROVIDED_MODULES } from './scan/script-imports.ts'
 export const MAIN: string = fileURLToPath(
   new URL(`./child/main.${import.meta.url.endsWith('.ts') ? 'ts' : 'js'}`, import.meta.url),
 )
-/** Returns the modules that scripts may import by name, and the files of this package that a script process reads. */
+/** Returns the modules that scripts may import by name, and the files of this package that the processes of scripts read. */
 export const providedModules: () => ProvidedModules = once(() => {
   const command = import.meta.resolve('@skillstoke/core/command')
   return {

@@ -11,27 +11,27 @@ import { SANDBOX_MODES, type SandboxMode } from './process/sandbox.ts'
 export interface ScriptRunnerOptions {
   /** Whether a sandbox of the operating system restricts scripts, in addition to Node's permissions. @default 'auto' */
   readonly sandbox?: SandboxMode
-  /** Folder that `fs.read` and `fs.write` without a path refer to. @default the working directory */
+  /** Folder that `fs.read` and `fs.write` grant if they name no path. @default the working directory */
   readonly workspace?: string
   /**
-   * Files and folders that no script may write to, whatever is granted, for example skill folders. A grant for one of
-   * their parent folders is refused, too. Git hooks and the settings of agents and editors are always protected.
+   * Files and folders that no script may write to, even if a grant allows it, for example skill folders. Grants to
+   * write to their parent folders are refused, too. Git hooks and the settings of agents and editors are always protected.
    * @default none
    */
   readonly protectedPaths?: readonly string[]
   /**
-   * Files and folders that no script may see, whatever is granted: state directories, and configuration files that
-   * decide which sources are trusted. In a sandbox, these paths do not exist. Without a sandbox, a grant for one of their parent
-   * folders is refused. The default state directory is always hidden. @default none
+   * Files and folders that no script may see, even if a grant allows it. Examples are state
+   * directories, and configuration files that decide which sources are trusted. Inside a sandbox, hidden paths do not exist. Without a sandbox, grants for parent folders of hidden paths
+   * are refused. The default state directory is always hidden. @default none
    */
   readonly hiddenPaths?: readonly string[]
-  /** Folder to which revisions are written for script processes to read. @default a folder for temporary files */
+  /** Folder into which the host writes revisions of skills, so that processes can read them. @default a folder for temporary files */
   readonly directory?: string
-  /** Environment from which granted variables and `PATH` are read. @default process.env */
+  /** Environment that contains `PATH` and the variables that can be granted. @default process.env */
   readonly env?: Readonly<Record<string, string | undefined>>
   /** Maximum number of simultaneous calls per skill; further calls wait. @default 4 */
   readonly maxProcesses?: number
-  /** Maximum number of idle processes of all skills together. @default 8 */
+  /** Maximum number of idle processes, for all skills together. @default 8 */
   readonly maxIdleProcesses?: number
   /** How long an idle process is kept, in milliseconds. @default 60,000 */
   readonly idleMs?: number
@@ -40,11 +40,11 @@ export interface ScriptRunnerOptions {
    * The first edit starts the process, so a host whose scripts never change has no reserve process. @default 180,000
    */
   readonly reserveMs?: number
-  /** Number of calls after which a process is replaced. @default 1,000 */
+  /** Number of calls after which a new process replaces a process. @default 1,000 */
   readonly maxCalls?: number
   /** Time limit for loading the modules of a skill, in milliseconds. @default 5,000 */
   readonly loadTimeoutMs?: number
-  /** How long running calls of old code may continue after newer code has replaced it, in milliseconds. @default 30,000 */
+  /** How long calls that run old code may continue after new code has replaced it, in milliseconds. @default 30,000 */
   readonly drainMs?: number
   readonly limits?: Partial<OutputLimits>
 }
@@ -83,7 +83,7 @@ export const DEFAULT_SCRIPT_RUNNER_OPTIONS: Readonly<ScriptRunnerDefaults> = Obj
   drainMs: 30_000,
 })
 
-/** Options of a runner with all defaults applied. An option with the value `undefined` gets its default, too. */
+/** Options of a runner after defaults were applied. An option that is missing or `undefined` has its default. */
 export type ResolvedScriptRunnerOptions = Omit<ScriptRunnerOptions, 'limits'> &
   Readonly<ScriptRunnerDefaults> & { readonly limits: OutputLimits }
 
@@ -103,7 +103,7 @@ export function resolveScriptRunnerOptions(options: ScriptRunnerOptions): Resolv
   }
 }
 
-/** Minimum of each numeric option. The maximum of each option is the longest possible delay of a timer. */
+/** Minimum of each numeric option. All numeric options have the same maximum: the longest delay of a timer. */
 const LEAST = {
   maxProcesses: 1,
   maxIdleProcesses: 0,

@@ -7,14 +7,14 @@ const HEAP_MB = 512
 const WORKER = new URL(`./script-worker.${import.meta.url.endsWith('.ts') ? 'ts' : 'js'}`, import.meta.url)
 
 /**
- * A worker thread that parses scripts. A script can hang or crash the thread, so a new thread replaces it when that
- * happens.
+ * A worker thread that parses scripts. If a script makes the thread hang or crash, a new thread replaces
+ * it.
  */
 export class ScriptThread {
   #worker: Worker | undefined
 
   /**
-   * Answers one question at a time. Resolves with `broken` if the thread takes too long or runs out of memory.
+   * Returns the answer to a question. Only one question can be asked at a time. Resolves with `broken` if the thread takes too long or runs out of memory.
    * @throws {Error} when the machine cannot start a thread
    */
   async ask(question: Question, signal?: AbortSignal): Promise<Answer> {
@@ -48,7 +48,7 @@ export class ScriptThread {
   }
 
   /**
-   * Returns the thread, and starts it if it does not run. The deadline of a question does not include this start.
+   * Returns the thread, and starts it if it does not run. The start of the thread does not count towards the deadline of a question.
    */
   async #open(): Promise<Worker> {
     if (this.#worker !== undefined) return this.#worker
@@ -57,7 +57,7 @@ export class ScriptThread {
       env: {},
       resourceLimits: { maxOldGenerationSizeMb: HEAP_MB },
     })
-    // Ignore the error, because the event `exit` follows and is handled.
+    // Ignore the `error` event, because an `exit` event follows and is handled.
     worker.on('error', () => undefined)
     this.#worker = worker
     await once(worker, 'online')

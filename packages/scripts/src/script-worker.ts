@@ -1,4 +1,4 @@
-// Worker thread that removes types from TypeScript and finds commands. A deeply nested script can crash or block this thread. The host then ends the thread and starts another one.
+// Worker thread that removes types from TypeScript and finds commands. If a deeply nested script crashes or blocks the thread, the host replaces the thread.
 import { stripTypeScriptTypes } from 'node:module'
 import { parentPort } from 'node:worker_threads'
 import type { ScriptScan, ScriptText } from '@skillstoke/core/source'

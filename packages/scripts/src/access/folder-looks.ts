@@ -7,14 +7,14 @@ import { isGuardedName } from './guarded-names.ts'
 const MAX_ENTRIES = 100_000
 const AT_ONCE = 32
 
-/** Findings about a granted folder and everything in it. */
+/** Result of checking a granted folder and everything in it. */
 export interface FolderLook {
   /** The first entry with a guarded name. */
   readonly guarded?: string
   readonly links: readonly string[]
   /** The first folder that the host is not allowed to list. */
   readonly closed?: string
-  /** Whether the folder has more than 100,000 entries. The entries beyond this limit were not checked. */
+  /** Whether the folder has more than 100,000 entries. The check ended after 100,000 entries. */
   readonly isTooLarge: boolean
 }
 
@@ -25,11 +25,11 @@ interface Listing {
   readonly guarded: string | undefined
 }
 
-/** Checks granted folders before and after calls. Lists a folder again only if its entries changed. */
+/** Checks granted folders before and after calls of scripts. Lists a folder again only if its entries changed. */
 export class FolderLooks {
   readonly #listings = new FolderCache(list)
 
-  /** Checks everything below a folder without following links. A path that is a file or does not exist has no entries. */
+  /** Checks everything in a folder and its subfolders without following links. If the path is a file or does not exist, finds nothing. */
   async look(folder: string): Promise<FolderLook> {
     const links: string[] = []
     let guarded: string | undefined
@@ -60,7 +60,7 @@ export class FolderLooks {
   }
 
   /**
-   * Returns the listing of a folder, or its path if the host is not allowed to list it. Returns `undefined` if the folder no longer exists.
+   * Returns the listing of a folder, or the path of the folder if the host is not allowed to list it. Returns `undefined` if the folder no longer exists.
    */
   async #get(folder: string): Promise<Listing | string | undefined> {
     try {

@@ -4,14 +4,14 @@ import { basename, dirname, join, relative, resolve } from 'node:path'
 import { SkillError } from '@skillstoke/core'
 import type { ScriptCapability } from '@skillstoke/core/source'
 
-/** A granted path, and its target with all links resolved. */
+/** A granted path, as it was written and with all links resolved. */
 export interface GrantedPath {
   readonly grant: ScriptCapability
   readonly path: string
   readonly real: string
 }
 
-/** A folder that relative paths are resolved against. */
+/** The folder to which relative paths in grants refer. */
 export interface Base {
   readonly path: string
   readonly real: string
@@ -23,7 +23,7 @@ export async function toBase(folder: string): Promise<Base> {
 }
 
 /**
- * Resolves the path of a grant, for example `docs` in `fs.read:docs`. The path must not go through a link, because a script of any skill may have created that link or may change it. Only the workspace and the home folder themselves may be links.
+ * Resolves the path of a grant, for example `docs` in `fs.read:docs`. Refuses a path that contains a link, because a script may have created the link or may change its target. Only the workspace folder and the home folder may be links.
  * @throws {SkillError} SCRIPT_REFUSED
  */
 export async function resolveGrantedPath(grant: ScriptCapability, workspace: Base): Promise<GrantedPath> {

@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 
 /**
- * Files and folders from which other programs take instructions: git hooks, and the instructions, skills and settings
- * of agents and editors. No script may write to them.
+ * Names of files and folders that control other programs: git hooks, and the instructions, skills and settings
+ * of agents and editors. No script may write to files with these names.
  */
 const GUARDED_NAMES: readonly string[] = [
   '.git',
@@ -23,7 +23,7 @@ const GUARDED_NAMES: readonly string[] = [
   'skillstoke.json',
 ]
 
-/** Whether a name is guarded in any letter case, because some file systems ignore case. */
+/** Whether a name is guarded. Ignores letter case, as some file systems do. */
 export function isGuardedName(name: string): boolean {
   return GUARDED_NAMES.includes(name.toLowerCase())
 }

@@ -6,22 +6,22 @@ import { isInside } from './granted-path.ts'
 /** Bubblewrap accepts 9,000 arguments. */
 const MAX_ENTRIES = 1_000
 
-/** Error codes of entries that were removed in the meantime, or that neither the host nor scripts may read. */
+/** Error codes for entries that were removed during the listing, or that neither the host nor its scripts may read. */
 const CLOSED = ['EACCES', 'EPERM', 'ENOENT', 'ENOTDIR']
 
-/** A granted folder that contains hidden paths, described by the entries that a sandbox shows. */
+/** A granted folder that contains hidden paths, with the list of entries that scripts in a sandbox may see. */
 export interface PartialFolder {
   readonly path: string
-  /** Subfolders that also contain hidden paths, outer ones first. */
+  /** Subfolders that also contain hidden paths. Outer folders come before inner folders. */
   readonly folders: readonly string[]
-  /** All other entries, which neither are hidden nor contain hidden paths. */
+  /** Entries that are not hidden and contain no hidden paths. */
   readonly entries: readonly ShownEntry[]
 }
 
 export interface ShownEntry {
   readonly path: string
   readonly inode: string
-  /** Target of a link; absent for other entries. */
+  /** Target of the entry if it is a link. */
   readonly target?: string
 }
 
@@ -30,8 +30,8 @@ interface Entry extends ShownEntry {
 }
 
 /**
- * Finds the entries that a sandbox shows of granted folders with hidden paths. A mount over a hidden path would fail if the path does not exist yet, and would vanish if a program replaced the path. So the sandbox mounts each visible
- * entry separately.
+ * Lists the visible entries of granted folders that contain hidden paths. The sandbox mounts each visible entry separately. Mounting an empty folder over a hidden path would fail if the path does not exist yet, and the mount would vanish if
+ * a program replaced the path.
  */
 export class PartialFolders {
   readonly #listings = new FolderCache(list)
@@ -67,7 +67,7 @@ export class PartialFolders {
 
 async function list(folder: string): Promise<readonly Entry[]> {
   const names = await readdir(folder)
-  // A sandbox refuses a folder with so many entries, so reading the rest is useless.
+  // Read at most 2,000 entries, because a folder with more than 1,000 entries is refused anyway.
   const found = names.slice(0, 2 * MAX_ENTRIES).map(async name => {
     const path = join(folder, name)
     try {

@@ -9,15 +9,15 @@ import { findReal, type GrantedPath, isInside, resolveGrantedPath, toBase } from
 import { guardedPathsIn, isGuardedName } from './guarded-names.ts'
 import type { PartialFolder, PartialFolders } from './partial-folders.ts'
 
-/** Everything that the grants of a process let it reach. */
+/** Everything that the grants of a process allow the process to access. */
 export interface ScriptAccess {
   readonly readable: readonly GrantedPath[]
   readonly writable: readonly GrantedPath[]
-  /** Folders in `readable` of which a sandbox shows only some entries. */
+  /** Folders in `readable` with hidden entries, which a sandbox does not show. */
   readonly partial: readonly PartialFolder[]
   readonly hasNetwork: boolean
   readonly hasPrograms: boolean
-  /** Granted variables that are set. */
+  /** The granted environment variables that are set, with their values. */
   readonly secrets: Readonly<Record<string, string>>
   /** The workspace, if the process is allowed to read it. */
   readonly workspace?: string
@@ -27,7 +27,7 @@ export interface ScriptAccess {
   readonly identity: string
 }
 
-/** For each form of capability, the access that it grants. If a form has no entry, this code does not compile. */
+/** The field of `ScriptAccess` that each form of capability fills. The type checker reports a form without an entry. */
 const PART_OF_FORM: Readonly<Record<CapabilityForm, keyof ScriptAccess>> = {
   net: 'hasNetwork',
   exec: 'hasPrograms',
@@ -38,20 +38,20 @@ const PART_OF_FORM: Readonly<Record<CapabilityForm, keyof ScriptAccess>> = {
   'fs.write:path': 'writable',
 }
 
-/** The access of a skill whose code may be running. */
+/** The access of one skill, recorded while the code of the skill may run. */
 export interface AccessInUse {
   readonly skill: string
   access?: ScriptAccess
 }
 
 export interface AccessOptions {
-  /** Folder that `fs.read` and `fs.write` without a path refer to, and the base of relative paths. */
+  /** Folder that `fs.read` and `fs.write` grant if they name no path. Relative paths in grants also refer to this folder. */
   readonly workspace: string
-  /** Files and folders that no script may write to, whatever is granted. */
+  /** Files and folders that no script may write to, even if a grant allows it. */
   readonly protectedPaths: readonly string[]
-  /** Files and folders that no script may see, whatever is granted. */
+  /** Files and folders that no script may see, even if a grant allows it. */
   readonly hiddenPaths: readonly string[]
-  /** Whether the operating system confines the process in addition to Node's permissions. */
+  /** Whether an operating system sandbox confines the process, in addition to Node's permissions. */
   readonly isSandboxed: boolean
   readonly looks: FolderLooks
   readonly partialFolders: PartialFolders
@@ -99,7 +99,7 @@ export async function toScriptAccess(
   }
   for (const each of readable) refuseHidden(each, hidden, isSandboxed)
   if (!isSandboxed) for (const each of readable) refuseWildcard(each)
-  // Without a sandbox, a script with the right to start programs could do anything.
+  // Skip these checks for a script that may start programs without a sandbox: it can access everything anyway.
   if (!isSandboxed && !hasPrograms) {
     for (const each of writable) {
       await refuseLinksOut(each, writable, await look(each))
@@ -124,21 +124,21 @@ export async function toScriptAccess(
 }
 
 /**
- * Returns the paths that are always protected: those in the user's home and, if the host chose no workspace, those in
- * the working directory.
+ * Returns the paths that are always protected: guarded paths in the user's home folder and, if the host set no workspace,
+ * guarded paths in the working directory.
  */
 export function defaultProtectedPaths(workspace: string | undefined): readonly string[] {
   return [...guardedPathsIn(homedir()), ...(workspace === undefined ? guardedPathsIn(process.cwd()) : [])]
 }
 
-/** Returns the complete environment of a process. It is built from a list and never copied from the host. */
+/** Returns the complete environment of a process. The environment of the host is not copied, because it may contain secrets. */
 export function toEnvironment(
   { secrets }: ScriptAccess,
   scratch: string,
   path: readonly string[],
   platform: NodeJS.Platform = process.platform,
 ): Record<string, string> {
-  // Windows uses these variables instead of HOME and TMPDIR. If they are not set, libuv adds the values of the host.
+  // Windows uses these variables instead of HOME and TMPDIR. If a variable is missing, libuv adds the value from the host.
   const windows = { USERPROFILE: scratch, TEMP: scratch, TMP: scratch }
   return {
     ...(platform === 'win32' ? windows : {}),
@@ -152,7 +152,7 @@ export function toEnvironment(
   }
 }
 
-/** Removes paths inside a writable folder. Such a path adds no access, and the script could replace it by a link. */
+/** Removes paths that are inside a writable folder. These paths grant nothing more, and a script could replace them with links. */
 function withoutCovered(
   granted: readonly GrantedPath[],
   writable: readonly GrantedPath[],
@@ -162,7 +162,7 @@ function withoutCovered(
   )
 }
 
-/** Refuses a path that another skill could replace by a link after this check and before a process starts. */
+/** Refuses a path that a script of another skill could replace with a link between this check and the start of the process. */
 function refuseChangeable(granted: GrantedPath, others: readonly AccessInUse[]): void {
   for (const { skill, access } of others) {
     const around = access?.writable.find(({ real }) => isInside(granted.real, real) && granted.real !== real)
@@ -175,8 +175,8 @@ function refuseChangeable(granted: GrantedPath, others: readonly AccessInUse[]):
 }
 
 /**
- * Refuses to make parents of protected folders writable: a script could move the folder away and put another in its
- * place.
+ * Refuses to make a parent of a protected folder writable: a script could then replace the protected folder with another
+ * folder.
  */
 function refuseProtected(granted: GrantedPath, kept: readonly string[]): void {
   const { real } = granted
@@ -211,13 +211,13 @@ function refuseHidden(granted: GrantedPath, hidden: readonly string[], isSandbox
     )
 }
 
-/** Refuses a star in a path, which Node's permissions treat as a wildcard. */
+/** Refuses a path with `*`, because Node's permissions treat `*` as a wildcard. */
 function refuseWildcard(granted: GrantedPath): void {
   if (`${granted.path}${granted.real}`.includes('*'))
     refuse(granted, 'without a sandbox Node treats "*" in a path as a wildcard; grant the parent folder')
 }
 
-/** Refuses links out of the granted folders: Node's permissions follow every link. */
+/** Refuses links that lead out of the granted folders, because Node's permissions allow access through every link. */
 async function refuseLinksOut(
   granted: GrantedPath,
   allowed: readonly GrantedPath[],
@@ -237,7 +237,7 @@ async function refuseLinksOut(
 }
 
 /**
- * Refuses links with `..` in their target. A script without a sandbox cannot create links, but it can move a link so that `..` points elsewhere.
+ * Refuses links with `..` in their target. A script without a sandbox cannot create links, but it could move such a link into another folder and thereby change its target.
  */
 async function refuseLinksUp(granted: GrantedPath, { links }: FolderLook): Promise<void> {
   for (const link of links) {
@@ -255,7 +255,7 @@ function refuse({ grant, path }: GrantedPath, reason: string): never {
   throw new SkillError('SCRIPT_REFUSED', `${shown} is granted, but ${reason}`)
 }
 
-/** Returns each hidden path with links resolved. If a hidden path itself is a link, also returns the path of the link. */
+/** Returns each hidden path with links resolved. For a hidden path that is a link, also returns the path of the link itself. */
 async function findHidden(paths: readonly string[]): Promise<readonly string[]> {
   const found = paths
     .map(each => resolve(each))
@@ -283,7 +283,7 @@ async function findPartial(
   )
 }
 
-/** Returns values that change when the folder is replaced by another one. */
+/** Returns values that change when another folder or file takes the place of this one. */
 async function identify({ path, real }: GrantedPath): Promise<readonly string[]> {
   const facts = await lstat(real, { bigint: true }).catch(() => undefined)
   return [path, real, facts === undefined ? '' : `${facts.dev}:${facts.ino}`]

@@ -1,7 +1,7 @@
 import type { StandardSchema } from '@skillstoke/core/command'
 import type { InputFaults } from './frames.ts'
 
-/** An input as the command receives it, or its faults. */
+/** The input that the command receives, or the faults of an invalid input. */
 export type CheckedInput = { readonly value: unknown } | { readonly faults: InputFaults }
 
 type Fields = Readonly<Record<string, unknown>>
@@ -16,7 +16,7 @@ interface Validator {
   validate(value: unknown): { readonly valid: boolean; readonly errors: readonly SchemaError[] }
 }
 
-/** Checks an input against a Standard Schema, which may transform it. */
+/** Checks an input against a Standard Schema. The schema may transform the input. */
 export async function checkByStandardSchema(schema: StandardSchema, input: unknown): Promise<CheckedInput> {
   const result = (await schema['~standard'].validate(input)) as {
     readonly value?: unknown
@@ -72,7 +72,7 @@ function toFaults(schema: Fields, input: unknown, errors: readonly SchemaError[]
   return { missing, unknown, wrong: keepDeep(wrong, missing.length + unknown.length > 0) }
 }
 
-/** Whether to drop an error, because it only repeats an error of a nested value or is reported by field name. */
+/** Whether to drop an error because another message reports the same problem: an error in a nested value, or a list of field names. */
 function isSummary({ keyword, instanceLocation }: SchemaError): boolean {
   const isTop = instanceLocation === '#'
   return SUMMARIES.includes(keyword) || (isTop && TOLD.includes(keyword))
@@ -81,7 +81,7 @@ function isSummary({ keyword, instanceLocation }: SchemaError): boolean {
 const SUMMARIES = ['properties', 'items', 'allOf', '$ref', 'false']
 const TOLD = ['additionalProperties', 'required']
 
-/** Returns the message of a validator error in short form. */
+/** Returns a short message for a validator error. */
 function toWords(error: string): string {
   return error
     .replace(/^Instance type "(.*?)" is invalid\. Expected "(.*)"\.$/, 'it is of type "$1" and must be "$2"')
@@ -90,7 +90,7 @@ function toWords(error: string): string {
     .replace(/\.$/, '')
 }
 
-/** Drops messages about the whole input if there are messages about its fields. */
+/** Drops messages about the whole input if other messages name its fields. */
 function keepDeep<Fault extends { readonly field: string }>(
   wrong: readonly Fault[],
   isTold: boolean,

@@ -1,18 +1,18 @@
 // Messages between the host and the process that runs scripts: one JSON object per line.
 
-/** Asks a process to import these modules before its skill is known. */
+/** Asks a process to import modules of this project before the host knows which skill the process will run. */
 export interface PrepareFrame {
   readonly kind: 'prepare'
   /** URLs of modules of this project to import. */
   readonly modules: readonly string[]
 }
 
-/** Tells the process which modules to load. Sent once. */
+/** Tells the process which modules of the skill to load. Sent once. */
 export interface LoadFrame {
   readonly kind: 'load'
   /** URL of the folder with the files of the skill, ending in `/`. */
   readonly files: string
-  /** URL of the folder with plain JavaScript that replaces the TypeScript files, ending in `/`. */
+  /** URL of the folder with the plain JavaScript of the TypeScript files, ending in `/`. */
   readonly code: string
   /** Paths relative to `files`, in load order. */
   readonly modules: readonly string[]
@@ -39,7 +39,7 @@ export interface CancelFrame {
 
 export type HostFrame = PrepareFrame | LoadFrame | CallFrame | CancelFrame
 
-/** A command as the loaded module defines it. */
+/** A command, as a loaded module defines it. */
 export interface CommandFrame {
   readonly name: unknown
   readonly description: unknown
@@ -49,7 +49,7 @@ export interface CommandFrame {
   readonly path: string
 }
 
-/** Faults of an input. */
+/** Reasons why an input is invalid. */
 export interface InputFaults {
   readonly missing: readonly string[]
   readonly unknown: readonly string[]
@@ -62,7 +62,7 @@ export type ChildFrame =
   | { readonly kind: 'loading'; readonly path: string }
   | { readonly kind: 'loaded'; readonly commands: readonly CommandFrame[] }
   | { readonly kind: 'failed'; readonly path: string; readonly message: string; readonly stack: string }
-  /** The command begins to run. From this frame on, a failure is the fault of the script. */
+  /** The command begins to run. After this frame, a failure is the fault of the script. */
   | { readonly kind: 'begun'; readonly id: number }
   | { readonly kind: 'result'; readonly id: number; readonly value?: unknown }
   | { readonly kind: 'refused'; readonly id: number; readonly faults: InputFaults }

@@ -1,4 +1,4 @@
-/** Joins chunks of text to lines. Only a line feed ends a line: JSON may contain U+2028. */
+/** Splits a stream of text chunks into lines. Only a line feed ends a line, because JSON may contain the line separator U+2028. */
 export class Lines {
   readonly #parts: string[] = []
   #length = 0

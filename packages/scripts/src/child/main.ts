@@ -1,4 +1,4 @@
-// The process that runs the scripts of one skill. This channel is the only connection of the process to the host.
+// The process that runs the scripts of one skill. `channel` is the only connection between this process and the host.
 import { mkdirSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { Socket } from 'node:net'
@@ -48,9 +48,9 @@ function send(frame: ChildFrame): void {
 
 async function prepare({ modules }: PrepareFrame): Promise<void> {
   for (const url of modules) {
-    // Loading the skill takes precedence.
+    // Stop these imports when the skill can be loaded.
     if (setup !== undefined) return
-    // Ignore failures here, because the same import fails again in the module that needs it.
+    // Ignore a failed import here, because the import will fail again in the module that needs it.
     await import(url).catch(() => undefined)
   }
 }
@@ -68,7 +68,7 @@ async function load(frame: LoadFrame): Promise<void> {
         if (seen.has(definition)) continue
         seen.add(definition)
         const described = describe(definition, path)
-        // Throw here for values that cannot be sent, so that the error names this module.
+        // Throw here if a value cannot be sent as JSON, so that the error names the module that is loading.
         JSON.stringify(described)
         found.push(described)
         commands.set(definition.name, definition)
@@ -79,11 +79,11 @@ async function load(frame: LoadFrame): Promise<void> {
     }
   }
   send({ kind: 'loaded', commands: found })
-  // The first call will need the validator; load it while the host checks the commands.
+  // Load the validator now, while the host checks the commands, because the first call will need it.
   if (found.some(({ isDynamic }) => !isDynamic)) void import(frame.validator)
 }
 
-/** Encodes each segment, because file names may contain characters that are special in URLs. */
+/** Returns the URL of a file. Encodes each segment of the path, because file names may contain characters that are special in URLs. */
 function toUrl(path: string, folder: string): string {
   return new URL(path.split('/').map(encodeURIComponent).join('/'), folder).href
 }
@@ -143,7 +143,7 @@ async function call({ id, command, input, scratchDirectory }: CallFrame): Promis
         return scratchDirectory
       },
     })
-    // Lets a forgotten rejected promise end the process during this call, not during a later one.
+    // Waits, so that an unhandled rejection of the command ends the process during this call and not during a later call.
     await setImmediate()
     progress.flush()
     answer(id, value, setup.maxBytes)
@@ -152,7 +152,7 @@ async function call({ id, command, input, scratchDirectory }: CallFrame): Promis
     send({ kind: 'error', id, ...toFault(thrown) })
   } finally {
     running.delete(id)
-    // This process can remove only files that it may write to. The host removes all other files after the process has ended.
+    // Remove the files that this process may write to. The host removes all other files after the process has ended.
     if (hasScratch) void rm(scratchDirectory, { recursive: true, force: true }).catch(() => undefined)
   }
 }
@@ -173,7 +173,7 @@ function answer(id: number, value: unknown, maxBytes: number): void {
   else channel.write(`{"kind":"result","id":${id},"value":${text}}\n`)
 }
 
-/** Sends the first progress report immediately and later reports at intervals. The last report is always sent. */
+/** Sends the first progress report immediately, and later reports at intervals. Always sends the last report. */
 function createProgress(id: number): {
   readonly tell: (done: number, total?: number, message?: string) => void
   readonly flush: () => void
@@ -208,7 +208,7 @@ function createProgress(id: number): {
 function toFault(thrown: unknown): { readonly message: string; readonly stack: string } {
   if (!(thrown instanceof Error)) return { message: String(thrown), stack: '' }
   const { message, stack = '', cause } = thrown
-  // `fetch` reports its actual reason only in `cause`.
+  // `fetch()` reports the actual reason of a failure only in `cause`.
   const reason = cause instanceof Error && !message.includes(cause.message) ? `: ${cause.message}` : ''
   return { message: `${message}${reason}`, stack }
 }

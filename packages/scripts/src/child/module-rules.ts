@@ -3,7 +3,7 @@ import { registerHooks } from 'node:module'
 import type { LoadFrame } from './frames.ts'
 
 /**
- * Allows files of the skill to import only each other, `node:` modules and provided modules. Loads plain
+ * Allows files of the skill to import only other files of the skill, `node:` modules and provided modules. Loads plain
  * JavaScript in place of TypeScript, with unchanged lines and columns.
  */
 export function applyModuleRules({ files, code, provided }: LoadFrame): void {
@@ -19,7 +19,7 @@ export function applyModuleRules({ files, code, provided }: LoadFrame): void {
       const error = new Error(
         `${JSON.stringify(specifier)} cannot be imported: a script may import files of its skill, node: modules, skillstoke/command and zod`,
       )
-      // Hides our loader from the stack and points at the importing file.
+      // Removes our loader from the stack, so that the error points at the importing file.
       error.stack = `${error.message}\n    at ${context.parentURL}`
       throw error
     },

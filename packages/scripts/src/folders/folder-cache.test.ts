@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { TemporaryFolder } from '../../../../tests/fixtures/skill-folder.ts'
 import { FolderCache } from './folder-cache.ts'
 
-test('FolderCache reads a folder again when its entries changed, even if the modification time is the same', async () => {
+test('FolderCache reads a folder again if its entries changed, even if its modification time did not change', async () => {
   using folder = new TemporaryFolder()
   let reads = 0
   const cache = new FolderCache(async path => {
@@ -15,7 +15,7 @@ test('FolderCache reads a folder again when its entries changed, even if the mod
     await cache.get(folder.path)
     return reads - before
   }
-  // A folder that has just changed may change again within the same clock tick.
+  // Wait, because a folder that has just changed may change again within the same tick of the file clock.
   expect(await readsOfOne()).toBe(1)
   await expect.poll(readsOfOne).toBe(0)
   const { atime, mtime } = statSync(folder.path)

@@ -1,7 +1,7 @@
 import type { BigIntStats } from 'node:fs'
 import { lstat } from 'node:fs/promises'
 
-// File times have a resolution of a few milliseconds, so a listing right after a change is not cached.
+// A value is not cached if the folder changed less than this time ago, because file times have a resolution of a few milliseconds.
 const SETTLED_MS = 100
 const MAX_FOLDERS = 100_000
 
@@ -11,7 +11,7 @@ interface Known<Value> {
   readonly value: Value
 }
 
-/** Caches what was read from folders until their entries change. */
+/** Caches a value for each folder until an entry of the folder was added, removed or replaced. */
 export class FolderCache<Value> {
   readonly #read: (folder: string) => Promise<Value>
   readonly #known = new Map<string, Known<Value>>()
@@ -35,7 +35,7 @@ export class FolderCache<Value> {
   }
 }
 
-/** Identifies a state of a folder by its change time, which a script cannot set, unlike the modification time. */
+/** Returns a text that changes with the entries of a folder. Uses the change time, because a script can set the modification time. */
 function stampOf({ dev, ino, ctimeNs }: BigIntStats): string {
   return `${dev}:${ino}:${ctimeNs}`
 }

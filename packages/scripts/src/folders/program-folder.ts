@@ -8,12 +8,12 @@ import { decodeUnmarkedText } from '@skillstoke/core/internal'
 import type { ScriptProgram } from '@skillstoke/core/source'
 import type { PlainJavaScript } from '../scan/plain-javascript.ts'
 
-/** A revision of a skill on disk, from which processes read. */
+/** The folder on disk with one revision of a skill, from which processes read. */
 export interface ProgramFolder {
   readonly root: string
   /** The files of the skill. */
   readonly files: string
-  /** Folder with the plain JavaScript of TypeScript files, under the same paths. */
+  /** Folder with the plain JavaScript of the TypeScript files. Each file has the same path as its TypeScript file. */
   readonly code: string
   readonly filesUrl: string
   readonly codeUrl: string
@@ -27,7 +27,7 @@ export function createProgramFolder(root: string): ProgramFolder {
 }
 
 /**
- * Writes a revision into a folder. Copies files instead of linking them, so that no name points outside the folder. Makes everything read-only.
+ * Writes a revision into a folder. Copies the files, because a link would point outside the folder. Makes everything read-only.
  */
 export async function writeFiles(
   folder: ProgramFolder,
@@ -41,9 +41,9 @@ export async function writeFiles(
 
 /** The TypeScript modules of a revision as plain JavaScript. */
 export interface PlainCode {
-  /** JavaScript code by the path of the TypeScript file. */
+  /** The JavaScript code of each TypeScript file, by path. */
   readonly modules: ReadonlyMap<string, string>
-  /** Files whose types cannot be removed. */
+  /** One diagnostic for each file whose types cannot be removed. */
   readonly diagnostics: readonly Diagnostic[]
   /** Whether every module was read before the signal aborted. */
   readonly isComplete: boolean
@@ -71,11 +71,11 @@ export async function readPlain(
 export async function writeCode({ code }: ProgramFolder, { modules, isComplete }: PlainCode): Promise<void> {
   const tree = new Tree(code)
   for (const [path, text] of modules) await tree.write(path, text, 0o400)
-  // If aborted, do not mark the folder as complete: the next load continues here.
+  // If the load was aborted, do not mark the folder as complete, so that the next load writes the missing files.
   if (isComplete) await tree.close()
 }
 
-/** Copies a revision and its plain JavaScript into the folder that an already started process reads. */
+/** Copies a revision and its plain JavaScript into the folder of a process that is already running. */
 export async function copyProgramFolder(
   from: ProgramFolder,
   to: ProgramFolder,
@@ -92,12 +92,12 @@ function isTyped(path: string): boolean {
   return /\.m?ts$/.test(path)
 }
 
-/** How long small files are written before other work gets a turn, in milliseconds. */
+/** How long small files are written synchronously before other work can run, in milliseconds. */
 const SLICE_MS = 4
-// For a small file, waiting for a promise takes longer than a synchronous write.
+// Files up to this size are written synchronously, because waiting for a promise would take longer than the write.
 const MAX_SMALL_BYTES = 65_536
 
-/** A folder tree in which each file is written only once. */
+/** A folder tree. Each file in it is written only once. */
 class Tree {
   readonly #root: string
   readonly #folders: Set<string>
@@ -109,7 +109,7 @@ class Tree {
     this.#folders = new Set([root])
   }
 
-  /** Writes a file unless it exists: the same revision always has the same content. */
+  /** Writes a file. Keeps an existing file, because it belongs to the same revision and has the same content. */
   async write(path: string, content: string | Uint8Array, mode: number): Promise<void> {
     await this.#pause()
     const target = join(this.#root, path)
@@ -136,7 +136,7 @@ class Tree {
     for (let each = folder; each.length > this.#root.length; each = dirname(each)) this.#folders.add(each)
   }
 
-  /** Lets other work run when many small writes have taken long together. */
+  /** Lets other work run if the synchronous writes have taken more than `SLICE_MS` in total. */
   async #pause(): Promise<void> {
     if (performance.now() - this.#pausedAt < SLICE_MS) return
     await setImmediate()

@@ -8,7 +8,7 @@ test('discard() never rejects, and the next call retries a failed removal', asyn
   const parent = mkdtempSync(join(tmpdir(), 'program-folders-'))
   try {
     const folders = new ProgramFolders(parent)
-    // The removal fails, because the path is below a file.
+    // The path cannot be removed, because its parent is a file.
     const unremovable = join(parent, 'above', 'folder')
     writeFileSync(join(parent, 'above'), 'x')
     await folders.discard(unremovable)
@@ -21,7 +21,7 @@ test('discard() never rejects, and the next call retries a failed removal', asyn
   }
 })
 
-test('the path of a process folder contains no link, although /tmp is a link on macOS', async () => {
+test('the path of a process folder contains no link, even on macOS, where /tmp is a link', async () => {
   const parent = realpathSync.native(mkdtempSync(join(tmpdir(), 'program-folders-')))
   try {
     mkdirSync(join(parent, 'real'))
@@ -35,7 +35,7 @@ test('the path of a process folder contains no link, although /tmp is a link on 
 })
 
 test.skipIf(process.platform !== 'linux')(
-  'sweep() removes the folder of an earlier process with the same process ID',
+  'sweep() removes the folder of an ended process, even if another process now has the same process ID',
   async () => {
     const parent = mkdtempSync(join(tmpdir(), 'program-folders-'))
     try {

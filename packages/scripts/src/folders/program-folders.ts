@@ -17,21 +17,21 @@ import {
 
 interface Entry {
   readonly folder: Promise<ProgramFolder>
-  /** The result of removing types; undefined if no removal was tried or it was aborted. */
+  /** The plain JavaScript of the revision. `undefined` before types are removed for the first time, and after an aborted attempt. */
   code: Promise<PlainCode> | undefined
   users: number
 }
 
 /**
- * The folders of this host: revisions that processes read, and folders that processes write to. A revision is written
- * once and removed after its last user. All folders are inside one folder that only the current user can read.
+ * The folders of this host: folders with revisions that processes read, and folders that processes write to. Each revision
+ * is written once, and removed when no process uses it any more. All folders are inside one folder that only the current user can read.
  */
 export class ProgramFolders {
   readonly #parent: string | undefined
   readonly #entries = new Map<Digest, Entry>()
   /** Folders whose removal failed. */
   readonly #left = new Set<string>()
-  /** Folders that a process may still write to, because the host has not seen the end of that process. */
+  /** Folders that a process may still write to, because the host does not know whether the process has ended. */
   readonly #held = new Set<string>()
   #root: Promise<string> | undefined
   #sweeping: Promise<void> | undefined
@@ -45,10 +45,10 @@ export class ProgramFolders {
     this.#parent = parent
   }
 
-  /** Returns the folder of this process, and creates it if necessary. */
+  /** Returns the folder of this host process. The first call creates the folder. */
   async root(): Promise<string> {
     this.sweep()
-    // Node's permissions refuse paths through links, and on macOS the folder for temporary files is behind a link.
+    // Node's permissions refuse paths that contain links. On macOS, the path of the folder for temporary files contains a link.
     this.#root ??= createOwnFolder(this.#parent)
       .then(async path => await realpath(path))
       .catch((thrown: unknown) => {
@@ -59,26 +59,26 @@ export class ProgramFolders {
     return await this.#root
   }
 
-  /** Removes the folders that killed hosts left, in the background. Later calls do nothing, and no call ever fails. */
+  /** Starts to remove the folders of killed hosts in the background. Only the first call has an effect. Never fails. */
   sweep(): void {
     this.#sweeping ??= findParent(this.#parent)
       .then(parent => (parent === undefined ? undefined : sweep(parent)))
-      // A folder that is left does no harm, and the next host retries the removal.
+      // A folder that was not removed does no harm, and the next host tries again to remove it.
       .catch(() => undefined)
   }
 
-  /** Whether a revision is on disk or being written. */
+  /** Whether a revision is on disk, or is currently being written to disk. */
   has(revision: Digest): boolean {
     return this.#entries.has(revision)
   }
 
-  /** Creates an empty folder for one revision. Pass it to `take` or `discard`. */
+  /** Creates an empty folder for one revision. Pass the folder to `take()` or `discard()` later. */
   async create(): Promise<ProgramFolder> {
     return await createProgramFolder(join(await this.root(), `program-${++this.#count}`))
   }
 
   /**
-   * Returns the folder of a revision, which stays on disk until `giveBack`.
+   * Returns the folder of a revision. The folder stays on disk until `giveBack()` is called.
    * @param prepared an empty folder to use if the revision is not on disk yet
    */
   async take(program: ScriptProgram, prepared?: ProgramFolder): Promise<ProgramFolder> {
@@ -94,7 +94,7 @@ export class ProgramFolders {
     }
   }
 
-  /** Writes plain JavaScript into the folder of a revision. Resolves with the files whose types cannot be removed. */
+  /** Writes plain JavaScript into the folder of a revision. Resolves with one diagnostic for each file whose types cannot be removed. */
   async addCode({ revision }: ScriptProgram, plain: Promise<PlainCode>): Promise<readonly Diagnostic[]> {
     const entry = this.#entries.get(revision)
     if (entry === undefined) return []
@@ -121,8 +121,8 @@ export class ProgramFolders {
   }
 
   /**
-   * Removes a folder after the process that could write to it has ended. Never fails: the next call, or `close`,
-   * retries a failed removal.
+   * Removes a folder after the process that could write to it has ended. Never fails: the next call of `discard()`
+   * or `close()` retries a failed removal.
    */
   async discard(path: string, writer?: ContainedProcess): Promise<void> {
     if (writer?.isGone === false) {
@@ -140,14 +140,14 @@ export class ProgramFolders {
     }
   }
 
-  /** Creates an empty folder for one process. Pass it to `discard` afterwards. */
+  /** Creates an empty folder for one process. Pass the folder to `discard()` after the process has ended. */
   async createScratch(): Promise<string> {
     const scratch = join(await this.root(), `scratch-${++this.#count}`)
     mkdirSync(scratch, { mode: 0o700 })
     return scratch
   }
 
-  /** Removes everything. If a process may still write to the folder, the next host removes it instead. */
+  /** Removes everything. If a process may still write to a folder, the folder stays, and the next host removes it. */
   async close(): Promise<void> {
     await this.#sweeping
     const root = await this.#root?.catch(() => undefined)
@@ -160,7 +160,7 @@ export class ProgramFolders {
       await writeFiles(folder, program)
       return folder
     } catch (thrown) {
-      // A half-written folder is useless: the next attempt writes a new one.
+      // Remove the incomplete folder, because the next attempt creates a new folder.
       await this.discard(folder.root)
       throw thrown
     }
@@ -184,41 +184,41 @@ async function createOwnFolder(parent: string | undefined): Promise<string> {
   return await mkdtemp(join(shared, `${process.pid}-${startOf(process.pid) ?? ''}-`))
 }
 
-/** Returns the temporary folder of the current user, in which later hosts find folders that were left. */
+/** Returns the folder of the current user for temporary files. Later hosts look there for folders of killed hosts. */
 function temporaryParent(): string {
   return join(tmpdir(), `skillstoke-scripts-${process.getuid?.() ?? 'user'}`)
 }
 
-/** Returns the folder that contains the folders of all hosts, or undefined if it is not safe to use. */
+/** Returns the folder that contains the folders of all hosts, or `undefined` if other users can access that folder. */
 async function findParent(parent: string | undefined): Promise<string | undefined> {
   if (parent !== undefined) return parent
   const path = temporaryParent()
   const uid = process.getuid?.()
-  // Another user may have created this path in the shared temporary folder.
+  // Check the owner, because another user may have created this path in the shared folder for temporary files.
   const facts = await lstat(path)
   const isOurs =
     facts.isDirectory() && (uid === undefined || (facts.uid === uid && (facts.mode & 0o077) === 0))
   return isOurs ? path : undefined
 }
 
-/** Removes the folders of processes that were killed. */
+/** Removes the folders of hosts that were killed. */
 async function sweep(parent: string): Promise<void> {
   for (const name of await readdir(parent)) {
     const [, pid, startedAt = ''] = /^([1-9]\d*)-(?:(\d*)-)?/.exec(name) ?? []
     if (pid === undefined || isOwnerAlive(Number(pid), startedAt)) continue
-    // Another process may be removing the same folder, and a folder that is left does no harm.
+    // Ignore the failure: another process may be removing the same folder, and a folder that stays does no harm.
     await removeTree(join(parent, name)).catch(() => undefined)
   }
 }
 
-/** Whether the process that created a folder still runs. Process IDs are reused, especially in containers. */
+/** Whether the process that created a folder still runs. Compares the start time too, because process IDs are reused, especially in containers. */
 function isOwnerAlive(pid: number, startedAt: string): boolean {
   if (!isAlive(pid)) return false
   const start = startOf(pid)
   return startedAt === '' || start === undefined || start === startedAt
 }
 
-/** Returns the start time of a process, if the system reports it. The time distinguishes processes with the same ID. */
+/** Returns the start time of a process, if the system reports it. The start time distinguishes processes that had the same ID one after the other. */
 function startOf(pid: number): string | undefined {
   const status = readStatus(pid)
   return status === 'unknown' || status === undefined ? undefined : status.startedAt

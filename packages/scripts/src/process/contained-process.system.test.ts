@@ -6,7 +6,7 @@ import { HAS_BUBBLEWRAP } from '../../../../tests/fixtures/scripts.ts'
 const at = (name: string): string => JSON.stringify(fileURLToPath(new URL(name, import.meta.url)))
 
 describe.skipIf(!HAS_BUBBLEWRAP)('a process in a sandbox', () => {
-  test('a sandboxed process counts as running while no file descriptor is free to read its status', () => {
+  test('a sandboxed process counts as running if no file descriptor is free to read its status', () => {
     const program = `
       import { closeSync, openSync } from 'node:fs'
       import { once } from 'node:events'
@@ -20,7 +20,7 @@ describe.skipIf(!HAS_BUBBLEWRAP)('a process in a sandbox', () => {
       )
       const contained = new ContainedProcess(launch, { env: process.env, workingDirectory: '/', hasChannel: false })
       await once(contained.child.stdout, 'data')
-      // Pipes that close later would free file descriptors during the test.
+      // Wait until all pipes are closed, because closing a pipe during the test would free file descriptors.
       const pipes = contained.child.stdio.filter(each => each !== null && !each.closed)
       const closed = pipes.map(each => once(each, 'close'))
       contained.child.stdout.destroy()

@@ -12,15 +12,15 @@ export interface ContainedProcessOptions {
   readonly hasChannel: boolean
 }
 
-// Descriptors on which bubblewrap reports the process that it started, and reads its filter.
+// File descriptors of bubblewrap: on the first it reports the process that it started, and from the second it reads its filter.
 export const INFO_DESCRIPTOR = 4
 export const FILTER_DESCRIPTOR = 5
 
-/** How long a kill waits for bubblewrap to report the process that it started. */
+/** How long `kill()` waits until bubblewrap reports the first process of the sandbox, in milliseconds. */
 const INFO_MS = 1_000
-/** How long to wait for the end of a killed sandbox. A limit is needed, because a process can hang in the kernel. */
+/** How long to wait until a killed sandbox has ended, in milliseconds. The wait is limited, because a process can hang in the kernel. */
 const SANDBOX_END_MS = 5_000
-/** How long to wait for the end of a killed process group. On systems that never reap orphans, dead processes still count as members of the group. */
+/** How long to wait until a killed process group has ended, in milliseconds. The wait is limited, because dead processes still count as members of the group on systems that never reap orphans. */
 const GROUP_END_MS = 250
 const LONGEST_POLL_MS = 50
 
@@ -36,14 +36,14 @@ export function endWithHost(): void {
   })
 }
 
-/** A program and all processes that it starts. They have their own process group and, where available, a sandbox. */
+/** A program and all processes that it starts. The processes have their own process group and, where available, a sandbox. */
 export class ContainedProcess {
   readonly child: ChildProcess
   /**
    * Resolves when the program and all processes of its sandbox have ended, or five seconds after it was killed. Without a sandbox, waits only for processes that stayed in the process group.
    */
   readonly ended: Promise<void>
-  /** Resolves when the host has seen that all processes ended. If a process hangs in the kernel, this is later than `ended`. */
+  /** Resolves when the host has seen that all processes ended. If a process hangs in the kernel, `gone` resolves later than `ended`. */
   readonly gone: Promise<void>
   readonly #first: Promise<FirstProcess | undefined>
   #known: FirstProcess | undefined
@@ -63,12 +63,12 @@ export class ContainedProcess {
       env,
       cwd: workingDirectory,
       stdio,
-      // Windows has no process groups. Detached programs would get a console window there, and programs that are not detached end with the host.
+      // On Windows, which has no process groups, a detached program would open a console window. A program that is not detached ends with the host.
       detached: process.platform !== 'win32',
       windowsHide: true,
     })
     alive.add(this)
-    // If no file descriptor is free, the pipes are missing, and an error event follows.
+    // If no file descriptor is free, `stdio` is missing here, and an `error` event follows.
     const pipes = this.child.stdio as readonly unknown[] | undefined
     this.#first =
       sandbox === undefined
@@ -86,18 +86,18 @@ export class ContainedProcess {
     void gone.promise.then(() => alive.delete(this))
     const onExit = (): void => void this.#end(ended.resolve).then(gone.resolve)
     this.child.on('error', () => {
-      // An error event after the start reports a failed signal, not the end of the process.
+      // An `error` event after the start means that a signal could not be sent, not that the process has ended.
       if (this.child.pid === undefined) onExit()
     })
     this.child.on('exit', onExit)
   }
 
-  /** Whether no process is left. While this is false, files that the process can write to must not be removed. */
+  /** Whether the host has seen that all processes ended. While `isGone` is false, files that the processes can write to must not be removed. */
   get isGone(): boolean {
     return this.#isGone
   }
 
-  /** Allows the host to exit while the program still runs. The program then ends with the host. */
+  /** Allows the host to exit while the program still runs. The exit of the host then ends the program. */
   unref(): void {
     this.child.unref()
     for (const each of this.#pipes()) each?.unref()
@@ -110,7 +110,7 @@ export class ContainedProcess {
   }
 
   #pipes(): readonly (Socket | null | undefined)[] {
-    // If no file descriptor is free, the pipes are missing.
+    // If no file descriptor is free, `stdio` is missing.
     return (this.child.stdio as readonly unknown[] as readonly Socket[] | undefined) ?? []
   }
 
@@ -123,18 +123,18 @@ export class ContainedProcess {
       // If process 1 of the sandbox is killed, the kernel kills all other processes of the sandbox, and then bubblewrap exits.
       const state = stateOf(this.#known)
       if (state === 'running') killProcess(this.#known.pid)
-      // Meanwhile, the process ID may belong to another process. Killing bubblewrap ends the sandbox, too.
+      // If the state is unknown, the process ID may now belong to another process. Kill bubblewrap instead, which also ends the sandbox.
       else if (state === 'unknown') killGroup(this.child)
       return
     }
     if (!this.#isStarting()) killGroup(this.child)
-    // If bubblewrap is killed before its sandbox is set up, it leaves a process that waits for ever.
+    // Wait before killing bubblewrap: if its sandbox is not set up yet, bubblewrap would leave a process that never ends.
     else if (isFirstKill) setTimeout(() => killGroup(this.child), INFO_MS).unref()
   }
 
-  /** Whether bubblewrap has not yet reported the process that it started. */
+  /** Whether bubblewrap still runs and has not reported the first process of the sandbox yet. */
   #isStarting(): boolean {
-    // If no file descriptor is free, the pipes are missing.
+    // If no file descriptor is free, `stdio` is missing.
     const pipes = this.child.stdio as readonly unknown[] | undefined
     const info = pipes?.[INFO_DESCRIPTOR] as Readable | null | undefined
     return info?.readableEnded === false && this.child.exitCode === null && this.child.signalCode === null
@@ -166,7 +166,7 @@ export class ContainedProcess {
   }
 }
 
-/** Process 1 of a sandbox. `pid` is its ID on the host. */
+/** The first process in a sandbox, which has process ID 1 there. `pid` is its process ID on the host. */
 interface FirstProcess extends Pick<ProcessStatus, 'startedAt'> {
   readonly pid: number
 }
@@ -197,7 +197,7 @@ function sendFilter(descriptor: Writable | undefined, filter: Uint8Array | undef
   descriptor?.end(filter)
 }
 
-/** Returns the state of process 1. If process 1 is a zombie, all processes of its namespace have ended. */
+/** Returns the state of the first process in a sandbox. If this process is a zombie, all processes of the sandbox have ended. */
 function stateOf({ pid, startedAt }: FirstProcess): 'running' | 'ended' | 'unknown' {
   const status = readStatus(pid)
   if (status === 'unknown') return 'unknown'
@@ -205,7 +205,7 @@ function stateOf({ pid, startedAt }: FirstProcess): 'running' | 'ended' | 'unkno
 }
 
 /**
- * Repeats an attempt until `holds` returns true. Without `withinMs`, it repeats the attempt without a deadline, and does not keep the host running.
+ * Calls `holds` again and again until it returns true. Without `withinMs`, there is no deadline, and the timer does not keep the host running.
  */
 async function waitUntil(holds: () => boolean, attempt: () => void, withinMs = Infinity): Promise<void> {
   const deadline = performance.now() + withinMs

@@ -6,7 +6,7 @@ import { type Launch, SYSTEM_PATH, toNodeLaunch, type View } from './launch.ts'
 import { findProgram } from './sandbox.ts'
 
 export interface FileToLaunch {
-  /** The folder of the skill's files. */
+  /** Folder that contains the files of the skill. */
   readonly folder: string
   readonly bytes: Uint8Array
   readonly view: View

@@ -9,9 +9,9 @@ import { createSystemCallFilter } from './system-call-filter.ts'
 export interface Launch {
   readonly command: string
   readonly args: readonly string[]
-  /** Present for a program that bubblewrap starts in a sandbox. */
+  /** Present if bubblewrap starts the program in a sandbox. */
   readonly sandbox?: {
-    /** The seccomp filter that bubblewrap loads; absent if there is none for this architecture. */
+    /** The seccomp filter that bubblewrap loads; absent if this architecture has no filter. */
     readonly filter?: Uint8Array
   }
 }
@@ -21,7 +21,7 @@ export interface View {
   readonly access: ScriptAccess
   /** Files and folders of the host that the process needs to read. */
   readonly readable: readonly string[]
-  /** Folder of the process, which it may write to. */
+  /** Folder for temporary files, which the process may write to. */
   readonly scratch: string
   readonly workingDirectory: string
 }
@@ -31,10 +31,10 @@ const DATA_KB = 1_048_576
 /** Size limit of one file in blocks of 512 bytes: 1 GB. */
 const FILE_BLOCKS = 2_097_152
 const MAX_TASKS = 256
-/** Limit for each file system in memory. */
+/** Size limit in bytes for each file system in memory. */
 const MEMORY_BYTES = 67_108_864
 
-/** Returns a launch of Node whose permission model allows only what was granted. */
+/** Returns a launch of Node. Node's permission model allows the process only the granted access. */
 export function toNodeLaunch(main: readonly string[], { access, readable, scratch }: View): Launch {
   const canAllowNetwork = process.allowedNodeEnvironmentFlags.has('--allow-net')
   return {
@@ -52,7 +52,7 @@ export function toNodeLaunch(main: readonly string[], { access, readable, scratc
       '--disable-sigusr1',
       '--disable-proto=delete',
       '--no-global-search-paths',
-      // We enabled these flags on purpose; silence Node's warning.
+      // Node warns about some permission flags; they are set on purpose here.
       '--disable-warning=SecurityWarning',
       `--max-old-space-size=${HEAP_MB}`,
       ...main,
@@ -60,23 +60,23 @@ export function toNodeLaunch(main: readonly string[], { access, readable, scratc
   }
 }
 
-/** Returns each path in both spellings, because Node compares paths literally. */
+/** Returns each path as it was granted and with links resolved, because Node compares paths literally. */
 function namesOf(paths: readonly GrantedPath[]): readonly string[] {
   return [...new Set(paths.flatMap(({ path, real }) => [path, real]))]
 }
 
-/** Drops paths that are inside other paths, because Node ignores a folder if it also gets a path inside that folder. */
+/** Removes each path that is inside another path of the list. Otherwise Node would ignore the outer folder. */
 function outermost(paths: readonly string[]): readonly string[] {
   return paths.filter(path => !paths.some(other => other !== path && isInside(path, other)))
 }
 
-/** Adds limits that all descendants inherit: memory beyond the heap, file size, and no core dumps. */
+/** Adds limits that all descendants inherit: for memory outside the heap, for file sizes and for core dumps, which are turned off. */
 export function withLimits(
   { command, args }: Launch,
   { hasOwnUsers }: { readonly hasOwnUsers: boolean },
 ): Launch {
   if (process.platform === 'win32') return { command, args }
-  // Linux counts processes and threads per user. Outside a sandbox, the count includes processes that are unrelated to the script. Depending on the shell, the option for this limit is `-u` or `-p`.
+  // Linux counts processes and threads per user. Outside a sandbox, the count includes all other processes of the user. The option of `ulimit` for this count is `-u` in some shells and `-p` in others.
   const processes = hasOwnUsers
     ? `ulimit -u ${MAX_TASKS} 2>/dev/null || ulimit -p ${MAX_TASKS} 2>/dev/null; `
     : ''
@@ -110,7 +110,7 @@ export const SYSTEM_PATH = ['/usr/local/bin', '/usr/bin', '/bin', '/usr/sbin', '
 
 export interface Bubblewrap {
   readonly path: string
-  /** Whether bubblewrap can limit the size of a file system in memory, which requires version 0.7. */
+  /** Whether bubblewrap can limit the size of a file system in memory, which requires bubblewrap 0.7. */
   readonly hasSize: boolean
 }
 
@@ -158,12 +158,12 @@ export function toSandboxed({ path: bubblewrap, hasSize }: Bubblewrap, launch: L
         real,
         path,
       ]),
-      // Later mounts hide earlier mounts. Files of the host must never be writable.
+      // Mount the files of the host after the granted paths, because a later mount hides an earlier one and these files must stay read-only.
       ...show([process.execPath, ...readable]),
       '--bind',
       scratch,
       scratch,
-      // The parent folders of mounts are created in memory. Make them read-only, too.
+      // bubblewrap creates the parent folders of mounts in memory. Make them read-only, too.
       ...[...partial].flatMap(path => (path === '/' ? [] : ['--remount-ro', path])),
       '--remount-ro',
       '/',
@@ -176,7 +176,7 @@ export function toSandboxed({ path: bubblewrap, hasSize }: Bubblewrap, launch: L
   }
 }
 
-/** Mounts that the sandbox creates itself. */
+/** Paths that bubblewrap mounts itself. */
 const OWN = ['/proc', '/dev']
 
 function toPartialArgs(
@@ -196,7 +196,7 @@ function toPartialArgs(
   ]
 }
 
-/** Returns each granted path that is a link, unless a mounted folder already contains it. */
+/** Returns each granted path that is a link, unless a mounted folder already contains the link. */
 function linksOf(granted: readonly GrantedPath[], shown: readonly string[]): readonly GrantedPath[] {
   const there = [...shown, ...granted.map(({ real }) => real)]
   const links = new Map(
@@ -211,7 +211,7 @@ function linksOf(granted: readonly GrantedPath[], shown: readonly string[]): rea
   )
 }
 
-/** Since Linux 5.14, processes are counted per user namespace. */
+/** Whether Linux counts processes per user namespace, which it does since version 5.14. */
 const COUNTS_PER_NAMESPACE = isAtLeast(release(), [5, 14])
 
 function isAtLeast(version: string, [major, minor]: readonly [number, number]): boolean {

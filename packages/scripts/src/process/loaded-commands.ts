@@ -11,7 +11,7 @@ import type { ProgramFolder } from '../folders/program-folder.ts'
 import type { Redaction } from './redact.ts'
 import type { LoadFrameOutcome } from './script-process.ts'
 
-/** Converts a failed load to a diagnostic that points at the file of the skill. */
+/** Converts a load failure to a diagnostic that names the faulty file of the skill. */
 export function toLoadDiagnostic(
   { path, message, stack }: Extract<LoadFrameOutcome, { kind: 'failed' }>,
   folder: ProgramFolder,
@@ -27,7 +27,7 @@ export function toLoadDiagnostic(
 }
 
 /**
- * Returns the first position in a stack that is in a file of the skill. Removing types leaves all other code in place, so lines and columns match the original text.
+ * Returns the first position of an error stack that is in a file of the skill. Removing types leaves all other code in place, so lines and columns match the original text.
  */
 export function findPlace(
   stack: string,
@@ -43,7 +43,7 @@ export function findPlace(
   }
 }
 
-/** Decodes a path from a URL. A script can write anything into a stack, so decoding may fail. */
+/** Decodes a path from a URL in an error stack. Decoding may fail, because a script can write any text into its error stacks. */
 function decode(path: string): string {
   try {
     return decodeURIComponent(path)
@@ -52,7 +52,7 @@ function decode(path: string): string {
   }
 }
 
-/** Validates the commands that the loaded modules report. The data comes from scripts, so it is not trusted. */
+/** Validates the commands that the loaded modules report. These reports are not trusted, because scripts can change them. */
 export function toCommands(
   { skill, files }: ScriptProgram,
   scan: ScriptScan,
@@ -63,7 +63,7 @@ export function toCommands(
   const commands = new Map<string, SkillCommand>()
   for (const { name: said, description, hints, inputSchema, isDynamic, path } of frames) {
     const scanned = scan.commands.find(each => each.name === said)
-    // A text from the file is no secret, but a name that was computed at run time may contain a secret.
+    // A text that the file contains is not a secret. A name that the script computed may contain a secret.
     const name = scanned?.name ?? redaction.value(said)
     const refuse = (message: string): void =>
       void diagnostics.push({ code: 'COMMAND_INVALID', severity: 'error', message, path })

@@ -3,7 +3,7 @@ import { StringDecoder } from 'node:string_decoder'
 import type { Redaction } from './redact.ts'
 import { withoutControls } from './without-controls.ts'
 
-/** Maximum amount of output of a script that is kept, in bytes. */
+/** Maximum amount of script output that is kept, in bytes per stream. */
 export interface OutputLimits {
   readonly stdout: number
   readonly stderr: number
@@ -17,7 +17,7 @@ export const DEFAULT_OUTPUT_LIMITS: Readonly<OutputLimits> = Object.freeze({
 const MAX_LINE = 65_536
 
 /**
- * Reads one output stream. Emits complete lines, and keeps the beginning of the output. Removes control characters and secrets from these lines and from that beginning. Output beyond the limit is read and discarded.
+ * Reads one output stream. Emits complete lines, and stores the output up to a limit. Removes control characters and secrets from both. Reads output beyond the limit, and discards it.
  */
 export class Output {
   readonly #limit: number
@@ -57,7 +57,7 @@ export class Output {
     return this.#isTruncated
   }
 
-  /** Discards the kept output before the next call of the same process. */
+  /** Discards the stored output. Called before the next call of the same process. */
   reset(): void {
     this.#kept.length = 0
     this.#size = 0
@@ -81,7 +81,7 @@ export class Output {
     if (data.length > room) this.#cut()
   }
 
-  /** Emits the beginning of an unfinished line without its last characters, if these could be part of a secret. */
+  /** Emits the beginning of an unfinished line. Leaves out the last characters if they could be the beginning of a secret. */
   #break(): void {
     const clean = this.#clean(this.#line)
     const end = clean.length - this.#redaction.partAtEnd(clean)

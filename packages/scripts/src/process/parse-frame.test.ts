@@ -34,7 +34,7 @@ describe('parseFrame()', () => {
     )
   })
 
-  test('parseFrame() returns an empty text if the script sent an object instead of a text', () => {
+  test('parseFrame() returns an empty text for a field if the script sent an object instead of a text', () => {
     expect(parseFrame('{"kind":"log","id":1,"message":{"toString":1,"valueOf":1}}', rules)).toEqual({
       kind: 'log',
       id: 1,
@@ -43,7 +43,7 @@ describe('parseFrame()', () => {
   })
 
   test.each([257, 3_000, 200_000])(
-    'parseFrame() returns a failure for a value of %d levels, and does not overflow the stack',
+    'parseFrame() returns a failure for a value that is nested %d levels deep, and does not overflow the stack',
     levels => {
       const deep = `${'['.repeat(levels)}${']'.repeat(levels)}`
       expect(parseFrame(`{"kind":"result","id":7,"value":${deep}}`, rules)).toMatchObject({
@@ -55,7 +55,7 @@ describe('parseFrame()', () => {
     },
   )
 
-  test('parseFrame() reports a result above the size limit as too large, even if the script does not report that', () => {
+  test('parseFrame() reports a result above the size limit as too large, even if the script process sent it as a normal result', () => {
     const line = JSON.stringify({ kind: 'result', id: 7, value: 'x'.repeat(2_000) })
     expect(parseFrame(line, rules)).toMatchObject({ kind: 'result' })
     expect(parseFrame(line, { redaction, maxBytes: 1_000 })).toEqual({
@@ -101,7 +101,7 @@ describe('parseFrame()', () => {
   })
 })
 
-test('Lines ends a line only at a line feed, however the text is split into chunks', () => {
+test('the class Lines splits text only at line feeds, regardless of the chunks in which the text arrives', () => {
   fc.assert(
     fc.property(fc.string({ unit: fc.constantFrom('a', '\n', '\u2028', '\r') }), fc.nat(5), (text, step) => {
       const lines = new Lines()

@@ -11,7 +11,7 @@ export interface FrameRules {
 }
 
 /**
- * Parses one line from a script process, and removes secrets and escape sequences. The line is not trusted, because scripts can write to the channel, too. If a line is not a frame, returns `undefined`. If a value exceeds the limits, returns a failure.
+ * Parses one line from a script process, and removes secrets and escape sequences. The line is not trusted, because a script can write to the channel of its process. If a line is not a frame, returns `undefined`. If a value exceeds the limits, returns a failure.
  */
 export function parseFrame(line: string, { redaction, maxBytes }: FrameRules): ChildFrame | undefined {
   const fields = parseFields(line)
@@ -84,7 +84,7 @@ function parseFields(line: string): Fields | undefined {
 
 type TextOf = (value: unknown) => string
 
-/** Returns why a value is too deep or too large for callers to process. Stops at the limits. */
+/** Returns why a value exceeds the limits for depth or size, or `undefined` if it does not. Stops at the limits. */
 function findExcess(value: unknown): string | undefined {
   let left = MAX_VALUES
   const isDeeper = (each: unknown, levels: number): boolean => {
@@ -95,7 +95,7 @@ function findExcess(value: unknown): string | undefined {
   return left < 0 ? `has more than ${MAX_VALUES} values` : undefined
 }
 
-/** Keeps name and path unchanged, because the host shows them only if they equal known values. */
+/** Does not redact `name` and `path`, because the host shows them only if they equal known values. */
 function toCommand(fields: Fields, clean: (text: string) => string): CommandFrame {
   const { name, path, description, hints, inputSchema } = fields
   return {
@@ -128,13 +128,13 @@ function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []
 }
 
-// Longer error texts are cut.
+// Maximum length of an error text. Longer texts are truncated.
 const MAX_TEXT = 8_192
 const MAX_FAULTS = 50
-// Limits for values, because callers copy them recursively.
+// Limits for the depth and size of values, because callers copy values recursively.
 const MAX_DEPTH = 256
 const MAX_VALUES = 100_000
-/** Overhead of a result line in bytes, at most. */
+/** Maximum number of bytes in a result line besides the value. */
 const MAX_ENVELOPE = 256
 
 function numberOf(value: unknown): number {

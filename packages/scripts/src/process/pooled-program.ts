@@ -13,54 +13,54 @@ import type { InputFaults } from '../child/frames.ts'
 import type { ProgramFolder } from '../folders/program-folder.ts'
 import type { CallFrameOutcome, ScriptProcess } from './script-process.ts'
 
-/** A process together with the folder that it may write to. */
+/** A process for scripts, with the folder that it may write to. */
 export interface PooledProcess {
   readonly process: ScriptProcess
   readonly scratch: string
-  /** Access that the process was started with. */
+  /** Access that the process got at its start. */
   readonly access: ScriptAccess
   /** Folder from which the process reads the files of the skill. */
   readonly folder: ProgramFolder
-  /** Whether no other process reads that folder. */
+  /** Whether `folder` belongs to this process only. */
   readonly hasOwnFolder: boolean
-  /** Whether the process came from the reserve. */
+  /** Whether the process was a reserve process. */
   readonly isReserved: boolean
 }
 
 export interface PooledProgramOptions {
   readonly revision: Digest
   readonly commands: readonly SkillCommand[]
-  /** Whether the sandbox blocks its network access. */
+  /** Whether the sandbox blocks the network access of the program. */
   readonly isOffline: boolean
-  /** Returns the position in the skill's files where an error was thrown, or an empty text for an error from elsewhere. */
+  /** Returns the position in the skill's files where an error was thrown, or an empty text if the skill's files did not throw it. */
   readonly locate: (stack: string, each: Pick<PooledProcess, 'folder'>) => string
   /**
-   * Checks the grants of code with granted paths again. Resolves with the identity of the present access. A process that was started with another identity must not be used.
+   * Checks granted paths again. Resolves with the identity of the current access. A process whose access has another identity must not be used. Missing if no path is granted.
    * @throws {SkillError} SCRIPT_REFUSED
    */
   readonly check?: () => Promise<string>
-  /** Starts and loads one more process. `isRefill` is true if the program had no process left. @throws {SkillError} SCRIPT_FAILED */
+  /** Starts one more process and loads the code into it. `isRefill` is true if all earlier processes of the program have ended. @throws {SkillError} SCRIPT_FAILED */
   readonly start: (signal: AbortSignal, isRefill: boolean) => Promise<PooledProcess>
-  /** Maximum number of simultaneous calls. */
+  /** Maximum number of simultaneous calls, each in its own process. */
   readonly maxProcesses: number
-  /** Number of calls after which a process is replaced. */
+  /** Number of calls after which a new process replaces a process. */
   readonly maxCalls: number
   readonly idle: IdleProcesses
-  /** Removes the folder of an ended process; never fails. */
+  /** Removes the folders of a process that has ended. Never fails. */
   readonly discard: (each: PooledProcess) => Promise<void>
-  /** How long running calls may continue after `close`, in milliseconds. */
+  /** How long calls may continue after `close()`, in milliseconds. */
   readonly drainMs: number
   /** Called after the last process has ended. */
   readonly onClosed: () => Promise<void>
 }
 
 interface Member extends PooledProcess {
-  /** Sequence number of the process within its program. */
+  /** Number of the process; processes of one program are counted in the order of their start. */
   readonly number: number
   calls: number
 }
 
-/** The processes of one revision. Each process runs one call at a time, and then waits some time for the next call. */
+/** The processes that run one revision. Each process runs one call at a time. An idle process is kept for some time. */
 export class PooledProgram implements LoadedProgram {
   readonly revision: Digest
   readonly commands: readonly SkillCommand[]
@@ -104,7 +104,7 @@ export class PooledProgram implements LoadedProgram {
           throw lateError(command, timeoutMs)
         }
         const outcome = await this.#run(member, command, written, { ...options, timeoutMs: left }, timeoutMs)
-        // The process died before the call began, so the call did not cause this.
+        // The process ended before the call began, so the call did not cause its end.
         const isTriedAgain = outcome.kind === 'lost' && attempt < MAX_ATTEMPTS && this.#closing === undefined
         if (!isTriedAgain)
           return toValue(outcome, command, input, {
@@ -120,7 +120,7 @@ export class PooledProgram implements LoadedProgram {
 
   close({ withinMs = this.#options.drainMs }: { readonly withinMs?: number } = {}): Promise<void> {
     this.#closing ??= this.#drain()
-    // A later close() may shorten the grace period.
+    // A later call of `close()` may shorten the time that running calls have left.
     const timer = setTimeout(() => this.#onDrained?.(), withinMs)
     return this.#closing.finally(() => clearTimeout(timer))
   }
@@ -142,18 +142,18 @@ export class PooledProgram implements LoadedProgram {
       throw new SkillError('TIMED_OUT', `${command.id}: it took longer than ${timeoutMs} ms`)
     } finally {
       member.calls++
-      // A cancelled command may still be stopping; the process is free only afterwards.
+      // Release the process only when the cancelled command has stopped.
       void member.process.stopped.then(() => this.#release(member))
     }
   }
 
-  /** Returns a process that was started with the current grants. */
+  /** Returns a process whose access matches the current grants. */
   async #acquire(command: SkillCommand, signal: AbortSignal | undefined, timeoutMs: number): Promise<Member> {
     for (;;) {
       const started = this.#started
       const member = await this.#take(command, signal, timeoutMs)
       const identity = await this.#check(member)
-      // If a process was started for this call, use it even if granted folders changed again.
+      // If a process was started for this call, use that process even if granted folders changed again.
       if (identity === undefined || identity === member.access.identity || member.number > started)
         return member
       member.process.kill()
@@ -161,7 +161,7 @@ export class PooledProgram implements LoadedProgram {
     }
   }
 
-  /** Ends a process if a grant was revoked or changed, or if a call created a path that scripts must not create. */
+  /** Checks the grants again. Ends the process if a grant was revoked or changed, or if a call created a path that scripts must not create. */
   async #check({ process }: Member): Promise<string | undefined> {
     try {
       return await this.#options.check?.()
@@ -195,7 +195,7 @@ export class PooledProgram implements LoadedProgram {
     this.#starting++
     try {
       const started = await this.#options.start(this.#end.signal, isRefill).catch((thrown: unknown) => {
-        // The program was closed while the process loaded; the code is not at fault.
+        // If the program was closed while the process loaded, the code did not cause the failure.
         throw this.#end.signal.aborted ? replacedError() : thrown
       })
       if (!this.#end.signal.aborted) return this.#add(started)
@@ -203,7 +203,7 @@ export class PooledProgram implements LoadedProgram {
       void started.process.exited.then(() => this.#options.discard(started))
       throw replacedError()
     } catch (thrown) {
-      // Lets the next waiting call start a process.
+      // Wake the next waiting call, so that it can start a process.
       this.#waiting.shift()?.resolve(undefined)
       throw thrown
     } finally {
@@ -241,7 +241,7 @@ export class PooledProgram implements LoadedProgram {
     this.#options.idle.add(member.process)
   }
 
-  /** Removes an ended process from the pool, so that the next waiting call can start another one. */
+  /** Removes an ended process from the pool, so that the next waiting call can start another process. */
   #remove(member: Member): void {
     this.#members.delete(member)
     const index = this.#idle.indexOf(member)
@@ -253,7 +253,7 @@ export class PooledProgram implements LoadedProgram {
 
   async #drain(): Promise<void> {
     const { onClosed } = this.#options
-    // Calls that have not begun are rejected with this error, and then repeated with the newer code.
+    // Reject the calls that have not begun. The caller then repeats them with the newer code.
     for (const waiter of this.#waiting.splice(0)) waiter.reject(replacedError())
     for (let member = this.#takeIdle(); member !== undefined; member = this.#takeIdle()) member.process.kill()
     if (this.#running > 0) {
@@ -369,7 +369,7 @@ function describeFaults(
   return parts.join('; ')
 }
 
-/** Capability names by permission flag of Node, because authors of skills know only the capability names. */
+/** Describes a missing permission with its capability name, because skill authors do not know the permission flags of Node. */
 function describePermission(message: string, isOffline: boolean): string | undefined {
   const flag = /Use --allow-(fs-read|fs-write|child-process) to manage permissions/.exec(message)?.[1]
   const isNetwork = isOffline && OFFLINE.test(message)
@@ -380,5 +380,5 @@ function describePermission(message: string, isOffline: boolean): string | undef
   return `metadata.capabilities can ask for ${JSON.stringify(word)}, and the user can grant it`
 }
 
-/** Codes of the network errors that occur in a sandbox without network access. */
+/** Network error codes that occur in a sandbox without network access. */
 const OFFLINE = /\b(?:ENETUNREACH|EAI_AGAIN|ENOTFOUND|ECONNREFUSED|EADDRNOTAVAIL)\b/

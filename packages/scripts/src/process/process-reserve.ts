@@ -3,7 +3,7 @@ import { providedModules } from '../provided-modules.ts'
 import type { PooledProcess } from './pooled-program.ts'
 import type { ProcessStarter } from './process-starter.ts'
 
-// Delay of the start, so that the call that needs the new code runs first.
+// Delay before a reserve process starts, so that the call that waits for new code runs first.
 const START_DELAY_MS = 25
 
 interface Waiting extends PooledProcess {
@@ -11,7 +11,7 @@ interface Waiting extends PooledProcess {
 }
 
 /**
- * Keeps at most one contained process without a skill, in its own empty folder, for code with ordinary access. The first call of `keep` starts the process. The process ends when `keep` has not been called for some time.
+ * Keeps at most one reserve process: a contained process that has an empty folder and has loaded no skill. `keep()` starts the process. The process ends when `keep()` has not been called for some time.
  */
 export class ProcessReserve {
   readonly #starter: ProcessStarter
@@ -29,11 +29,11 @@ export class ProcessReserve {
     this.#keepMs = keepMs
   }
 
-  /** Returns the reserve process if its containment matches `access`. The caller then owns it. */
+  /** Returns the reserve process if its restrictions match `access`. The caller then owns the process. */
   async take(access: ScriptAccess): Promise<PooledProcess | undefined> {
     if (this.#waiting === undefined && this.#starting === undefined) return undefined
     const containment = await this.#starter.nameContainment(access)
-    // Wait for the process that is already starting, because it is ready sooner than a new one.
+    // Wait for a reserve process that is starting, because it is ready sooner than a new process.
     await this.#starting
     const waiting = this.#waiting
     if (waiting === undefined || waiting.containment !== containment) return undefined
@@ -44,14 +44,14 @@ export class ProcessReserve {
     return taken
   }
 
-  /** Starts a process with this access in the background, unless a process already waits. Restarts the timer that ends the waiting process. */
+  /** Starts a reserve process with this access in the background, unless there already is one. Restarts the timer that ends the reserve process. */
   keep(access: ScriptAccess): void {
     if (this.#isClosed || this.#keepMs === 0) return
     this.#endLater()
     this.#startTimer ??= setTimeout(() => this.#begin(access), START_DELAY_MS).unref()
   }
 
-  /** Ends the waiting process and prevents further starts. Idempotent. */
+  /** Ends the reserve process, and starts no further process. Idempotent. */
   async close(): Promise<void> {
     this.#isClosed = true
     clearTimeout(this.#timer)
@@ -70,7 +70,7 @@ export class ProcessReserve {
   #begin(access: ScriptAccess): void {
     this.#startTimer = undefined
     this.#starting ??= this.#start(access)
-      // Without a reserve, code is loaded into a new process.
+      // Ignore the failure: without a reserve process, code is loaded into a new process.
       .catch(() => undefined)
       .finally(() => (this.#starting = undefined))
   }
@@ -84,7 +84,7 @@ export class ProcessReserve {
     const { modules, validator } = providedModules()
     waiting.process.prepare([modules['skillstoke/command'], validator, modules.zod])
     this.#waiting = waiting
-    // Start the timer again, because it may have expired before the process had started.
+    // Restart the timer, because it may have expired while the process was starting.
     this.#endLater()
     void waiting.process.exited.then(() => {
       if (this.#waiting === waiting) this.#drop()
@@ -95,7 +95,7 @@ export class ProcessReserve {
     const waiting = this.#waiting
     this.#waiting = undefined
     if (waiting === undefined) return
-    // If the folder cannot be removed, the next removal retries it.
+    // If a folder cannot be removed now, the next call of `discard()` tries again.
     waiting.process.ref()
     const ending = this.#starter.end(waiting).finally(() => this.#ending.delete(ending))
     this.#ending.add(ending)

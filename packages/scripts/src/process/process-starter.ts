@@ -9,7 +9,7 @@ import { createRedaction } from './redact.ts'
 import type { Sandbox } from './sandbox.ts'
 import { ScriptProcess } from './script-process.ts'
 
-/** Starts processes that have not loaded any code. */
+/** Starts processes without loading code into them. */
 export class ProcessStarter {
   readonly #sandbox: Sandbox
   readonly #folders: ProgramFolders
@@ -22,7 +22,7 @@ export class ProcessStarter {
   }
 
   /**
-   * Starts a process with the given access. The folder from which the process reads may still be empty.
+   * Starts a process with the given access. `folder`, from which the process reads, may still be empty.
    * @throws {SkillError} SCRIPT_REFUSED
    */
   async start(folder: ProgramFolder, access: ScriptAccess): Promise<PooledProcess> {
@@ -44,7 +44,7 @@ export class ProcessStarter {
     return { process, scratch, access, folder, hasOwnFolder: false, isReserved: false }
   }
 
-  /** Starts a process with its own empty folder. @throws {SkillError} SCRIPT_REFUSED */
+  /** Starts a process that reads from a new, empty folder. @throws {SkillError} SCRIPT_REFUSED */
   async startEmpty(access: ScriptAccess): Promise<PooledProcess> {
     const folder = await this.#folders.create()
     try {
@@ -62,14 +62,14 @@ export class ProcessStarter {
     await this.discard(pooled)
   }
 
-  /** Removes the folders of an ended process; never fails. */
+  /** Removes the folders of a process that has ended. Never fails. */
   async discard({ process, scratch, folder, hasOwnFolder }: PooledProcess): Promise<void> {
     await this.#folders.discard(scratch, process.contained)
     if (hasOwnFolder) await this.#folders.discard(folder.root)
   }
 
   /**
-   * Returns a name for the restrictions of a process apart from its folders. Two processes with the same name have the same restrictions. Returns `undefined` for access to secrets or granted files.
+   * Returns a name for the restrictions of a process, not counting its own folders. Processes with the same name have the same restrictions. Returns `undefined` if `access` includes secrets or granted paths.
    */
   async nameContainment(access: ScriptAccess): Promise<string | undefined> {
     const { readable, writable, partial, secrets, hasNetwork, hasPrograms } = access

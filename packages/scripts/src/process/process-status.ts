@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs'
 
-/** Linux status of a process. */
+/** Status of a process on Linux. */
 export interface ProcessStatus {
   readonly state: string
   readonly parent: number
-  /** Start time in clock ticks since boot. It distinguishes the process from a later one with the same ID. */
+  /** Start time in clock ticks since boot. The start time distinguishes the process from a later process with the same ID. */
   readonly startedAt: string
 }
 

@@ -26,9 +26,9 @@ export interface ProgramLoaderOptions {
   readonly sandbox: Sandbox
   readonly folders: ProgramFolders
   readonly plain: PlainJavaScript
-  /** The access of loaded or running code. */
+  /** The access of all code that is loaded or running. */
   readonly inUse: Set<AccessInUse>
-  /** Checks the grants and records the access in `use`. @throws {SkillError} SCRIPT_REFUSED */
+  /** Checks the grants of a program, and records the resulting access in `use`. @throws {SkillError} SCRIPT_REFUSED */
   readonly check: (program: ScriptProgram, use: AccessInUse) => Promise<ScriptAccess>
 }
 
@@ -45,22 +45,22 @@ interface Started {
   readonly outcome: LoadFrameOutcome
 }
 
-// Time limit for a reserve process to begin loading, before a new one replaces it.
+// Time in which a reserve process must begin to load, in milliseconds. After this time, a new process replaces the reserve process.
 const SILENCE_MS = 1_000
-// For larger skills, copying takes longer than starting a process in the existing folder.
+// For skills above these limits, copying takes longer than starting a process in the existing folder.
 const MAX_COPIED_BYTES = 1_048_576
 const MAX_COPIED_FILES = 64
-/** Maximum number of copies that are kept after their process has ended, because a result may name a file in them. */
+/** Maximum number of copied folders that stay after their process has ended, because a result may name a file in such a folder. */
 const MAX_KEPT_COPIES = 4
 
-/** Loads revisions into contained processes. After the load, each process belongs to one revision and its grants. */
+/** Loads revisions into contained processes. A loaded process runs only this revision, with the grants that it had at its start. */
 export class ProgramLoader {
   readonly #parts: ProgramLoaderOptions
   readonly #starter: ProcessStarter
   readonly #reserve: ProcessReserve
   readonly #idle: IdleProcesses
   readonly #programs = new Set<PooledProgram>()
-  /** The last time at which a process was started for a program that had no process left. */
+  /** When a process was last started for a program whose processes had all ended. */
   #refilledAt = -Infinity
 
   constructor(parts: ProgramLoaderOptions) {
@@ -78,7 +78,7 @@ export class ProgramLoader {
     inUse.add(use)
     const check = (): Promise<ScriptAccess> => this.#parts.check(program, use)
     let folder: ProgramFolder | undefined
-    /** The process, which is ended again unless its code is used. */
+    /** The process that this load uses. The load ends the process unless it returns it. */
     let held: PooledProcess | undefined
     let isKept = false
     try {
@@ -122,26 +122,26 @@ export class ProgramLoader {
     await this.#reserve.close()
   }
 
-  /** Takes the reserve process, or starts one with an empty folder, so that the start runs while the files are written. */
+  /** Returns the reserve process, or starts a process with an empty folder. The process can then start while the files are written. */
   async #startEarly(
     program: ScriptProgram,
     check: () => Promise<ScriptAccess>,
   ): Promise<PooledProcess | undefined> {
-    // Granted files must be checked right before the process starts.
+    // Granted paths must be checked right before the process starts, so a program with granted paths gets no process early.
     const isPlain = program.grants.every(grant => grant === 'net' || grant === 'exec')
     if (!isPlain || this.#parts.folders.has(program.revision)) return undefined
     const access = await check()
     return (await this.#reserve.take(access)) ?? (await this.#starter.startEmpty(access))
   }
 
-  /** Keeps the process if its folder contains the revision, and ends it otherwise. */
+  /** Returns the process if the revision is in its folder; otherwise ends the process. */
   async #giveFolder(early: PooledProcess, folder: ProgramFolder): Promise<PooledProcess | undefined> {
     if (early.folder === folder) return { ...early, hasOwnFolder: false }
     await this.#starter.end(early)
     return undefined
   }
 
-  /** Loads the code into the waiting process, or else into a new one. */
+  /** Loads the code into `waiting`. If `waiting` is missing, or is a reserve process that fails before any code of the skill ran, starts a new process. */
   async #begin(
     loading: Loading,
     waiting: PooledProcess | undefined,
@@ -151,7 +151,7 @@ export class ProgramLoader {
       const outcome = await this.#loadInto(waiting, loading, signal)
       const hasBegun = outcome.kind === 'loaded' || outcome.path !== undefined
       if (hasBegun || !waiting.isReserved || signal?.aborted === true) return { pooled: waiting, outcome }
-      // The reserve process died or stalled before any code of the skill ran.
+      // The reserve process ended or hung before any code of the skill ran.
       await this.#starter.end(waiting)
     }
     const pooled = await this.#starter.start(loading.folder, await loading.check())
@@ -182,7 +182,7 @@ export class ProgramLoader {
     })
   }
 
-  /** Starts one more process for loaded code. @throws {SkillError} SCRIPT_FAILED, SCRIPT_REFUSED */
+  /** Starts one more process for code that another process has already loaded. @throws {SkillError} SCRIPT_FAILED, SCRIPT_REFUSED */
   async #startOneMore(loading: Loading, signal: AbortSignal, isRefill: boolean): Promise<PooledProcess> {
     const access = await loading.check()
     const reserved = await this.#takeCopy(loading, access)
@@ -197,7 +197,7 @@ export class ProgramLoader {
     throw new SkillError('SCRIPT_FAILED', `${describePlace(problem)}: ${problem.message}`)
   }
 
-  /** Takes the reserve process, and copies the revision into its folder. */
+  /** Takes the reserve process, and copies the revision into the folder of that process. */
   async #takeCopy({ program, folder }: Loading, access: ScriptAccess): Promise<PooledProcess | undefined> {
     const bytes = program.files.reduce((sum, { size }) => sum + size, 0)
     if (bytes > MAX_COPIED_BYTES || program.files.length > MAX_COPIED_FILES) return undefined

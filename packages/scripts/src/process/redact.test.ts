@@ -7,17 +7,17 @@ import { createRedaction } from './redact.ts'
 const SECRET = 'tok-5ecr3t/with+odd=letters'
 const redaction = createRedaction({ TOKEN: SECRET })
 
-/** All parts of the secret that are long enough to reveal something. */
+/** Every part of the secret that is long enough to reveal something. */
 const pieces = Array.from({ length: SECRET.length - 7 }, (_, start) => SECRET.slice(start, start + 8))
 const tells = (text: string): boolean => pieces.some(piece => text.includes(piece))
 
 describe('createRedaction()', () => {
-  test('a secret is found at any position in Base64', () => {
+  test('redaction finds a secret at any position in a Base64 text', () => {
     fc.assert(
       fc.property(fc.string(), fc.string(), (before, after) => {
         for (const kind of ['base64', 'base64url'] as const) {
           const text = Buffer.from(`${before}${SECRET}${after}`).toString(kind)
-          // At most one letter on each side may stay, because it also contains bits of the neighbouring character.
+          // One letter at each end may stay in the text, because it also contains bits of the neighbouring character.
           const left = redaction.text(text)
           expect(left).toContain('[redacted TOKEN]')
           expect(left.length - '[redacted TOKEN]'.length).toBeLessThanOrEqual(
@@ -41,7 +41,7 @@ describe('createRedaction()', () => {
   })
 
   test.each(['\n', '\r\n', '\n  ', '\\n'])(
-    'a secret is found in Base64 and hexadecimal whose lines are wrapped with %j',
+    'redaction finds a secret in Base64 and hexadecimal text whose lines are separated by %j',
     end => {
       const text = `${'before '.repeat(20)}${SECRET}${' after'.repeat(20)}`
       for (const encoded of [Buffer.from(text).toString('base64'), Buffer.from(text).toString('hex')])
@@ -52,11 +52,11 @@ describe('createRedaction()', () => {
     },
   )
 
-  test('text without a secret stays unchanged, including its colour codes', () => {
+  test('redaction does not change a text without a secret, not even its colour codes', () => {
     expect(redaction.text('\u001b[31mred\u001b[0m tok-5')).toBe('\u001b[31mred\u001b[0m tok-5')
   })
 
-  test('all texts of a value are redacted, including field names', () => {
+  test('redaction changes every text in a value, including field names', () => {
     const value = JSON.parse(`{"a":[{"${SECRET}":"x${SECRET}"},7,null],"__proto__":true}`) as unknown
     expect(JSON.stringify(redaction.value(value))).toBe(
       '{"a":[{"[redacted TOKEN]":"x[redacted TOKEN]"},7,null],"__proto__":true}',
@@ -65,7 +65,7 @@ describe('createRedaction()', () => {
 })
 
 describe('an output', () => {
-  test('an output reveals no part of a secret, for any chunks and any limit', async () => {
+  test('an output reveals no part of a secret, regardless of its chunks and its limit', async () => {
     const piece = fc.oneof(
       fc.constant(SECRET),
       fc.constant(`${SECRET}\n`),
@@ -90,7 +90,7 @@ describe('an output', () => {
     )
   })
 
-  test('an output reveals no part of a wrapped secret, for any limit', async () => {
+  test('an output reveals no part of a secret that is wrapped into lines, regardless of its limit', async () => {
     const secret = Array.from({ length: 90 }, (_, index) => ((index * 7) % 36).toString(36)).join('')
     const bytes = Buffer.from(secret)
     for (const encoded of [bytes.toString('base64'), bytes.toString('hex')])
@@ -106,7 +106,7 @@ describe('an output', () => {
       }
   })
 
-  test('an unfinished line reveals no part of a secret in its middle', async () => {
+  test('an unfinished line of output reveals no part of a secret that it contains', async () => {
     const stream = new PassThrough()
     const lines: string[] = []
     const output = new Output(stream, 1_000_000, redaction, text => void lines.push(text))

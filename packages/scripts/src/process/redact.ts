@@ -1,28 +1,28 @@
 import { withoutControls } from './without-controls.ts'
 
 /**
- * Removes secrets from all output of a script. Callers must redact before they truncate, because a part of a secret is not recognised.
+ * Removes secrets from all output of a script. Callers must redact a text before they truncate it, because redaction does not recognise a truncated secret.
  */
 export interface Redaction {
-  /** Returns a text without secrets. Finds a secret even if invisible characters split it. */
+  /** Returns the text without secrets. Finds a secret even if it is interrupted by invisible characters. */
   text(text: string): string
-  /** Returns a value with all its texts redacted, including field names. */
+  /** Redacts every text in a value, including field names. */
   value(value: unknown): unknown
-  /** Returns the number of characters at the end of a text that may be the beginning of a secret. */
+  /** If a text may end with the beginning of a secret, returns the length of that beginning; otherwise 0. */
   partAtEnd(text: string): number
 }
 
-// Values below this length are not redacted, because they occur in ordinary text.
+// Shorter values are not redacted, because they occur in ordinary text.
 const MIN_LENGTH = 4
 
 /**
- * Returns a redaction for the values of granted variables. The redaction finds values literally, line by line, in JSON, in Base64 and hexadecimal (also wrapped), and in URLs and forms. It cannot find other transformations of a value.
+ * Returns a redaction for the values of granted variables. The redaction finds a value as plain text, each of its lines, and its encodings: JSON, Base64, hexadecimal, URLs and form data. Wrapped Base64 and hexadecimal are found, too. The redaction does not find values in other encodings.
  */
 export function createRedaction(secrets: Readonly<Record<string, string>>): Redaction {
   const forms = Object.entries(secrets).flatMap(([name, value]) =>
     formsOf(value).map(form => ({ form, mark: `[redacted ${name}]` })),
   )
-  // Sort by length, longest first, because a longer form may contain a shorter one.
+  // Sort by length, longest first, because a longer form may contain a shorter form.
   forms.sort((a, b) => b.form.length - a.form.length)
   if (forms.length === 0) return NOTHING
   const replaceWhole = (text: string): string =>
@@ -42,7 +42,7 @@ export function createRedaction(secrets: Readonly<Record<string, string>>): Reda
   }
 }
 
-/** Line breaks that an encoder may insert, literally and as escaped in JSON. */
+/** Line breaks that an encoder may insert: as plain characters, or escaped as in JSON. */
 const LINE_BREAKS = /(?:\s|\\[rn])+/g
 
 /** Replaces secrets that an encoder has wrapped into lines. */
@@ -57,7 +57,7 @@ function replaceWrapped(
     .reduce((rest, { form, mark }) => rest.replace(toWrappedPattern(form), mark), text)
 }
 
-// Encoders wrap only texts that are longer than a line. Joining the lines of shorter texts would cause false matches.
+// Encoders wrap only texts that are longer than a line. Searching shorter forms across line breaks would cause false matches.
 const MIN_WRAPPED = 16
 
 function toWrappedPattern(form: string): RegExp {
@@ -65,7 +65,7 @@ function toWrappedPattern(form: string): RegExp {
   return new RegExp(letters.join(LINE_BREAKS.source.replace(/\+$/, '*')), 'g')
 }
 
-/** Returns how many characters at the end of a text may be the beginning of a wrapped secret, including line breaks. */
+/** If a text may end with the beginning of a wrapped secret, returns the length of that beginning with its line breaks; otherwise 0. */
 function wrappedPartAtEnd(text: string, forms: readonly { readonly form: string }[]): number {
   // The text may end inside an escaped line break of JSON.
   const whole = text.replace(/\\$/, '')
@@ -86,7 +86,7 @@ function wrappedPartAtEnd(text: string, forms: readonly { readonly form: string 
 
 const NOTHING: Redaction = { text: text => text, value: value => value, partAtEnd: () => 0 }
 
-/** Returns the length of the longest end of the first text that is also the beginning of the second text. */
+/** Returns the length of the longest text with which `text` ends and `longer` begins. */
 function overlap(text: string, longer: string): number {
   for (let length = Math.min(text.length, longer.length - 1); length > 0; length--)
     if (text.endsWith(longer.slice(0, length))) return length
@@ -99,7 +99,7 @@ export function mapTexts(value: unknown, map: (text: string) => string): unknown
   if (Array.isArray(value)) return value.map(each => mapTexts(each, map))
   if (typeof value !== 'object' || value === null) return value
   return Object.fromEntries(
-    // `fromEntries` and not assignment: `__proto__` is an ordinary name here.
+    // Use `fromEntries()`, because an assignment to the name `__proto__` would change the prototype.
     Object.entries(value).map(([key, each]) => [map(key), mapTexts(each, map)]),
   )
 }
@@ -116,19 +116,19 @@ function formsOf(value: string): readonly string[] {
   return [...new Set(forms.filter(form => form.trim().length >= MIN_LENGTH))]
 }
 
-/** Returns the encodings of a value in URLs and in form data, with upper-case and lower-case hexadecimal digits. */
+/** Returns the text as encoded in URLs and in form data, each with upper-case and with lower-case hexadecimal digits. */
 function percentFormsOf(part: string): readonly string[] {
   const forms = [encodeURIComponent(part), new URLSearchParams({ '': part }).toString().slice(1)]
   return forms.flatMap(form => [form, form.replace(/%[0-9A-F]{2}/g, code => code.toLowerCase())])
 }
 
 /**
- * Returns, for each of the possible alignments, the Base64 letters that depend only on these bytes and not on their neighbours.
+ * Returns the Base64 letters of the bytes for each possible alignment, without the letters that also depend on neighbouring bytes.
  */
 function base64Of(bytes: Buffer): readonly string[] {
   return [0, 1, 2].flatMap(before => {
     const shifted = Buffer.concat([Buffer.alloc(before), bytes])
-    // Drops the first and last letters that also contain bits of the neighbouring bytes.
+    // Remove the letters at both ends that also contain bits of neighbouring bytes.
     const [start, end] = [Math.ceil((before * 8) / 6), Math.floor((shifted.length * 8) / 6)]
     return (['base64', 'base64url'] as const).map(kind => shifted.toString(kind).slice(start, end))
   })

@@ -15,11 +15,11 @@ export interface FileLaunch {
   readonly redaction: Redaction
 }
 
-// How long to wait for output pipes that child processes of the program keep open, in milliseconds.
+// How long to wait, after the program has ended, for output pipes that its child processes keep open, in milliseconds.
 const PIPE_GRACE_MS = 100
 
 /**
- * Runs a program to its end. Settles when all processes that it started have ended.
+ * Runs a program until it has ended. Settles when all processes that the program started have ended, too.
  * @throws {SkillError} TIMED_OUT; IO_FAILED when it cannot be started; the reason of the signal when it aborts
  */
 export async function runProgram(file: FileLaunch, options: ScriptRunOptions): Promise<ScriptFileRun> {
@@ -37,7 +37,7 @@ export async function runProgram(file: FileLaunch, options: ScriptRunOptions): P
   child.on('exit', (code, by) => ended.resolve({ code, signal: by }))
   let isOver = false
   const follow = (stream: Readable | null | undefined, kind: 'stdout' | 'stderr'): Output =>
-    // If no file descriptor is free, the pipes are missing, and an error event follows.
+    // If no file descriptor is free, the output streams are missing here, and an `error` event follows.
     new Output(stream ?? new PassThrough().end(), limits[kind], redaction, text => {
       if (!isOver) onLine?.({ stream: kind, text })
     })

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { findProgram } from './sandbox.ts'
 
-test('on Windows, programs are searched as files that end in .exe', async () => {
+test('on Windows, findProgram() looks for a file whose name ends in .exe', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'find-program-'))
   try {
     const path = join(folder, 'python3.exe')

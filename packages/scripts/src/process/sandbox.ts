@@ -14,7 +14,7 @@ import { createSystemCallFilter } from './system-call-filter.ts'
 export const SANDBOX_MODES = ['auto', 'require', 'off'] as const
 
 /**
- * Whether scripts run in a sandbox of the operating system, too. `auto`: if it can. `require`: no script runs without it. `off`: only the permissions of Node restrict scripts.
+ * Whether scripts run in a sandbox of the operating system, in addition to Node's permissions. `auto`: if it can. `require`: scripts are refused if no sandbox is available. `off`: only Node's permissions restrict scripts.
  */
 export type SandboxMode = (typeof SANDBOX_MODES)[number]
 
@@ -23,7 +23,7 @@ const PROBE_MS = 10_000
 const FILTER_NOTE =
   createSystemCallFilter() === undefined ? `, without a filter of system calls on ${process.arch}` : ''
 
-// A failure may be temporary, for example on a machine that is short of memory.
+// Time after which a failed check is repeated, in milliseconds. A failure may be temporary, for example if memory is short.
 const RETRY_MS = 10_000
 
 interface Found {
@@ -31,7 +31,7 @@ interface Found {
   readonly containment: ScriptContainment
 }
 
-/** Finds out whether this machine has a working sandbox. Retries later if bubblewrap is installed but fails. */
+/** Checks whether this machine has a working sandbox. If bubblewrap is installed but fails, checks again later. */
 export class Sandbox {
   readonly #mode: SandboxMode
   readonly #path: string
@@ -49,7 +49,7 @@ export class Sandbox {
   }
 
   /**
-   * Adds limits to a program, and puts it into the sandbox if one is available.
+   * Adds limits to a program, and runs the program in a sandbox if one is available.
    * @throws {SkillError} SCRIPT_REFUSED
    */
   async wrap(launch: Launch, view: View): Promise<Launch> {
@@ -87,7 +87,7 @@ export class Sandbox {
     const path = await findProgram('bwrap', this.#path.split(delimiter))
     if (path === undefined) return without('bubblewrap (bwrap) is not installed')
     const faults: string[] = []
-    // Older versions of bubblewrap do not know all options. Each failure is retried once.
+    // Try all options twice, because a failure may be temporary. Then try without the option that older versions of bubblewrap do not know.
     for (const hasSize of [true, true, false]) {
       const bubblewrap = { path, hasSize }
       const fault = await tryOut(bubblewrap)
@@ -104,7 +104,7 @@ function without(detail: string): Found {
   return { containment: { kind: 'permissions', detail } }
 }
 
-/** Returns the path of a program in the first folder that has it. */
+/** Returns the path of a program in the first folder that contains the program. */
 export async function findProgram(
   name: string,
   folders: readonly string[],
@@ -124,7 +124,7 @@ export async function findProgram(
   return undefined
 }
 
-/** Runs a minimal program in the sandbox. Returns the failure, if any. */
+/** Runs a minimal program in the sandbox. Returns the error message if that fails. */
 async function tryOut(bubblewrap: Bubblewrap): Promise<string | undefined> {
   const access = {
     readable: [],
@@ -141,7 +141,7 @@ async function tryOut(bubblewrap: Bubblewrap): Promise<string | undefined> {
   const { child } = program
   const deadline = setTimeout(() => program.kill(), PROBE_MS)
   let said = ''
-  // If no file descriptor is free, the pipes are missing, and an error event follows.
+  // If no file descriptor is free, the output streams are missing here, and an `error` event follows.
   const [stdout, stderr] = [child.stdout, child.stderr] as readonly (Readable | null | undefined)[]
   stdout?.resume()
   stderr?.on('data', (data: Buffer) => (said += data.toString()))

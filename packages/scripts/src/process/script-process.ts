@@ -13,7 +13,7 @@ import { parseFrame } from './parse-frame.ts'
 import type { Redaction } from './redact.ts'
 import { withoutControls } from './without-controls.ts'
 
-/** The outcome of a call that a process reported. */
+/** The outcome of a call, as the process reports it. */
 export type CallFrameOutcome =
   | Extract<ChildFrame, { kind: 'result' | 'refused' | 'error' | 'too-large' }>
   /** The process ended before the call began, so another process can run it. */
@@ -28,7 +28,7 @@ export interface LoadLimits {
 
 export type LoadFrameOutcome =
   | { readonly kind: 'loaded'; readonly commands: readonly CommandFrame[] }
-  /** A load failure. If `path` is missing, no module had begun to run. */
+  /** A load failure. If `path` is missing, the load failed before any module began to run. */
   | { readonly kind: 'failed'; readonly path?: string; readonly message: string; readonly stack: string }
 
 export interface ScriptProcessOptions {
@@ -36,7 +36,7 @@ export interface ScriptProcessOptions {
   readonly env: Readonly<Record<string, string>>
   readonly workingDirectory: string
   readonly limits: OutputLimits
-  /** Redacts all output of the process. */
+  /** Removes secrets from all output of the process. */
   readonly redaction: Redaction
 }
 
@@ -52,7 +52,7 @@ interface Call {
 const MAX_FRAME_BYTES = 8_388_608
 const STDERR_TAIL = 2_000
 const MAX_ID = 2 ** 48 - 1
-/** How long a cancelled command may still run before its process is killed, in milliseconds. */
+/** How long a cancelled command may continue until its process is killed, in milliseconds. */
 const STOP_GRACE_MS = 500
 
 /** One process that runs the commands of one revision, one call at a time. */
@@ -83,7 +83,7 @@ export class ScriptProcess {
     this.#process = new ContainedProcess(launch, { env, workingDirectory, hasChannel: true })
     this.exited = this.#process.ended
     const { child } = this.#process
-    // If no file descriptor is free, the pipes are missing, and an error event follows.
+    // If no file descriptor is free, the output streams are missing here, and an `error` event follows.
     const [, stdout, stderr, channel] = (child.stdio as ChildProcess['stdio'] | undefined) ?? []
     this.#channel = (channel ?? new PassThrough()) as Duplex
     const nothing = new PassThrough().end()
@@ -99,7 +99,7 @@ export class ScriptProcess {
     child.on('exit', (code, signal) => onExit(signal === null ? `exit code ${code}` : `signal ${signal}`))
     this.#channel.setEncoding('utf8')
     this.#channel.on('data', (text: string) => this.#take(text))
-    // The process is ending; its exit event reports the reason.
+    // Ignore errors of the channel: the process is ending, and its `exit` event reports the reason.
     this.#channel.on('error', () => undefined)
   }
 
@@ -118,7 +118,7 @@ export class ScriptProcess {
     return this.#process
   }
 
-  /** Resolves when a cancelled call has stopped, or its process has ended. */
+  /** Resolves when a cancelled call has stopped, or the process has ended. */
   get stopped(): Promise<void> {
     return this.#stopped
   }
@@ -128,12 +128,12 @@ export class ScriptProcess {
     return this.#exit === undefined && this.#call === undefined && !this.#isStopping
   }
 
-  /** Tells the process which modules of this project it will need, before it receives a skill. */
+  /** Asks the process to import the modules of this project that every skill needs, before the process gets a skill. */
   prepare(modules: readonly string[]): void {
     this.#send({ kind: 'prepare', modules })
   }
 
-  /** Loads the modules of a skill. For faulty modules, resolves with an outcome and does not reject. */
+  /** Loads the modules of a skill. If a module is faulty, does not reject, but resolves with a failure outcome. */
   async load(
     frame: LoadFrame,
     { timeoutMs, silenceMs = timeoutMs, signal }: LoadLimits,
@@ -161,7 +161,7 @@ export class ScriptProcess {
   }
 
   /**
-   * Runs a command with an input in JSON. If the call is cancelled or times out, the command gets a short time to stop. After that, the process is killed.
+   * Runs a command. The input is passed as JSON. If the call is cancelled or times out, the command gets a short time to stop. If the command does not stop in time, the process is killed.
    * @throws {SkillError} TIMED_OUT, SCRIPT_FAILED; the reason of the signal when it aborts
    */
   async call(
@@ -203,7 +203,7 @@ export class ScriptProcess {
     }
   }
 
-  /** Kills the process and all processes that it started. Pending calls fail with the reason. */
+  /** Kills the process and all processes that it started. Pending calls fail with `reason`. */
   kill(reason?: string): void {
     this.#killedFor ??= reason
     this.#isStopping = true
@@ -225,7 +225,7 @@ export class ScriptProcess {
       settle: () => {
         clearTimeout(timer)
         this.#call = undefined
-        // The command stopped in time, so the process can be used again.
+        // A cancelled command stopped in time, so the process can run another call.
         this.#isStopping = false
         stopped.resolve()
       },
@@ -246,7 +246,7 @@ export class ScriptProcess {
     else this.#idleBytes += text.length
     const lines = this.#lines.take(text)
     const isFlood = (call?.bytes ?? 0) > MAX_FRAME_BYTES + this.#limits.stdout
-    // A correct process sends no line between two calls.
+    // A process that works correctly sends no lines between two calls.
     const isIdleFlood = !this.#isLoading && this.#idleBytes > this.#limits.stdout
     if (isFlood || isIdleFlood || this.#lines.pending > this.#limits.stdout + MAX_FRAME_BYTES)
       this.kill('it sent more data than the limit')
@@ -254,7 +254,7 @@ export class ScriptProcess {
   }
 
   /**
-   * Handles a line from the process. Scripts control the content of the line, so a failure here ends the process and does not throw.
+   * Handles a line from the process. A script controls the content of the line. If handling the line fails, the process is killed, and no error is thrown.
    */
   #receive(line: string): void {
     try {
@@ -284,7 +284,7 @@ export class ScriptProcess {
     this.#call?.options.onLine?.(line)
   }
 
-  /** Settles the pending load and call when the process has ended. */
+  /** Settles the pending load and the pending call. Called when the process has ended. */
   #end(): void {
     const { text } = this.#stderr
     const stack = text.trim().slice(-STDERR_TAIL)

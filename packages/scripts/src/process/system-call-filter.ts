@@ -24,16 +24,16 @@ const ARCHITECTURES: Readonly<Record<string, Architecture>> = {
   loong64: { id: 0xc000_0102, calls: GENERIC_CALLS },
 }
 
-/** These calls have the same number on every architecture. */
+/** Number of the system call `clone3`, which is the same on every architecture. */
 const CLONE3 = 435
 const CLONE_NEWUSER = 0x1000_0000
-/** This bit is set in the numbers of all calls of the x32 ABI, and in no other number. */
+/** A bit that is set in the numbers of x32 ABI system calls, and in no other system call number. */
 const X32_CALLS = 0x4000_0000
 
 const EPERM = 1
 const ENOSYS = 38
 
-// Offsets in `struct seccomp_data`. The last offset is the lower half of the first argument on little-endian machines.
+// Offsets in `struct seccomp_data`. `FIRST_ARGUMENT` is the offset of the lower half of the first argument on little-endian machines.
 const NUMBER = 0
 const ARCHITECTURE = 4
 const FIRST_ARGUMENT = 16
@@ -50,8 +50,8 @@ const FAIL = 0x0005_0000
 type Instruction = readonly [code: number, ifTrue: number, ifFalse: number, value: number]
 
 /**
- * Returns the filter that keeps a sandboxed program from kernel objects that namespaces do not isolate: the keyrings of
- * the host's session, and new user namespaces. `undefined` for architectures without listed call numbers.
+ * Returns a filter for system calls that namespaces do not restrict. The filter blocks access to the keyrings of
+ * the host's session, and the creation of user namespaces. Returns `undefined` for architectures that are not in `ARCHITECTURES`.
  */
 export function createSystemCallFilter(architecture: string = process.arch): Uint8Array | undefined {
   const known = ARCHITECTURES[architecture]
@@ -79,7 +79,7 @@ function toProgram({ id, calls }: Architecture): readonly Instruction[] {
     ...failIf(JUMP_IF_EQUAL, calls.addKey, EPERM),
     ...failIf(JUMP_IF_EQUAL, calls.requestKey, EPERM),
     ...failIf(JUMP_IF_EQUAL, calls.keyctl, EPERM),
-    // A filter cannot read the flags of clone3, which are in memory. If clone3 is refused, programs use clone instead.
+    // A filter cannot read the flags of clone3, which are in memory. The filter reports that clone3 does not exist, so programs use clone instead.
     ...failIf(JUMP_IF_EQUAL, CLONE3, ENOSYS),
     ...failForNewUsers(calls.unshare),
     ...failForNewUsers(calls.clone),

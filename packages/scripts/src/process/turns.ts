@@ -14,7 +14,7 @@ export class Turns {
     try {
       return await work()
     } finally {
-      // Gives the turn directly to the next waiting task, so that no new task can take it first.
+      // Starts the next waiting task directly, so that no new task can overtake the waiting tasks.
       const next = this.#waiting.shift()
       if (next === undefined) this.#running--
       else next()

@@ -29,7 +29,7 @@ export function toUnreadable(files: readonly ScriptText[], known: readonly strin
   return { ...NO_COMMANDS, modules, sources: modules, diagnostics }
 }
 
-// A file with one of these texts is meant to have commands, even if it misspells another word.
+// A file with one of these texts is meant to define commands, even if the file has a spelling mistake elsewhere.
 const MEANT = /from\s*['"]@?skillstoke|\bdefineCommand\s*\(/
 
 export function meansCommands({ path, text }: ScriptText): boolean {

@@ -13,7 +13,7 @@ import { LiteralReader, toField } from './read-literal.ts'
 
 export const COMMAND_MODULE = 'skillstoke/command'
 
-/** Returns the local names under which a module knows `defineCommand` or its namespace. */
+/** Returns the names under which a module imports `defineCommand`, or the namespace that contains it. */
 function definersOf({ imports }: ParsedModule): {
   readonly names: ReadonlySet<string>
   readonly spaces: ReadonlySet<string>
@@ -37,7 +37,7 @@ export function knowsDefiner(module: ParsedModule): boolean {
   return names.size + spaces.size > 0
 }
 
-/** Commands and diagnostics of a module, and whether the list is complete. */
+/** The commands and diagnostics of a module, and whether the list of commands is complete. */
 export interface Found {
   readonly commands: ScannedCommand[]
   readonly diagnostics: Diagnostic[]
@@ -52,7 +52,7 @@ export function findCommands(module: ParsedModule, skill: string): Found {
   const found = exported.flatMap((each): readonly Found[] => {
     const call = asDefinition(each.value, module)
     if (call !== undefined) return [readDefinition(call, each, { module, skill, reader })]
-    // Only a run of the module shows whether a function or another module creates this value as a command.
+    // The value comes from a function or another module. Whether it is a command is known only after the module has run.
     return isNoCommand(each.value) ? [] : [UNKNOWN]
   })
   const kept = [...constants].filter(
@@ -60,7 +60,7 @@ export function findCommands(module: ParsedModule, skill: string): Found {
   )
   return {
     commands: found.flatMap(({ commands }) => commands),
-    // A command may be exported in a way that the scan cannot see, for example as the result of a function.
+    // The scan cannot see every way to export a command, for example as the result of a function.
     diagnostics: [
       ...found.flatMap(({ diagnostics }) => diagnostics),
       ...(isComplete &&
@@ -85,7 +85,7 @@ function describeKept(name: string, { loc }: Expression, { file }: ParsedModule)
 
 const UNKNOWN: Found = { commands: [], diagnostics: [], isComplete: false }
 
-/** Returns the expression if it is a call of `defineCommand`, and `undefined` otherwise. */
+/** Returns the expression if it is a call of `defineCommand()`, otherwise `undefined`. */
 function asDefinition(value: Expression, module: ParsedModule): CallExpression | undefined {
   if (value.type !== 'CallExpression') return undefined
   const { names, spaces } = definersOf(module)
@@ -177,7 +177,7 @@ function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Returns the text of the doc comment that ends right before an offset, without stars and tags. */
+/** Returns the text of the doc comment directly before an offset. Omits stars and tags. */
 function docCommentBefore(offset: number, text: string, comments: readonly Comment[]): string {
   const comment = comments.findLast(({ end }) => end !== undefined && end <= offset)
   const isDoc =

@@ -3,7 +3,7 @@ import { COMMAND_MODULE, knowsDefiner } from './find-commands.ts'
 import { constantsOf, exportsOf } from './module-exports.ts'
 import type { ParsedModule, Position } from './parse-module.ts'
 
-/** Returns the mistake because of which a module defines no commands, if its author meant to define some. */
+/** If a module should define commands but a mistake prevents this, returns a diagnostic for the mistake. */
 export function findTypo(module: ParsedModule): Diagnostic | undefined {
   const { file, imports, body } = module
   const tell = (message: string, fix: string, place: Position | undefined): Diagnostic => ({
@@ -56,7 +56,7 @@ export function findTypo(module: ParsedModule): Diagnostic | undefined {
   return tell('defineCommand is used but not imported', `write ${right}`, undefined)
 }
 
-// It is harmless to import a type without the word `type`.
+// Importing a type without the keyword `type` is not a mistake.
 const TYPES = [
   'CommandContext',
   'CommandDefinition',

@@ -1,12 +1,12 @@
 import { parse } from '@babel/parser'
 
-/** Position in a text; both numbers start at 1. */
+/** Position in a text. Lines and columns start at 1. */
 export interface Place {
   readonly line: number
   readonly column: number
 }
 
-/** Returns the position of the first TypeScript syntax that cannot simply be removed. */
+/** Returns the position of the first TypeScript syntax that must be translated and cannot just be removed, for example an enum. */
 export function findUnerasable(text: string): Place | undefined {
   const found: Place[] = []
   const visit = (value: unknown): void => {

@@ -12,7 +12,7 @@ export interface Exported {
 export interface ModuleExports {
   readonly exported: readonly Exported[]
   /**
-   * Whether the list contains every export that could be a command. False if some exports come from another module or are computed.
+   * Whether the list contains every export that could be a command. The list is incomplete if an export comes from another module or is computed.
    */
   readonly isComplete: boolean
 }
@@ -34,7 +34,7 @@ export function exportsOf(body: readonly Statement[], constants: Constants): Mod
   return { exported, isComplete }
 }
 
-/** Adds the exports of one statement. Returns whether the text shows all of them. */
+/** Adds the exports of one statement. Returns whether the text of the module shows all exports of the statement. */
 function readNamed(
   { declaration, source, specifiers, start }: ExportNamedDeclaration,
   constants: Constants,
@@ -85,7 +85,7 @@ function withoutTypes(value: Expression): Expression {
   }
 }
 
-/** Whether an expression can never be a command, whatever code runs earlier. */
+/** Whether the value of an expression can never be a command, regardless of code that runs earlier. */
 export function isNoCommand(value: Expression): boolean {
   return NO_COMMANDS.includes(value.type) || (value.type === 'ObjectExpression' && isWritten(value))
 }
@@ -94,7 +94,7 @@ function isWritten({ properties }: ObjectExpression): boolean {
   return properties.every(({ type }) => type !== 'SpreadElement')
 }
 
-// Expressions and declarations, because a default export may be either of them.
+// Types of expressions and declarations, because both can be default exports.
 const NO_COMMANDS: readonly string[] = [
   'ArrayExpression',
   'ArrowFunctionExpression',

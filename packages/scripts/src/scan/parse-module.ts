@@ -4,7 +4,7 @@ import type { Diagnostic } from '@skillstoke/core'
 import type { ScriptText } from '@skillstoke/core/source'
 import type { WrittenImport } from './script-imports.ts'
 
-// Upper bound for one script; parsing is slow.
+// Maximum length of one script, because parsing is slow.
 const MAX_CHARACTERS = 262_144
 
 /** A parsed module. */
@@ -13,12 +13,12 @@ export interface ParsedModule {
   readonly body: readonly Statement[]
   readonly comments: readonly Comment[]
   readonly imports: readonly ImportDeclaration[]
-  /** All imports and re-exports, except those of types only. */
+  /** All imports and re-exports, except statements with only types. */
   readonly written: readonly WrittenImport[]
   readonly diagnostics: readonly Diagnostic[]
 }
 
-/** Parses a module. Returns diagnostics instead of code if it cannot be parsed. */
+/** Parses a module. If the module cannot be parsed, returns diagnostics and no code. */
 export function parseModule(file: ScriptText): ParsedModule {
   const nothing = { file, body: [], comments: [], imports: [], written: [] }
   const refuse = (
@@ -46,7 +46,7 @@ export function parseModule(file: ScriptText): ParsedModule {
 
 function parseText({ path, text }: ScriptText): File {
   const isTyped = /\.[mc]?ts$/.test(path)
-  // CommonJS files are helpers, not modules with commands.
+  // CommonJS files cannot define commands, but other scripts may import them.
   const sourceType = /\.c[jt]s$/.test(path) ? 'commonjs' : 'module'
   return parse(text, { sourceType, plugins: isTyped ? ['typescript'] : [] })
 }
@@ -63,7 +63,7 @@ function toParsed(file: ScriptText, { program, comments }: File): ParsedModule {
   return { file, body: program.body, comments: comments ?? [], imports, written, diagnostics: [] }
 }
 
-/** Lines are counted from 1, columns from 0. */
+/** Position in a text. Lines start at 1, columns start at 0. */
 export interface Position {
   readonly line: number
   readonly column: number

@@ -3,7 +3,7 @@ import type { ScriptText } from '@skillstoke/core/source'
 import type { Answer } from '../script-worker.ts'
 import type { ScriptReaders } from './script-readers.ts'
 
-// In UTF-16 code units. Every edit of a script adds an entry.
+// In UTF-16 code units. The cache is limited, because every edit of a script adds an entry.
 const MAX_KEPT_LENGTH = 1_048_576
 
 /** A module as plain JavaScript with unchanged lines and columns, or the reason why it cannot be converted. */
@@ -11,7 +11,7 @@ export type PlainModule = { readonly code: string } | { readonly diagnostic: Dia
 
 /** Removes the types from TypeScript, and caches the results. */
 export class PlainJavaScript {
-  /** Code by digest, least recently used first. */
+  /** Plain JavaScript by the digest of the script, least recently used first. */
   readonly #kept = new Map<Digest, string>()
   #keptLength = 0
   readonly #readers: ScriptReaders

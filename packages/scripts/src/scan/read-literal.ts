@@ -1,6 +1,6 @@
 import type { Expression, ObjectExpression } from '@babel/types'
 
-/** A value that the text contains literally, so that no code has to run. */
+/** A value that is written in the text of a module, so it is known without running code. */
 export interface Literal {
   readonly value: unknown
 }
@@ -8,11 +8,11 @@ export interface Literal {
 /** Top-level constants of a module by name. */
 export type Constants = ReadonlyMap<string, Expression>
 
-// The budget is necessary: a constant can refer to ten constants, and each of these to ten more.
+// Limits for all reads together: a constant can refer to ten constants, which each refer to ten more.
 const MAX_NODES = 5_000
 const MAX_CHARACTERS = 262_144
 
-/** Reads the values of literal expressions of one module without running code. One budget limits the effort of all reads together. */
+/** Reads the values of literal expressions of one module without running code. A budget limits how much all calls of `read()` together process. */
 export class LiteralReader {
   readonly #constants: Constants
   #left = MAX_NODES
@@ -55,7 +55,7 @@ export class LiteralReader {
       case 'Identifier': {
         const constant = this.#constants.get(node.name)
         const literal = constant === undefined ? undefined : this.read(constant)
-        // Each use of a constant repeats its text in the output.
+        // Count the text at each use of a constant, because each use repeats the text in the output.
         if (typeof literal?.value === 'string') this.#charactersLeft -= literal.value.length
         return this.#charactersLeft < 0 ? undefined : literal
       }
@@ -80,7 +80,7 @@ export class LiteralReader {
       if (field === undefined || literal === undefined) return undefined
       entries.push([field.name, literal.value])
     }
-    // `fromEntries` and not assignment: `__proto__` is an ordinary name here.
+    // Use `fromEntries()`, because an assignment to the name `__proto__` would change the prototype.
     return { value: Object.fromEntries(entries) }
   }
 }

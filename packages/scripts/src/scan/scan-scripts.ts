@@ -2,7 +2,7 @@ import type { ScriptScan, ScriptText } from '@skillstoke/core/source'
 import { mayHaveCommands, NO_COMMANDS } from './command-texts.ts'
 
 /**
- * Finds the commands of a skill in the texts of its files, without a file system and without running code. For files that are not code, the path is enough.
+ * Finds the commands of a skill in the texts of its files. Uses no file system and runs no code. Files that are not code need only a path.
  * @param known files that had commands before; if one of them cannot be parsed, it is reported as broken
  *
  * @example
@@ -24,7 +24,7 @@ export async function scanScripts(
   known: readonly string[] = [],
 ): Promise<ScriptScan> {
   if (!mayHaveCommands(files, known)) return NO_COMMANDS
-  // The parser is large, so a host without commands does not load it.
+  // The parser is large, so a host loads it only when a skill may have commands.
   const { scanTexts } = await import('./scan-texts.ts')
   return scanTexts(skill, files, known)
 }

@@ -8,10 +8,10 @@ import { resolveImport } from './script-imports.ts'
 
 const CODE = /\.[mc]?[jt]s$/
 
-// Upper bound on source text per skill; parsing is slow.
+// Maximum length of all scripts of one skill, because parsing is slow.
 const MAX_CHARACTERS = 524_288
 
-/** Finds the commands of a skill, synchronously. */
+/** Finds the commands of a skill in its texts. Runs synchronously. */
 export function scanTexts(
   skill: string,
   files: readonly ScriptText[],
@@ -65,7 +65,7 @@ function byDepthThenPath(a: ScriptText, b: ScriptText): number {
   return depth(a) - depth(b) || (a.path < b.path ? -1 : 1)
 }
 
-/** Returns the diagnostics of a module and everything that it imports, each module once. */
+/** Returns the diagnostics of a module and of all modules that it imports, directly or indirectly. Visits each module once. */
 function followImports(
   first: ParsedModule,
   files: ReadonlyMap<string, ScriptText>,

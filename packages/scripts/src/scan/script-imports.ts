@@ -5,7 +5,7 @@ import type { Diagnostic } from '@skillstoke/core'
 /** Names of the modules that scripts may import, besides their own files and `node:` modules. */
 export const PROVIDED_MODULES = ['skillstoke/command', 'zod', 'zod/mini', 'zod/v4'] as const
 
-/** An import with its position. */
+/** An import statement, with its position in the text. */
 export interface WrittenImport {
   readonly specifier: string
   readonly line: number

@@ -1,16 +1,16 @@
 import { ScriptThread } from '../script-thread.ts'
 import type { Answer, Question } from '../script-worker.ts'
 
-/** A question to a parser thread. */
+/** A question for a parser thread, with the skill that asks it. */
 export interface Asked {
   /**
-   * The skill that owns the script. A thread gets only one question of each skill at a time, so a skill waits only for its own questions.
+   * The skill that owns the script. The threads work on one question per skill at a time, so a skill with many questions does not delay other skills.
    */
   readonly skill: string
   /** Equal for equal texts. */
   readonly identity: string
   readonly question: Question
-  /** Cancels the question; the answer is then `broken`. */
+  /** Cancels the question. A cancelled question has the answer `broken`. */
   readonly signal?: AbortSignal
 }
 
@@ -22,12 +22,12 @@ const BROKEN = { kind: 'broken' } as const
 
 /** A small pool of threads that parse scripts, shared by all skills. */
 export class ScriptReaders {
-  /** Questions by skill, in the order in which the skills take turns. */
+  /** Waiting questions by skill. The first skill in this map is next. */
   readonly #waiting = new Map<string, readonly Waiting[]>()
   readonly #idle: ScriptThread[] = Array.from({ length: MAX_THREADS }, () => new ScriptThread())
   readonly #threads: readonly ScriptThread[] = [...this.#idle]
   readonly #busy = new Set<string>()
-  /** Questions that broke a thread and are not asked again. */
+  /** Identities of questions that broke a thread. These questions are not asked again. */
   readonly #broken = new Set<string>()
   readonly #end = new AbortController()
 
@@ -62,7 +62,7 @@ export class ScriptReaders {
       this.#busy.add(skill)
       void this.#answer(thread, next).then(() => {
         this.#busy.delete(skill)
-        // Reuse a running thread before starting another one.
+        // Put the thread first, so that running threads are used before another thread is started.
         this.#idle.unshift(thread)
         this.#work()
       })
