@@ -98,6 +98,7 @@ describe.each(runtimes)('$name', ({ program, args = [] }) => {
         memory: 'Second.',
         saved: 'Second.',
         lastGood: 'Second.',
+        missed: 0,
         agent: true,
         mcp: true,
       })

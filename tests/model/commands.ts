@@ -92,7 +92,9 @@ export function worldCommands(): fc.Arbitrary<WorldCommand>[] {
     fc.record({ root, from: name, to: name }).map(({ root, from, to }) =>
       change(`rename ${root}/${from} to ${to}`, world => {
         const [old, now] = [world.pathOf(root, from), world.pathOf(root, to)]
-        if (isThere(old) && !isThere(now)) renameSync(old, now)
+        if (!isThere(old) || isThere(now)) return
+        renameSync(old, now)
+        world.noteRenamed(root, from, to)
       }),
     ),
     place.map(({ root, name }) =>
@@ -149,7 +151,6 @@ export function worldCommands(): fc.Arbitrary<WorldCommand>[] {
     ),
     name.map(name =>
       change(`put ${name} aside`, async world => {
-        const isOurs = world.skills.current.find(name)?.source === ROOTS[0]
         await world.skills
           .writer()
           .quarantine(name)
@@ -157,7 +158,8 @@ export function worldCommands(): fc.Arbitrary<WorldCommand>[] {
             if (!SkillError.isInstance(thrown)) throw thrown
           })
         const now = world.skills.current.find(name)
-        if (isOurs && now?.source === ROOTS[0] && now.location === name)
+        // Another folder may have a skill of the same name, which is served now.
+        if (now?.source === ROOTS[0] && !isThere(world.pathOf(ROOTS[0], now.location)))
           throw new Error('a skill that was put aside is still there')
       }),
     ),

@@ -35,6 +35,20 @@ class ForgetfulFileSystem extends NodeFileSystem {
   }
 }
 
+const LATEST_EVENT_MS = 30
+
+/** A disk that delivers its events with a delay, in any order. */
+class LateFileSystem extends ForgetfulFileSystem {
+  constructor() {
+    super()
+    Reflect.deleteProperty(this, 'drain')
+  }
+
+  override watch(path: string, onEvent: () => void, onError: (error: Error) => void): () => void {
+    return super.watch(path, () => setTimeout(onEvent, Math.random() * LATEST_EVENT_MS).unref(), onError)
+  }
+}
+
 /** The revision that a folder served last. */
 interface LastGood {
   readonly name: string
@@ -60,7 +74,8 @@ export class SkillWorld implements AsyncDisposable {
 
   static async open(): Promise<SkillWorld> {
     const base = mkdtempSync(join(tmpdir(), 'skill-world-'))
-    const files = ROOTS.map(() => new ForgetfulFileSystem())
+    // Only the second root has late events.
+    const files = [new ForgetfulFileSystem(), new LateFileSystem()]
     const sources = ROOTS.map((label, index): SkillSource => {
       const fileSystem = files[index] as ForgetfulFileSystem
       const root = join(base, label)
@@ -96,6 +111,13 @@ export class SkillWorld implements AsyncDisposable {
   /** Returns a number that no earlier text contains. */
   next(): number {
     return ++this.#number
+  }
+
+  /** Moves the last good revision of a renamed folder to its new path. */
+  noteRenamed(root: Root, from: string, to: string): void {
+    const good = this.#lastGood.get(`${root}/${from}`)
+    this.#lastGood.delete(`${root}/${from}`)
+    if (good !== undefined) this.#lastGood.set(`${root}/${to}`, good)
   }
 
   loseEvents(loses: boolean): void {

@@ -39,8 +39,4 @@ export class NewestFileSystem implements FileSystem {
   pace(): Promise<void> | undefined {
     return this.current.pace?.()
   }
-
-  async drain(): Promise<void> {
-    await this.current.drain?.()
-  }
 }

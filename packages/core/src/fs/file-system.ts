@@ -93,7 +93,10 @@ export interface FileSystem {
    * need to yield.
    */
   pace?(): Promise<void> | undefined
-  /** Resolves when the watch callbacks of all earlier changes have run. */
+  /**
+   * Resolves when the watch callbacks of all earlier changes have run. This method is absent if the callbacks may run
+   * later. Each request then compares the size, times and inode of every file.
+   */
   drain?(): Promise<void>
 }
 

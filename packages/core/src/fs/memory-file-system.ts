@@ -121,6 +121,9 @@ export class MemoryFileSystem implements WritableFileSystem {
     return () => listeners.delete(onEvent)
   }
 
+  /** Resolves immediately, because each change calls its watch callbacks itself. */
+  async drain(): Promise<void> {}
+
   #touch(path: string): void {
     const parent = split(path).slice(0, -1)
     const node = this.#find(parent.join('/'))

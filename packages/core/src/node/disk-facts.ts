@@ -9,6 +9,8 @@ const DIRECTORY = 0o040000
 const REGULAR = 0o100000
 
 export const isLinux: boolean = process.platform === 'linux'
+/** Whether this runtime is Node. Bun and Deno have the same modules, but deliver file events later. */
+export const isNode: boolean = process.versions['bun'] === undefined && process.versions['deno'] === undefined
 export const isWindows: boolean = process.platform === 'win32'
 
 /**

@@ -13,7 +13,7 @@ import type {
 } from '../source-entry.ts'
 import { moveInside, removeInside, writeWhole } from './atomic-write.ts'
 import { directFiles } from './direct-files.ts'
-import { describeHeld, isLinux, isWindows, toSkillError } from './disk-facts.ts'
+import { describeHeld, isLinux, isNode, isWindows, toSkillError } from './disk-facts.ts'
 import { HeldFolders } from './held-folders.ts'
 import { pooledFiles } from './pooled-files.ts'
 
@@ -60,6 +60,8 @@ export class NodeFileSystem implements WritableFileSystem {
    * files that are not on this disk.
    */
   readonly identity?: string
+  /** Present only with Node on Linux. Other runtimes and other systems deliver file events with a delay. */
+  readonly drain?: () => Promise<void>
   readonly #held = new HeldFolders()
   readonly #watchFaults = new Map<string, string | undefined>()
   #sliceStart = 0
@@ -69,6 +71,7 @@ export class NodeFileSystem implements WritableFileSystem {
 
   constructor() {
     if (new.target === NodeFileSystem) this.identity = 'disk'
+    if (isLinux && isNode) this.drain = drainEvents
   }
 
   list(path: string): Awaitable<readonly DirectoryEntry[]> {
@@ -151,15 +154,6 @@ export class NodeFileSystem implements WritableFileSystem {
   }
 
   /**
-   * The kernel queues the event of a write before the write returns, so the next poll of the event loop delivers this
-   * event. Waits for two iterations of the event loop, because the current iteration may have polled already.
-   */
-  async drain(): Promise<void> {
-    await setImmediate()
-    await setImmediate()
-  }
-
-  /**
    * Yields to the event loop after each slice of work. All callers wait for the same turn of the event loop. With
    * separate turns, each caller would use a whole slice.
    */
@@ -203,4 +197,13 @@ export class NodeFileSystem implements WritableFileSystem {
       if (++this.#pooledCalls >= RETRY_DIRECT_AFTER_CALLS) this.#averageMs = 0
     }
   }
+}
+
+/**
+ * The kernel queues the event of a write before the write returns, so the next poll of the event loop delivers this
+ * event. Waits for two iterations of the event loop, because the current iteration may have polled already.
+ */
+async function drainEvents(): Promise<void> {
+  await setImmediate()
+  await setImmediate()
 }

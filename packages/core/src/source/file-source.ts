@@ -34,6 +34,7 @@ import { createScanPass, isFolderThere } from './scan-pass.ts'
 import { findMoved, type ReadFile } from './second-fingerprint.ts'
 import type { SettlePolicy } from './settle.ts'
 import { SharedFiles } from './shared-files.ts'
+import { SharedRun } from './shared-run.ts'
 import type {
   MarkReason,
   SkillSource,
@@ -45,7 +46,7 @@ import type {
   WritableFolder,
 } from './skill-source.ts'
 import { describeMissing, describeRestless, missingFolder } from './source-failure.ts'
-import { findUnwatchedNews } from './unwatched-folders.ts'
+import { findNews, findUnwatchedNews } from './unwatched-folders.ts'
 import { WorkList } from './work-list.ts'
 
 /** How long a source keeps its skills after its root vanished, in milliseconds. */
@@ -102,6 +103,7 @@ export class FileSource implements SkillSource {
   readonly #notes: NotedFolders
   readonly #guard: RootGuard
   readonly #trust: EventTrust
+  readonly #look = new SharedRun(async () => await this.#announceNews())
   readonly #work = new WorkList()
   readonly #published = new PublishedContents()
   readonly #shared = new SharedFiles()
@@ -153,8 +155,11 @@ export class FileSource implements SkillSource {
     if (this.#trust.usesEvents) this.#guard.start()
     return {
       stop: () => this.#unwatch(),
-      hasHints: () => this.#needsSweep || this.#published.hasPending || this.#work.isWaiting(),
-      drain: async () => await this.#drain(),
+      hasHints: () => this.#hasHints(),
+      drain: async () => {
+        await this.#drain()
+        if (!this.#hasPromptEvents && this.#isWatching()) await this.#look.run()
+      },
       isBusy: async () => await this.#isBusy(),
       concerns: (area, location) => this.#concerns(area, location),
     }
@@ -397,7 +402,10 @@ export class FileSource implements SkillSource {
           context.others.add(listingOf(other))
         }
     }
-    const looked = { read, listed: pass.listed, pathOf: this.#pathOf }
+    const looked = {
+      ...{ read, listed: pass.listed, pathOf: this.#pathOf },
+      hasPromptEvents: this.#hasPromptEvents,
+    }
     for (const node of await findMoved(this.#options.fileSystem, looked, context.signal)) {
       if (!node.isAttached) continue
       this.#work.mark(listingOf(node))
@@ -432,6 +440,30 @@ export class FileSource implements SkillSource {
     await this.#guard.settled
     const links = this.#scanner.links()
     await findMovedLinks(links, this.#options.fileSystem, this.#pathOf, node => this.#announce(node))
+  }
+
+  #hasHints(): boolean {
+    return this.#needsSweep || this.#published.hasPending || this.#work.isWaiting() || this.#work.hasRequested
+  }
+
+  /** Whether `drain()` of the file system waits for the events of all earlier changes. */
+  get #hasPromptEvents(): boolean {
+    return this.#options.fileSystem.drain !== undefined
+  }
+
+  /** Announces the changes whose events have not come yet. */
+  async #announceNews(): Promise<void> {
+    await this.#guard.look()
+    if (this.#root === undefined || !this.#isWatching()) return
+    const { changed, doubtful } = await findNews({
+      nodes: [...subtree(this.#root)].filter(node => !node.isStandalone),
+      fileSystem: this.#options.fileSystem,
+      pathOf: this.#pathOf,
+      signal: new AbortController().signal,
+    })
+    // The next look may find the same change again. A second hint would prolong the burst.
+    for (const node of changed) if (!this.#work.isMoving(node)) this.#announce(node)
+    for (const node of doubtful) this.#work.request(node)
   }
 
   async #isBusy(): Promise<boolean> {
@@ -478,7 +510,7 @@ export class FileSource implements SkillSource {
 
   /** If a sweep finds a change without an event, this file system loses events. */
   #judgeEvents(pass: ScanPass, announced: ReadonlySet<DirectoryNode>): void {
-    if (this.#onHint === undefined || !this.#trust.usesEvents || !this.#published.hasBegun) return
+    if (!this.#isWatching() || !this.#hasPromptEvents || !this.#published.hasBegun) return
     if (hasUnannounced(pass, node => announced.has(node) || this.#work.isAnnounced(node)))
       this.#trust.noteUnannounced()
     else this.#trust.noteAnnounced()

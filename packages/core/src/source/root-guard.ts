@@ -25,6 +25,12 @@ export class RootGuard {
     return this.#checking
   }
 
+  /** Checks the root although no event came. */
+  async look(): Promise<void> {
+    this.#onEvent()
+    await this.#checking
+  }
+
   start(): void {
     this.#isRunning = true
     this.#checking = this.#arm().then(async () => {

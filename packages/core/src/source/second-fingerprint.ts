@@ -16,18 +16,20 @@ export interface LookedAt {
   readonly read: readonly ReadFile[]
   readonly listed: Iterable<DirectoryNode>
   readonly pathOf: (node: DirectoryNode) => string
+  /** Whether every change has caused an event before this check. If not, watched directories are checked too. */
+  readonly hasPromptEvents: boolean
 }
 
 const CONCURRENCY = 16
 
 /**
- * Takes the second fingerprint: finds directories that changed since they were read. If a directory already had a watch
- * at the first fingerprint, events report its changes. In such a directory, only recently changed files are checked
- * again.
+ * Takes the second fingerprint: finds directories that changed since they were read. If events are prompt and a
+ * directory already had a watch at the first fingerprint, events report its changes. In such a directory, only recently
+ * changed files are checked again.
  */
 export async function findMoved(
   fileSystem: FileSystem,
-  { read, listed, pathOf }: LookedAt,
+  { read, listed, pathOf, hasPromptEvents }: LookedAt,
   signal: AbortSignal,
 ): Promise<ReadonlySet<DirectoryNode>> {
   const moved = new Set<DirectoryNode>()
@@ -39,6 +41,8 @@ export async function findMoved(
       moved.add(node)
     }
   }
+  const isAsked = (node: DirectoryNode, isDoubtful: boolean): boolean =>
+    node.isAttached && (node.unwatch === undefined || isDoubtful || !hasPromptEvents)
   const files = read.filter(
     ({ directory, file }) => file.stat !== undefined && isAsked(directory, file.isRacy || file.isLink),
   )
@@ -51,8 +55,4 @@ export async function findMoved(
   )
   await mapConcurrently(directories, node => check(node, pathOf(node), node.stat), CONCURRENCY, signal)
   return moved
-}
-
-function isAsked(node: DirectoryNode, isRacy: boolean): boolean {
-  return node.isAttached && (node.unwatch === undefined || isRacy)
 }

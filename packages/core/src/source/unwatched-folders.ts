@@ -2,12 +2,19 @@ import type { FileSystem } from '../fs/file-system.ts'
 import type { DirectoryNode, FileNode } from './mirror.ts'
 import { findMoved } from './second-fingerprint.ts'
 
-/** Checks the folders without a watch. */
-export interface LookedUnwatched {
+/** The folders whose changes no event may have reported yet. */
+export interface LookedFolders {
   readonly nodes: readonly DirectoryNode[]
   readonly fileSystem: FileSystem
   readonly pathOf: (node: DirectoryNode) => string
   readonly signal: AbortSignal
+}
+
+export interface FolderNews {
+  /** Folders that changed: a stat differs. */
+  readonly changed: ReadonlySet<DirectoryNode>
+  /** Folders that may have changed although every stat is the same. */
+  readonly doubtful: readonly DirectoryNode[]
 }
 
 /** If unwatched folders have more entries than this limit, it is faster to compare their stats than to list them. */
@@ -17,19 +24,20 @@ const MAX_LISTED_ENTRIES = 100
  * Finds the unwatched folders that a scan must list. If there are only few unwatched folders, all must be listed.
  * Otherwise, only folders whose stat changed or is unreliable.
  */
-export async function findUnwatchedNews({
-  nodes,
-  fileSystem,
-  pathOf,
-  signal,
-}: LookedUnwatched): Promise<Iterable<DirectoryNode>> {
+export async function findUnwatchedNews(looked: LookedFolders): Promise<Iterable<DirectoryNode>> {
   let entries = 0
-  for (const node of nodes) entries += 1 + node.directories.size + node.files.size
-  if (entries <= MAX_LISTED_ENTRIES) return nodes
-  const untrusted = nodes.filter(hasUntrustedFacts)
+  for (const node of looked.nodes) entries += 1 + node.directories.size + node.files.size
+  if (entries <= MAX_LISTED_ENTRIES) return looked.nodes
+  const { changed, doubtful } = await findNews(looked)
+  return new Set([...doubtful, ...changed])
+}
+
+/** Compares the stats of folders and of their files with the mirror. */
+export async function findNews({ nodes, fileSystem, pathOf, signal }: LookedFolders): Promise<FolderNews> {
+  const doubtful = nodes.filter(hasUntrustedFacts)
   const read = nodes.flatMap(node => filesOf(node).map(file => ({ directory: node, file })))
-  const moved = await findMoved(fileSystem, { read, listed: nodes, pathOf }, signal)
-  return new Set([...untrusted, ...moved])
+  const looked = { read, listed: nodes, pathOf, hasPromptEvents: false }
+  return { changed: await findMoved(fileSystem, looked, signal), doubtful }
 }
 
 function hasUntrustedFacts(node: DirectoryNode): boolean {

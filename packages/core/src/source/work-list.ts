@@ -92,6 +92,11 @@ export class WorkList {
     return this.moving().next().done !== true
   }
 
+  get hasRequested(): boolean {
+    for (const { mark } of this.#work.values()) if (mark === 'requested') return true
+    return false
+  }
+
   isAnnounced(node: DirectoryNode): boolean {
     return this.#get(node).mark === 'announced'
   }
