@@ -378,6 +378,38 @@ describe('stoke show, why, render and status', () => {
     ])
   })
 
+  test('stoke why names the code and the fix of a broken text, also while the last good revision is served', () => {
+    using folder = new TemporaryFolder()
+    folder.writeSkill('skills/pdf')
+    expect(stoke(['why', 'pdf'], sandbox(folder)).status).toBe(0)
+    folder.write('skills/pdf/SKILL.md', '---\nname: "pdf\ndescription: x\n---\n')
+    const { stdout, status } = stoke(['why', 'pdf'], sandbox(folder))
+    expect(stdout).toMatch(/^no +parsed +\S+SKILL\.md:2: .*\[YAML_INVALID\], fix: .*; \w{8} stays live$/m)
+    expect(stdout).toMatch(/^yes +eligible +serving/m)
+    expect(status).toBe(1)
+  })
+
+  test.each([
+    ['why', 'net'],
+    ['run', 'net'],
+    ['run', 'net.ping'],
+  ])('stoke %s %s prints a grant command that works where the user stands', (...words) => {
+    using folder = new TemporaryFolder()
+    folder.write(
+      'team/net/SKILL.md',
+      '---\nname: net\ndescription: Pings.\nmetadata:\n  capabilities: net\n---\nPing.\n',
+    )
+    folder.write(
+      'team/net/scripts/ping.ts',
+      `import { defineCommand } from 'skillstoke/command'
+export const ping = defineCommand({ name: 'ping', description: 'Pings.', run: () => 'pong' })`,
+    )
+    const options = ['--root', 'team', '--state', 'state']
+    const { stdout, stderr } = stoke([...words, ...options], { cwd: folder.path })
+    const command = / skillstoke grant net net (.*)$/m.exec(`${stdout}${stderr}`)?.[1]
+    expect(command).toBe('--root team --state state')
+  })
+
   test('stoke render prints the catalog and its size in tokens, and omits skills beyond --max-tokens', () => {
     using folder = new TemporaryFolder()
     for (let i = 0; i < 30; i++) folder.writeSkill(`skills/skill-${10 + i}`)
@@ -757,7 +789,9 @@ test('stoke dev in a terminal reacts to the keys h, o, r, c, d and q', async () 
   expect(readFileSync(page, 'utf8')).toMatch(/url=http:\/\/127\.0\.0\.1:\d+\/#token=[\w-]{43}"/)
   writeFileSync(browser, '#!/bin/sh\nexit 3\n')
   dev.press('o')
-  await dev.until(/o: xdg-open ended with 3/)
+  await dev.until(
+    /no browser could be started \(xdg-open ended with 3\); open \S*http:\/\/127\.0\.0\.1:\d+\/#token=/,
+  )
   dev.press('c')
   await expect.poll(() => dev.output).toContain('\u001b[2J')
   dev.press('h')

@@ -147,6 +147,13 @@ export const hello = defineCommand({ name: 'hello', description: 'Says hello.', 
       const run = (...words: readonly string[]): SpawnSyncReturns<string> => runCommand(runtime, ...words)
       expect(run('list')).toMatchObject({ stderr: '', stdout: expect.stringMatching(/^ok +greet /m) })
       expect(run('show', 'greet').stdout).toContain('Say hello.')
+      const status = run('status')
+      expect([status.status, status.stdout]).toEqual([
+        0,
+        expect.stringMatching(
+          isNode ? /^scripts are contained by /m : /^scripts do not run: scripts of skills need Node/m,
+        ),
+      ])
       const called = run('run', 'greet.hello')
       expect([called.status, called.stdout]).toEqual(isNode ? [0, 'Hello.\n'] : [2, ''])
       if (!isNode)

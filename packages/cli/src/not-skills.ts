@@ -2,8 +2,7 @@ import { basename } from 'node:path'
 import type { SkillRuntime } from '@skillstoke/core'
 import { isNearlySkillFile } from '@skillstoke/core/internal'
 import type { NotSkill, NotSkills } from '@skillstoke/core/source'
-import { type Paint, toTerminalText } from './output.ts'
-import { nameProgram } from './program-name.ts'
+import { type Paint, toAdvice, toTerminalText } from './output.ts'
 
 const MAX_NAMES = 10
 
@@ -26,7 +25,11 @@ export function isMisnamed({ reason, path }: Pick<NotSkill, 'reason' | 'path'>):
  * Describes files and folders that are not skills in one line, likely mistakes first. Returns `undefined` for an empty
  * list.
  */
-export function describeNotSkills(expected: readonly NotSkill[], paint: Paint): string | undefined {
+export function describeNotSkills(
+  expected: readonly NotSkill[],
+  paint: Paint,
+  options: readonly string[],
+): string | undefined {
   const found = expected.toSorted((a, b) => Number(isMisnamed(b)) - Number(isMisnamed(a)))
   const [first] = found
   if (first === undefined) return undefined
@@ -37,5 +40,5 @@ export function describeNotSkills(expected: readonly NotSkill[], paint: Paint): 
   const [one, many] =
     files === 0 ? ['folder', 'folders'] : files === found.length ? ['file', 'files'] : ['entry', 'entries']
   const counted = found.length === 1 ? `1 ${one} is not a skill` : `${found.length} ${many} are not skills`
-  return `${counted}: ${shown} ${paint('dim', nameProgram('(stoke why NAME)'))}`
+  return `${counted}: ${shown} ${paint('dim', `(${toAdvice('stoke why NAME', options)})`)}`
 }

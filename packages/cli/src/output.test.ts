@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { toCommandLine } from './command-line.ts'
+import { toAdvice } from './output.ts'
 
 describe('a command to paste', () => {
   test.each([
@@ -26,5 +27,26 @@ describe('a command to paste', () => {
     ['', "''"],
   ])('writes %j as %s on Windows', (word, expected) => {
     expect(toCommandLine([word], 'win32')).toBe(expected)
+  })
+})
+
+describe('toAdvice()', () => {
+  const options = ['--root', 'my stoke $& skills']
+  const end = "--root 'my stoke $& skills'"
+
+  test.each([
+    ['stoke grant pdf net', `X grant pdf net ${end}`],
+    [
+      'it waits; a person can: stoke approve pdf; until then',
+      `it waits; a person can: X approve pdf ${end}; until then`,
+    ],
+    ['remove it with "stoke remove pdf" first', 'remove it with "X remove pdf" first'],
+    ['close the quotation mark', 'close the quotation mark'],
+  ])('turns %j into commands for this folder', (text, expected) => {
+    const advice = toAdvice(text, options).replace(
+      /(?:npx (?:--prefix \S+ )?skillstoke|\bstoke)(?= [a-z])/,
+      'X',
+    )
+    expect(advice).toBe(expected)
   })
 })

@@ -2,6 +2,7 @@ import { isAbsolute, relative } from 'node:path'
 import { stripVTControlCharacters, styleText } from 'node:util'
 import { type Diagnostic, type SkillStatus, showHiddenText } from '@skillstoke/core'
 import { describePlace } from '@skillstoke/core/internal'
+import { toCommandLine } from './command-line.ts'
 import { nameProgram } from './program-name.ts'
 
 type Style = Parameters<typeof styleText>[0]
@@ -56,10 +57,22 @@ export function toTerminalLine(text: string): string {
 /**
  * Prepares advice for the terminal. If the advice contains a `stoke` command, replaces `stoke` with the program name
  * that works in this folder.
+ * @param options appended to a command that is not quoted, so that the command finds the same skills
  */
-export function toAdvice(text: string): string {
-  return nameProgram(toTerminalText(text))
+export function toAdvice(text: string, options: readonly string[] = []): string {
+  const advice = toTerminalText(text)
+  if (options.length === 0) return nameProgram(advice)
+  // The options come after the name, because a path in them may contain `stoke`.
+  return nameProgram(advice.replace(COMMAND_ALONE, `$& ${PLACEHOLDER}`)).replaceAll(PLACEHOLDER, () =>
+    toCommandLine(options),
+  )
 }
+
+// Text for the terminal contains no control characters.
+const PLACEHOLDER = '\0'
+
+/** Matches a command at the start of the advice or after a colon, up to a semicolon or the end. */
+const COMMAND_ALONE = /(?<=^|: )stoke [^"`;]+(?=;|$)/g
 
 const STATUS_STYLES: Readonly<Record<SkillStatus, Style>> = {
   ok: 'green',
@@ -89,11 +102,15 @@ export function formatPlace(diagnostic: Diagnostic): string {
   return describePlace(path === undefined ? diagnostic : { ...diagnostic, path: nearPath(path) })
 }
 
-export function formatDiagnostic(diagnostic: Diagnostic, paint: Paint): string {
+export function formatDiagnostic(
+  diagnostic: Diagnostic,
+  paint: Paint,
+  options: readonly string[] = [],
+): string {
   const style = diagnostic.severity === 'error' ? 'red' : diagnostic.severity === 'warning' ? 'yellow' : 'dim'
   const place = formatPlace(diagnostic)
   const message = toTerminalLine(diagnostic.message)
-  const fix = diagnostic.fix === undefined ? '' : `\n    fix: ${toAdvice(diagnostic.fix)}`
+  const fix = diagnostic.fix === undefined ? '' : `\n    fix: ${toAdvice(diagnostic.fix, options)}`
   return `${paint(style, diagnostic.severity)} ${place === '' ? '' : `${toTerminalLine(place)}: `}${message} ${paint('dim', `[${diagnostic.code}]`)}${fix}`
 }
 

@@ -42,7 +42,7 @@ export async function list(config: Config, options: { readonly json: boolean }):
     return code
   }
   printFindings(from.kind === 'dev' ? findings : findings.filter(each => !isAboutStore(each)), paint)
-  const note = describeNotSkills(notSkills, paint)
+  const note = describeNotSkills(notSkills, paint, config.options)
   if (skills.length === 0) {
     printLine(`no skills in ${pathsOf(config).join(', ')}`)
     if (config.roots.length > 0)
@@ -66,7 +66,7 @@ export async function list(config: Config, options: { readonly json: boolean }):
   lines.push(formatTable([['STATUS', 'NAME', 'SERVING', 'SOURCE', 'DESCRIPTION'], ...rows]))
   for (const row of sorted) {
     for (const each of withApproveCommand(row, config))
-      if (each.severity !== 'info') lines.push(formatDiagnostic(each, paint))
+      if (each.severity !== 'info') lines.push(formatDiagnostic(each, paint, config.options))
   }
   if (note !== undefined) lines.push(note)
   lines.push(

@@ -24,7 +24,6 @@ import {
   toAdvice,
   toTerminalLine,
   toTerminalOutput,
-  toTerminalText,
 } from '../output.ts'
 import { findProgramName } from '../program-name.ts'
 import { listenForSignals } from '../signals.ts'
@@ -191,7 +190,8 @@ class Runner {
       const isInTheWay = isError(problem) || problem.code === 'CAPABILITY_NOT_GRANTED'
       const note = `${toTerminalLine(describePlace(problem))} ${toTerminalLine(message)}`.trim()
       process.stderr.write(`${this.#paint('yellow', isInTheWay ? 'not loaded:' : 'note:')} ${note}\n`)
-      if (fix !== undefined) process.stderr.write(this.#paint('dim', `  fix: ${toAdvice(fix)}\n`))
+      if (fix !== undefined)
+        process.stderr.write(this.#paint('dim', `  fix: ${toAdvice(fix, this.#config.options)}\n`))
     }
     if (ran !== null && ran !== this.#skills.current.find(target.skill)?.revision)
       process.stderr.write(
@@ -231,7 +231,9 @@ class Runner {
 
   #print(target: Target, { ok, value, exitCode, error }: Omit<RunResult, 'target' | 'durationMs'>): void {
     if (error !== undefined) {
-      process.stderr.write(`${this.#paint('red', 'error')}: ${toTerminalText(error.message)}\n`)
+      process.stderr.write(
+        `${this.#paint('red', 'error')}: ${toAdvice(error.message, this.#config.options)}\n`,
+      )
       if (error.message.includes(GRANT_EXEC)) this.#printGrant(target.skill, 'exec')
     } else if (target.kind === 'command') printLine(toTerminalOutput(renderCommandValue(value)))
     else if (!ok)
@@ -335,7 +337,12 @@ async function readText(path: string): Promise<string> {
 }
 
 /** Prints the commands and scripts of a skill. */
-function listScripts(skill: Skill, skills: SkillRuntime, { hasColor }: Config, isJson: boolean): number {
+function listScripts(
+  skill: Skill,
+  skills: SkillRuntime,
+  { hasColor, options }: Config,
+  isJson: boolean,
+): number {
   const status = skills.scripts.status().find(each => each.skill === skill.name)
   const commands = status?.commands ?? []
   const others = skills.scripts.listFiles(skill.name)
@@ -350,7 +357,7 @@ function listScripts(skill: Skill, skills: SkillRuntime, { hasColor }: Config, i
     process.stderr.write(
       `${paint('yellow', 'note')} ${toTerminalLine(describePlace(problem))} ${toTerminalLine(message)}\n`,
     )
-    if (fix !== undefined) process.stderr.write(paint('dim', `  fix: ${toAdvice(fix)}\n`))
+    if (fix !== undefined) process.stderr.write(paint('dim', `  fix: ${toAdvice(fix, options)}\n`))
   }
   if (commands.length + others.length === 0) printLine(`${toTerminalLine(skill.name)} has nothing to run`)
   const rows = commands.map(({ id, description, inputSchema }) => [

@@ -59,7 +59,7 @@ export async function show(
     `${paint('bold', toTerminalText(report.name))}  ${report.status}  ${report.directory ?? report.location}`,
   )
   for (const diagnostic of withApproveCommand({ ...report, target: targetOf(report) }, config))
-    printLine(formatDiagnostic(diagnostic, paint))
+    printLine(formatDiagnostic(diagnostic, paint, config.options))
   if (skill === undefined) return EXIT_FINDINGS
   const refusal = await findGrantRefusal(skills.review.grantedTo(skill), config)
   if (refusal !== undefined)

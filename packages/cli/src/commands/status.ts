@@ -1,3 +1,4 @@
+import { SkillError } from '@skillstoke/core'
 import { SKILL_STATUSES, shortDigest } from '@skillstoke/core/internal'
 import { childProcesses } from '@skillstoke/scripts'
 import type { ServerStatus } from '../client/api-types.ts'
@@ -39,13 +40,7 @@ export async function status(config: Config, options: { readonly json: boolean }
   printLine(
     `${summary.length === 0 ? 'no skills' : summary.join(', ')}; generation ${generation.number} ${shortDigest(generation.digest)}`,
   )
-  const { kind, detail } = await childProcesses({ sandbox: config.sandbox }).containment()
-  printLine(
-    paint(
-      'dim',
-      `scripts are contained by ${kind === 'sandbox' ? detail : `the permissions of Node only: ${detail}`}`,
-    ),
-  )
+  printLine(paint('dim', await describeContainment(config)))
   printLine(paint('dim', `state in ${stateDirectory}`))
   printSource(from, config)
   return EXIT_OK
@@ -54,6 +49,17 @@ export async function status(config: Config, options: { readonly json: boolean }
 /** Returns a text such as `at 1a2b3c4d5e` for the version of a source, which may be a commit or a digest. */
 function describeVersion(version: string | undefined): string {
   return version === undefined ? '' : `at ${version.replace(/^sha256:/, '').slice(0, 10)}`
+}
+
+async function describeContainment({ sandbox }: Config): Promise<string> {
+  try {
+    const { kind, detail } = await childProcesses({ sandbox }).containment()
+    const by = kind === 'sandbox' ? detail : `the permissions of Node only: ${detail}`
+    return `scripts are contained by ${by}`
+  } catch (thrown) {
+    if (!SkillError.isInstance(thrown, 'UNSUPPORTED_RUNTIME')) throw thrown
+    return `scripts do not run: ${thrown.message}`
+  }
 }
 
 async function scan(config: Config): Promise<Status> {

@@ -1,7 +1,7 @@
 import type { Config } from '../config/config.ts'
 import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../exit-code.ts'
 import { openSkills } from '../open-skills.ts'
-import { createPaint, formatTable, printJson, printLine, toTerminalLine } from '../output.ts'
+import { createPaint, formatTable, printJson, printLine, toAdvice, toTerminalLine } from '../output.ts'
 import { askOrScan, printSource } from '../running-dev.ts'
 import { toAsked } from '../skill-target.ts'
 import { countTokens } from '../tokens.ts'
@@ -47,7 +47,7 @@ export async function why(asked: string, config: Config, options: WhyOptions): P
   const rows = answer.steps.map(({ step, ok, detail }) => [
     ok ? paint('green', 'yes') : paint('red', 'no'),
     step,
-    toTerminalLine(detail),
+    toAdvice(toTerminalLine(detail), config.options),
   ])
   printLine(formatTable(rows))
   printSource(from, config)

@@ -24,7 +24,7 @@ import {
   toAdvice,
   toTerminalText,
 } from '../output.ts'
-import { findProgramName, nameProgram } from '../program-name.ts'
+import { findProgramName } from '../program-name.ts'
 import { ageOfChange, ageOfReport, timeOfUpdate } from '../save-age.ts'
 import { describeMcpSetup } from './mcp-setup.ts'
 
@@ -76,15 +76,18 @@ export class DevPrinter {
       rows.push(await this.#describeSkill(report, skills))
     if (rows.length > 0) print(indent(formatTable(rows)))
     const rest = reports.length - rows.length
-    if (rest > 0) print(paint('dim', nameProgram(`  and ${rest} more; "stoke list" shows all`)))
+    if (rest > 0) print(paint('dim', `  and ${rest} more: ${toAdvice('stoke list', config.options)}`))
     if (reports.length === 0) print('  no skills yet; create a folder with a SKILL.md in one of the roots')
     const { found } = await findNotSkills(skills)
     const note = describeNotSkills(
       found.filter(({ isExpected }) => isExpected),
       paint,
+      config.options,
     )
     if (note !== undefined) print(`  ${note}`)
-    for (const report of skills.current.reports()) if (report.status === 'broken') this.#rejected(report)
+    for (const report of reports.slice(0, MAX_SKILL_LINES))
+      if (report.status === 'broken') this.#rejected(report)
+      else if (report.status === 'warning') this.#noted(report)
     const commands = skills.scripts.list().length
     if (commands > 0) {
       const { kind, detail } = await skills.scripts.containment()
@@ -123,6 +126,12 @@ export class DevPrinter {
   /** Reports that the action for a pressed key failed. The server continues. */
   keyFailed(key: string, reason: string): void {
     this.#options.print(`${key}: ${toTerminalText(reason)}`)
+  }
+
+  /** Prints the address of the page, because no browser could be started. */
+  notOpened(pageUrl: string, reason: string): void {
+    const { print, paint } = this.#options
+    print(`no browser could be started (${toTerminalText(reason)}); open ${paint('cyan', pageUrl)}`)
   }
 
   clear(): void {
@@ -264,7 +273,7 @@ export class DevPrinter {
   #sourceFindings(generation: Generation): void {
     const { print, paint, config } = this.#options
     for (const diagnostic of findingsOf(generation.sources(), config))
-      print(`  ${formatDiagnostic(diagnostic, paint)}`)
+      print(`  ${formatDiagnostic(diagnostic, paint, config.options)}`)
   }
 
   /** Prints the errors in a broken skill. `seenAt` is absent if the skill was already broken at the start. */
@@ -284,7 +293,8 @@ export class DevPrinter {
       print(
         `${paint('red', 'REJECTED')} ${toTerminalText(`${formatPlace(diagnostic)}: ${diagnostic.message}`)}. ${stays}.${speed}`,
       )
-      if (diagnostic.fix !== undefined) print(paint('dim', `  fix: ${toAdvice(diagnostic.fix)}`))
+      if (diagnostic.fix !== undefined)
+        print(paint('dim', `  fix: ${toAdvice(diagnostic.fix, this.#options.config.options)}`))
     }
   }
 
@@ -295,7 +305,8 @@ export class DevPrinter {
       print(
         `${paintStatus(report.status, paint)} ${toTerminalText(`${formatPlace(diagnostic)}: ${diagnostic.message}`)}`,
       )
-      if (diagnostic.fix !== undefined) print(paint('dim', `  fix: ${toAdvice(diagnostic.fix)}`))
+      if (diagnostic.fix !== undefined)
+        print(paint('dim', `  fix: ${toAdvice(diagnostic.fix, this.#options.config.options)}`))
     }
   }
 }

@@ -113,10 +113,19 @@ interface KeyTargets {
 async function actOn(key: string, { skills, print, end, opener, pageUrl }: KeyTargets): Promise<void> {
   if (key === 'q' || key === '\u0003') end.abort()
   else if (key === 'h') print.help(pageUrl)
-  else if (key === 'o') await opener.open(pageUrl)
+  else if (key === 'o') await open(pageUrl, opener, print)
   else if (key === 'r') await reload(skills, print)
   else if (key === 'c') print.clear()
   else if (key === 'd') print.difference(await describeLastChange(print.lastUpdate, skills))
+}
+
+/** Opens the page. If no program can open the page, prints its address. */
+async function open(pageUrl: string, opener: BrowserOpener, print: DevPrinter): Promise<void> {
+  try {
+    await opener.open(pageUrl)
+  } catch (thrown) {
+    print.notOpened(pageUrl, toMessage(thrown))
+  }
 }
 
 /**

@@ -1,5 +1,8 @@
+import { existsSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { toNpxCommand } from './mcp-setup.ts'
+import { TemporaryFolder } from '../../../../tests/fixtures/skill-folder.ts'
+import { type ConfigFlags, resolveConfig } from '../config/config.ts'
+import { describeMcpSetup, toNpxCommand } from './mcp-setup.ts'
 
 test('clients on Windows start npx through cmd', () => {
   expect(toNpxCommand(['-y', 'skillstoke'], 'win32')).toEqual({
@@ -7,4 +10,24 @@ test('clients on Windows start npx through cmd', () => {
     args: ['/c', 'npx', '-y', 'skillstoke'],
   })
   expect(toNpxCommand(['-y', 'skillstoke'], 'darwin')).toEqual({ command: 'npx', args: ['-y', 'skillstoke'] })
+})
+
+test('the setup names only those default roots that exist, but every root that the user named', async () => {
+  using folder = new TemporaryFolder()
+  const before = process.cwd()
+  folder.writeSkill('skills/pdf')
+  process.chdir(folder.path)
+  const rootsIn = async (flags: ConfigFlags): Promise<number> => {
+    const [claude = ''] = describeMcpSetup(await resolveConfig(flags, { HOME: folder.path }))
+    expect(claude).toContain(` --root ${folder.at('skills')} `)
+    return claude.split(' --root ').length - 1
+  }
+  try {
+    expect(await rootsIn({ root: ['skills', 'later'] })).toBe(2)
+    const { roots } = await resolveConfig({}, {})
+    expect(await rootsIn({})).toBe(roots.filter(({ path }) => existsSync(path)).length)
+    expect(roots.length).toBeGreaterThan(await rootsIn({}))
+  } finally {
+    process.chdir(before)
+  }
 })

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { toCommandLine } from '../command-line.ts'
@@ -39,7 +40,7 @@ function toMcpCommand(config: Config): McpCommand {
   const bin = fileURLToPath(new URL('bin/stoke.js', import.meta.resolve('skillstoke/package.json')))
   const options = [
     ...(config.file === undefined ? [] : ['--config', config.file]),
-    ...(config.areRootsOfFile ? [] : config.roots.flatMap(root => ['--root', resolve(root.path)])),
+    ...(config.areRootsOfFile ? [] : rootsOf(config).flatMap(root => ['--root', resolve(root.path)])),
     ...(config.areRootsOfFile ? [] : config.remotes.flatMap(({ flag }) => ['--source', flag])),
     ...(config.access.gitBaseUrl === undefined ? [] : ['--git-base-url', config.access.gitBaseUrl]),
     ...config.access.privateHosts.flatMap(host => ['--private-host', host]),
@@ -55,4 +56,10 @@ function toMcpCommand(config: Config): McpCommand {
   return /[\\/]_npx[\\/]/.test(bin)
     ? toNpxCommand(['-y', 'skillstoke', 'mcp', ...options])
     : { command: process.execPath, args: [...DENO_WORDS, bin, 'mcp', ...options] }
+}
+
+/** Returns the roots, without default roots that do not exist. If no default root exists, returns all of them. */
+function rootsOf({ roots, areRootsChosen }: Config): Config['roots'] {
+  const present = areRootsChosen ? roots : roots.filter(({ path }) => existsSync(path))
+  return present.length === 0 ? roots : present
 }

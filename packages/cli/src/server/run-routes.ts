@@ -1,6 +1,6 @@
 import { SkillError, type SkillRuntime } from '@skillstoke/core'
 import { declaredCapabilities, findMissing, MAX_LOOK_MS, renderCommandValue } from '@skillstoke/core/internal'
-import type { ScriptRunOptions } from '@skillstoke/core/source'
+import type { ScriptContainment, ScriptRunOptions } from '@skillstoke/core/source'
 import type { Hono } from 'hono'
 import { z } from 'zod'
 import type { RunEvent, SkillScriptsInfo } from '../client/api-types.ts'
@@ -46,6 +46,7 @@ export function addRunRoutes(api: Hono, skills: SkillRuntime, end: AbortSignal):
 async function describeScripts(name: string, skills: SkillRuntime): Promise<SkillScriptsInfo> {
   await skills.fresh({ maxWaitMs: MAX_LOOK_MS })
   const found = skills.current.get(name)
+  const containment = await findContainment(skills)
   await skills.scripts.ready(found)
   const status = skills.scripts.status().find(each => each.skill === name)
   const commands = status?.commands ?? []
@@ -59,7 +60,18 @@ async function describeScripts(name: string, skills: SkillRuntime): Promise<Skil
     asked,
     missing: findMissing(asked, granted),
     problems: status?.problems ?? [],
-    containment: await skills.scripts.containment(),
+    containment,
+  }
+}
+
+/** @throws {SkillError} UNSUPPORTED_RUNTIME if this server cannot run scripts */
+async function findContainment({ scripts }: SkillRuntime): Promise<ScriptContainment> {
+  try {
+    return await scripts.containment()
+  } catch (cause) {
+    if (!SkillError.isInstance(cause, 'INVALID_OPTION')) throw cause
+    const message = 'this server does not run scripts; to run scripts, start "stoke dev" with Node'
+    throw new SkillError('UNSUPPORTED_RUNTIME', message, { cause })
   }
 }
 
@@ -119,6 +131,7 @@ async function runOnce(
     durationMs: Math.round(performance.now() - start),
   })
   try {
+    await findContainment(skills)
     if ('command' in wanted) {
       // Accepts `skill.command` too.
       const id = `${wanted.skill}.${wanted.command.slice(wanted.command.lastIndexOf('.') + 1)}`

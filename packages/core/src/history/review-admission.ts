@@ -111,7 +111,7 @@ function findReason({ trust, isFrozen, write, forgotten, isSame }: Case): string
   if (trust === 'review') return 'the source is reviewed and this revision is not approved'
   if (forgotten !== undefined && !isSame)
     return `agents wrote more texts to this folder than can be tracked; the last dropped text is by ${describeMeta(forgotten)}`
-  return isFrozen && !isSame ? 'changes wait while the skills are frozen' : undefined
+  return isFrozen && !isSame ? 'changes wait for approval while the skills are frozen' : undefined
 }
 
 /**

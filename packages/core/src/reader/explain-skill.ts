@@ -32,8 +32,9 @@ export interface SkillExplanation {
   readonly notSkills?: readonly NotSkill[]
   /**
    * The steps up to and including the first failed step, or all steps if none failed. Only skills with commands have
-   * the step `commands`. If the step `commands` fails, the later steps are still included, because the text is served
-   * without commands.
+   * the step `commands`. If the step `parsed` fails and an earlier revision is served, the later steps are still
+   * included. If the step `commands` fails, the later steps are still included, because the text is served without
+   * commands.
    */
   readonly steps: readonly { readonly step: ExplanationStep; readonly ok: boolean; readonly detail: string }[]
 }
@@ -82,7 +83,8 @@ export function explainSkill(asked: string, audience: ExplainedFor, answer: Answ
       : walk(asked, target, audience, answer.offer)
   for (const [step, ok, detail] of walked) {
     steps.push({ step, ok, detail })
-    if (!ok && step !== 'commands') break
+    const isServed = target?.report.serving !== undefined
+    if (!ok && !(step === 'commands' || (step === 'parsed' && isServed))) break
   }
   return {
     name: asked,
@@ -188,11 +190,11 @@ function describeParsing(report: SkillReport): Step {
     return ['parsed', true, [`revision ${revision}`, ...warnings].join('; ')]
   }
   const reasons = errors.map(
-    ({ message, path, line }) =>
-      `${path ?? report.location}${line === undefined ? '' : `:${line}`}: ${message}`,
+    ({ code, message, path, line, fix }) =>
+      `${path ?? report.location}${line === undefined ? '' : `:${line}`}: ${message} [${code}]${fix === undefined ? '' : `, fix: ${fix}`}`,
   )
   const live = report.serving === undefined ? '' : `; ${shortDigest(report.serving)} stays live`
-  return ['parsed', report.serving !== undefined, `${reasons.join('; ')}${live}`]
+  return ['parsed', false, `${reasons.join('; ')}${live}`]
 }
 
 /** Codes of the diagnostics that report a decision about the newest text of a skill. */
