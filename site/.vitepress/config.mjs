@@ -18,8 +18,12 @@ function itemsOf(folder) {
   return names.sort().map(name => item(`${folder}/${name.slice(0, -3)}`))
 }
 
-/** Ranks search results from API pages below all other results. The id of a search result contains the path of its page. */
-const rank = id => (id.includes('/api/') ? 0.2 : 1)
+/**
+ * Ranks search results: guides and codes first, then pages for contributors, and pages of the API last. The id of a
+ * search result contains the path of its page.
+ */
+const rank = id =>
+  id.includes('/api/') ? 0.2 : /\/(?:decisions|recipes|architecture|contributing)\b/i.test(id) ? 0.3 : 1
 
 // biome-ignore lint/style/noDefaultExport: VitePress requires it
 export default {

@@ -168,7 +168,10 @@ function addRollback(program: Command, finish: Finish): void {
       'restore an earlier revision of a skill as a new change, or as a pin if its source is read-only',
     )
     .argument('<name>', 'name or source/name')
-    .argument('[revision]', 'its whole digest (default: the previously served revision)')
+    .argument(
+      '[revision]',
+      'its whole digest, as --dry-run prints it (default: the previously served revision)',
+    )
     .option(
       '--dry-run',
       'only print what would change, and the whole digest; accepts the first digits of a digest',
