@@ -11,7 +11,7 @@ const MAX_CODE_WAIT_MS = 1_000
  * Reads all sources and watches them until the runtime is closed. If a source cannot be read, the other sources are
  * served, and `status()` reports the failure. If the call fails, `state` and `scripts` of the options are closed.
  * @throws {SkillError} INVALID_OPTION; DUPLICATE_SOURCE when two sources have the same label; SOURCE_MISSING,
- * DUPLICATE_SKILL, SKILL_INVALID or HOOK_FAILED if the options make these faults errors; UNSUPPORTED_RUNTIME on an old
+ * DUPLICATE_SKILL, SKILL_INVALID or HOOK_FAILED if the options turn these faults into errors; UNSUPPORTED_RUNTIME on an old
  * Node
  *
  * @example
@@ -34,7 +34,7 @@ export async function createSkillRuntime(options: SkillRuntimeOptions): Promise<
     registry.subscribe(
       update => {
         const following = programs.follow(update)
-        // During the start, loaded code replaces no older code, so no update has to wait for the code.
+        // During the start, there is no older code to replace, so no update waits for newly loaded code.
         return isStarted ? following : undefined
       },
       { phase: 'commands' },

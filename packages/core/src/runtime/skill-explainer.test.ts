@@ -66,7 +66,7 @@ describe('SkillRuntime.why() for a skill', () => {
     expect(skills.explain(asked)).toEqual(explanation)
   })
 
-  test('why() does not render the catalog if the skill fails an earlier step', async () => {
+  test('why() renders no catalog for a skill that fails an earlier step', async () => {
     let rendered = 0
     const format = (): string => `catalog ${++rendered}`
     const fileSystem = new MemoryFileSystem({

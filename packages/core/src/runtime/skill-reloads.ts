@@ -40,8 +40,8 @@ export class SkillReloads implements SkillReloading {
 
   /**
    * Reads every source again, even if no event reported a change.
-   * @throws {SkillError} CLOSED; SOURCE_MISSING, DUPLICATE_SKILL, SKILL_INVALID or HOOK_FAILED if the options make
-   * these faults errors
+   * @throws {SkillError} CLOSED; SOURCE_MISSING, DUPLICATE_SKILL, SKILL_INVALID or HOOK_FAILED if the options turn
+   * these faults into errors
    */
   async reload(): Promise<ReloadReport> {
     const { reader, sources, scripts, events } = this.#options
@@ -101,7 +101,7 @@ export class SkillReloads implements SkillReloading {
     return { status: status === 'reloaded' && wasLoaded ? 'reloaded' : 'loaded', errors: [] }
   }
 
-  /** @throws {SkillError} SOURCE_MISSING, DUPLICATE_SKILL or SKILL_INVALID if the options make these faults errors */
+  /** @throws {SkillError} SOURCE_MISSING, DUPLICATE_SKILL or SKILL_INVALID if the options turn these faults into errors */
   assertDemands(): void {
     const { demands, reader, sources } = this.#options
     assertDemands(demands, reader.current, sources.failures())

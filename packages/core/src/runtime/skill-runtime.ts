@@ -158,8 +158,8 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
   /**
    * Sweeps every source. Afterwards, every change that was on disk before the call is visible, or the report contains
    * its error.
-   * @throws {SkillError} CLOSED; SOURCE_MISSING, DUPLICATE_SKILL, SKILL_INVALID or HOOK_FAILED if the options make
-   * these faults errors
+   * @throws {SkillError} CLOSED; SOURCE_MISSING, DUPLICATE_SKILL, SKILL_INVALID or HOOK_FAILED if the options turn
+   * these faults into errors
    *
    * @example
    * ```ts

@@ -48,7 +48,7 @@ describe('delivery', () => {
     )
   })
 
-  test(`delivery: silent sends no notices, but loading a skill still returns its newest revision ${verifies('P05')}`, async () => {
+  test(`with delivery: silent, no notice is sent, and the skill tool still returns the newest revision ${verifies('P05')}`, async () => {
     await using it = await open(['pdf'])
     const session = it.skills.session({ id: 's', delivery: 'silent' })
     await load(session, 'pdf')

@@ -54,7 +54,7 @@ export function findLoadedChange(
 }
 
 /**
- * True if a skill was reported as removed and now has the loaded revision again. The notice then lists the skill only
+ * True if a skill was reported as removed, and is back now at the revision that the conversation loaded. The notice then lists the skill only
  * as added.
  */
 export function isBackAsLoaded(entry: LedgerEntry, skill: Skill): boolean {

@@ -110,7 +110,7 @@ describe('SkillSession.offer()', () => {
   })
 
   test.each(['in order', 'in the other order'])(
-    'offer() reports the removal of a skill that the older of two offers added, if both offers are committed %s',
+    'two open offers: the second reports the removal of a skill that the first added, if both are committed %s',
     async order => {
       await using it = await openMemorySkills(['pdf'])
       const session = it.skills.session({ id: 's' })
@@ -253,7 +253,7 @@ describe('SkillSession.offer()', () => {
     expect(session.state().announced.map(([name]) => name)).toEqual(['maps', 'pdf', 'tone'])
   })
 
-  test('with rebuild, offer() reports the old revision again when the offer of a newer revision is committed after the change was undone', async () => {
+  test('with rebuild, offer() reports the restored revision again if the offer of the undone change is committed later', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's', delivery: 'rebuild' })
     await loadSkill(session, 'pdf')
@@ -275,7 +275,7 @@ describe('SkillSession.offer()', () => {
       it.write('pdf')
       const back = await session.offer()
       expect(linesOf(back)).toEqual([expect.stringMatching(/ again$/)])
-      // Restore the second body, so that the new text differs from the second text only in its frontmatter.
+      // Write the body "Two." again, so that only the frontmatter differs from the text with this body.
       it.write('pdf', {
         body: 'Two.',
         ...(order === 'in order' ? { description: 'Other.' } : { extra: 'license: MIT\n' }),
