@@ -104,14 +104,16 @@ describe('separate tools for commands', () => {
     expect(client.getServerCapabilities()?.tools).toEqual({ listChanged: true })
     expect(await names(client)).toContain('git.status')
     expect(textOf(await call(client, 'git.status', {}))).toBe('1')
+    // On a slow machine, the first commands are known only after the client has connected.
+    const atStart = told.count
     // New code alone does not change the tool list.
     write(folder, script('status', 'return 2'))
     expect(textOf(await call(client, 'git.status', {}))).toBe('2')
-    expect(told.count).toBe(0)
+    expect(told.count).toBe(atStart)
     // The client must be notified even if the server found the new command during a call of this client.
     write(folder, script('log', 'return 3'), 'git/scripts/log.js')
     await call(client, 'skill', { name: 'git' })
-    await expect.poll(() => told.count).toBe(1)
+    await expect.poll(() => told.count).toBe(atStart + 1)
     expect(await names(client)).toContain('git.log')
     // A burst of edits causes one notification at its start and one at its end, whatever the number of edits.
     await expect.poll(() => performance.now() - told.last, { timeout: 5_000 }).toBeGreaterThan(400)
