@@ -114,6 +114,11 @@ export class FileSource implements SkillSource {
   /** Absent while the root is unknown or empty. */
   #root: DirectoryNode | undefined
   #missingSince: number | undefined
+  /**
+   * Folders that may have changed before a request, and the skills that contain them. The next scan includes them even
+   * if a late event has put their area into a later burst.
+   */
+  #doubtful = new Set<DirectoryNode>()
   #needsSweep = false
 
   /** @throws {SkillError} INVALID_OPTION */
@@ -208,8 +213,13 @@ export class FileSource implements SkillSource {
       for (const node of await findUnwatchedNews({ ...looked, signal: context.signal }))
         this.#work.request(node)
     }
+    const asked = this.#doubtful
+    this.#doubtful = new Set()
     const isHeld = (node: DirectoryNode): boolean =>
-      !context.final && this.#published.hasBegun && context.isHeld?.(areaOf(node)) === true
+      !context.final &&
+      this.#published.hasBegun &&
+      !asked.has(node) &&
+      context.isHeld?.(areaOf(node)) === true
     const announced = this.#work.takeMarked(isHeld)
     const read: ReadFile[] = []
     const others = new Set<DirectoryNode>()
@@ -463,7 +473,11 @@ export class FileSource implements SkillSource {
     })
     // The next look may find the same change again. A second hint would prolong the burst.
     for (const node of changed) if (!this.#work.isMoving(node)) this.#announce(node)
-    for (const node of doubtful) this.#work.request(node)
+    for (const node of doubtful) {
+      this.#work.request(node)
+      this.#doubtful.add(node)
+      for (const owner of owningSkills(node)) this.#doubtful.add(owner)
+    }
   }
 
   async #isBusy(): Promise<boolean> {

@@ -13,6 +13,9 @@ const text = (name: string, body = 'x'): string =>
 /** A file system whose events come when the test calls `deliver()`. */
 class LateFileSystem extends MemoryFileSystem {
   stats = 0
+  editsInPlace = false
+  /** Called before each `stat()`. */
+  onStat: (() => void) | undefined
   #late: (() => void)[] = []
 
   constructor(files: Readonly<Record<string, string>>) {
@@ -26,7 +29,10 @@ class LateFileSystem extends MemoryFileSystem {
 
   override async stat(path: string): Promise<FileStat> {
     this.stats++
-    return await super.stat(path)
+    this.onStat?.()
+    const stat = await super.stat(path)
+    // As on a disk, an edit in place does not change the times of the folder.
+    return stat.kind === 'directory' && this.editsInPlace ? { ...stat, mtimeMs: 1, ctimeMs: 1 } : stat
   }
 
   deliver(): void {
@@ -97,6 +103,31 @@ describe('FileSource with late events', () => {
     expect(it.skills.current.get('b').files.map(({ path }) => path)).toContain('scripts/run.sh')
     expect(await namesAfter(() => it.files.rename('/skills', '/old'))).toEqual(['b', 'c'])
     expect(await namesAfter(() => it.files.write('/skills/new/SKILL.md', text('new')))).toEqual(['new'])
+  })
+
+  test('a request sees a changed .skillignore, whenever during the request its event comes', async () => {
+    await using it = await open()
+    it.files.write('/skills/ignored/SKILL.md', text('ignored'))
+    it.files.write('/skills/.skillignore', '#\n')
+    it.files.editsInPlace = true
+    await it.during(it.skills.reload())
+    it.files.deliver()
+    await it.clock.advance(3_000)
+    const edits = Array.from({ length: 24 }, (_, edit) => edit)
+    const seen: boolean[] = []
+    for (const edit of edits) {
+      it.files.write('/skills/.skillignore', edit % 2 === 0 ? 'ignored\n' : '#\n')
+      it.files.stats = 0
+      it.files.onStat = () => {
+        if (it.files.stats === edit) it.files.deliver()
+      }
+      await it.during(it.skills.fresh())
+      seen.push(it.skills.current.find('ignored') === undefined)
+      it.files.onStat = undefined
+      it.files.deliver()
+      await it.clock.advance(3_000)
+    }
+    expect(seen).toEqual(edits.map(edit => edit % 2 === 0))
   })
 
   test('many requests at the same time share two checks of the files', async () => {
