@@ -527,7 +527,7 @@ describe('a running dev server and other processes', () => {
     const state = parent.at('state')
     const flags = ['--root', folder.path, '--state', state]
     await using dev = await startDev({ root: folder.path, state, args: ['--no-agent'] })
-    rmSync(state, { recursive: true })
+    rmSync(state, { recursive: true, maxRetries: 10 }) // the server may be writing to it
     const path = join(state, 'run', `${dev.process.pid}.json`)
     await expect.poll(() => existsSync(path), { timeout: 10_000 }).toBe(true)
     expect([statSync(path).mode & 0o777, statSync(join(state, 'run')).mode & 0o777]).toEqual([0o600, 0o700])
