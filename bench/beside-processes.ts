@@ -2,8 +2,8 @@ import { type Figure, percentiles, round } from './figure.ts'
 import { openBareProcesses } from './script-peers.ts'
 
 /**
- * Measures `work` and the start of bare processes alternately, so that other load on the machine affects both. Yields the times of `work`. Then yields one percentage per bare process: the median of `work` divided by the median of that process.
- * @param work resolves with the milliseconds that it took
+ * Alternately measures `work` and the start of a bare process, so that other load on the machine affects both. Yields the times of `work`. Then yields one percentage per bare process: the median of `work` divided by the median of that process.
+ * @param work resolves with its own duration in milliseconds
  * @param path module that the processes load
  */
 export async function* besideProcesses(

@@ -6,7 +6,7 @@ export interface Figure {
   readonly n: number
   readonly value: { readonly p50: number; readonly p99: number }
   readonly unit: 'ms' | 'µs' | 'ns' | 'B' | 'KB' | 'MB' | '%' | 'count'
-  /** Target of the design, in `unit`. */
+  /** Target value of the design, in `unit`. */
   readonly target: string
   readonly peers: Readonly<Record<string, number | { readonly p50: number; readonly p99: number }>>
 }

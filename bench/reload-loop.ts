@@ -17,7 +17,7 @@ export interface ReloadGrowth {
 export const RELOAD_KINDS = ['memory', 'disk', 'plain'] as const
 type ReloadKind = (typeof RELOAD_KINDS)[number]
 
-// Number of reloads that are not measured, because the caches for revisions and for compiled code still fill.
+// Number of reloads before the measurement begins. During these reloads, the caches for revisions and for compiled code fill.
 const WARM_UP = 20_000
 
 if (import.meta.main) {

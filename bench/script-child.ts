@@ -1,3 +1,3 @@
-// Child process of the peer that starts a process for each reload. It loads one module and sends the answer of that module.
+// Child process of the peer that starts a process for each reload. This process loads one module and sends the answer of that module.
 const { answer } = (await import(process.argv[2] ?? '')) as { answer: () => number }
 process.send?.(answer())

@@ -11,7 +11,7 @@ import { ViteNodeServer } from 'vite-node/server'
 /** A way to load and call a module that was changed. */
 export interface ScriptPeer extends AsyncDisposable {
   readonly name: string
-  /** Loads the module again, calls it and returns its answer. Some peers return an answer of old code. */
+  /** Loads the module again, calls it and returns its answer. Some peers still run the old code and return its answer. */
   readonly reload: () => Promise<number>
 }
 
@@ -102,7 +102,7 @@ function processRestart(path: string): ScriptPeer {
         stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
       })
       const exit = once(child, 'exit')
-      // If the process loads a half-written file, it exits without an answer.
+      // A process that loads a half-written file exits without an answer.
       const [answer] = (await Promise.race([once(child, 'message'), exit.then(() => [])])) as [number?]
       child.kill()
       // Does not wait until the process exits, because the exit is not part of the measured time.

@@ -8,7 +8,7 @@ import { childProcesses, type SandboxMode, type ScriptRunnerOptions } from '@ski
 const HELPERS = 5
 const PADDING = `// ${'One comment line of a script skill. '.repeat(12)}\n`.repeat(4)
 
-/** A skill with one command in six modules of about 2 KB: a main module, four modules that the main module imports, and a sixth module that one of these four imports. */
+/** A skill with one command in six modules of about 2 KB. The main module imports four modules, and one of these four imports the sixth module. */
 export class ScriptSkill implements Disposable {
   readonly root: string = mkdtempSync(join(tmpdir(), 'skillstoke-bench-'))
   readonly folder: string = join(this.root, 'bench')
@@ -46,7 +46,7 @@ export class ScriptSkill implements Disposable {
     return join(this.folder, 'scripts/plain.ts')
   }
 
-  /** Edits the module that the main module imports indirectly. */
+  /** Edits the sixth module, which the main module imports indirectly. */
   save(version: number): void {
     this.#write('lib/version.ts', `${PADDING}export const version: number = ${version}\n`)
   }

@@ -28,7 +28,7 @@ const STARTS = {
     })
     console.log(JSON.stringify(start))
   },
-  /** The plain script: makes the same system calls as a cold start, and lists, opens, verifies, reads, hashes and watches everything. */
+  /** Runs a plain script that makes the same system calls as a cold start. The script lists, opens, verifies, reads, hashes and watches everything. */
   async plain() {
     const buffer = Buffer.allocUnsafe(65_536)
     const watchers: unknown[] = []

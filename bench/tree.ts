@@ -17,7 +17,7 @@ export class Tree implements Disposable {
   }
 
   /**
-   * Creates the tree, and waits until its files are so old that their times are reliable. A flat tree has one folder per skill instead
+   * Creates the tree, and waits until the files are old enough to have reliable times. A flat tree has one folder per skill instead
    * of two, so that Linux can watch twice as many skills.
    */
   static async make(size: number, isFlat = false): Promise<Tree> {
@@ -37,7 +37,7 @@ export class Tree implements Disposable {
     return join(this.path, nameOf(index), 'SKILL.md')
   }
 
-  /** Writes the SKILL.md of a skill, with a mark in its body. */
+  /** Writes the SKILL.md of a skill. The body contains `mark`. */
   save(index: number, mark: string): void {
     writeFileSync(this.fileOf(index), textOf(index, mark))
   }

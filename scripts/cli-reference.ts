@@ -55,7 +55,7 @@ function renderTable(title: string, rows: readonly (readonly string[])[]): reado
   return ['', `| ${title} | |`, '|---|---|', ...rows.map(row => `| ${row.map(escapeCell).join(' | ')} |`)]
 }
 
-/** The part of a help text after the list of options: notes and examples. */
+/** Renders the notes and examples, which follow the list of options in a help text. */
 function renderNotes(verb: Command): readonly string[] {
   let text = ''
   verb.configureOutput({ writeOut: part => (text += part) })

@@ -587,7 +587,8 @@ describe('a running dev server and other processes', () => {
     })
     expect(readdirSync(run)).toEqual([])
 
-    // Simulates a stale run file: another process now has its process id, and another dev server uses its port.
+    // Simulates a stale run file. Another process now has the process id in the file, and another dev server uses the
+    // port in the file.
     await using dev = await startDev({ root: folder.path, state: state.path })
     const stale = {
       url: dev.url,
@@ -655,8 +656,8 @@ describe('the event stream with 100 readers, some of them stalled', () => {
     await change(1, 100)
     const last = (await dev.client.status()).generation.number
     for (const seen of generations.values()) expect(seen.size).toBe(last - first + 1)
-    // After a stall, the reader first gets the bytes that the kernel buffered before. Then the reader gets the
-    // current state.
+    // A stalled reader that reads again first gets the bytes that the kernel buffered during the stall. After these
+    // bytes, the reader gets the current state.
     for (const socket of stalled)
       expect(await readUntil(socket, `"number":${last},`)).toBeLessThan(length / 2)
     end.abort()

@@ -58,7 +58,7 @@ async function digestOf(path: string): Promise<string> {
   return skills.current.digest
 }
 
-test('a process that was stopped during 25,000 changes finds them all after it continues', {
+test('a process that is suspended during 25,000 changes finds all of them after it resumes', {
   timeout: 90_000,
 }, async () => {
   using folder = new TemporaryFolder()
@@ -78,7 +78,7 @@ test('a process that was stopped during 25,000 changes finds them all after it c
     writeFileSync(folder.at(`skill-${i}/references/late.md`), 'late')
     writeFileSync(
       folder.at(`skill-${i}/SKILL.md`),
-      skillText(`skill-${i}`, { description: 'Changed while stopped.' }),
+      skillText(`skill-${i}`, { description: 'Changed while suspended.' }),
     )
   }
   const expected = await digestOf(folder.path)
@@ -133,7 +133,7 @@ test('20 git checkouts under load publish only generations that match a whole co
         cwd: folder.path,
         stdio: 'ignore',
       })
-      // A call of fresh() during the checkout must not return a mixture of two commits either.
+      // A call of fresh() during the checkout must not return a mixture of two commits.
       const asked = skills.fresh().then(generation => seen.add(generation.digest))
       await once(checkout, 'exit')
       await asked
@@ -158,8 +158,8 @@ test('while the lock file of git exists, no skill is read, and the next scan rea
   folder.writeSkill('skills/pdf', { description: 'Half of the checkout.' })
   const numbers: number[] = []
   const asked = skills.fresh().then(generation => numbers.push(generation.number))
-  // A folder outside git changes several times until the settle time is over. After the settle time, only the lock
-  // file delays the read.
+  // These edits of a folder outside git take longer than the settle time. After these edits, only the lock file delays
+  // the read.
   using elsewhere = new TemporaryFolder()
   await using neighbour = await follow(elsewhere.path)
   for (let i = 0; i < 5; i++) {

@@ -144,7 +144,7 @@ describe.skipIf(CHROMIUM === undefined)('reviewing on the page', () => {
     const back = page.getByRole('button', { name: /Roll back/ })
     await back.waitFor()
     expect(await isTooWide(page)).toBe(false)
-    // No element inside the page scrolls horizontally either.
+    // Elements inside the page must not scroll horizontally.
     expect(await page.locator('.scrolls').evaluate(each => each.scrollWidth > each.clientWidth)).toBe(false)
     // Columns are wide enough, so words are not broken into single letters.
     expect(

@@ -227,7 +227,7 @@ test('collectGarbage() completes despite a damaged history and keeps every revis
   expect(await collectGarbage(folder.at('state'), { graceMs: 0 })).toMatchObject({ forgotten: 0, trees: 0 })
 })
 
-test('when a process applies a decision, it never serves a revision again that another process has replaced', async () => {
+test('after applying a decision, a process never returns to a revision that another process has replaced', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('skills/a', { body: 'First.' })
   const [one, two] = [await open(folder), await open(folder)]

@@ -320,7 +320,7 @@ function readEntries(name: string): string {
 const BAG =
   /(?:^|, )(?:options|query|range|view|config|scope|request|access|\{[^}]*\})\??: (?:\w+<)*(?:\{|[A-Z]\w*(?:Options|Note|Query|Range|View|Config|Scope|Access|WriteRequest)\b)/
 
-/** Finds the exported functions, classes and methods of a package that accept options, in its built declarations. */
+/** Searches the built declarations of a package for the exported functions, classes and methods that accept options. */
 function findTakers(name: string): string[] {
   const exported = new Set(readEntries(name).match(/\w+/g))
   const folder = join('packages', name, name === 'cli' ? 'dist/client' : 'dist')
@@ -343,7 +343,7 @@ function findTakers(name: string): string[] {
 }
 
 // The test skips these exports: methods that hosts also implement, classes that only the runtime constructs, and
-// errors. An error that refused its options would hide the original failure.
+// errors. If the constructor of an error refused its options, the original failure would be hidden.
 const EXEMPT_TAKERS = [
   ...['MemoryFileSystem.write', 'MemoryFileSystem.remove', 'MemoryFileSystem.move', 'MemoryFileSystem.read'],
   ...['NodeFileSystem.read', 'NodeFileSystem.write', 'NodeFileSystem.remove', 'NodeFileSystem.move'],

@@ -62,7 +62,7 @@ const openSkills = async (): Promise<SkillRuntime> =>
   await assert.rejects(writer.write(late), { code: 'CHANGED_SINCE_READ' })
 }
 
-// After a restart, another process continues the conversation and reports the skills that changed in between.
+// After a restart, another process continues the conversation and reports the skills that changed while no process was running.
 {
   const skillFile = join(folder, 'release-notes/SKILL.md')
   await writeFile(skillFile, (await readFile(skillFile, 'utf8')).replace('one line', 'two lines'))

@@ -22,7 +22,7 @@ await save('shared/.drafts/secret', 'secret', 'Nobody sees this.')
 await using handler = await SkillHandler.load(['local', 'missing', 'shared'].map(name => join(base, name)))
 const reviewer = { skills: ['review'] }
 
-// For an exact name, the tool loads the skill; for other words, it searches; for an empty name, it lists all skills. Every answer contains only skills in the scope of the agent.
+// If the text is the name of a skill, the tool loads this skill. If the text is empty, the tool lists all skills. For any other text, the tool searches. Every answer contains only skills in the scope of the agent.
 assert.match(await handler.call({ name: 'review' }), /^Read \$file\. .*\n\nSkill directory: .*local\/review$/)
 assert.match(await handler.call({ name: 'deploy' }), /Deploy at night/)
 assert.equal(await handler.call({ name: 'deploy' }, reviewer), 'skill not available: deploy')
@@ -43,7 +43,7 @@ assert.equal(message, `src/main.rs\n\n${block}`)
 assert.equal(await handler.resolveSlash('/deploy now', reviewer), '/deploy now')
 assert.equal(await handler.resolveSlash('/reviewer'), '/reviewer')
 
-// While a skill is active, its conversation can refuse all tools that are not in its `allowed-tools`.
+// While a skill is active, the conversation can refuse all tools that are not in the `allowed-tools` of the skill.
 const session = handler.runtime.session({
   id: 'chat',
   scope: { include: ['review'] },

@@ -43,7 +43,7 @@ const call = async (name: string, args = {}): Promise<string> => {
 console.log('before:', await call('git.status'))
 assert.equal(await call('git.status'), 'On branch main.')
 
-// A module that the command imports is edited. The next call runs the edited code.
+// Edits a module that the command imports. The next call runs the edited code.
 await save('scripts/lib/branch.ts', 'export const branch: string = "trunk"\n')
 console.log('after an edit:', await call('git.status'))
 assert.equal(await call('git.status', { short: true }), 'trunk')
@@ -70,7 +70,7 @@ const answer = await call('git.status', { shrot: true })
 console.log('wrong input:', answer)
 assert.match(answer, /there is no field "shrot".*the fields are "short"/)
 
-// A program without a server can call the API of omni, or find commands in texts that are not on disk.
+// Without a server, a program can still call the API of omni. This API also finds commands in texts that are not on disk.
 const skill = await manager.getSkill('git')
 assert.deepEqual(await skill?.execute('log'), ['first', 'second'])
 const [record] = await scanPaths([['virtual/scripts/tags.ts', command('tags', '[]')]], 'git', {

@@ -19,7 +19,7 @@ export class SkillsObject {
 
   constructor(_state: unknown, { BUCKET }: Env) {
     this.#skills = createSkillRuntime({
-      // A bucket does not report changes, so each request lists the objects and compares the list with the previous one.
+      // A bucket does not report changes, so each request lists the objects and compares the list with the previous list.
       sources: [
         new FileSource({
           fileSystem: bucketFiles(BUCKET, ROOT),

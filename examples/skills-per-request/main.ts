@@ -72,7 +72,7 @@ assert.deepEqual(
 )
 assert.match(await readFile(`${path}/SKILL.md`), /Count by hand/)
 
-// Request 3: an edited description changes the system text. `getSkills()` returns a new object for this skill only.
+// Request 3: an edited description changes the system text. `getSkills()` returns a new object only for this skill.
 await save(skillFile, skill('count', 'Counts letters.', 'Count by hand.'))
 assert.match((await toolset.getInstructions(context)) ?? '', /Counts letters\./)
 assert.deepEqual(

@@ -110,7 +110,7 @@ const instructionsBuilder = (skills: readonly ExoSkill[]): string =>
   await rm(join(folder, 'research'), { recursive: true })
   await removed
   console.log('step 3:', agent.step())
-  // After a skill was removed, the agent keeps its own tool that has the same name as a tool of the skill.
+  // If a removed skill and the agent had a tool of the same name, the agent keeps its own tool.
   assert.deepEqual(agent.step(), ['route', 'think', 'web_search', 'zoom'])
   await manager.unbindAgent(agent)
   assert.deepEqual(agent.step(), ['think', 'web_search'])

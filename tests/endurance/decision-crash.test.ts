@@ -47,11 +47,11 @@ test(`a decision survives kill -9 right after its acknowledgement, ${KILLS} time
     }
   }
   await Promise.all(Array.from({ length: WORKERS }, (_, number) => worker(number)))
-  // Several kills must happen right after a decision of each kind.
+  // For each kind of decision, several kills must happen right after such a decision.
   for (const step of STEPS) expect(killedAt.get(step) ?? 0).toBeGreaterThan(5)
 }, 300_000)
 
-/** Returns the state without the fields that an unacknowledged next decision may already have changed. */
+/** Returns the state without the fields that the next decision may have changed before it was acknowledged. */
 function toComparable(held: Held | undefined, { kind }: Line): Partial<Held> | undefined {
   if (held === undefined) return undefined
   const { disabled, pinned, approved, rolledBack } = held

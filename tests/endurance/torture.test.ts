@@ -33,7 +33,9 @@ class Victim {
     folder.write(`${name}/scripts/say.mjs`, this.#codeOf(0))
   }
 
-  /** The ends of texts that stayed half-written for too long. Readers may see such half-written texts. */
+  /**
+   * The last characters of each text that stayed half-written for too long. Readers may see such half-written texts.
+   */
   readonly overslept: string[] = []
   readonly #actions: readonly (() => Promise<void>)[] = [
     async () => this.#replace('SKILL.md', this.#textOf(++this.#next)),
@@ -56,7 +58,10 @@ class Victim {
     await this.#actions[Math.floor(Math.random() * this.#actions.length)]?.()
   }
 
-  /** Saves a valid text and valid code for the last time. Returns the words that readers must find in text and code. */
+  /**
+   * Saves a valid text and valid code for the last time. Returns the words that readers must then find in the text and
+   * in the answer of the code.
+   */
   finish(): { readonly text: string; readonly said: string } {
     const version = ++this.#next
     this.#replace('SKILL.md', this.#textOf(version))

@@ -35,7 +35,7 @@ interface Seen {
   readonly revisions: Set<unknown>
 }
 
-test('with an edit every 20 ms, each answer to a verifying client comes from exactly the revision that it names', async () => {
+test('with an edit every 20 ms, each answer to a verifying client comes from exactly the revision that the answer names', async () => {
   using folder = new TemporaryFolder()
   using state = new TemporaryFolder()
   writeRevision(folder, 0)

@@ -26,7 +26,7 @@ const textOf = (name: string, number: number): string =>
   `---\nname: ${name}\ndescription: Number ${String(number).padStart(FIXED_LENGTH, '0')}.\n---\nBody of ${number}.\n`
 
 /**
- * Changes the disk. Every view is compared with the expected state before a change breaks a skill, and after each
+ * Changes the disk. Compares every view with the expected state before a change that breaks a skill, and after each
  * change while a skill is broken.
  */
 function change(
@@ -144,7 +144,7 @@ export function worldCommands(): fc.Arbitrary<WorldCommand>[] {
         )
         const outcomes = await Promise.allSettled(writes)
         const written = outcomes.filter(({ status }) => status === 'fulfilled')
-        if (written.length > 1) throw new Error('two writers have written on the same digest')
+        if (written.length > 1) throw new Error('two writers with the same base digest have both written')
         for (const outcome of outcomes)
           if (outcome.status === 'rejected' && !SkillError.isInstance(outcome.reason)) throw outcome.reason
       }),

@@ -56,8 +56,8 @@ interface LastGood {
 }
 
 /**
- * A running system on real folders, and the conditions that must always be true. Expected values come from a scan that
- * knows no history, and from one rule: a broken folder serves its last good revision.
+ * A running system on real folders, and the conditions that must always be true. Expected values come from a scan
+ * without history, and from the rule that a broken folder serves its last good revision.
  */
 export class SkillWorld implements AsyncDisposable {
   readonly base: string

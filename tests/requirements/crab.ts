@@ -49,18 +49,19 @@ export const CRAB = [
   {
     id: 'CRAB-09',
     kind: 'described',
-    behaviour: 'The tool first checks the scope and refuses a name outside the scope of a scoped agent.',
+    behaviour:
+      'The tool first checks the scope. If an agent has a scope, the tool refuses every name outside this scope.',
   },
   {
     id: 'CRAB-10',
     kind: 'described',
-    behaviour: 'The tool then refuses any name that contains `..`, `/` or a backslash.',
+    behaviour: 'After the scope check, the tool refuses any name that contains `..`, `/` or a backslash.',
   },
   {
     id: 'CRAB-11',
     kind: 'described',
     behaviour:
-      'The tool then looks for `{dir}/{name}/SKILL.md` in each directory. The tool parses the file that it finds, adds it to the registry, and returns the body.',
+      'After both checks, the tool looks for `{dir}/{name}/SKILL.md` in each directory. The tool parses the file that it finds, adds the skill to the registry, and returns the body.',
   },
   {
     id: 'CRAB-12',
@@ -84,7 +85,7 @@ export const CRAB = [
     id: 'CRAB-15',
     kind: 'described',
     behaviour:
-      'A scope with names allows only those skills, and an empty scope allows all. This applies to exact loads, fuzzy lists and slash commands.',
+      'A scope with names allows only the named skills, and an empty scope allows all skills. The scope applies to exact loads, fuzzy lists and slash commands.',
   },
   {
     id: 'CRAB-16',
@@ -169,13 +170,13 @@ export const CRAB = [
     id: 'CRAB-B02',
     kind: 'mistake',
     behaviour:
-      'Every listed skill can be loaded by its name and by slash, even if it is nested or its directory has another name. Each skill has only one identity.',
+      'Every listed skill can be loaded by its name and by slash command, even if it is nested or its directory has another name. Each skill has only one identity.',
   },
   {
     id: 'CRAB-B03',
     kind: 'mistake',
     behaviour:
-      'A disabled skill cannot be loaded by name or slash, and a deleted skill leaves the fuzzy list.',
+      'A disabled skill cannot be loaded by name or by slash command. A deleted skill no longer appears in the fuzzy list.',
   },
   {
     id: 'CRAB-B04',

@@ -95,7 +95,7 @@ export const EXO = [
     id: 'EXO-16',
     kind: 'described',
     behaviour:
-      '`SkillSyncManager` takes a registry and a resolver or plain map, which it wraps itself. An event bus and an instructions builder are optional.',
+      '`SkillSyncManager` takes a registry, and either a resolver or a plain map. The manager wraps a plain map in a resolver. An event bus and an instructions builder are optional.',
   },
   {
     id: 'EXO-17',
@@ -143,13 +143,13 @@ export const EXO = [
     id: 'EXO-24',
     kind: 'described',
     behaviour:
-      'When a skill is removed, its recorded tools are removed and it leaves the registry. `skill:removed` is emitted.',
+      'When a skill is removed, its recorded tools and its registry entry are removed. `skill:removed` is emitted.',
   },
   {
     id: 'EXO-25',
     kind: 'described',
     behaviour:
-      'With a builder, the instructions of every bound agent are built from the active skills and assigned again after each batch.',
+      'If a builder is set, the manager builds the instructions again from the active skills after each batch, and assigns them to every bound agent.',
   },
   {
     id: 'EXO-26',
@@ -183,7 +183,7 @@ export const EXO = [
     id: 'EXO-31',
     kind: 'described',
     behaviour:
-      '`LocalFileWatcher` stores the skills by name. At each change the watcher reads the frontmatter again, compares it with the stored skills, updates them and yields the differences as one batch.',
+      '`LocalFileWatcher` stores the skills by name. At each change the watcher reads the frontmatter again and compares it with the stored skills. The watcher updates the stored skills and yields the differences as one batch.',
   },
   {
     id: 'EXO-32',
@@ -256,7 +256,7 @@ export const EXO = [
     id: 'EXO-44',
     kind: 'described',
     behaviour:
-      'Tests cover watcher contract, resolvers, manager and both watchers, for successes and failures. They use fakes and temporary directories, but no network.',
+      'Tests cover the watcher contract, the resolvers, the manager and both watchers, for successes and failures. The tests use fakes and temporary directories, but no network.',
   },
   {
     id: 'EXO-45',
@@ -337,13 +337,13 @@ export const EXO = [
     id: 'EXO-X12',
     kind: 'beyond',
     behaviour:
-      '`skill:removed` carries the last skill known to the registry when the event has none. Bus handlers run one after the other in the order of registration.',
+      'If the removal event of a watcher contains no skill, `skill:removed` carries the last skill that the registry knew. Bus handlers run one after the other in the order of registration.',
   },
   {
     id: 'EXO-B01',
     kind: 'mistake',
     behaviour:
-      'If a bus handler, resolver or builder throws, the rest of the batch is applied, no change is lost, and the watcher does not count as failed.',
+      'If a bus handler, resolver or builder throws an error, the rest of the batch is still applied, no change is lost, and the watcher does not count as failed.',
   },
   {
     id: 'EXO-B02',
@@ -360,7 +360,7 @@ export const EXO = [
     id: 'EXO-B04',
     kind: 'mistake',
     behaviour:
-      'Removing a skill removes only tools that were added for it. Tools that belong to the agent stay, and a tool shared by two skills stays until both skills are removed.',
+      'Removing a skill removes only tools that were added for this skill. Tools that belong to the agent stay, and a tool shared by two skills stays until both skills are removed.',
   },
   {
     id: 'EXO-B05',
@@ -372,7 +372,7 @@ export const EXO = [
     id: 'EXO-B06',
     kind: 'mistake',
     behaviour:
-      'An agent that is bound late receives the tools of the existing skills, and unbinding can remove them again. Binding or unbinding during a batch is safe.',
+      'An agent that is bound late receives the tools of the existing skills, and unbinding can remove these tools again. Binding or unbinding during a batch is safe.',
   },
   {
     id: 'EXO-B07',
@@ -384,13 +384,13 @@ export const EXO = [
     id: 'EXO-B08',
     kind: 'mistake',
     behaviour:
-      'The builder receives only active skills, and its text is combined with the base instructions of the agent instead of replacing them.',
+      'The builder receives only active skills. The text from the builder is added to the base instructions of the agent and does not replace these instructions.',
   },
   {
     id: 'EXO-B09',
     kind: 'mistake',
     behaviour:
-      'One unreadable or badly encoded skill file leaves the other skills loaded and the watcher running. The watcher waits for a missing directory without repeated failures.',
+      'If one skill file is unreadable or badly encoded, the other skills stay loaded and the watcher keeps running. The watcher waits for a missing directory without repeated failures.',
   },
   {
     id: 'EXO-B10',

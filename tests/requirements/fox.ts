@@ -72,7 +72,7 @@ export const FOX = [
     id: 'FOX-13',
     kind: 'described',
     behaviour:
-      'A file is written to its relative path inside the folder of its skill in the configured skills directory.',
+      '`write_skill_file` writes the file to its relative path inside the skill folder. The skill folder is in the configured skills directory.',
   },
   {
     id: 'FOX-14',
@@ -124,7 +124,7 @@ export const FOX = [
     id: 'FOX-22',
     kind: 'described',
     behaviour:
-      'Writing skills needs no shell commands, and gives the ordinary file tools no access to more files.',
+      'Writing skills needs no shell commands, and does not give the ordinary file tools access to more files.',
   },
   {
     id: 'FOX-X01',
@@ -180,7 +180,7 @@ export const FOX = [
   {
     id: 'FOX-B01',
     kind: 'mistake',
-    behaviour: 'A reload always reads the sources again, and reports success only after reading them.',
+    behaviour: 'A reload always reads the sources again, and reports success only after reading the sources.',
   },
   {
     id: 'FOX-B02',
@@ -237,6 +237,6 @@ export const FOX = [
     id: 'FOX-B11',
     kind: 'mistake',
     behaviour:
-      'Paths with backslashes, NUL or drive letters are refused, and so are symbolic links to targets outside.',
+      'Paths with backslashes, NUL or drive letters are refused. Symbolic links to targets outside the skill folder are also refused.',
   },
 ] as const satisfies readonly Requirement[]

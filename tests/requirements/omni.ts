@@ -11,7 +11,7 @@ export const OMNI = [
     id: 'OMNI-02',
     kind: 'described',
     behaviour:
-      'Every `getSkill(name)` checks the script files of the skill, reloads the skill if they have changed, and returns it.',
+      'Every call of `getSkill(name)` checks the script files of the skill, reloads the skill if a script file has changed, and returns the skill.',
   },
   {
     id: 'OMNI-03',
@@ -68,7 +68,7 @@ export const OMNI = [
     id: 'OMNI-12',
     kind: 'described',
     behaviour:
-      'The documentation says that clients may cache the name, description and parameters of a tool. The server therefore notifies clients when these change.',
+      'The documentation says that clients may cache the name, description and parameters of a tool. The server therefore notifies clients of each such change.',
   },
   {
     id: 'OMNI-13',
@@ -80,12 +80,12 @@ export const OMNI = [
     id: 'OMNI-14',
     kind: 'described',
     behaviour:
-      'A tool call gets the skill through `getSkill` and then executes the command with its arguments, so a call after an edit runs the new code.',
+      'A tool call first gets the skill through `getSkill`, and then executes the command with the arguments. A call after an edit therefore runs the new code.',
   },
   {
     id: 'OMNI-15',
     kind: 'described',
-    behaviour: 'A command is addressed as `skill.command`, for example `git.status`.',
+    behaviour: 'A command is called by its id, `skill.command`, for example `git.status`.',
   },
   {
     id: 'OMNI-16',
@@ -256,7 +256,7 @@ export const OMNI = [
     id: 'OMNI-B01',
     kind: 'mistake',
     behaviour:
-      'Deleting a script, even the last script, counts as a change at the next access, so no code of the deleted file stays in use.',
+      'A deleted script, even the last script, counts as a change at the next access, so no code of the deleted file stays in use.',
   },
   {
     id: 'OMNI-B02',
@@ -274,7 +274,7 @@ export const OMNI = [
     id: 'OMNI-B04',
     kind: 'mistake',
     behaviour:
-      'Functions are cleared for exactly one skill. Reloading `git` does not affect `git_extra`, and functions without a qualified name also belong to a skill.',
+      'Functions are cleared for exactly one skill. Reloading `git` does not affect `git_extra`. Functions without a qualified name also belong to a skill.',
   },
   {
     id: 'OMNI-B05',
@@ -290,7 +290,7 @@ export const OMNI = [
     id: 'OMNI-B07',
     kind: 'mistake',
     behaviour:
-      'Changes during the cooldown of the notifier cause one notification at its end, and no change is dropped.',
+      'Changes during the cooldown of the notifier cause one notification at the end of the cooldown, and no change is dropped.',
   },
   {
     id: 'OMNI-B08',

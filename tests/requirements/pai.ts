@@ -85,7 +85,7 @@ export const PAI = [
     id: 'PAI-15',
     kind: 'described',
     behaviour:
-      'A new name or description reloads the skill. A new body does not, because it is read on demand, and the prompt stays identical byte for byte.',
+      'A new name or description reloads the skill. A new body does not reload the skill, because the body is read on demand. The prompt then stays identical byte for byte.',
   },
   {
     id: 'PAI-16',
@@ -138,7 +138,7 @@ export const PAI = [
     id: 'PAI-X05',
     kind: 'beyond',
     behaviour:
-      'Further directory names such as `.agents/skills` are scanned on request. In each allowed path they rank below the primary directory, and a project ranks above the user.',
+      'Further directory names such as `.agents/skills` are scanned on request. In each allowed path, these directories rank below the primary directory. The directories of a project rank above the directories of the user.',
   },
   {
     id: 'PAI-X06',
@@ -173,12 +173,12 @@ export const PAI = [
     id: 'PAI-B05',
     kind: 'mistake',
     behaviour:
-      'A file that is invalid for a moment keeps its skill in the catalog with its last good revision.',
+      'While a file is temporarily invalid, its skill stays in the catalog with the last good revision.',
   },
   {
     id: 'PAI-B06',
     kind: 'mistake',
     behaviour:
-      'A hook that throws is reported. The request continues, unless the host has chosen that it fails.',
+      'If a hook throws an error, the error is reported. The request continues, unless the host chose to let such a request fail.',
   },
 ] as const satisfies readonly Requirement[]

@@ -48,7 +48,7 @@ export const POLICIES = [
     id: 'P08',
     kind: 'policy',
     behaviour:
-      '`onMissing` of `directory()` is `wait` (default), `throw` or `empty`. A root that is created later is watched. A root that disappears counts as empty after 5 seconds. A source that fails keeps its skills.',
+      '`onMissing` of `directory()` is `wait` (default), `throw` or `empty`. A root that is created later is watched. A root that disappears counts as empty after 5 seconds. If a source fails, its skills stay.',
   },
   {
     id: 'P09',
@@ -96,13 +96,13 @@ export const POLICIES = [
     id: 'P16',
     kind: 'policy',
     behaviour:
-      'The catalog is plain text that is combined with the base instructions (default). `instructionsBuilder` receives active skills. `withLiveSystem` affects a single call and never stored messages.',
+      'The catalog is plain text that is combined with the base instructions (default). `instructionsBuilder` receives active skills. `withLiveSystem` affects only a single call, and never changes stored messages.',
   },
   {
     id: 'P17',
     kind: 'policy',
     behaviour:
-      'The host selects packs of tools: skill, author, command and admin tools. Schemas never change, and a skill name in them is a plain string. `skill` and `activate_skill` share one handler.',
+      'The host selects packs of tools: skill, author, command and admin tools. Schemas never change. In a schema, a skill name is a plain string. `skill` and `activate_skill` share one handler.',
   },
   {
     id: 'P18',
@@ -120,7 +120,7 @@ export const POLICIES = [
     id: 'P20',
     kind: 'policy',
     behaviour:
-      'A write is atomic, goes only to the first writable source, and may carry a `baseDigest`. `afterWrite` is `reload` or `none`, and an explicit `reload_skills` afterwards is harmless.',
+      'A write is atomic, goes only to the first writable source, and may carry a `baseDigest`. `afterWrite` is `reload` or `none`, and an explicit `reload_skills` after the write is harmless.',
   },
   {
     id: 'P21',
@@ -144,7 +144,7 @@ export const POLICIES = [
     id: 'P24',
     kind: 'policy',
     behaviour:
-      'Files settle before they are read (20 ms, 80 ms in a burst, at most 2 s, and 500 ms for `LocalFileWatcher`). Within 1,000 ms, MCP sends a notification for the first and the last change. The last change of a burst is always delivered.',
+      'Files settle before they are read (20 ms, 80 ms in a burst, at most 2 s, and 500 ms for `LocalFileWatcher`). Of all changes within 1,000 ms, the first and the last cause an MCP notification. The last change of a burst is always delivered.',
   },
   {
     id: 'P25',
@@ -168,7 +168,7 @@ export const POLICIES = [
     id: 'P28',
     kind: 'policy',
     behaviour:
-      '`get` throws a `SkillNotFoundError` with the available names, `find` returns undefined, and `lookup` returns exact, matches or none. An unknown tool named like a skill is answered with a hint.',
+      '`get` throws a `SkillNotFoundError` with the available names, `find` returns undefined, and `lookup` returns exact, matches or none. If a model calls an unknown tool that has the name of a skill, the answer contains a hint.',
   },
   {
     id: 'P29',
@@ -192,7 +192,7 @@ export const POLICIES = [
     id: 'P32',
     kind: 'policy',
     behaviour:
-      'A git source keeps its own mirror and never prompts. It has a time limit, uses safe cache paths and detects the default branch. `update` is `ff-only` (default) or `reset`. With `ff-only`, a rewritten history causes a warning and the contents stay.',
+      'A git source keeps its own mirror and never prompts. It has a time limit, uses safe cache paths and detects the default branch. `update` is `ff-only` (default) or `reset`. With `ff-only`, a rewritten history causes a warning, and the old contents stay.',
   },
   {
     id: 'P33',

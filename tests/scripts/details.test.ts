@@ -50,7 +50,7 @@ test.each([0, -1, Number.NaN, 600_001])(
   },
 )
 
-test('all commands are listed, even if many skills each need their own process for that', async () => {
+test('all commands are listed, even if each of many skills needs its own process to list commands', async () => {
   using folder = new TemporaryFolder()
   for (let i = 0; i < 12; i++) {
     folder.writeSkill(`skill-${i}`)

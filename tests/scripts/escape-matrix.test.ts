@@ -414,8 +414,8 @@ async function judge(attempt: Attempt, world: World, run: () => Promise<unknown>
   return (await attempt.isEscape(returned, world)) ? 'escapes' : 'contained'
 }
 
-// A script could send a signal that starts the inspector of its host. Whoever connects to the inspector can run code
-// in the host.
+// A script could send a signal that starts the inspector of its host. Any program that connects to the inspector can
+// run code in the host.
 describe('the inspector of a host', () => {
   const openHost = async (program: string): Promise<{ isOpened: boolean }> => {
     const host = spawn(process.execPath, ['--inspect-port=0', '--input-type=module', '-e', program], {

@@ -343,7 +343,7 @@ describe('granted capabilities', () => {
         symlinkSync('../secret.txt', folder.at('outside/out/link'))
         const elsewhere = [`fs.write:${folder.at('outside/out')}`, `fs.read:${folder.at('outside/out/link')}`]
         expect(await attempt(folder, elsewhere, 'return 1')).toContain('the path goes through a link to')
-        // A second path to the same folder does not widen the grant either.
+        // A grant is also refused if its path reaches the same folder through a link.
         mkdirSync(folder.at('outside/out/sub'))
         symlinkSync(folder.at('outside'), folder.at('alias'))
         const alias = [`fs.write:${folder.at('outside/out')}`, `fs.write:${folder.at('alias/out/sub')}`]

@@ -14,8 +14,8 @@ test(`the guide explains client caches, edits that need a reload, and what to do
   for (const sentence of [
     'Clients may cache names, descriptions and parameters of tools',
     'Edit code rather than descriptions and parameters',
-    'After a change of descriptions or parameters call `skill.reload`',
-    'A client that still shows the old ones needs a new session; restart it.',
+    'If you change descriptions or parameters, call `skill.reload`',
+    'If a client still shows old descriptions or parameters, restart its session.',
     'Try small changes first.',
     '### Try it by hand',
   ])

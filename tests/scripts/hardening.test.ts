@@ -42,7 +42,7 @@ describe('a generated text', () => {
     write(folder, 'return "good"')
     folder.writeSkill('evil')
     folder.write('evil/scripts/a.ts', `${IMPORT}const x = ${text}\n`)
-    // The scan ignores this file, but its type annotations are removed too.
+    // The scan ignores this file, but the type annotations in this file are also removed.
     folder.write('evil/assets/b.ts', `const x: number = ${text}\n`)
     folder.write(
       'git/scripts/typed.ts',
@@ -200,7 +200,7 @@ test('a granted secret is removed from messages of a loading module and from mes
 })
 
 describe('waiting calls', () => {
-  test('calls that wait for a process run on the newer code if the code is replaced meanwhile', async () => {
+  test('if the code is replaced while calls wait for a process, these calls run on the newer code', async () => {
     using folder = new TemporaryFolder()
     const text = (answer: string): string =>
       `context.log('begun'); await new Promise(resolve => setTimeout(resolve, 400)); return '${answer}'`
@@ -216,7 +216,7 @@ describe('waiting calls', () => {
     expect(answers.filter(answer => answer === 'new')).toHaveLength(3)
   })
 
-  test('all waiting calls fail when no process can be started any more', async () => {
+  test('all waiting calls fail when no further process can be started', async () => {
     using folder = new TemporaryFolder()
     using marks = new TemporaryFolder()
     const words = `fs.read:${marks.path}`
@@ -359,7 +359,7 @@ describe('a mistake in a command file', () => {
     expect(await run(skills)).toBe('old')
   })
 
-  test('after a mistake in new code, a later host still runs the older code, even if listing its commands needs a process', async () => {
+  test('after a mistake in new code, a host that starts later still runs the older code, even if it needs a process to list the commands', async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     folder.writeSkill('git')

@@ -37,7 +37,7 @@ function problems(skills: SkillRuntime, name: string): readonly unknown[] {
 }
 
 describe('a command', () => {
-  test(`a call by skill.command runs the code that is on the disk at that moment ${verifies('OMNI-01', 'OMNI-02', 'OMNI-14', 'OMNI-15')}`, async () => {
+  test(`a command called by its id, skill.command, runs the code that is on the disk at that moment ${verifies('OMNI-01', 'OMNI-02', 'OMNI-14', 'OMNI-15')}`, async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('git')
     const file = folder.write('git/scripts/status.ts', command('status', '"old"'))
@@ -293,7 +293,7 @@ describe('code that does not load', () => {
     expect(await run(skills, 'git.one')).toBe('mended')
   })
 
-  test(`a later host does not run the broken code either ${verifies('PROMISE-3')}`, async () => {
+  test(`a host that starts later runs the last good code and not the broken code ${verifies('PROMISE-3')}`, async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     folder.writeSkill('git')

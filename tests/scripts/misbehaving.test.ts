@@ -300,7 +300,7 @@ test('a starting host removes the folders that a killed host left behind', async
   expect(readFileSync(state.at(`scripts/${process.pid}-mine/kept`), 'utf8')).toContain('there')
 })
 
-test('log output that arrives after the answer is discarded, and the process runs further calls', async () => {
+test('the host discards log output that arrives after the answer, and the process runs further calls', async () => {
   using folder = new TemporaryFolder()
   write(
     folder,

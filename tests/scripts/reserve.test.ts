@@ -192,7 +192,8 @@ for (const [tier, sandbox] of TIERS)
       await expect.poll(countScriptProcesses).toBe(1)
       const called = await look(skills)
       expect(called).toMatchObject({ version: 2, folder: waiting, text: 'notes 2' })
-      // An answer may contain the path of a file, so the folder stays as long as its code runs calls.
+      // An answer may contain the path of a file, so the folder stays while calls can still run the code in this
+      // folder.
       await expect.poll(() => scriptProcesses().some(({ args }) => args.includes(waiting))).toBe(false)
       expect(existsSync(join(waiting, 'notes.txt'))).toBe(true)
       write(folder, 3)

@@ -19,7 +19,7 @@ test('the text and files of a shadowed skill can be read, but only the code of t
     (await session.tools.find(tool => tool.name === name)?.execute(input))?.text ?? 'no such tool'
   const loaded = await call('skill', { name: 'team/pdf' })
   expect(loaded).toContain('Text of team.')
-  expect(loaded).toContain('does not run, because &quot;own&quot; comes first with that name')
+  expect(loaded).toContain('does not run, because the source &quot;own&quot; has precedence')
   expect(loaded).not.toContain('code of own')
   for (const [tool, rest] of [
     ['run_skill_command', { command: 'tell' }],

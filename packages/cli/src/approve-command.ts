@@ -4,7 +4,9 @@ import type { Config } from './config/config.ts'
 import { toTerminalLine } from './output.ts'
 import { findProgramName } from './program-name.ts'
 
-/** A skill whose newest revision waits for approval. A `SkillReport` or a `SkillRow` can be passed as such a skill. */
+/**
+ * A skill whose newest revision waits for approval. A `SkillRow` has these fields. A `SkillReport` lacks only `target`.
+ */
 export interface WaitingSkill {
   /** `source/name`, or another identifier that names only this folder. */
   readonly target: string
@@ -30,8 +32,8 @@ export function isHiding({ diagnostics }: Pick<WaitingSkill, 'diagnostics'>): bo
 }
 
 /**
- * Returns the diagnostics of a skill. The fix of REVISION_HELD becomes a `stoke approve` command with the same options
- * as the running command.
+ * Returns the diagnostics of a skill. In the diagnostic REVISION_HELD, replaces the fix with a `stoke approve` command
+ * that repeats the options of the running command.
  */
 export function withApproveCommand(skill: WaitingSkill, config: Config): readonly Diagnostic[] {
   const { diagnostics, revision } = skill

@@ -1,6 +1,6 @@
 /**
- * Quotes words for a POSIX shell. On Windows, quotes words for PowerShell. If possible, the quoted words work in `cmd`
- * too.
+ * Quotes words for a POSIX shell. On Windows, quotes words for PowerShell. If possible, uses quotes that also work in
+ * `cmd`.
  */
 export function toCommandLine(
   words: readonly string[],
@@ -18,7 +18,7 @@ const APOSTROPHES = /['\u2018-\u201b]/g
 
 function quoteForWindows(word: string): string {
   if (/^[\w+=:./\\-][\w@+=:./\\~-]*$/.test(word)) return word
-  // These characters have the same meaning in PowerShell and `cmd` if they are between double quotes.
+  // Between double quotes, these characters have the same meaning in PowerShell and `cmd`.
   if (/^[\w@+=:,./\\~ ()#&;'-]+$/.test(word) && !word.endsWith('\\')) return `"${word}"`
   return `'${word.replace(APOSTROPHES, '$&$&')}'`
 }

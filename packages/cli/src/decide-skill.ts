@@ -13,7 +13,10 @@ export interface Wish extends DecisionNote {
   readonly confirmHidden?: boolean
 }
 
-/** Records a decision. @throws {SkillError} as the review does; INVALID_OPTION when the verb takes no revision */
+/**
+ * Records a decision.
+ * @throws {SkillError} with the codes of `review`, and INVALID_OPTION when the verb takes no revision
+ */
 export async function decideSkill(
   { verb, skill, revision, confirmHidden = false, ...note }: Wish,
   { review }: SkillRuntime,

@@ -14,8 +14,9 @@ export interface FreezeOptions {
 
 /**
  * Returns whether changes in the sources wait for approval. Marks frozen sources in the state directory, so that a
- * later command without `--frozen` does not serve their changes. The mark is stored twice. The mark in the store takes
- * effect immediately, and the mark in the decisions remains if the store is lost.
+ * later command without `--frozen` does not serve their changes. The mark is stored twice: in the store and in the
+ * decisions. The mark in the store takes effect immediately. The mark in the decisions still applies after the store
+ * was lost.
  */
 export async function settleFreeze(
   sources: readonly SkillSource[],
@@ -30,7 +31,8 @@ export async function settleFreeze(
     for (const origin of origins.filter(isDecided))
       await decisions?.record(placeOfSource(origin), { kind: 'thaw', by: 'dev or mcp', at: Date.now() })
   if (store === undefined) return isFrozen
-  // The mark is the digest of an empty file, so it keeps no other file in the store from being removed.
+  // The mark is the digest of an empty file. A reference to this digest protects no other file of the store from
+  // garbage collection.
   const mark = isFrozen ? digestOf(new Uint8Array(), nodeHasher) : undefined
   for (const origin of origins) if (isNoted(origin) !== isFrozen) store.setRef(nameOf(origin), mark)
   // Writes the mark before any skill is served, so that other processes see it. If the write fails, the store sets

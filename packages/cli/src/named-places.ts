@@ -39,7 +39,7 @@ function isNamedPlaces(value: unknown): value is NamedPlaces {
   )
 }
 
-/** Whether the value is a list of objects that have exactly these fields, and only strings in them. */
+/** Whether the value is a list of objects that have exactly these fields, each with a string as its value. */
 function isListOf(value: unknown, names: readonly string[]): boolean {
   return (
     Array.isArray(value) &&

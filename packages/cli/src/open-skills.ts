@@ -21,7 +21,7 @@ import { findLinkedFolders } from './named-places.ts'
 import { StateWarnings } from './state-warnings.ts'
 
 export interface OpenOptions {
-  /** `off` reads the sources only once. `auto` then watches the sources for changes. */
+  /** `off` reads the sources only once. `auto` also watches the sources for changes. */
   readonly watching: Exclude<WatchingMode, 'polling'>
   /**
    * Whether remote sources are polled. With `manual`, a source is fetched only if the state directory has no copy of
@@ -99,9 +99,9 @@ async function createSources(
 }
 
 /**
- * Opens the state directory. If the directory cannot be opened and the command does not need it, returns a state
- * without a store. Throws if the recorded decisions cannot be read, because no skill may be served without checking
- * them.
+ * Opens the state directory. If the directory cannot be opened and `isNeeded` is false, returns a state without a
+ * store. Throws if the recorded decisions cannot be read, because a skill may be served only after its decisions were
+ * checked.
  */
 async function openKnownState({ stateDirectory }: Config, isNeeded: boolean): Promise<SkillState> {
   try {
@@ -137,8 +137,8 @@ export async function findGrantRefusal(
 }
 
 /**
- * Returns the runner of scripts. Returns `undefined` on Bun and Deno, which cannot confine scripts. Skills are then
- * served without scripts.
+ * Returns the runner of scripts. Returns `undefined` on Bun and Deno, which cannot confine scripts. Without a runner,
+ * skills are served but their scripts cannot run.
  */
 async function findRunner(config: Config, hasState: boolean): Promise<ChildProcesses | undefined> {
   try {

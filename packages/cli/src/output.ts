@@ -44,7 +44,7 @@ export function toTerminalText(text: string): string {
   return showHiddenText(text).replace(/[\f\r]/g, toEscapes)
 }
 
-/** Makes output of a script safe for a terminal. Removes the color codes in the output first. */
+/** Removes color codes from the output of a script, and makes the output safe for a terminal. */
 export function toTerminalOutput(text: string): string {
   return toTerminalText(stripVTControlCharacters(text))
 }
@@ -62,13 +62,13 @@ export function toTerminalLine(text: string): string {
 export function toAdvice(text: string, options: readonly string[] = []): string {
   const advice = toTerminalText(text)
   if (options.length === 0) return nameProgram(advice)
-  // The options come after the name, because a path in them may contain `stoke`.
+  // Inserts the options after the program name was replaced, because a path in the options may contain `stoke`.
   return nameProgram(advice.replace(COMMAND_ALONE, `$& ${PLACEHOLDER}`)).replaceAll(PLACEHOLDER, () =>
     toCommandLine(options),
   )
 }
 
-// Text for the terminal contains no control characters.
+// A NUL, which text for the terminal never contains.
 const PLACEHOLDER = '\0'
 
 /** Matches a command at the start of the advice or after a colon, up to a semicolon or the end. */

@@ -3,14 +3,14 @@ import { join } from 'node:path'
 import type { RegistryUpdate, Skill, SkillChange, SkillReport } from '@skillstoke/core'
 
 /**
- * Maximum time between the save of a file and the update. An older file time cannot be from the save that caused the
- * update.
+ * Maximum time between the save of a file and the update. An older modification time is not the time of the save that
+ * caused the update.
  */
 const MAX_AGE_MS = 60_000
 
 const seenTimes = new WeakMap<RegistryUpdate, number>()
 
-/** Returns the wall time of the first call of this function for this update. */
+/** Returns the wall time at which this function was first called for the update. */
 export function timeOfUpdate(update: RegistryUpdate): number {
   const seenAt = seenTimes.get(update)
   if (seenAt !== undefined) return seenAt
@@ -38,7 +38,7 @@ export function ageOfChange(change: SkillChange, update: RegistryUpdate): number
 
 const knownTexts = new WeakMap<RegistryUpdate, ReadonlySet<string>>()
 
-/** Returns the newest revision of each folder before an update, even if that revision was not served. */
+/** Returns the revision that was the newest in each folder before an update, even if that revision was not served. */
 function textsBefore(update: RegistryUpdate): ReadonlySet<string> {
   const found = knownTexts.get(update) ?? new Set(update.previous.reports().map(textOf))
   knownTexts.set(update, found)

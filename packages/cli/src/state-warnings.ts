@@ -27,7 +27,10 @@ export class StateWarnings {
     else this.#tell(this.#findDamage())
   }
 
-  /** Makes a runtime print later warnings when it is closed. Some damage is found only when a database page is read. */
+  /**
+   * Makes a runtime print later warnings when the runtime is closed. Some damage is found only when a database page is
+   * read.
+   */
   tellRestWhenClosed(skills: SkillRuntime): SkillRuntime {
     const close = skills.close.bind(skills)
     skills.close = async () => {

@@ -1,7 +1,7 @@
 import { checkOptions, type KnownOptions } from '@skillstoke/core/internal'
 /**
- * A handler of an Exo event. For a modification, the payload has the skill before and after the change, each in two spellings, for example `old_skill`
- * and `oldSkill`.
+ * A handler of an Exo event. If a skill was modified, the payload contains the skill before and after the change. For
+ * example, the skill before the change is in the fields `old_skill` and `oldSkill`.
  */
 export type EventHandler = (payload: Readonly<Record<string, unknown>>) => void | Promise<void>
 
@@ -34,7 +34,7 @@ export class EventBus {
     this.#onHandlerError = options.onHandlerError ?? ((): void => undefined)
   }
 
-  /** Adds a handler. Adds a handler. Returns a function that removes the handler. */
+  /** Adds a handler. Returns a function that removes the handler. */
   on(name: string, handler: EventHandler): () => void {
     const handlers = this.#handlers.get(name) ?? new Set()
     this.#handlers.set(name, handlers)

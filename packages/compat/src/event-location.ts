@@ -1,9 +1,9 @@
 import type { SkillChangeFields } from './skill-watcher.ts'
 import { type SourceRoot, toLocation } from './source-root.ts'
 
-/** The path within a registered folder that the `sourcePath` of an event names. */
+/** The path that the `sourcePath` of an event names, relative to a registered folder. */
 export interface EventBase {
-  /** Path of a skill folder, or of a folder that contains skill folders; empty for the registered folder. */
+  /** Path of a skill folder, or of a folder that contains skill folders. Empty for the registered folder itself. */
   readonly path: string
   /** Whether `sourcePath` named the SKILL.md of one skill. */
   readonly isText: boolean
@@ -15,21 +15,23 @@ export function toEventBase(root: SourceRoot | undefined, sourcePath: string): E
   return { path: (isText ? toLocation(within) : within) ?? '', isText }
 }
 
-/** Whether an event with this base may report a change of the skill at a location. */
+/** Whether an event with this base may be about the skill at a location. */
 export function isWithinBase(location: string, { path, isText }: EventBase): boolean {
   return isText || path === '' || location === path || location.startsWith(`${path}/`)
 }
 
 /** Finds the locations of known skills within a registered folder. */
 export interface KnownPlaces {
-  /** Locations, within the base, of skills that have the event's skill name. */
+  /** The locations of skills that have the event's skill name and are within the base. */
   readonly ofName: readonly string[]
   /** Whether the folder at a location contains a skill. */
   has(location: string): boolean
 }
 
 /**
- * Returns the folder of the event's skill, relative to a registered folder. The `sourcePath` of an event may name the `SKILL.md`, the skill's folder or, as in Exo, the source. If the event names only the source, the location is the skill's `path`, the skill's last known location, or a folder with the skill's name.
+ * Returns the folder of the event's skill, relative to a registered folder. The `sourcePath` of an event may name the
+ * `SKILL.md`, the skill's folder or, as in Exo, the source. If `sourcePath` names only the source, the folder is the
+ * skill's `path`, the last known folder of the skill, or a folder with the skill's name.
  */
 export function locateEvent(
   { skillName, skill }: SkillChangeFields,

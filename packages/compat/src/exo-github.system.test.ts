@@ -38,7 +38,7 @@ beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'github-'))
   name = `skills-${count++}`
   repository = server.create(name)
-  // The server uses the paths of GitHub for its repositories: `/org/<name>.git`.
+  // The server offers each repository under the path that GitHub would use: `/org/<name>.git`.
   server.intercept = request => {
     request.url = request.url?.replace('/org/', '/') ?? '/'
     return false
@@ -112,7 +112,7 @@ describe('GitHubPollingWatcher', () => {
     expect((await batches.next()).done).toBe(true)
   })
 
-  test(`after stop(), a new watch() of the GitHub watcher reports the changes in between ${verifies('EXO-38', 'EXO-B12', 'EXO-B02')}`, async () => {
+  test(`after stop(), a new watch() of the GitHub watcher first reports the changes since stop() ${verifies('EXO-38', 'EXO-B12', 'EXO-B02')}`, async () => {
     repository.commit({ 'a/SKILL.md': text('a') })
     const watcher = new GitHubPollingWatcher(url(), options())
     const batches = watcher.watch()
@@ -129,7 +129,7 @@ describe('GitHubPollingWatcher', () => {
     await again.next()
   })
 
-  test(`a URL may name a branch with slashes, may end in .git, and may omit a branch ${verifies('EXO-B11', 'EXO-X06', 'P32')}`, async () => {
+  test(`a URL may name a branch with slashes, may end in .git, and may omit the branch ${verifies('EXO-B11', 'EXO-X06', 'P32')}`, async () => {
     repository.git('symbolic-ref', 'HEAD', 'refs/heads/trunk')
     repository.commit({ 'a/SKILL.md': text('a') }, { branch: 'trunk' })
     repository.commit({ 'skills/b/SKILL.md': text('b') }, { branch: 'feature/x' })

@@ -9,7 +9,7 @@ export type ExoSkill = Required<SkillFields>
 export interface WatchedSkill extends Partial<Omit<ExoSkill, 'name' | 'description'>> {
   readonly name: string
   readonly description: string
-  /** The instructions. `body` is their name in the SKILL.md format; `usage` is their name in Exo. @default `usage` */
+  /** The instructions. The SKILL.md format calls the instructions `body`; Exo calls them `usage`. @default `usage` */
   readonly body?: string
   /** All files of the folder, including `SKILL.md`. @default a text made from the other fields */
   readonly files?: FileContents
@@ -61,7 +61,10 @@ export function toFolder(skill: WatchedSkill): FileContents {
   return { 'SKILL.md': renderSkillText({ name, description, body, fields }) }
 }
 
-/** Returns the map in the field `tool_list`, which contains YAML or a text with JSON. Returns an empty map for any other value. */
+/**
+ * Returns the map in the field `tool_list`, which is YAML or a text with JSON. For any other value, returns an empty
+ * map.
+ */
 function readToolList(value: unknown): Readonly<Record<string, unknown>> {
   let list = value
   if (typeof value === 'string') {

@@ -59,7 +59,7 @@ class Agent implements BindableAgent {
 
 type Batch = readonly SkillChangeFields[]
 
-/** A watcher that yields the batches, and throws the errors, that a test passes to `put`. */
+/** A watcher for tests. Yields each batch that a test passes to `put`, and throws each error. */
 class ScriptedWatcher extends SkillWatcher {
   readonly #queue: (Batch | Error | 'return')[] = []
   #wake = (): void => undefined
@@ -153,7 +153,7 @@ async function manage(
 }
 
 describe('SkillChangeEvent', () => {
-  test(`a SkillChangeEvent is immutable, and its skill is null only if the skill was removed ${verifies('EXO-10', 'EXO-44')}`, () => {
+  test(`a SkillChangeEvent is immutable, and its field "skill" is null only if the skill was removed ${verifies('EXO-10', 'EXO-44')}`, () => {
     const event = new SkillChangeEvent(change('added', 'pdf'))
     expect(event).toMatchObject({ kind: 'added', skillName: 'pdf', sourcePath: 'db://pdf' })
     expect(() => {
@@ -480,7 +480,7 @@ describe('SkillSyncManager', () => {
     await it.registry.close()
   })
 
-  test(`the manager gives agents only tools that the program passed, never tools that a skill contains's folder ${verifies('EXO-07')}`, async () => {
+  test(`the manager gives agents only tools that the program passed, never a tool from a skill's folder ${verifies('EXO-07')}`, async () => {
     const local = folder({ 'pdf/SKILL.md': text('pdf'), 'pdf/scripts/tool.ts': 'export const tool = 1' })
     await using registry = new SkillRegistry().registerSource(local.path)
     await registry.loadAll()
@@ -493,7 +493,7 @@ describe('SkillSyncManager', () => {
     expect(agent.calls).toEqual([])
   })
 
-  test(`a shadowed skill keeps its instructions, even if it is served only after many batches ${verifies('EXO-B07')}`, async () => {
+  test(`a shadowed skill keeps its instructions, even if many batches follow before the skill is served ${verifies('EXO-B07')}`, async () => {
     const [a, b] = [
       folder({ 'pdf/SKILL.md': text('pdf', 'A') }),
       folder({ 'pdf/SKILL.md': text('pdf', 'B') }),
@@ -607,7 +607,7 @@ describe('SkillSyncManager', () => {
 })
 
 describe('LocalFileWatcher', () => {
-  test(`LocalFileWatcher waits by default until no file has changed for 500 ms ${verifies('EXO-29')}`, () => {
+  test(`by default, LocalFileWatcher waits until no file has changed for 500 ms ${verifies('EXO-29')}`, () => {
     expect(DEFAULT_DEBOUNCE_MS).toBe(500)
   })
 
@@ -636,7 +636,7 @@ describe('LocalFileWatcher', () => {
     expect((await batches.next()).done).toBe(true)
   })
 
-  test(`after stop(), a new watch() of LocalFileWatcher reports the changes in between ${verifies('EXO-12', 'EXO-32', 'EXO-B02', 'EXO-B12')}`, async () => {
+  test(`after stop(), a new watch() of LocalFileWatcher first reports the changes since stop() ${verifies('EXO-12', 'EXO-32', 'EXO-B02', 'EXO-B12')}`, async () => {
     const local = folder({ 'a/SKILL.md': text('a') })
     const watcher = new LocalFileWatcher(local.path, { debounceMs: 20 })
     const batches = watcher.watch()

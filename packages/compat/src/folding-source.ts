@@ -46,9 +46,12 @@ export class FoldingSource implements SkillSource {
   #read: SourceContents = EMPTY_CONTENTS
   /** The newest watcher event about each location since the folder was last read. */
   readonly #told = new Map<string, Told>()
-  /** The reason why the folder could not be read. The source then keeps the earlier contents. */
+  /** The reason why the folder could not be read. While there is a reason, the source keeps the earlier contents. */
   failure: unknown
-  /** The request because of which the next `read()` also reads the folder. If the folder cannot be read, `read()` rejects for `load` and keeps the contents for `catch-up`. */
+  /**
+   * A pending request to read the folder, which the next `read()` fulfils. If the folder cannot be read, `read()`
+   * rejects for a `load` request, and keeps the earlier contents for a `catch-up` request.
+   */
   #due: 'load' | 'catch-up' | undefined
   #isLoaded = false
   #hasNews = false
@@ -69,7 +72,9 @@ export class FoldingSource implements SkillSource {
   }
 
   /**
-   * Makes the next `read()` read the folder and discard earlier watcher events, if the folder was loaded before. If the folder cannot be read, the source keeps its contents and `failure` contains the reason. If the folder was removed, the contents become empty.
+   * If the folder was loaded before, makes the next `read()` read the folder and discard earlier watcher events. If the
+   * folder cannot be read, the source keeps its contents and `failure` contains the reason. If the folder was removed,
+   * the contents become empty.
    */
   catchUp(): void {
     if (this.#isLoaded) this.#request('catch-up')
@@ -96,7 +101,8 @@ export class FoldingSource implements SkillSource {
     const base = toEventBase(this.#folder?.root, event.sourcePath)
     const known = this.#locationsOf(name).filter(location => isWithinBase(location, base))
     const location = this.#locationOf(event, base, known)
-    // Within a watched folder, names are unique. A known skill of this name at another location was therefore moved or removed.
+    // Within a watched folder, names are unique. If a skill of this name is known at another location, that skill was
+    // therefore moved or removed.
     const isSamePlace = base.isText && known.includes(location)
     if (!isSamePlace) for (const other of known) this.#told.set(other, { name })
     this.#told.set(location, kind === 'removed' || skill === null ? { name } : { name, skill })
@@ -148,7 +154,7 @@ export class FoldingSource implements SkillSource {
       this.failure = undefined
       this.#read = EMPTY_CONTENTS
     }
-    // Keep events that arrived while the folder was read: they may be newer than the contents that were read.
+    // Keep events that arrived during the read, because these events may be newer than the contents that were read.
     for (const [location, told] of before) if (this.#told.get(location) === told) this.#told.delete(location)
   }
 

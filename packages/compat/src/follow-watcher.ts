@@ -61,7 +61,7 @@ async function* untilAborted<T>(
     }
   } finally {
     signal.removeEventListener('abort', onAbort)
-    // Wait for the iterator's cleanup before the watcher counts as stopped.
+    // Wait for the iterator's cleanup, because the watcher counts as stopped only after the cleanup.
     const end = (async () => await iterator.return?.())().catch(() => undefined)
     await waitAtMost(clock, END_MS, end)
   }

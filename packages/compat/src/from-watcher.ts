@@ -64,7 +64,7 @@ class WatcherSource extends MemorySource {
       stop: () => {
         stop.abort()
         hints.stop()
-        // `stop()` does not wait until the watcher has ended, and ignores an error that the watcher throws then.
+        // Do not wait until the watcher has ended, and ignore errors that the watcher throws while it stops.
         void (async () => await this.#watcher.stop())().catch(() => undefined)
       },
     }

@@ -55,7 +55,8 @@ export const DEFAULT_POLL_INTERVAL_MS = 300_000
  */
 export class GitHubPollingWatcher extends SourceWatcher {
   /**
-   * @param sourceUrl a repository, or the page of a folder in one: `https://github.com/org/skills/tree/main/skills`
+   * @param sourceUrl URL of a repository, or of the page of a folder in a repository, for example
+   * `https://github.com/org/skills/tree/main/skills`
    * @throws {SkillError} INVALID_OPTION with `Invalid GitHub URL: ...` for any other value
    */
   constructor(sourceUrl: string, options: GitHubPollingWatcherOptions = {}) {

@@ -1,6 +1,6 @@
 // Names and presets of five published designs of live agent skills. The exports are grouped by design, so Biome must not sort them.
 
-// For users of every design: the policies of the design as one object.
+// For users of any design: the policies of each design as one object.
 export { PRESET_NAMES, PRESETS, type Preset, type PresetName } from './presets.ts'
 
 // For users of Exo: registry, watchers, tools and agents.

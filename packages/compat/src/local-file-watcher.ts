@@ -5,7 +5,7 @@ import { EXO_READING } from './exo-skill.ts'
 import { SourceWatcher } from './to-watcher.ts'
 
 export interface LocalFileWatcherOptions {
-  /** How long no file in a folder may have changed before the folder is read, in milliseconds. @default 500 */
+  /** A folder is read when no file in it has changed for this time, in milliseconds. @default 500 */
   readonly debounceMs?: number
   /** Receives messages about broken skills and unreadable folders. None of these problems ends the watcher. */
   readonly logger?: Logger

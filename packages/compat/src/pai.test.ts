@@ -40,7 +40,7 @@ describe('fromAllowedPaths()', () => {
     expect(winners).toEqual(folders)
   })
 
-  test(`skill folders may be created later, only one folder level is read, and folder names that point outside are refused ${verifies('P13', 'PAI-X02')}`, async () => {
+  test(`skill folders may be created later, only one folder level is read, and folder names that point outside the allowed path are refused ${verifies('P13', 'PAI-X02')}`, async () => {
     const files = new MemoryFileSystem({ '/p/x': '' })
     const sources = fromAllowedPaths(files, ['/p'], { watching: 'off' })
     await using skills = await createSkillRuntime({ sources })
@@ -84,7 +84,7 @@ describe('SkillToolset', () => {
     expect(() => toolset.callTool('pdf')).toThrow('SkillToolset does not provide tools')
   })
 
-  test(`an edited body keeps the instructions and the skill objects; edited frontmatter or a moved folder replaces both ${verifies('PAI-13', 'PAI-14', 'PAI-15', 'PAI-18', 'PAI-B04')}`, async () => {
+  test(`an edit of a body keeps the instructions and the skill objects, but an edit of frontmatter or a move of a folder replaces both ${verifies('PAI-13', 'PAI-14', 'PAI-15', 'PAI-18', 'PAI-B04')}`, async () => {
     const files = new MemoryFileSystem({
       '/config/skills/pdf/SKILL.md': text('pdf'),
       '/config/skills/maps/SKILL.md':
@@ -110,7 +110,7 @@ describe('SkillToolset', () => {
     expect(moved).toMatchObject({ path: '/config/skills/moved', contentHash: maps?.contentHash })
   })
 
-  test(`if folders contain skills of the same name, later requests return the same objects ${verifies('PAI-B04', 'PAI-X06')}`, async () => {
+  test(`if two folders contain skills of the same name, every request returns the same skill object ${verifies('PAI-B04', 'PAI-X06')}`, async () => {
     const files = new MemoryFileSystem({
       '/config/skills/pdf/SKILL.md': text('pdf', 'Of the config.'),
       '/project/skills/pdf/SKILL.md': text('pdf', 'Of the project.'),

@@ -9,7 +9,10 @@ import { CATALOG_FORMATS } from '@skillstoke/core/internal'
 import type { DirectoryOptions } from '@skillstoke/core/node'
 import { EXO_READING, isActive } from './exo-skill.ts'
 
-/** The policies of one design. Each field is spread into the options of one function or class. */
+/**
+ * The policies of one design. Spread each field into the options of one function or class, for example `runtime` into
+ * the options of `createSkillRuntime()`.
+ */
 export interface Preset {
   readonly runtime: Partial<Omit<SkillRuntimeOptions, 'sources'>>
   readonly source: Pick<DirectoryOptions, 'watching' | 'reading' | 'layout' | 'onMissing'>
@@ -57,7 +60,10 @@ export const PRESETS: Readonly<Record<PresetName, Preset>> = Object.freeze({
     writer: {},
     mcp: {},
   },
-  /** Scripts are checked when a skill is requested. Scripts are also watched, and a change is published when no file has changed for 500 ms. Each command is an MCP tool of its own. */
+  /**
+   * When a skill is requested, its scripts are checked for changes. Scripts are also watched, and a change is published
+   * when no file has changed for 500 ms. Each command is an MCP tool of its own.
+   */
   omni: {
     runtime: { tuning: { settle: { settleMs: 500, burstMs: 500 } } },
     source: {},

@@ -12,7 +12,7 @@ export interface SkillConfig {
   readonly extra: Readonly<Record<string, unknown>>
 }
 
-/** Whether the frontmatter and the location of a skill are still those of a config. */
+/** Whether a skill still has the frontmatter and the location of a config. */
 export function isConfigOf(config: SkillConfig | undefined, skill: Skill): config is SkillConfig {
   return config?.contentHash === hashOf(skill) && config.path === pathOf(skill)
 }

@@ -171,7 +171,7 @@ function readName(input: unknown): string | Error {
   }
 }
 
-/** @throws {SkillError} INVALID_OPTION because a misspelt scope must not allow every skill */
+/** @throws {SkillError} INVALID_OPTION for an unknown field, because a misspelt field would allow every skill */
 function toScope(scope: AgentScope | undefined): { readonly scope: SkillScope } {
   checkOptions('a scope', scope, KNOWN_SCOPE, { path: 'scope' })
   return { scope: { include: scope?.skills ?? [] } }

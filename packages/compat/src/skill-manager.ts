@@ -21,8 +21,9 @@ export type ChangeDetection = (typeof CHANGE_DETECTIONS)[number]
 
 export interface SkillManagerOptions {
   /**
-   * How changes are detected when a skill is requested. `signature`: the size, times or inode of any file differ. `mtime`: the newest
-   * script is strictly newer than at the last load, as in omni. @default 'signature'
+   * How changes are detected when a skill is requested. With `signature`, a skill has changed if the size, times or
+   * inode of any file differ. With `mtime`, a skill has changed if its newest script is strictly newer than at the last
+   * load, as in omni. @default 'signature'
    */
   readonly detect?: ChangeDetection
   /** @default childProcesses() */
@@ -36,7 +37,8 @@ const KNOWN: KnownOptions<SkillManagerOptions> = { detect: true, scripts: true, 
 export type SkillTransition = 'load' | 'unload' | 'reload'
 
 /**
- * omni's manager for the skills of one folder, whose scripts contain commands. `getSkill()` reloads the commands of a skill if the skill has changed.
+ * omni's manager for the skills of one folder. The scripts of these skills contain commands. `getSkill()` reloads the
+ * commands of a skill if the skill has changed.
  *
  * @example
  * ```ts
@@ -58,7 +60,7 @@ export class SkillManager implements AsyncDisposable {
   readonly #detect: ChangeDetection
   /** Newest modification time of the loaded scripts, in milliseconds, by skill. */
   readonly #mtimes = new Map<string, number>()
-  /** The newest revision of each skill that observers were notified of. */
+  /** For each skill, the newest revision that observers were notified of. */
   readonly #known = new Map<string, string | undefined>()
   readonly #reloading = new Set<string>()
   readonly #logger: Logger | undefined
@@ -67,7 +69,7 @@ export class SkillManager implements AsyncDisposable {
   private constructor(runtime: SkillRuntime, options: SkillManagerOptions) {
     this.runtime = runtime
     for (const { skill, revision } of runtime.scripts.status()) this.#known.set(skill, revision)
-    // Notifies observers whenever new code replaces old code, also if the runtime replaced it by itself.
+    // Notifies observers whenever new code replaces old code, even if the runtime replaced the code on its own.
     runtime.subscribe(() => this.#noteSwaps(), { phase: 'events' })
     this.#detect = options.detect ?? 'signature'
     this.#logger = options.logger
@@ -78,7 +80,7 @@ export class SkillManager implements AsyncDisposable {
     checkOptions('SkillManager.open()', options, KNOWN)
     checkChoice('detect', options.detect, CHANGE_DETECTIONS)
     const { omni } = PRESETS
-    // If `detect` is `mtime`, a skill is read again only if a script is newer.
+    // If `detect` is `mtime`, a skill is read again only if a script is newer than at the last load.
     const byTime = {
       tuning: { ...omni.runtime.tuning, triggers: { onAccess: false, onRequest: false } },
     }
@@ -126,8 +128,8 @@ export class SkillManager implements AsyncDisposable {
   }
 
   /**
-   * Clears the cached commands, functions and modules of one skill. Use it, for example, if an edit has no effect. @throws {SkillError}
-   * SKILL_NOT_FOUND
+   * Clears the cached commands, functions and modules of one skill. Call this method, for example, if an edit has no
+   * effect. @throws {SkillError} SKILL_NOT_FOUND
    */
   async clearCaches(name: string): Promise<void> {
     await this.runtime.scripts.clear(name)
@@ -209,7 +211,7 @@ export class SkillManager implements AsyncDisposable {
  */
 export class ScriptSkill {
   readonly name: string
-  /** Newest modification time of the scripts when the program requested this object, in milliseconds. */
+  /** The newest modification time of the scripts when `getSkill()` returned this object, in milliseconds. */
   readonly mtime: number
   readonly #runtime: SkillRuntime
 

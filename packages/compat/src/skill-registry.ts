@@ -114,7 +114,7 @@ export class SkillRegistry implements AsyncDisposable {
     }
   }
 
-  /** Returns the current version of the skill with a name. @throws {SkillError} SKILL_NOT_FOUND */
+  /** Returns the current version of the skill with the given name. @throws {SkillError} SKILL_NOT_FOUND */
   get(name: string): Skill {
     const skill = this.#current()?.find(name)
     if (skill === undefined)
@@ -154,7 +154,7 @@ export class SkillRegistry implements AsyncDisposable {
     )
   }
 
-  /** Closes the registry. Before, stop every manager that uses the registry. Idempotent. */
+  /** Closes the registry. Stop every manager that uses the registry before you close the registry. Idempotent. */
   async close(): Promise<void> {
     await (await this.#opening?.catch(() => undefined))?.close()
   }
@@ -220,7 +220,9 @@ export class SkillRegistry implements AsyncDisposable {
         this.#options.logger?.warn('a source could not be read again', { source, error })
   }
 
-  /** Returns the sources that an event applies to. Registered folders can be nested, so there may be several. */
+  /**
+   * Returns the sources that an event applies to. Registered folders can be nested, so an event may apply to several.
+   */
   #placesOf(event: SkillChangeFields, own: FoldingSource): readonly FoldingSource[] {
     const { kind, skill, skillName, sourcePath } = new SkillChangeEvent(event)
     if (kind !== 'removed' && skill?.name !== skillName)
@@ -257,7 +259,10 @@ export class SkillRegistry implements AsyncDisposable {
     return this.#runtime
   }
 
-  /** Removes instructions that no source uses. Keeps the instructions of shadowed skills, which may be served later. */
+  /**
+   * Removes instructions that no source uses. Keeps the instructions of shadowed skills, because they may be served
+   * later.
+   */
   #forgetOldBodies(generation: Generation): void {
     const kept = new Set<string>(generation.list().map(skill => skill.bodyDigest))
     for (const source of [...this.#folders, ...this.#places])

@@ -6,7 +6,7 @@ import { SkillRegistry } from './skill-registry.ts'
 import { compareStates, digest, stateOf } from './skill-state.ts'
 import { SkillChangeEvent } from './skill-watcher.ts'
 
-/** The skills of a folder or repository at one time, by name. */
+/** The skills that a folder or repository contained at one moment, by name. */
 export type SkillSnapshot<Any extends ExoSkill = ExoSkill> = ReadonlyMap<string, Any>
 
 /**

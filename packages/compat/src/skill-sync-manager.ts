@@ -24,9 +24,11 @@ export interface EventSink {
 
 export interface SkillSyncManagerOptions {
   readonly eventBus?: EventSink
-  /** Returns, for a list of active skills, the text about skills in an agent's instructions. */
+  /** Returns the text that an agent's instructions contain about the given active skills. */
   readonly instructionsBuilder?: (skills: readonly ExoSkill[]) => string | Promise<string>
-  /** Whether unbinding an agent removes the tools and instructions that the manager gave it. @default 'remove' */
+  /**
+   * Whether unbinding an agent removes the tools and instructions that the manager gave to the agent. @default 'remove'
+   */
   readonly unbind?: NonNullable<BindOptions['unbind']>
   readonly logger?: Logger
   readonly clock?: Clock
@@ -76,7 +78,7 @@ export class SkillSyncManager implements AsyncDisposable {
   readonly #clock: Clock
   readonly #watchers: SkillWatcherLike[] = []
   readonly #places = new Map<SkillWatcherLike, FoldingSource>()
-  /** Agents for which `bindAgent()` was called and not `unbindAgent()`, even if binding them has not finished. */
+  /** Agents that `bindAgent()` has bound or is still binding. `unbindAgent()` removes an agent from this set. */
   readonly #agents = new Set<BindableAgent>()
   #tasks: Task[] = []
   #turn: Promise<void> = Promise.resolve()
@@ -106,8 +108,9 @@ export class SkillSyncManager implements AsyncDisposable {
   }
 
   /**
-   * Gives an agent the tools and instructions of the current skills, and keeps them up to date. If the agent takes longer than one second, returns after one second and continues in the background. A call of `unbindAgent()` in the
-   * meantime cancels the binding.
+   * Gives an agent the tools and instructions of the current skills, and keeps these tools and instructions up to date.
+   * If the agent takes longer than one second, returns after one second and continues in the background. A call of
+   * `unbindAgent()` during this time cancels the binding.
    */
   async bindAgent(agent: BindableAgent): Promise<void> {
     const isNew = !this.#agents.has(agent)
@@ -124,7 +127,8 @@ export class SkillSyncManager implements AsyncDisposable {
 
   /**
    * Unbinds an agent. Does nothing if the agent is not bound.
-   * @throws {SkillError} HOOK_FAILED when the agent could not remove something; a second call tries again
+   * @throws {SkillError} HOOK_FAILED when the agent could not remove a tool or the instructions; a second call tries
+   * again
    */
   async unbindAgent(agent: BindableAgent): Promise<void> {
     if (!this.#agents.delete(agent)) return
@@ -139,7 +143,8 @@ export class SkillSyncManager implements AsyncDisposable {
   }
 
   /**
-   * Starts all watchers, independently of each other. Resolves when each watcher is ready or has failed once, and the registry contains the changes since it was loaded. Does nothing if the manager already runs.
+   * Starts all watchers, independently of each other. Resolves when each watcher is ready or has failed once, and the
+   * registry contains all changes since the load of the registry. Does nothing if the manager already runs.
    */
   async start(): Promise<void> {
     this.#stopping ??= new AbortController()
@@ -159,7 +164,7 @@ export class SkillSyncManager implements AsyncDisposable {
    * Stops all watchers, and waits at most five seconds until they have ended. Bound agents keep their tools and instructions. Idempotent.
    */
   async stop(): Promise<void> {
-    // Abort before waiting for the lock, because a pending `start()` has the lock.
+    // Abort before waiting for the lock, because a pending `start()` holds the lock.
     this.#stopping?.abort()
     this.#stopping = undefined
     await this.#inTurn(async () => {
@@ -206,7 +211,10 @@ export class SkillSyncManager implements AsyncDisposable {
     return { watcher, done, begun: Promise.race([ready, attempt.promise, done]) }
   }
 
-  /** Finds changes between the load of the registry and the start of the watcher, which no batch contains. */
+  /**
+   * Finds changes that no batch contains, because they came after the load of the registry and before the watcher
+   * started.
+   */
   async #catchUp({ ready, origin }: SkillWatcherLike, signal: AbortSignal): Promise<void> {
     try {
       await ready

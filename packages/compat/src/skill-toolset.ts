@@ -31,8 +31,8 @@ export interface SkillToolsetOptions<Files extends FileSystem = FileSystem> {
   /** How long a scan waits for the hook before the scan continues, in milliseconds. With `Infinity`, the scan always waits until the hook has ended. @default 30,000 */
   readonly preScanTimeoutMs?: number
   /**
-   * Names of additional skill folders in each allowed path. For skills of the same name, a later name in this list overrides an earlier name, and the main folder overrides all of them. @default
-   * []
+   * Names of additional skill folders in each allowed path. If skills in these folders have the same name, a later
+   * folder overrides an earlier folder, and the main folder overrides all of them. @default []
    */
   readonly extraDirNames?: readonly string[]
   readonly logger?: Logger
@@ -63,8 +63,8 @@ interface Scanned<Files extends FileSystem> {
 }
 
 /**
- * pai's toolset. Its instructions list the skills in an agent's folders, which are scanned at each request. The toolset has
- * no tools: the agent reads and runs skills with its own tools.
+ * pai's toolset. At each request, the toolset scans the folders of an agent, and lists the skills of these folders in
+ * its instructions. The toolset has no tools, because the agent reads and runs skills with its own tools.
  *
  * @example
  * ```ts
@@ -200,7 +200,8 @@ async function listConfigs<Files extends FileSystem>({
       isConfigOf(configs.get(skill.name), skill) ? undefined : await createSkillConfig(skill, runtime),
     ),
   )
-  // If a concurrent request has already created the object for a skill, use that object, so that all callers get the same one.
+  // If a concurrent request has already created the object for a skill, use that object. All callers then get the same
+  // object.
   const list = skills.map((skill, index) => {
     const known = configs.get(skill.name)
     return isConfigOf(known, skill) ? known : (read[index] as SkillConfig)

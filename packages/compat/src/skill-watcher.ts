@@ -8,7 +8,7 @@ export interface SkillChangeFields {
   readonly skillName: string
   /** The changed skill; `null` only if the skill was removed. */
   readonly skill: WatchedSkill | null
-  /** Folder or URL of the source. The folder or the SKILL.md of the skill is accepted, too. */
+  /** Folder or URL of the source. May also be the folder of the skill, or its SKILL.md. */
   readonly sourcePath: string
 }
 
@@ -65,7 +65,8 @@ export interface SkillWatcherLike {
   /** Resolves when the watcher knows the existing skills. From then on, the watcher reports every difference as a change. @default immediately */
   readonly ready?: Promise<void>
   /**
-   * The folder or URL that is watched. When a manager starts the watcher, it reads this folder or URL again, to find changes since the last load. @default unknown
+   * The folder or URL that is watched. After a manager has started the watcher, the manager reads this folder or URL
+   * again, to find changes since the last load. @default unknown
    */
   readonly origin?: string
 }

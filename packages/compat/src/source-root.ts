@@ -1,7 +1,7 @@
 import { findPathFault } from '@skillstoke/core/internal'
 import { directory } from '@skillstoke/core/node'
 
-/** The folder or URL under which a source was registered. Knows which paths are below that folder or URL. */
+/** The folder or URL under which a source was registered. Finds out whether a path is below the folder or URL. */
 export class SourceRoot {
   /** Absolute path, or URL. */
   readonly origin: string
@@ -22,7 +22,8 @@ export class SourceRoot {
   within(path: string): string | undefined {
     const text = trim(path)
     if (this.#names.includes(text)) return ''
-    // A longer URL that begins with the URL of this root names a different branch or folder, which needs a source of its own.
+    // A longer URL that begins with the URL of this root names another branch or folder. Such a URL needs its own
+    // source.
     if (this.isUrl || isUrl(text)) return undefined
     return this.#below(text) ?? (isPlain(text) ? undefined : this.#below(directory(text || '.').origin))
   }

@@ -16,8 +16,8 @@ export interface SourceWatcherOptions {
 const KNOWN: KnownOptions<SourceWatcherOptions> = { settle: true, logger: true }
 
 /**
- * Watches any source. The skills that exist at the first call of `watch()` are not reported, and each later change is an event.
- * After `stop()`, `watch()` can be called again, and first yields the changes in between.
+ * Watches any source. The skills that exist at the first call of `watch()` are not reported, and each later change is
+ * an event. After `stop()`, `watch()` can be called again. It then first yields the changes since `stop()`.
  */
 export class SourceWatcher extends SkillWatcher {
   readonly #source: SkillSource
@@ -40,7 +40,7 @@ export class SourceWatcher extends SkillWatcher {
     return this.#ready.promise
   }
 
-  /** The folder or URL that is watched. All events have it as their `sourcePath`. */
+  /** The folder or URL that is watched. This value is the `sourcePath` of all events. */
   get origin(): string {
     return this.#source.origin
   }

@@ -8,7 +8,8 @@ export interface ToolResolver<Tool extends NamedTool = NamedTool> {
 }
 
 /**
- * Whether a value is a resolver, and not a map of tools. A map may have a skill named `resolve`, but its value is not a function.
+ * Whether a value is a resolver, and not a map of tools. In a map, a skill may have the name `resolve`, but the value
+ * of this entry is not a function.
  *
  * @example
  * ```ts

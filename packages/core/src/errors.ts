@@ -44,7 +44,7 @@ export type SkillErrorCode =
   | 'DUPLICATE_SOURCE'
   /** Another open session has the same id. */
   | 'DUPLICATE_SESSION'
-  /** The file or skill changed after the caller read it, so it was not written. */
+  /** The file or skill changed after the caller read it, so the call was refused. */
   | 'CHANGED_SINCE_READ'
   /** The source does not accept writes. */
   | 'READ_ONLY'
@@ -106,8 +106,8 @@ export class SkillError extends Error {
   }
 
   /**
-   * Returns true if a value is a `SkillError`, even of another loaded copy of this package. If `code` is given, the
-   * error must have this code.
+   * Returns true if a value is a `SkillError`, even one from another loaded copy of this package. If `code` is given,
+   * the error must have this code.
    */
   static isInstance(value: unknown, code?: SkillErrorCode): value is SkillError {
     if (typeof value !== 'object' || value === null) return false

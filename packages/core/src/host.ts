@@ -20,8 +20,8 @@ export interface Clock {
 }
 
 /**
- * The longest delay that `setTimeout` and `setInterval` support, in milliseconds: 24.8 days. These functions replace a
- * longer delay by 1 ms. `systemClock.after` has no such limit.
+ * The longest delay that `setTimeout` and `setInterval` support, in milliseconds: 24.8 days. Both functions treat a
+ * longer delay as 1 ms. `systemClock.after` has no such limit.
  */
 export const LONGEST_TIMER_MS: number = 2 ** 31 - 1
 
@@ -30,7 +30,7 @@ export interface Hasher {
   sha256(data: Uint8Array | string): string
 }
 
-/** A receiver of log messages that people read. The default logger is silent. */
+/** A receiver of log messages for people. The default logger is silent. */
 export interface Logger {
   debug(message: string, data?: Readonly<Record<string, unknown>>): void
   info(message: string, data?: Readonly<Record<string, unknown>>): void
@@ -139,6 +139,6 @@ export async function closeInTurn(
       failures.push(thrown)
     }
   }
-  for (const error of failures.slice(1)) logger.error('this could not be closed either', { error })
+  for (const error of failures.slice(1)) logger.error('another part could not be closed', { error })
   if (failures.length > 0) throw failures[0]
 }

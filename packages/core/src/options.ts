@@ -6,7 +6,7 @@ type NameOf<Options> = Options extends unknown ? keyof Options : never
 /** The names of all options of an interface. The compiler reports a missing name. */
 export type KnownOptions<Options> = Readonly<Record<NameOf<Options>, true>>
 
-/** Tells error messages where a set of options belongs. */
+/** The place of a set of options, for error messages. */
 export interface OptionPlace {
   /**
    * The option that contains these options, for example `tuning.settle`.
@@ -18,8 +18,8 @@ export interface OptionPlace {
 }
 
 /**
- * Refuses options with unknown names. Otherwise a misspelt option would silently have its default value. Allocates no
- * memory for valid options, because methods that run before each model call also call this function.
+ * Refuses options with unknown names. Without this check, a misspelt option would silently keep its default value.
+ * Allocates no memory for valid options, because methods that run before each model call also call this function.
  * @param owner the function or class that has the options, for example `directory()`
  * @throws {SkillError} INVALID_OPTION with the unknown name and the nearest known one
  */
@@ -65,7 +65,7 @@ function suggest(name: string, known: readonly string[], owner: string, path: st
 
 /**
  * Returns the option that differs least from the given name. If all options differ too much, returns the shortest
- * option that contains the name or is contained in it.
+ * option that contains the name, or that the name contains.
  */
 function findNearest(name: string, known: readonly string[]): string | undefined {
   const written = name.toLowerCase()

@@ -46,8 +46,8 @@ export function ReviewPanel({ row, client }: ReviewPanelProps): ComponentChildre
   ])
   const shown =
     diff !== undefined && 'value' in diff && diff.value.to === row.revision ? diff.value : undefined
-  // The server checks large files only at the approval. If it finds invisible characters, it refuses the approval with
-  // this code.
+  // The server checks large files only at the approval. If the server finds invisible characters, the server refuses
+  // the approval with this code.
   const hasHidden = code === 'HIDDEN_TEXT' || row.diagnostics.some(each => each.code === 'HIDDEN_TEXT')
   const isReadyToApprove = shown !== undefined && (!hasHidden || isHiddenSeen.value)
   const decide = (verb: DecisionVerb): void => {

@@ -2,13 +2,13 @@ import type { RegistryUpdate, Skill, SkillChange } from '@skillstoke/core'
 import type { Clock } from '@skillstoke/core/source'
 import { toFileUri, toSkillUri } from './skill-uri.ts'
 
-/** A notification to clients that sums up one or more updates. */
+/** A notification that summarises one or more updates for clients. */
 export interface ChangeNotification {
   /** Whether the list of resources changed, because a skill was added or removed or has a new description. */
   readonly isListChanged: boolean
   /** Changed files and folders. A folder counts as changed if any file inside it changed. */
   readonly uris: ReadonlySet<string>
-  /** Whether a tool was added or removed, or its description changed. */
+  /** Whether a tool was added, was removed or has a new description. */
   readonly areToolsChanged: boolean
 }
 
@@ -21,8 +21,9 @@ export interface ChangeNotificationsOptions {
 }
 
 /**
- * Combines updates into few notifications. The first update is sent immediately. Updates during the interval after a
- * notification are sent together at the end of this interval. So the last change of a burst is always sent.
+ * Combines updates into few notifications. The first update is sent immediately. Each notification starts an interval.
+ * All updates during the interval are sent in one notification at the end of the interval, so the last change of a
+ * burst is always sent.
  */
 export class ChangeNotifications {
   readonly #options: ChangeNotificationsOptions

@@ -15,7 +15,7 @@ export interface LegacySessionsOptions {
 interface LegacySession {
   readonly transport: WebStandardStreamableHTTPServerTransport
   readonly server: McpServer
-  /** Number of requests and streams of the session that are still open. */
+  /** Number of open requests and open streams of the session. */
   open: number
   lastUsed: number
 }
@@ -158,7 +158,10 @@ function isUnused({ open }: LegacySession): boolean {
   return open === 0
 }
 
-/** Returns the same response. Calls `done()` when its body has been read completely, was cancelled, or failed. */
+/**
+ * Returns the same response. Calls `done()` when the body of the response has been read completely, was cancelled, or
+ * failed.
+ */
 function onceTaken(response: Response, done: () => void): Response {
   const { body, status, statusText, headers } = response
   if (body === null) {

@@ -44,7 +44,7 @@ export interface McpServerOptions
   /** Hosts that may be in a private network or on this machine, written `name` or `name:port`. @default [] */
   readonly privateHosts?: readonly string[]
   /**
-   * Maximum size of all skills of the server together, in bytes. If their total size is larger, the fetch fails.
+   * Maximum size of all skills of the server together, in bytes. If the total size is larger, the fetch fails.
    * @default 200 MB
    */
   readonly maxBytes?: number

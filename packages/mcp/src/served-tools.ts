@@ -57,8 +57,7 @@ export class ServedTools {
     const { commandTools, adminTools, scope } = this.#options
     if (!this.#skills.scripts.canRun || !(commandTools || adminTools)) return []
     const scoped = scope === undefined ? {} : { scope }
-    // Waits for a limited time until new code is loaded, so that the list includes the commands in files that were just
-    // saved.
+    // Waits a limited time for new code to load, so that the list includes the commands in files that were just saved.
     if (commandTools) await this.#settle()
     return [
       ...(adminTools

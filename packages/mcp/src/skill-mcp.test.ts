@@ -224,7 +224,7 @@ describe.each(ERAS)('SkillMcp over HTTP, for a client with protocol version %s',
     ])
   })
 
-  test('serves a skill whose frontmatter was repaired, but lists no entry for it and logs this only once', async () => {
+  test('serves a skill whose frontmatter was repaired, but lists no entry for this skill and logs the reason only once', async () => {
     await using it = await open({
       'pdf/SKILL.md': '---\nname: pdf\ndescription: use it: always\n---\nBody.\n',
     })

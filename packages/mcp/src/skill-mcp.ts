@@ -115,7 +115,10 @@ export interface ServeStdioOptions {
   readonly signal?: AbortSignal
 }
 
-/** A server object for one connection. It exists as long as the connection, because it sends notifications. */
+/**
+ * A server object for one connection. The object exists as long as the connection, because the object sends
+ * notifications to the client.
+ */
 interface Connection {
   readonly server: McpServer
   /**

@@ -23,8 +23,8 @@ export interface SkillServerParts {
   readonly extension: SkillsExtension
   readonly ttlMs: number
   /**
-   * The conversation of the client, if the connection is permanent. Its notices of changed skills are added to tool
-   * answers.
+   * The conversation of the client, if the connection is permanent. Tool answers also contain the notices of this
+   * conversation.
    */
   readonly session?: SkillSession
   /** Called after each tool call of the client. */
@@ -115,7 +115,7 @@ function noticeFor(
   if (session === undefined || session.isClosed || signal.aborted) return undefined
   const offer = session.pending()
   if (offer?.digest !== generation) return undefined
-  // Commits the notice synchronously, so that only one of two concurrent calls gets it.
+  // Commits the notice synchronously, so that only one of two concurrent calls gets the notice.
   offer?.commit()
   return offer?.text
 }

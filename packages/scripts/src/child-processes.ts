@@ -41,10 +41,10 @@ import {
 } from './script-runner-options.ts'
 
 /**
- * Returns a runner that executes scripts of skills in separate processes. Node's permissions confine these processes, and also
- * bubblewrap if it is installed. Pass it to `createSkillRuntime` as `scripts`.
+ * Returns a runner that executes scripts of skills in separate processes. Node's permissions confine these processes.
+ * If bubblewrap is installed, it also confines them. Pass the runner to `createSkillRuntime` as `scripts`.
  * @throws {SkillError} INVALID_OPTION
- * @throws {SkillError} UNSUPPORTED_RUNTIME on Bun and Deno, whose processes the permission model of Node cannot contain
+ * @throws {SkillError} UNSUPPORTED_RUNTIME on Bun and Deno, which do not have the permission model of Node
  *
  * @example
  * ```ts
@@ -73,12 +73,12 @@ export function childProcesses(options: ScriptRunnerOptions = {}): ChildProcesse
 
 /** A script runner that can report which grants it refuses before a script runs. */
 export interface ChildProcesses extends ScriptRunner {
-  /** Returns the reason why this runner refuses these grants, or `undefined` if it accepts them. */
+  /** Returns the reason why this runner refuses these grants, or `undefined` if the runner accepts them. */
   findRefusal(grants: readonly ScriptCapability[]): Promise<string | undefined>
 }
 
 const MAX_LOADS = 4
-/** How long after its start a host removes the folders of killed hosts, in milliseconds. */
+/** How long a host waits after its start before it removes the folders of killed hosts, in milliseconds. */
 const SWEEP_MS = 1_000
 
 class ChildProcessRunner implements ChildProcesses {
@@ -90,7 +90,7 @@ class ChildProcessRunner implements ChildProcesses {
   readonly #runs = new Set<Promise<unknown>>()
   readonly #looks = new FolderLooks()
   readonly #partialFolders = new PartialFolders()
-  /** The access of all code that is loaded or running. */
+  /** What the code that is loaded or running may access. */
   readonly #inUse = new Set<AccessInUse>()
   readonly #stop = new AbortController()
   /** Maximum number of simultaneous background loads, because a host may have many skills and few cores. */
@@ -272,7 +272,9 @@ class ChildProcessRunner implements ChildProcesses {
 }
 
 /**
- * Prevents scripts from opening the Node inspector of the host. A script can send SIGUSR1 to its parent process, which opens the inspector, and a client of the inspector can run code in the host. A handler for SIGUSR1 keeps the inspector closed.
+ * Prevents scripts from opening the Node inspector of the host. A script can send SIGUSR1 to its parent process, the
+ * host. This signal opens the inspector, and a client of the inspector can run code in the host. A handler for SIGUSR1
+ * keeps the inspector closed.
  */
 function refuseInspection(): void {
   if (process.platform === 'win32' || process.listenerCount('SIGUSR1') > 0) return

@@ -15,8 +15,8 @@ export interface ScriptRunnerOptions {
   readonly workspace?: string
   /**
    * Files and folders that no script may write to, even if a grant allows it, for example skill folders. Grants to
-   * write to their parent folders are refused, too. Git hooks and the settings of agents and editors are always protected.
-   * @default none
+   * write to the parent folders of these paths are also refused. Git hooks and the settings of agents and editors are
+   * always protected. @default none
    */
   readonly protectedPaths?: readonly string[]
   /**
@@ -36,15 +36,19 @@ export interface ScriptRunnerOptions {
   /** How long an idle process is kept, in milliseconds. @default 60,000 */
   readonly idleMs?: number
   /**
-   * How long a reserve process without a skill is kept after the last edit of a script, in milliseconds; 0 disables it.
-   * The first edit starts the process, so a host whose scripts never change has no reserve process. @default 180,000
+   * How long a reserve process without a skill is kept after the last edit of a script, in milliseconds. With 0, there
+   * is no reserve process. The first edit starts the process, so a host whose scripts never change has no reserve
+   * process.
+   * @default 180,000
    */
   readonly reserveMs?: number
-  /** Number of calls after which a new process replaces a process. @default 1,000 */
+  /** Number of calls after which a process is replaced by a new process. @default 1,000 */
   readonly maxCalls?: number
   /** Time limit for loading the modules of a skill, in milliseconds. @default 5,000 */
   readonly loadTimeoutMs?: number
-  /** How long calls that run old code may continue after new code has replaced it, in milliseconds. @default 30,000 */
+  /**
+   * After new code has replaced old code, running calls may continue for this time, in milliseconds. @default 30,000
+   */
   readonly drainMs?: number
   readonly limits?: Partial<OutputLimits>
 }

@@ -26,13 +26,11 @@ import {
 } from './api-types.ts'
 
 export interface ApiClientOptions {
-  /** Address of the server, for example `http://127.0.0.1:4114`. @default the server of the page */
+  /** Address of the server, for example `http://127.0.0.1:4114`. @default the server that sent the page */
   readonly url?: string
-  /** Token of the server. @default none; the browser sends the cookie of the page */
+  /** Token of the server. @default none; on the page, the browser sends a cookie instead */
   readonly token?: string
-  /**
-   * Returns the key that `login()` returned together with the cookie of the page. Called at each request. @default none
-   */
+  /** Returns the key that `login()` returned. The client calls this function at each request. @default none */
   readonly key?: () => string | null
   /**
    * Timeout of each request in milliseconds, at most `LONGEST_TIMER_MS`. Event streams have no timeout. @default 10,000
@@ -119,7 +117,7 @@ export class ApiClient {
 
   /**
    * Explains why a skill does not reach conversations, by naming the step that stopped the skill. If `session` is
-   * given, explains this for one conversation. `name` is a skill name, a folder name, or a path.
+   * given, explains why the skill does not reach that conversation. `name` is a skill name, a folder name, or a path.
    * @throws {ApiError} NOT_FOUND for an unknown conversation
    */
   async why(name: string, options: { readonly session?: string } = {}): Promise<SkillExplanation> {
@@ -132,7 +130,7 @@ export class ApiClient {
   }
 
   /**
-   * Returns the refused or waiting change of a skill. If no change was refused or waits for approval, returns the last
+   * Returns the change that was refused or waits for approval. If the skill has no such change, returns the last
    * change. `name` is a skill name or `source/name`.
    */
   async diff(name: string): Promise<SkillDiff> {

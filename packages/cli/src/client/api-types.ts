@@ -49,7 +49,7 @@ export interface SourceState extends SourceStatus {
   readonly diagnostics: readonly Diagnostic[]
 }
 
-/** Numbers of tokens with the o200k vocabulary. For models with another vocabulary, these numbers are estimates. */
+/** Token counts with the o200k vocabulary. For models with another vocabulary, these counts are estimates. */
 export interface SkillTokens {
   /** Number of tokens of the name and the description. */
   readonly listed: number
@@ -98,13 +98,13 @@ export interface FileInfo {
 export interface SkillDetail {
   readonly generation: GenerationId
   /**
-   * All folders with this name, the requested folder first. If the request contains only a name, the served folder is
-   * first.
+   * All folders with this name. The first one is the requested folder, or the served folder if the request contains
+   * only a name.
    */
   readonly skills: readonly SkillRow[]
   /**
-   * Revision that `files`, `text` and `body` come from, which is normally the served revision. If the request named a
-   * folder that is not served, this is the newest revision of that folder. Null if the folder has no valid revision.
+   * Revision from which `files`, `text` and `body` come. Normally the served revision. If the request named a folder
+   * that is not served, the newest revision of that folder. Null if the folder has no valid revision.
    */
   readonly revision: Digest | null
   /** Files of `revision`. Empty if `revision` is null. */
@@ -126,11 +126,14 @@ export interface SkillDiff {
    * means that the diff shows the last change since the server started.
    */
   readonly kind: 'refused' | 'waiting' | 'changed' | 'none'
-  /** The newer of the two compared revisions. Null if its text is broken, or if there is no difference. */
+  /**
+   * The newer of the two compared revisions. Null if the text of the newer revision is broken, or if there is no
+   * difference.
+   */
   readonly to: Digest | null
   /** Unified diff. Empty if nothing differs. */
   readonly text: string
-  /** Capabilities that only the newer of the two compared revisions declares. */
+  /** Capabilities that the newer revision declares and the older revision does not. */
   readonly newCapabilities: readonly string[]
 }
 

@@ -1,8 +1,8 @@
 import type { SkillRow } from './api-types.ts'
 
 /**
- * Returns a key for the row of a skill folder. The argument may also be the entry for a removed row, because both have
- * the two fields that the key consists of.
+ * Returns a key for the row of a skill folder. Also accepts the entry of a removed row. The key consists of `source`
+ * and `location`.
  *
  * @example
  * ```ts

@@ -104,8 +104,8 @@ async function openPlace(place: string, config: Config): Promise<Available> {
 }
 
 /**
- * Refuses skills with invisible characters, because a copied skill is served immediately. Accepts them if
- * `confirmsHidden` is set.
+ * Refuses skills with invisible characters unless `confirmsHidden` is set, because a copied skill is served
+ * immediately.
  */
 async function refuseHidden(
   chosen: readonly Skill[],
@@ -121,7 +121,7 @@ async function refuseHidden(
   }
   if (hiding.length > 0 && !confirmsHidden)
     throw new UsageError(
-      `nothing was added: ${hiding.join(', ')} ${hiding.length === 1 ? 'has' : 'have'} invisible characters; check the places above, then use --confirm-hidden if they are intended`,
+      `nothing was added: ${hiding.join(', ')} ${hiding.length === 1 ? 'has' : 'have'} invisible characters; check the places above, then use --confirm-hidden if the characters are intended`,
     )
 }
 

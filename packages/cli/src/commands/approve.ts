@@ -108,7 +108,8 @@ async function showAndAsk(
   for (const grown of capabilitiesOf(report, skills))
     printLine(`  ${paint('yellow', 'new:')} ${toTerminalLine(grown)}`)
   for (const doubtful of doubtsAbout(report)) printLine(`  ${formatDiagnostic(doubtful, paint)}`)
-  // Fails if the skill changed while the diff was created, because the person must see exactly the revision to approve.
+  // Fails if the skill has changed since the report was read, because the diff must show exactly the revision to
+  // approve.
   if (skill?.revision !== revision)
     throw new UsageError(`${target} changed while it was read; run the command again`)
   printLine(paintDiff(await describeModified(live ?? { ...skill, files: [] }, skill, skills), paint))

@@ -10,11 +10,11 @@ import { nameProgram } from '../program-name.ts'
 export interface GcFlags {
   readonly json: boolean
   readonly isDryRun: boolean
-  /** For how many of the newest history records of each skill the files are kept. */
+  /** How many history records of each skill keep their files, counted from the newest record. */
   readonly keep?: number
 }
 
-/** One hour. The message in `describeGarbage()` contains the same duration. */
+/** One hour. If this duration changes, also change the message in `describeGarbage()`. */
 const GRACE_MS = 3_600_000
 /** Matches the file names of damaged databases and their logs. */
 const SET_ASIDE = /\.damaged-\d+(?:-wal|-shm)?$/

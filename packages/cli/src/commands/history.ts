@@ -91,7 +91,7 @@ export async function rollback(
 
 /** Throws if the skill is a link, because other projects may use the target folder of the link. */
 async function refuseLink(name: string, revision: string | undefined, skills: SkillRuntime): Promise<void> {
-  // A removed skill has no report and its folder is not a link, so its revision can be restored.
+  // A removed skill has no report. Its folder is gone and cannot be a link, so its revision can be restored.
   const named = skills.current
     .reports()
     .filter(each => [each.name, `${each.source}/${each.name}`, targetOf(each)].includes(name))

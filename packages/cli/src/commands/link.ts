@@ -65,7 +65,7 @@ function lookAt<Value>(folder: string, look: () => Value): Value {
   }
 }
 
-/** @throws {UsageError} when another file or folder has the path of the link */
+/** @throws {UsageError} when the path of the link already belongs to another file or folder */
 function isLinkedAlready(path: string, target: string): boolean {
   const facts = lookAt(dirname(path), () => lstatSync(path, { throwIfNoEntry: false }))
   if (facts === undefined) return false

@@ -6,7 +6,7 @@ import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../exit-code.ts'
 import { createPaint, paintStatus, printFindings, printJson, printLine, toTerminalLine } from '../output.ts'
 import { findRunningDev } from '../server/run-file.ts'
 
-/** Timeout of the request. It is long enough to reload tens of thousands of skills. */
+/** Timeout of the request. Long enough to reload tens of thousands of skills. */
 const TIMEOUT_MS = 300_000
 
 /**
@@ -18,7 +18,7 @@ export async function reload(config: Config, options: { readonly json: boolean }
   if (dev === undefined) {
     const roots = pathsOf(config).join(', ')
     throw new UsageError(
-      `no running dev has these roots (${roots}) and the state directory ${config.stateDirectory}; start one with "stoke dev", or name its state directory with --state`,
+      `no running dev has these roots (${roots}) and the state directory ${config.stateDirectory}; start one with "stoke dev", or name the state directory of the running dev with --state`,
     )
   }
   const result = await dev.client.reload({ timeoutMs: TIMEOUT_MS })

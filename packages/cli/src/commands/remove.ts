@@ -9,7 +9,10 @@ import { projectFolder, readForeignNames, readLock, writeLock } from '../lock/lo
 import { printJson, printLine, toTerminalLine } from '../output.ts'
 import { findLinkTarget } from '../real-path.ts'
 
-/** Implements `stoke remove`: moves copied skills to `.trash` beside them, and removes them from the lock file. */
+/**
+ * Implements `stoke remove`: moves the folders of copied skills to `.trash` in the same root, and removes the skills
+ * from the lock file.
+ */
 export async function remove(
   names: readonly string[],
   config: Config,

@@ -154,8 +154,8 @@ class Runner {
   }
 
   /**
-   * Runs the target now and after each change of the skill, until a signal ends the watching. After a change during a
-   * run, runs the target again.
+   * Runs the target now, and again after each change of the skill, until a signal arrives. If the skill changes during
+   * a run, runs the target once more after that run.
    */
   async watch(target: Exclude<Target, { kind: 'list' }>): Promise<number> {
     let last = (await this.#skills.fresh()).find(target.skill)
@@ -246,14 +246,16 @@ class Runner {
     process.stderr.write(this.#paint('dim', `  fix: ${findProgramName()} ${toTerminalLine(command)}\n`))
   }
 
-  /** Prints a line that a command wrote on standard error, because the line is not part of the result. */
+  /** Prints an output line of a command to standard error, because the line is not part of the result. */
   #showLine({ stream, text: line }: ScriptLine): void {
     if (this.#flags.json) return
     this.#endProgress()
     process.stderr.write(`${this.#paint('dim', `${stream}:`)} ${toTerminalOutput(line)}\n`)
   }
 
-  /** Prints a line that a script wrote on the same stream, because the output of a script is its result. */
+  /**
+   * Prints an output line of a script to the stream that the script used, because the output of a script is its result.
+   */
   #passLine({ stream, text: line }: ScriptLine): void {
     if (this.#flags.json) return
     const output = stream === 'stdout' ? process.stdout : process.stderr
@@ -277,13 +279,10 @@ class Runner {
   }
 }
 
-/**
- * Text in the error message for a script that runs only if "exec" is granted, because no sandbox can confine the
- * script.
- */
+/** Part of the error message for a script that no sandbox can confine. Such a script runs only if "exec" is granted. */
 const GRANT_EXEC = 'grant "exec" to the skill'
 
-/** Codes of errors that the input of the user causes, not the script. */
+/** Codes of errors that are caused by the input of the user and not by the script. */
 const USAGE_CODES: readonly string[] = [
   'INPUT_INVALID',
   'COMMAND_NOT_FOUND',

@@ -91,8 +91,8 @@ async function validateNamedFile(path: string): Promise<Verdict> {
 }
 
 /**
- * Validates all skills of a folder. Reads them through a runtime, so that it checks exactly the texts that a runtime
- * would serve.
+ * Validates all skills of a folder. Reads the skills through a runtime, in order to check exactly the texts that a
+ * runtime would serve.
  */
 async function validateFolders(root: string): Promise<readonly Verdict[]> {
   await using skills = await createSkillRuntime({
@@ -144,8 +144,8 @@ function toUnreadable(
 }
 
 /**
- * Returns a verdict for a file or folder that looks like a skill but is not one. Returns an empty list if its name or a
- * `.skillignore` excludes it.
+ * Returns a verdict for a file or folder that looks like a skill but is not one. Returns an empty list if the file or
+ * folder is excluded by its name or by a `.skillignore`.
  */
 function toNotSkill({ reason, path, message, fix, isExpected }: NotSkill): readonly Verdict[] {
   if (!isExpected || reason === 'skipped' || reason === 'ignored') return []

@@ -10,10 +10,10 @@ const FOLDER = 'code'
 const FLUSH_AFTER_MS = 5_000
 
 /**
- * Caches compiled code in the state directory, for all modules that are loaded from now on. The next command loads
- * these modules faster. Does nothing if the state directory has no store. Does nothing if another user could write to
- * the cache, because Node runs the cached code. The environment variables `NODE_COMPILE_CACHE` and
- * `NODE_DISABLE_COMPILE_CACHE` override this cache.
+ * Makes Node cache the compiled code of all modules that are loaded after this call. The cache is in the state
+ * directory, and the next command loads these modules faster. Does nothing if the state directory has no store. Does
+ * nothing if another user could write to the cache, because Node runs the cached code. The environment variables
+ * `NODE_COMPILE_CACHE` and `NODE_DISABLE_COMPILE_CACHE` override this cache.
  */
 export function enableCodeCache(stateDirectory: string): void {
   const folder = join(stateDirectory, FOLDER)
@@ -58,8 +58,8 @@ function hasStore(stateDirectory: string): boolean {
 }
 
 /**
- * Returns true if the folder belongs to this user and only this user may write to it. If root wrote into the folder of
- * another user, that user could not remove the files.
+ * Returns true if the folder belongs to this user and only this user may write to it. If the user `root` wrote into the
+ * folder of another user, that user could not remove the files.
  */
 function isOursAlone(folder: string): boolean {
   const { mode, uid } = statSync(folder)

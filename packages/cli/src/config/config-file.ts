@@ -38,7 +38,7 @@ interface LoadedRoot {
 interface Fault {
   readonly path: readonly PropertyKey[]
   readonly reason: string
-  /** Whether the fault is the name of the field. False if the fault is its value. */
+  /** Whether the name of the field is wrong. False if the value of the field is wrong. */
   readonly isAboutKey?: boolean
 }
 

@@ -26,7 +26,7 @@ async function fault(text: string, flags: ConfigFlags = {}): Promise<string> {
 }
 
 describe('skillstoke.json', () => {
-  test('sets all options of a project, and its roots may have labels and relative paths', async () => {
+  test('sets all options of a project, including roots with labels and relative paths', async () => {
     write(`{
       "$schema": "./node_modules/skillstoke/skillstoke.schema.json",
       // comments and trailing commas are allowed
@@ -123,7 +123,7 @@ describe('skillstoke.json', () => {
     expect(await fault(text)).toContain(message)
   })
 
-  test('refuses a link root that is a link from inside the project to a folder outside', async () => {
+  test('refuses a link root inside the project that is itself a link to a folder outside the project', async () => {
     mkdirSync(join(folder, 'inside'))
     symlinkSync(tmpdir(), join(folder, 'shared'))
     symlinkSync('inside', join(folder, 'fine'))

@@ -18,7 +18,7 @@ import { parseSourceFlag, type RemoteConfig, resolveRemotes } from './remote-con
 import type { RemoteAccess } from './source-kinds.ts'
 import { findStateDirectory, withoutEmpty } from './state-place.ts'
 
-/** A root directory. Its label does not depend on the machine. */
+/** A root directory. The label of a root is the same on every machine. */
 export interface RootConfig {
   readonly label: string
   /** Path as a person would write it, for messages. */
@@ -295,8 +295,8 @@ export function pathsOf({ roots, remotes }: Config): readonly string[] {
 }
 
 /**
- * Returns the diagnostics of the sources. Omits the diagnostic of a missing root if it is a default root, but keeps the
- * diagnostic if the root was named.
+ * Returns the diagnostics of the sources. Omits the diagnostic ROOT_MISSING for default roots, but keeps this
+ * diagnostic for named roots.
  */
 export function findingsOf(sources: readonly SourceReport[], config: Config): Diagnostic[] {
   return sources.flatMap(({ diagnostics }, index) =>

@@ -2,5 +2,8 @@
 export const DEFAULT_ROOTS = ['skills', '.agents/skills', '.claude/skills'] as const
 export const DEFAULT_HOST = '127.0.0.1'
 export const DEFAULT_PORT = 4114
-/** Equals the default in `@skillstoke/mcp`. Importing that package is too slow for help texts. */
+/**
+ * Equals the default in `@skillstoke/mcp`. Repeated here, because importing `@skillstoke/mcp` is too slow for help
+ * texts.
+ */
 export const DEFAULT_MAX_SESSIONS = 256

@@ -13,7 +13,7 @@ import {
 /** A source that is not a root. Changes in a remote source wait for approval. */
 export interface RemoteConfig {
   readonly label: string
-  /** Origin of the source. Decisions about its skills are stored with this origin as a key. */
+  /** Origin of the source. The origin is the key under which decisions about the skills of the source are stored. */
   readonly origin: string
   /** The settings of the source, as the user or the configuration file wrote them. */
   readonly source: ConfigSource

@@ -53,7 +53,7 @@ export interface FieldParts {
   readonly path: Zod.ZodString
   /** Fields that every kind of source has. */
   readonly common: Fields
-  /** Additional fields of every kind of source that fetches data. */
+  /** Additional fields of the kinds of sources that fetch data. */
   readonly fetched: Fields
 }
 

@@ -28,7 +28,9 @@ export class DevConversation {
     this.#options = options
   }
 
-  /** Returns the number of the next turn. Also compares the first request of the next turn with the last request. */
+  /**
+   * Returns the number of the next turn, and compares the first model request of that turn with the last model request.
+   */
   next(): { readonly nextTurn: number; readonly prefix: PrefixReading } {
     return { nextTurn: this.#turns + 1, prefix: this.#options.conversation.comparePrefix() }
   }

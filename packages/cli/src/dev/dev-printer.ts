@@ -152,7 +152,7 @@ export class DevPrinter {
     )
   }
 
-  /** Prints the changes, the time until they were visible, and the next notice of each conversation. */
+  /** Prints the changes, the delay until the changes were visible, and the next notice of each conversation. */
   update(update: RegistryUpdate, sessions: readonly ListeningSession[]): void {
     const { print, paint } = this.#options
     const seenAt = timeOfUpdate(update)

@@ -28,7 +28,7 @@ export function describeMcpSetup(config: Config): readonly string[] {
 /** Deno starts a program only with a subcommand and with permission flags. */
 const DENO_WORDS: readonly string[] = process.versions['deno'] === undefined ? [] : ['run', '-A']
 
-/** On Windows `npx` is a batch file, which programs can only start through `cmd`. */
+/** On Windows `npx` is a batch file. Programs can start a batch file only through `cmd`. */
 export function toNpxCommand(
   args: readonly string[],
   platform: NodeJS.Platform = process.platform,
@@ -58,7 +58,7 @@ function toMcpCommand(config: Config): McpCommand {
     : { command: process.execPath, args: [...DENO_WORDS, bin, 'mcp', ...options] }
 }
 
-/** Returns the roots, without default roots that do not exist. If no default root exists, returns all of them. */
+/** Returns the roots without the default roots that do not exist. If no root remains, returns all roots. */
 function rootsOf({ roots, areRootsChosen }: Config): Config['roots'] {
   const present = areRootsChosen ? roots : roots.filter(({ path }) => existsSync(path))
   return present.length === 0 ? roots : present

@@ -4,17 +4,17 @@ import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 
 /**
- * If the opening program still runs after this time, the page counts as opened, because the program may be the browser
- * itself.
+ * Time after which the page counts as opened, although the program that opens the page still runs. This program may be
+ * the browser itself.
  */
 const START_MS = 2_000
 
-/** Opens pages in the browser. Other users of the machine cannot see the secret address. */
+/** Opens pages in the browser, and hides their secret address from other users of the machine. */
 export class BrowserOpener implements Disposable {
   readonly #folder: string
   readonly #file: string
 
-  /** @param folder where a file that only the user can read is written */
+  /** @param folder the folder for a temporary file that only the user can read */
   constructor(folder: string) {
     this.#folder = folder
     this.#file = join(folder, `open-${process.pid}.html`)

@@ -22,7 +22,7 @@ export class Parts implements AsyncDisposable {
 
   /**
    * Closes every part, even if closing another part fails.
-   * @throws {AggregateError} after the last part was closed, with what the failed ones threw
+   * @throws {AggregateError} after the last part was closed, with the errors of all parts that failed to close
    */
   async [Symbol.asyncDispose](): Promise<void> {
     const failures: unknown[] = []

@@ -17,10 +17,10 @@ import { UsageError } from '../exit-code.ts'
 
 /** The present state of a source from which skills can be copied. */
 export interface Available extends AsyncDisposable {
-  /** Commit of the source. If the source has no commits, digest of all its skills. */
+  /** Commit of the source. If the source has no commits, the digest of all skills in the source. */
   readonly version: string
   readonly skills: readonly Skill[]
-  /** Errors in skills that cannot be served. These skills cannot be copied either. */
+  /** Errors in skills that cannot be served. These skills cannot be copied. */
   readonly faults: readonly Diagnostic[]
   read(skill: Skill): Promise<readonly FolderFile[]>
   /** Finds invisible characters in a skill. The paths in the diagnostics start with the name of the skill. */
@@ -34,9 +34,10 @@ export interface Available extends AsyncDisposable {
 
 /**
  * Reads the present state of a source. `flag` is written like a value of `--source`. No skill waits for approval,
- * because a person decides which skills to copy. The fetched copy is stored apart from that of a configured source with
- * the same origin.
- * @param options.isNamed whether a person named the source; if not, it must not be elsewhere on this machine
+ * because a person decides which skills to copy. If a configured source has the same origin, each of the two sources
+ * stores its own fetched copy.
+ * @param options.isNamed whether a person named the source; if false, a local source must be inside the working
+ * directory
  * @throws {SkillError} when the source cannot be reached, or its present state cannot be read
  */
 export async function openAvailable(

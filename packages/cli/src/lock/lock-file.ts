@@ -81,7 +81,7 @@ function describeFault({ issues }: z.ZodError, json: unknown): string {
 
 /**
  * Returns why a skill must not be copied into a folder, as the second half of an error message. A lock file may come
- * from another person, so it must not copy files to folders from which programs run code.
+ * from another person. Such a lock file must not direct copies to folders from which programs run code.
  */
 export function findFolderFault(name: string, folder: string, config: Config): string | undefined {
   const fault = findPathFault(folder)
@@ -130,7 +130,7 @@ export async function writeLock(config: Config, skills: LockedSkills): Promise<v
   })
 }
 
-/** Returns the names of the skills that the command line `skills`, another program, installed. */
+/** Returns the names of the skills that another command line program, `skills`, installed. */
 export function readForeignNames(config: Config): ReadonlySet<string> {
   const names = new Set<string>()
   for (const path of [

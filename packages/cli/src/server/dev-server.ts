@@ -171,7 +171,7 @@ async function listen(server: Server, port: number, host: string): Promise<void>
   })
 }
 
-/** Returns the host name for URLs. Replaces an address that means all interfaces with the loopback address. */
+/** Returns the host name for URLs. If the address means all interfaces, returns the loopback address instead. */
 function toHostName(host: string): string {
   if (host === '0.0.0.0' || host === '::') return '127.0.0.1'
   return host.includes(':') ? `[${host}]` : host

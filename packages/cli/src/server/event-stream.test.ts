@@ -35,7 +35,7 @@ describe('streamEvents()', () => {
     expect(await next()).toBe('end')
   })
 
-  test('continues after the last event id, or begins with the present state if another server start created that id', async () => {
+  test('continues after the last event id, or begins with the present state if that id is unknown', async () => {
     const log = new EventLog(small)
     for (let number = 1; number <= 5; number++) log.append(sessions(String(number)))
     expect(await open(log, 'abc-3').next()).toContain('id: abc-4\n')

@@ -13,9 +13,9 @@ export interface RequestGuardOptions {
 const LOOPBACK_NAMES = ['127.0.0.1', 'localhost', '[::1]'] as const
 
 /**
- * Checks the requests to the dev server. The header Host must be allowed, and so must Origin if the request has it. A
- * request also needs either the token, or the cookie and the key of a page. The checks of host and origin prevent DNS
- * rebinding.
+ * Checks the requests to the dev server. The value of the header Host must be allowed, and also the value of Origin if
+ * the request has this header. A request also needs either the token, or the cookie and the key of a page. Checking
+ * Host and Origin prevents DNS rebinding.
  */
 export class RequestGuard {
   readonly #options: RequestGuardOptions

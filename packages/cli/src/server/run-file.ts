@@ -52,8 +52,8 @@ const PROBE_TIMEOUT_MS = 2_000
 const CHECK_INTERVAL_MS = 500
 
 /**
- * Writes the run file, and writes it again if another process removes it. Returns a function that ends this and removes
- * the run file.
+ * Writes the run file, and writes it again if another process removes it. Returns a function that stops these checks
+ * and removes the run file.
  */
 export function writeRunFile(
   config: Config,

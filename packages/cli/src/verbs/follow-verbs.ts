@@ -27,7 +27,7 @@ function addDev(program: Command, finish: Finish): void {
     .argument('[dir...]', 'folders that contain skills; they replace the default folders')
     .option(
       '--port <number>',
-      `port to listen on, 0 for any free port (default: ${DEFAULT_PORT}, or a free port if it is in use)`,
+      `port to listen on, 0 for any free port (default: ${DEFAULT_PORT}, or a free port if ${DEFAULT_PORT} is in use)`,
       parsePort,
     )
     .option('--host <address>', `address to listen on (default: ${DEFAULT_HOST})`, parseHost)
@@ -41,7 +41,7 @@ function addDev(program: Command, finish: Finish): void {
     .option('--ask <question>', 'question for the demo agent, asked at the start and after each change')
     .option(
       '--model <name>',
-      'model for the demo agent: a model of the server, or an AI SDK name such as "openai/gpt-5" (default: offline)',
+      'model for the demo agent: a model of the --base-url server, or an AI SDK name such as "openai/gpt-5" (default: an offline model)',
     )
     .option('--base-url <url>', 'OpenAI-compatible server, for example http://127.0.0.1:11434/v1')
     .addHelpText(
@@ -68,7 +68,7 @@ function addMcp(program: Command, finish: Finish): void {
     .option('--verbose', 'write log messages to standard error')
     .option(
       '--command-tools',
-      'offer each command of a skill as a tool "skill.command"; the list of tools follows the skills',
+      'offer each command of a skill as a tool "skill.command"; the tool list changes with the skills',
     )
     .option(
       '--admin-tools',

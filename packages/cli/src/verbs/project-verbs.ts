@@ -27,8 +27,8 @@ function addAdd(program: Command, finish: Finish): void {
       '<place>',
       `where the skills are: ${describeSourceForms()}, or a folder such as ./folder or ../folder`,
     )
-    .argument('[skill...]', 'skill names (default: the only skill of that source)')
-    .option('--all', 'copy all skills of that source')
+    .argument('[skill...]', 'skill names (default: the only skill, if the source has one skill)')
+    .option('--all', 'copy all skills of the source')
     .option('--to <dir>', 'folder to copy the skills into (default: the first root)')
     .option('--force', 'replace existing folders; the old ones are kept in .trash')
     .option('--confirm-hidden', CONFIRM_HIDDEN)
@@ -65,7 +65,7 @@ function addUpdate(program: Command, finish: Finish): void {
     .option('--reset', 'accept the present state of a branch or tag, even if its history was rewritten')
     .option(
       '--local',
-      'also read sources on this machine that the lock file names but no "stoke add" here has named',
+      'also read local sources that the lock file names, even if "stoke add" never copied from them in this folder',
     )
     .option('--confirm-hidden', CONFIRM_HIDDEN)
     .addHelpText(

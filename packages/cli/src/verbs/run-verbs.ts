@@ -33,8 +33,9 @@ function addRun(program: Command, finish: Finish): void {
     .addHelpText(
       'after',
       `
-With only a skill name, lists what can be run. Exits with 1 if the script fails. Exits with 2 if the target does not
-exist, its input is invalid, or it may not run. Ctrl-C stops the script and exits with 130.
+If only a skill name is given, lists the commands and scripts of the skill. Exits with 1 if the script fails. Exits
+with 2 if the target does not exist or may not run, or if the input is invalid. Ctrl-C stops the script and exits with
+130.
 
 Examples:
   stoke run git
@@ -79,11 +80,11 @@ const GRANTS = {
   },
 } as const satisfies Record<GrantVerb, unknown>
 
-const NAMED = 'name or source/name; add @ and the whole digest to name the revision that you have read'
+const NAMED = 'name or source/name; to name the revision that you have read, add @ and its whole digest'
 
 function addGrant(program: Command, verb: GrantVerb, finish: Finish): void {
   const { words, examples } = GRANTS[verb]
-  const without = verb === 'grant' ? 'those in metadata.capabilities, after you confirm' : 'all'
+  const without = verb === 'grant' ? 'the capabilities in metadata.capabilities, after you confirm' : 'all'
   const command = withSharedOptions(program.command(verb))
   if (verb === 'grant') command.option('--yes', 'do not ask; grant all capabilities that the skill asks for')
   command
@@ -94,8 +95,8 @@ function addGrant(program: Command, verb: GrantVerb, finish: Finish): void {
     .addHelpText(
       'after',
       `
-For a trusted source, a grant is valid for every revision of the skill. For a reviewed source, it is valid only for
-the served revision.
+If the source is trusted, a grant is valid for every revision of the skill. If the source is reviewed, a grant is valid
+only for the served revision.
 
 Examples:
 ${examples.map(example => `  ${example}`).join('\n')}`,

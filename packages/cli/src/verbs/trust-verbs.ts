@@ -25,7 +25,7 @@ function addPending(program: Command, finish: Finish): void {
     .description('list the changes that wait for approval, with their new capabilities')
     .addHelpText(
       'after',
-      '\nExits with 1 if a change waits or a source cannot be read.\n\nExamples:\n  stoke pending\n  stoke pending --json',
+      '\nExits with 1 if a change waits for approval or a source cannot be read.\n\nExamples:\n  stoke pending\n  stoke pending --json',
     )
     .action(async (flags: SharedFlags) => {
       const { pending } = await import('../commands/decide.ts')
@@ -41,11 +41,11 @@ const DECISIONS: Readonly<
     examples: ['stoke reject pdf', 'stoke reject team/pdf --note "asks for secrets"'],
   },
   pin: {
-    words: 'serve one fixed revision: the served one, or the one that you name',
+    words: 'serve one fixed revision: the revision that is served now, or the revision that you name',
     examples: ['stoke pin pdf', 'stoke pin pdf@sha256:...'],
   },
   unpin: {
-    words: 'remove the pin of a skill, so that it follows its source again',
+    words: 'remove the pin of a skill, so that the skill follows its source again',
     examples: ['stoke unpin pdf'],
   },
   enable: { words: 'serve a disabled skill again', examples: ['stoke enable pdf'] },
@@ -60,20 +60,21 @@ const CONFIRM_HIDDEN =
   'confirm that you checked the invisible characters ("stoke diff" shows them as <U+200B>) and that they are intended'
 
 const NAMED =
-  'name or source/name; add @ and the whole digest, as "stoke pending" prints it, to name the revision that you have read'
+  'name or source/name; to name the revision that you have read, add @ and the whole digest that "stoke pending" prints'
 
 function addApprove(program: Command, finish: Finish): void {
   withSharedOptions(program.command('approve'))
     .description('approve a revision of a skill, for every process that uses the state directory')
     .argument('[skill...]', NAMED)
     .option('--note <text>', 'reason to record in the history')
-    .option('--all', 'approve everything that waits now')
+    .option('--all', 'approve every revision that waits now')
     .option('--yes', 'do not ask; approve the waiting revision unread')
     .option('--confirm-hidden', CONFIRM_HIDDEN)
     .addHelpText(
       'after',
       `
-Without a revision, a terminal shows the change and asks. Elsewhere the command fails and prints the command to run.
+If no revision is named, the command shows the change on the terminal and asks. If there is no terminal, the command
+fails and prints the command to run.
 
 Examples:
   stoke approve pdf
@@ -148,7 +149,7 @@ function addDiff(program: Command, finish: Finish): void {
     .argument('<name>', 'name or source/name')
     .argument(
       '[from]',
-      'first digits of a revision (default: the served one if the newest is not served, otherwise the one before)',
+      'first digits of a revision (default: the served revision; if that is the newest, the revision before it)',
     )
     .argument('[to]', 'first digits of a revision (default: the newest)')
     .addHelpText(
@@ -170,11 +171,11 @@ function addRollback(program: Command, finish: Finish): void {
     .argument('<name>', 'name or source/name')
     .argument(
       '[revision]',
-      'its whole digest, as --dry-run prints it (default: the previously served revision)',
+      'whole digest of the revision; --dry-run prints this digest (default: the previously served revision)',
     )
     .option(
       '--dry-run',
-      'only print what would change, and the whole digest; accepts the first digits of a digest',
+      'only print the whole digest and what would change; the first digits of a digest are enough',
     )
     .option('--confirm-hidden', CONFIRM_HIDDEN)
     .addHelpText(
@@ -204,7 +205,7 @@ function addGc(program: Command, finish: Finish): void {
     .description('remove unused files from the state directory')
     .option(
       '--keep <count>',
-      `number of steps in the history of each skill whose files are kept (default: ${DEFAULT_HISTORY_LENGTH})`,
+      `for each skill, keep the files of this many newest history steps (default: ${DEFAULT_HISTORY_LENGTH})`,
       parseCount,
     )
     .option('--dry-run', 'only print what would be removed')

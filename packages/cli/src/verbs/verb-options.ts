@@ -39,10 +39,13 @@ export function withSourceOptions(command: Command): Command {
 /** Adds the options that allow access to other machines. */
 export function withAccessOptions(command: Command): Command {
   return command
-    .option('--git-base-url <url>', 'base URL of owner/repo, for example your own GitHub server')
+    .option(
+      '--git-base-url <url>',
+      'base URL for sources of the form owner/repo, for example the URL of your own GitHub server',
+    )
     .option(
       '--private-host <host>',
-      'host or host:port that may be in a private network or on this machine; repeatable',
+      'host or host:port that sources may use in a private network or on this machine; repeatable',
       collect,
     )
 }
@@ -78,10 +81,10 @@ export function withScopeOptions(command: Command): Command {
   return command
     .option(
       '--include <pattern>',
-      'only show skills whose name matches; "*" matches anything; repeatable',
+      'only show skills whose name matches the pattern; "*" matches any text; repeatable',
       collect,
     )
-    .option('--exclude <pattern>', 'hide skills whose name matches; repeatable', collect)
+    .option('--exclude <pattern>', 'hide skills whose name matches the pattern; repeatable', collect)
 }
 
 export function collect(value: string, earlier: readonly string[] = []): string[] {

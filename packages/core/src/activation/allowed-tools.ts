@@ -7,16 +7,17 @@ export const ALLOWED_TOOLS_POLICIES = ['ignore', 'advise', 'enforce'] as const
  * How the field `allowed-tools` of an active skill affects tool calls.
  * - `ignore`: tool calls are not affected.
  * - `advise`: the model sees the list of allowed tools.
- * - `enforce`: the model sees the list, and other tools are refused while such a skill is active.
+ * - `enforce`: the model sees the list, and other tools are refused while a skill with this field is active.
  */
 export type AllowedToolsPolicy = (typeof ALLOWED_TOOLS_POLICIES)[number]
 
 /**
  * True if an entry of `allowed-tools` permits a call. An entry is the name of a tool. A `*` in the name matches any
  * characters. A pattern in parentheses restricts the input. `Bash(git:*)` permits `git` with any arguments.
- * `Read(docs/*)` permits every path in `docs`. The pattern must match every input field that is named like a command, a
- * path or an address. If no field has such a name, the input must contain exactly one text, and the pattern must match
- * that text. A chain of commands or a path with `..` needs the pattern `*`.
+ * `Read(docs/*)` permits every path in `docs`. The pattern must match every input field whose name denotes a command, a
+ * path or an address. If the input has no such field, the input must contain exactly one text, and the pattern must
+ * match that text. Only an entry without a pattern, or with the pattern `*`, permits a chain of commands or a path with
+ * `..`.
  */
 export function isToolAllowed(entries: readonly string[], tool: string, input: unknown): boolean {
   return entries.some(entry => {
@@ -37,7 +38,10 @@ function matchesText(pattern: string, text: string): boolean {
   return text === prefix || text.startsWith(`${prefix} `)
 }
 
-/** A text in the input of a call. `unknown` means that the name of the field does not show what the text is. */
+/**
+ * A text in the input of a call. `unknown` means that the field name does not show whether the text is a command, a
+ * path or an address.
+ */
 interface Subject {
   readonly kind: 'command' | 'path' | 'address' | 'unknown'
   readonly text: string

@@ -3,14 +3,14 @@ import type { Skill } from '../skill/skill.ts'
 import type { AllowedToolsPolicy } from './allowed-tools.ts'
 import { ForgetfulLedger, type Ledger } from './ledger.ts'
 
-/** The parts of a conversation that its tools use. */
+/** The parts of a conversation that tools use. */
 export interface Conversation {
   readonly reader: SkillReader
   readonly ledger: Ledger
   readonly allowedTools: AllowedToolsPolicy
   /**
-   * Records that the conversation received the instructions of a skill. `name` is the name under which the skill can be
-   * found later.
+   * Records that the conversation received the instructions of a skill. The conversation can later find the skill under
+   * `name`.
    */
   activate(skill: Skill, name: string): void
   /**

@@ -7,8 +7,8 @@ export interface LedgerEntry {
   /** The revision of the instructions that the conversation received last. */
   readonly revision: Digest
   /**
-   * The newest revision that was reported to the conversation. Equal to `revision` until a change is reported; absent
-   * after a removal is reported.
+   * The newest revision that was reported to the conversation. Equal to `revision` until a change is reported. Absent
+   * after the removal of the skill is reported.
    */
   readonly toldRevision: Digest | undefined
 }
@@ -21,7 +21,7 @@ export interface Ledger {
   forget(name: string): void
   /** Records that the conversation received a file of a revision. */
   saw(name: string, revision: Digest): void
-  /** Returns the newest hundred revisions of a skill that the conversation has seen, newest last. */
+  /** For one skill, returns the hundred revisions that the conversation saw most recently, newest last. */
   seen(name: string): readonly Digest[]
   /** Returns the result of `seen()` for every skill name. */
   allSeen(): Readonly<Record<string, readonly Digest[]>>

@@ -33,7 +33,7 @@ const MAX_MATCHES = 5
 /**
  * Reads a skill again, then loads it by name or slash id. Tries, in this order: the exact name, the folder name,
  * similar names, a ranked search, and parts of words. A skill that is not in scope is reported as missing.
- * @throws the reason of the signal when it aborts; the conversation has not loaded the skill then
+ * @throws `signal.reason` when the signal aborts; in this case, the skill is not recorded as loaded
  */
 export async function loadSkill(
   requested: string,

@@ -19,7 +19,7 @@ export interface ResourceContent {
   readonly digest: Digest
   readonly bytes: Uint8Array
   readonly generation: Generation
-  /** The revision that the conversation loaded; absent if it equals `revision`. */
+  /** The revision that the conversation loaded; absent if equal to `revision`. */
   readonly loadedRevision?: Digest
 }
 
@@ -35,8 +35,8 @@ export interface ResourceRequest {
 
 /**
  * Reads a file by its digest, so that the bytes always belong to the returned revision.
- * @throws {SkillError} INVALID_PATH, SKILL_NOT_FOUND, REVISION_NOT_FOUND, FILE_NOT_FOUND, each with what is available;
- * the reason of the signal when it aborts
+ * @throws {SkillError} INVALID_PATH; SKILL_NOT_FOUND, REVISION_NOT_FOUND or FILE_NOT_FOUND, each with the available
+ * values; `signal.reason` when the signal aborts
  */
 export async function readResource(
   request: ResourceRequest,
@@ -100,7 +100,7 @@ async function findRevision(
     digits.length >= MIN_DIGITS && revision.slice(7).startsWith(digits)
   if (matches(skill.revision)) return { revision: skill.revision, files: skill.files }
   // A revision does not show which skill it belongs to. Accept only revisions of this skill that the conversation has
-  // seen. Otherwise a model could read skills out of its scope.
+  // seen. Otherwise a model could read skills outside its scope.
   const revision = seen.find(matches)
   const files = revision === undefined ? undefined : await reader.listFiles(revision)
   if (revision === undefined || files === undefined) {

@@ -26,7 +26,7 @@ export class RetainedRevisions {
     if (count === 0) this.#store.retain(revision)
   }
 
-  /** Undoes one `add()` call. When all calls are undone, the store may delete the revision. */
+  /** Undoes one `add()` call. After every `add()` call is undone, the store may delete the revision. */
   remove(revision: Digest): void {
     const count = this.#revisions.get(revision)
     if (count === undefined) return

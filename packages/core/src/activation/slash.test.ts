@@ -89,7 +89,7 @@ describe('expandSlash()', () => {
     )
   })
 
-  test('expandSlash() loads the skill from the second source if its text in the first source is broken', async () => {
+  test('if the text of a skill in the first source is broken, expandSlash() loads the skill from the second source', async () => {
     await using it = await open(
       { '/a/greet/SKILL.md': '---\nname: "greet\n---\n', '/b/greet/SKILL.md': text('greet', 'From b.') },
       ['a', 'b'],

@@ -38,7 +38,7 @@ export function checkWrite(
   if (path !== skillFile) return path.split('/').length > 2 ? ['keep files one level below the skill'] : []
   if (bytes.length === 0)
     throw new SkillError('SKILL_INVALID', `${path} is empty; write frontmatter and instructions`)
-  // A text with another name would not update the requested skill, even if the source accepts that name.
+  // A text that names another skill would not update the requested skill, even if the source accepts the other name.
   const policy: Partial<ReadingPolicy> = { ...rules.reading, matchDirectory: 'error' }
   const parsed = parseSkill(bytes, { directoryName: draft.skill, limits, policy })
   if (parsed.ok && !parsed.diagnostics.some(isError))

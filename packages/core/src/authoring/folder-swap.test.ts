@@ -6,7 +6,7 @@ const file = (content: string) => [
   { path: 'SKILL.md', bytes: new TextEncoder().encode(content), isExecutable: false },
 ]
 
-/** A disk that has no space left after the old folder was moved away. */
+/** A disk that runs out of space after the old folder was moved away. */
 class FullDisk extends MemoryFileSystem {
   override move(...[from, to, options]: Parameters<MemoryFileSystem['move']>): void {
     if (to === '/root/pdf' && from.includes('.swap')) throw new Error('the disk is full')
@@ -14,7 +14,7 @@ class FullDisk extends MemoryFileSystem {
   }
 }
 
-test('replaceFolder() puts the old folder back when its second move fails', async () => {
+test('replaceFolder() puts the old folder back if the new folder cannot be moved into place', async () => {
   const fileSystem = new FullDisk({ '/root/pdf/SKILL.md': 'Old.' })
   await expect(
     replaceFolder({ fileSystem, root: '/root', location: 'pdf' }, file('New.'), '1'),

@@ -19,14 +19,15 @@ export interface FolderSwap {
 }
 
 const TRASH = '.trash'
-// This folder is inside the trash, which no source reads. A new folder stays here only until it is moved to its place.
+// This folder is inside the trash, which no source reads. It holds a new folder until the new folder replaces the old
+// one.
 const SWAPS = `${TRASH}/.swap`
 
 /**
  * Replaces a whole folder. Writes the new files to a temporary folder, moves the old folder to the trash, then moves
- * the temporary folder to its place. Readers see either the old folder or the new folder, except between the two moves,
- * when they see no folder. If the process is killed between the two moves, `finishSwaps` completes the second move.
- * Returns the new path of the old folder, if there was one.
+ * the temporary folder to the path of the old folder. Between the two moves, readers see no folder. At any other time,
+ * readers see either the whole old folder or the whole new folder. If the process is killed between the two moves,
+ * `finishSwaps` makes the second move. Returns the path of the old folder in the trash, if there was an old folder.
  */
 export async function replaceFolder(
   { fileSystem, root, location }: FolderSwap,
@@ -74,7 +75,7 @@ export async function hasSwaps(fileSystem: WritableFileSystem, root: string): Pr
 
 /**
  * Finishes the folder swaps that a killed process started. If the old folder was moved away, moves the new folder to
- * its place. The caller must hold the write lock, so that no other process is replacing a folder.
+ * the path of the old folder. The caller must hold the write lock, so that no other process is replacing a folder.
  */
 export async function finishSwaps(fileSystem: WritableFileSystem, root: string): Promise<void> {
   const inside = { inside: root }
@@ -84,7 +85,7 @@ export async function finishSwaps(fileSystem: WritableFileSystem, root: string):
     const location = name.startsWith('.tmp-') ? undefined : decode(name)
     const target = `${root}/${location}`
     // If the new folder is half written or the old folder is still in place, the swap has not begun. Remove the entry.
-    // Also remove entries with unknown names.
+    // Also remove entries whose names cannot be decoded.
     const isBegun = location !== undefined && !(await isThere(fileSystem, target))
     if (isBegun) await fileSystem.move(ready, target, inside)
     else await fileSystem.remove(ready, inside)
@@ -92,8 +93,8 @@ export async function finishSwaps(fileSystem: WritableFileSystem, root: string):
 }
 
 /**
- * Decodes the name of a swap entry to the path of its folder. Returns `undefined` for names that another program
- * created.
+ * Decodes the name of a swap entry to the path of the folder that the entry replaces. Returns `undefined` for a name
+ * that another program created.
  */
 function decode(name: string): string | undefined {
   try {

@@ -36,7 +36,7 @@ export interface ExpectedFolder {
   readonly skillFile: string
   /** True if the text of the skill must exist. */
   readonly isThere: boolean
-  /** Digest of the text when it was last read; absent if that text was broken. */
+  /** Digest of the text that was read last; absent if that text was broken. */
   readonly known?: Digest | undefined
 }
 
@@ -44,7 +44,7 @@ export interface ExpectedFolder {
 export interface BaseCheck {
   readonly skill: string
   readonly path: string
-  /** At least eight digits of the expected digest, or `none` if the file must not exist. @default any */
+  /** At least eight digits of the expected digest, or `none` if the file must not exist. @default any digest */
   readonly baseDigest?: string
 }
 
@@ -68,7 +68,7 @@ export class LayerFiles {
     this.#clock = clock
   }
 
-  /** Checks that no file of a skill changed since it was read. @throws {SkillError} CHANGED_SINCE_READ */
+  /** Checks that no file of a skill changed since the skill was read. @throws {SkillError} CHANGED_SINCE_READ */
   async checkFolder(folder: string, { name, files }: Skill): Promise<void> {
     for (const { path, digest } of files) {
       const actual = (await this.read(`${folder}/${path}`))?.digest
@@ -78,8 +78,8 @@ export class LayerFiles {
 
   /**
    * Checks that a folder still contains the expected skill. Folders may be renamed or exchanged while a write waits for
-   * the lock. The text must have the name of the skill, or be the text that was read last. A broken text, which has no
-   * name, is accepted only if the text was already broken when it was read last.
+   * the lock. The text in the folder must name the skill, or equal the text that was read last. A broken text has no
+   * name, so a broken text is accepted only if the text that was read last was also broken.
    * @throws {SkillError} SKILL_NOT_FOUND when the folder is gone; CHANGED_SINCE_READ when the folder contains another
    * skill
    */
@@ -155,9 +155,9 @@ export class LayerFiles {
   }
 
   /**
-   * Copies a skill of a read-only source to a folder. If the folder does not exist, a complete copy is moved into its
-   * place. If the folder exists but has no skill text, only missing files are copied. The skill text is copied last. Returns
-   * true if a file was copied.
+   * Copies a skill of a read-only source to a folder. If the folder does not exist, makes a complete copy and moves the
+   * copy to the path of the folder. If the folder exists but has no skill text, copies only the missing files. Copies
+   * the skill text last. Returns true if a file was copied.
    */
   async copyUp(skill: Skill, folder: string): Promise<boolean> {
     const { fileSystem, root } = this.#layer
@@ -195,7 +195,7 @@ export class LayerFiles {
   }
 }
 
-/** Returns the error for a change of a skill whose folder no longer exists. */
+/** Returns the error for an operation on a skill whose folder no longer exists. */
 export function createGone(name: string, cause?: unknown): SkillError {
   const message = `the folder of ${JSON.stringify(name)} no longer exists; list the skills again before you retry`
   return new SkillError('SKILL_NOT_FOUND', message, { cause, data: { name } })

@@ -42,7 +42,7 @@ async function open(
     sources: [source('instance'), source('bundled')],
     tuning: { settle: NO_SETTLE },
     clock,
-    // In RustFox, writes of agents go live immediately. The tests of the review use the default value.
+    // In RustFox, an agent's writes go live immediately. skill-review.test.ts tests the default value, `hold`.
     review: { agentWrites: 'live' },
     ...runtime,
   })
@@ -70,7 +70,7 @@ const read = async (files: MemoryFileSystem, path: string): Promise<string> =>
   new TextDecoder().decode((await files.read(path, { inside: ['/'], maxBytes: 1e6 })).bytes)
 
 describe('write_skill_file', () => {
-  test(`write_skill_file writes several files of a new skill, which the same conversation can then load ${verifies('FOX-02', 'FOX-03', 'FOX-08', 'FOX-10', 'FOX-13', 'FOX-14', 'FOX-15', 'FOX-X01', 'P20')}`, async () => {
+  test(`write_skill_file writes several files of a new skill, and the same conversation can load the new skill ${verifies('FOX-02', 'FOX-03', 'FOX-08', 'FOX-10', 'FOX-13', 'FOX-14', 'FOX-15', 'FOX-X01', 'P20')}`, async () => {
     await using it = await open()
     expect((await it.write('tone', 'templates/mail.md', 'Dear ...')).text).toMatch(
       /^Written: \/instance\/tone\/templates\/mail\.md\nbase_digest: [0-9a-f]{8}$/,
@@ -262,7 +262,7 @@ describe('write_skill_file', () => {
     expect(answer).toContain('in double quotes')
   })
 
-  test('with afterWrite: none, a write goes live only at reload_skills, and skills out of scope are refused', async () => {
+  test('with afterWrite: none, a write goes live only at reload_skills, and writes to skills outside the scope are refused', async () => {
     await using it = await open({}, { afterWrite: 'none' })
     await it.write('tone', 'SKILL.md', text('tone'))
     expect(it.skills.current.find('tone')).toBeUndefined()
@@ -276,7 +276,7 @@ describe('write_skill_file', () => {
 })
 
 describe('a writer with a writable and a read-only source', () => {
-  test(`the writer copies a read-only skill before a change, and the runtime then serves the copy ${verifies('FOX-X05', 'FOX-B05')}`, async () => {
+  test(`the writer copies a read-only skill before changing the skill, and the runtime serves the changed copy ${verifies('FOX-X05', 'FOX-B05')}`, async () => {
     await using it = await open({
       '/bundled/tone/SKILL.md': text('tone', 'Bundled.'),
       '/bundled/tone/reference.md': 'Bundled reference.',
@@ -335,7 +335,7 @@ describe('a writer with a writable and a read-only source', () => {
   })
 })
 
-test('copying a skill into a folder without a skill adds only the missing files', async () => {
+test('copying a skill to a folder that has files but no SKILL.md adds only the missing files', async () => {
   await using it = await open({
     '/instance/tone/notes.txt': 'Mine.',
     '/bundled/tone/SKILL.md': text('tone', 'Bundled.'),
@@ -409,7 +409,7 @@ describe('SkillWriter.quarantine()', () => {
     })
   })
 
-  test('if another program removed the folder, quarantine() reports this, and the skill is no longer served', async () => {
+  test('if another program removed the folder, quarantine() fails, and the skill is no longer served', async () => {
     await using it = await open({ '/instance/tone/SKILL.md': text('tone') })
     it.files.remove('/instance/tone')
     await expect(it.skills.writer().quarantine('tone')).rejects.toMatchObject({

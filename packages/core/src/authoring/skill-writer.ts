@@ -65,8 +65,8 @@ const AFTER_WRITE = ['reload', 'none'] as const
 
 export interface SkillWriterOptions {
   /**
-   * Prevents concurrent writes. If several processes write to the same folder, use a lock that they share. @default
-   * within this process
+   * Prevents concurrent writes. If several processes write to the same folder, use a lock that they share.
+   * @default a lock within this process
    */
   readonly lock?: WriteLock
   /** @default 'strict' */
@@ -100,14 +100,17 @@ export interface SkillWriteRequest {
    * not exist. If `baseDigest` is absent, the file is always replaced.
    */
   readonly baseDigest?: string
-  /** @default as it was, false for a new file */
+  /** @default unchanged; false for a new file */
   readonly isExecutable?: boolean
   /**
    * The agent that wrote the content. In other conversations, the write waits for approval.
    * @default none: the user of this program wrote the content
    */
   readonly agent?: AgentAuthor
-  /** An abort ends the wait for the disk or for other writers. A write that has started is still completed. */
+  /**
+   * After an abort, the call no longer waits for the disk or for other writers. A write that has started is still
+   * completed.
+   */
   readonly signal?: AbortSignal | undefined
 }
 
@@ -132,11 +135,11 @@ export interface SkillWriteResult {
   readonly path: string
   readonly digest: Digest
   readonly isNew: boolean
-  /** True if only a read-only source contained the skill, so that its other files were copied first. */
+  /** True if the skill existed only in a read-only source, so the writer first copied the other files of the skill. */
   readonly isCopiedUp: boolean
   /** Reasons why the skill cannot be served as written. Empty if the skill can be served or was not read again. */
   readonly errors: readonly string[]
-  /** True if the write waits for approval. In the conversation of its author, the write is already live. */
+  /** True if the write waits for approval. In the conversation that made the write, the write is already live. */
   readonly isHeld: boolean
   /** Advice for the author. */
   readonly advice: readonly string[]
@@ -155,8 +158,8 @@ const encoder = new TextEncoder()
 
 /**
  * Writes skills into one folder. Each write replaces one whole file. Refuses a file that would make the skill invalid.
- * A skill of another source is copied into the folder before it is changed. Removed skills are moved to the trash, not
- * deleted.
+ * Before a skill of another source is changed, the skill is copied into the folder. Removed skills are moved to the
+ * trash, not deleted.
  *
  * @example
  * ```ts
@@ -200,8 +203,9 @@ export class SkillWriter {
   /**
    * Writes one file of an existing or new skill. Reads the skill first, to find its current folder.
    * @throws {SkillError} INVALID_NAME, INVALID_PATH, SKILL_INVALID (a file that cannot be served is not written),
-   * INVALID_OPTION, TOO_LARGE, OUTSIDE_ROOT, IO_FAILED; CHANGED_SINCE_READ when the file is not at `baseDigest`, or the
-   * folder contains another skill; SKILL_NOT_FOUND when the skill was removed; the reason of the signal when it aborts
+   * INVALID_OPTION, TOO_LARGE, OUTSIDE_ROOT, IO_FAILED; CHANGED_SINCE_READ when the file does not have the digest
+   * `baseDigest`, or the folder contains another skill; SKILL_NOT_FOUND when the skill was removed; `signal.reason`
+   * when the signal aborts
    *
    * @example
    * ```ts
@@ -241,8 +245,8 @@ export class SkillWriter {
   }
 
   /**
-   * Runs a function while it has the write lock. If the signal aborts first, the function is not called. A function
-   * that has started is always awaited.
+   * Runs a function under the write lock. If the signal aborts before the function starts, the function is not called.
+   * A function that has started is always awaited.
    */
   async #runLocked<T>(signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
     let isBegun = false
@@ -258,7 +262,7 @@ export class SkillWriter {
   }
 
   /**
-   * Moves the folder of a skill to the trash, which no source reads. Returns its new path.
+   * Moves the folder of a skill to the trash, which no source reads. Returns the new path of the folder.
    * @throws {SkillError} SKILL_NOT_FOUND; CHANGED_SINCE_READ when the folder now contains another skill; READ_ONLY when
    * the skill is in another source, or has no folder of its own
    *
@@ -408,7 +412,7 @@ export class SkillWriter {
     return newest?.files.find(({ path }) => path === newest.skillFile)?.digest
   }
 
-  /** Reads the skill again, because the skill may have been moved or removed since it was last read. */
+  /** Reads the skill again, because the skill may have been moved or removed since the last read. */
   async #look(name: string): Promise<void> {
     const isThere = (): boolean => (this.#find(name) ?? this.#findOwn(name)) !== undefined
     const wasThere = isThere()
@@ -420,7 +424,10 @@ export class SkillWriter {
     return new Date(this.#options.clock.now()).toISOString().replaceAll(/[:.]/g, '-')
   }
 
-  /** Checks a name. The rule applies only to new skills. An existing skill may keep a name that the rule forbids. */
+  /**
+   * Checks a name. The option `names` applies only to new skills. An existing skill may keep a name that `names`
+   * forbids.
+   */
   #checkName(name: string, served: Skill | undefined): void {
     const { names, reservedNames } = this.#options
     const isKnown = served?.name === name && isLoadableName(name)
@@ -432,7 +439,10 @@ export class SkillWriter {
       throw new SkillError('INVALID_NAME', `skill name ${JSON.stringify(name)} ${fault}`, { data: { name } })
   }
 
-  /** Returns the folder and the path of a file. Refuses a second text in a skill, and a text inside another skill. */
+  /**
+   * Returns the folder and the path of a file. Refuses a second skill text in the folder or in a subfolder. A
+   * single-file skill can have no other file.
+   */
   #locate(name: string, text: string): { readonly place: Place; readonly path: SkillPath } {
     const path = checkPath(text)
     const { root, label, fileNames } = this.#layer
@@ -464,7 +474,7 @@ export class SkillWriter {
   async #makeLive(name: string): Promise<Pick<SkillWriteResult, 'errors' | 'isHeld'>> {
     const { errors, isHeld } = await this.#reloadSkill(name)
     const served = this.#find(name)
-    // A write that waits for approval is not served yet, so the other source still serves the skill.
+    // While a write waits for approval, another source may serve the skill, so this is not an error.
     if (served === undefined || served.source === this.#layer.label || isHeld) return { errors, isHeld }
     const message = `${JSON.stringify(name)} is served from the source ${JSON.stringify(served.source)}, which has precedence`
     return { errors: [...errors, message], isHeld }

@@ -7,7 +7,7 @@ import type { BindableAgent } from './owned-tools.ts'
 // Longest time that an update waits for slow agents. A slower agent is updated later and delays no other agent.
 const PATIENCE_MS = 250
 
-/** Updates the agents that are bound to one registry, all concurrently and independently. */
+/** Updates all agents of one registry, concurrently and independently. */
 export class AgentBinder {
   readonly #options: AgentBinderOptions
   readonly #bindings = new Map<BindableAgent, AgentBinding>()
@@ -22,8 +22,8 @@ export class AgentBinder {
 
   /**
    * Adds the tools and instructions of the current skills to an agent. An agent that is already bound keeps its
-   * binding. This call may have to wait until an earlier binding ends. If `unbind` is called meanwhile, returns the
-   * ended binding.
+   * binding. If an earlier binding is still ending, waits until that binding has ended. If `unbind()` is called during
+   * this wait, returns the ended binding and adds nothing.
    */
   async bind<Tool extends NamedTool>(
     agent: BindableAgent<Tool>,
@@ -73,9 +73,7 @@ export class AgentBinder {
     for (const [agent, binding] of this.#bindings) if (binding === ended) this.#bindings.delete(agent)
   }
 
-  /**
-   * Updates every agent. While an agent is busy after it exceeded the time limit, other updates do not wait for it.
-   */
+  /** Updates every agent. Does not wait for an agent that exceeded the time limit and is still busy. */
   async #syncAll(sync: (binding: AgentBinding) => Promise<void>): Promise<void> {
     const pending = new Set<AgentBinding>()
     const work: Promise<void>[] = []

@@ -143,7 +143,7 @@ describe('SkillRuntime.bind()', () => {
     }
   })
 
-  test(`the agent keeps a tool that two skills provide until both skills are removed ${verifies('EXO-B04', 'P27')}`, async () => {
+  test(`if two skills provide a tool, the agent keeps the tool until both skills are removed ${verifies('EXO-B04', 'P27')}`, async () => {
     await using it = await open(['a', 'b'])
     const agent = new Agent()
     const [fromA, fromB] = [tool('shared'), tool('shared')]
@@ -180,7 +180,7 @@ describe('SkillRuntime.bind()', () => {
 })
 
 describe('concurrent calls of bind() and unbind()', () => {
-  test(`an agent has its tools if it is bound again while unbind() runs ${verifies('EXO-B06')}`, async () => {
+  test(`an agent that is bound again while unbind() runs has the tools of its skills ${verifies('EXO-B06')}`, async () => {
     await using it = await open(['pdf'])
     const agent = new AskableAgent()
     agent.before = async call => {
@@ -224,7 +224,7 @@ describe('concurrent calls of bind() and unbind()', () => {
     expect(agent.names).toEqual([])
   })
 
-  test('unbind() rejects when the agent keeps a tool, and a second unbind() succeeds', async () => {
+  test('unbind() rejects when the agent does not remove a tool, and a second unbind() succeeds', async () => {
     await using it = await open(['pdf'])
     const agent = new Agent()
     const binding = await it.skills.bind(agent, { tools: perSkill })
@@ -233,7 +233,7 @@ describe('concurrent calls of bind() and unbind()', () => {
     }
     await expect(binding.unbind()).rejects.toMatchObject({
       code: 'HOOK_FAILED',
-      message: 'the agent keeps a tool: busy; unbind it again',
+      message: 'the agent did not remove a tool: busy; call unbind() again',
     })
     agent.before = () => undefined
     await binding.unbind()
@@ -257,7 +257,7 @@ describe('concurrent calls of bind() and unbind()', () => {
 })
 
 describe('SkillRuntime.bind() after a failure', () => {
-  test(`a failed call of one agent is retried until it succeeds, and does not delay another agent ${verifies('EXO-27', 'EXO-B01', 'P26')}`, async () => {
+  test(`a failed call to one agent is retried until the call succeeds, and does not delay another agent ${verifies('EXO-27', 'EXO-B01', 'P26')}`, async () => {
     await using it = await open(['pdf'])
     const [weak, strong] = [new Agent(), new Agent()]
     weak.before = call => {
@@ -278,7 +278,7 @@ describe('SkillRuntime.bind() after a failure', () => {
     expect([weak.names, binding.problems()]).toEqual([['maps_tool', 'pdf_tool'], []])
   })
 
-  test(`if the resolver fails for a skill, its previous tools stay, and the tools of other skills are updated ${verifies('EXO-B01', 'EXO-08')}`, async () => {
+  test(`if the resolver fails for one skill, the agent keeps the tools of that skill, and the tools of other skills are updated ${verifies('EXO-B01', 'EXO-08')}`, async () => {
     await using it = await open(['a', 'b', 'c'])
     let isBroken = false
     const agent = new Agent()
@@ -319,7 +319,7 @@ describe('SkillRuntime.bind() after a failure', () => {
     expect([agent.names, binding.problems(), binding.tools()]).toEqual([[], [], []])
   })
 
-  test('the binding reports a call that times out, and accepts a late success of that call', async () => {
+  test('the binding reports a call that times out, and accepts the call if it succeeds later', async () => {
     await using it = await open(['pdf'])
     const agent = new Agent()
     const gate = Promise.withResolvers<void>()
@@ -355,7 +355,7 @@ describe('SkillRuntime.bind() after a failure', () => {
       'maps,pdf',
       ['maps', 'pdf'],
     ])
-    // The first call of the agent still hangs, so the next update does not wait for this agent.
+    // The first call to the agent still hangs, so the next update does not wait for this agent.
     it.files.write('/skills/zip/SKILL.md', text('zip'))
     await it.settle()
     expect([other.names.length, told.length]).toEqual([3, 3])

@@ -21,7 +21,8 @@ export interface BindOptions<Tool extends NamedTool = NamedTool> {
   /** The tools that belong to each skill, as a resolver or a map. @default none */
   readonly tools?: ToolResolver<Tool> | ToolMap<Tool>
   /**
-   * Builds the text that the binding appends to the agent's own instructions, and updates after each change.
+   * Builds the text that the binding appends to the agent's own instructions. The text is built again after each change
+   * of a skill.
    * @default none
    */
   readonly instructions?: InstructionsBuilder
@@ -30,7 +31,7 @@ export interface BindOptions<Tool extends NamedTool = NamedTool> {
   /** Whether unbinding removes or keeps the tools and instructions that the binding added. @default 'remove' */
   readonly unbind?: UnbindMode
   /**
-   * Time limit in milliseconds for one call of the agent, the resolver or the builder. `Infinity` means no limit.
+   * Time limit in milliseconds for one call to the agent, the resolver or the builder. `Infinity` means no limit.
    * @default 30,000
    */
   readonly timeoutMs?: number
@@ -57,8 +58,8 @@ const LAST_RETRY_MS = 60_000
 const INSTRUCTIONS = Symbol('instructions')
 
 /**
- * Keeps the tools and instructions of an agent up to date with the skills that the agent may see. Failures of the
- * agent, the resolver or the builder are retried and delay no other agent.
+ * Keeps the tools and instructions of an agent up to date with the skills that the agent may see. A failed call to the
+ * agent, the resolver or the builder is retried and delays no other agent.
  *
  * @example
  * ```ts
@@ -149,7 +150,7 @@ export class AgentBinding implements AsyncDisposable {
     await this.#nextInstructions
   }
 
-  /** Resolves when every update requested before this call has succeeded or failed. */
+  /** Resolves when all updates that were requested earlier have succeeded or failed. */
   async settled(): Promise<void> {
     await this.#queue
   }
@@ -195,7 +196,7 @@ export class AgentBinding implements AsyncDisposable {
       if (failure !== undefined) {
         throw new SkillError(
           'HOOK_FAILED',
-          `the agent keeps a tool: ${toMessage(failure)}; unbind it again`,
+          `the agent did not remove a tool: ${toMessage(failure)}; call unbind() again`,
           {
             cause: failure,
           },
@@ -215,7 +216,7 @@ export class AgentBinding implements AsyncDisposable {
     const wanted =
       due === 'all' ? [...generation.list().map(skill => skill.name), ...this.#applied.keys()] : due
     for (const name of new Set([...owed, ...wanted])) {
-      // Stop if the agent was unbound while its last call was running.
+      // Stop if the agent was unbound during the last call to the agent.
       if (this.#isStopped) return
       await this.#syncSkill(name, generation)
     }

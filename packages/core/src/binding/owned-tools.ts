@@ -25,8 +25,8 @@ export interface BindableAgent<Tool extends NamedTool = NamedTool> {
   /** The result is ignored. */
   removeTool(name: string): unknown
   /**
-   * Returns true if the agent has a tool of this name, whoever added it. Without `hasTool`, `addTool` must throw if the
-   * name is taken.
+   * Returns true if the agent has a tool with this name, no matter who added the tool. Without `hasTool`, `addTool`
+   * must throw if the name is taken.
    */
   hasTool?(name: string): boolean | Promise<boolean>
   /** The agent's instructions. The binding changes the instructions only if an instructions builder is given. */
@@ -37,7 +37,7 @@ export interface BindableAgent<Tool extends NamedTool = NamedTool> {
 export type Guard = <T>(what: string, call: () => T | Promise<T>) => Promise<T>
 
 interface Slot<Tool> {
-  /** The tools with this name. Each key is the skill that provides the tool. */
+  /** The tools with this name. Each key is the name of the skill that provides the tool. */
   readonly providers: Map<string, Tool>
   /** The tool that the binding added to the agent under this name. */
   current: { readonly skill: string; readonly tool: Tool } | undefined
@@ -101,7 +101,9 @@ export class OwnedTools<Tool extends NamedTool> {
     return slot
   }
 
-  /** Adds, replaces or removes the agent's tool of one name, so that it matches the skills that provide it. */
+  /**
+   * Adds, replaces or removes the agent's tool with this name, depending on which skills provide a tool with this name.
+   */
   async #settle(name: string): Promise<void> {
     const slot = this.#slotOf(name)
     const { current, providers } = slot
@@ -111,7 +113,7 @@ export class OwnedTools<Tool extends NamedTool> {
       if (skill !== undefined) slot.current = { skill, tool }
       return
     }
-    // Record changes inside the calls, because a call that exceeds its limit may still succeed later.
+    // Record each change inside its call, because a call that exceeds the time limit may still succeed later.
     if (current !== undefined) {
       await this.#guard(`removeTool(${JSON.stringify(name)})`, async () => {
         await this.#agent.removeTool(name)

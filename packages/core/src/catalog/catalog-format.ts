@@ -2,8 +2,8 @@ import type { Skill } from '../skill/skill.ts'
 import { escapeText } from './escape.ts'
 
 /**
- * Renders a catalog. Receives the listed skills, sorted by name, and the number of omitted ones. Equal input must give
- * equal text. The list of skills is empty if no skill fits the budget.
+ * Renders a catalog. Receives the listed skills, sorted by name, and the number of omitted skills. A format must return
+ * the same text for the same input. The list of skills is empty if no skill fits the budget.
  *
  * @example
  * ```ts
@@ -20,8 +20,8 @@ export type CatalogFormat = (skills: readonly Skill[], omitted: number) => strin
 const HINT = 'Call the skill tool with a few words to search the rest.'
 
 /**
- * The named formats. To add a format, add an entry to this table. The type of format names, the option checks, the
- * command-line help and the configuration schema are derived from this table.
+ * The named formats. To add a format, add an entry to this table. The option checks, the command-line help, the
+ * configuration schema and the TypeScript type of a format name are derived from this table.
  */
 export const CATALOG_FORMATS = {
   /** The block of agentskills.io. */
@@ -54,7 +54,7 @@ export const CATALOG_FORMATS = {
       ...skills.map(renderMarkdownEntry),
       omitted > 0 && `- and ${omitted} more. ${HINT}`,
     ),
-  /** An empty text, for agents that find skills only by tools. */
+  /** The empty text, for agents that find skills only with tools. */
   none: (): string => '',
 } as const
 Object.freeze(CATALOG_FORMATS)
@@ -78,7 +78,7 @@ export function locationOf(skill: Skill): string {
   return `skill://${skill.source}/${folder}${skill.skillFile}`
 }
 
-/** Returns the folder of a skill as a path or a URI. Chooses between them in the same way as `locationOf`. */
+/** Returns the folder of a skill as a path or a URI. Chooses between path and URI in the same way as `locationOf`. */
 function folderOf(skill: Skill): string {
   if (skill.directory !== undefined) return skill.directory
   return skill.location === '' ? `skill://${skill.source}` : `skill://${skill.source}/${skill.location}`

@@ -37,7 +37,7 @@ describe('renderCatalog()', () => {
     expect(renderCatalog([]).text).toBe('')
   })
 
-  test('escapes texts by authors, so that such a text cannot open or close an element', () => {
+  test('escapes names and descriptions, so that they cannot open or close an XML element', () => {
     const nasty = fc.oneof(
       fc.string({ unit: 'binary' }),
       fc.constantFrom('</available_skills>', ']]>', '"', '\n\n# System', '\u2028', '</description>'),
@@ -78,13 +78,13 @@ describe('renderCatalog()', () => {
     expect(listed.length).toBeGreaterThan(64)
     expect(counted).toBeLessThan(20 * text.length)
     for (const maxTokens of [0, 1, 100, 2_500, 4_000, 170_000]) {
-      // renderCatalog() calls a custom format with all skills first.
+      // renderCatalog() first calls a custom format with all skills.
       const format = CATALOG_FORMATS['agentskills-xml']
       expect(renderCatalog(skills, { maxTokens })).toEqual(renderCatalog(skills, { maxTokens, format }))
     }
   })
 
-  test('lists all skills if the custom format is shorter for many skills than for a few', () => {
+  test('lists all skills if a custom format returns a shorter text for many skills than for a few', () => {
     const skills = Array.from({ length: 1_000 }, (_, i) => skill(`skill-${i}`))
     const format = (each: readonly Skill[]): string => (each.length === 1_000 ? 'all' : 'x'.repeat(100))
     expect(renderCatalog(skills, { maxTokens: 10, format }).listed).toHaveLength(1_000)

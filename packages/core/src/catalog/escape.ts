@@ -6,13 +6,13 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "'": '&#x27;',
 }
 
-// Line breaks of all kinds, and invisible characters. In a catalog, invisible characters are only useful to an attacker
-// who forges structure.
+// Matches line breaks of all kinds, and invisible characters. In a catalog, only an attacker who forges structure needs
+// invisible characters.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern replaces control characters
 const BREAKS = /[\u0000-\u0020\u007f-\u00a0\u2028\u2029\u{E0000}-\u{E007F}\u202A-\u202E\u2066-\u2069]+/gu
 
-// Matches non-ASCII text, the five special characters of XML, and spaces that are collapsed. A text that this pattern
-// does not match needs no escaping.
+// Matches non-ASCII text, the five special characters of XML, and spaces that must be collapsed. A text that this
+// pattern does not match needs no escaping.
 const NEEDS_WORK = /[^ !#-%(-;=?-~]| {2}|^ | $/
 
 /**
@@ -31,9 +31,9 @@ export function escapeText(text: string): string {
 const NOTHING = String.raw`[\s\p{Default_Ignorable_Code_Point}]*`
 
 /**
- * Escapes an author's text for use inside a tag. Escapes only the end tag itself. All other characters stay. A tag name
- * that ends with eight digits of the text's digest would not be safe. An attacker can find a text with the same eight
- * digits in seconds.
+ * Escapes every end tag in an author's text, so that the text can be used inside the tag. All other characters stay.
+ * Appending eight digits of the text's digest to the tag name would not be safe, because an attacker can find a text
+ * with the same eight digits in seconds.
  */
 export function escapeEndTag(text: string, tag: string): string {
   const spread = ['/', ...tag].join(NOTHING)

@@ -79,8 +79,8 @@ export function renderCatalog(skills: readonly Skill[], options: CatalogOptions 
   const render: CatalogFormat = typeof format === 'function' ? format : CATALOG_FORMATS[format]
   const renderFirst = (count: number): string => render(skills.slice(0, count), skills.length - count)
   const isShort = (text: string): boolean => countTokens(text) <= maxTokens
-  // The text of a named format grows with each skill. The text of a custom format may be shorter for many skills than
-  // for a few.
+  // A named format returns a longer text for each additional skill. A custom format may return a shorter text for many
+  // skills than for a few.
   const tooMany = typeof format === 'function' ? undefined : findTooMany(skills.length, isShort, renderFirst)
   if (tooMany === undefined) {
     const whole = render(skills, 0)
@@ -98,8 +98,9 @@ export function renderCatalog(skills: readonly Skill[], options: CatalogOptions 
 }
 
 /**
- * Returns how many skills, counted from the start of the list, certainly exceed the budget; `undefined` if all skills
- * may fit. Usually only a few dozen skills fit, so counting the tokens of thousands of skills would waste time.
+ * Tries growing numbers of skills from the start of the list, and returns the first number that exceeds the budget.
+ * Returns `undefined` if all skills may fit. Usually only a few dozen skills fit, so counting the tokens of thousands
+ * of skills would waste time.
  */
 function findTooMany(
   count: number,

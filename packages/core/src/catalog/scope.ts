@@ -9,7 +9,7 @@ export interface SkillScope {
   readonly include?: readonly string[]
   /** Names that match one of these patterns are hidden, even if `include` matches them. */
   readonly exclude?: readonly string[]
-  /** If this scope is given, only names that both scopes allow are visible. */
+  /** If `outer` is given, a name is visible only if both this scope and `outer` allow it. */
   readonly outer?: SkillScope
 }
 
@@ -20,10 +20,10 @@ export type ScopeTest = (name: string) => boolean
 const EVERYTHING: ScopeTest = () => true
 
 /**
- * Creates the scope test that all reads share: the catalog, list, search, loading and resources. An empty or missing
- * `include` allows every name.
- * @throws {SkillError} INVALID_OPTION for unknown fields, with the nearest known one, and for an empty pattern, which
- * would silently match nothing
+ * Creates a test that returns whether a scope allows a name. The catalog, list, search, loading and resources all use
+ * this test. An empty or missing `include` allows every name.
+ * @throws {SkillError} INVALID_OPTION for an unknown field, with the nearest known field, or for an empty pattern,
+ * which would silently match nothing
  *
  * @example
  * ```ts

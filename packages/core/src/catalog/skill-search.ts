@@ -5,7 +5,7 @@ import type { ScopeTest } from './scope.ts'
 
 export interface SearchHit {
   readonly skill: Skill
-  /** BM25 score. Compare only scores from the same search. */
+  /** BM25 score. Scores are comparable only within one search. */
   readonly score: number
 }
 
@@ -27,8 +27,8 @@ interface IndexedSkill {
 }
 
 /**
- * Ranked search over names and descriptions. The first search builds the index. Later searches apply only the changes
- * of the list to the index. If the host never searches, no index is in memory.
+ * Ranked search over names and descriptions. The first search builds the index. Later searches update the index only
+ * for skills that were added, changed or removed. If the host never searches, no index is built.
  */
 export class SkillSearch {
   #skills: readonly Skill[] = []
@@ -38,7 +38,7 @@ export class SkillSearch {
   #totalLength = 0
 
   /**
-   * Returns the skills of a sorted list that match best, best match first. Hits with equal scores are sorted by name.
+   * Returns the best matches in a sorted list of skills, best match first. Hits with equal scores are sorted by name.
    */
   search(
     skills: readonly Skill[],
@@ -121,7 +121,7 @@ export class SkillSearch {
   }
 }
 
-/** Selects the best few hits, best first, without sorting all hits. */
+/** Returns the `limit` best hits, best hit first, without sorting all hits. */
 function selectBest(found: readonly IndexedSkill[], limit: number, isInScope: ScopeTest): SearchHit[] {
   const best: IndexedSkill[] = []
   for (const indexed of found) {

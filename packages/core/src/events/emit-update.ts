@@ -16,7 +16,10 @@ export interface EmitOptions {
   readonly modifiedOn: ReadonlySet<SkillFacet>
 }
 
-/** Logs the problems of a registry update, then emits each change, each problem and the batch. */
+/**
+ * Logs the problems of a registry update, then emits one event for each change, one for each problem and one for the
+ * batch.
+ */
 export function createEmitter({ bus, logger, modifiedOn }: EmitOptions): UpdateSubscriber {
   return async update => {
     logUpdate(logger, update) // log first, because a handler of the bus may be slow

@@ -63,7 +63,7 @@ test('emit() calls the remaining handlers even if the error hook throws', async 
   expect(told).toEqual([1, 2, 3])
 })
 
-test('emit() stops waiting for a slow handler, and delivers its missed events later in order', async () => {
+test('emit() stops waiting for a slow handler, and later delivers the events that the handler missed, in order', async () => {
   const clock = new FakeClock()
   const errors: unknown[] = []
   const bus = new InProcessEventBus({

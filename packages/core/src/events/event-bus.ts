@@ -24,12 +24,12 @@ export interface SkillEvents extends ScriptEvents {
   'skill:shadowed': SkillProblem
   /**
    * The newest text of a skill is broken, so it cannot be served. `serving` is the last good revision; absent if there
-   * is none.
+   * is no good revision.
    */
   'skill:error': SkillProblem
   /**
    * The newest text of a skill waits for approval. `serving` is the revision that is served until the approval; absent
-   * if there is none.
+   * if no revision is served.
    */
   'skill:pending': SkillProblem
   /** This process or another process recorded a decision about a skill folder. */
@@ -94,7 +94,9 @@ export interface EventBus {
 export interface InProcessEventBusOptions {
   /** Receives an error if a handler throws or exceeds its deadline. The bus still calls all other handlers. */
   readonly onHandlerError?: (error: unknown, name: SkillEventName) => void
-  /** How long one handler may delay the handlers after it, in milliseconds. `Infinity` sets no limit. @default 1,000 */
+  /**
+   * Longest time in milliseconds that one handler may delay the next handlers. `Infinity` sets no limit. @default 1,000
+   */
   readonly handlerDeadlineMs?: number
   readonly clock?: Clock
 }
@@ -108,12 +110,13 @@ const KNOWN: KnownOptions<InProcessEventBusOptions> = {
 export const DEFAULT_HANDLER_DEADLINE_MS = 1_000
 
 // Maximum number of waiting events per handler, so that a hanging handler cannot fill the memory. If more events wait,
-// the oldest of them are dropped.
+// the oldest waiting events are dropped.
 const MAX_BACKLOG = 1_000
 
 /**
  * Calls and awaits handlers one after the other, in the order in which they were added. A handler that exceeds its
- * deadline no longer delays the other handlers. When a slow handler is done, it gets the missed events in order.
+ * deadline no longer delays the other handlers. When a slow handler is done, the handler gets the missed events in
+ * order.
  */
 export class InProcessEventBus implements EventBus {
   readonly #lanes = new Map<SkillEventName, Set<HandlerLane>>()
@@ -176,7 +179,7 @@ class HandlerLane {
       if (this.#backlog.length <= MAX_BACKLOG) return
       this.#backlog.shift()
       this.#options.onHandlerError(
-        new Error(`a handler is ${MAX_BACKLOG} events behind; the oldest is lost`),
+        new Error(`a handler is ${MAX_BACKLOG} events behind; the oldest event was dropped`),
         this.#name,
       )
       return

@@ -32,8 +32,8 @@ export interface SimpleFiles {
   list(path: string): Promise<readonly { readonly name: string; readonly kind: FileKind }[] | undefined>
   stat(path: string): Promise<SimpleStat | undefined>
   /**
-   * Reads the whole file. The method may stop reading one byte after `maxBytes`. The method should stop reading when
-   * the signal aborts.
+   * Reads the whole file. The method may stop as soon as it has read one byte more than `maxBytes`. The method should
+   * stop reading when the signal aborts.
    */
   read(
     path: string,
@@ -182,8 +182,8 @@ class AdaptedFileSystem implements FileSystem {
   }
 
   /**
-   * Returns the file's state with the size of the bytes that were read. Throws if the file system reported another
-   * size, because the file would then seem to change at each scan.
+   * Returns the file's state with the size of the bytes that were read. Throws if the file system reported a different
+   * size. Otherwise, the file would seem to change at each scan.
    */
   #checkSize(path: string, stat: FileStat, size: number): FileStat {
     if (stat.size === size || stat.size === UNKNOWN_SIZE) return stat

@@ -1,7 +1,10 @@
 /** Kind of a directory entry. Links are not followed. */
 export type FileKind = 'file' | 'directory' | 'link' | 'other'
 
-/** Size, times and inode of a file. They show whether the file has changed. Times are milliseconds with fractions. */
+/**
+ * Size, times and inode of a file. If one of these values differs, the file has changed. Times are milliseconds with
+ * fractions.
+ */
 export interface FileStat {
   /** The kind is never `link`, because links are followed. `other` is a FIFO, a device or a socket. */
   readonly kind: Exclude<FileKind, 'link'>
@@ -42,7 +45,7 @@ export interface FileReadOptions {
 /** The bytes of one opened file, and the size, times and inode of the file. */
 export interface OpenedFile {
   readonly bytes: Uint8Array
-  /** State of the opened file. If the path names another file later, this state does not change. */
+  /** State of the opened file. The state does not change if another file later takes the path. */
   readonly stat: FileStat
   /** Location of the bytes in a form that the store understands, so that the store need not copy the bytes. */
   readonly locator?: string
@@ -66,15 +69,18 @@ export function isPending<T>(value: Awaitable<T>): value is PromiseLike<T> {
  */
 export interface FileSystem {
   /**
-   * Identifies the files that the object reads. Two objects with the same identity show the same files, so sources that
-   * use these objects can share one read of each file. @default each object counts as different
+   * Identifies the files that this file system reads. Two objects with the same identity show the same files, so
+   * sources that use these objects can share one read of each file. @default each object counts as different
    */
   readonly identity?: string
   /** Returns the entries of a directory in any order. */
   list(path: string): Awaitable<readonly DirectoryEntry[]>
   /** Returns the size, times and inode of the file or directory at the path. Follows links. */
   stat(path: string): Awaitable<FileStat>
-  /** Opens the file first, then verifies that it is a regular file inside `options.inside`, then reads it whole. */
+  /**
+   * Opens the file, verifies that the opened file is a regular file inside `options.inside`, and then reads the whole
+   * file.
+   */
   read(path: string, options: FileReadOptions): Awaitable<OpenedFile>
   /** Returns the path with all links resolved. */
   resolve(path: string): Awaitable<string>
@@ -84,7 +90,7 @@ export interface FileSystem {
    * @throws {SkillError} NOT_WATCHABLE with the reason
    */
   watch?(path: string, onEvent: () => void, onError: (error: Error) => void): () => void
-  /** If changes below this path cannot be reported, returns the reason, otherwise `undefined`. */
+  /** Returns the reason why changes below this path cannot be reported, or `undefined` if they can be reported. */
   findWatchFault?(path: string): string | undefined
   /** Converts a path to the native notation of the machine that has the files. @default unchanged */
   toNativePath?(path: string): string
@@ -94,8 +100,8 @@ export interface FileSystem {
    */
   pace?(): Promise<void> | undefined
   /**
-   * Resolves when the watch callbacks of all earlier changes have run. This method is absent if the callbacks may run
-   * later. Each request then compares the size, times and inode of every file.
+   * Resolves when the watch callbacks of all earlier changes have run. This method is absent if the file system cannot
+   * wait for these callbacks. In this case, each request compares the size, times and inode of every file.
    */
   drain?(): Promise<void>
 }

@@ -121,7 +121,7 @@ export class MemoryFileSystem implements WritableFileSystem {
     return () => listeners.delete(onEvent)
   }
 
-  /** Resolves immediately, because each change calls its watch callbacks itself. */
+  /** Resolves immediately, because every method that changes a file also calls the watch callbacks. */
   async drain(): Promise<void> {}
 
   #touch(path: string): void {

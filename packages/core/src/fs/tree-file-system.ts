@@ -10,8 +10,8 @@ interface Folder {
 }
 
 /**
- * Shows the newest tree as read-only files. If a file has the same content in the new tree, it keeps its size, times
- * and inode.
+ * Shows the newest tree as read-only files. A file whose content is the same in the new tree keeps its size, times and
+ * inode.
  */
 export class TreeFileSystem implements FileSystem {
   #root: Folder = createFolder()

@@ -52,7 +52,7 @@ describe('notes about texts that agents wrote', () => {
   })
 })
 
-test('a folder is marked as having lost a note until its newest revision is approved', () => {
+test('a folder that lost a note stays marked until its newest revision is approved', () => {
   let folder: FolderDecisions | undefined
   for (let count = 0; count < 1_001; count++)
     folder = withDecision(folder, write(`${count}.md`, String(count)))

@@ -5,7 +5,7 @@ import { describeNewCapabilities } from './capabilities.ts'
 
 /** The differences between two revisions. */
 export interface RevisionDiff {
-  /** The earlier revision; absent if the skill has only one. */
+  /** The earlier revision; absent if the skill has only one revision. */
   readonly from?: Digest
   readonly to: Digest
   /** Frontmatter fields that differ, in the order of the newer revision. */

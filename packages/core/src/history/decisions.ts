@@ -94,7 +94,7 @@ export interface FolderDecisions {
   readonly disabled?: DecisionMeta
   readonly frozen?: DecisionMeta
   readonly granted: readonly Grant[]
-  /** Capabilities that were revoked and not granted or approved again later. */
+  /** Capabilities that were revoked, and that no later decision granted or approved again. */
   readonly revoked: ReadonlySet<ScriptCapability>
   /**
    * Unapproved texts that agents wrote, oldest first. A text stays listed after the agent overwrites it, because a
@@ -103,7 +103,7 @@ export interface FolderDecisions {
   readonly writes: readonly AgentWrite[]
   /**
    * The entry that was last dropped from `writes` because the list was full. After such a loss, every unapproved
-   * revision of the folder waits.
+   * revision of the folder waits for approval.
    */
   readonly forgotten?: AgentWrite
 }
@@ -120,15 +120,12 @@ export interface DecisionStore {
   find(place: FolderPlace): FolderDecisions | undefined
   /** Reads, from the store, the decisions that other processes have made. */
   refresh(): void
-  /**
-   * Records a decision. Resolves as soon as the decision is stored; a durable store flushes the decision to disk before
-   * that.
-   */
+  /** Records a decision. Resolves when the decision is stored, which for a durable store means flushed to disk. */
   record(place: FolderPlace, decision: RecordedDecision): Promise<void>
   /**
-   * Moves the decisions about folders to new locations. Resolves as soon as the move is stored; a durable store
-   * flushes the move to disk before that. Two folders may swap locations. Every process that shares the store detects
-   * the move itself and calls this method.
+   * Moves the decisions about folders to new locations. Resolves when the move is stored, which for a durable store
+   * means flushed to disk. Two folders may swap locations. Every process that shares the store detects moved folders
+   * itself and calls this method.
    */
   move(origin: string, moves: readonly FolderMove[]): Promise<void>
   /** Returns the folders of a source that contain unapproved texts written by agents. */
@@ -285,7 +282,9 @@ function withWrite(
   return { writes: rest, ...(forgotten === undefined ? {} : { forgotten }) }
 }
 
-/** Returns true if a decision is already in effect for a folder, so that recording it changes nothing. */
+/**
+ * Returns true if a decision is already in effect for a folder, so that recording the decision would change nothing.
+ */
 export function holdsAlready(now: FolderDecisions | undefined, decision: SkillDecision): boolean {
   const { approved, rejected, granted, revoked, pinned, disabled, frozen } = now ?? NOTHING
   switch (decision.kind) {
@@ -330,7 +329,7 @@ function without<Key, Value>(map: ReadonlyMap<Key, Value>, keys: readonly Key[])
   return copy
 }
 
-/** Moves the entries of folders in a map to the keys of the new locations. `keyOf` computes the keys. */
+/** In a map, moves the entry of each moved folder to the key of the new location. `keyOf` computes the keys. */
 export function moveFolders<Known>(
   folders: Map<string, Known>,
   origin: string,

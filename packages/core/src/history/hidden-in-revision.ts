@@ -19,7 +19,7 @@ export async function findHiddenIn(
   for (const { path } of skill.files) {
     found.push(...describeHiddenName(path).map(each => ({ ...each, path })))
     const bytes = await reader.readFile(skill, path)
-    // Parse the file too, because only the parser finds invisible characters that field values contain as YAML escapes.
+    // Parse the skill file, because only the parser finds invisible characters that are written as YAML escapes.
     const own =
       path === skill.skillFile ? parseSkill(bytes, { path }).diagnostics : describeHiddenFile(path, bytes)
     found.push(...own.filter(({ code }) => code === 'HIDDEN_TEXT'))
@@ -27,7 +27,7 @@ export async function findHiddenIn(
   return found
 }
 
-/** @throws {SkillError} HIDDEN_TEXT with all places, if there are any */
+/** @throws {SkillError} HIDDEN_TEXT with all places, if the list `hidden` is not empty */
 export function refuseHidden(name: string, hidden: readonly Diagnostic[]): void {
   if (hidden.length === 0) return
   const shown = hidden.slice(0, MAX_SHOWN).map(each => `${describePlace(each)}: ${each.message}`)

@@ -178,13 +178,13 @@ export class HistoryRecorder {
     const decision = made.findLast(each => {
       if (each.at < last.at) return false
       if ('revision' in each && each.revision === revision) return isBeginning(each, revision)
-      // A decision that names no revision can have caused only a step shortly after the decision.
+      // A decision that names no revision can only have caused a step that followed shortly after the decision.
       return at - each.at <= EFFECT_MS && (revision === undefined ? isEnd(each) : isBeginning(each, revision))
     })
     return decision === undefined ? undefined : toOrigin(decision)
   }
 
-  /** Returns the agent that announced this text before it wrote the file, for example in another process. */
+  /** Returns the agent that announced this text before writing the file, for example in another process. */
   async #findWritten(place: FolderPlace, revision: Digest): Promise<ChangeOrigin | undefined> {
     const writes = this.#options.decisions.find(place)?.writes
     if (writes === undefined || writes.length === 0) return undefined
@@ -221,7 +221,7 @@ function isKnown(
   event: RevisionRecord['event'],
   revision: Digest | undefined,
 ): boolean {
-  // A revision that was recorded before is now held because of a decision. Decisions are recorded elsewhere.
+  // If a recorded revision is held again, the cause is a decision. Decisions are recorded elsewhere.
   if (event === 'held') return records.some(record => record.revision === revision)
   const lastServed = records.find(record => record.event !== 'held')
   return event === 'removed'

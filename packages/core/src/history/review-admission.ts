@@ -22,8 +22,8 @@ export interface ReviewAdmissionOptions {
   /** True if every change waits for an approval, even in trusted sources. */
   readonly isFrozen?: boolean
   /**
-   * True if the store of served revisions outlives the process. Sources that were frozen are then recorded, so that
-   * losing the store cannot make a changed skill live.
+   * True if the store of served revisions outlives the process. In this case, the policy records which sources were
+   * frozen, so that losing the store cannot make a changed skill live.
    * @default false
    */
   readonly isStoreLasting?: boolean
@@ -105,7 +105,7 @@ interface Case {
   readonly isSame: boolean
 }
 
-/** Returns why an unapproved revision is held, or `undefined` if it goes live. */
+/** Returns why an unapproved revision is held, or `undefined` if the revision goes live. */
 function findReason({ trust, isFrozen, write, forgotten, isSame }: Case): string | undefined {
   if (write !== undefined) return `written by ${describeMeta(write)} and not approved`
   if (trust === 'review') return 'the source is reviewed and this revision is not approved'
@@ -115,8 +115,8 @@ function findReason({ trust, isFrozen, write, forgotten, isSame }: Case): string
 }
 
 /**
- * Returns an unapproved text in this revision that an agent wrote to a folder that no longer exists. That folder may
- * have been moved while no process ran, and moving a text does not approve the text.
+ * Returns a text in this revision that an agent wrote to another folder, if the text is unapproved and that folder no
+ * longer exists. That folder may have been moved while no process ran, and moving a text does not approve the text.
  */
 function findLeftWrite(request: AdmissionRequest, decisions: DecisionStore): AgentWrite | undefined {
   const { skill, origin } = request
@@ -128,7 +128,7 @@ function findLeftWrite(request: AdmissionRequest, decisions: DecisionStore): Age
   return undefined
 }
 
-/** Finds the unapproved texts in this revision that agents wrote. */
+/** Finds the texts in this revision that agents wrote and that are not approved yet. */
 export function findHeldWrites(skill: Skill, decided: FolderDecisions | undefined): readonly AgentWrite[] {
   if (decided === undefined || decided.writes.length === 0) return []
   const digests = new Map(skill.files.map(({ path, digest }) => [path, digest]))

@@ -295,7 +295,7 @@ describe('rollback()', () => {
     expect((await it.skills.history.planRollback('pdf', revision.slice(7, 15))).to).toBe(revision)
   })
 
-  test('rollback() changes nothing if the revision is already current and served; planRollback() then returns "unchanged"', async () => {
+  test('rollback() changes nothing if the revision is already current and served, and planRollback() returns "unchanged"', async () => {
     await using it = await open()
     await it.put('/s/pdf/SKILL.md', text('pdf', 'Second.'))
     const { history, current } = it.skills
@@ -308,7 +308,7 @@ describe('rollback()', () => {
     expect([await it.log(), await it.body()]).toEqual([steps, 'Second.'])
   })
 
-  test('rollback() replaces a broken text by the served revision', async () => {
+  test('rollback() replaces a broken text with the served revision', async () => {
     await using it = await open()
     await it.put('/s/pdf/SKILL.md', '---\nname: "pdf\n---\n')
     await it.skills.history.rollback('pdf')
@@ -384,7 +384,7 @@ describe('rollback()', () => {
     expect(await read(it, '/s/pdf/SKILL.md')).toBe(text('pdf', 'Meanwhile.'))
   })
 
-  test('rollback() replaces an unapproved text of an agent by the served revision', async () => {
+  test('rollback() replaces the unapproved text of an agent with the served revision', async () => {
     await using it = await open()
     const [write] = createAuthorTools(it.skills.writer(), { author: { conversation: 'c' } })
     await write?.execute({ skill_name: 'pdf', relative_path: 'SKILL.md', content: text('pdf', 'Agent.') })

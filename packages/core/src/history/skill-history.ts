@@ -32,8 +32,8 @@ export interface HistoryOptions {
 
 export interface RollbackOptions {
   /**
-   * The whole digest of the revision to go back to.
-   * @default the served revision if the newest text is a different one, else the revision served before
+   * The whole digest of the revision to restore.
+   * @default the served revision; if the newest text is served, the previously served revision
    */
   readonly revision?: string
   /** Author of the rollback, as shown in the history. @default 'somebody' */
@@ -254,8 +254,8 @@ export class SkillHistory {
       return { place, name, source, serving, newest, isGone: false }
     } catch (thrown) {
       if (!SkillError.isInstance(thrown, 'SKILL_NOT_FOUND')) throw thrown
-      // No folder has the name any longer, so the folder that the log names was removed, even if no process saw the
-      // removal.
+      // No folder has this name any longer, so search the log for the removed folder. The log may lack the removal
+      // itself.
       const gone = log.lasts().filter(({ origin, name, source, location }) => {
         const isAsked = [name, `${source}/${name}`, `${source}/${location}`].includes(target)
         return isAsked && this.#options.registry.isKnown(origin)
@@ -278,7 +278,7 @@ export class SkillHistory {
     }
   }
 
-  /** Returns the served revision. If the newest text is served, returns the previously served revision instead. */
+  /** Returns the served revision, or the previously served revision if the newest text is served. */
   async #findBefore(
     place: FolderPlace,
     serving: Digest | undefined,

@@ -75,7 +75,7 @@ const revisionOf = (skills: SkillRuntime, name: string): Digest =>
   skills.current.reports().find(report => report.name === name)?.revision ?? 'sha256:'
 
 describe('a reviewed source', () => {
-  test(`T28: a reviewed source serves nothing before an approval, and then exactly the approved revision ${verifies('P35')}`, async () => {
+  test(`T28: a reviewed source serves nothing before an approval, and exactly the approved revision after the approval ${verifies('P35')}`, async () => {
     await using it = await open({ '/team/pdf/SKILL.md': text('pdf', 'First.') })
     expect([await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual([undefined, 'team:pending'])
     expect(it.skills.review.pending().map(({ name }) => name)).toEqual(['pdf'])
@@ -146,7 +146,7 @@ describe('a reviewed source', () => {
     expect(await again.readBody(again.current.get('pdf'))).toBe('First.')
   })
 
-  test('approve() fails if the newest revision is not the one that was reviewed', async () => {
+  test('approve() fails if the newest revision is not the reviewed revision', async () => {
     await using it = await open({ '/team/pdf/SKILL.md': text('pdf', 'First.') })
     const looked = revisionOf(it.skills, 'pdf')
     await it.put('/team/pdf/SKILL.md', text('pdf', 'Swapped.'))
@@ -242,7 +242,7 @@ describe('a reviewed source', () => {
     await using it = await open({ '/team/pdf/SKILL.md': text('pdf', 'First.') })
     await expect(it.skills.review.pin('pdf')).rejects.toMatchObject({
       code: 'INVALID_OPTION',
-      message: `no revision of "pdf" is served; name the revision to pin; its newest is ${revisionOf(it.skills, 'pdf')}`,
+      message: `no revision of "pdf" is served; name the revision to pin; the newest is ${revisionOf(it.skills, 'pdf')}`,
     })
     expect(await it.bodyOf('pdf')).toBeUndefined()
   })
@@ -570,7 +570,7 @@ describe('a text that an agent writes', () => {
     }
   }
 
-  test(`a text that an agent wrote is live in its own conversation immediately, and in other conversations after an approval ${verifies('P35')}`, async () => {
+  test(`a text that an agent wrote is live immediately in the agent's conversation, and after an approval in other conversations ${verifies('P35')}`, async () => {
     await using it = await openOwn()
     const [own, other] = [writing(it.skills, 'chat-1'), writing(it.skills, 'chat-2')]
     expect(await own.write('notes', 'SKILL.md', text('notes', 'New.'))).toContain('live in this conversation')
@@ -622,7 +622,7 @@ describe('a text that an agent writes', () => {
     expect([it.statusOf('pdf'), await it.bodyOf('pdf')]).toEqual(['pending', 'Second.'])
   })
 
-  test('several files that an agent wrote form one skill, and the conversation of the agent can read them', async () => {
+  test('several files that an agent wrote form one skill, and the conversation of the agent can read these files', async () => {
     await using it = await openOwn()
     const own = writing(it.skills, 'chat-1')
     await own.write('notes', 'SKILL.md', text('notes', 'See references/a.md.'))
@@ -684,7 +684,7 @@ describe('a text that an agent writes', () => {
     expect(it.statusOf('pdf')).toBe('ok')
   })
 
-  test('the text of the agent goes live immediately if the host allows it', async () => {
+  test('with agentWrites: live, the text of the agent goes live immediately', async () => {
     await using it = await openOwn({ review: { agentWrites: 'live' } })
     await writing(it.skills, 'chat-1').write('pdf', 'SKILL.md', text('pdf', 'Agent.'))
     expect(await it.bodyOf('pdf')).toBe('Agent.')

@@ -54,14 +54,14 @@ export interface DecidedSkill extends SkillReport {
 
 export interface DecideOptions extends DecisionNote {
   /**
-   * The whole digest of the revision that a person reviewed. The call fails if this is not the newest revision.
-   * Without this option, the decision may concern a text that no person has seen.
-   * @default the newest at the moment of the call
+   * The whole digest of the revision that a person reviewed. The call fails if this is not the newest revision. Without
+   * this option, the decision may concern a text that no person has seen.
+   * @default the newest revision at the time of the call
    */
   readonly revision?: string
   /**
-   * Confirms that the invisible characters in the revision are intended. Reports show such a character as `<U+200B>`.
-   * `approve` and `pin` require this option if the revision contains invisible characters.
+   * Confirms that the invisible characters in the revision are intended. Reports show the code of such a character, for
+   * example `<U+200B>`. `approve` and `pin` require this option if the revision contains invisible characters.
    * @default false
    */
   readonly confirmHidden?: boolean
@@ -213,14 +213,14 @@ export class SkillReview {
       return await this.#pinAt(place, revision, options)
     }
     if (serving !== undefined) return await this.#pinAt(place, serving, options)
-    const newestOf = newest === undefined ? '' : `; its newest is ${newest}`
+    const newestOf = newest === undefined ? '' : `; the newest is ${newest}`
     throw new SkillError(
       'INVALID_OPTION',
       `no revision of ${JSON.stringify(report.name)} is served; name the revision to pin${newestOf}`,
     )
   }
 
-  /** Pins a revision of the folder at a place. */
+  /** Pins a revision of one folder. */
   async pinAt(place: FolderPlace, revision: Digest, options: DecisionNote = {}): Promise<DecidedSkill> {
     checkOptions('pinAt()', options, KNOWN_NOTE)
     return await this.#pinAt(place, revision, options)
@@ -402,7 +402,7 @@ export class SkillReview {
    */
   #find(target: SkillTarget, isLikely: (report: SkillReport) => boolean = () => true): DecidableFolder {
     const own = this.#options.registry.current.reports()
-    // A name without a source selects the skill itself. A target `source/name` can also select a copy of the skill.
+    // A name without a source never selects a copy. A target `source/name` can select a copy in another source.
     const reports = own.some(({ name }) => name === target) ? own : own.flatMap(withCopies)
     const exact = reports.filter(({ source, location }) => target === `${source}/${location}`)
     const named = ({ name, source }: SkillReport): boolean =>

@@ -5,9 +5,9 @@ import { type Digest, parseDigest } from '../skill/digest.ts'
 /**
  * Parses the revision that a decision names.
  *
- * @param known revisions that the caller may mean, for the message
- * @throws {SkillError} INVALID_OPTION unless `text` is a whole digest, because a forged revision with the same first digits can
- * be computed in seconds
+ * @param known revisions that the caller may mean; the error message suggests them
+ * @throws {SkillError} INVALID_OPTION unless `text` is a whole digest, because a forged revision with the same first
+ * digits can be computed in seconds
  */
 export function parseWholeRevision(text: string, known: readonly Digest[]): Digest {
   const revision = parseDigest(text)
@@ -32,8 +32,9 @@ export function parseWholeRevision(text: string, known: readonly Digest[]): Dige
 /**
  * Returns the newest revision if the caller reviewed exactly this revision.
  *
- * @param looked the reviewed revision; if absent, any newest revision is accepted
- * @throws {SkillError} SKILL_INVALID when the text is broken; CHANGED_SINCE_READ; INVALID_OPTION as `parseWholeRevision`
+ * @param looked the reviewed revision; if absent, the newest revision is returned without a check
+ * @throws {SkillError} SKILL_INVALID when the text is broken; CHANGED_SINCE_READ; INVALID_OPTION as
+ * `parseWholeRevision`
  */
 export function checkNewest(
   { name, revision }: Pick<SkillReport, 'name' | 'revision'>,

@@ -33,7 +33,7 @@ interface OpenFolder {
 
 /**
  * Writes a temporary file in the same folder, then renames it to the target path. Opens or creates each folder of the
- * path without following links, so that no file is written outside `inside`.
+ * path without following links, so that no file is written outside the folder `inside`.
  */
 export function writeWhole(path: string, content: Uint8Array, options: FileWriteOptions): void {
   const { inside, isExecutable = false } = options
@@ -128,11 +128,11 @@ function makeFolder(path: string): void {
   }
 }
 
-/** Opens a folder without following links. Error messages name the path `shown`. */
+/** Opens a folder without following links. Error messages contain the path `shown` instead of `path`. */
 function openFolder(path: string, shown: string): OpenFolder {
   let descriptor: number
   try {
-    // On Windows, no flag makes `open` refuse links and files, so this line checks for them.
+    // This line refuses links and files, because on Windows no flag makes `open` refuse them.
     if (isWindows && !lstatSync(path).isDirectory()) throw notFolder(shown)
     descriptor = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW)
   } catch (thrown) {
@@ -140,8 +140,8 @@ function openFolder(path: string, shown: string): OpenFolder {
     if (code !== 'ELOOP' && code !== 'ENOTDIR') throw thrown
     throw notFolder(shown, thrown)
   }
-  // Only Linux can reach files through the descriptor of a folder. On other systems, a folder that is replaced during
-  // the write goes unnoticed.
+  // Only Linux can reach files through the descriptor of a folder. On other systems, the write does not notice that the
+  // folder was replaced meanwhile.
   const base = isLinux ? `/proc/self/fd/${descriptor}` : path
   return { descriptor, entry: name => join(base, name) }
 }

@@ -74,7 +74,7 @@ test('collectGarbage() removes content that neither the history nor a served ski
   })
 })
 
-test('collectGarbage() removes nothing if it has just run', async () => {
+test('collectGarbage() removes nothing right after another collection', async () => {
   write('SKILL.md', text('Body.'))
   await (await open()).close()
   age(2 * HOUR)
@@ -115,7 +115,7 @@ test('a process whose pack was removed stores later content in a new pack', asyn
     return digest
   }
   await put('first')
-  // Simulates another machine that considers this process dead and removes its pack.
+  // Simulates another machine that considers this process dead and removes the pack of this process.
   const [pack] = readdirSync(join(state, 'store')).filter(name => name.endsWith('.pack'))
   rmSync(join(state, 'store', pack as string))
   const second = await put('second')

@@ -49,23 +49,23 @@ export interface GarbageReport {
   /** Bytes kept. */
   readonly keptBytes: number
   /**
-   * The damage of the store's index, and the path to which the damaged index was moved. If `indexDamage` is set,
-   * nothing was collected.
+   * Describes the damage of the store's index, and contains the path to which the damaged index was moved. If
+   * `indexDamage` is set, nothing was collected.
    */
   readonly indexDamage?: string
 }
 
 const DEFAULT_GRACE_MS = 3_600_000
 const ANNOUNCE_MS = 2_000
-// A process locks the database briefly when it opens or closes the state directory.
+// While a process opens or closes the state directory, the process locks the database briefly.
 const BUSY_TIMEOUT_MS = 5_000
 
 /**
  * Removes unneeded revisions and their files from a state directory. A revision is needed if it is served, is a last
  * good revision, was fetched from a remote source, or is in the history. Packs with much free space are rewritten,
  * except packs that a running process writes to. Every stored file is compared with its digest. A damaged file is
- * removed from the index and read from its source when it is needed again. A damaged index is moved aside, and its
- * readable rows are copied into a new index. Other processes may keep running.
+ * removed from the index. When the file is needed again, the file is read from its source. A damaged index is moved
+ * aside, and its readable rows are copied into a new index. Other processes may keep running.
  * @throws {SkillError} NOT_FOUND when there is no store; IO_FAILED when nothing can be written there
  *
  * @example
@@ -160,8 +160,8 @@ async function replaceIndex(
 }
 
 /**
- * Returns the names that keep revisions for the newest `keep` history steps of each skill; `undefined` if the history
- * cannot be read.
+ * Reads the newest `keep` history steps of each skill. Returns the names under which the index keeps the revisions of
+ * these steps. Returns `undefined` if the history cannot be read.
  */
 async function readHistory(stateDirectory: string, keep: number): Promise<ReadonlySet<string> | undefined> {
   const path = join(stateDirectory, 'history.sqlite')
@@ -183,7 +183,7 @@ async function readHistory(stateDirectory: string, keep: number): Promise<Readon
       }),
     )
   } catch (thrown) {
-    // If the history cannot be read, all revisions are kept that the history may refer to.
+    // If the history cannot be read, the collection keeps every revision that the history may refer to.
     if (isDamage(thrown)) return undefined
     throw thrown
   } finally {
@@ -208,7 +208,7 @@ class Collector {
     this.#folder = folder
     this.#index = index
     this.#isDryRun = isDryRun === true
-    // Adding 1 makes a grace period of 0 apply to files that were written in this millisecond, too.
+    // Adds 1, so that with a grace period of 0, even a file written in this millisecond is old enough.
     this.#before = Date.now() + 1 - (graceMs ?? DEFAULT_GRACE_MS)
   }
 
@@ -241,7 +241,7 @@ class Collector {
       const dead = this.#compact()
       const keptBytes = this.#keptBytes()
       this.#index.exec(this.#isDryRun ? 'ROLLBACK' : 'COMMIT')
-      // Copied packs are removed only after the index refers to the new pack.
+      // After the commit, the index refers to the new pack, so the copied packs can be removed.
       if (!this.#isDryRun) for (const path of dead) rmSync(path, { force: true })
       const freedBytes = this.#isDryRun ? before - keptBytes : before - this.#sizeOfPacks()
       return {

@@ -19,7 +19,7 @@ const DOOM_MS = 30_000
 
 const NOTES_KEPT_MS = 30 * 86_400_000
 
-// A key that no digest can be equal to.
+// This key cannot be equal to a digest.
 const ROUND_KEY = 'round'
 
 const ROWS_PER_PAGE = 200
@@ -42,11 +42,11 @@ interface TreeRow {
 
 /** Result of one round. */
 export interface RoundResult {
-  /** How long to wait until the next round, in milliseconds; `Infinity` if no content waits to be removed. */
+  /** Delay until the next round, in milliseconds. `Infinity` if there is no content to remove later. */
   readonly nextInMs: number
   /** For each pack, the number of bytes that the index still refers to. */
   readonly packBytes: ReadonlyMap<string, number>
-  /** Packs with doomed bytes, which the next round removes. */
+  /** Packs that contain doomed bytes. The next round removes these bytes. */
   readonly waitingPacks: ReadonlySet<string>
 }
 
@@ -55,7 +55,7 @@ export interface RoundResult {
  * are equal after the cut and one of them is needed, both rows are kept.
  */
 interface Marks {
-  /** Digests of the revisions that have a name, have a lease or are very new, and of the files in these revisions. */
+  /** Digests of revisions that have a name, have a lease or are very new. Also contains the digests of their files. */
   readonly needed: Set<number>
   /** Digests of the files in the revisions of `young`. */
   readonly youngFiles: Set<number>
@@ -171,7 +171,7 @@ class CollectionRound {
       const expired = find.all(this.#now - DOOM_MS, ROWS_PER_PAGE) as unknown as readonly { key: Digest }[]
       if (expired.length === 0) return removed
       await this.#write(expired, ({ key }) => {
-        // If a process has spared the key after it was doomed, the row of the key is kept.
+        // If a process has spared the doomed key meanwhile, the row of the key is kept.
         if (take.run(key, SPARED).changes === 0 || needed.has(shorten(key))) return
         removeTree.run(key)
         removeNotes.run(key)
@@ -210,7 +210,7 @@ class CollectionRound {
       for (const pack of youngPacks) waitingPacks.add(pack)
     }
     const add = this.#database.prepare('INSERT OR IGNORE INTO doomed (key, at) VALUES (?, ?)')
-    // The delay starts now and not at the start of the round, so that a process that has just looked up a key can still
+    // The delay starts now and not at the start of the round. A process that has just looked up a key can then still
     // name the key.
     const elapsedMs = (): number => Math.ceil(performance.now() - this.#startedAt)
     await this.#write(doomed, key => add.run(key, this.#now + elapsedMs()))
@@ -242,9 +242,9 @@ class CollectionRound {
 }
 
 /**
- * Waits until no other process writes to the index, without blocking the event loop. Then runs `work` in one
- * transaction.
- * @throws the reason of the signal of `slices` when it aborts before that
+ * Runs `work` in one transaction as soon as no other process writes to the index. Does not block the event loop during
+ * the wait.
+ * @throws the abort reason of `slices` when its signal aborts before `work` runs
  */
 export async function writeWhenFree(
   database: DatabaseSync,

@@ -37,9 +37,9 @@ interface Row extends PackPosition {
 
 /**
  * Removes packs that no index row refers to. Afterwards, copies the needed bytes of half-empty packs into a new pack.
- * If there are many small packs, also copies their bytes. Removes each copied pack as soon as the index refers to the
- * copies of its bytes. Keeps packs that a process is writing to unchanged. If an abort or a full disk stops the
- * compaction, bytes that were already moved stay in the new pack.
+ * If there are many small packs, also copies the needed bytes of these packs. Removes a copied pack as soon as the
+ * index refers to the new pack. Keeps packs that a process is writing to unchanged. If an abort or a full disk stops
+ * the compaction, bytes that were already moved stay in the new pack.
  */
 export async function compactPacks(options: CompactionOptions): Promise<void> {
   const { folder, round, isWriting } = options
@@ -47,7 +47,8 @@ export async function compactPacks(options: CompactionOptions): Promise<void> {
   const isIdle = (pack: string): boolean =>
     !isWriting(pack) && !isPackInUse(folder, pack, Date.now() - IDLE_MS)
   const isHalfEmpty = (pack: string): boolean => (packBytes.get(pack) ?? 0) <= sizeOfPack(folder, pack) / 2
-  // A pack with doomed files is compacted after these files are removed, so that no doomed bytes are copied.
+  // Skips packs with doomed files, so that no doomed bytes are copied. These packs are compacted after a later round
+  // has removed the files.
   const idle = listPacks(folder).filter(pack => !waitingPacks.has(pack) && isIdle(pack))
   const small = idle.filter(pack => sizeOfPack(folder, pack) < SMALL_BYTES)
   const packs = idle.filter(pack => (small.length > MANY_SMALL && small.includes(pack)) || isHalfEmpty(pack))
@@ -70,7 +71,7 @@ async function movePacks(
 ): Promise<void> {
   const { folder, database } = options
   const rows = await findRows(options, new Set(packs))
-  // The copied pack is removed right after its rows are updated, so a power loss must not undo these updates.
+  // A power loss must not undo the updates of the rows, because the copied pack is removed right after these updates.
   database.exec('PRAGMA synchronous = FULL')
   const target = createPack(folder)
   let namedBytes = 0
@@ -107,7 +108,7 @@ async function moveRows(
   for (const row of rows) {
     const { offset } = target
     // Rows with missing or truncated bytes count as damaged and are not moved. Missing or damaged bytes are read from
-    // the source when they are needed.
+    // the source when a caller needs these bytes.
     if (await copyBytes(source, row, target, buffer)) moved.push({ row, offset })
     await slices.pause()
   }
@@ -124,7 +125,7 @@ async function moveRows(
   }
 }
 
-/** Splits rows into parts. A failure then loses only the work on the current part. */
+/** Splits rows into parts, so that a failure loses only the work on the current part. */
 function* inParts(rows: readonly Row[]): Generator<readonly Row[]> {
   let part: Row[] = []
   let bytes = 0

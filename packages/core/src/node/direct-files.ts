@@ -40,7 +40,7 @@ export const directFiles = {
   /**
    * Opens the path first and then checks the opened file, because the path can be replaced between a check and the
    * opening. On Linux, the kernel reports the path of the opened file. On other systems, the resolved path must still
-   * name the opened file, so only a short race remains.
+   * name the opened file, so an attacker has only a very short time to replace the path.
    */
   read(path: string, options: FileReadOptions): OpenedFile {
     // With O_NONBLOCK, opening a pipe without a writer returns immediately, so that the pipe can be refused.
@@ -58,7 +58,10 @@ export const directFiles = {
   },
 }
 
-/** Reads at most `size` bytes. If the file grows during the read, its new size and times show the growth. */
+/**
+ * Reads at most `size` bytes. Ignores bytes that are appended during the read. The new size and times of the file show
+ * this change.
+ */
 function readWhole(descriptor: number, size: number): Uint8Array {
   const buffer = Buffer.allocUnsafeSlow(size)
   let length = 0

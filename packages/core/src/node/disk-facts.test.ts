@@ -29,7 +29,7 @@ describe('isInside', () => {
   })
 })
 
-test('only on Windows, the error of a refused move says that open files may be the reason', () => {
+test('only on Windows, the error of a refused move names open files as a possible reason', () => {
   const refused = Object.assign(new Error('EPERM: operation not permitted'), { code: 'EPERM' })
   expect(describeHeld(refused, 'C:\\skills\\pdf', 'win32')).toMatchObject({
     code: 'IO_FAILED',

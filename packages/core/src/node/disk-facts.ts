@@ -9,7 +9,7 @@ const DIRECTORY = 0o040000
 const REGULAR = 0o100000
 
 export const isLinux: boolean = process.platform === 'linux'
-/** Whether this runtime is Node. Bun and Deno have the same modules, but deliver file events later. */
+/** Whether this runtime is Node. Bun and Deno have the same modules as Node, but deliver file events later. */
 export const isNode: boolean = process.versions['bun'] === undefined && process.versions['deno'] === undefined
 export const isWindows: boolean = process.platform === 'win32'
 
@@ -67,7 +67,7 @@ export function assertInside(realPath: string, { inside }: Pick<FileReadOptions,
   )
 }
 
-/** @throws {SkillError} OUTSIDE_ROOT when the path leads to another file than the one that was opened */
+/** @throws {SkillError} OUTSIDE_ROOT when the path no longer leads to the opened file */
 export function assertSame(path: string, opened: Stats, now: Stats): void {
   // On Windows, some versions of Node report device 0 for a file that is not open; see `isSameInode`.
   if (now.ino !== opened.ino || (now.dev !== opened.dev && now.dev !== 0))

@@ -13,8 +13,8 @@ export function isGitBusy(directories: readonly string[]): boolean {
       const found = findGitDirectory(directory)
       if (found !== undefined) gitDirectories.add(found)
     } catch {
-      // If a parent folder cannot be read, a git lock in that folder goes unnoticed. The source then relies on settling
-      // alone.
+      // A git lock in an unreadable parent folder goes unnoticed. In this case, the source only waits for writes to
+      // settle.
     }
   }
   return [...gitDirectories].some(directory => isFresh(join(directory, 'index.lock')))

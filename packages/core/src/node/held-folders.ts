@@ -3,7 +3,7 @@ import { isInside } from './disk-facts.ts'
 /** A file watch that keeps its folder open. */
 interface HeldFolder {
   readonly path: string
-  /** Ends the watch and reports this to the owner of the watch. */
+  /** Ends the watch, and notifies the owner of the watch. */
   readonly release: () => void
 }
 

@@ -13,7 +13,7 @@ export function libraryId(): string | undefined {
   return known.id
 }
 
-/** Includes the modification time of this file, because two builds of the same version may differ only in that time. */
+/** Includes the modification time of this file, because two builds of one version can have the same size. */
 function describeLibrary(): string | undefined {
   try {
     const { mtimeMs, size } = statSync(fileURLToPath(import.meta.url))
@@ -25,7 +25,8 @@ function describeLibrary(): string | undefined {
 
 /**
  * Returns the version of this package. In a bundle, returns `bundled`, because the `package.json` of this package is
- * missing there. The size or time of a bundle's file changes with every version.
+ * missing there. Two versions of a bundle still get different identifiers, because the size or time of the bundle's
+ * file differs.
  */
 function readVersion(): string {
   try {

@@ -66,7 +66,7 @@ async function servedNowAndLater(
 }
 
 describe('moved folders and the last good revision', () => {
-  test('if two folders swap names and one folder is broken, its last good revision is still served', async () => {
+  test('if two folders swap names and one folder is broken, the last good revision of the broken folder is still served', async () => {
     for (const isBrokenFirst of [true, false]) {
       write('a', 'a', 'A.')
       write('b', 'b', 'B.')
@@ -172,7 +172,7 @@ describe('moved folders and decisions', () => {
     expect(await servedNowAndLater(skills, source)).toEqual([{ pdf: 'First.' }, { pdf: 'First.' }])
   })
 
-  test('a text that an agent wrote still waits for approval after its folder was moved while no process ran', async () => {
+  test('a text that an agent wrote still waits for approval if the skill folder is moved while no process runs', async () => {
     const skills = await open({ writable: true })
     await skills.writer().write({
       skill: 'made',

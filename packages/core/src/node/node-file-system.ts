@@ -19,8 +19,8 @@ import { pooledFiles } from './pooled-files.ts'
 
 // Maximum time that work may block the event loop, in milliseconds.
 const SLICE_MS = 4
-// An average call time above this value indicates a cold or remote disk. Longer calls count as four times this value,
-// because a call also seems slow while the process waits for a processor.
+// An average call time above this value indicates a cold or remote disk. One call counts for at most four times this
+// value, because a call also takes long when the process waits for a processor.
 const SLOW_CALL_MS = 0.1
 const LONGEST_COUNTED_MS = 4 * SLOW_CALL_MS
 const AVERAGE_WEIGHT = 0.01
@@ -60,7 +60,10 @@ export class NodeFileSystem implements WritableFileSystem {
    * files that are not on this disk.
    */
   readonly identity?: string
-  /** Present only with Node on Linux. Other runtimes and other systems deliver file events with a delay. */
+  /**
+   * This method exists only with Node on Linux, because other runtimes and other systems deliver file events with a
+   * delay.
+   */
   readonly drain?: () => Promise<void>
   readonly #held = new HeldFolders()
   readonly #watchFaults = new Map<string, string | undefined>()
@@ -154,8 +157,8 @@ export class NodeFileSystem implements WritableFileSystem {
   }
 
   /**
-   * Yields to the event loop after each slice of work. All callers wait for the same turn of the event loop. With
-   * separate turns, each caller would use a whole slice.
+   * Yields to the event loop after each slice of work. All callers wait for the same turn of the event loop, so that
+   * they share one slice after this turn.
    */
   pace(): Promise<void> | undefined {
     if (this.#turn === undefined && performance.now() - this.#sliceStart < SLICE_MS) return undefined

@@ -53,7 +53,7 @@ test('npmPackages() reads skills of scoped and unscoped packages, and ignores hi
   expect(found(some)).toEqual(['docx @scope/kit/docx'])
 })
 
-test('npmPackages() reads packages that a package manager linked, and files that it hard-linked from its store', async () => {
+test('npmPackages() reads packages that are links, and files that are hard links to the store of a package manager', async () => {
   write('store/kit@1/skills/pdf/SKILL.md', text('pdf'))
   write('pool/a.md', 'Shared.')
   linkSync(join(project, 'pool/a.md'), join(project, 'store/kit@1/skills/pdf/a.md'))
@@ -113,7 +113,7 @@ test('T29: npmPackages() never installs a package and never runs its code', asyn
   await skills.reload()
   expect([existsSync(canary), existsSync(join(project, 'node_modules/evil'))]).toEqual([false, false])
   expect(skills.current.get('pdf').files.map(({ path }) => path)).toContain('package.json')
-  // Proves that the script creates the canary file when it runs.
+  // Proves that running the script creates the canary file.
   execFileSync(process.execPath, [join(project, 'node_modules/kit/skills/pdf/scripts/run.js')])
   expect(existsSync(canary)).toBe(true)
 })

@@ -40,7 +40,7 @@ const KNOWN: KnownOptions<NpmPackagesOptions> = {
 const MAX_FILES = 20_000
 const MAX_DEPTH = 12
 const DEFAULT_POLL_MS = 60_000
-// Folders that are inside the folder of a package but do not belong to the package.
+// Folders with these names do not belong to the package that contains them.
 const LEFT_OUT: ReadonlySet<string> = new Set(['node_modules', '.git'])
 
 /**
@@ -162,7 +162,7 @@ class PackageFetcher implements TreeFetcher {
   }
 
   async #read(path: string, root: string, size: number): Promise<Uint8Array> {
-    // `maxBytes` makes the read fail if the file has grown after it was listed.
+    // `maxBytes` makes the read fail if the file has grown since `lstat`.
     return (await this.#fileSystem.read(path, { inside: [root], maxBytes: size })).bytes
   }
 }

@@ -14,7 +14,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
 const pdf = { name: 'pdf', description: 'Does it.', body: 'First.' }
 
-/** Returns the files of the folder that this process has opened and not closed. */
+/** Returns the paths of all files in the folder that this process has open. */
 function openFiles(): readonly string[] {
   return readdirSync('/proc/self/fd').flatMap(descriptor => {
     try {

@@ -39,8 +39,8 @@ export interface OpenedState extends SkillState, AsyncDisposable {
 /**
  * Opens the store, the decisions, the history and the write lock of a state directory. Several processes may share the
  * directory. If one part of the state cannot be opened, closes the parts that are already open.
- * @param directory is created when it does not exist; `defaultStateDirectory()` without it
- * @throws {SkillError} IO_FAILED with the path when the directory or a file in it cannot be used; INVALID_OPTION
+ * @param directory is created when it does not exist; the default is `defaultStateDirectory()`
+ * @throws {SkillError} IO_FAILED with the path when the directory or one of its files cannot be used; INVALID_OPTION
  *
  * @example
  * ```ts
@@ -68,8 +68,8 @@ export async function openState(
     const store = keep(await openPackStore(directory))
     const history = keep(await openRevisionLog(directory, options.history))
     const writeLock = keep(await openWriteLock(directory, options.writeLock))
-    // The decisions are opened last, because their damage is reported only once, and a failure after that would lose
-    // the report.
+    // The decisions are opened last. `openDecisions` reports damage only once, so a failure after this report would
+    // lose the report.
     const decisions = keep(await openDecisions(directory, options.decisions))
     return new StateDirectory({ store, decisions, history, writeLock }, opened)
   } catch (thrown) {

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { isAlive } from './process-group.ts'
 
 const PACK = /^(?:(?<pid>\d+)-)?[0-9a-f]{16}\.pack$/
-// A pack name contains only a process id, which a later process may reuse, so packs that are idle for a day count as
-// abandoned.
+// A pack that is idle for a day counts as abandoned. The process id in the pack name is no proof of use, because a
+// later process may have the same id.
 const LONGEST_IDLE_MS = 86_400_000
 
 /** A pack that this process writes to. */
@@ -33,8 +33,8 @@ export function sizeOfPack(folder: string, pack: string): number {
 }
 
 /**
- * Returns whether another process may still write to a pack, or has written to the pack after the time `before`. The
- * pack of a process that pauses for more than a day is removed, and the process then creates a new pack.
+ * Returns whether another process may still write to a pack, or has written to the pack after the time `before`. If a
+ * process writes nothing for a day, its pack may be removed. At the next write, the process creates a new pack.
  */
 export function isPackInUse(folder: string, pack: string, before: number): boolean {
   const stats = statSync(join(folder, pack), { throwIfNoEntry: false })

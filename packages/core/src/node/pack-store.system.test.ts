@@ -23,7 +23,7 @@ function packsOf(folder: TemporaryFolder): string[] {
   return readdirSync(folder.at('store')).filter(name => name.endsWith('.pack'))
 }
 
-test('flushed content survives a restart, and putting it again does not store it twice', async () => {
+test('flushed content survives a restart, and a second put of this content stores no second copy', async () => {
   using folder = new TemporaryFolder()
   const digest = digestOf('text', nodeHasher)
   const first = await openPackStore(folder.path)
@@ -124,7 +124,7 @@ test('the index never refers to missing bytes, no matter when the process is kil
     try {
       execFileSync(process.execPath, ['--input-type=module', '-e', script, String(ms)], { stdio: 'ignore' })
     } catch {
-      // The process fails because the test killed it.
+      // `execFileSync` throws, because the test killed the process.
     }
     const store = await openPackStore(folder.path)
     const newest = store.getRef('newest')
@@ -264,13 +264,13 @@ test('a name keeps the value that another process has set meanwhile', async () =
   one.setRef('both', old)
   one.setRef('removed', old)
   await one.flush()
-  // Sets the name to its current value, so the flush of `two` has no change to write.
+  // `two` sets the name to its current value, so the flush of `two` has no change to write.
   two.setRef('both', old)
   one.setRef('both', newer)
   await one.flush()
   await two.flush()
   expect(two.getRef('both')).toBe(newer)
-  // Sets both names before the other store writes its own changes to them.
+  // `two` sets both names. Before the flush of `two`, `one` writes other changes of these names.
   two.setRef('both', undefined)
   two.setRef('removed', newer)
   one.setRef('both', old)
@@ -291,7 +291,7 @@ test('a new name is written to disk shortly after setRef(), even without a flush
   await two.close()
 })
 
-test('if the state directory is removed, the files of older packs that are still open are written again', async () => {
+test('if the state directory is removed, the store writes its open older packs to new files', async () => {
   using folder = new TemporaryFolder()
   const state = folder.at('state')
   const texts = ['only named', 'asked for']
@@ -371,7 +371,7 @@ test('served revisions keep their names when the index is replaced with an older
   await again.close()
 })
 
-test('if a note is put during a flush, it is written only after its revision', async () => {
+test('a note that is put during a flush is written only after its revision', async () => {
   using folder = new TemporaryFolder()
   const store = await openPackStore(folder.path)
   await store.notes?.open?.('source')

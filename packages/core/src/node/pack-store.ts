@@ -41,15 +41,15 @@ const WRITE_BUFFER_BYTES = 1024 * 1024
 const ROWS_PER_TRANSACTION = 200
 const ROWS_PER_SORT = 10_000
 const NAMES_PER_PAGE = 500
-// Half the grace period of a collection.
+// This time is half the grace period of a collection.
 const TOUCH_AFTER_MS = 1_800_000
-// A flush runs soon after a name is set, because there may be no later scan that flushes.
+// Delay from a change of a name to the next flush. The delay is short, because there may be no later scan that flushes.
 const FLUSH_AFTER_MS = 100
 // Maximum size of a pack. A collection can compact a pack only after the process that created the pack has stopped
 // writing to it.
 const MAX_PACK_BYTES = 16 * 1024 * 1024
 const LEASE_CHECK_MS = 10_000
-// Open packs can be restored if the directory is removed.
+// If the directory is removed, only open packs can be restored.
 const MAX_OPEN_PACKS = 256
 
 const sync = promisify(fdatasync)
@@ -57,8 +57,8 @@ const sync = promisify(fdatasync)
 /**
  * Opens the store of a state directory. Each process appends file bytes to its own packs, and all processes share an
  * index in SQLite. The store does not copy bytes that a git mirror in the same directory has. Bytes are readable
- * immediately after a put. The index refers to bytes only after they are on the disk, so a crash loses at most the last
- * puts. After a crash, every name still has its bytes.
+ * immediately after a put. The index refers to bytes only after the bytes are on the disk, so a crash loses at most the
+ * last puts. After a crash, the store still has all bytes of every named revision.
  * @throws {SkillError} IO_FAILED when the directory or the index cannot be used
  *
  * @example
@@ -114,17 +114,20 @@ class PackStore implements SkillStore {
   #trees = new Map<Digest, readonly SkillFile[]>()
   #refs = new Map<string, RefChange>()
   /**
-   * Whether the index was empty at the first put, and this process has written nothing to the index after that. This
-   * field is `undefined` before the first put.
+   * Whether the index was empty at the first put and this process has not flushed since then. `undefined` before the
+   * first put.
    */
   #isEmpty: boolean | undefined
-  /** Keys that were looked up and whose row is old or doomed. The next flush records that these keys were used. */
+  /**
+   * Keys that this process has looked up and whose row is old or doomed. The next flush records that these keys were
+   * used.
+   */
   #touched = new Set<Digest>()
   #flushing: Promise<void> | undefined
   #flushTimer: NodeJS.Timeout | undefined
   /** Why the last flush failed. */
   #failure: StoreFault | undefined
-  /** A fault that was repaired. `fault` still reports it until the process ends. */
+  /** A fault that was repaired. `fault` reports this fault until the process ends. */
   #mended: StoreFault | undefined
   #isClosed = false
   #closing: Promise<void> | undefined
@@ -236,7 +239,7 @@ class PackStore implements SkillStore {
       if (position === undefined || !this.#isThere(position)) continue
       if (this.#touch(digest, position)) doomed.push(digest)
     }
-    // Doomed keys are spared immediately, because a collection may remove them before the next flush.
+    // Spares doomed keys immediately, because a collection may remove these keys before the next flush.
     if (doomed.length > 0) this.#ask(index => index.touch(doomed))
     return files
   }
@@ -253,8 +256,8 @@ class PackStore implements SkillStore {
     return isDoomed === 1
   }
 
-  // The counts of users only determine which revisions are leased. The shared store keeps revisions that have a name or
-  // a lease.
+  // The store keeps revisions that have a name or a lease. From the number of users, the store determines which
+  // revisions need a lease.
   retain(revision: Digest): void {
     this.#retained.retain(revision, Date.now())
   }
@@ -346,7 +349,7 @@ class PackStore implements SkillStore {
     }
   }
 
-  /** Returns a fault while the database exists only in memory, because new rows do not reach the disk. */
+  /** While the database exists only in memory, returns a fault, because new rows do not reach the disk. */
   #findFault(): StoreFault | undefined {
     const { fault } = this.#kept
     return fault === undefined ? undefined : { message: fault, isStoring: false }
@@ -391,7 +394,10 @@ class PackStore implements SkillStore {
     return this.#ask(index => index.findBlob(digest))
   }
 
-  /** Switches to the new index. A name in the new index may point at another revision than in the previous index. */
+  /**
+   * Switches to the new index. For pending changes of names, reads the previous revisions again, because the new index
+   * may contain other revisions.
+   */
   #useIndex(): void {
     this.#index = new PackIndex(this.#kept.database)
     for (const [name, change] of this.#refs) change.before = this.#index.findRef(name)
@@ -423,7 +429,7 @@ class PackStore implements SkillStore {
       await setImmediate()
     }
     await this.notes.write(notes)
-    // Leases are written after the names, because the names already keep most of the revisions.
+    // Names are written before leases, because the names already keep most of the revisions.
     for (const now = Date.now(); this.#retained.isDue(now); ) {
       const { revisions, until } = this.#retained.takeDue(now)
       for (const batch of inBatches([...revisions].sort())) {
@@ -435,7 +441,7 @@ class PackStore implements SkillStore {
   }
 
   /**
-   * Writes the buffered blobs and adds them to the index. If their pack was removed meanwhile, buffers the blobs for a
+   * Writes the buffered blobs and adds them to the index. If the pack was removed meanwhile, buffers the blobs for a
    * new pack and returns false.
    */
   async #flushBlobs(): Promise<boolean> {
@@ -446,7 +452,7 @@ class PackStore implements SkillStore {
     )
     const isWritten = blobs.some(([, { pack }]) => pack === writer?.name)
     if (isWritten && writer !== undefined) {
-      // Sets a new modification time, because a collection removes old packs that no row refers to.
+      // Sets a new modification time, because a collection removes old packs without rows.
       futimesSync(writer.descriptor, new Date(), new Date())
       await sync(writer.descriptor)
     }
@@ -480,7 +486,7 @@ class PackStore implements SkillStore {
   }
 
   /**
-   * Closes packs that a collection has removed, because the disk space of a removed file is freed when the file is
+   * Closes packs that a collection has removed. The system frees the disk space of a removed file only when the file is
    * closed.
    */
   #closeGonePacks(): void {
@@ -593,7 +599,7 @@ const REMOVED: StoreFault = {
 }
 
 const REPLACED: StoreFault = {
-  message: `${PACK_INDEX.what} were replaced by another process; the served revisions were added to the new entries`,
+  message: `another process replaced ${PACK_INDEX.what}; the served revisions were added to the new entries`,
   isStoring: true,
 }
 
@@ -622,8 +628,8 @@ function* inBatches<T>(items: readonly T[]): Generator<readonly T[]> {
 }
 
 /**
- * Yields batches in the order of the index, so that neighbouring rows are written together. Sorts only a limited number
- * of items at a time.
+ * Yields batches in the order of the index, so that neighbouring rows are written together. To limit the time of a
+ * sort, sorts at most `ROWS_PER_SORT` items at once.
  */
 function* inSortedBatches<Key extends string, T>(
   items: readonly (readonly [Key, T])[],

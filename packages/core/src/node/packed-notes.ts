@@ -28,7 +28,7 @@ export class PackedNotes implements FolderNotes {
   readonly #options: PackedNotesOptions
   #isChecked = false
   readonly #waiting = new Map<string, NoteChange>()
-  /** Sources whose notes this process uses, without a record of that use in the index yet. */
+  /** Sources whose notes this process uses. The next `write` records this use in the index. */
   readonly #opened = new Set<string>()
   readonly #ids = new Map<string, string>()
 
@@ -62,8 +62,8 @@ export class PackedNotes implements FolderNotes {
   }
 
   /**
-   * Returns the changed notes for the next `write`. Notes that change after this call wait for a later flush, because
-   * their revisions may not be in the index yet.
+   * Returns the changed notes for the next `write`. Notes that change after this call are written by a later flush,
+   * because the index may not have their revisions yet.
    */
   list(): readonly (readonly [key: string, change: NoteChange])[] {
     return [...this.#waiting]

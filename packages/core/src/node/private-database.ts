@@ -33,7 +33,7 @@ const UNWRITABLE = ['EROFS', 'EACCES', 'EPERM', 'EBUSY', 'ENOSPC', 'EDQUOT']
  */
 const COMPANIONS = ['', '-wal', '-shm']
 
-/** Opens a database file. A missing file is created with a mode that lets only its user read it. */
+/** Opens a database file. Creates a missing file with a mode that lets only the owner read the file. */
 export async function openPrivateDatabase(path: string): Promise<DatabaseSync> {
   const { DatabaseSync } = await import('node:sqlite')
   makePrivate(path)
@@ -50,8 +50,8 @@ function makePrivate(path: string): void {
 export type MergeDatabases = (from: DatabaseSync, to: DatabaseSync) => void
 
 /**
- * A database of a state directory that stays usable when the disk is full or read-only. If another process removes the
- * directory, `restore` writes the database to a new file.
+ * A database in a state directory. The database stays usable when the disk is full or read-only. If another process
+ * removes the directory, `restore` writes the database to a new file.
  */
 export class KeptDatabase {
   #fault: string | undefined
@@ -97,12 +97,15 @@ export class KeptDatabase {
     if (fault === undefined) this.#inode = inodeOf(path)
   }
 
-  /** Why nothing is stored. If set, the database is a copy in memory until a `heal` succeeds or the process ends. */
+  /**
+   * Why changes are not stored on the disk; `undefined` if they are stored. While there is a fault, the database is a
+   * copy in memory. A successful `heal` ends the fault.
+   */
   get fault(): string | undefined {
     return this.#fault
   }
 
-  /** The database object. `restore`, `leave`, `heal` and `replaceDamaged` replace it with a new object. */
+  /** The current database object. `restore`, `leave`, `heal` and `replaceDamaged` create a new object. */
   get database(): DatabaseSync {
     return this.#database
   }
@@ -225,7 +228,7 @@ function inodeOf(path: string): number | undefined {
   return statSync(path, { throwIfNoEntry: false })?.ino
 }
 
-/** Runs `work` in one transaction. If `work` fails, rolls back and throws its error. */
+/** Runs `work` in one transaction. If `work` throws, rolls back and throws the same error. */
 export function inTransaction<Value>(database: DatabaseSync, work: () => Value): Value {
   database.exec('BEGIN IMMEDIATE')
   try {
@@ -255,7 +258,7 @@ export function isUnwritable(thrown: unknown): boolean {
 
 /**
  * Checks every page of a database. The check takes as long as reading the whole file.
- * @throws an error that `isDamage` recognises, when a page is damaged
+ * @throws an error for which `isDamage` returns true, when a page is damaged
  */
 export function assertWhole(database: DatabaseSync): void {
   const [check] = database.prepare('PRAGMA quick_check(1)').all()

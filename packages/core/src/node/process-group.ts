@@ -4,8 +4,8 @@ import { type ChildProcess, spawnSync } from 'node:child_process'
 const TREE_KILL_MS = 5_000
 
 /**
- * Kills a child that was spawned as `detached`, and every process that it has started. Does nothing if all these
- * processes have ended. The call is synchronous, so it also works while the host exits.
+ * Kills a child that was spawned as `detached`, and every process that the child has started. Does nothing if all these
+ * processes have ended. The call is synchronous, so that a host can make the call while exiting.
  */
 export function killGroup(
   child: Pick<ChildProcess, 'pid' | 'exitCode' | 'signalCode' | 'kill'> | undefined,
@@ -24,7 +24,7 @@ export function hasGroup(pid: number | undefined, platform: NodeJS.Platform = pr
   return pid !== undefined && platform !== 'win32' && isAlive(-pid)
 }
 
-/** Kills the process with this id. If the number is negative, kills the whole group with that id. */
+/** Kills the process with this id. For a negative number such as -7, kills the process group 7. */
 export function killProcess(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL')
@@ -45,8 +45,8 @@ export function isAlive(pid: number): boolean {
 }
 
 /**
- * Windows has no process groups, so `taskkill /T` follows parent ids instead. It runs before `child.kill()`. After a
- * process has ended, its children cannot be found, and a new process may have the same id.
+ * Windows has no process groups, so `taskkill /T` follows parent ids instead. `taskkill` runs before `child.kill()`,
+ * because the children of an ended process cannot be found and a new process may have the same id.
  */
 function killTree(child: Pick<ChildProcess, 'exitCode' | 'signalCode' | 'kill'>, pid: number): void {
   if (child.exitCode !== null || child.signalCode !== null) return

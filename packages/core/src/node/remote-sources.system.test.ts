@@ -82,7 +82,7 @@ async function open(...sources: SkillSource[]): Promise<SkillRuntime> {
   return await createSkillRuntime({ sources })
 }
 
-/** Creates a conformance subject that publishes its files again after each change. */
+/** Creates a conformance subject. After each change of a file, the subject publishes all its files again. */
 function publishing(
   source: SkillSource,
   publish: (files: ReadonlyMap<string, string>) => void,
@@ -251,7 +251,7 @@ describe('archive', () => {
   })
 })
 
-test('a local archive is read at the start, and its faults are reported, even if the source is polled only on request', async () => {
+test('even if polled only on request, a source reads a local archive at the start and reports its faults', async () => {
   const path = join(folder, 'a.zip')
   const put = (body: string): void =>
     writeFileSync(path, zip([{ path: 'pdf/SKILL.md', content: text('pdf', body) }]))
@@ -422,7 +422,7 @@ describe('if the network fails, the skills are still served, other sources are n
   const FAULTS: readonly Fault[] = ['refuse', 'reset', 'stall', 'truncate', 'slow', 'garbage']
   const remote = { trust: 'auto', timeoutMs: 2_000, pollMs: 100 } as const
 
-  /** Creates one source of each kind behind a proxy, with a function that changes the content of the source. */
+  /** For each kind of source, creates a source behind a proxy and a function that changes the content of the source. */
   const kinds = {
     archive: async () => {
       const put = (body: string): void =>
@@ -515,5 +515,5 @@ async function seen(
 ): Promise<void> {
   for await (const generation of skills.watch(AbortSignal.timeout(20_000)))
     if (isWanted(generation, skills.status())) return
-  throw new Error('it did not come about in 20 seconds')
+  throw new Error('the condition was not met within 20 seconds')
 }

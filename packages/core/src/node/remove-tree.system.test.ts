@@ -69,7 +69,7 @@ open('file', 'w').close()`
     mkdirSync(join(tree, '.deep-1', 'x'), { recursive: true })
     writeFileSync(join(tree, '.deep-2'), 'x')
     for (let path = deep; path !== tree; path = dirname(path)) chmodSync(path, 0o500)
-    // Permissions do not apply to the superuser, so this part of the test runs as an ordinary user.
+    // Runs this part of the test as an ordinary user, because permissions do not restrict the superuser.
     const program = `import { removeTree } from ${JSON.stringify(MODULE)}; await removeTree(${JSON.stringify(tree)})`
     const user = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {}
     if ('uid' in user) spawnSync('chown', ['-R', '65534:65534', parent])

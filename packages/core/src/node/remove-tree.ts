@@ -4,8 +4,8 @@ import { chmod, type FileHandle, open, readdir, rename, rm, rmdir, unlink } from
 import { basename, dirname, join } from 'node:path'
 
 /**
- * Linux flag that opens a folder without read permission, only to reach its entries. Node has no constant for this
- * flag.
+ * Linux flag for opening a folder without read permission. The descriptor only gives access to the entries of the
+ * folder. Node has no constant for this flag.
  */
 const O_PATH = 0o10_000_000
 
@@ -14,18 +14,18 @@ const O_PATH = 0o10_000_000
  * below this depth are moved to the top folder before they are removed.
  */
 const MAX_LEVELS = 64
-/** How many times the removal lists a folder again if another process adds entries to it. */
+/** How many times the removal lists a folder again if another process keeps adding entries. */
 const MAX_PASSES = 64
 /** Each retry waits 100 ms longer than the previous retry. */
 const MAX_RETRIES = 5
 
 /**
- * Removes a file, or a folder with its content, even if their permissions forbid it. On Linux every step uses the
+ * Removes a file, or a folder with its content, even if permissions forbid the removal. On Linux every step uses the
  * descriptor of an open folder. If another process replaces a folder with a link, the removal does not follow the link.
  * On other systems, the removal uses paths. Does nothing if the path does not exist.
  *
  * @param path must be in a folder that only trusted processes can write to
- * @throws when something cannot be removed, or other processes keep adding to it
+ * @throws when a file or folder cannot be removed, for example because other processes keep adding files
  */
 export async function removeTree(path: string): Promise<void> {
   if (!hasDescriptorPaths()) return await removeByPath(path)
@@ -38,13 +38,13 @@ export async function removeTree(path: string): Promise<void> {
   }
 }
 
-/** Returns whether the entries of an open folder have paths that begin with the folder's descriptor. */
+/** Returns whether the system has paths that lead through the descriptor of an open folder. */
 function hasDescriptorPaths(): boolean {
   return process.platform === 'linux' && existsSync('/proc/self/fd')
 }
 
 class TreeRemoval {
-  /** Temporary folder for folders that are nested too deeply. */
+  /** Top folder of the tree. Folders that are nested too deeply are moved into the top folder. */
   #top: FileHandle
   #moved = 0
 
@@ -72,7 +72,7 @@ class TreeRemoval {
     await orNothing(rmdir(path), REPLACED)
   }
 
-  /** Uses a random name, so that a script cannot have created this folder before. */
+  /** Uses a random name, so that no script can create a folder with the same name in advance. */
   async #moveToTop(path: Buffer): Promise<void> {
     this.#moved++
     await orNothing(rename(path, pathIn(this.#top, Buffer.from(`.deep-${randomUUID()}`))), ['ENOENT'])

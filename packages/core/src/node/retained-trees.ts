@@ -6,7 +6,7 @@ import type { Digest } from '../index.ts'
  */
 const LEASE_MS = 7_200_000
 const RENEW_AFTER_MS = LEASE_MS / 2
-// Short processes need no lease, because a collection never removes content that was used within the last 30 seconds.
+// A process that ends earlier needs no lease, because a collection keeps all content used within the last 30 seconds.
 const LEASE_AFTER_MS = 10_000
 
 const MOST_AT_ONCE = 5_000
@@ -24,9 +24,9 @@ export interface Lease {
  */
 export class RetainedTrees {
   readonly #users = new Map<Digest, number>()
-  /** For each used revision without a lease, the time of its first use, oldest first. */
+  /** For each used revision without a lease, the time of the first use. Sorted by time. */
   readonly #unleased = new Map<Digest, number>()
-  /** For each leased revision, the time at which its lease started, oldest first. */
+  /** For each leased revision, the time at which the lease started. Sorted by time. */
   readonly #leases = new Map<Digest, number>()
 
   /** Adds a user. `now` is in milliseconds since the epoch. */
@@ -69,7 +69,7 @@ export class RetainedTrees {
   }
 }
 
-/** Yields the keys with a time up to `last`. The map must be sorted by time. */
+/** Yields the keys whose time is not after `last`. The map must be sorted by time. */
 function* keysUntil(times: ReadonlyMap<Digest, number>, last: number): Generator<Digest> {
   for (const [key, time] of times) {
     if (time > last) return

@@ -5,7 +5,9 @@ import {
   type FileSystem,
 } from '../source-entry.ts'
 
-/** The methods that an SFTP client needs. A connected client of the package `ssh2-sftp-client` has these methods. */
+/**
+ * The methods that an SFTP client must have. A connected client of the package `ssh2-sftp-client` has these methods.
+ */
 export interface SftpClient {
   list(path: string): Promise<readonly { readonly name: string; readonly type: string }[]>
   stat(path: string): Promise<{

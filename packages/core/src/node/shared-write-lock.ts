@@ -64,8 +64,8 @@ export async function openWriteLock(
       try {
         return await holding.run(true, work)
       } finally {
-        // Rolls back, because nothing was written and SQLite may refuse a commit while another process waits for the
-        // lock.
+        // Rolls back, because the transaction contains no changes, and SQLite may refuse a commit while another process
+        // waits for the lock.
         opened.exec('ROLLBACK')
       }
     })
@@ -81,8 +81,7 @@ export async function openWriteLock(
 async function openDatabase(path: string): Promise<DatabaseSync> {
   try {
     const database = await openPrivateDatabase(path)
-    // SQLite must not wait for the lock, because its wait would block the event loop. `acquire` waits for the lock
-    // instead.
+    // `acquire` waits for the lock, because a wait inside SQLite would block the event loop.
     database.exec('PRAGMA busy_timeout = 0')
     return database
   } catch (thrown) {

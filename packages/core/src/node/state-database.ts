@@ -11,16 +11,19 @@ export interface StateDatabase {
   /** What the database contains, as a plural noun for messages. */
   readonly what: string
   readonly schema: string
-  /** Whether opening checks every page for damage, which takes as long as reading the whole file. @default false */
+  /**
+   * Whether to check every page for damage when the database is opened. The check takes as long as reading the whole
+   * file. @default false
+   */
   readonly isVerified?: boolean
 }
 
 /**
  * Opens a database that only its user can read, and passes it to `make`. A damaged database is moved aside and replaced
  * with a new database.
- * @param make receives the database, and the damage of the previous one
- * @throws {SkillError} IO_FAILED when the directory or the database cannot be used; `data.isThere` tells whether it
- * exists
+ * @param make receives the database, and a message about the damaged database if there was one
+ * @throws {SkillError} IO_FAILED when the directory or the database cannot be used; `data.isThere` is true when the
+ * database file exists
  */
 export async function openStateDatabase<Made>(
   stateDirectory: string,

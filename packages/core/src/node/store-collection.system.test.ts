@@ -29,7 +29,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-/** Advances the time and flushes the stores, so that they lease all revisions in use. */
+/** Advances the time and flushes the stores, so that the stores lease all revisions in use. */
 async function lease(...stores: readonly SkillStore[]): Promise<void> {
   vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 10_000 })
   for (const store of stores) await store.flush()
@@ -75,8 +75,8 @@ class Rounds implements AsyncDisposable {
   }
 
   /**
-   * Reports a write to the collection, then advances the time until the next round begins and waits until that round
-   * ends.
+   * Calls `noteWritten()` of the collection. Then advances the time until the next round begins, and waits until that
+   * round ends.
    */
   async next(): Promise<void> {
     this.#collection.noteWritten(1)
@@ -340,7 +340,7 @@ test('a round shrinks the file of the index', async () => {
   expect(statSync(folder.at('store/index.db')).size).toBeLessThan(200_000)
 }, 30_000)
 
-test('the pack of a dead process is removed after a day, even if a new process has the id of the dead process', async () => {
+test('the pack of a dead process is removed after a day, even if a new process has the same id', async () => {
   using folder = new TemporaryFolder()
   const store = await openPackStore(folder.path)
   put(store, 'text')
@@ -375,7 +375,7 @@ test('a store creates a new pack when its current pack is large, and reads from 
   await store.close()
 })
 
-test('processes that end before their first round also collect, but only one of these processes per hour', async () => {
+test('of the processes that end before their first round, one per hour collects', async () => {
   using folder = new TemporaryFolder()
   const store = await openPackStore(folder.path)
   const old = put(store, 'old')

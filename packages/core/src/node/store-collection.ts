@@ -9,14 +9,15 @@ import { PACK_INDEX } from './pack-index.ts'
 import { isBusy, openPrivateDatabase } from './private-database.ts'
 import { TimeSlices } from './time-slices.ts'
 
-// The first round collects content that other processes left behind. That round waits for a minute, so that it does not
-// delay the start.
+// The first round collects content that other processes left behind. The round waits for a minute, so that the start of
+// the process is not delayed.
 const FIRST_AFTER_MS = 60_000
 const ROUTINE_AFTER_MS = 300_000
 const SOON_AFTER_MS = 15_000
 const MANY_BYTES = 33_554_432
 const FAILURES_TO_REPORT = 3
-// The time limit of the round at close, and how long ago the last round of any process must have ended.
+// Time limit of a round at close. The round at close runs only if no process has finished a round within
+// `LAST_WORK_AFTER_MS`.
 const LAST_WORK_MS = 2_000
 const LAST_WORK_AFTER_MS = 3_600_000
 // Vacuuming an index of 2 MB takes a few milliseconds.
@@ -25,7 +26,7 @@ const MAX_VACUUM_PAGES = 512
 const LOCK = 'collection-lock.sqlite'
 
 export interface StoreCollectionOptions {
-  /** The folder of the packs and their index. */
+  /** The folder that contains the packs and the index. */
   readonly folder: string
   readonly clock: Clock
   /** Returns whether this process writes to a pack. */
@@ -78,8 +79,8 @@ export class StoreCollection {
   }
 
   /**
-   * Stops the collection in the same way as `stop`, but may run a short round before that. The short round runs if this
-   * process has written to the store and no process has finished a round for an hour.
+   * Runs a last, short round if this process has written to the store and no process has finished a round for an hour.
+   * Then stops the collection like `stop`.
    */
   async finish(): Promise<void> {
     if (this.#hasWork && !this.#abort.signal.aborted && this.#running === undefined && this.#isOverdue()) {
@@ -103,7 +104,7 @@ export class StoreCollection {
       if (lock !== undefined) return clock.now() - lock.mtimeMs >= LAST_WORK_AFTER_MS
       closeSync(openSync(join(folder, LOCK), 'a', 0o600))
     } catch {
-      // The disk is full or the folder was removed. The store reports both faults, so the collection does not.
+      // The disk is full or the folder was removed. The collection ignores both faults, because the store reports them.
     }
     return false
   }
@@ -166,7 +167,7 @@ export class StoreCollection {
 
 /**
  * Runs `work` and returns its result. If another process is collecting, returns `undefined` without running `work`.
- * When a process dies, the kernel frees its lock.
+ * When a process dies, the kernel releases the lock of that process.
  */
 async function withOnlyCollection<Value>(
   folder: string,
@@ -203,7 +204,7 @@ function shrink(database: DatabaseSync): void {
     vacuumIfFree(database)
 }
 
-/** Vacuums the index. If another process is writing to the index, a later round vacuums it. */
+/** Vacuums the index, unless another process is writing to the index. In that case, a later round vacuums the index. */
 function vacuumIfFree(database: DatabaseSync): void {
   try {
     database.exec('VACUUM')

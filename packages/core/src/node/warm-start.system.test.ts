@@ -68,7 +68,7 @@ class Place implements Disposable {
     }
   }
 
-  /** Starts a runtime with a copy of the state but without notes, and describes its skills. */
+  /** Starts a runtime with a copy of the state but without notes, and describes the skills of this runtime. */
   async startAnew(options: Partial<FileSourceOptions> = {}): Promise<unknown> {
     const state = this.folder.at('anew')
     cpSync(this.state, state, { recursive: true })

@@ -50,7 +50,7 @@ const during = (change: () => void): WriteLock => ({
 })
 
 describe.each(['auto', 'off'] as const)('writes right after a folder change (watching %s)', watching => {
-  test('a write to a moved skill changes its current folder, and not another skill at its old path', async () => {
+  test('a write to a moved skill changes the current folder of this skill, not another skill at the old path', async () => {
     for (const name of ['a', 'b']) put(name, text(name, 'Written by a person.'))
     await using skills = await open(watching)
     const writer = skills.writer()

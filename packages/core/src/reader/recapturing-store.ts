@@ -6,8 +6,8 @@ import type { SourceReaders } from '../sync/source-readers.ts'
 
 /**
  * A store for readers. If bytes of a served skill are lost, `get` reads them once more from their source and stores
- * them. Code that writes to the store or the registry must use the inner store, because a call of this `get` would wait
- * for that code.
+ * them. Code that writes to the store or the registry must use the inner store. Otherwise the code would wait for this
+ * `get`, and this `get` would wait for the code.
  */
 export class RecapturingStore implements SkillStore {
   readonly #store: SkillStore

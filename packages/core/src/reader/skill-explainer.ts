@@ -79,8 +79,8 @@ function isBelow(place: AskedPlace, { source, location }: NotSkill): boolean {
 }
 
 /**
- * If a folder with a SKILL.md belongs to another skill, returns a sentence that names this skill; otherwise
- * `undefined`.
+ * If `asked` is a folder with its own SKILL.md inside a skill, returns a sentence that names the outer skill. Otherwise
+ * returns `undefined`.
  */
 function describePart(asked: string, generation: Generation): string | undefined {
   const end = `/${asked.normalize('NFC')}/skill.md`.toLowerCase()

@@ -113,8 +113,8 @@ export class SkillReader {
   }
 
   /**
-   * Waits until every change made before the call is visible. The call takes microseconds if file events are reliable.
-   * During continuous writes the call can take two seconds, because a half-written folder is never published.
+   * Waits until all earlier changes are visible. The call takes microseconds if file events are reliable. During
+   * continuous writes the call can take two seconds, because a half-written folder is never published.
    * @throws {SkillError} CLOSED, INVALID_OPTION
    *
    * @example
@@ -197,7 +197,7 @@ export class SkillReader {
   }
 
   /**
-   * Reads one file of a revision, which may be older than the served revision.
+   * Reads one file of a revision. The revision may be older than the served revision.
    * @throws {SkillError} FILE_NOT_FOUND; REVISION_NOT_FOUND when the store no longer has it
    *
    * @example

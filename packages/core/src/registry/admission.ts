@@ -2,7 +2,7 @@ import type { Digest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
 import type { SourceTrust } from '../skill/trust.ts'
 
-/** One folder of one source. A decision that stays in effect for later revisions names this place. */
+/** Identifies one folder of one source. A standing decision refers to its folder by this place. */
 export interface FolderPlace {
   /** Identity of the source on this machine: an absolute path or a URL. */
   readonly origin: string
@@ -61,22 +61,22 @@ export interface AdmissionRequest {
 export interface AdmissionPolicy {
   /** Decides about one revision. */
   admit(request: AdmissionRequest): AdmissionVerdict
-  /** Returns the decision about a folder that stays in effect when the skill in the folder changes. */
+  /** Returns the standing decision about a folder, if there is one. */
   standing?(place: FolderPlace): StandingDecision | undefined
   /**
    * Reads the decisions that other processes have made. The registry calls `refresh` before it decides about new contents.
    */
   refresh?(): void
   /**
-   * Moves the decisions about moved folders to the new locations. The registry awaits `moved` before it asks about
-   * these folders. Two folders may swap locations.
+   * Moves the decisions about moved folders to the new locations. The registry waits for `moved` before it asks the
+   * policy about these folders. Two folders may swap locations.
    */
   moved?(origin: string, moves: readonly FolderMove[]): Promise<void>
   /** Called each time new contents of a source have become visible. */
   shown?(origin: string): void
   /**
-   * True if standing decisions outlive the process. If so, the store notes which folders have decisions, so that the
-   * registry notices when decisions are lost.
+   * True if standing decisions outlive the process. The store then notes which folders have decisions, so that the
+   * registry can detect lost decisions.
    * @default false
    */
   readonly isLasting?: boolean
@@ -89,19 +89,22 @@ export type AdmissionVerdict =
       readonly reason: string
       /** True if a person rejected exactly this revision. @default false */
       readonly isRejected?: boolean
-      /** The conversation that wrote the revision. This conversation sees the revision even while it waits for approval. */
+      /**
+       * The conversation that wrote the revision. This conversation sees the revision even while the revision waits for
+       * approval.
+       */
       readonly conversation?: string
     }
 
-/** A decision about a folder that stays in effect when the folder changes. */
+/** A decision about a folder. The decision stays in effect when the skill in the folder changes. */
 export interface StandingDecision {
   /** Why the folder is not served. */
   readonly disabled?: string
-  /** The revision that is served regardless of newer texts, and why. */
+  /** The revision that is served regardless of newer texts, and the reason. */
   readonly pinned?: { readonly revision: Digest; readonly reason: string }
-  /** Approved revisions that may be served while the newest text waits, sorted by the latest approval first. */
+  /** Approved revisions that may be served while the newest text waits, most recently approved first. */
   readonly approved?: readonly Digest[]
-  /** True if earlier decisions about the folder are lost. Only the last good revision may then be served. */
+  /** True if earlier decisions about the folder are lost. In this case, only the last good revision may be served. */
   readonly isLost?: boolean
   /** Returns true if a revision must no longer be served, not even as the last good revision. */
   isRevoked?(revision: Digest): boolean
@@ -109,7 +112,7 @@ export interface StandingDecision {
 
 const ADMIT: AdmissionVerdict = Object.freeze({ kind: 'admit' })
 
-/** A policy without a store of approvals. Changes of trusted sources go live; changes of reviewed sources wait. */
+/** A policy that stores no approvals. Changes of trusted sources go live. Changes of reviewed sources wait. */
 export const trustAdmission: AdmissionPolicy = {
   admit: ({ trust }) =>
     trust === 'auto'

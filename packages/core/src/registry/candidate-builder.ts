@@ -26,7 +26,7 @@ export interface CandidateBuilderOptions {
   readonly onInvalid: InvalidPolicy
   /** True if two skills with the same name are an error. */
   readonly refusesDuplicates: boolean
-  /** Diagnostics about served skills that other modules reported, for example about scripts. */
+  /** Diagnostics that other modules reported about served skills, for example about their scripts. */
   readonly remarks: WeakMap<Skill, readonly Diagnostic[]>
   readonly logger: Logger
 }
@@ -36,7 +36,7 @@ export interface CandidateSource extends LastGoodSource {
   /** Position of the source in the order of precedence. */
   readonly index: number
   readonly trust: SourceTrust
-  /** True if no process has shown the source before; absent until the registry knows that. */
+  /** True if no process has shown the source before; absent until the registry has determined the value. */
   readonly isFirst: boolean | undefined
   /** Returns true if the source has a skill folder at the given location. */
   isPresent(location: string): boolean
@@ -164,8 +164,8 @@ export class CandidateBuilder {
     const isMissing = standing?.kind === 'pinned' ? live?.revision !== standing.revision : live === undefined
     const isDropped = standing?.kind === 'disabled' || (entry.skill === undefined && onInvalid === 'drop')
     if (isMissing && !isDropped && !restored.has(entry.location)) return undefined
-    // While a folder is disabled or pinned, its note keeps the revision that was served before, because that revision
-    // is served again later.
+    // While a folder is disabled or pinned, its note keeps the revision that was served before the decision. That
+    // revision is served again after the decision is withdrawn.
     const folder = this.#toSeat(slot, fresh)
     if ((live !== old?.live || former !== old) && standing === undefined) {
       const before = folder.served
@@ -226,7 +226,7 @@ export class CandidateBuilder {
     return wasPinned && !this.#isAdmitted(slot, entry, live, undefined) ? undefined : live
   }
 
-  /** Returns the revision that was just approved, if a newer text exists that must wait for its own approval. */
+  /** If a newer text still waits for an approval, returns the revision that was just approved. */
   async #findApproved(
     slot: CandidateSource,
     entry: SourceEntry,
@@ -240,7 +240,8 @@ export class CandidateBuilder {
 
   /**
    * Returns the last served revision of a folder if the policy admits that revision, and otherwise an approved
-   * revision. The policy may refuse because another runtime served the folder with a different policy.
+   * revision. The policy may refuse the last served revision if another runtime served that revision under a different
+   * policy.
    */
   async #findServable(
     slot: CandidateSource,
@@ -257,7 +258,7 @@ export class CandidateBuilder {
       const skill = await this.#lastGood.readRevision(slot, entry, revision)
       if (skill !== undefined) return skill
     }
-    // If the last served revision was rejected, try the revision that was served before.
+    // If the last served revision was rejected, try the revision that was served before the rejected revision.
     const skill = earlier === undefined ? undefined : await this.#lastGood.readRevision(slot, entry, earlier)
     return this.#isAdmitted(slot, entry, skill, skill) ? skill : undefined
   }
@@ -312,7 +313,9 @@ const HOLD_LOST: AdmissionVerdict = Object.freeze({
   reason: 'the decisions about this skill are lost, so its changes wait',
 })
 
-/** Adds the revision that is served now. Returns `before` itself if this revision was already the last one served. */
+/**
+ * Records `now` as the last served revision. Returns the object `before` if `now` already was the last served revision.
+ */
 function toServed(before: ServedRevisions, now: Digest | undefined): ServedRevisions {
   if (now === undefined) return NOTHING_SERVED
   return before.last === now ? before : { last: now, earlier: before.last }

@@ -11,12 +11,16 @@ import type { DuplicatePolicy } from './duplicate-policy.ts'
 import { type SkillCopy, type SkillReport, type SkillStatus, targetOf } from './generation.ts'
 import type { ServedRevisions } from './last-good.ts'
 
-/** The state of a folder that is kept when the path or text of the folder changes. Each folder keeps the same object. */
+/**
+ * The state that a folder keeps when its path or its text changes. A folder keeps the same `FolderSeat` until the
+ * folder is removed.
+ */
 export interface FolderSeat {
   /** The current location of the folder. */
   location: string
   /**
-   * The revisions that were served last. These revisions stay noted while another revision is pinned or nothing is served.
+   * The revisions that the folder served last. These revisions stay noted while another revision is pinned or no
+   * revision is served.
    */
   served: ServedRevisions
 }
@@ -27,13 +31,13 @@ export interface Candidate {
   readonly folder: FolderSeat
   /** The revision that may be served: the newest revision if it is valid and admitted, else the last good revision. */
   readonly live: Skill | undefined
-  /** Why a valid newest revision is not live. */
+  /** The reason why the newest revision is not live although it is valid. */
   readonly held: HeldRevision | undefined
   /** Why the folder is disabled or pinned. */
   readonly standing: Standing | undefined
   /** True if decisions about the folder are lost. */
   readonly isLost: boolean
-  /** Diagnostics about the live revision that other modules reported, such as scripts that do not load. */
+  /** Diagnostics that other modules reported about the live revision, for example about a script that does not load. */
   readonly remarks: readonly Diagnostic[]
   readonly sourceIndex: number
   readonly source: string
@@ -117,7 +121,8 @@ export function toReport(
 }
 
 /**
- * Returns the report of a folder, or `undefined` if the folder has no problem, which saves the time to create a report.
+ * Returns the report of a folder that has a problem. For a folder without problems, returns `undefined` and creates no
+ * report, which saves time.
  */
 export function toProblemReport(candidate: Candidate, standing: NameStanding): SkillReport | undefined {
   if (toStatus(candidate, standing) === 'ok') return undefined
@@ -129,7 +134,10 @@ function toCopy({ source, entry }: Candidate): SkillCopy {
   return { source, location, ...(directory === undefined ? {} : { directory }) }
 }
 
-/** True if a folder is an exact copy: its newest and live revision is the one that the winner serves. */
+/**
+ * True if the newest revision of a folder is live and equals the revision that the winner serves. Such a folder is an
+ * exact copy.
+ */
 function isCopy({ entry, live, held, standing }: Candidate, winner: Candidate | undefined): boolean {
   return (
     live !== undefined &&

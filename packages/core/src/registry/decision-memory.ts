@@ -4,9 +4,9 @@ import type { SkillStore } from '../store/skill-store.ts'
 import type { FolderPlace, StandingDecision } from './admission.ts'
 
 /**
- * Notes in the skill store which folders have standing decisions. A `DecisionStore` keeps the decisions themselves.
- * If the decisions are lost, a note still shows that a folder had decisions. No new revision of such a folder is
- * served.
+ * Notes in the skill store which folders have standing decisions. A `DecisionStore` keeps the decisions themselves. If
+ * the decisions are lost, a note still shows that a folder had decisions. The registry then serves no new revision of
+ * the folder.
  */
 export class DecisionMemory {
   readonly #store: SkillStore
@@ -45,7 +45,7 @@ export class DecisionMemory {
     this.#noted.set(origin, true)
   }
 
-  /** When a folder whose decisions are lost was moved, moves its note to the new path. */
+  /** After a folder was moved, moves the note about its lost decisions to the new path. */
   move(origin: string, from: string, to: string): void {
     const value = this.#store.getRef(folderNote(origin, from))
     if (value !== undefined) this.#store.setRef(folderNote(origin, to), value)
@@ -56,13 +56,16 @@ export class DecisionMemory {
     if (this.#noted.get(origin) === true) this.#store.setRef(folderNote(origin, location), undefined)
   }
 
-  /** Returns the noted decision about a folder whose decisions are lost; `undefined` if the folder never had a decision. */
+  /** Returns the note about the lost decision of a folder, or `undefined` if the folder never had a decision. */
   recall({ origin, location }: FolderPlace): StandingDecision | undefined {
     if (this.#noted.get(origin) !== true) return undefined
     const value = this.#store.getRef(folderNote(origin, location))
     if (value === undefined) return undefined
     if (!this.#reported.has(folderNote(origin, location)))
-      this.#logger.error('decisions are lost; the last good revision stays', { source: origin, location })
+      this.#logger.error('the decisions about this folder are lost; its last good revision stays served', {
+        source: origin,
+        location,
+      })
     this.#reported.add(folderNote(origin, location))
     if (value === this.#decided) return LOST
     if (value === this.#disabled) return { ...LOST, disabled: `it was disabled, and ${LOSS}` }

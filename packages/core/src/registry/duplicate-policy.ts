@@ -3,7 +3,7 @@ import type { Skill } from '../skill/skill.ts'
 /** Picks the skill to serve from several skills with the same name. The candidates are in the order of their sources. */
 export type DuplicateChooser = (candidates: readonly Skill[]) => Skill
 
-/** The named policies that do not report skills with the same name as errors. */
+/** The named policies that pick a winner and do not report the other skills as errors. */
 export const DUPLICATE_WINNERS = ['first-wins', 'last-wins'] as const
 
 export type DuplicateWinner = (typeof DUPLICATE_WINNERS)[number]

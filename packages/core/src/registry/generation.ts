@@ -33,10 +33,10 @@ export interface SkillReport {
   readonly directory?: string
   /** Revision of the newest text; absent when the text is broken. */
   readonly revision?: Digest
-  /** The revision of this folder that readers get; absent when the folder is not served. */
+  /** The revision that readers get from this folder; absent when the folder is not served. */
   readonly serving?: Digest
   readonly status: SkillStatus
-  /** Other folders with the same revision, in order of precedence; absent when no other folder has it. */
+  /** Other folders with the same revision, in order of precedence; absent when there are no such folders. */
   readonly copies?: readonly SkillCopy[]
   readonly diagnostics: readonly Diagnostic[]
 }
@@ -104,7 +104,7 @@ export interface Generation {
   /**
    * Returns this generation as one conversation sees it, including the unapproved skills that the conversation wrote.
    * If the conversation wrote no unapproved skill, returns this generation itself. The result has the same number and
-   * digest, because other readers see no change.
+   * digest as this generation, because other readers see no change.
    */
   forConversation(id: string): Generation
 }

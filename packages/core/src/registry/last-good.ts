@@ -24,7 +24,10 @@ const NAMES_PER_SLICE = 500
 
 export const NOTHING_SERVED: ServedRevisions = Object.freeze({ last: undefined, earlier: undefined })
 
-/** Remembers in the store which revision of a folder was served last, so that a restart can serve it again. */
+/**
+ * Remembers in the store which revision of a folder was served last, so that this revision can be served after a
+ * restart.
+ */
 export class LastGood {
   readonly #store: SkillStore
   readonly #hasher: Hasher
@@ -36,7 +39,10 @@ export class LastGood {
     this.#hasher = hasher
   }
 
-  /** Loads the notes of a whole source, so that lookups until `endLookUp` are fast. Calls `pause` at intervals. */
+  /**
+   * Loads the notes of a whole source, so that lookups are fast until `endLookUp` is called. Calls `pause` at
+   * intervals.
+   */
   async beginLookUp(origin: string, pause: () => Promise<void>): Promise<void> {
     const store = this.#store
     if (store.listRefs === undefined) return
@@ -147,8 +153,8 @@ function pinOf(origin: string, location: string): string {
 }
 
 /**
- * Returns the prefix that the names of all notes about one source share. `name` is the name of the note about the root
- * of the source.
+ * Returns the common beginning of the names of all notes about one source. `name` is the name of the note about the
+ * source's root.
  */
 function beginningOf(name: string): string {
   return name.slice(0, -'"]'.length)

@@ -13,7 +13,7 @@ export class NameIndex {
   readonly #lookalikes = new LookalikeNames()
 
   /**
-   * If a chooser throws or returns a skill that is no candidate, `onChooserError` receives the error and the first
+   * If a chooser throws or returns a skill that is not a candidate, `onChooserError` receives the error and the first
    * candidate is served.
    */
   constructor(policy: DuplicatePolicy, onChooserError: (error: unknown) => void) {

@@ -9,7 +9,7 @@ export interface FreshEntry {
   readonly entry: SourceEntry
   /** The earlier candidate at the same path. */
   readonly old: Candidate | undefined
-  /** The earlier candidate of the same folder, even if the folder had another path. */
+  /** The earlier candidate of the same folder, even if the folder was moved to this path. */
   readonly former: Candidate | undefined
   /** A revision of the folder that was just approved. */
   readonly approved?: Digest
@@ -60,9 +60,9 @@ export function pairWithCandidates(
 }
 
 /**
- * Pairs folders with their earlier candidates. If the identity of a folder was at another path before, the folder was
- * moved. The folder that is now at the former path of a moved folder is a new folder. Every other folder, for example
- * a replaced folder, is paired with the earlier candidate at the same path.
+ * Pairs folders with their earlier candidates. If the earlier candidate with the same identity has another path, the
+ * folder was moved. A folder that is now at the former path of a moved folder is a new folder. Every other folder, for
+ * example a replaced folder, is paired with the earlier candidate at the same path.
  */
 function findFormer(
   fresh: readonly Omit<FreshEntry, 'former'>[],

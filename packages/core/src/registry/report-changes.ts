@@ -7,9 +7,9 @@ export class ReportChanges {
   readonly #names: NameIndex
   /** The candidate that served each affected name before the commit. */
   readonly was: ReadonlyMap<string, Candidate | undefined>
-  /** The affected names that at least one folder had before the commit. */
+  /** The affected names that at least one folder used before the commit. */
   readonly #taken: ReadonlySet<string>
-  /** The reports before the commit of all folders with problems, by location. */
+  /** The reports of all folders that had problems before the commit, by location. */
   readonly #problems: ReadonlyMap<string, SkillReport>
 
   /**

@@ -187,7 +187,7 @@ describe('duplicates', () => {
     expect(registry.current.reports().map(report => report.status)).toEqual(['ok', 'shadowed', 'shadowed'])
   })
 
-  test('the first path wins within one source, whatever the order in which the skills are read', async () => {
+  test('within one source, the first path wins, regardless of the order in which the skills are read', async () => {
     const { registry, replace } = open(['a'])
     await replace('a', { 'z/pdf': 'later path', 'b/pdf': 'first path' })
     expect(registry.current.get('pdf').description).toBe('first path')
@@ -213,7 +213,7 @@ describe('names that look alike', () => {
       diagnostics.map(({ code }) => code),
     ])
 
-  test('T4: the reports of both skills have a warning until one of the skills is removed', async () => {
+  test('T4: the reports of two lookalike skills have a warning until one of the two skills is removed', async () => {
     const it = open(['a', 'b'])
     await it.replace('a', { pdf: 'd' })
     await it.replace('b', { рdf: 'd', maps: 'd' })
@@ -241,7 +241,7 @@ describe('names that look alike', () => {
 })
 
 describe('the last good revision', () => {
-  test('the last good revision stays served while the text is broken, and the "broken" report names it', async () => {
+  test('the last good revision stays served while the text is broken, and the "broken" report names that revision', async () => {
     const { registry, replace, updates } = open(['a'])
     await replace('a', { pdf: 'good' })
     const before = registry.current
@@ -325,7 +325,7 @@ describe('admission', () => {
 })
 
 describe('the digest of a generation', () => {
-  test('the digest is the same for the same skills, whatever the order of sources and changes', async () => {
+  test('the digest depends only on the served skills, and not on the order of sources or changes', async () => {
     const one = open(['a', 'b'])
     await one.replace('a', { pdf: 'P', maps: 'M' })
     await one.replace('b', { tone: 'T' })
@@ -411,7 +411,7 @@ describe('subscribers', () => {
     expect(kindsOf(slow.slice(1))).toEqual(['modified pdf'])
   })
 
-  test('a subscriber is never called concurrently, even if it must catch up', async () => {
+  test('calls of one subscriber never overlap, even if the subscriber must catch up', async () => {
     const clock = new FakeClock()
     const { registry } = open(['a'], { clock, subscriberDeadlineMs: 100 })
     const store = new MemorySkillStore()

@@ -88,7 +88,7 @@ interface SourceSlot extends RegisteredSource {
   storeFault: Diagnostic | undefined
   /** True if the source was never shown before; undefined until its first contents arrive. */
   isFirst: boolean | undefined
-  /** The contents that the registry is deciding about, or decided about last. */
+  /** The contents about which the registry is deciding, or about which it decided last. */
   next: SourceContents
   isPresent(location: string): boolean
 }
@@ -158,14 +158,14 @@ export class SkillRegistry {
     })
   }
 
-  /** The newest generation. Read `current` one time and use the same generation for related questions. */
+  /** The newest generation. Read `current` once, and use the same generation for all related questions. */
   get current(): Generation {
     return this.#current
   }
 
   /**
    * Declares a source. Sources declared earlier have precedence.
-   * @throws {SkillError} DUPLICATE_SOURCE when another source has the label
+   * @throws {SkillError} DUPLICATE_SOURCE when another source has the same label
    */
   addSource(source: RegisteredSource): void {
     if (this.#slots.some(slot => slot.label === source.label)) {
@@ -214,7 +214,8 @@ export class SkillRegistry {
   async reportStore(label: string, diagnostic: Diagnostic | undefined): Promise<void> {
     const reported = this.#slots.find(slot => slot.label === label)
     if (reported !== undefined && reported.storeFault?.message === diagnostic?.message) return
-    // Store the diagnostics before queueing the task, so that the next call can compare its own diagnostics with them.
+    // Store the diagnostics before the task is queued, so that the next call can compare its diagnostics with the
+    // stored ones.
     if (reported !== undefined) reported.storeFault = diagnostic
     await this.#enqueue(label, async slot => {
       this.#publish(slot, { served: [], changes: [] }, [], false)
@@ -227,9 +228,10 @@ export class SkillRegistry {
    * @throws {SkillError} CLOSED
    */
   async remark(skill: Skill, diagnostics: readonly Diagnostic[]): Promise<void> {
-    // Return early: most skills never get diagnostics, and finding the skill scans all candidates.
+    // Return early, because most skills never get diagnostics, and the search for the skill scans all candidates.
     if (diagnostics.length === 0 && !this.#remarks.has(skill)) return
-    // Store the diagnostics before queueing the task, so that the next call can compare its own diagnostics with them.
+    // Store the diagnostics before the task is queued, so that the next call can compare its diagnostics with the
+    // stored ones.
     this.#remarks.set(skill, diagnostics)
     await this.#enqueue(skill.source, async slot => {
       const old = slot.candidates.find(({ live }) => live === skill)
@@ -252,7 +254,10 @@ export class SkillRegistry {
     return this.#slots.some(slot => slot.origin === origin)
   }
 
-  /** Returns the current or last place of a served skill's folder; `undefined` when its source is unknown. */
+  /**
+   * Returns the current place of a served skill's folder, or the last place of a removed folder; `undefined` when the
+   * skill's source is unknown.
+   */
   placeOf(skill: Skill): FolderPlace | undefined {
     const folder = { source: skill.source, location: this.locationOf(skill) }
     return placeOf(folder, label => this.findSource(label))
@@ -273,7 +278,7 @@ export class SkillRegistry {
     return folder !== undefined && folder === this.#folders.get(b)
   }
 
-  /** Returns the current or last location of a served skill's folder. */
+  /** Returns the current location of a served skill's folder, or the last location of a removed folder. */
   locationOf(skill: Skill): string {
     return this.#folders.get(skill)?.location ?? skill.location
   }
@@ -360,13 +365,16 @@ export class SkillRegistry {
     }
   }
 
-  /** Resolves when every update committed before this call has reached all subscribers. */
+  /** Resolves when every update that was committed before this call has reached all subscribers. */
   async delivered(): Promise<void> {
     await this.#queue
     await this.#subscriptions.delivered()
   }
 
-  /** Refuses further contents, ends the `watch` iterators, and waits until running deliveries end. Idempotent. */
+  /**
+   * Refuses further contents, ends the `watch` iterators, and waits until all running deliveries have ended.
+   * Idempotent.
+   */
   async close(): Promise<void> {
     this.#isClosed = true
     for (const wake of this.#watchers) wake()
@@ -393,8 +401,7 @@ export class SkillRegistry {
 
   async #commit(slot: SourceSlot, contents: SourceContents): Promise<void> {
     if (contents === slot.contents && slot.fault === undefined) return
-    // Read the decisions before deciding, because an agent in another process records its write before it writes the
-    // file.
+    // Read the decisions first, because an agent in another process records each write before it writes the file.
     this.#builder.refresh()
     const paired = pairWithCandidates(slot.candidates, slot.contents.entries, contents.entries)
     slot.fault = undefined
@@ -483,7 +490,10 @@ export class SkillRegistry {
     return reports
   }
 
-  /** Returns the changes that readers will see. `was` maps each affected name to the candidate that served it before. */
+  /**
+   * Returns the changes that readers will see. `was` maps each affected name to the candidate that served the name
+   * before the commit.
+   */
   async #findChanges(was: ReadonlyMap<string, Candidate | undefined>): Promise<ServedChanges> {
     const served: ServedChanges['served'] = []
     const changes: SkillChange[] = []

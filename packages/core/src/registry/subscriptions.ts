@@ -31,7 +31,7 @@ export class Subscriptions {
   readonly #subscriptions = new Set<Subscription>()
   #pending: RegistryUpdate | undefined
   #delivery: Promise<void> | undefined
-  /** Becomes false as soon as no update is left, so that the next `publish` starts a new delivery. */
+  /** Set to false as soon as no update is pending, so that the next `publish` starts a new delivery. */
   #isDelivering = false
 
   constructor(options: SubscriptionsOptions) {
@@ -135,7 +135,7 @@ class Subscription {
     this.#isLate = false
   }
 
-  /** Calls the subscriber. Calls the subscriber. Returns `undefined` if the subscriber returned synchronously or threw. */
+  /** Calls the subscriber. Returns `undefined` if the subscriber returned synchronously or threw. */
   #call(update: RegistryUpdate): Promise<void> | undefined {
     const onError = (error: unknown): void => this.#options.onError(error, this.phase)
     try {

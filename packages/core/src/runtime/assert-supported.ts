@@ -5,7 +5,8 @@ const OLDEST_NODE = [22, 16] as const
 
 /**
  * On an old Node, throws an error that names the needed version. Without this check, a missing API would fail with an
- * unclear error. Bun and Deno report the Node version that they are compatible with. Other runtimes report none.
+ * unclear error. Bun and Deno report the Node version that they are compatible with. Other JavaScript runtimes report
+ * no Node version.
  * @throws {SkillError} UNSUPPORTED_RUNTIME
  */
 export function assertSupported(host: object = globalThis): void {

@@ -62,7 +62,7 @@ test('close() still closes the store and the runner when a source cannot be clos
   const skills = await createSkillRuntime({ sources, scripts: runner, logger, state: { store } })
   await expect(skills.close()).rejects.toThrow('a cannot be closed')
   expect(closed).toEqual([
-    'error: this could not be closed either: Error: b cannot be closed',
+    'error: another part could not be closed: Error: b cannot be closed',
     'runner',
     'store',
   ])
@@ -76,5 +76,5 @@ test('createSkillRuntime() throws the cause of a failed start, even if closing t
     onInvalid: 'throw',
   })
   await expect(starting).rejects.toMatchObject({ code: 'SKILL_INVALID' })
-  expect(closed.at(-1)).toMatch(/^error: the runtime that did not start could not be closed/)
+  expect(closed.at(-1)).toMatch(/^error: a runtime that failed to start could not be closed/)
 })

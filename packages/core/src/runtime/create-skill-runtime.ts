@@ -48,7 +48,7 @@ export async function createSkillRuntime(options: SkillRuntimeOptions): Promise<
     reloads.assertDemands()
   } catch (thrown) {
     await runtime.close().catch((error: unknown) => {
-      parts.logger.error('the runtime that did not start could not be closed', { error })
+      parts.logger.error('a runtime that failed to start could not be closed', { error })
     })
     throw thrown
   }

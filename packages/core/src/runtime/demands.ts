@@ -2,7 +2,10 @@ import { SkillError } from '../errors.ts'
 import type { Generation, SkillReport } from '../registry/generation.ts'
 import { type Diagnostic, isError } from '../skill/diagnostic.ts'
 
-/** Conditions that the host requires. If one is not met, the runtime throws although it could still serve skills. */
+/**
+ * Conditions that the host requires. If a condition is not met, the runtime throws, although the runtime could still
+ * serve skills.
+ */
 export interface Demands {
   /** True if all names must be unique. */
   readonly isUnique: boolean

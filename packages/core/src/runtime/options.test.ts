@@ -4,7 +4,7 @@ import { MemoryFileSystem } from '../fs/memory-file-system.ts'
 import { FileSource } from '../source/file-source.ts'
 import { createSkillRuntime } from './create-skill-runtime.ts'
 
-/** Options of a program without type checks. */
+/** Options that a program without type checks may pass. */
 type Loose = Record<string, unknown>
 
 const source = (options: Loose = {}): FileSource =>

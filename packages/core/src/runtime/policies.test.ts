@@ -124,7 +124,7 @@ describe('onDuplicate', () => {
     }
   })
 
-  test(`onDuplicate: error makes the start and reload() fail for duplicates, but the served skill stays ${verifies('P01')}`, async () => {
+  test(`onDuplicate: error makes the start and reload() fail for duplicates, but the runtime still serves the first skill ${verifies('P01')}`, async () => {
     await expect(open(files, { folders, onDuplicate: 'error' })).rejects.toMatchObject({
       code: 'DUPLICATE_SKILL',
       message: expect.stringContaining('"b/pdf" is shadowed by "a/pdf"'),
@@ -140,7 +140,7 @@ describe('onDuplicate', () => {
     expect((await it.skills.reload()).count).toBe(1)
   })
 
-  test(`a source serves the skill with the first path, and prefers SKILL.md to skill.md ${verifies('P02', 'FOX-B07', 'EXO-B10')}`, async () => {
+  test(`if two folders of a source contain the same skill name, the first path is served; SKILL.md is preferred to skill.md ${verifies('P02', 'FOX-B07', 'EXO-B10')}`, async () => {
     await using it = await open({
       '/skills/z/SKILL.md': text('pdf', 'Later path.'),
       '/skills/a/skill.md': text('pdf', 'Lower case.'),
@@ -321,7 +321,7 @@ describe('reading', () => {
     expect(unsafe.skills.current.list()).toEqual([])
   })
 
-  test(`reading.description can replace a missing description by an empty text or the first heading ${verifies('P11', 'FOX-X02', 'EXO-X03')}`, async () => {
+  test(`reading.description can replace a missing description with an empty text or the first heading ${verifies('P11', 'FOX-X02', 'EXO-X03')}`, async () => {
     const describeAll = (skills: SkillRuntime): string[] =>
       ['bare', 'plain'].map(name => skills.current.get(name).description)
     await using empty = await open(files, { source: { reading: { description: 'empty' } } })
@@ -331,7 +331,7 @@ describe('reading', () => {
     expect((await heading.skills.load('plain')).body).toBe('Only text.')
   })
 
-  test('after a restart, the last good revision is read by the same rules as before', async () => {
+  test('after a restart, the reading rules of the source also apply to the last good revision', async () => {
     const { MemorySkillStore } = await import('../store/memory-skill-store.ts')
     const store = Object.assign(new MemorySkillStore(), { close: async () => undefined })
     const fileSystem = new MemoryFileSystem({ '/skills/plain/SKILL.md': 'Only text.\n' })
@@ -419,7 +419,7 @@ describe('catalog.format', () => {
     )
   })
 
-  test(`pai-xml is byte for byte the catalog of pai ${verifies('P15', 'PAI-16', 'PAI-X04')}`, async () => {
+  test(`the format pai-xml is byte for byte equal to the catalog of pai ${verifies('P15', 'PAI-16', 'PAI-X04')}`, async () => {
     expect(await render({ format: 'pai-xml' })).toBe(`<available-skills>
 <skill name="b">
   <description>Does b.</description>

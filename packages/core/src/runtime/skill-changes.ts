@@ -141,8 +141,8 @@ export class SkillChanges implements RevisionRestorer {
         const latest = made.findLast(each => keyOf(each.place) === keyOf(place))?.decision
         await registry.reconsider(place, latest?.kind === 'approve' ? latest.revision : undefined)
       }
-      // Flush now. Otherwise a pending write could overwrite the result of the decision with an older value when the
-      // process ends.
+      // Flush now. If a write were still pending when the process ends, this write could overwrite the result of the
+      // decision with an older value.
       await flushStore(store, logger)
       this.#fetchApproved(made)
     } catch (error) {

@@ -151,9 +151,7 @@ describe('SkillRuntime.why() for a path that is not a skill', () => {
 })
 
 describe('a skill that is missing while a source cannot be read', () => {
-  /**
-   * Opens a runtime with two sources, `lost` and `skills`. The root of `lost` is a file, so that source cannot be read.
-   */
+  /** Opens a runtime with two sources, `lost` and `skills`. The root of `lost` is a file, so `lost` cannot be read. */
   async function openBoth(files: Readonly<Record<string, string>>): Promise<SkillRuntime> {
     const fileSystem = new MemoryFileSystem({ '/lost': 'text', '/skills/readme.txt': '', ...files })
     const sources = ['lost', 'skills'].map(
@@ -179,7 +177,7 @@ describe('a skill that is missing while a source cannot be read', () => {
     expect(detail).not.toContain('no folder with this name')
   })
 
-  test('errors and answers of tools name the unreadable source', async () => {
+  test('error messages and tool answers name the unreadable source', async () => {
     await using skills = await openBoth({ '/skills/pdf/SKILL.md': text('pdf') })
     const unread = 'the source "lost" could not be read, so the skill may be in it'
     const notFound = `there is no skill "maps"; available: pdf; ${unread}`

@@ -78,7 +78,7 @@ export class SkillReloads implements SkillReloading {
 
   /**
    * Reads a skill again and restarts its code, even if no file changed.
-   * @throws {SkillError} CLOSED; INVALID_OPTION when the runtime has no runner; the reason of the signal when it aborts
+   * @throws {SkillError} CLOSED; INVALID_OPTION when the runtime has no runner; `signal.reason` when the signal aborts
    * before the code is started
    */
   async reloadScripts(name: string, signal?: AbortSignal): Promise<ScriptReload> {

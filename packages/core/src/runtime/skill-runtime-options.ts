@@ -25,8 +25,8 @@ export interface SkillRuntimeOptions {
   /** The sources, highest precedence first. */
   readonly sources: readonly SkillSource[]
   /**
-   * The stores in which the runtime keeps its state. They are closed with the runtime, or when `createSkillRuntime`
-   * fails.
+   * The stores in which the runtime keeps its state. `close()` of the runtime closes the stores, and so does a failed
+   * `createSkillRuntime`.
    * @default in memory, without a history
    */
   readonly state?: SkillState
@@ -67,7 +67,7 @@ export interface SkillRuntimeOptions {
 export interface ReviewPolicy {
   /** Decides whether a new revision goes live. @default by the trust tier of the source and the recorded decisions */
   readonly admission?: AdmissionPolicy
-  /** Whether every change after the start waits for approval, even from trusted sources. @default false */
+  /** Whether every change after the start waits for approval, even a change in a trusted source. @default false */
   readonly isFrozen?: boolean
   /**
    * Whether writes of agents wait for approval or go live immediately. Each write is always live in the conversation
@@ -95,7 +95,7 @@ export interface RuntimeTuning {
    * @default 600,000
    */
   readonly rehashMs?: number
-  /** Calls that read sources again, in addition to events of the sources and `reload()`. */
+  /** Which calls read the sources again. Source events and `reload()` always cause a new read. */
   readonly triggers?: Partial<ReadTriggers>
   /** The facets whose changes emit `skill:modified`. @default all of them */
   readonly modifiedOn?: readonly SkillFacet[]

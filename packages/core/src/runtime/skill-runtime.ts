@@ -136,8 +136,8 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
   }
 
   /**
-   * Adds a source with the lowest precedence. Resolves when its skills are visible, or when `status()` reports why the
-   * source cannot be read.
+   * Adds a source with the lowest precedence. Resolves when the skills of the source are visible, or when `status()`
+   * reports why the source cannot be read.
    * @throws {SkillError} CLOSED; DUPLICATE_SOURCE when another source has the same label
    *
    * @example
@@ -156,8 +156,8 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
   }
 
   /**
-   * Sweeps every source. Afterwards, every change that was on disk before the call is visible, or the report contains
-   * its error.
+   * Sweeps every source. When the call resolves, all earlier changes on disk are visible, or the report contains their
+   * errors.
    * @throws {SkillError} CLOSED; SOURCE_MISSING, DUPLICATE_SKILL, SKILL_INVALID or HOOK_FAILED if the options turn
    * these faults into errors
    *

@@ -17,8 +17,8 @@ export interface SkillState {
   /** Records every revision, for `history`. @default none: nothing is recorded */
   readonly history?: RevisionLog
   /**
-   * Prevents concurrent writes. If several processes write to the same folders, use a lock that they share. @default
-   * within this process
+   * Prevents concurrent writes. If several processes write to the same folders, use a lock that they share.
+   * @default a lock within this process
    */
   readonly writeLock?: WriteLock
 }

@@ -1,4 +1,4 @@
-/** The behaviour of a command, as its script promises to callers. */
+/** The behaviour that a script promises to the callers of a command. */
 export interface CommandHints {
   /** True if the command only reads data. */
   readonly readOnly?: boolean

@@ -34,7 +34,7 @@ export interface SlotHost {
   onSwap(swap: CommandSwap): void
 }
 
-/** Describes that newer code replaced the code of a skill. */
+/** The result of a swap, in which newer code replaced the code of a skill. */
 export interface CommandSwap {
   readonly skill: string
   /** Revision of the code that serves from now on; absent if no code serves. */
@@ -49,14 +49,15 @@ interface Attempt {
   readonly grants: readonly ScriptCapability[]
   /** True if the code is loaded and checked immediately; false if the first call loads and checks the code. */
   readonly isEager: boolean
-  /** `lost` means that the machine failed, not the script. The next request then tries again. */
+  /** `lost` means that the machine failed, not the script. The next request tries again. */
   state: 'due' | 'running' | 'ended' | 'lost'
 }
 
 const NO_COMMANDS: readonly SkillCommand[] = Object.freeze([])
 
 /**
- * The code of one skill folder. A slot has serving code and requested code, and swaps the serving code for the requested code.
+ * The code of one skill folder. A slot has serving code and requested code. A swap replaces the serving code with the
+ * requested code.
  *
  * ```text
  *   #attempt     want()          #follow()            it loads, or the script is faulty
@@ -76,8 +77,8 @@ const NO_COMMANDS: readonly SkillCommand[] = Object.freeze([])
  *    scanned, started: forbidden, or the slot is closed ----> (none)
  * ```
  *
- * Attempts and starts are steps of one queue, so at most one program is `#loading`. `endForbidden` and `close` do not wait for
- * the queue, so each step checks after an `await` whether its result is still allowed.
+ * Attempts and starts are steps of one queue, so at most one program is `#loading`. `endForbidden` and `close` do not
+ * wait for the queue, so each step checks after an `await` whether its result is still allowed.
  */
 export class ProgramSlot {
   readonly #host: SlotHost
@@ -212,7 +213,7 @@ export class ProgramSlot {
     }
   }
 
-  /** Loads code that was only scanned so far. */
+  /** Loads code that was scanned but not loaded yet. */
   async #check(serving: ScannedCode): Promise<void> {
     if (this.#serving !== serving) return
     const isSound = await this.#guard(serving.skill, async () => {
@@ -274,7 +275,7 @@ export class ProgramSlot {
     await this.#remark(skill, notes)
   }
 
-  /** Keeps the old code in service. If no old code serves, restores the last good code of an earlier process. */
+  /** Lets the old code continue to serve. If no old code serves, restores the last good code of an earlier process. */
   async #fail(skill: Skill, problems: readonly Diagnostic[]): Promise<void> {
     const failed = this.#serving
     if (this.#isClosed) return

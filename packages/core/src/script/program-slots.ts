@@ -38,7 +38,7 @@ export class ProgramSlots implements CommandOffers {
   readonly #options: ProgramSlotsOptions
   readonly #slots = new Map<string, ProgramSlot>()
   readonly #unloaded = new Set<string>()
-  /** Slots of removed skills. Calls of these skills may still run. */
+  /** Slots of removed skills. Commands of these skills may still be running. */
   readonly #leaving = new Set<ProgramSlot>()
   readonly #listeners = new Set<(swap: CommandSwap) => void>()
   #isClosed = false
@@ -106,7 +106,7 @@ export class ProgramSlots implements CommandOffers {
     await waitAtMost(this.#options.clock, MAX_PHASE_WAIT_MS, Promise.all(slots.map(slot => slot.ready())))
   }
 
-  /** Call this method after a decision: it checks all permissions again, and immediately ends code without permission. */
+  /** Checks all permissions again, and immediately ends code without permission. Call this method after a decision. */
   reconsider(): void {
     for (const slot of this.#slots.values()) if (slot.skill !== undefined) slot.want(slot.skill)
     for (const slot of this.#leaving) slot.endForbidden()
@@ -199,12 +199,12 @@ export class ProgramSlots implements CommandOffers {
 }
 
 /**
- * Returns the reason why no code of a shadowed skill runs: of all skills with the same name, only the served skill may
+ * Returns the reason why a shadowed skill runs no code. If several skills have the same name, only the served skill may
  * run code.
  */
 export function describeShadowed(skill: SkillPlace, served: SkillPlace): string {
   const [name, own, first] = [skill.name, skill.source, served.source].map(text => JSON.stringify(text))
-  return `the code of ${name} from ${own} does not run, because ${first} comes first with that name`
+  return `the code of ${name} from the source ${own} does not run, because the source ${first} has precedence`
 }
 
 /** True if two skills come from the same folder, even if their revisions differ. */

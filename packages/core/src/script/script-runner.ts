@@ -36,7 +36,7 @@ export const DEFAULT_CALL_MS = 30_000
 export const LONGEST_CALL_MS = 600_000
 
 export interface ScriptRunOptions {
-  /** Aborts the run. The call then rejects with the reason of the signal. */
+  /** Aborts the run. The call rejects with `signal.reason`. */
   readonly signal?: AbortSignal
   /** Time limit in milliseconds, at most 600,000. @default 30,000 */
   readonly timeoutMs?: number

@@ -166,7 +166,9 @@ async function runCommand(
   })
 }
 
-/** Turns an error that a script or a model caused into an answer. Rethrows aborts and failures of the machine. */
+/**
+ * If a script or a model caused the error, turns the error into an answer. Rethrows aborts and failures of the machine.
+ */
 async function guard(
   skill: Skill,
   conversation: Conversation,

@@ -100,7 +100,7 @@ export class SkillScripts {
     return this.#slots.runner !== undefined
   }
 
-  /** Returns every command of one skill or of all skills that can be called, sorted by id. */
+  /** Returns the callable commands of one skill or of all skills, sorted by id. */
   list(skill?: string): readonly SkillCommand[] {
     const served =
       skill === undefined ? this.#options.reader.current.list() : [this.#options.reader.current.get(skill)]
@@ -128,7 +128,7 @@ export class SkillScripts {
     })
   }
 
-  /** True if the code of a skill may run. Code that a conversation wrote must not run before it is approved. */
+  /** True if the code of a skill may run. Code that a conversation wrote must not run before the code is approved. */
   isServed(skill: Skill): boolean {
     const served = this.#options.reader.current.find(skill.name)
     return served !== undefined && isSamePlace(served, skill)
@@ -166,8 +166,8 @@ export class SkillScripts {
 
   /**
    * Runs the command with the given id in another process, with the code that is on disk now.
-   * @throws {SkillError} COMMAND_NOT_FOUND with `data.available`; SKILL_NOT_FOUND, INPUT_INVALID, SCRIPT_FAILED, TIMED_OUT,
-   * TOO_LARGE, INVALID_OPTION; the reason of the signal when it aborts
+   * @throws {SkillError} COMMAND_NOT_FOUND with `data.available`; SKILL_NOT_FOUND, INPUT_INVALID, SCRIPT_FAILED,
+   * TIMED_OUT, TOO_LARGE, INVALID_OPTION; `signal.reason` when the signal aborts
    *
    * @example
    * ```ts
@@ -222,8 +222,8 @@ export class SkillScripts {
 
   /**
    * Runs a script file with its interpreter, not as a command. Returns the output and the exit code.
-   * @throws {SkillError} SKILL_NOT_FOUND, FILE_NOT_FOUND, SCRIPT_REFUSED, TIMED_OUT, INVALID_OPTION; the reason of the signal
-   * when it aborts
+   * @throws {SkillError} SKILL_NOT_FOUND, FILE_NOT_FOUND, SCRIPT_REFUSED, TIMED_OUT, INVALID_OPTION; `signal.reason`
+   * when the signal aborts
    *
    * @example
    * ```ts

@@ -4,7 +4,7 @@ import { normalizeName } from '../skill/skill-name.ts'
 import { splitCalledCommand } from '../tool/called-command.ts'
 import { SCRIPT_TOOL_NAMES } from '../tool/tool-names.ts'
 
-/** The skills that a conversation loaded since its turn began. These skills can restrict tool calls. */
+/** The skills that a conversation loaded since the current turn began. These skills can restrict tool calls. */
 export class ActiveSkills {
   readonly #byName = new Map<string, Skill>()
 

@@ -134,7 +134,7 @@ describe('SkillSession.child()', () => {
     expect(child.checkTool('Bash', {})).toBeUndefined()
   })
 
-  test('refuses the id of an open session, and the id of its parent even if a state is resumed', async () => {
+  test('child() refuses the id of an open session, and refuses the id of the parent even if a state to resume is given', async () => {
     await using it = await openMemorySkills(['pdf'])
     const parent = it.skills.session({ id: 'p' })
     parent.child({ id: 'c' })

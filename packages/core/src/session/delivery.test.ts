@@ -173,7 +173,7 @@ describe('SessionOptions.resume', () => {
   /** Converts the state to JSON and back, as a store on disk does. */
   const stored = (session: SkillSession): SessionState => JSON.parse(JSON.stringify(session.state()))
 
-  test('resume continues a conversation in another process with its old catalog, and reports the net changes', async () => {
+  test('resume continues a conversation in another process with the old catalog, and reports the net changes', async () => {
     const first = await open(['maps', 'pdf', 'tone'])
     const session = first.skills.session({ id: 's' })
     await load(session, 'pdf')

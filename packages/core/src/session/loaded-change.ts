@@ -54,8 +54,8 @@ export function findLoadedChange(
 }
 
 /**
- * True if a skill was reported as removed, and is back now at the revision that the conversation loaded. The notice then lists the skill only
- * as added.
+ * True if a skill was reported as removed, and is back now at the revision that the conversation loaded. In this case,
+ * the notice only lists the skill as added.
  */
 export function isBackAsLoaded(entry: LedgerEntry, skill: Skill): boolean {
   return entry.toldRevision === undefined && skill.revision === entry.revision

@@ -15,7 +15,7 @@ import {
 } from './loaded-change.ts'
 import type { SessionState } from './session-state.ts'
 
-/** The updates of the ledger that committing one message causes. */
+/** The updates to make in the ledger when a message is committed. */
 export interface LoadedMarks {
   /** The skills that the message names, each at its current revision; `undefined` for a removed skill. */
   readonly said: ReadonlyMap<string, Skill | undefined>
@@ -107,8 +107,8 @@ export class LoadedSkills {
   }
 
   /**
-   * Returns the updates of the ledger for a message about a generation. `named` contains the skills that the message
-   * names.
+   * Returns the updates to make in the ledger when a message about a generation is committed. `named` contains the
+   * skills that the message names.
    */
   marks(now: Generation, named: ReadonlySet<string>, hearsChanges: boolean): LoadedMarks {
     const said = new Map<string, Skill | undefined>()

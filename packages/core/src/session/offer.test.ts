@@ -32,7 +32,7 @@ class SlowStore extends MemorySkillStore {
 }
 
 describe('SkillSession.offer()', () => {
-  test('offer() returns the same text until its offer is committed, and then returns undefined', async () => {
+  test('offer() returns the same text until the offer is committed, and returns undefined after the commit', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's' })
     expect(await session.offer()).toBeUndefined()
@@ -153,7 +153,7 @@ describe('SkillSession.offer()', () => {
     expect(await session.offer()).toBeUndefined()
   })
 
-  test('commit() does not undo a load that happened after its offer()', async () => {
+  test('commit() does not undo a load that happened between offer() and commit()', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's' })
     await loadSkill(session, 'pdf')
@@ -212,7 +212,7 @@ describe('SkillSession.offer()', () => {
       })
   })
 
-  test('with applyAt: turn, offer() repeats the notice in the same turn until its offer is committed', async () => {
+  test('with applyAt: turn, offer() repeats the notice in the same turn until the notice is committed', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's', applyAt: 'turn' })
     session.beginTurn()
@@ -253,7 +253,7 @@ describe('SkillSession.offer()', () => {
     expect(session.state().announced.map(([name]) => name)).toEqual(['maps', 'pdf', 'tone'])
   })
 
-  test('with rebuild, offer() reports the restored revision again if the offer of the undone change is committed later', async () => {
+  test('with rebuild, if an offer is committed after its change was undone, the next offer() reports the restored revision', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's', delivery: 'rebuild' })
     await loadSkill(session, 'pdf')
@@ -275,7 +275,7 @@ describe('SkillSession.offer()', () => {
       it.write('pdf')
       const back = await session.offer()
       expect(linesOf(back)).toEqual([expect.stringMatching(/ again$/)])
-      // Write the body "Two." again, so that only the frontmatter differs from the text with this body.
+      // Write the body "Two." again. Only the frontmatter differs from the earlier text with the body "Two.".
       it.write('pdf', {
         body: 'Two.',
         ...(order === 'in order' ? { description: 'Other.' } : { extra: 'license: MIT\n' }),

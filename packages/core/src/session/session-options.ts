@@ -15,7 +15,7 @@ export const DELIVERY_MODES = ['append', 'rebuild', 'silent', 'pinned'] as const
  * - `append`: as messages at the end of the conversation. Bytes that were already sent stay unchanged.
  * - `rebuild`: in a new catalog, for a system prompt that the host renders before every model call.
  * - `silent`: changes are not reported. Tools still answer from the newest generation.
- * - `pinned`: changes do not reach the conversation. Its catalog and tools keep the generation with which it began.
+ * - `pinned`: changes do not reach the conversation. Catalog and tools keep the conversation's first generation.
  */
 export type DeliveryMode = (typeof DELIVERY_MODES)[number]
 

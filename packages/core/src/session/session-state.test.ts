@@ -63,7 +63,7 @@ describe('SessionOptions.resume', () => {
     expect(resumed.catalogDetails.listed).toEqual(['pdf'])
   })
 
-  test('resume ignores a catalog in a state of version 1, and refuses values that JSON cannot represent', async () => {
+  test('resume ignores a catalog in a version 1 state, and refuses values that JSON cannot represent', async () => {
     await using it = await openMemorySkills(['pdf'])
     const state = it.skills.session({ id: 's' }).state()
     const forged = { ...state, version: 1, catalog: { nonsense: true } } as never
@@ -103,7 +103,7 @@ describe('SessionOptions.resume', () => {
     expect(it.skills.explain('tone', resumed).steps.at(-1)).toMatchObject({ step: 'loaded', ok: false })
   })
 
-  test('a conversation that resumes from a state of version 1 gets the current catalog', async () => {
+  test('a conversation that resumes from a version 1 state gets the current catalog', async () => {
     await using it = await openMemorySkills(['maps', 'pdf'])
     const { catalog: _, ...rest } = stored(it.skills.session({ id: 's' }))
     it.write('tone')

@@ -9,7 +9,10 @@ import { showValue } from '../skill/text.ts'
 /** Skill names, sorted, each with the key of the skill's description. `descriptionKey` returns that key. */
 export type Announced = readonly (readonly [name: string, description: string])[]
 
-/** The catalog in the system prompt of a conversation. Conversations with equal digests can share one stored copy. */
+/**
+ * The catalog in the system prompt of a conversation. Conversations with equal catalog digests can share one stored
+ * catalog.
+ */
 export interface FrozenCatalog extends SkillCatalog {
   /** Digest of `text`. */
   readonly digest: Digest
@@ -21,7 +24,7 @@ export interface FrozenCatalog extends SkillCatalog {
  */
 export interface SessionState {
   /**
-   * `state()` returns version 2. A state of version 1 has no catalog, so the conversation continues with the current
+   * `state()` returns version 2. A version 1 state has no catalog, so the conversation continues with the current
    * catalog.
    */
   readonly version: 1 | 2

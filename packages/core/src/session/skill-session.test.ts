@@ -80,7 +80,7 @@ describe('SkillSession.update()', () => {
     await skills.close()
   })
 
-  test('update() reports a newer revision of a loaded skill, and later its return to the old revision', async () => {
+  test('update() reports a newer revision of a loaded skill, and later reports that the old revision is back', async () => {
     const { skills, write } = await open(['pdf'])
     const session = skills.session({ id: 's' })
     await load(session, 'pdf')
@@ -233,7 +233,7 @@ describe('SkillSession.pending()', () => {
 })
 
 describe('SkillSession.close()', () => {
-  test('close() removes the conversation from sessions() and releases its old revisions', async () => {
+  test('close() removes the conversation from sessions() and releases the old revisions that the conversation received', async () => {
     const fileSystem = new MemoryFileSystem({ '/skills/pdf/SKILL.md': text('pdf') })
     const clock = new FakeClock()
     const store = new MemorySkillStore({ clock })

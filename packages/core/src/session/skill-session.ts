@@ -123,8 +123,9 @@ export class SkillSession implements Disposable {
   }
 
   /**
-   * Text for the system prompt; empty if no skill existed. The text stays byte-identical until `rebase()`, even if the
-   * conversation is stored and resumed. With the delivery `rebuild`, each `update()` or `commit()` replaces the text.
+   * Text for the system prompt; empty if there were no skills when the text was rendered. The text stays byte-identical
+   * until `rebase()`, even if the conversation is stored and resumed. With the delivery `rebuild`, each `update()` or
+   * `commit()` replaces the text.
    */
   get catalog(): string {
     return this.#record.catalog.text
@@ -281,7 +282,7 @@ export class SkillSession implements Disposable {
   }
 
   /**
-   * Returns the state to store with the conversation, so that another process can continue it.
+   * Returns the state to store with the conversation, so that another process can continue the conversation.
    *
    * @example
    * ```ts
@@ -304,7 +305,7 @@ export class SkillSession implements Disposable {
   /**
    * Restores an earlier state of this conversation. Call `revert()` when the host removes messages from its history,
    * for example after a failed turn. The session forgets all loads and reports that came after that state. Open offers
-   * become void, and no skill is active. `tools` stay unchanged.
+   * become void, and all skills become inactive. `tools` stay unchanged.
    * @throws {SkillError} CLOSED; INVALID_OPTION when the state is damaged
    *
    * @example
@@ -414,7 +415,7 @@ export class SkillSession implements Disposable {
     if (fresh && this.delivery !== 'pinned') await this.#reader.fresh()
     await this.#record.learn(this.#target(), this.#reader)
     this.#assertOpen()
-    // Do not use `await` below this line, so that concurrent calls never return the same changes.
+    // Do not use `await` below this line. Otherwise concurrent calls could return the same changes.
     const now = this.#target()
     const proposal = this.#record.propose(now, this.#turn)
     if (proposal === undefined) {

@@ -154,7 +154,7 @@ export class TellingRecord {
     return true
   }
 
-  /** Records that the conversation is at a generation whose changes need no message. */
+  /** Records, without a message, that the conversation is at a generation. */
   moveTo(now: Generation): void {
     if (this.#isAt(now)) return
     this.#mustCompare = false
@@ -212,8 +212,8 @@ export class TellingRecord {
     // A pinned conversation differs from its generation only after a resume.
     if (delivery !== 'append' && delivery !== 'pinned') return undefined
     const diff = this.#listing.diff(now)
-    // Also report the removal of a skill that was loaded but never listed, because the model relies on its
-    // instructions.
+    // Also report the removal of a skill that was loaded but never listed, because the model relies on the instructions
+    // of the skill.
     const unlisted = this.#loaded.gone(now).filter(name => !diff.removed.includes(name))
     return unlisted.length === 0
       ? diff

@@ -35,7 +35,10 @@ export function findCapabilityForm(word: string): CapabilityForm | undefined {
   return (Object.keys(FORMS) as CapabilityForm[]).find(form => new RegExp(`^${FORMS[form]}$`).test(word))
 }
 
-/** Returns the words of `metadata.capabilities` in the same order, without repetitions. Unknown words are included. */
+/**
+ * Returns the words of `metadata.capabilities` without repetitions, in the order of the file. Unknown words are
+ * included.
+ */
 export function declaredCapabilities(skill: Pick<Skill, 'metadata'> | undefined): readonly string[] {
   const declared: unknown = skill?.metadata['capabilities']
   return typeof declared === 'string' ? [...new Set(declared.split(/\s+/).filter(Boolean))] : []

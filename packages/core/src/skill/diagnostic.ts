@@ -81,7 +81,7 @@ export interface Diagnostic {
   readonly severity: Severity
   /** Says what the problem is, which value is faulty, and what would be valid. */
   readonly message: string
-  /** Path of the faulty file, as its source shows paths to people. */
+  /** Path of the faulty file, in the form that the source shows to people. */
   readonly path?: string
   /** Counted from 1. */
   readonly line?: number

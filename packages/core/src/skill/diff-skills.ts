@@ -16,8 +16,8 @@ export function diffSkills(before: Skill, after: Skill): readonly SkillFacet[] {
   if (frontmatterChanged) facets.push('frontmatter')
   const changed = before.revision === after.revision ? [] : changedPaths(before.files, after.files)
   const isSkillFile = (path: string): boolean => path === before.skillFile || path === after.skillFile
-  // Blank lines around the instructions are part of neither the frontmatter digest nor the body digest. The change must
-  // be reported even if only such lines differ.
+  // Blank lines around the instructions are part of neither the frontmatter digest nor the body digest. A change of
+  // only these blank lines must be reported, too.
   const skillFileChanged = changed.some(isSkillFile)
   if (before.bodyDigest !== after.bodyDigest || (skillFileChanged && !frontmatterChanged)) facets.push('body')
   const others = changed.filter(path => !isSkillFile(path))

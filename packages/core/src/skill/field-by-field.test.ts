@@ -58,7 +58,7 @@ describe('a field that is not valid YAML', () => {
     ])
   })
 
-  test('lines below a value that are not fields become part of the value', () => {
+  test('lines that follow a value and are not fields become part of the value', () => {
     const { skill, diagnostics } = parse('license: MIT\n  see: LICENSE\nand notices\nversion: 1')
     expect(skill).toMatchObject({ license: 'MIT see: LICENSE and notices', extra: { version: 1 } })
     expect(diagnostics.map(({ line }) => line)).toEqual([4])

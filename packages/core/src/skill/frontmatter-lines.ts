@@ -46,8 +46,8 @@ export function isField(line: FrontmatterLine): boolean {
 }
 
 /**
- * Splits lines into the fields of their outermost level. If a field has less indent than the fields above it, it counts
- * as a field of the same level. Lines before the first field are returned as `stray`.
+ * Splits lines into the fields of their outermost level. A field with less indent than the fields above it counts as a
+ * field of the same level. Lines before the first field are returned as `stray`.
  */
 export function splitFields(lines: readonly FrontmatterLine[]): {
   stray: readonly FrontmatterLine[]

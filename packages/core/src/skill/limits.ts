@@ -12,7 +12,7 @@ export interface SkillLimits {
   readonly maxFolderBytes: number
   /** Number of levels in the path of a file inside one skill. The file itself counts as a level. @default 8 */
   readonly maxFolderDepth: number
-  /** Number of directory levels below a root that a source searches for skills. @default 6 */
+  /** Number of directory levels that a source searches for skills below its root. @default 6 */
   readonly maxDiscoveryDepth: number
   /** Number of directories that a source visits below one root. @default 250,000; 20,000 for a reviewed source */
   readonly maxDirectories: number

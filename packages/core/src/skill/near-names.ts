@@ -27,8 +27,8 @@ export function findNearNames(wanted: string, names: readonly string[]): string[
 }
 
 /**
- * Returns the message for an unknown skill name. The message lists similar names. If no name is similar, it lists some
- * of the available names.
+ * Returns the message for an unknown skill name. The message lists similar names. If no name is similar, the message
+ * lists some of the available names.
  */
 export function describeUnknownSkill(name: string, available: readonly string[]): string {
   const near = findNearNames(name, available).map(each => JSON.stringify(each))

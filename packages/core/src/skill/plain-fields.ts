@@ -21,7 +21,7 @@ export function readPlainFields(yaml: string): FrontmatterFields | undefined {
   const lines = yaml.split('\n')
   if (lines.at(-1) === '') lines.pop()
   const fields = new Map<string, unknown>()
-  /** The map that is currently read, and the indent of its lines. */
+  /** The map that is being read, and the indent of its lines. */
   let inner: { readonly fields: Record<string, string>; indent: number } | undefined
   for (const line of lines) {
     const [, { length: indent } = '', key, double, single, plain] = LINE.exec(line) ?? []

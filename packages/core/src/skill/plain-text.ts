@@ -3,8 +3,8 @@ import { type FrontmatterLine, indentOf, isBlank } from './frontmatter-lines.ts'
 const BLOCK_HEADER = /^[|>][-+0-9]*[ \t]*(?:#.*)?$/
 
 /**
- * Returns the text that a person would read from a value that is not valid YAML. Joins the lines by spaces, except in a
- * literal block. Removes the marks `|` and `>` that start a block.
+ * Returns the text that a person would read from a value that is not valid YAML. Joins the lines with spaces, except in
+ * a literal block. Removes the marks `|` and `>` that start a block.
  */
 export function foldText(inline: string, rest: readonly FrontmatterLine[]): string {
   if (inline.startsWith('|') && BLOCK_HEADER.test(inline)) return cutIndent(rest).join('\n').trim()

@@ -9,7 +9,7 @@ export interface SourceEntry {
   readonly name: string
   /** Name of the file with the skill's text. @default 'SKILL.md' */
   readonly skillFile?: string
-  /** The valid skill. Absent if its text is broken. */
+  /** The valid skill. Absent if the text of the skill is broken. */
   readonly skill?: Skill
   /**
    * Whether the path contains a symbolic link. If a folder is found both directly and through a link, the direct path
@@ -24,7 +24,7 @@ export interface SourceEntry {
   readonly identity?: string
   /** Path of the folder on this machine. Absent if the folder is not on this machine. */
   readonly directory?: string
-  /** All findings about this folder, including those of the skill. */
+  /** All findings about this folder, including the findings about its skill. */
   readonly diagnostics: readonly Diagnostic[]
 }
 

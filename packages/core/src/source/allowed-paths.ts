@@ -37,7 +37,7 @@ const KNOWN: KnownOptions<AllowedPathsOptions> = {
  * Creates sources for the skill folders in the paths that an agent may use. Create the runtime with
  * `onDuplicate: 'last-wins'`. A skill in a later path then overrides a skill of the same name in an earlier path.
  * Within one path, skills in `dirName` override skills in other folders. The folders need not exist yet. Each source
- * finds a skill that is its folder itself, and skills one level below its folder.
+ * finds the skills one level below its folder, and also accepts the folder itself as a skill.
  * @throws {SkillError} INVALID_OPTION for an empty path; INVALID_PATH for a folder name that leaves its path
  *
  * @example

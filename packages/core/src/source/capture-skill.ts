@@ -89,8 +89,8 @@ function findSkillFile(files: FileContents): string {
 }
 
 /**
- * Finds hidden text in file names and in files up to the size limit of instructions. The parser finds hidden text in
- * the instructions.
+ * Finds hidden text in file names, and in files that are not larger than the size limit of instructions. The parser
+ * finds hidden text in the instructions.
  */
 function findHidden(
   files: ReadonlyMap<string, Uint8Array>,

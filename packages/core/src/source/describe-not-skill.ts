@@ -48,7 +48,7 @@ export function describeFolder(
   return finding('no-skill-file', message, fix, place.isExpected)
 }
 
-/** Describes a folder that the layout skips; `skip` is the entry of the layout. */
+/** Describes a folder that the layout skips; `skip` is the entry of the layout that matches the folder. */
 export function describeSkipped(skip: string, isExpected: boolean): NotSkillFinding {
   const fix = isPrefix(skip)
     ? 'rename it, or name it as a root of its own'

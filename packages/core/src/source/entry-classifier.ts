@@ -54,8 +54,8 @@ export class EntryClassifier {
     const isSkillFile = entry.name === node.skillFile
     if (!isSkillFile && isIgnored(node, entry)) return undefined
     if (inSkill && this.#isTooDeep(node)) return this.#refuseDepth(context)
-    // An entry named like the skill's text is never left out. If the entry is a pipe or a link out of the root, the
-    // skill counts as broken and not as missing.
+    // An entry that has the name of the skill's text file is never left out. If the entry is a pipe or a link out of
+    // the root, the skill counts as broken and not as missing.
     if (isSkillFile) return 'file'
     if (entry.name.includes('\uFFFD')) {
       if (inSkill)

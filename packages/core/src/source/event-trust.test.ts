@@ -12,7 +12,7 @@ function makeTrust(): { trust: EventTrust; clock: FakeClock } {
   return { trust, clock }
 }
 
-test('the interval of sweeps that find nothing grows up to a limit', async () => {
+test('while sweeps find nothing, the interval of sweeps grows up to a limit', async () => {
   const { trust, clock } = makeTrust()
   const seen: unknown[] = []
   for (let i = 0; i < 6; i++) {
@@ -24,7 +24,7 @@ test('the interval of sweeps that find nothing grows up to a limit', async () =>
   expect(seen).toEqual([30_000, 60_000, 120_000, 120_000, 120_000, 120_000])
 })
 
-test('sweeps count as one sweep if requests start them in quick succession', () => {
+test('if requests start several sweeps in quick succession, the sweeps count as one sweep', () => {
   const { trust } = makeTrust()
   for (let i = 0; i < 6; i++) trust.noteAnnounced()
   expect(trust.state().sweepMs).toBe(60_000)

@@ -29,7 +29,8 @@ export interface EventTrustOptions {
   readonly findUnwatched: () => UnwatchedFolders | undefined
 }
 
-// The kernel queues at most 16,384 events. If events come in such numbers, the kernel may have dropped some.
+// The kernel queues at most 16,384 events. If thousands of events come together, the kernel may have dropped other
+// events.
 const OVERFLOW_EVENTS = 4_000
 const DISTRUST_MS = 300_000
 /** The largest factor by which the sweep interval grows while sweeps find no unannounced changes. */
@@ -113,12 +114,12 @@ export class EventTrust {
     this.#distrustUntil = this.#options.clock.monotonic() + DISTRUST_MS
   }
 
-  /** Notes that a sweep found only announced changes, so the next sweep may come later, up to a limit. */
+  /** Notes that a sweep found only announced changes. The interval of sweeps then grows, up to a limit. */
   noteAnnounced(): void {
     const { clock, reconcileMs } = this.#options
     const now = clock.monotonic()
-    // If requests start several sweeps in quick succession, they count as one sweep: almost no time passes between
-    // them.
+    // If requests start several sweeps in quick succession, the sweeps count as one sweep, because almost no time
+    // passes between them.
     if (now - this.#judgedAt < (reconcileMs * this.#patience) / 2) return
     this.#judgedAt = now
     this.#patience = Math.min(RAREST_SWEEP, this.#patience * 2)

@@ -212,7 +212,7 @@ describe('FileSource.read() after a failed scan', () => {
     expect((await read(source, true)).contents.entries.map(entry => entry.name)).toEqual(['b'])
   })
 
-  test('a source reads changed files again after a full store refused their bytes', async () => {
+  test('a source reads changed files again if the store was full and refused their bytes', async () => {
     const files = Object.fromEntries(
       Array.from({ length: 30 }, (_, i) => [`/skills/s${i}/SKILL.md`, text(`s${i}`)]),
     )

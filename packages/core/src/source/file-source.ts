@@ -115,8 +115,8 @@ export class FileSource implements SkillSource {
   #root: DirectoryNode | undefined
   #missingSince: number | undefined
   /**
-   * Folders that may have changed before a request, and the skills that contain them. The next scan includes them even
-   * if a late event has put their area into a later burst.
+   * Folders that may have changed before a request, and the skills that contain them. The next scan includes these
+   * folders even if a late event has put their area into a later burst.
    */
   #doubtful = new Set<DirectoryNode>()
   #needsSweep = false
@@ -309,7 +309,7 @@ export class FileSource implements SkillSource {
     return this.state().unwatched === undefined ? {} : { readAgainMs: this.#options.pollMs }
   }
 
-  /** Forgets all files if their bytes were put into a different store. */
+  /** Forgets all files if this scan uses a different store than the previous scan. */
   #useStore(store: SkillStore): void {
     if (this.#store !== undefined && this.#store !== store) {
       this.#forgetMirror()
@@ -361,8 +361,8 @@ export class FileSource implements SkillSource {
     context: SourceReadContext & {
       readonly isHeldFolder: (node: DirectoryNode) => boolean
       /**
-       * Receives each folder that contains another hard link to a changed file, because no event reports the change
-       * there.
+       * Receives each folder that contains another hard link to a changed file. No event reports the change in such a
+       * folder.
        */
       readonly others: Set<DirectoryNode>
     },
@@ -387,7 +387,8 @@ export class FileSource implements SkillSource {
       insideFolders: pass.insideFolders,
       signal: context.signal,
       doubts: context.waitsForWriters === true,
-      // The first scan accepts files that look half-written, because they were written before this process started.
+      // The first scan accepts files that look half-written, because these files were written before this process
+      // started.
       doubtsNew: this.#published.hasBegun,
       read,
     }
@@ -471,7 +472,8 @@ export class FileSource implements SkillSource {
       pathOf: this.#pathOf,
       signal: new AbortController().signal,
     })
-    // The next look may find the same change again. A second hint would prolong the burst.
+    // Do not announce a change twice, because a second hint would prolong the burst. The next look may find the same
+    // change again.
     for (const node of changed) if (!this.#work.isMoving(node)) this.#announce(node)
     for (const node of doubtful) {
       this.#work.request(node)
@@ -522,7 +524,7 @@ export class FileSource implements SkillSource {
     return !isExact || node.skillFile === undefined
   }
 
-  /** If a sweep finds a change without an event, this file system loses events. */
+  /** If a sweep finds a change that no event reported, this file system loses events. */
   #judgeEvents(pass: ScanPass, announced: ReadonlySet<DirectoryNode>): void {
     if (!this.#isWatching() || !this.#hasPromptEvents || !this.#published.hasBegun) return
     if (hasUnannounced(pass, node => announced.has(node) || this.#work.isAnnounced(node)))
@@ -532,7 +534,8 @@ export class FileSource implements SkillSource {
 }
 
 /**
- * Returns the area to which a directory belongs: its outermost skill folder, or the directory itself outside of skills.
+ * Returns the area to which a directory belongs. The area is the outermost skill folder that contains the directory, or
+ * the directory itself if no skill contains the directory.
  */
 function areaOf(node: DirectoryNode): string {
   return owningSkills(node).at(-1)?.path ?? node.path

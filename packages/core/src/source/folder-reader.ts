@@ -196,8 +196,8 @@ export class FolderReader {
     if (isCaptured && !isSkillFile) return undefined
     const room = limits.maxFolderBytes - total
     const maxBytes = isSkillFile ? Math.min(limits.maxSkillFileBytes, room) : room
-    // Take the time before the file is opened. If the process is suspended during the read, a later time would make the
-    // bytes look too old.
+    // Read the clock before the file is opened. If the process is suspended during the read, a later time would make
+    // the bytes look too old.
     const readAt = clock.now()
     try {
       const opened = fileSystem.read(`${this.#options.pathOf(directory)}/${file.name}`, {
@@ -258,7 +258,8 @@ export class FolderReader {
   }
 
   /**
-   * Finds hidden text in files up to the size limit of instructions. The parser finds hidden text in the instructions.
+   * Finds hidden text in files that are not larger than the size limit of instructions. The parser finds hidden text in
+   * the instructions.
    */
   #findHidden({ path }: ManifestFile, folder: DirectoryNode, bytes: Uint8Array): readonly Diagnostic[] {
     const isLooked = path !== folder.skillFile && bytes.length <= this.#options.limits.maxSkillFileBytes
@@ -367,8 +368,8 @@ export class FolderReader {
 }
 
 /**
- * Returns an identity that a folder keeps when it is renamed. Returns `undefined` for a single file, or if the file
- * system has no inodes.
+ * Returns an identity that a folder keeps when the folder is renamed. Returns `undefined` for a single file, or if the
+ * file system has no inodes.
  */
 export function identityOf({ isStandalone, stat }: DirectoryNode): string | undefined {
   if (isStandalone || stat === undefined || stat.ino === 0) return undefined

@@ -72,7 +72,7 @@ test('a slightly shorter text looks half-written if it is the beginning of the f
   expect(await looksHalfWritten({ ...text, readBefore: async () => undefined })).toBe(false)
 })
 
-test('a text without a final line feed is accepted only if its former text ended the same way', async () => {
+test('a text without a final line feed is accepted only if the former text also had no final line feed', async () => {
   expect(await looks(statOf(), '---\nname', undefined)).toBe(true)
   expect(await looks(statOf(), '---\n', undefined)).toBe(false)
   const before = toBelieved(statOf(), bytesOf('one'))

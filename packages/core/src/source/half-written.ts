@@ -5,7 +5,7 @@ export interface BelievedText {
   readonly ino: number
   readonly size: number
   readonly endsLine: boolean
-  /** Time of the last change. Absent if a later change could get the same time. */
+  /** Time of the last change. Absent if a later change of the file could have the same time. */
   readonly ctimeMs?: number
   /** Time at which newer bytes of the file first looked half-written. */
   readonly doubtedAt?: number
@@ -33,7 +33,7 @@ export function toBelieved(
 }
 
 /**
- * Notes the time at which the file first looked half-written. After some time the file must be accepted, because some
+ * Notes the time at which the file first looked half-written. The file must be accepted after some time, because some
  * file systems never update file times.
  */
 export function noteDoubt(believed: BelievedText, now: number): BelievedText {
@@ -60,9 +60,9 @@ export interface WrittenText {
 }
 
 /**
- * Whether the bytes of a file look like an unfinished write. The file became much smaller, is only the beginning of its
- * former text, lost its final line feed, or is new and ends within a line. Files that were moved to their path (an
- * atomic save) and files without recent writes never look half-written.
+ * Whether the bytes of a file look like an unfinished write. A file looks half-written if it became much smaller,
+ * contains only the beginning of its former text, lost its final line feed, or is new and ends within a line. Files
+ * that were moved to their path (an atomic save) and files without recent writes never look half-written.
  */
 export async function looksHalfWritten({
   stat,

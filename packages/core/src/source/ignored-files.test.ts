@@ -110,7 +110,7 @@ class LockedFileSystem extends MemoryFileSystem {
   }
 }
 
-test('the source tries to read an unreadable folder of a skill again when the skill changes', async () => {
+test('when a skill changes, the source tries again to read an unreadable folder in the skill', async () => {
   const files = new LockedFileSystem({
     '/skills/pdf/SKILL.md': text('pdf'),
     '/skills/pdf/references/guide.md': 'x',

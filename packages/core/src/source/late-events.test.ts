@@ -44,7 +44,7 @@ interface Kit extends AsyncDisposable {
   readonly files: LateFileSystem
   readonly clock: FakeClock
   readonly skills: SkillRuntime
-  /** Calls a method of the runtime while time passes. */
+  /** Advances the clock until the call of a runtime method has ended. */
   readonly during: <T>(call: Promise<T>) => Promise<T>
 }
 
@@ -105,7 +105,7 @@ describe('FileSource with late events', () => {
     expect(await namesAfter(() => it.files.write('/skills/new/SKILL.md', text('new')))).toEqual(['new'])
   })
 
-  test('a request sees a changed .skillignore, whenever during the request its event comes', async () => {
+  test('a request sees a changed .skillignore, no matter when the event comes during the request', async () => {
     await using it = await open()
     it.files.write('/skills/ignored/SKILL.md', text('ignored'))
     it.files.write('/skills/.skillignore', '#\n')

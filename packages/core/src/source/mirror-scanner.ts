@@ -57,7 +57,7 @@ const CONCURRENCY = 16
 const ENTRIES_PER_SLICE = 200
 
 /**
- * Whether a file that changes right after it was read could keep its stat. `readAt` is a time just before the read.
+ * Whether a file could change right after a read and still have the same stat. `readAt` is a time just before the read.
  */
 export function isRacyStat(stat: FileStat, readAt: number): boolean {
   return readAt - Math.max(stat.mtimeMs, stat.ctimeMs) < RACY_WINDOW_MS
@@ -183,12 +183,13 @@ export class MirrorScanner {
     } catch (thrown) {
       return this.#fail(node, thrown, pass)
     }
-    // The directory may be gone, or new rules may ignore it. A concurrent visit has then detached the node.
+    // The directory may be gone, or new rules may ignore it. In both cases, a concurrent visit has detached the node.
     if (!node.isAttached) return []
     const isNew = node.stat === undefined
     const isReplaced = node.stat !== undefined && !isSameInode(node.stat, stat)
     if (isReplaced) this.#forgetContents(node, pass)
-    // If the directory was filled from its note, it already has a watch, unless another folder is at its path now.
+    // A directory that was filled from its note already has a watch. If another folder is now at the path, the watch
+    // must be set again.
     if (!isRecalled || isReplaced) this.#arm(node, path, depth === 'look')
     let forced: readonly DirectoryNode[] = []
     if (
@@ -226,7 +227,7 @@ export class MirrorScanner {
     if (this.#directories + MOST_DIRECTORIES > this.#options.limits.maxDirectories) return false
     const added = this.#options.recall(node)
     if (added === undefined) return false
-    // The directory may have been known already, below a folder that this pass detached.
+    // The path is in `removed` if this pass has detached a folder that contained the directory.
     pass.removed.delete(node.path)
     this.#directories += added.length
     for (const each of added) pass.created.add(each)
@@ -267,7 +268,7 @@ export class MirrorScanner {
       const { parent } = node
       if (parent === undefined) throw thrown
       this.detach(node, pass)
-      // The directory may have moved. List its parent again to find the new path in the same pass.
+      // The directory may have moved. List the parent folder again to find the directory's new path in the same pass.
       if (pass.listed.has(parent) || pass.revisited.has(parent)) return []
       pass.revisited.add(parent)
       return [{ node: parent, depth: 'look' }]

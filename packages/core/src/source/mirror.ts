@@ -14,7 +14,9 @@ export interface FileNode {
   digest: Digest | undefined
   /** Number of bytes at the last read. */
   size: number
-  /** Whether a later change could leave the stat unchanged, because the last read came right after a change. */
+  /**
+   * Whether a later change could leave the stat unchanged. This is possible if the last read came right after a change.
+   */
   isRacy: boolean
   /** The last state of the file that did not look half-written; `undefined` if every state looked half-written. */
   believed: BelievedText | undefined
@@ -41,9 +43,7 @@ export interface DirectoryNode {
   readonly depth: number
   readonly parent: DirectoryNode | undefined
   readonly isLink: boolean
-  /**
-   * Whether the node stands for a single-file skill, which is a file in the parent folder that is a skill by itself.
-   */
+  /** Whether the node stands for a single-file skill. Such a skill is one file in the parent folder. */
   readonly isStandalone: boolean
   /** The path with links resolved, for directories that were reached through a link. */
   realPath: string | undefined
@@ -86,7 +86,7 @@ export interface ScanPass {
   readonly rootRealPath: string
   /** Whether this process or an earlier process served a skill from a location. */
   readonly wasServed: (location: string) => boolean
-  /** Skill folders that must be built again. */
+  /** Skill folders whose source entries must be built again. */
   readonly affected: Set<DirectoryNode>
   /** Locations that no longer contain a skill. */
   readonly removed: Set<string>

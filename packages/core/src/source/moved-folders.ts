@@ -3,8 +3,8 @@ import type { DirectoryNode } from './mirror.ts'
 import type { PublishedContents } from './published-contents.ts'
 
 /**
- * Folders that were moved, but are not read at their new path yet. The former path stays published until the new path
- * is read, so a move is never reported as a removal.
+ * Folders that were moved, but that no scan has read at their new path yet. The former path stays published until the
+ * new path is read, so a move is never reported as a removal.
  */
 export class MovedFolders {
   /** Paths that stay published although no folder is at these paths any more. */

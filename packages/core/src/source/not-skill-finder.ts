@@ -39,7 +39,7 @@ const MAX_READ = 500
 
 /**
  * Finds files and folders of a source that are not skills. The finder reads the disk only on request and only outside
- * of skills. For a folder with ten thousand skills, it therefore lists only this one folder.
+ * of skills. If a folder contains ten thousand skills, the finder lists only that folder and none of the skill folders.
  */
 export class NotSkillFinder {
   readonly #options: NotSkillFinderOptions

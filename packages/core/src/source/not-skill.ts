@@ -53,7 +53,8 @@ export interface NotSkillQuery {
   /** Whether the search reads each SKILL.md to find the name of the skill. @default false */
   readonly withNames?: boolean
   /**
-   * A path within the source. If the path exists, the result explains it even if no person would expect a skill there.
+   * A path within the source. If the path exists, the result explains the path even if no person would expect a skill
+   * there.
    */
   readonly location?: string
   readonly signal?: AbortSignal

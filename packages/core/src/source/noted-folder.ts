@@ -16,7 +16,7 @@ import {
   subtree,
 } from './mirror.ts'
 
-/** Version of the note format. Increase it with each change of the format. */
+/** Version of the note format. Increase the version with each change of the format. */
 export const NOTE_FORM = 2
 
 /** No note is written for a folder that contains more directories than this. */
@@ -35,8 +35,8 @@ const PREFIX = 'sha256:'
 /** The JSON text of a note. */
 interface NoteText {
   /**
-   * For each directory, the index of its parent and its name. The folder of the skill comes first; its parent index is
-   * -1.
+   * For each directory, the index of its parent directory and its own name. The folder of the skill comes first. Its
+   * parent index is -1.
    */
   readonly directories: readonly (readonly [parent: number, name: string])[]
   /** Files in the order of the manifest. */
@@ -100,7 +100,7 @@ export function noteFolder(folder: DirectoryNode, wording: string): FolderNote |
 
 /**
  * Fills a new folder of the mirror from its note. Returns the added directories. Returns `undefined` if the note has
- * diagnostics and the options for their messages have changed since.
+ * diagnostics, and the options that affect their messages have changed since the note was written.
  */
 export function recallFolder(
   folder: DirectoryNode,
@@ -154,8 +154,8 @@ export function recallFolder(
 }
 
 /**
- * Whether a `.skillignore` above a folder may exclude files of the folder. A note of the folder does not contain these
- * rules.
+ * Whether a `.skillignore` above a folder may exclude files of the folder. A note of the folder does not contain the
+ * rules of a `.skillignore` above the folder.
  */
 export function hasRulesAbove({ parent }: DirectoryNode): boolean {
   for (let at = parent; at !== undefined; at = at.parent) if ((at.ignored?.text ?? '') !== '') return true

@@ -19,7 +19,7 @@ export class NotedFolders {
    * written.
    */
   readonly #key: string
-  /** The options that the diagnostics in a note depend on, as text. The key does not include these options. */
+  /** The options that the diagnostics in a note depend on, as text. `#key` does not include these options. */
   readonly #wording: string
   /** How many folders of the mirror were filled from a note. */
   #recalled = 0

@@ -64,7 +64,7 @@ async function open(
   files.refused = refused
   const clock = new FakeClock()
   const source = new FileSource({ fileSystem: files, root: '/skills', label: 'skills', clock })
-  // The clock stands still, so a call that waits for a timer would never end.
+  // The clock never advances, so a call that waits for a timer would never end.
   const skills = await createSkillRuntime({ sources: [source], clock })
   await clock.advance(3_000)
   files.takeLists()

@@ -152,7 +152,7 @@ test('a failing source keeps its skills, reports the failure, and is retried at 
     waits.push(status?.retryMs)
     await clock.advance(status?.retryMs ?? 0)
   }
-  // The random number of this clock is always 0.5, so each wait is half of the doubled delay.
+  // The random number of this clock is always 0.5, so each wait is half of the longest possible wait.
   expect(waits).toEqual([1000, 1000, 2000, 4000, 8000, 16000, 32000, 64000, 128000, 150000, 150000, 150000])
   expect(skills.current.digest).toBe(digest)
   place.answer = () => undefined
@@ -162,7 +162,7 @@ test('a failing source keeps its skills, reports the failure, and is retried at 
   expect((await skills.load('pdf')).body).toBe('Another.')
 })
 
-test('a source sends no request to a server until its retryAfterMs is over', async () => {
+test('after a server has answered with retryAfterMs, a source sends no request to the server until this time has passed', async () => {
   const clock = new FakeClock()
   const place = new Place()
   place.answer = () => {

@@ -42,7 +42,7 @@ export interface FetchContext {
 }
 
 export interface FetchResult {
-  /** The newest tree. Absent if the newest tree equals the known tree or must not be accepted. */
+  /** The newest tree. Absent if the newest tree equals the known tree, or if the newest tree must not be accepted. */
   readonly tree?: FileTree
   /** Findings about the state of the remote source, for example that its history was rewritten. */
   readonly notices?: readonly Diagnostic[]
@@ -92,8 +92,8 @@ export interface RemoteSourceOptions {
   /** Timeout of one fetch, in milliseconds. @default 60,000 */
   readonly timeoutMs?: number
   /**
-   * If this machine has no stored copy, how long the very first scan waits for the fetch, in milliseconds. Skills that
-   * arrive after this time become visible on arrival.
+   * How long the very first scan waits for the fetch if this machine has no stored copy, in milliseconds. Skills that
+   * arrive after this time become visible as soon as they arrive.
    * @default 10,000
    */
   readonly firstWaitMs?: number
@@ -167,7 +167,7 @@ export class RemoteSource implements SkillSource {
   #onHint: ((hint: SourceHint) => void) | undefined
   #hasBegun = false
   #tree: FileTree | undefined
-  /** A fetched tree that the next scan publishes. */
+  /** A tree that was fetched and that the next scan publishes. */
   #arrived: FileTree | undefined
   #refused: readonly Diagnostic[] = []
   #notices: readonly Diagnostic[] = []

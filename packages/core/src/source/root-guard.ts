@@ -20,12 +20,12 @@ export class RootGuard {
     this.#onChange = onChange
   }
 
-  /** Resolves when the guard has checked all events from before the call. */
+  /** Resolves when the guard has checked all events that came before the call. */
   get settled(): Promise<void> {
     return this.#checking
   }
 
-  /** Checks the root although no event came. */
+  /** Checks the root even if no event came. */
   async look(): Promise<void> {
     this.#onEvent()
     await this.#checking
@@ -65,7 +65,8 @@ export class RootGuard {
   }
 
   /**
-   * Watches the nearest existing folder above the root. If another folder is now at that path, sets the watch again.
+   * Watches the nearest existing folder above the root. If another folder has taken the path of the watched folder,
+   * sets the watch again.
    */
   async #arm(): Promise<void> {
     for (let path = parentOf(this.#root); path !== undefined; path = parentOf(path)) {

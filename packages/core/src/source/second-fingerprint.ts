@@ -16,16 +16,19 @@ export interface LookedAt {
   readonly read: readonly ReadFile[]
   readonly listed: Iterable<DirectoryNode>
   readonly pathOf: (node: DirectoryNode) => string
-  /** Whether every change has caused an event before this check. If not, watched directories are checked too. */
+  /**
+   * Whether the events of all earlier changes have arrived before this check. If false, watched directories are also
+   * checked.
+   */
   readonly hasPromptEvents: boolean
 }
 
 const CONCURRENCY = 16
 
 /**
- * Takes the second fingerprint: finds directories that changed since they were read. If events are prompt and a
- * directory already had a watch at the first fingerprint, events report its changes. In such a directory, only recently
- * changed files are checked again.
+ * Takes the second fingerprint: finds directories that changed since they were read. If events are prompt, events
+ * report the changes in each directory that already had a watch at the first fingerprint. In such a directory, only
+ * recently changed files are checked again.
  */
 export async function findMoved(
   fileSystem: FileSystem,

@@ -36,7 +36,7 @@ test('a wait ends after at most 2 s, or after at most 30 s if a known writer wor
   expect(settle.remainingMs()).toBeLessThanOrEqual(10)
   await clock.advance(10)
   expect(settle.isOverdue).toBe(true)
-  // If a known writer is detected during a burst, the burst continues through the pauses of this writer.
+  // If a known writer is detected during a burst, the burst continues while this writer pauses.
   settle.noteBusy()
   expect(settle.isOverdue).toBe(false)
   await clock.advance(28_000)
@@ -61,7 +61,7 @@ describe('Settle', () => {
     concerns: () => true,
   })
 
-  test('a wait includes only areas that got a hint before the wait', async () => {
+  test('a wait includes only areas that got a hint before the wait began', async () => {
     const clock = new FakeClock()
     const settle = new Settle(DEFAULT_SETTLE, clock)
     settle.hint('pdf')
@@ -75,7 +75,7 @@ describe('Settle', () => {
     expect([settle.isAwaited(wait), settle.isOpen]).toEqual([false, true])
   })
 
-  test('a wait also includes every area that got no hint for 80 ms', async () => {
+  test('a wait also includes every area whose last hint came at least 80 ms ago', async () => {
     const clock = new FakeClock()
     const settle = new Settle(DEFAULT_SETTLE, clock)
     const wait = { ...everything(settle), concerns: () => false }
@@ -162,7 +162,7 @@ describe('Settle with a caller', () => {
     }
   }
 
-  test('the wait of a caller ends in the first pause after 80 ms if the same skills are saved again and again', async () => {
+  test('if the same skills are saved again and again, the wait of a caller ends in the first pause after 80 ms', async () => {
     const { settle, save, ask, wait } = open()
     save('pdf', 'maps')
     const asked = ask()
@@ -280,7 +280,7 @@ describe('Settle with a caller', () => {
   })
 })
 
-test('after a scan that could publish nothing, every wait includes all areas', async () => {
+test('if a scan could publish nothing, every later wait includes all areas', async () => {
   const clock = new FakeClock()
   const settle = new Settle(DEFAULT_SETTLE, clock)
   const wait: SettleWait = { order: 0, isWhole: false, concerns: () => false }

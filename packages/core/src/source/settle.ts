@@ -42,8 +42,8 @@ export const DEFAULT_SETTLE: SettlePolicy = Object.freeze({
 export const NO_SETTLE: SettlePolicy = Object.freeze({ settleMs: 0, burstMs: 0, maxWaitMs: 0, maxBusyMs: 0 })
 
 /**
- * Returns the policy of one source. Values of the source take precedence over values of the runtime. If the runtime's
- * longest wait is shorter than the source's quiet time, the wait is raised to that quiet time.
+ * Returns the policy of one source. Values of the source take precedence over values of the runtime. If the longest
+ * wait of the runtime is shorter than the quiet time of the source, the longest wait is raised to that quiet time.
  */
 export function settleOf(own: Partial<SettlePolicy> = {}, general: SettlePolicy): SettlePolicy {
   const quietMs = Math.max(own.settleMs ?? 0, own.burstMs ?? 0)
@@ -62,7 +62,7 @@ const MANY_HINTS = 16
 export interface BurstMoment {
   /** Time of the last hint of the running burst. If no burst is running, the start of the wait. */
   readonly at: number
-  /** Before the wait began, how long hints came without a pause, in milliseconds. */
+  /** How long hints had come without a pause when the wait began, in milliseconds. */
   readonly busyMs: number
 }
 
@@ -100,7 +100,7 @@ export interface TakenAreas {
 
 /**
  * Decides from hints when a source is scanned. If no caller waits, all hints since the last scan form one burst. A
- * caller waits for the burst that is running at the call, and not for later saves:
+ * caller waits for the burst that is running when the call begins, and not for later saves:
  *
  * ```text
  *   one batch        |||||||||| |||||||||||||| ||||||||||      busy most of the time: the wait lasts until it is quiet
@@ -111,7 +111,7 @@ export class Settle {
   readonly #policy: SettlePolicy
   readonly #clock: Clock
   readonly #areas = new Map<string, OpenArea>()
-  /** A writer that was detected without a hint. */
+  /** A writer that was detected although its changes have caused no hint. */
   #writer: OpenArea | undefined
   #wasBusy = false
   /** Whether the next scan must include every area. */
@@ -135,12 +135,12 @@ export class Settle {
     this.#areas.set(area, { ...before, lastAt: now, hints: before.hints + 1 })
   }
 
-  /** Number of the current burst. The number grows when a hint for a new area starts a new burst. */
+  /** Number of the current burst. The number grows by one when a hint for a new area starts a new burst. */
   get order(): number {
     return this.#order
   }
 
-  /** Returns the progress of the burst, for a wait that begins now. */
+  /** Returns the progress of the current burst, for a wait that begins now. */
   get moment(): BurstMoment {
     const now = this.#clock.monotonic()
     const goesOn = this.isOpen && now - this.#lastHintAt < this.#policy.burstMs
@@ -178,14 +178,15 @@ export class Settle {
   }
 
   /**
-   * Notes that a known writer is working. All changes of this writer belong to one burst, even if the writer pauses.
+   * Notes that a known writer is working. All changes that this writer makes belong to one burst, even if the writer
+   * pauses.
    */
   noteBusy(): void {
     this.#wasBusy = true
     this.prolong()
   }
 
-  /** Forgets the known writer, so that no scan waits for the writer. */
+  /** Forgets the known writer, so that no scan waits for this writer any more. */
   endBusy(): void {
     this.#writer = undefined
     this.#wasBusy = false
@@ -216,7 +217,8 @@ export class Settle {
   }
 
   /**
-   * Begins a scan of the areas that the given waits need, by default of all areas. A later hint adds its area again.
+   * Begins a scan of the areas that the given waits need, by default of all areas. A later hint for one of these areas
+   * queues the area again.
    */
   take(waits?: readonly SettleWait[]): TakenAreas {
     const { settleMs, burstMs } = this.#policy
@@ -227,7 +229,8 @@ export class Settle {
     const isTaken = (area: string, { order, lastAt }: OpenArea): boolean =>
       isAll ||
       awaited.has(area) ||
-      // Include a quiet area even if no caller waits for it: a caller may soon ask for its skill by name.
+      // Include a quiet area even if no caller waits for the area, because a caller may soon ask for the area's skill
+      // by name.
       now - lastAt >= burstMs ||
       // Areas that were saved together are published together, even if a caller asks for only one of the areas.
       (now - lastAt >= settleMs && bursts.has(order))
@@ -241,12 +244,12 @@ export class Settle {
     return taken
   }
 
-  /** Queues areas again that changed while a scan read them. */
+  /** Requeues the areas that changed while a scan was reading these areas. */
   reopen(areas: readonly string[], taken: TakenAreas): void {
     for (const area of areas) if (!taken.held.has(area)) this.#reopen(area, taken.areas.get(area))
   }
 
-  /** Discards the hints for all areas that no scan has read yet. */
+  /** Discards all hints that no scan has answered yet. */
   reset(): void {
     this.take()
   }

@@ -1,6 +1,6 @@
 /**
- * Runs a function for many callers. Runs never overlap. Callers that come during a run share the next run, because the
- * running one may already have passed what has changed since.
+ * Runs a function for many callers. Runs never overlap. Callers that arrive during a run share the next run, because
+ * the current run may miss their latest changes.
  */
 export class SharedRun {
   readonly #work: () => Promise<void>

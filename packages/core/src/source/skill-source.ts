@@ -22,9 +22,8 @@ export interface SourceReadContext {
   readonly hasher: Hasher
   readonly depth: SourceReadDepth
   /**
-   * Whether this scan must be published. `false`: if the source changes during the scan, it returns `settled: false`
-   * and is scanned again. `true`: the deadline is reached, and each folder that is still changing keeps its last
-   * state.
+   * Whether this scan must be published. `false`: a source that changes during the scan returns `settled: false` and is
+   * scanned again. `true`: the deadline is reached, and each folder that is still changing keeps its last state.
    */
   readonly final: boolean
   /**
@@ -33,8 +32,8 @@ export interface SourceReadContext {
    */
   readonly waitsForWriters?: boolean
   /**
-   * Whether an area, named as in the hints of the source, is still changing. If possible, the source keeps the
-   * published state of a changing area, and publishes all other areas.
+   * Whether an area is still changing. An area has the same name here and in the hints of the source. If possible, the
+   * source keeps the published state of a changing area, and publishes all other areas.
    * @default no area
    */
   readonly isHeld?: (area: string) => boolean
@@ -44,19 +43,19 @@ export interface SourceReadContext {
 }
 
 export interface SourceReading {
-  /** The complete contents. If `settled` is false, the contents of the previous scan. */
+  /** The complete contents. If `settled` is false, these are the contents of the previous scan. */
   readonly contents: SourceContents
   /** True if the source did not change during the scan. */
   readonly settled: boolean
   /**
-   * The areas that changed during the scan when all other areas were settled. The host keeps the published state of
+   * The areas that changed during the scan, if all other areas were settled. The host keeps the published state of
    * these areas, and soon reads the areas again.
    * @default none
    */
   readonly unsettled?: readonly string[]
   /** Whether the contents are a stored copy, because the origin has not been reached yet. @default false */
   readonly isStored?: boolean
-  /** Milliseconds until the host should scan the source again if no hint comes before. */
+  /** Milliseconds after which the host should scan the source again, even if no hint comes. */
   readonly readAgainMs?: number
 }
 
@@ -177,7 +176,7 @@ export interface SkillSource {
    */
   readonly origin: string
   readonly trust: SourceTrust
-  /** How tolerant the parser is. After a restart, the last served revision is parsed with the same tolerance. */
+  /** How tolerant the parser is. After a restart, the parser reads the last served revision with the same tolerance. */
   readonly reading?: Partial<ReadingPolicy>
   /** The folder where skills may be written; absent for a read-only source. */
   readonly writable?: WritableFolder

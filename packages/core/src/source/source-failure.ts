@@ -3,7 +3,7 @@ import type { Diagnostic } from '../skill/diagnostic.ts'
 import { quote } from '../skill/text.ts'
 import type { StoreFault } from '../store/skill-store.ts'
 
-/** Describes a source that could not be read; `rest` is the end of the message, which says what is still served. */
+/** Describes a source that could not be read; `rest` is the end of the message and says what is still served. */
 export function describeFailure(
   origin: string,
   thrown: unknown,
@@ -24,7 +24,7 @@ export function describeStoreFault({ message, isStoring }: StoreFault): Diagnost
   return {
     ...diagnostic,
     message: `files cannot be stored: ${message}; they are served from memory until this process ends`,
-    fix: 'free space for the state directory, or make it writable; the missing files are then stored',
+    fix: 'free up disk space for the state directory, or make the directory writable; the missing files are then stored',
   }
 }
 
@@ -52,6 +52,6 @@ export function describeRestless(path: string, displayPath: string): Diagnostic 
     severity: 'warning',
     message: `the folder ${quote(path)} keeps changing while it is read; its last state is still served`,
     path: displayPath,
-    fix: 'move files that are written all the time out of the folder, or list them in .skillignore',
+    fix: 'move files that change all the time to another folder, or list these files in .skillignore',
   }
 }

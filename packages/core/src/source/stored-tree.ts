@@ -81,8 +81,8 @@ export async function restoreTree(
 }
 
 /**
- * Lists the files of a tree below a folder, with paths relative to that folder. With this function, a fetcher keeps the
- * files of an entry that it cannot fetch now.
+ * Lists the files of a tree below a folder, with paths relative to that folder. If a fetcher cannot fetch an entry now,
+ * the fetcher uses this function to keep the stored files of the entry.
  *
  * @example
  * ```ts

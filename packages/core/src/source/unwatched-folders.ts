@@ -2,7 +2,7 @@ import type { FileSystem } from '../fs/file-system.ts'
 import type { DirectoryNode, FileNode } from './mirror.ts'
 import { findMoved } from './second-fingerprint.ts'
 
-/** The folders whose changes no event may have reported yet. */
+/** The folders that may have changed without an event so far. */
 export interface LookedFolders {
   readonly nodes: readonly DirectoryNode[]
   readonly fileSystem: FileSystem
@@ -11,7 +11,7 @@ export interface LookedFolders {
 }
 
 export interface FolderNews {
-  /** Folders that changed: a stat differs. */
+  /** Folders that changed, because a stat differs. */
   readonly changed: ReadonlySet<DirectoryNode>
   /** Folders that may have changed although every stat is the same. */
   readonly doubtful: readonly DirectoryNode[]
@@ -22,7 +22,7 @@ const MAX_LISTED_ENTRIES = 100
 
 /**
  * Finds the unwatched folders that a scan must list. If there are only few unwatched folders, all must be listed.
- * Otherwise, only folders whose stat changed or is unreliable.
+ * Otherwise, only folders whose stat changed or is unreliable must be listed.
  */
 export async function findUnwatchedNews(looked: LookedFolders): Promise<Iterable<DirectoryNode>> {
   let entries = 0

@@ -32,7 +32,7 @@ describe('WorkList marks', () => {
     expect([...work.rejected()]).toEqual([node])
   })
 
-  test('a scan does not wait for a removed directory and does not withdraw its result', () => {
+  test('a scan neither waits for a removed directory nor withdraws the result of this directory', () => {
     const work = new WorkList()
     const node = folder('pdf')
     work.announce(node)
@@ -81,7 +81,7 @@ describe('WorkList attempts', () => {
   })
 })
 
-test('if only a request has marked a directory, a scan does not wait for the directory and keeps its result', () => {
+test('if only a request has marked a directory, a scan does not wait for the directory and keeps the result of the directory', () => {
   const work = new WorkList()
   const node = folder('pdf')
   work.request(node)

@@ -14,8 +14,8 @@ export interface FolderNote {
 }
 
 /**
- * Notes of folders. With these notes, a start need not read unchanged folders. If no note matches, the source reads the
- * folder.
+ * Notes of folders. With these notes, a new process need not read unchanged folders. If no note matches, the source
+ * reads the folder.
  */
 export interface FolderNotes {
   /**

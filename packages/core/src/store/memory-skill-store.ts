@@ -12,13 +12,13 @@ export const DEFAULT_STORE_GRACE_MS = 60_000
 const MAX_REPLACED_BYTES = 4_194_304
 // Minimum grace period. The limit is large enough that a running call still finds its revision after many edits.
 const MIN_GRACE_MS = 5_000
-// Estimated memory that a revision needs besides its files: digests, file list, map entries.
+// Estimated memory that a revision needs in addition to its files, for digests, the file list and map entries.
 const BYTES_PER_TREE = 1_024
 
 export interface MemorySkillStoreOptions {
   /**
-   * How long an unused revision stays readable, in milliseconds; `Infinity` keeps it forever. When all replaced
-   * revisions together need more than 4 MB, the oldest of them stay readable for only five seconds. @default
+   * How long an unused revision stays readable, in milliseconds; `Infinity` keeps every revision forever. When all
+   * replaced revisions together need more than 4 MB, the oldest of them stay readable for only five seconds. @default
    * DEFAULT_STORE_GRACE_MS
    */
   readonly graceMs?: number
@@ -31,8 +31,8 @@ interface Blob {
   readonly bytes: Uint8Array
   trees: number
   /**
-   * Monotonic time of the last put or lookup of the blob. A blob stays in memory for some time after it, because blobs
-   * are put before the tree that refers to them.
+   * Monotonic time of the last put or lookup of the blob. The blob stays in memory for a while after this moment,
+   * because each blob is put before the tree that refers to the blob.
    */
   idleSince: number
 }
@@ -50,9 +50,9 @@ interface Tree {
 }
 
 /**
- * The default store. Its content is lost when the process ends. The store collects unused revisions after a grace
- * period. When all replaced revisions together need more than 4 MB, the store collects the oldest of them after five
- * seconds.
+ * The default store. The content of this store is lost when the process ends. The store collects unused revisions after
+ * a grace period. When all replaced revisions together need more than 4 MB, the store collects the oldest of them after
+ * five seconds.
  *
  * @example
  * ```ts

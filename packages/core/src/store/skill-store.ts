@@ -27,7 +27,7 @@ export interface SkillStore {
 
   /**
    * Stores the sorted file list of a folder under the revision of the folder. The caller must put the bytes of all
-   * files before.
+   * files before this call.
    */
   putTree(revision: Digest, files: readonly SkillFile[]): void
   getTree(revision: Digest): Promise<readonly SkillFile[] | undefined>
@@ -41,9 +41,9 @@ export interface SkillStore {
   setRef(name: string, revision: Digest | undefined): void
   getRef(name: string): Digest | undefined
   /**
-   * Yields the names that begin with the given text, with their revisions, in any order. A caller that pauses the
-   * iteration may not get names that are set during the pause. If this method is absent, callers look up each name with
-   * `getRef()`.
+   * Yields the names that begin with the given text, with their revisions, in any order. If a caller pauses the
+   * iteration, names that are set during the pause may be missing. If this method is absent, callers look up each name
+   * with `getRef()`.
    */
   listRefs?(beginning: string): Iterable<readonly [string, Digest]>
 

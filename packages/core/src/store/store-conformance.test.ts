@@ -118,7 +118,7 @@ describe('MemorySkillStore, when many revisions are replaced,', () => {
     expect(await kept(forGood, await edit(forGood, clock, 100))).not.toContain(false)
   })
 
-  test('keeps bytes that a source has just looked up until the grace period ends', async () => {
+  test('if a source has just looked up bytes, keeps these bytes until the grace period ends', async () => {
     const clock = new FakeClock()
     const store = new MemorySkillStore({ clock })
     const [asked, other] = [putRevision(store, 201), putRevision(store, 202)]

@@ -7,8 +7,9 @@ const NOTHING_FOUND: NotSkills = { found: [], isComplete: true }
 const INCOMPLETE: NotSkills = { found: [], isComplete: false }
 
 /**
- * Calls every method of a source except `read`, and catches their failures. A failing source is scanned whenever its
- * skills are requested. A failure does not affect other sources. For each method, only the first failure is logged.
+ * Calls every method of a source except `read`, and catches the failure of each call. A failing source is scanned
+ * whenever one of its skills is requested. A failure does not affect other sources. For each method, only the first
+ * failure is logged.
  */
 export class GuardedSource {
   readonly #source: SkillSource
@@ -33,7 +34,7 @@ export class GuardedSource {
     if (watch === undefined) return undefined
     return {
       stop: () => this.#call('watch.stop', () => watch.stop(), undefined),
-      // If the call fails, returns `true`, so that the source is scanned.
+      // If `hasHints()` fails, return `true`, so that the source is scanned.
       hasHints: () => this.#call('watch.hasHints', () => watch.hasHints?.() ?? false, true),
       drain: async () => await this.#await('watch.drain', async () => await watch.drain?.(), undefined),
       isBusy: async () =>

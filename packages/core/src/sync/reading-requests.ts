@@ -9,8 +9,8 @@ export interface ReadingRequest extends SettleWait {
 }
 
 /**
- * The requests that still wait for a scan. A scan answers a request if it began after the request, and if it published
- * all areas that got a hint before the request.
+ * The requests that still wait for a scan. A scan answers a request if the scan began after the request, and if the
+ * scan published all areas that got a hint before the request.
  */
 export class ReadingRequests {
   readonly #settle: Settle

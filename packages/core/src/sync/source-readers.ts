@@ -54,7 +54,7 @@ export class SourceReaders {
 
   /**
    * Adds a source after all other sources. Call `start()` of the returned object to start the first scan.
-   * @throws {SkillError} CLOSED; DUPLICATE_SOURCE when another source has its label
+   * @throws {SkillError} CLOSED; DUPLICATE_SOURCE when another source has the same label
    */
   add(source: SkillSource): SourceSync {
     this.assertOpen()
@@ -70,7 +70,7 @@ export class SourceReaders {
     await Promise.all(this.#syncs.map(sync => sync.start()))
   }
 
-  /** Resolves when every change from before the call is visible, even changes that no event reported. */
+  /** Resolves when every change that was made before the call is visible, even if no event reported the change. */
   async reload(): Promise<void> {
     this.assertOpen()
     await this.#options.preScan?.run('reload')
@@ -107,8 +107,8 @@ export class SourceReaders {
   }
 
   /**
-   * Reads the folders again that serve a skill name, and searches for a new folder with that name. The caller does not
-   * wait for sources that cannot serve the name.
+   * Rereads the folders that serve a skill name, and searches for a new folder with that name. The caller does not wait
+   * for sources that cannot serve the name.
    */
   async lookAgain(name: string): Promise<void> {
     this.assertOpen()

@@ -127,7 +127,7 @@ export class SourceSync {
     await this.#request('full')
   }
 
-  /** Resolves when every change from before the call is visible, even changes that no event reported. */
+  /** Resolves when every change that was made before the call is visible, even if no event reported the change. */
   async reload(): Promise<void> {
     await this.#watch?.drain?.()
     await this.#request('full')
@@ -152,7 +152,7 @@ export class SourceSync {
     return this.#options.readsOnRequest && this.isBlind
   }
 
-  /** Whether the source is on this machine, but gets no events about changes. */
+  /** Whether the source is on this machine and gets no events about changes. */
   get isBlind(): boolean {
     const { source } = this.#options
     const { mode, unwatched } = this.#guarded.state()
@@ -283,13 +283,14 @@ export class SourceSync {
           depth,
           final: taken.isOverdue,
           waitsForWriters: this.#policy.maxWaitMs > 0,
-          // Scan an area even if a new hint for it came: a caller waits for an earlier change in the area.
+          // Scan an area even if a new hint for the area has come, because a caller waits for an earlier change in the
+          // area.
           isHeld: area => taken.held.has(area),
           wasServed: location => registry.wasServed({ origin: source.origin, location }),
           signal,
         }),
       )
-      // A writer that started during the scan may still be working, so repeat the scan unless it is overdue.
+      // A writer that started during the scan may still be working, so repeat the scan unless the scan is overdue.
       const isStillQuiet = !(await this.#isBusy()) || taken.isOverdue
       if (!reading.settled || !isStillQuiet) {
         this.#settle.retryWhole(taken)
@@ -324,7 +325,7 @@ export class SourceSync {
 
   async #accept(reading: SourceReading, depth: SourceReadDepth): Promise<void> {
     const { source, registry, clock, logger } = this.#options
-    // If a scan reads the stored copy, the origin may still be failing.
+    // A scan of the stored copy does not show that the origin works again.
     const isStillFailing = reading.isStored === true && this.#failure !== undefined
     if (!isStillFailing) {
       this.#failures = 0
@@ -347,7 +348,7 @@ export class SourceSync {
     const { store, registry, source, logger } = this.#options
     await store.flush().catch((error: unknown) => logger.error('the store could not be flushed', { error }))
     const fault = store.fault === undefined ? undefined : describeStoreFault(store.fault)
-    // If the runtime is closed, the report fails and is ignored.
+    // The report fails if the runtime is closed. Ignore this failure.
     await registry.reportStore(source.label, fault).catch(() => undefined)
   }
 
@@ -371,8 +372,8 @@ export class SourceSync {
   }
 
   /**
-   * Returns the retry delay, which doubles with each failure. Delays for remote sources have a random part, so that
-   * many processes do not contact one server at the same time.
+   * Returns the retry delay. The delay doubles with each failure. Delays for remote sources have a random part,
+   * so that many processes do not contact one server at the same time.
    */
   #backoffMs(): number {
     const { source, clock } = this.#options
@@ -406,7 +407,7 @@ export class SourceSync {
       const isRehashDue = clock.monotonic() - this.#lastRehashAt >= rehashMs
       void this.#request(isRehashDue ? 'rehash' : 'full')
     }
-    // Scans that follow hints and scans of unwatched folders do not postpone the sweep.
+    // Neither a scan after a hint nor a scan of unwatched folders postpones the sweep.
     const delayMs = Math.max(0, jitter(sweepMs, clock) - (clock.monotonic() - this.#lastSweepAt))
     this.#sweepAt = clock.monotonic() + delayMs
     this.#cancelSweep = clock.after(delayMs, sweep, { background: true })

@@ -91,7 +91,7 @@ describe('several callers', () => {
     it.files.onListed = () => {
       if (later.length < 6) later.push(it.skills.load('b'), it.skills.load('c'))
     }
-    // The clock stands still, so a call that waits for a timer would never end.
+    // The clock never advances, so a call that waits for a timer would never end.
     expect(await it.hasEnded(it.skills.load('a'), 0)).toBe(true)
     expect(later).toHaveLength(6)
     expect(await it.hasEnded(Promise.all(later), 0)).toBe(true)
@@ -136,7 +136,7 @@ describe('callers and writers', () => {
     expect(it.updates).toEqual(['a b'])
   })
 
-  test('a folder that is written without a pause delays only callers that load its skill', async () => {
+  test('a folder that another process writes without a pause delays only callers that load the skill in this folder', async () => {
     await using it = await open()
     const ended: string[] = []
     it.files.save('/one/a', 'begun')
@@ -236,7 +236,7 @@ describe('callers and writers', () => {
   })
 })
 
-test('a caller of another skill never sees a folder as removed when the folder moves during the scan of its parent', async () => {
+test('if a folder moves while its parent folder is scanned, a caller that asks for another skill never sees the folder as removed', async () => {
   await using it = await open()
   it.files.write('/one/notes/x.txt', 'x')
   let isMoved = false
@@ -371,7 +371,7 @@ describe('callers when several sources exist', () => {
     expect(await it.hasEnded(load, 100)).toBe(true)
   })
 
-  test('if a skill is removed from one source, its newest state is loaded from the next source', async () => {
+  test('if a skill is removed from one source, load() returns the newest state of the skill in the next source', async () => {
     await using it = await open(['/one', '/two'])
     it.files.remove('/one/a')
     it.files.save('/two/a', 'newest')
@@ -381,7 +381,7 @@ describe('callers when several sources exist', () => {
   })
 })
 
-test('a caller never gets a text from before its request, even if a writer saves at the start of each scan', async () => {
+test('a caller never gets a text that is older than the request, even if a writer saves at the start of each scan', async () => {
   await using kit = await open()
   const { files, clock, skills } = kit
   files.save('/one/a', 'first')

@@ -68,7 +68,8 @@ function memory(): Place & { readonly files: MemoryFileSystem } {
 }
 
 /**
- * The functions that a host writes to adapt its storage. In this test, a map of paths replaces the database or bucket.
+ * Returns the functions with which a host adapts its storage. In this test, the storage is a map of paths instead of a
+ * database or bucket.
  */
 function ofMap(map: ReadonlyMap<string, Uint8Array>): SimpleFiles {
   const below = (path: string): string[] => [...map.keys()].filter(key => key.startsWith(`${path}/`))

@@ -36,7 +36,7 @@ export class FakeClock implements Clock {
     return this.#now
   }
 
-  /** Always returns 0.5. With this value, delays have no jitter. */
+  /** Always returns 0.5, so that delays have no jitter. */
   random(): number {
     return 0.5
   }

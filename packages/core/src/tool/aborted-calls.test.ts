@@ -138,7 +138,7 @@ describe.each(Object.entries(INPUTS))('%s', (name, input) => {
 })
 
 describe('write_skill_file', () => {
-  test('an aborted write that waits for the lock rejects, and does not write later', async () => {
+  test('if a write is aborted while waiting for the lock, the call rejects, and nothing is written later', async () => {
     await using it = await open()
     const { promise, resolve } = Promise.withResolvers<void>()
     const isHeld = Promise.withResolvers<void>()
@@ -158,7 +158,7 @@ describe('write_skill_file', () => {
     expect(await onDisk(it.files)).toBe(text('First.'))
   })
 
-  test('a write that is aborted after it started is completed, and then rejects', async () => {
+  test('if a write is aborted after its start, the write is completed, and the call rejects', async () => {
     const stop = new AbortController()
     const files = new (class extends StallingFiles {
       override write(path: string, content: string | Uint8Array, options?: Partial<FileWriteOptions>): void {

@@ -23,7 +23,7 @@ interface ToolParts {
   readonly hints?: ToolHints
   readonly reportsProgress?: boolean
   /**
-   * True if `run` itself reacts to the signal, because it must complete a change that it has started. If false, an
+   * True if `run` itself reacts to the signal, because `run` must complete a change that has started. If false, an
    * aborted call rejects immediately.
    * @default false
    */

@@ -15,7 +15,7 @@ export type ToolResultOrigin = Pick<ToolResult, 'generation' | 'revision'>
 
 /** The context of a call. Each field may be omitted or `undefined`. */
 export interface ToolContext {
-  /** Aborts the call, which then rejects with the reason of the signal. */
+  /** Aborts the call. The call rejects with `signal.reason`. */
   readonly signal?: AbortSignal | undefined
   /** Receives the progress of tools with `reportsProgress`. */
   readonly onProgress?: ((progress: ToolProgress) => void) | undefined
@@ -88,7 +88,7 @@ export interface ToolDefinition {
   /**
    * Runs the tool. Needs no `this`. Accepts the input as an object or as JSON text. A missing input counts as an empty
    * object. For a mistake of the model, returns a result with `isError` and a hint.
-   * @throws the reason of the signal when the signal aborts, or was aborted before the call
+   * @throws `signal.reason` when the signal aborts, or was aborted before the call
    */
   readonly execute: (input: unknown, context?: ToolContext) => Promise<ToolResult>
 }

@@ -1,6 +1,6 @@
 import type { Skill } from '../skill/skill.ts'
 
-/** A tool of the agent. This library uses only its name. */
+/** A tool of the agent. This library uses only the name of the tool. */
 export interface NamedTool {
   readonly name: string
 }

@@ -29,7 +29,10 @@ interface Listing {
 export class FolderLooks {
   readonly #listings = new FolderCache(list)
 
-  /** Checks everything in a folder and its subfolders without following links. If the path is a file or does not exist, finds nothing. */
+  /**
+   * Checks everything in a folder and its subfolders, and follows no links. If the path is a file or does not exist,
+   * finds nothing.
+   */
   async look(folder: string): Promise<FolderLook> {
     const links: string[] = []
     let guarded: string | undefined

@@ -4,7 +4,7 @@ import { basename, dirname, join, relative, resolve } from 'node:path'
 import { SkillError } from '@skillstoke/core'
 import type { ScriptCapability } from '@skillstoke/core/source'
 
-/** A granted path, as it was written and with all links resolved. */
+/** A granted path in two forms: as it was written, and with all links resolved. */
 export interface GrantedPath {
   readonly grant: ScriptCapability
   readonly path: string
@@ -48,7 +48,7 @@ export async function findReal(path: string): Promise<string> {
   }
 }
 
-/** Whether a path is a folder or is inside it. */
+/** Whether a path is the path of a folder, or is inside the folder. */
 export function isInside(path: string, folder: string): boolean {
   return !/^\.\.(?:[/\\]|$)|^(?:[A-Za-z]:)?[/\\]/.test(relative(folder, path))
 }

@@ -30,8 +30,9 @@ interface Entry extends ShownEntry {
 }
 
 /**
- * Lists the visible entries of granted folders that contain hidden paths. The sandbox mounts each visible entry separately. Mounting an empty folder over a hidden path would fail if the path does not exist yet, and the mount would vanish if
- * a program replaced the path.
+ * Lists the visible entries of granted folders that contain hidden paths. The sandbox mounts each visible entry
+ * separately. To mount an empty folder over each hidden path would not be enough. Such a mount fails if the path does
+ * not exist yet, and vanishes if a program replaces the path.
  */
 export class PartialFolders {
   readonly #listings = new FolderCache(list)

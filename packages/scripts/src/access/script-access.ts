@@ -13,11 +13,11 @@ import type { PartialFolder, PartialFolders } from './partial-folders.ts'
 export interface ScriptAccess {
   readonly readable: readonly GrantedPath[]
   readonly writable: readonly GrantedPath[]
-  /** Folders in `readable` with hidden entries, which a sandbox does not show. */
+  /** Folders in `readable` that contain hidden entries. A sandbox does not show the hidden entries. */
   readonly partial: readonly PartialFolder[]
   readonly hasNetwork: boolean
   readonly hasPrograms: boolean
-  /** The granted environment variables that are set, with their values. */
+  /** The environment variables that are granted and set, with their values. */
   readonly secrets: Readonly<Record<string, string>>
   /** The workspace, if the process is allowed to read it. */
   readonly workspace?: string
@@ -27,7 +27,10 @@ export interface ScriptAccess {
   readonly identity: string
 }
 
-/** The field of `ScriptAccess` that each form of capability fills. The type checker reports a form without an entry. */
+/**
+ * For each form of capability, the field of `ScriptAccess` that stores capabilities of this form. The type checker
+ * reports a form without an entry.
+ */
 const PART_OF_FORM: Readonly<Record<CapabilityForm, keyof ScriptAccess>> = {
   net: 'hasNetwork',
   exec: 'hasPrograms',
@@ -38,7 +41,7 @@ const PART_OF_FORM: Readonly<Record<CapabilityForm, keyof ScriptAccess>> = {
   'fs.write:path': 'writable',
 }
 
-/** The access of one skill, recorded while the code of the skill may run. */
+/** What the code of one skill may access. Recorded as long as this code may run. */
 export interface AccessInUse {
   readonly skill: string
   access?: ScriptAccess
@@ -55,13 +58,13 @@ export interface AccessOptions {
   readonly isSandboxed: boolean
   readonly looks: FolderLooks
   readonly partialFolders: PartialFolders
-  /** The access of other skills whose code could run at the same time. */
+  /** What other skills may access, if their code could run at the same time. */
   readonly others: readonly AccessInUse[]
   /** Environment variables of the host. */
   readonly env: Readonly<Record<string, string | undefined>>
 }
 
-/** @throws {SkillError} SCRIPT_REFUSED when a granted path reaches more than its wording suggests */
+/** @throws {SkillError} SCRIPT_REFUSED when a grant would give access to more than its text says */
 export async function toScriptAccess(
   grants: readonly ScriptCapability[],
   options: AccessOptions,
@@ -99,7 +102,8 @@ export async function toScriptAccess(
   }
   for (const each of readable) refuseHidden(each, hidden, isSandboxed)
   if (!isSandboxed) for (const each of readable) refuseWildcard(each)
-  // Skip these checks for a script that may start programs without a sandbox: it can access everything anyway.
+  // If a script may start programs without a sandbox, skip these checks, because the script can access everything
+  // anyway.
   if (!isSandboxed && !hasPrograms) {
     for (const each of writable) {
       await refuseLinksOut(each, writable, await look(each))
@@ -152,7 +156,10 @@ export function toEnvironment(
   }
 }
 
-/** Removes paths that are inside a writable folder. These paths grant nothing more, and a script could replace them with links. */
+/**
+ * Removes granted paths that are inside a writable folder. Such a path gives no further access, and a script could
+ * replace it with a link.
+ */
 function withoutCovered(
   granted: readonly GrantedPath[],
   writable: readonly GrantedPath[],
@@ -175,8 +182,8 @@ function refuseChangeable(granted: GrantedPath, others: readonly AccessInUse[]):
 }
 
 /**
- * Refuses to make a parent of a protected folder writable: a script could then replace the protected folder with another
- * folder.
+ * Refuses to make a parent of a protected folder writable, because a script could then replace the protected folder
+ * with another folder.
  */
 function refuseProtected(granted: GrantedPath, kept: readonly string[]): void {
   const { real } = granted
@@ -237,7 +244,8 @@ async function refuseLinksOut(
 }
 
 /**
- * Refuses links with `..` in their target. A script without a sandbox cannot create links, but it could move such a link into another folder and thereby change its target.
+ * Refuses links with `..` in their target. A script without a sandbox cannot create links. But the script could move
+ * such a link into another folder, so that the link leads to another target.
  */
 async function refuseLinksUp(granted: GrantedPath, { links }: FolderLook): Promise<void> {
   for (const link of links) {
@@ -283,7 +291,7 @@ async function findPartial(
   )
 }
 
-/** Returns values that change when another folder or file takes the place of this one. */
+/** Returns values that change when another folder or file takes the place of the granted folder or file. */
 async function identify({ path, real }: GrantedPath): Promise<readonly string[]> {
   const facts = await lstat(real, { bigint: true }).catch(() => undefined)
   return [path, real, facts === undefined ? '' : `${facts.dev}:${facts.ino}`]

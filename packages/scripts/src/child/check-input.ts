@@ -72,7 +72,10 @@ function toFaults(schema: Fields, input: unknown, errors: readonly SchemaError[]
   return { missing, unknown, wrong: keepDeep(wrong, missing.length + unknown.length > 0) }
 }
 
-/** Whether to drop an error because another message reports the same problem: an error in a nested value, or a list of field names. */
+/**
+ * Whether to drop an error because another message reports the same problem. The other message is about a nested value,
+ * or lists missing or unknown fields.
+ */
 function isSummary({ keyword, instanceLocation }: SchemaError): boolean {
   const isTop = instanceLocation === '#'
   return SUMMARIES.includes(keyword) || (isTop && TOLD.includes(keyword))
@@ -90,7 +93,7 @@ function toWords(error: string): string {
     .replace(/\.$/, '')
 }
 
-/** Drops messages about the whole input if other messages name its fields. */
+/** Drops messages about the whole input if other messages name fields of the input. */
 function keepDeep<Fault extends { readonly field: string }>(
   wrong: readonly Fault[],
   isTold: boolean,

@@ -48,7 +48,7 @@ function send(frame: ChildFrame): void {
 
 async function prepare({ modules }: PrepareFrame): Promise<void> {
   for (const url of modules) {
-    // Stop these imports when the skill can be loaded.
+    // Stop these imports when the process gets a skill to load.
     if (setup !== undefined) return
     // Ignore a failed import here, because the import will fail again in the module that needs it.
     await import(url).catch(() => undefined)
@@ -79,7 +79,7 @@ async function load(frame: LoadFrame): Promise<void> {
     }
   }
   send({ kind: 'loaded', commands: found })
-  // Load the validator now, while the host checks the commands, because the first call will need it.
+  // Load the validator now, while the host checks the commands, because the first call will need the validator.
   if (found.some(({ isDynamic }) => !isDynamic)) void import(frame.validator)
 }
 
@@ -132,7 +132,7 @@ async function call({ id, command, input, scratchDirectory }: CallFrame): Promis
       signal: controller.signal,
       progress: progress.tell,
       log: (message: unknown) => {
-        // Drops log output that arrives after the result was sent.
+        // Drop log output that arrives after the result was sent.
         if (running.has(id)) send({ kind: 'log', id, message: String(message) })
       },
       skillDirectory: setup.skillDirectory,
@@ -143,7 +143,8 @@ async function call({ id, command, input, scratchDirectory }: CallFrame): Promis
         return scratchDirectory
       },
     })
-    // Waits, so that an unhandled rejection of the command ends the process during this call and not during a later call.
+    // Wait, so that an unhandled rejection of the command ends the process during this call and not during a later
+    // call.
     await setImmediate()
     progress.flush()
     answer(id, value, setup.maxBytes)

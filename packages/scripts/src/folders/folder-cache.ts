@@ -1,7 +1,8 @@
 import type { BigIntStats } from 'node:fs'
 import { lstat } from 'node:fs/promises'
 
-// A value is not cached if the folder changed less than this time ago, because file times have a resolution of a few milliseconds.
+// If a folder changed within this time, its value is not cached, because file times have a resolution of a few
+// milliseconds.
 const SETTLED_MS = 100
 const MAX_FOLDERS = 100_000
 
@@ -35,7 +36,10 @@ export class FolderCache<Value> {
   }
 }
 
-/** Returns a text that changes with the entries of a folder. Uses the change time, because a script can set the modification time. */
+/**
+ * Returns a text that changes when the entries of a folder change. Uses the change time, because a script can set the
+ * modification time.
+ */
 function stampOf({ dev, ino, ctimeNs }: BigIntStats): string {
   return `${dev}:${ino}:${ctimeNs}`
 }

@@ -8,7 +8,7 @@ import { decodeUnmarkedText } from '@skillstoke/core/internal'
 import type { ScriptProgram } from '@skillstoke/core/source'
 import type { PlainJavaScript } from '../scan/plain-javascript.ts'
 
-/** The folder on disk with one revision of a skill, from which processes read. */
+/** A folder on disk that contains one revision of a skill. Processes read the skill from this folder. */
 export interface ProgramFolder {
   readonly root: string
   /** The files of the skill. */
@@ -19,7 +19,7 @@ export interface ProgramFolder {
   readonly codeUrl: string
 }
 
-/** Creates an empty folder, so that a process can start before its revision is written. */
+/** Creates an empty folder, so that a process can start before the revision is written into the folder. */
 export function createProgramFolder(root: string): ProgramFolder {
   const folder = { root, files: join(root, 'files'), code: join(root, 'code') }
   for (const each of [root, folder.files, folder.code]) mkdirSync(each, { mode: 0o700 })
@@ -97,7 +97,7 @@ const SLICE_MS = 4
 // Files up to this size are written synchronously, because waiting for a promise would take longer than the write.
 const MAX_SMALL_BYTES = 65_536
 
-/** A folder tree. Each file in it is written only once. */
+/** A folder tree. Each file in the tree is written only once. */
 class Tree {
   readonly #root: string
   readonly #folders: Set<string>

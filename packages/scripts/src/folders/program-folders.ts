@@ -17,14 +17,18 @@ import {
 
 interface Entry {
   readonly folder: Promise<ProgramFolder>
-  /** The plain JavaScript of the revision. `undefined` before types are removed for the first time, and after an aborted attempt. */
+  /**
+   * The plain JavaScript of the revision. `undefined` until types are removed for the first time, and after an aborted
+   * attempt.
+   */
   code: Promise<PlainCode> | undefined
   users: number
 }
 
 /**
- * The folders of this host: folders with revisions that processes read, and folders that processes write to. Each revision
- * is written once, and removed when no process uses it any more. All folders are inside one folder that only the current user can read.
+ * The folders of this host: folders with revisions that processes read, and folders that processes write to. Each
+ * revision is written once, and removed when no process uses the revision any more. All folders are inside one folder
+ * that only the current user can read.
  */
 export class ProgramFolders {
   readonly #parent: string | undefined
@@ -211,7 +215,10 @@ async function sweep(parent: string): Promise<void> {
   }
 }
 
-/** Whether the process that created a folder still runs. Compares the start time too, because process IDs are reused, especially in containers. */
+/**
+ * Whether the process that created a folder still runs. Also compares the start time, because process IDs are reused,
+ * especially in containers.
+ */
 function isOwnerAlive(pid: number, startedAt: string): boolean {
   if (!isAlive(pid)) return false
   const start = startOf(pid)

@@ -12,7 +12,8 @@ export interface ContainedProcessOptions {
   readonly hasChannel: boolean
 }
 
-// File descriptors of bubblewrap: on the first it reports the process that it started, and from the second it reads its filter.
+// Two file descriptors of bubblewrap. On the first, bubblewrap reports the process that it started. From the second,
+// bubblewrap reads its filter.
 export const INFO_DESCRIPTOR = 4
 export const FILTER_DESCRIPTOR = 5
 
@@ -40,7 +41,8 @@ export function endWithHost(): void {
 export class ContainedProcess {
   readonly child: ChildProcess
   /**
-   * Resolves when the program and all processes of its sandbox have ended, or five seconds after it was killed. Without a sandbox, waits only for processes that stayed in the process group.
+   * Resolves when the program and all processes of its sandbox have ended, or five seconds after the program was
+   * killed. Without a sandbox, waits only for processes that stayed in the process group.
    */
   readonly ended: Promise<void>
   /** Resolves when the host has seen that all processes ended. If a process hangs in the kernel, `gone` resolves later than `ended`. */
@@ -123,12 +125,14 @@ export class ContainedProcess {
       // If process 1 of the sandbox is killed, the kernel kills all other processes of the sandbox, and then bubblewrap exits.
       const state = stateOf(this.#known)
       if (state === 'running') killProcess(this.#known.pid)
-      // If the state is unknown, the process ID may now belong to another process. Kill bubblewrap instead, which also ends the sandbox.
+      // If the state is unknown, the process ID may now belong to another process. Kill bubblewrap instead, because
+      // this also ends the sandbox.
       else if (state === 'unknown') killGroup(this.child)
       return
     }
     if (!this.#isStarting()) killGroup(this.child)
-    // Wait before killing bubblewrap: if its sandbox is not set up yet, bubblewrap would leave a process that never ends.
+    // Wait before killing bubblewrap. If bubblewrap is killed before its sandbox is set up, it leaves a process that
+    // never ends.
     else if (isFirstKill) setTimeout(() => killGroup(this.child), INFO_MS).unref()
   }
 
@@ -171,7 +175,10 @@ interface FirstProcess extends Pick<ProcessStatus, 'startedAt'> {
   readonly pid: number
 }
 
-/** @param bubblewrap expected parent; while it is the parent, the reported ID belongs to no other process */
+/**
+ * @param bubblewrap the expected parent of the reported process. While bubblewrap is the parent, the reported ID
+ * belongs to no other process
+ */
 async function readFirstProcess(
   info: Readable | undefined,
   bubblewrap: number | undefined,
@@ -205,7 +212,8 @@ function stateOf({ pid, startedAt }: FirstProcess): 'running' | 'ended' | 'unkno
 }
 
 /**
- * Calls `holds` again and again until it returns true. Without `withinMs`, there is no deadline, and the timer does not keep the host running.
+ * Calls `holds` repeatedly until `holds` returns true. Without `withinMs`, there is no deadline, and the timer does not
+ * keep the host running.
  */
 async function waitUntil(holds: () => boolean, attempt: () => void, withinMs = Infinity): Promise<void> {
   const deadline = performance.now() + withinMs

@@ -17,8 +17,8 @@ export interface FileToLaunch {
 
 /**
  * Returns the command that runs a file, and the folders that are searched for programs.
- * @throws {SkillError} SCRIPT_REFUSED when no interpreter is known or found, or when nothing would contain it and
- * `exec` is not granted
+ * @throws {SkillError} SCRIPT_REFUSED when no interpreter is known or found, or when nothing would confine the
+ * interpreter and `exec` is not granted
  */
 export async function toFileLaunch(
   path: string,

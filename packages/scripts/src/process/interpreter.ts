@@ -21,20 +21,24 @@ const BY_ENDING: Readonly<Record<string, readonly string[]>> = {
 const NODE = /\.[mc]?[jt]s$/
 
 /**
- * Whether a file may be a program, judging by its path alone. A file without a file ending counts, because its first line may name an interpreter.
+ * Whether a file may be a program, judging by its path alone. A file without a file ending counts as a program, because
+ * its first line may name an interpreter.
  */
 export function mayHaveInterpreter(path: string): boolean {
   const name = path.slice(path.lastIndexOf('/') + 1)
   return NODE.test(path) || !name.includes('.') || Object.hasOwn(BY_ENDING, endingOf(name))
 }
 
-/** Finds the interpreter by the ending of the file name, otherwise by the first line of the file. Returns `undefined` if both name no interpreter. */
+/**
+ * Finds the interpreter by the ending of the file name, otherwise by the first line of the file. Returns `undefined` if
+ * neither of them names an interpreter.
+ */
 export function findInterpreter(path: string, bytes: Uint8Array): Interpreter | undefined {
   if (NODE.test(path)) return { kind: 'node' }
   const ending = endingOf(path)
   const firstLine = decodeUnmarkedText(bytes.subarray(0, 256)).split('\n')[0] ?? ''
   const words = firstLine.startsWith('#!') ? firstLine.slice(2).trim().split(/\s+/) : []
-  // In `#!/usr/bin/env -S python3 -u`, the interpreter is `python3`, which `env` starts.
+  // In `#!/usr/bin/env -S python3 -u`, the interpreter is `python3`, because `env` only starts `python3`.
   const named = words[0]?.endsWith('/env') === true ? words.slice(words[1] === '-S' ? 2 : 1) : words
   const [program, ...args] = named
   const known = Object.hasOwn(BY_ENDING, ending) ? BY_ENDING[ending] : undefined

@@ -60,7 +60,7 @@ export function toNodeLaunch(main: readonly string[], { access, readable, scratc
   }
 }
 
-/** Returns each path as it was granted and with links resolved, because Node compares paths literally. */
+/** Returns each path in two forms, as granted and with links resolved, because Node compares paths literally. */
 function namesOf(paths: readonly GrantedPath[]): readonly string[] {
   return [...new Set(paths.flatMap(({ path, real }) => [path, real]))]
 }
@@ -70,7 +70,7 @@ function outermost(paths: readonly string[]): readonly string[] {
   return paths.filter(path => !paths.some(other => other !== path && isInside(path, other)))
 }
 
-/** Adds limits that all descendants inherit: for memory outside the heap, for file sizes and for core dumps, which are turned off. */
+/** Limits memory outside the heap and file sizes, and turns core dumps off. All descendants inherit these limits. */
 export function withLimits(
   { command, args }: Launch,
   { hasOwnUsers }: { readonly hasOwnUsers: boolean },
@@ -84,7 +84,7 @@ export function withLimits(
   return { command: '/bin/sh', args: ['-c', script, command, ...args] }
 }
 
-/** Paths that programs may need to start on Linux. */
+/** Paths on Linux from which programs may have to read when they start. */
 const SYSTEM = [
   '/usr',
   '/bin',
@@ -110,7 +110,7 @@ export const SYSTEM_PATH = ['/usr/local/bin', '/usr/bin', '/bin', '/usr/sbin', '
 
 export interface Bubblewrap {
   readonly path: string
-  /** Whether bubblewrap can limit the size of a file system in memory, which requires bubblewrap 0.7. */
+  /** Whether bubblewrap can limit the size of a file system in memory. Requires bubblewrap 0.7. */
   readonly hasSize: boolean
 }
 
@@ -158,12 +158,13 @@ export function toSandboxed({ path: bubblewrap, hasSize }: Bubblewrap, launch: L
         real,
         path,
       ]),
-      // Mount the files of the host after the granted paths, because a later mount hides an earlier one and these files must stay read-only.
+      // Mount the files of the host after the granted paths, because a later mount hides an earlier mount. So the files
+      // of the host stay read-only.
       ...show([process.execPath, ...readable]),
       '--bind',
       scratch,
       scratch,
-      // bubblewrap creates the parent folders of mounts in memory. Make them read-only, too.
+      // bubblewrap creates the parent folders of mounts in memory. Make these parent folders read-only.
       ...[...partial].flatMap(path => (path === '/' ? [] : ['--remount-ro', path])),
       '--remount-ro',
       '/',
@@ -211,7 +212,7 @@ function linksOf(granted: readonly GrantedPath[], shown: readonly string[]): rea
   )
 }
 
-/** Whether Linux counts processes per user namespace, which it does since version 5.14. */
+/** Whether Linux counts processes separately for each user namespace. Requires Linux 5.14. */
 const COUNTS_PER_NAMESPACE = isAtLeast(release(), [5, 14])
 
 function isAtLeast(version: string, [major, minor]: readonly [number, number]): boolean {

@@ -17,7 +17,8 @@ export const DEFAULT_OUTPUT_LIMITS: Readonly<OutputLimits> = Object.freeze({
 const MAX_LINE = 65_536
 
 /**
- * Reads one output stream. Emits complete lines, and stores the output up to a limit. Removes control characters and secrets from both. Reads output beyond the limit, and discards it.
+ * Reads one output stream. Emits complete lines, and stores the output up to a limit. Removes control characters and
+ * secrets from the emitted lines and from the stored output. Reads and discards all output beyond the limit.
  */
 export class Output {
   readonly #limit: number
@@ -57,7 +58,7 @@ export class Output {
     return this.#isTruncated
   }
 
-  /** Discards the stored output. Called before the next call of the same process. */
+  /** Discards the stored output. Called before the same process runs the next command. */
   reset(): void {
     this.#kept.length = 0
     this.#size = 0

@@ -49,7 +49,7 @@ describe('parseFrame()', () => {
       expect(parseFrame(`{"kind":"result","id":7,"value":${deep}}`, rules)).toMatchObject({
         kind: 'error',
         id: 7,
-        message: 'the data that it sent is nested more than 256 levels deep',
+        message: 'the script sent data that is nested more than 256 levels deep',
       })
       expect(parseFrame(`{"kind":"loaded","commands":${deep}}`, rules)).toMatchObject({ kind: 'failed' })
     },
@@ -72,7 +72,7 @@ describe('parseFrame()', () => {
     expect(parseFrame(many(100_001), rules)).toMatchObject({
       kind: 'error',
       id: 7,
-      message: 'the data that it sent has more than 100000 values',
+      message: 'the script sent data that has more than 100000 values',
     })
   })
 
@@ -101,7 +101,7 @@ describe('parseFrame()', () => {
   })
 })
 
-test('the class Lines splits text only at line feeds, regardless of the chunks in which the text arrives', () => {
+test('the class Lines splits text only at line feeds, even if the text arrives in several chunks', () => {
   fc.assert(
     fc.property(fc.string({ unit: fc.constantFrom('a', '\n', '\u2028', '\r') }), fc.nat(5), (text, step) => {
       const lines = new Lines()

@@ -20,7 +20,7 @@ export function parseFrame(line: string, { redaction, maxBytes }: FrameRules): C
   const id = typeof fields['id'] === 'number' ? fields['id'] : -1
   const excess = findExcess(fields)
   if (excess !== undefined) {
-    const failure = { message: `the data that it sent ${excess}`, stack: '' }
+    const failure = { message: `the script sent data that ${excess}`, stack: '' }
     return kind === 'loaded' ? { kind: 'failed', path: '', ...failure } : { kind: 'error', id, ...failure }
   }
   const bytes = Buffer.byteLength(line)
@@ -84,7 +84,10 @@ function parseFields(line: string): Fields | undefined {
 
 type TextOf = (value: unknown) => string
 
-/** Returns why a value exceeds the limits for depth or size, or `undefined` if it does not. Stops at the limits. */
+/**
+ * Describes how a value exceeds the limits for depth or size. Returns `undefined` if the value is within the limits.
+ * Stops at the limits.
+ */
 function findExcess(value: unknown): string | undefined {
   let left = MAX_VALUES
   const isDeeper = (each: unknown, levels: number): boolean => {
@@ -134,7 +137,7 @@ const MAX_FAULTS = 50
 // Limits for the depth and size of values, because callers copy values recursively.
 const MAX_DEPTH = 256
 const MAX_VALUES = 100_000
-/** Maximum number of bytes in a result line besides the value. */
+/** Maximum number of bytes that a result line contains in addition to the value. */
 const MAX_ENVELOPE = 256
 
 function numberOf(value: unknown): number {

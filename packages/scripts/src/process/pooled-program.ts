@@ -13,11 +13,11 @@ import type { InputFaults } from '../child/frames.ts'
 import type { ProgramFolder } from '../folders/program-folder.ts'
 import type { CallFrameOutcome, ScriptProcess } from './script-process.ts'
 
-/** A process for scripts, with the folder that it may write to. */
+/** A process for scripts, with the folder that the process may write to. */
 export interface PooledProcess {
   readonly process: ScriptProcess
   readonly scratch: string
-  /** Access that the process got at its start. */
+  /** What the process may access, as set at its start. */
   readonly access: ScriptAccess
   /** Folder from which the process reads the files of the skill. */
   readonly folder: ProgramFolder
@@ -32,18 +32,25 @@ export interface PooledProgramOptions {
   readonly commands: readonly SkillCommand[]
   /** Whether the sandbox blocks the network access of the program. */
   readonly isOffline: boolean
-  /** Returns the position in the skill's files where an error was thrown, or an empty text if the skill's files did not throw it. */
+  /**
+   * Returns the position in the skill's files where an error was thrown, or an empty text if the error was thrown
+   * elsewhere.
+   */
   readonly locate: (stack: string, each: Pick<PooledProcess, 'folder'>) => string
   /**
-   * Checks granted paths again. Resolves with the identity of the current access. A process whose access has another identity must not be used. Missing if no path is granted.
+   * Checks granted paths again. Resolves with the `identity` that the access of a new process would have. If the access
+   * of a running process has another `identity`, the process must not be used. Missing if no path is granted.
    * @throws {SkillError} SCRIPT_REFUSED
    */
   readonly check?: () => Promise<string>
-  /** Starts one more process and loads the code into it. `isRefill` is true if all earlier processes of the program have ended. @throws {SkillError} SCRIPT_FAILED */
+  /**
+   * Starts one more process and loads the code into the process. `isRefill` is true if all earlier processes of the
+   * program have ended. @throws {SkillError} SCRIPT_FAILED
+   */
   readonly start: (signal: AbortSignal, isRefill: boolean) => Promise<PooledProcess>
   /** Maximum number of simultaneous calls, each in its own process. */
   readonly maxProcesses: number
-  /** Number of calls after which a new process replaces a process. */
+  /** Number of calls after which a process is replaced by a new process. */
   readonly maxCalls: number
   readonly idle: IdleProcesses
   /** Removes the folders of a process that has ended. Never fails. */
@@ -104,7 +111,7 @@ export class PooledProgram implements LoadedProgram {
           throw lateError(command, timeoutMs)
         }
         const outcome = await this.#run(member, command, written, { ...options, timeoutMs: left }, timeoutMs)
-        // The process ended before the call began, so the call did not cause its end.
+        // The process ended before the call began, so the call did not cause the end of the process.
         const isTriedAgain = outcome.kind === 'lost' && attempt < MAX_ATTEMPTS && this.#closing === undefined
         if (!isTriedAgain)
           return toValue(outcome, command, input, {
@@ -253,7 +260,7 @@ export class PooledProgram implements LoadedProgram {
 
   async #drain(): Promise<void> {
     const { onClosed } = this.#options
-    // Reject the calls that have not begun. The caller then repeats them with the newer code.
+    // Reject the calls that have not begun. The caller then repeats these calls with the newer code.
     for (const waiter of this.#waiting.splice(0)) waiter.reject(replacedError())
     for (let member = this.#takeIdle(); member !== undefined; member = this.#takeIdle()) member.process.kill()
     if (this.#running > 0) {
@@ -369,7 +376,10 @@ function describeFaults(
   return parts.join('; ')
 }
 
-/** Describes a missing permission with its capability name, because skill authors do not know the permission flags of Node. */
+/**
+ * Describes a missing permission with the name of its capability, because skill authors do not know the permission
+ * flags of Node.
+ */
 function describePermission(message: string, isOffline: boolean): string | undefined {
   const flag = /Use --allow-(fs-read|fs-write|child-process) to manage permissions/.exec(message)?.[1]
   const isNetwork = isOffline && OFFLINE.test(message)

@@ -23,7 +23,9 @@ export class ProcessReserve {
   #startTimer: NodeJS.Timeout | undefined
   #isClosed = false
 
-  /** @param keepMs how long the process is kept after the last `keep`, in milliseconds; 0 disables the reserve */
+  /**
+   * @param keepMs how long the process is kept after the last call of `keep()`, in milliseconds; 0 disables the reserve
+   */
   constructor(starter: ProcessStarter, keepMs: number) {
     this.#starter = starter
     this.#keepMs = keepMs
@@ -33,7 +35,7 @@ export class ProcessReserve {
   async take(access: ScriptAccess): Promise<PooledProcess | undefined> {
     if (this.#waiting === undefined && this.#starting === undefined) return undefined
     const containment = await this.#starter.nameContainment(access)
-    // Wait for a reserve process that is starting, because it is ready sooner than a new process.
+    // Wait for a reserve process that is starting, because a new process would be ready later.
     await this.#starting
     const waiting = this.#waiting
     if (waiting === undefined || waiting.containment !== containment) return undefined

@@ -22,7 +22,7 @@ export class ProcessStarter {
   }
 
   /**
-   * Starts a process with the given access. `folder`, from which the process reads, may still be empty.
+   * Starts a process with the given access. The process reads from `folder`, which may still be empty.
    * @throws {SkillError} SCRIPT_REFUSED
    */
   async start(folder: ProgramFolder, access: ScriptAccess): Promise<PooledProcess> {
@@ -69,7 +69,8 @@ export class ProcessStarter {
   }
 
   /**
-   * Returns a name for the restrictions of a process, not counting its own folders. Processes with the same name have the same restrictions. Returns `undefined` if `access` includes secrets or granted paths.
+   * Returns a name for the restrictions of a process. Processes with the same name have the same restrictions, except
+   * that each process has its own folders. Returns `undefined` if `access` includes secrets or granted paths.
    */
   async nameContainment(access: ScriptAccess): Promise<string | undefined> {
     const { readable, writable, partial, secrets, hasNetwork, hasPrograms } = access

@@ -26,7 +26,7 @@ export interface ProgramLoaderOptions {
   readonly sandbox: Sandbox
   readonly folders: ProgramFolders
   readonly plain: PlainJavaScript
-  /** The access of all code that is loaded or running. */
+  /** What the code that is loaded or running may access. */
   readonly inUse: Set<AccessInUse>
   /** Checks the grants of a program, and records the resulting access in `use`. @throws {SkillError} SCRIPT_REFUSED */
   readonly check: (program: ScriptProgram, use: AccessInUse) => Promise<ScriptAccess>
@@ -53,14 +53,17 @@ const MAX_COPIED_FILES = 64
 /** Maximum number of copied folders that stay after their process has ended, because a result may name a file in such a folder. */
 const MAX_KEPT_COPIES = 4
 
-/** Loads revisions into contained processes. A loaded process runs only this revision, with the grants that it had at its start. */
+/**
+ * Loads revisions into contained processes. A process into which a revision was loaded runs only this revision, with
+ * the grants that the process got at its start.
+ */
 export class ProgramLoader {
   readonly #parts: ProgramLoaderOptions
   readonly #starter: ProcessStarter
   readonly #reserve: ProcessReserve
   readonly #idle: IdleProcesses
   readonly #programs = new Set<PooledProgram>()
-  /** When a process was last started for a program whose processes had all ended. */
+  /** The last time at which a process was started for a program whose processes had all ended. */
   #refilledAt = -Infinity
 
   constructor(parts: ProgramLoaderOptions) {
@@ -78,7 +81,7 @@ export class ProgramLoader {
     inUse.add(use)
     const check = (): Promise<ScriptAccess> => this.#parts.check(program, use)
     let folder: ProgramFolder | undefined
-    /** The process that this load uses. The load ends the process unless it returns it. */
+    /** The process that this load uses. If the load does not return this process, the load ends the process. */
     let held: PooledProcess | undefined
     let isKept = false
     try {
@@ -141,7 +144,10 @@ export class ProgramLoader {
     return undefined
   }
 
-  /** Loads the code into `waiting`. If `waiting` is missing, or is a reserve process that fails before any code of the skill ran, starts a new process. */
+  /**
+   * Loads the code into `waiting`. Starts a new process if `waiting` is missing, or if `waiting` is a reserve process
+   * that fails before any code of the skill ran.
+   */
   async #begin(
     loading: Loading,
     waiting: PooledProcess | undefined,

@@ -4,7 +4,7 @@ import { withoutControls } from './without-controls.ts'
  * Removes secrets from all output of a script. Callers must redact a text before they truncate it, because redaction does not recognise a truncated secret.
  */
 export interface Redaction {
-  /** Returns the text without secrets. Finds a secret even if it is interrupted by invisible characters. */
+  /** Returns the text without secrets. Finds a secret even if there are invisible characters between its letters. */
   text(text: string): string
   /** Redacts every text in a value, including field names. */
   value(value: unknown): unknown
@@ -16,7 +16,9 @@ export interface Redaction {
 const MIN_LENGTH = 4
 
 /**
- * Returns a redaction for the values of granted variables. The redaction finds a value as plain text, each of its lines, and its encodings: JSON, Base64, hexadecimal, URLs and form data. Wrapped Base64 and hexadecimal are found, too. The redaction does not find values in other encodings.
+ * Returns a redaction for the values of granted variables. The redaction finds a value as plain text, and encoded as
+ * JSON, Base64, hexadecimal, URL or form data. It also finds each line of a value, and Base64 and hexadecimal texts
+ * that are wrapped into lines. The redaction does not find values in other encodings.
  */
 export function createRedaction(secrets: Readonly<Record<string, string>>): Redaction {
   const forms = Object.entries(secrets).flatMap(([name, value]) =>

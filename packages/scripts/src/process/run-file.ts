@@ -15,12 +15,13 @@ export interface FileLaunch {
   readonly redaction: Redaction
 }
 
-// How long to wait, after the program has ended, for output pipes that its child processes keep open, in milliseconds.
+// How long to wait for output pipes that child processes still keep open after the program has ended, in milliseconds.
 const PIPE_GRACE_MS = 100
 
 /**
- * Runs a program until it has ended. Settles when all processes that the program started have ended, too.
- * @throws {SkillError} TIMED_OUT; IO_FAILED when it cannot be started; the reason of the signal when it aborts
+ * Runs a program. Settles when the program, and all processes that the program started, have ended.
+ * @throws {SkillError} TIMED_OUT; IO_FAILED when the program cannot be started; the reason of the signal when the
+ * signal aborts
  */
 export async function runProgram(file: FileLaunch, options: ScriptRunOptions): Promise<ScriptFileRun> {
   const { name, start, limits, redaction } = file

@@ -14,7 +14,9 @@ import { createSystemCallFilter } from './system-call-filter.ts'
 export const SANDBOX_MODES = ['auto', 'require', 'off'] as const
 
 /**
- * Whether scripts run in a sandbox of the operating system, in addition to Node's permissions. `auto`: if it can. `require`: scripts are refused if no sandbox is available. `off`: only Node's permissions restrict scripts.
+ * Whether scripts run in a sandbox of the operating system, in addition to Node's permissions. `auto`: scripts run in a
+ * sandbox if one is available. `require`: scripts are refused if no sandbox is available. `off`: only Node's
+ * permissions restrict scripts.
  */
 export type SandboxMode = (typeof SANDBOX_MODES)[number]
 
@@ -38,7 +40,7 @@ export class Sandbox {
   #probed: Promise<Found> | undefined
   #retryAt = Infinity
 
-  /** @param path folders in which bubblewrap is searched, separated like `PATH` */
+  /** @param path folders in which bubblewrap is searched, in the format of `PATH` */
   constructor(mode: SandboxMode, path: string) {
     this.#mode = mode
     this.#path = path
@@ -60,8 +62,8 @@ export class Sandbox {
   }
 
   /**
-   * Returns bubblewrap if it can start a sandbox on this machine. @throws {SkillError} SCRIPT_REFUSED when a sandbox is required but not
-   * available
+   * Returns bubblewrap if a sandbox can be started on this machine.
+   * @throws {SkillError} SCRIPT_REFUSED when a sandbox is required but not available
    */
   async check(): Promise<Bubblewrap | undefined> {
     const { bubblewrap, containment } = await this.#probe()
@@ -87,7 +89,8 @@ export class Sandbox {
     const path = await findProgram('bwrap', this.#path.split(delimiter))
     if (path === undefined) return without('bubblewrap (bwrap) is not installed')
     const faults: string[] = []
-    // Try all options twice, because a failure may be temporary. Then try without the option that older versions of bubblewrap do not know.
+    // Try all options twice, because a failure may be temporary. Then try without the option that older versions of
+    // bubblewrap do not have.
     for (const hasSize of [true, true, false]) {
       const bubblewrap = { path, hasSize }
       const fault = await tryOut(bubblewrap)
@@ -104,7 +107,7 @@ function without(detail: string): Found {
   return { containment: { kind: 'permissions', detail } }
 }
 
-/** Returns the path of a program in the first folder that contains the program. */
+/** Searches a list of folders for a program. Returns the path of the program in the first folder that contains it. */
 export async function findProgram(
   name: string,
   folders: readonly string[],
@@ -124,7 +127,7 @@ export async function findProgram(
   return undefined
 }
 
-/** Runs a minimal program in the sandbox. Returns the error message if that fails. */
+/** Runs a minimal program in the sandbox. Returns the error message if the program cannot be run. */
 async function tryOut(bubblewrap: Bubblewrap): Promise<string | undefined> {
   const access = {
     readable: [],

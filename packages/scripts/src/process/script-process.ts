@@ -16,7 +16,7 @@ import { withoutControls } from './without-controls.ts'
 /** The outcome of a call, as the process reports it. */
 export type CallFrameOutcome =
   | Extract<ChildFrame, { kind: 'result' | 'refused' | 'error' | 'too-large' }>
-  /** The process ended before the call began, so another process can run it. */
+  /** The process ended before the call began, so another process can run the call. */
   | { readonly kind: 'lost'; readonly message: string; readonly stack: string }
 
 export interface LoadLimits {
@@ -52,7 +52,7 @@ interface Call {
 const MAX_FRAME_BYTES = 8_388_608
 const STDERR_TAIL = 2_000
 const MAX_ID = 2 ** 48 - 1
-/** How long a cancelled command may continue until its process is killed, in milliseconds. */
+/** How long a cancelled command may continue before its process is killed, in milliseconds. */
 const STOP_GRACE_MS = 500
 
 /** One process that runs the commands of one revision, one call at a time. */
@@ -64,7 +64,9 @@ export class ScriptProcess {
   readonly #stdout: Output
   readonly #stderr: Output
   readonly #loading = Promise.withResolvers<LoadFrameOutcome>()
-  /** Resolves when the process and all processes that it started have ended; see `ContainedProcess.ended`. */
+  /**
+   * Resolves when the process, and all processes that the process started, have ended; see `ContainedProcess.ended`.
+   */
   readonly exited: Promise<void>
   #exit: string | undefined
   #killedFor: string | undefined
@@ -113,7 +115,7 @@ export class ScriptProcess {
     this.#process.ref()
   }
 
-  /** The process together with all processes that it started. */
+  /** The process, and all processes that the process started. */
   get contained(): ContainedProcess {
     return this.#process
   }
@@ -128,7 +130,10 @@ export class ScriptProcess {
     return this.#exit === undefined && this.#call === undefined && !this.#isStopping
   }
 
-  /** Asks the process to import the modules of this project that every skill needs, before the process gets a skill. */
+  /**
+   * Makes the process import the modules of this project that every skill needs. Called before the process gets a
+   * skill.
+   */
   prepare(modules: readonly string[]): void {
     this.#send({ kind: 'prepare', modules })
   }
@@ -162,7 +167,7 @@ export class ScriptProcess {
 
   /**
    * Runs a command. The input is passed as JSON. If the call is cancelled or times out, the command gets a short time to stop. If the command does not stop in time, the process is killed.
-   * @throws {SkillError} TIMED_OUT, SCRIPT_FAILED; the reason of the signal when it aborts
+   * @throws {SkillError} TIMED_OUT, SCRIPT_FAILED; the reason of the signal when the signal aborts
    */
   async call(
     { id: shown, name: command }: Pick<SkillCommand, 'id' | 'name'>,
@@ -260,7 +265,7 @@ export class ScriptProcess {
     try {
       this.#handle(line)
     } catch (thrown) {
-      this.kill(`the data that it sent could not be handled: ${toMessage(thrown)}`)
+      this.kill(`the script sent data that could not be handled: ${toMessage(thrown)}`)
     }
   }
 

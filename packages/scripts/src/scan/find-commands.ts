@@ -13,7 +13,7 @@ import { LiteralReader, toField } from './read-literal.ts'
 
 export const COMMAND_MODULE = 'skillstoke/command'
 
-/** Returns the names under which a module imports `defineCommand`, or the namespace that contains it. */
+/** Returns the names under which a module imports `defineCommand`, or a namespace that contains `defineCommand`. */
 function definersOf({ imports }: ParsedModule): {
   readonly names: ReadonlySet<string>
   readonly spaces: ReadonlySet<string>
@@ -52,7 +52,8 @@ export function findCommands(module: ParsedModule, skill: string): Found {
   const found = exported.flatMap((each): readonly Found[] => {
     const call = asDefinition(each.value, module)
     if (call !== undefined) return [readDefinition(call, each, { module, skill, reader })]
-    // The value comes from a function or another module. Whether it is a command is known only after the module has run.
+    // The value comes from a function or another module. Only after the module has run is it known whether the value is
+    // a command.
     return isNoCommand(each.value) ? [] : [UNKNOWN]
   })
   const kept = [...constants].filter(

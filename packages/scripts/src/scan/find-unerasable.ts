@@ -6,7 +6,9 @@ export interface Place {
   readonly column: number
 }
 
-/** Returns the position of the first TypeScript syntax that must be translated and cannot just be removed, for example an enum. */
+/**
+ * Returns the position of the first TypeScript syntax that must be translated instead of removed, for example an enum.
+ */
 export function findUnerasable(text: string): Place | undefined {
   const found: Place[] = []
   const visit = (value: unknown): void => {

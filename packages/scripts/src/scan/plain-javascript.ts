@@ -59,7 +59,7 @@ function describe(path: string, answer: Exclude<Answer, { kind: 'code' }>): Diag
       code: 'SCRIPT_INVALID',
       severity: 'error',
       message:
-        'the types of the module cannot be removed: it is nested too deeply, or removing them takes too long',
+        'the types of the module cannot be removed: the module is nested too deeply, or the removal takes too long',
       path,
     }
   return {

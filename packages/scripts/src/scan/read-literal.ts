@@ -1,6 +1,6 @@
 import type { Expression, ObjectExpression } from '@babel/types'
 
-/** A value that is written in the text of a module, so it is known without running code. */
+/** A value that the text of a module contains, so the value is known without running code. */
 export interface Literal {
   readonly value: unknown
 }
@@ -8,11 +8,14 @@ export interface Literal {
 /** Top-level constants of a module by name. */
 export type Constants = ReadonlyMap<string, Expression>
 
-// Limits for all reads together: a constant can refer to ten constants, which each refer to ten more.
+// Limits for all reads together, because a constant can refer to ten constants, and each of them to ten more.
 const MAX_NODES = 5_000
 const MAX_CHARACTERS = 262_144
 
-/** Reads the values of literal expressions of one module without running code. A budget limits how much all calls of `read()` together process. */
+/**
+ * Reads the values of literal expressions of one module without running code. All calls of `read()` share one budget,
+ * which limits how much they process.
+ */
 export class LiteralReader {
   readonly #constants: Constants
   #left = MAX_NODES

@@ -3,7 +3,7 @@ import { mayHaveCommands, NO_COMMANDS } from './command-texts.ts'
 
 /**
  * Finds the commands of a skill in the texts of its files. Uses no file system and runs no code. Files that are not code need only a path.
- * @param known files that had commands before; if one of them cannot be parsed, it is reported as broken
+ * @param known files that had commands before; if such a file cannot be parsed, the file is reported as broken
  *
  * @example
  * ```ts

@@ -12,7 +12,7 @@ export interface WrittenImport {
   readonly column: number
 }
 
-/** Target of an import: a file of the skill, a provided module, or a diagnostic that refuses it. */
+/** Target of an import: a file of the skill, a provided module, or a diagnostic that refuses the import. */
 export type ImportTarget =
   | { readonly kind: 'file'; readonly path: string }
   | { readonly kind: 'provided' }

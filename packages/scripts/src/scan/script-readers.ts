@@ -1,7 +1,7 @@
 import { ScriptThread } from '../script-thread.ts'
 import type { Answer, Question } from '../script-worker.ts'
 
-/** A question for a parser thread, with the skill that asks it. */
+/** A question for a parser thread, with the skill for which it is asked. */
 export interface Asked {
   /**
    * The skill that owns the script. The threads work on one question per skill at a time, so a skill with many questions does not delay other skills.
@@ -22,7 +22,7 @@ const BROKEN = { kind: 'broken' } as const
 
 /** A small pool of threads that parse scripts, shared by all skills. */
 export class ScriptReaders {
-  /** Waiting questions by skill. The first skill in this map is next. */
+  /** Waiting questions by skill. The threads take the next question from the first skill in this map. */
   readonly #waiting = new Map<string, readonly Waiting[]>()
   readonly #idle: ScriptThread[] = Array.from({ length: MAX_THREADS }, () => new ScriptThread())
   readonly #threads: readonly ScriptThread[] = [...this.#idle]

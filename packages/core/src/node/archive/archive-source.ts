@@ -65,7 +65,7 @@ export const DEFAULT_MAX_ARCHIVE_BYTES = 50_000_000
 
 /**
  * Returns a source for the skills in a zip or tar.gz archive. The archive is a local file or an https URL. The source
- * polls the archive for changes. The archive is read in memory; nothing is unpacked to a disk.
+ * polls the archive for changes. The source unpacks the archive in memory and writes no files to the disk.
  * @throws {SkillError} INVALID_OPTION
  *
  * @example
@@ -115,7 +115,7 @@ export function archive(pathOrUrl: string, options: ArchiveOptions = {}): SkillS
   })
 }
 
-// Short, because checking a local file for changes costs almost nothing.
+// The interval is short, because checking a local file for changes costs almost nothing.
 const LOCAL_POLL_MS = 5_000
 
 interface ArchiveFetcherOptions {
@@ -132,7 +132,10 @@ class ArchiveFetcher implements TreeFetcher {
   readonly origin: string
   readonly isLocal: boolean
   readonly #options: ArchiveFetcherOptions
-  /** Identifies the current state of the archive without reading it: an entity tag, or size, times and inode. */
+  /**
+   * Identifies the current state of the archive, so that an unchanged archive is not read again. The text is an entity
+   * tag, or contains the size, times and inode.
+   */
   #mark: string | undefined
 
   constructor(options: ArchiveFetcherOptions) {

@@ -29,8 +29,8 @@ const BLOCK = 512
 
 /**
  * Returns the entries of a zip or tar.gz archive, in the order of the archive. Writes nothing to the disk. Refuses the
- * whole archive if a path leads outside, or if two paths differ only in case or accent spelling. An archive with such
- * paths can only come from an attacker.
+ * whole archive if a path leads outside the archive, or if two paths differ only in case or accent spelling. An archive
+ * with such paths can only come from an attacker.
  * @throws {SkillError} INVALID_PATH, TOO_LARGE, IO_FAILED (damaged, encrypted, or not an archive)
  */
 export async function readArchive(
@@ -56,7 +56,7 @@ function isTar(buffer: Buffer): boolean {
 }
 
 async function inflate(buffer: Buffer, { maxTotalBytes, maxEntries }: ArchiveLimits): Promise<Buffer> {
-  // The unpacked stream also contains headers and the padding of each file.
+  // The limit is higher than `maxTotalBytes`, because the stream also contains a header and padding for each file.
   const maxOutputLength = maxTotalBytes + maxEntries * 3 * BLOCK
   try {
     return await unzip(buffer, { maxOutputLength })
@@ -66,7 +66,7 @@ async function inflate(buffer: Buffer, { maxTotalBytes, maxEntries }: ArchiveLim
   }
 }
 
-/** Collects entries one after the other. Throws as soon as an entry is not allowed. */
+/** Collects entries one after the other. Throws at the first entry that is not allowed. */
 class EntryCollector {
   readonly entries: ArchiveEntry[] = []
   readonly limits: ArchiveLimits

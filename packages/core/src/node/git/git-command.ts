@@ -5,12 +5,12 @@ import { toMessage } from '../../internal-entry.ts'
 import { killGroup } from '../process-group.ts'
 
 export interface GitRun {
-  /** The bare repository to work in; absent for commands that need none. */
+  /** Path of the bare repository. Absent for commands that need no repository. */
   readonly gitDirectory?: string
   /** Credentials and limits for the remote. */
   readonly access?: GitAccess
   readonly signal?: AbortSignal
-  /** Maximum output in bytes. If a command writes more output, it fails. @default 64 MiB */
+  /** Maximum output in bytes. A command with more output fails. @default 64 MiB */
   readonly maxOutputBytes?: number
   readonly input?: string
   /** Additional git settings, as `name=value`. */
@@ -40,7 +40,7 @@ export interface GitAccess {
 const DEFAULT_MAX_OUTPUT_BYTES = 64 * 1024 * 1024
 const MAX_ERROR_BYTES = 8 * 1024
 
-// Ignores these faults, because they are harmless and common in old repositories.
+// Git ignores these faults in fetched objects, because the faults are harmless and common in old repositories.
 const HARMLESS_FAULTS = [
   'zeroPaddedFilemode',
   'missingSpaceBeforeDate',
@@ -82,13 +82,13 @@ const HARDENING: readonly string[] = [
   ...HARMLESS_FAULTS.map(fault => `fetch.fsck.${fault}=ignore`),
 ]
 
-// The environment variables that programs need, except variables that configure git.
+// Environment variables that git gets from the host. Variables that configure git are not among them.
 const PASSED_ON =
   /^(PATH|HOME|USER|LOGNAME|TMPDIR|TEMP|TMP|XDG_CONFIG_HOME|SSH_AUTH_SOCK|SSL_CERT_(FILE|DIR)|(https?|all|no)_proxy|SystemRoot|SystemDrive|USERPROFILE|APPDATA|LOCALAPPDATA|PROGRAMDATA|COMSPEC|PATHEXT)$/i
 
 /**
- * Runs git until it exits, in its own process group. Kills the group when the signal aborts.
- * @throws {SkillError} IO_FAILED when git cannot be run or fails; TOO_LARGE when it prints too much
+ * Runs git until it exits, in its own process group. Kills the process group when the signal aborts.
+ * @throws {SkillError} IO_FAILED when git cannot be run or fails; TOO_LARGE when git prints too much
  */
 export async function runGit(args: readonly string[], run: GitRun = {}): Promise<GitOutput> {
   run.signal?.throwIfAborted()

@@ -57,7 +57,7 @@ const skill = (of: string, body = 'Body.'): string =>
 const names = (skills: SkillRuntime): string[] => skills.current.list().map(each => each.name)
 const errorOf = (skills: SkillRuntime): string | undefined => skills.status()[0]?.lastError
 
-/** Installs a `git` that records its calls and then runs the real one. */
+/** Installs a `git` that records its calls and then runs the real `git`. */
 function recordGit(): () => { readonly args: string[]; readonly environment: Record<string, string> }[] {
   const real = execFileSync('sh', ['-c', 'command -v git'], { encoding: 'utf8' }).trim()
   const log = join(folder, 'calls')
@@ -156,7 +156,7 @@ test('T23: git uses only the transport of the given URL, even if the configurati
   await using skills = await open()
   expect(errorOf(skills)).toMatch(/transport 'ext' not allowed/)
   expect(existsSync(canary)).toBe(false)
-  // Proves that the attack succeeds without the protection and creates the canary file.
+  // Proves that without the protection, the attack succeeds and creates the canary file.
   const bare = join(folder, 'bare')
   execFileSync('git', ['init', '--bare', '--quiet', bare])
   const url = `ext::sh -c touch% ${canary}`

@@ -28,8 +28,8 @@ const MAX_PACKS = 50
 const MAX_TREE_OUTPUT_BYTES = 64 * 1024 * 1024
 
 /**
- * A bare copy of a repository. It has no work tree, no hooks and only its own configuration. Each accepted commit has a
- * ref, so git never prunes a served file.
+ * A bare copy of a repository. The copy has no work tree, no hooks and only its own configuration. Each accepted commit
+ * has a ref, so git never prunes a served file.
  */
 export class GitMirror {
   readonly directory: string
@@ -79,7 +79,7 @@ export class GitMirror {
   }
 
   /**
-   * Returns the refs of the remote that have one of the given full names, and the ref that `HEAD` points to.
+   * Returns the remote refs with the given full names, and the ref that `HEAD` points to.
    * @throws {SkillError} IO_FAILED, also for an empty list, which may be a truncated answer
    */
   async listRemote(names: readonly string[], signal: AbortSignal): Promise<Map<string, RemoteRef>> {
@@ -110,7 +110,7 @@ export class GitMirror {
     return found
   }
 
-  /** Fetches a commit with its history. Uses a temporary ref that only this call uses. Returns the commit. */
+  /** Fetches a commit with its history. Fetches into a temporary ref that no other call uses. Returns the commit. */
   async fetch(ref: RemoteRef, signal: AbortSignal): Promise<string> {
     if (await this.#isKept(ref.commit, signal)) return ref.commit
     const incoming = `${OURS}/incoming/${randomBytes(8).toString('hex')}`
@@ -142,7 +142,7 @@ export class GitMirror {
     }
   }
 
-  /** Returns whether the mirror has all objects of the commits that it keeps. */
+  /** Returns whether all objects of the kept commits are in the mirror. */
   async isWhole(signal: AbortSignal): Promise<boolean> {
     const args = ['fsck', '--connectivity-only', '--no-dangling', '--no-progress']
     const { code } = await this.#local(
@@ -160,13 +160,13 @@ export class GitMirror {
 
   /** Returns whether the commit `older` is in the history of the commit `newer`. */
   async descends(newer: string, older: string, signal?: AbortSignal): Promise<boolean> {
-    // Exit code 128 means that the mirror lacks the commit `older`. The history of `newer` is complete, so it does not
-    // contain `older`.
+    // Exit code 128 means that the mirror lacks the commit `older`. The mirror has the complete history of `newer`, so
+    // `older` is not part of this history.
     const { code } = await this.#local(['merge-base', '--is-ancestor', older, newer], signal, [0, 1, 128])
     return code === 0
   }
 
-  /** Returns the commit and folder that the source accepted last; `undefined` if there is none. */
+  /** Returns the commit and folder that the source accepted last; `undefined` if the source has accepted no commit. */
   async current(source: string, signal?: AbortSignal): Promise<Taken | undefined> {
     if (!this.exists) return undefined
     const { commit, folder } = refsOf(source)
@@ -206,7 +206,7 @@ export class GitMirror {
     ]
     const input = ['start', ...updates, 'prepare', 'commit', ''].join('\n')
     await runGit(['update-ref', '--stdin'], { ...run, input })
-    // This record of the accepted commit is outside the mirror, so a recreated mirror still refuses a rewritten
+    // Also records the accepted commit outside the mirror, so that a recreated mirror still refuses a rewritten
     // history.
     const note = this.#noteOf(source)
     writeFileSync(`${note}.tmp`, `${commit}\n`)
@@ -233,7 +233,7 @@ export class GitMirror {
       .map(toEntry)
   }
 
-  /** Returns the author and subject of the newest commit that changed a path, searching the history of `commit`. */
+  /** Returns the author and subject of the newest commit in the history of `commit` that changed a path. */
   async lastChange(
     commit: string,
     path: string,
@@ -248,7 +248,7 @@ export class GitMirror {
       : { author: author.slice(0, 200), subject: subject.slice(0, 200) }
   }
 
-  /** Removes the pack of a refused fetch. If kept, the pack would count towards the size limit forever. */
+  /** Removes the pack of a refused fetch. If the pack stayed, its bytes would count towards the size limit forever. */
   async #dropUnwanted(): Promise<void> {
     removeLeftovers(this.directory)
     await this.#local(['repack', '-a', '-d', '--quiet'])
@@ -325,7 +325,7 @@ function sizeOf(directory: string): number {
   try {
     visit(join(directory, 'objects'))
   } catch {
-    // Git may move a temporary folder while its bytes are counted. The next count finds the folder at its new path.
+    // During the count, git may move a temporary folder. The next count finds the folder at the new path.
   }
   return total
 }

@@ -159,7 +159,7 @@ test('T28: a rewritten history is refused and reported until the history is rest
   await skills.reload()
   expect(await bodyOf(skills, 'pdf')).toBe('First.')
   expect(told(skills)).toEqual([
-    `HISTORY_REWRITTEN: the history was rewritten: ${second.slice(0, 10)} does not come after ${first.slice(0, 10)}; the skills of ${first.slice(0, 10)} stay`,
+    `HISTORY_REWRITTEN: the history was rewritten: ${second.slice(0, 10)} does not come after ${first.slice(0, 10)}; the skills of commit ${first.slice(0, 10)} are still served`,
   ])
   repository.git('update-ref', 'refs/heads/main', first)
   await skills.reload()
@@ -170,7 +170,7 @@ test('T28: a rewritten history is refused and reported until the history is rest
   expect(await bodyOf(resetting, 'pdf')).toBe('Rewritten.')
 })
 
-test('T28: a moved tag is refused, even if its new commit is a descendant of its previous commit', async () => {
+test('T28: a moved tag is refused, even if the new commit is a descendant of the previous commit', async () => {
   repository.git('tag', 'v1', repository.commit(skill('pdf', 'First.')))
   await using skills = await open({ ref: 'v1' })
   repository.git('tag', '--force', 'v1', repository.commit(skill('pdf', 'Second.')))

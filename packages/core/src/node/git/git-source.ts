@@ -47,9 +47,9 @@ export interface GitOptions
   readonly update?: GitUpdate
   /** Access token, sent only to the server of this repository and only over https. */
   readonly token?: string
-  /** A private key file for ssh. @default the choice of ssh */
+  /** A private key file for ssh. @default the key that ssh chooses */
   readonly identityFile?: string
-  /** A file with the keys of trusted ssh servers. No other keys are trusted. @default the choice of ssh */
+  /** A file with the keys of trusted ssh servers. No other keys are trusted. @default the files that ssh uses */
   readonly knownHostsFile?: string
   /** The base URL for `owner/repository` and for `/tree/` URLs. @default "https://github.com" */
   readonly baseUrl?: string
@@ -155,7 +155,7 @@ class GitFetcher implements TreeFetcher {
   readonly #folder: string
   readonly #update: GitUpdate
   readonly #blobs: BlobReader
-  /** Whether the current step reads the local copy, so that a failure may be caused by damage to this copy. */
+  /** Whether the current step reads the local copy. If so, damage to this copy may be the cause of a failure. */
   #isSuspect = false
   #isTag = false
 
@@ -200,7 +200,7 @@ class GitFetcher implements TreeFetcher {
     this.#blobs.close()
   }
 
-  /** Fetches. Discards a damaged local copy and fetches it again, because the remote has all content of the copy. */
+  /** Fetches the ref. If the local copy is damaged, discards the copy and fetches everything again. */
   async #fetchOrRepair(known: FileTree | undefined, signal: AbortSignal): Promise<FetchResult> {
     try {
       return await this.#fetch(known, signal)
@@ -235,7 +235,7 @@ class GitFetcher implements TreeFetcher {
     return { tree }
   }
 
-  /** Returns the ref of the remote that the source wants, and the folder to read. */
+  /** Returns the remote ref and the folder that the source must read. */
   async #resolve(signal: AbortSignal): Promise<{ ref: RemoteRef; folder: string } | undefined> {
     const { ref, path, refAndPath } = this.#place
     if (refAndPath !== undefined) return await this.#resolveSplit(refAndPath.split('/'), signal)
@@ -303,7 +303,7 @@ class GitFetcher implements TreeFetcher {
     return {
       code: 'HISTORY_REWRITTEN',
       severity: 'warning',
-      message: `${what}; the skills of ${short(taken)} stay`,
+      message: `${what}; the skills of commit ${short(taken)} are still served`,
       path: this.#place.origin,
       fix: "check the new history in the repository, then accept it with update: 'reset' (also in skillstoke.json)",
     }
@@ -330,8 +330,8 @@ class GitFetcher implements TreeFetcher {
   }
 
   /**
-   * Reports a missing ref or folder. If the source has never shown skills, the report is a failure, otherwise a
-   * warning.
+   * Reports a missing ref or folder. The report is a warning if the source has shown skills before, and otherwise a
+   * failure.
    */
   #missing(
     taken: string | undefined,
@@ -341,7 +341,7 @@ class GitFetcher implements TreeFetcher {
   ): FetchResult {
     const { origin } = this.#place
     if (taken === undefined) throw new SkillError('NOT_FOUND', `${message}; ${fix}`, { data: { origin } })
-    const text = `${message}; the skills of ${short(taken)} stay`
+    const text = `${message}; the skills of commit ${short(taken)} are still served`
     return { notices: [{ code, severity: 'warning', message: text, path: origin, fix }] }
   }
 }

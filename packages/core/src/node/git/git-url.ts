@@ -60,7 +60,7 @@ export function parseGitUrl(text: string, options: GitUrlOptions = {}): GitPlace
   if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(input)) {
     const scp = SCP_LIKE.exec(input)?.groups
     const path = scp?.['path'] ?? ''
-    // Git interprets brackets anywhere in a URL, so it could connect to another host than the host parsed here.
+    // Git interprets brackets anywhere in a URL, so git could connect to another host than the host parsed here.
     if (scp === undefined || path.startsWith('-') || isUnsafePath(path) || /[[\]]/.test(path))
       throw invalid(text)
     return finish({ protocol: 'ssh', url: input, origin: input, name: lastOf(path), path: '' }, options)
@@ -68,7 +68,7 @@ export function parseGitUrl(text: string, options: GitUrlOptions = {}): GitPlace
   return finish(parseUrl(input, text, base, options), options)
 }
 
-/** Returns the host of `user@host:path`, in the notation that `parseGitUrl` accepts. */
+/** Returns the host of a remote that is written as `user@host:path`. */
 export function hostOfScp(url: string): string | undefined {
   return SCP_LIKE.exec(url)?.groups?.['host']
 }
@@ -89,8 +89,8 @@ export function checkRef(ref: string): void {
 }
 
 function parseUrl(input: string, text: string, base: URL, options: GitUrlOptions): GitPlace {
-  // Refuses dot segments. Parsing would remove them, so the parsed URL would name another branch or folder than the
-  // given text.
+  // Refuses dot segments, because parsing removes dot segments. The parsed URL would name another branch or folder than
+  // the given text.
   if (!URL.canParse(input) || /[/\\](\.|%2e){1,2}([/\\]|$)/i.test(input)) throw invalid(text)
   const url = new URL(input)
   // Links to GitHub sometimes use http, but the same address also works with https.

@@ -14,7 +14,7 @@ export interface GuardedRequest extends HostAccess {
 }
 
 export interface GuardedAnswer {
-  /** The content is absent if the entity tag still matches. */
+  /** The content. Absent if the entity tag of the caller still matches, because the caller already has this content. */
   readonly bytes?: Uint8Array
   readonly etag?: string
   /** URL of the answer after all redirects. */
@@ -136,7 +136,7 @@ function toFailure(url: URL, status: number, retryAfter: string | undefined): Sk
   })
 }
 
-/** Converts the header `Retry-After` to milliseconds. Its value is a number of seconds or a date. */
+/** Converts the header `Retry-After` to milliseconds. The value of the header is a number of seconds or a date. */
 function toMs(retryAfter: string | undefined): number | undefined {
   if (retryAfter === undefined) return undefined
   const seconds = Number(retryAfter)

@@ -14,7 +14,7 @@ export type IndexEntry =
 
 export interface SkillIndex {
   readonly entries: readonly IndexEntry[]
-  /** A description of the fault for each entry that could not be read. */
+  /** Describes the fault of each entry that could not be read. */
   readonly faults: readonly string[]
 }
 
@@ -58,7 +58,10 @@ export function parseIndex(bytes: Uint8Array, base: URL): SkillIndex {
   return { entries, faults }
 }
 
-/** Returns the parsed entry. If the entry is invalid, returns the end of a sentence that describes its fault. */
+/**
+ * Returns the parsed entry. For an invalid entry, returns a phrase that describes the fault, for example `is not an
+ * object`.
+ */
 function readEntry(value: unknown, base: URL): IndexEntry | string {
   if (typeof value !== 'object' || value === null) return 'is not an object'
   const { name, type, url, digest, files } = value as Record<string, unknown>
