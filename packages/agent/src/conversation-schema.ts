@@ -8,6 +8,11 @@ export interface ConversationTables {
     id: string
     /** Position (`seq`) of the last message in the conversation. */
     seq: number
+    /** Wall time of the last message. */
+    updated: number
+    /** The process that may append until `held_until`. Null if the conversation is not claimed. */
+    holder: string | null
+    held_until: number | null
   }
   message: {
     tenant: string
@@ -22,6 +27,19 @@ export interface ConversationTables {
     at: number
     generation: number | null
     digest: string | null
+    /** 1 for the first message after a compaction, otherwise null. */
+    starts_over: number | null
+  }
+  /** Tool calls that skills answered, with the revision that answered. */
+  skill_use: {
+    tenant: string
+    conversation: string
+    /** Position of the message with the answer. */
+    seq: number
+    call: string
+    tool: string
+    skill: string
+    revision: string
   }
   /** State of a session after message number `seq`. Each change of the session state adds a row to this table. */
   session: {
@@ -66,7 +84,8 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
         .addColumn('id', 'text', column => column.notNull())
         .addColumn('role', 'text', column => column.notNull())
         .addColumn('content', 'text', column => column.notNull())
-        .addColumn('at', 'integer', column => column.notNull())
+        // SQLite stores 64-bit integers in any case; PostgreSQL needs the wide type.
+        .addColumn('at', 'bigint', column => column.notNull())
         .addColumn('generation', 'integer')
         .addColumn('digest', 'text')
         .addPrimaryKeyConstraint('message_key', ['tenant', 'conversation', 'seq'])
@@ -105,7 +124,7 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
         .alterTable('session')
         .addColumn('catalog', 'text', column => column.references('text.digest'))
         .execute()
-      // The store looks up in this index whether a text is still used, so it need not scan all messages.
+      // With this index, the store can check whether a text is still used without scanning all messages.
       await database.schema
         .createIndex('message_text')
         .on('message')
@@ -113,6 +132,41 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
         .where(sql.ref('text'), 'is not', null)
         .execute()
       await database.schema.createIndex('session_catalog').on('session').column('catalog').execute()
+    },
+  },
+  '2026-11-25-claims-and-uses': {
+    async up(database: Kysely<unknown>): Promise<void> {
+      const alter = database.schema.alterTable('conversation')
+      await alter.addColumn('updated', 'bigint', column => column.notNull().defaultTo(0)).execute()
+      await alter.addColumn('holder', 'text').execute()
+      await alter.addColumn('held_until', 'bigint').execute()
+      await database.schema.alterTable('message').addColumn('starts_over', 'integer').execute()
+      await sql`update conversation set updated = coalesce((
+        select max(message.at) from message
+        where message.tenant = conversation.tenant and message.conversation = conversation.id), 0)`.execute(
+        database,
+      )
+      await database.schema
+        .createTable('skill_use')
+        .addColumn('tenant', 'text', column => column.notNull())
+        .addColumn('conversation', 'text', column => column.notNull())
+        .addColumn('seq', 'integer', column => column.notNull())
+        .addColumn('call', 'text', column => column.notNull())
+        .addColumn('tool', 'text', column => column.notNull())
+        .addColumn('skill', 'text', column => column.notNull())
+        .addColumn('revision', 'text', column => column.notNull())
+        .addPrimaryKeyConstraint('skill_use_key', ['tenant', 'conversation', 'seq', 'call'])
+        .execute()
+      await database.schema
+        .createIndex('skill_use_skill')
+        .on('skill_use')
+        .columns(['tenant', 'skill'])
+        .execute()
+      await database.schema
+        .createIndex('conversation_updated')
+        .on('conversation')
+        .columns(['tenant', 'updated'])
+        .execute()
     },
   },
 }

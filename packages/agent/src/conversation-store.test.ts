@@ -7,7 +7,7 @@ import { type Migration, Migrator } from 'kysely/migration'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type ConversationTables, MIGRATIONS } from './conversation-schema.ts'
 import { MemoryConversationStore } from './memory-conversation-store.ts'
-import { openConversationStore } from './sqlite-conversation-store.ts'
+import { openConversationStore } from './open-conversation-store.ts'
 import { openSqliteDialect } from './sqlite-database.ts'
 import { conversationStoreConformance } from './testing/index.ts'
 
@@ -81,8 +81,8 @@ describe('openConversationStore()', () => {
     await using store = await openConversationStore(pathOf())
     const system = { ...message('s'), role: 'system', content: 'You help. <skills>' } as const
     for (const id of ['one', 'two']) {
-      await store.append('t', id, 0, [system], state)
-      await store.append('t', id, 1, [message('a')], state)
+      await store.append('t', id, 0, [system], { session: state })
+      await store.append('t', id, 1, [message('a')], { session: state })
     }
     expect(countTexts()).toBe(2)
     await store.remove('t', 'one')

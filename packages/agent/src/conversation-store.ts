@@ -14,6 +14,58 @@ export interface ConversationMessage {
   readonly at: number
   /** The newest skill generation that the conversation knew when the message was created. */
   readonly skills?: { readonly generation: number; readonly digest: Digest }
+  /** The answers of skill tools in this message. @default none */
+  readonly uses?: readonly SkillUse[]
+  /**
+   * True for the first message after a compaction. The model receives this message and the later ones, but no earlier
+   * message.
+   */
+  readonly startsOver?: boolean
+}
+
+/** A tool call that a skill answered. */
+export interface SkillUse {
+  /** The id that the model gave the call. */
+  readonly callId: string
+  /** The name of the tool. */
+  readonly tool: string
+  readonly skill: string
+  /** The revision of the skill that answered. */
+  readonly revision: Digest
+}
+
+/** A use of a skill in a stored conversation. */
+export interface StoredUse extends SkillUse {
+  readonly conversation: string
+  /** Position of the message with the answer. */
+  readonly seq: number
+  readonly at: number
+}
+
+/** A stored conversation without its messages. */
+export interface ConversationSummary {
+  readonly id: string
+  /** Position of the last message. */
+  readonly seq: number
+  /** Wall time of the last message, in milliseconds since the epoch. 0 if there is no message. */
+  readonly at: number
+}
+
+/** The right of one process to answer in a conversation for a limited time. */
+export interface TurnClaim {
+  /** Identifies the claimant, for example a process. */
+  readonly holder: string
+  /** Position of the last message that the claimant knows. */
+  readonly expectSeq: number
+  /** How long the claim lasts, in milliseconds. */
+  readonly leaseMs: number
+}
+
+export interface AppendOptions {
+  /** State of the session after the appended messages. Stored together with the messages, or not at all. */
+  readonly session?: SessionState
+  /** The claimant that appends. Needed while the conversation is claimed. */
+  readonly holder?: string
 }
 
 export interface StoredMessage extends ConversationMessage {
@@ -26,32 +78,62 @@ export interface ConversationStore {
   /**
    * Appends messages if the last stored message has the position `expectSeq`, which is 0 for a new conversation.
    * Returns the position of the last appended message. Repeating a successful append returns the same position and
-   * changes nothing. `session` is the session state after the appended messages. The messages and the state are stored
-   * together or not at all. @throws {ConversationConflictError} when another writer appended messages first
+   * changes nothing.
+   * @throws {ConversationConflictError} when another writer appended messages first
+   * @throws {ConversationBusyError} when another claimant holds the conversation
    */
   append(
     tenant: string,
     conversation: string,
     expectSeq: number,
     messages: readonly ConversationMessage[],
-    session?: SessionState,
+    options?: AppendOptions,
   ): Promise<number>
+  /**
+   * Claims the conversation for one turn, or renews the claim of the same holder. Until the lease ends, only the holder
+   * can append. Claim a conversation before each model call, so that a second process stops before it pays for a call.
+   * @throws {ConversationConflictError} when another writer appended messages first
+   * @throws {ConversationBusyError} when another claimant holds the conversation
+   */
+  claim(tenant: string, conversation: string, claim: TurnClaim): Promise<void>
+  /** Ends a claim. Does nothing if `holder` does not hold the conversation. */
+  release(tenant: string, conversation: string, holder: string): Promise<void>
   /** Returns the session state that was stored last, or `undefined` if there is none. */
   readSession(tenant: string, conversation: string): Promise<SessionState | undefined>
   /** Returns the messages after a position, in order. For an unknown conversation, returns an empty list. */
-  read(
-    tenant: string,
-    conversation: string,
-    range?: { readonly after?: number; readonly limit?: number },
-  ): Promise<readonly StoredMessage[]>
+  read(tenant: string, conversation: string, range?: MessageRange): Promise<readonly StoredMessage[]>
+  /** Returns the conversations of a tenant in the order of their ids. `after` is the last id of the previous page. */
+  list(tenant: string, page?: ConversationPage): Promise<readonly ConversationSummary[]>
+  /** Returns the uses of a skill in all conversations of a tenant, the newest use first. */
+  findUses(tenant: string, skill: string, limit?: number): Promise<readonly StoredUse[]>
   /** Copies the messages of a conversation, up to the position `atSeq`, into a new conversation. */
   fork(tenant: string, conversation: string, atSeq: number, newConversation: string): Promise<void>
   /** Removes a conversation. Does nothing if the conversation does not exist. */
   remove(tenant: string, conversation: string): Promise<void>
+  /**
+   * Removes the conversations of a tenant whose last message is older than `before`, in milliseconds since the epoch.
+   * Keeps claimed conversations. Returns the number of removed conversations.
+   */
+  removeInactive(tenant: string, before: number): Promise<number>
 }
 
-/** The range of messages to read from a conversation. */
-export type MessageRange = NonNullable<Parameters<ConversationStore['read']>[2]>
+/** A range of the messages of a conversation. */
+export interface MessageRange {
+  /** Position of the message before the first one to read. @default 0 */
+  readonly after?: number
+  /** Maximum number of messages. @default all */
+  readonly limit?: number
+}
+
+/** A page of the list of conversations. */
+export interface ConversationPage {
+  /** The id after which the page begins. @default the page begins with the first id */
+  readonly after?: string
+  /** Maximum number of conversations. @default 100 */
+  readonly limit?: number
+}
+
+export const DEFAULT_PAGE_SIZE = 100
 
 const KNOWN_RANGE: KnownOptions<MessageRange> = { after: true, limit: true }
 
@@ -60,6 +142,14 @@ export function checkRange(range: MessageRange): void {
   checkOptions('read()', range, KNOWN_RANGE)
   checkWholeNumber('after', range.after, 0)
   checkWholeNumber('limit', range.limit, 0)
+}
+
+const KNOWN_PAGE: KnownOptions<ConversationPage> = { after: true, limit: true }
+
+/** @throws {SkillError} INVALID_OPTION */
+export function checkPage(page: ConversationPage): void {
+  checkOptions('list()', page, KNOWN_PAGE)
+  checkWholeNumber('limit', page.limit, 1)
 }
 
 /**
@@ -87,5 +177,32 @@ export class ConversationConflictError extends Error {
     )
     this.expectedSeq = expectedSeq
     this.actualSeq = actualSeq
+  }
+}
+
+/**
+ * Thrown if another process answers in the conversation. Wait for `remainingMs`, or let the other process finish.
+ *
+ * @example
+ * ```ts
+ * import { ConversationBusyError, MemoryConversationStore } from '@skillstoke/agent'
+ *
+ * const store = new MemoryConversationStore()
+ * const claim = { expectSeq: 0, leaseMs: 10_000 }
+ * await store.claim('local', 'chat-1', { holder: 'one', ...claim })
+ * const failure = await store.claim('local', 'chat-1', { holder: 'two', ...claim }).catch((error: unknown) => error)
+ * if (failure instanceof ConversationBusyError) console.log(failure.remainingMs <= 10_000) // prints true
+ * ```
+ */
+export class ConversationBusyError extends Error {
+  override readonly name: string = 'ConversationBusyError'
+  /** Time until the claim of the other process ends, unless that process renews it. */
+  readonly remainingMs: number
+
+  constructor(conversation: string, remainingMs: number) {
+    super(
+      `another process answers in the conversation ${JSON.stringify(conversation)}; try again in ${Math.ceil(remainingMs / 1000)} s`,
+    )
+    this.remainingMs = remainingMs
   }
 }

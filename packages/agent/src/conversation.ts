@@ -327,7 +327,10 @@ export class Conversation implements Disposable {
     if (!this.session.isClosed) this.session.revert(before)
   }
 
-  /** Restores the stored messages. Also restores the last request, because `comparePrefix()` needs it. */
+  /**
+   * Restores the stored messages. Also restores the last request, because `comparePrefix()` compares the next request
+   * with the last request.
+   */
   #restore(stored: readonly StoredMessage[]): void {
     for (const { role, content, seq } of stored) {
       this.#seq = seq
@@ -375,7 +378,7 @@ export class Conversation implements Disposable {
   async #write(rows: readonly ConversationMessage[], session?: SessionState): Promise<number> {
     const { store, tenant } = this.#parts
     try {
-      return await store.append(tenant, this.id, this.#seq, rows, session)
+      return await store.append(tenant, this.id, this.#seq, rows, session === undefined ? {} : { session })
     } catch (thrown) {
       // Closes the conversation after a conflict, so that `open()` reads the conversation from the store again.
       if (thrown instanceof ConversationConflictError) this.close()

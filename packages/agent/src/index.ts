@@ -17,13 +17,23 @@ export { type ModelConfig, resolveModel } from './resolve-model.ts'
 
 // For hosts and authors of stores: the interface and the implementations of conversation stores.
 export {
+  type AppendOptions,
+  ConversationBusyError,
   ConversationConflictError,
   type ConversationMessage,
+  type ConversationPage,
   type ConversationStore,
+  type ConversationSummary,
+  type MessageRange,
   type MessageRole,
+  type SkillUse,
   type StoredMessage,
+  type StoredUse,
+  type TurnClaim,
 } from './conversation-store.ts'
 export { MemoryConversationStore } from './memory-conversation-store.ts'
-export { openConversationStore, SqliteConversationStore } from './sqlite-conversation-store.ts'
+export { openConversationStore, openPostgresStore } from './open-conversation-store.ts'
+export { SqlConversationStore } from './sql-conversation-store.ts'
+export { exportConversation, importConversation } from './export-conversation.ts'
 // For hosts with their own model loop: converts the tools of a session for the AI SDK.
 export { type AiToolOutput, toAiTools } from './to-ai-tools.ts'

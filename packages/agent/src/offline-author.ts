@@ -1,6 +1,9 @@
 import { TOOL_NAMES } from '@skillstoke/core/internal'
 
-/** The tool calls with which the offline model writes a skill, in order, and the answer after the last call. */
+/**
+ * A plan of the offline model for writing a skill. Contains the tool calls in order, and the answer after the last
+ * call.
+ */
 export interface AuthoringPlan {
   readonly calls: readonly { readonly tool: string; readonly input: unknown }[]
   readonly confirmation: string

@@ -1,8 +1,10 @@
 import { nodeHasher } from '@skillstoke/core/node'
 
-/** Compares the request of a model call with the previous request. */
+/** Result of comparing the request of a model call with the previous request. */
 export interface PrefixReading {
-  /** First eight digits of the digest of this request: system text, tools and all messages. */
+  /**
+   * First eight digits of the digest of this request. The digest covers the system text, the tools and all messages.
+   */
   readonly digest: string
   /** Digest of the previous request. Absent for the first request. */
   readonly last?: string

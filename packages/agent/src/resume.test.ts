@@ -13,7 +13,7 @@ import { MemoryConversationStore } from './memory-conversation-store.ts'
 import { createOfflineModel } from './offline-model.ts'
 import type { PrefixReading } from './prefix-meter.ts'
 import { SkillAgent } from './skill-agent.ts'
-import { openConversationStore } from './sqlite-conversation-store.ts'
+import { openConversationStore } from './open-conversation-store.ts'
 
 let folder: string
 beforeEach(() => {
@@ -242,7 +242,7 @@ test('open() reopens a closed conversation, and conversation() refuses an id tha
   conversation.close()
   conversation.close()
   expect(skills.sessions()).toEqual([])
-  // Each call of `open()` takes the conversation over from the agent that opened the conversation before.
+  // Each call of `open()` takes the conversation over from the other agent.
   const taken = await two.open('chat')
   const again = await one.open('chat')
   await expect(taken.send('Late.')).rejects.toMatchObject({ code: 'CLOSED' })

@@ -90,16 +90,16 @@ export class SkillAgent {
 
   /**
    * Returns the conversation with this id, or starts a new conversation.
-   * @throws {SkillError} DUPLICATE_SESSION when another agent of the same runtime has it open
+   * @throws {SkillError} DUPLICATE_SESSION when another agent of the same runtime has this conversation open
    */
   conversation(id: string = randomUUID()): Conversation {
     return this.#find(id) ?? this.#keep(new Conversation(id, this.#toParts(id)))
   }
 
   /**
-   * Continues the stored conversation with this id, even if another process stored it. The stored messages stay
-   * unchanged. The catalog also stays unchanged, unless `delivery` is `rebuild`. Before the next model call, the
-   * conversation gets a notice that lists all later changes of skills.
+   * Continues the stored conversation with this id, even if another process stored the conversation. The stored
+   * messages stay unchanged. The catalog also stays unchanged, unless `delivery` is `rebuild`. Before the next model
+   * call, the conversation gets a notice that lists all later changes of skills.
    *
    * @example
    * ```ts

@@ -2,7 +2,10 @@ import type { SkillSession, ToolContext, ToolDefinition, ToolResult } from '@ski
 import type { ToolProgress } from '@skillstoke/core/types'
 import { dynamicTool, jsonSchema, type ToolSet } from 'ai'
 
-/** The output of a tool call for the AI SDK: the final answer or, in preliminary results, the newest progress. */
+/**
+ * The output of a tool call for the AI SDK. The output is the final answer or, in a preliminary result, the newest
+ * progress.
+ */
 export interface AiToolOutput extends ToolResult {
   /** Only in preliminary results. */
   readonly progress?: ToolProgress
@@ -83,7 +86,8 @@ function describe({ done, total, message }: ToolProgress): string {
 }
 
 /**
- * Wraps tools so that the session can refuse each call, because the model may not know yet which tools are allowed now.
+ * Wraps tools so that the session checks each call and can refuse the call. The model may not know yet which tools are
+ * allowed now.
  */
 export function withGate(tools: ToolSet, session: SkillSession): ToolSet {
   const gated: ToolSet = {}

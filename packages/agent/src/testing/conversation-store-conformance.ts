@@ -1,5 +1,10 @@
 import type { Digest, SessionState } from '@skillstoke/core'
-import { ConversationConflictError, type ConversationMessage, type ConversationStore } from '../index.ts'
+import {
+  ConversationBusyError,
+  ConversationConflictError,
+  type ConversationMessage,
+  type ConversationStore,
+} from '../index.ts'
 
 /** One requirement for conversation stores. `check` throws if the store violates this requirement. */
 export interface ConversationStoreCase {
@@ -66,7 +71,7 @@ export const conversationStoreConformance: readonly ConversationStoreCase[] = [
   {
     name: 'read() and readSession() separate tenants and conversations',
     async check(store) {
-      await store.append('t', 'c', 0, [message('a')], state('one'))
+      await store.append('t', 'c', 0, [message('a')], { session: state('one') })
       await store.append('u', 'c', 0, [message('a')])
       equal((await store.read('u', 'd')).length, 0, 'another conversation')
       equal(await store.readSession('u', 'c'), undefined, 'another tenant')
@@ -78,12 +83,12 @@ export const conversationStoreConformance: readonly ConversationStoreCase[] = [
     name: 'readSession() returns the newest state, which is stored together with its messages or not at all',
     async check(store) {
       equal(await store.readSession('t', 'c'), undefined, 'none before the first')
-      await store.append('t', 'c', 0, [message('a')], state('one'))
+      await store.append('t', 'c', 0, [message('a')], { session: state('one') })
       await store.append('t', 'c', 1, [message('b')])
       equal(await store.readSession('t', 'c'), state('one'), 'the first')
-      await conflicts(store.append('t', 'c', 0, [message('x')], state('never')), 2)
+      await conflicts(store.append('t', 'c', 0, [message('x')], { session: state('never') }), 2)
       equal(await store.readSession('t', 'c'), state('one'), 'not that of a refused writer')
-      await store.append('t', 'c', 2, [], state('two'))
+      await store.append('t', 'c', 2, [], { session: state('two') })
       equal(await store.readSession('t', 'c'), state('two'), 'the second')
     },
   },
@@ -91,9 +96,9 @@ export const conversationStoreConformance: readonly ConversationStoreCase[] = [
     name: 'readSession() returns a state of version 1 without a catalog, and then one of version 2',
     async check(store) {
       const old = withoutCatalog(state('one'))
-      await store.append('t', 'c', 0, [message('a')], old)
+      await store.append('t', 'c', 0, [message('a')], { session: old })
       equal(await store.readSession('t', 'c'), old, 'as it was stored')
-      await store.append('t', 'c', 1, [], state('one'))
+      await store.append('t', 'c', 1, [], { session: state('one') })
       equal(await store.readSession('t', 'c'), state('one'), 'the newer one')
     },
   },
@@ -106,8 +111,8 @@ export const conversationStoreConformance: readonly ConversationStoreCase[] = [
         content: 'You help.',
         at: 0,
       })
-      await store.append('t', 'c', 0, [system('s'), message('a')], state('one'))
-      await store.append('t', 'd', 0, [system('s')], state('one'))
+      await store.append('t', 'c', 0, [system('s'), message('a')], { session: state('one') })
+      await store.append('t', 'd', 0, [system('s')], { session: state('one') })
       await store.fork('t', 'c', 2, 'fork')
       for (const gone of ['c', 'd']) {
         await store.remove('t', gone)
@@ -119,9 +124,9 @@ export const conversationStoreConformance: readonly ConversationStoreCase[] = [
   {
     name: 'fork() copies messages and session states up to a position',
     async check(store) {
-      await store.append('t', 'c', 0, [message('a')], state('one'))
-      await store.append('t', 'c', 1, [message('b')], state('two'))
-      await store.append('t', 'c', 2, [message('d')], state('three'))
+      await store.append('t', 'c', 0, [message('a')], { session: state('one') })
+      await store.append('t', 'c', 1, [message('b')], { session: state('two') })
+      await store.append('t', 'c', 2, [message('d')], { session: state('three') })
       await store.fork('t', 'c', 2, 'fork')
       equal(await store.append('t', 'fork', 2, [message('x')]), 3, 'goes on from there')
       equal(await idsOf(store, 'fork'), ['a', 'b', 'x'], 'the messages')
@@ -133,13 +138,127 @@ export const conversationStoreConformance: readonly ConversationStoreCase[] = [
   {
     name: 'remove() removes a whole conversation and no other',
     async check(store) {
-      await store.append('t', 'c', 0, [message('a')], state('one'))
-      await store.append('t', 'd', 0, [message('a')], state('one'))
+      await store.append('t', 'c', 0, [message('a')], { session: state('one') })
+      await store.append('t', 'd', 0, [message('a')], { session: state('one') })
       await store.remove('t', 'c')
       await store.remove('t', 'c')
       equal([await idsOf(store, 'c'), await store.readSession('t', 'c')], [[], undefined], 'gone')
       equal(await store.readSession('t', 'd'), state('one'), 'the other one')
       equal(await store.append('t', 'c', 0, [message('new')]), 1, 'may begin anew')
+    },
+  },
+  {
+    name: 'claim() lets one holder append, until the holder releases the claim or the lease ends',
+    async check(store) {
+      const claim = (holder: string, expectSeq: number, leaseMs = 60_000): Promise<void> =>
+        store.claim('t', 'c', { holder, expectSeq, leaseMs })
+      await claim('one', 0)
+      await isBusy(claim('two', 0))
+      await isBusy(store.append('t', 'c', 0, [message('x')], { holder: 'two' }))
+      await isBusy(store.append('t', 'c', 0, [message('x')]))
+      equal(await store.list('t'), [], 'a claimed conversation without messages is not listed')
+      equal(await store.append('t', 'c', 0, [message('a')], { holder: 'one' }), 1, 'the holder appends')
+      await claim('one', 1)
+      await store.release('t', 'c', 'two')
+      await isBusy(claim('two', 1))
+      await store.release('t', 'c', 'one')
+      await conflicts(claim('two', 0), 1)
+      await claim('two', 1, 0)
+      await claim('one', 1)
+      equal(await store.append('t', 'c', 1, [message('b')], { holder: 'one' }), 2, 'after the lease')
+    },
+  },
+  {
+    name: 'claim() gives a conversation to exactly one of many concurrent claimants',
+    async check(store) {
+      const outcomes = await Promise.allSettled(
+        Array.from({ length: 8 }, (_, index) =>
+          store.claim('t', 'c', { holder: `h${index}`, expectSeq: 0, leaseMs: 60_000 }),
+        ),
+      )
+      equal(outcomes.filter(({ status }) => status === 'fulfilled').length, 1, 'winners')
+    },
+  },
+  {
+    name: 'list() returns the conversations of a tenant in pages',
+    async check(store) {
+      for (const id of ['b', 'a', 'c'])
+        await store.append('t', id, 0, [{ ...message('m'), at: 1_790_000_000_123 }])
+      await store.append('u', 'd', 0, [message('m')])
+      equal(
+        await store.list('t', { limit: 2 }),
+        ['a', 'b'].map(id => ({ id, seq: 1, at: 1_790_000_000_123 })),
+        'the first page',
+      )
+      equal(
+        (await store.list('t', { after: 'b' })).map(({ id }) => id),
+        ['c'],
+        'the second page',
+      )
+    },
+  },
+  {
+    name: 'read() and findUses() return which revisions of skills answered',
+    async check(store) {
+      const use = { callId: 'call-1', tool: 'skill', skill: 'pdf', revision: DIGEST }
+      const other = { ...use, callId: 'call-2', skill: 'maps' }
+      await store.append('t', 'c', 0, [message('a'), { ...message('b'), at: 1, uses: [use, other] }])
+      await store.append('t', 'd', 0, [{ ...message('e'), at: 2, uses: [use] }])
+      const found = [
+        { ...use, conversation: 'd', seq: 1, at: 2 },
+        { ...use, conversation: 'c', seq: 2, at: 1 },
+      ]
+      equal(await store.findUses('t', 'pdf'), found, 'the newest first')
+      equal(await store.findUses('t', 'pdf', 1), found.slice(0, 1), 'at most one')
+      equal(await store.findUses('u', 'pdf'), [], 'another tenant')
+      equal(
+        (await store.read('t', 'c')).map(({ uses }) => uses?.length),
+        [undefined, 2],
+        'with their message',
+      )
+      await store.fork('t', 'c', 2, 'fork')
+      equal(
+        (await store.findUses('t', 'pdf')).map(({ conversation }) => conversation).sort(),
+        ['c', 'd', 'fork'],
+        'a fork',
+      )
+      await store.remove('t', 'c')
+      equal(
+        (await store.findUses('t', 'maps')).map(({ conversation }) => conversation),
+        ['fork'],
+        'after a removal',
+      )
+    },
+  },
+  {
+    name: 'read() returns where a compacted conversation starts over',
+    async check(store) {
+      await store.append('t', 'c', 0, [message('a'), { ...message('b'), startsOver: true }, message('c')])
+      equal(
+        (await store.read('t', 'c')).map(({ startsOver }) => startsOver ?? false),
+        [false, true, false],
+        'the mark',
+      )
+    },
+  },
+  {
+    name: 'removeInactive() removes conversations whose last message is too old, except claimed ones',
+    async check(store) {
+      for (const [id, at] of [
+        ['old', 10],
+        ['held', 10],
+        ['new', 30],
+      ] as const)
+        await store.append('t', id, 0, [{ ...message('m'), at }])
+      await store.append('u', 'old', 0, [message('m')])
+      await store.claim('t', 'held', { holder: 'one', expectSeq: 1, leaseMs: 60_000 })
+      equal(await store.removeInactive('t', 20), 1, 'removed')
+      equal(
+        (await store.list('t')).map(({ id }) => id),
+        ['held', 'new'],
+        'the others stay',
+      )
+      equal((await store.list('u')).length, 1, 'another tenant')
     },
   },
   {
@@ -190,6 +309,14 @@ async function conflicts(work: Promise<unknown>, actualSeq: number): Promise<voi
     actualSeq,
     'a conflict at',
   )
+}
+
+async function isBusy(work: Promise<unknown>): Promise<void> {
+  const failure = await work.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  )
+  equal(failure instanceof ConversationBusyError && failure.remainingMs > 0, true, 'refused as busy')
 }
 
 function equal(actual: unknown, expected: unknown, what: string): void {

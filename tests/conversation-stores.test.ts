@@ -1,0 +1,120 @@
+import { PGlite } from '@electric-sql/pglite'
+import {
+  type ConversationStore,
+  exportConversation,
+  importConversation,
+  MemoryConversationStore,
+  openConversationStore,
+  openPostgresStore,
+} from '@skillstoke/agent'
+import { conversationStoreConformance } from '@skillstoke/agent/testing'
+import { PGliteDialect } from 'kysely'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { POSTGRES_PROGRAMS, PostgresServer } from './fixtures/postgres-server.ts'
+import { TemporaryFolder } from './fixtures/skill-folder.ts'
+
+describe('openPostgresStore() with PGlite', () => {
+  describe.each(conversationStoreConformance)('$name', ({ check }) => {
+    test('passes', async () => {
+      await using store = await openPostgresStore(new PGliteDialect({ pglite: new PGlite() }))
+      await check(store)
+    })
+  })
+})
+
+describe.skipIf(POSTGRES_PROGRAMS === undefined)('openPostgresStore() with a PostgreSQL server', () => {
+  let server: PostgresServer
+  beforeAll(async () => {
+    server = await PostgresServer.start()
+  })
+  afterAll(async () => await server[Symbol.asyncDispose]())
+
+  describe.each(conversationStoreConformance)('$name', ({ check }) => {
+    test('passes', async () => {
+      await server.clear()
+      await using store = await openPostgresStore(server.connect())
+      await check(store)
+    })
+  })
+
+  test('several processes may open a new database at the same time', async () => {
+    await server.clear()
+    const stores = await Promise.all([0, 1, 2, 3].map(() => openPostgresStore(server.connect())))
+    await stores[0]?.append('t', 'c', 0, [message('a')])
+    expect(await stores[3]?.read('t', 'c')).toHaveLength(1)
+    for (const store of stores) await store.close()
+  })
+
+  test('appends, forks and removals that share a system text never fail or lose the text', async () => {
+    await server.clear()
+    const stores = await Promise.all([0, 1, 2, 3].map(() => openPostgresStore(server.connect())))
+    const system = { id: 's', role: 'system', content: 'You help.', at: 1 } as const
+    const work = stores.flatMap((store, writer) =>
+      Array.from({ length: 15 }, async (_, index) => {
+        const id = `c-${writer}-${index}`
+        await store.append('t', id, 0, [system, message('a')])
+        await store.fork('t', id, 2, `f-${writer}-${index}`)
+        await store.remove('t', id)
+        expect((await store.read('t', `f-${writer}-${index}`))[0]?.content).toBe('You help.')
+      }),
+    )
+    await Promise.all(work)
+    expect(await stores[0]?.list('t')).toHaveLength(60)
+    for (const store of stores) await store.close()
+  })
+
+  test('a database that cannot be reached is reported with its reason', async () => {
+    const pool = server.connect()
+    await pool.end()
+    await expect(openPostgresStore(pool)).rejects.toMatchObject({
+      code: 'IO_FAILED',
+      message: expect.stringContaining('the conversations in PostgreSQL cannot be opened: '),
+    })
+  })
+})
+
+describe('importConversation()', () => {
+  const digest = `sha256:${'0'.repeat(64)}` as const
+  const catalog = { digest, text: '<skills>', tokens: 2, listed: [], omitted: [] }
+  const session = { version: 2, generation: digest, catalog, announced: [], ledger: [], seen: {} } as const
+
+  test('restores an exported conversation in another kind of store, from chunks that are cut anywhere', async () => {
+    using folder = new TemporaryFolder()
+    await using from = await openConversationStore(folder.at('state', 'a.sqlite'))
+    const use = { callId: 'call-1', tool: 'skill', skill: 'pdf', revision: digest }
+    const messages = Array.from({ length: 450 }, (_, index) => message(`m${index}`))
+    const last = { ...message('last'), content: [{ text: 'ü\u2028"' }], uses: [use], startsOver: true }
+    await from.append('t', 'c', 0, [...messages, last], { session })
+    const text = (await Array.fromAsync(exportConversation(from, 't', 'c'))).join('')
+    const to: ConversationStore = new MemoryConversationStore()
+    const chunks = text.match(/[\s\S]{1,1000}/g) ?? []
+    expect(await importConversation(to, 'u', 'd', chunks)).toBe(451)
+    expect(await to.read('u', 'd')).toEqual(await from.read('t', 'c'))
+    expect(await to.readSession('u', 'd')).toEqual(session)
+    expect(await importConversation(to, 'u', 'd', [text])).toBe(451)
+    expect(await to.read('u', 'd')).toHaveLength(451)
+    await to.append('u', 'e', 0, [message('other')])
+    await expect(importConversation(to, 'u', 'e', [text])).rejects.toMatchObject({ actualSeq: 1 })
+  })
+
+  test.each([
+    ['', 'the export is empty'],
+    ['{"message":1}\n', 'line 1 of the export has no "format": "skillstoke.conversation"'],
+    [
+      '{"format":"skillstoke.conversation","version":2}\n',
+      'the export has version 2; this library reads version 1',
+    ],
+    ['{"format":"skillstoke.conversation","version":1}\n\n{"mess', 'line 2 of the export is not JSON'],
+    ['{"format":"skillstoke.conversation","version":1}\n7', 'line 2 of the export is not a JSON object'],
+    [
+      '{"format":"skillstoke.conversation","version":1}\n{"a":1}',
+      'line 2 of the export is neither a message nor a session state',
+    ],
+  ])('refuses %j', async (text, reason) => {
+    await expect(importConversation(new MemoryConversationStore(), 't', 'c', [text])).rejects.toThrow(reason)
+  })
+})
+
+function message(id: string): { id: string; role: 'user'; content: string; at: number } {
+  return { id, role: 'user', content: id, at: 1_790_000_000_123 }
+}
