@@ -85,7 +85,8 @@ describe('importConversation()', () => {
     const messages = Array.from({ length: 450 }, (_, index) => message(`m${index}`))
     const last = { ...message('last'), content: [{ text: 'ü\u2028"' }], uses: [use], startsOver: true }
     await from.append('t', 'c', 0, [...messages, last], { session })
-    const text = (await Array.fromAsync(exportConversation(from, 't', 'c'))).join('')
+    let text = ''
+    for await (const line of exportConversation(from, 't', 'c')) text += line
     const to: ConversationStore = new MemoryConversationStore()
     const chunks = text.match(/[\s\S]{1,1000}/g) ?? []
     expect(await importConversation(to, 'u', 'd', chunks)).toBe(451)

@@ -44,11 +44,11 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
 // Files that every room may import. These files import no room themselves.
 const EVERYWHERE = ['errors', 'host', 'options', 'edit-distance']
 // Folders that are not rooms. Files in these folders import only the entry points, as other packages do.
-const OUTSIDE = ['node', 'testing']
+const OUTSIDE = ['node', 'testing', 'adapters']
 const ENTRY_POINTS = ['index', 'source-entry', 'types-entry', 'internal-entry']
 // The entry points of the core. Hosts, pages and examples use only the public entry points. Packages of this repository
 // may also use the internal entry points.
-const PUBLIC_DOORS = ['', '/source', '/types', '/node', '/command', '/testing']
+const PUBLIC_DOORS = ['', '/source', '/types', '/node', '/command', '/testing', '/ai-sdk']
 const INTERNAL_DOORS = ['/internal', '/internal/node']
 // The packages that each package may import.
 const PACKAGES: Readonly<Record<string, readonly string[]>> = {

@@ -6,7 +6,7 @@ import {
   openConversationStore,
   resolveModel,
   SkillAgent,
-  type SqliteConversationStore,
+  type SqlConversationStore,
 } from '@skillstoke/agent'
 import {
   collectSkills,
@@ -80,7 +80,7 @@ interface World {
   readonly talk: ReturnType<SkillAgent['conversation']>
   readonly mcp: SkillMcp
   readonly handler: SkillHandler
-  readonly store: SqliteConversationStore
+  readonly store: SqlConversationStore
   readonly folder: string
 }
 
@@ -221,7 +221,7 @@ const CALLS: Readonly<Record<string, (options: Loose, world: World) => unknown>>
   'Conversation.stream': (options, { talk }) => talk.stream('Hello.', options).next(),
   resolveModel: config => resolveModel(config),
   'MemoryConversationStore.read': range => new MemoryConversationStore().read('local', 'c', range),
-  'SqliteConversationStore.read': (range, { store }) => store.read('local', 'c', range),
+  'SqlConversationStore.read': (range, { store }) => store.read('local', 'c', range),
   SkillMcp: (options, { skills }) => new SkillMcp(skills, options),
   'SkillMcp.serveStdio': (options, { mcp }) => mcp.serveStdio(options),
   mcpServer: options => mcpServer('https://example.com/mcp', options),

@@ -440,7 +440,7 @@ test('the code of a skill is refused with a reason if it is too large, and the h
   clearInterval(timer)
   expect(ticks).toBeGreaterThan(10)
   await expect(skills.scripts.execute('large.c0')).rejects.toThrow(
-    'the scripts of the skill with commands have more than 524288 characters in all',
+    'the scripts that define commands have more than 524288 characters in total',
   )
   expect(await run(skills)).toBe(1)
 })

@@ -196,13 +196,16 @@ export class ConversationConflictError extends Error {
  */
 export class ConversationBusyError extends Error {
   override readonly name: string = 'ConversationBusyError'
+  /** The claimant that holds the conversation. */
+  readonly holder: string
   /** Time until the claim of the other process ends, unless that process renews it. */
   readonly remainingMs: number
 
-  constructor(conversation: string, remainingMs: number) {
+  constructor(conversation: string, holder: string, remainingMs: number) {
     super(
       `another process answers in the conversation ${JSON.stringify(conversation)}; try again in ${Math.ceil(remainingMs / 1000)} s`,
     )
+    this.holder = holder
     this.remainingMs = remainingMs
   }
 }

@@ -10,18 +10,30 @@ import {
   type SkillSession,
   type ToolDefinition,
 } from '@skillstoke/core'
+import { toAiTools, withGate } from '@skillstoke/core/ai-sdk'
 import { checkOptions, type KnownOptions } from '@skillstoke/core/internal'
-import { type ModelMessage, stepCountIs, streamText, type ToolSet } from 'ai'
-import type { AgentEvent } from './agent-event.ts'
+import type { ModelMessage, ToolSet, UserContent } from 'ai'
+import type { AgentEvent, TurnResult } from './agent-event.ts'
 import {
   ConversationConflictError,
   type ConversationMessage,
   type ConversationStore,
+  type SkillUse,
   type StoredMessage,
 } from './conversation-store.ts'
+import { callModel, type ModelAnswer } from './model-call.ts'
+import {
+  type CallAnswer,
+  findPendingCalls,
+  type PendingCall,
+  toAnswerMessage,
+  toDeclinedMessage,
+} from './pending-calls.ts'
 import { PrefixMeter, type PrefixReading } from './prefix-meter.ts'
 import type { SkillAgentOptions } from './skill-agent.ts'
-import { toAiTools, withGate } from './to-ai-tools.ts'
+import { summarize } from './summarize.ts'
+import { addUsage, NO_USAGE } from './token-usage.ts'
+import { ConversationClaim } from './turn-claim.ts'
 
 export const DEFAULT_MAX_STEPS = 20
 /** Default tenant, for a host that has only one user. */
@@ -38,11 +50,25 @@ export interface TurnOptions {
 
 const KNOWN: KnownOptions<TurnOptions> = { signal: true }
 
-export interface TurnResult {
-  readonly text: string
-  readonly steps: number
-  readonly hasReachedLimit: boolean
+/** What starts a turn. */
+export type TurnInput =
+  /** A message of the user. A message that begins with `/` and the name of a skill invokes this skill. */
+  | string
+  /** A message with attachments, as content parts of the AI SDK. */
+  | Exclude<UserContent, string>
+  /** Answers to all calls in `pending`. */
+  | { readonly answers: readonly CallAnswer[] }
+  /** Continues after a failed turn without repeating the question, which is already in the conversation. */
+  | { readonly retry: true }
+
+export interface CompactOptions extends TurnOptions {
+  /** Writes the summary. @default the model of the agent */
+  readonly summarize?: (messages: readonly ModelMessage[]) => string | Promise<string>
+  /** Maximum number of tokens of the skills that are put back. @default 8,000 */
+  readonly maxTokens?: number
 }
+
+const KNOWN_COMPACT: KnownOptions<CompactOptions> = { signal: true, summarize: true, maxTokens: true }
 
 /** Identifies one state of a session, so that an unchanged state is not stored again. */
 interface SavedState {
@@ -60,7 +86,7 @@ export interface ConversationParts {
 }
 
 /** The stored messages and the stored session state of a conversation. */
-interface StoredConversation {
+export interface StoredConversation {
   readonly messages: readonly StoredMessage[]
   readonly state?: SessionState
 }
@@ -84,48 +110,48 @@ interface StoredConversation {
  */
 export class Conversation implements Disposable {
   readonly id: string
-  readonly session: SkillSession
+  #session: SkillSession
   readonly #parts: ConversationParts
   readonly #options: SkillAgentOptions
-  readonly #definitions: readonly ToolDefinition[]
-  readonly #tools: ToolSet
+  readonly #claim: ConversationClaim
+  #definitions: readonly ToolDefinition[] = []
+  #tools: ToolSet = {}
   readonly #meter = new PrefixMeter()
   readonly #instructions: string
-  readonly #messages: ModelMessage[] = []
+  #messages: ModelMessage[] = []
   /** The system text that was stored last. */
   #storedSystem: unknown
   /** Identifies the session state that was stored last. */
   #savedState: SavedState | undefined
   #seq = 0
+  /** Whether the store was asked for an earlier part of this conversation. */
+  #isLoaded: boolean
+  /** Tokens of the last request and its answer. */
+  #lastTokens = 0
+  #running = 0
   #turn: Promise<void> = Promise.resolve()
 
   /** Created by `SkillAgent.conversation` and `SkillAgent.open`. */
   constructor(id: string, parts: ConversationParts, stored?: StoredConversation) {
-    const { options } = parts
+    const { options, store, tenant } = parts
     this.id = id
     this.#parts = parts
     this.#options = options
+    this.#claim = new ConversationClaim(store, tenant, id)
     this.#instructions = options.instructions ?? DEFAULT_INSTRUCTIONS
-    const { scope, delivery, applyAt, allowedTools, writer } = options
-    this.session = options.skills.session({
-      id: toSessionId(id, parts.tenant),
-      ...(scope === undefined ? {} : { scope }),
-      ...(delivery === undefined ? {} : { delivery }),
-      ...(applyAt === undefined ? {} : { applyAt }),
-      ...(allowedTools === undefined ? {} : { allowedTools }),
-      ...(stored?.state === undefined ? {} : { resume: stored.state }),
-    })
-    const author =
-      writer === undefined
-        ? []
-        : createAuthorTools(writer, {
-            isInScope: createScopeTest(scope),
-            author: { conversation: this.session.conversation },
-          })
-    this.#definitions = [...this.session.tools, ...author]
-    const gated = { ...options.tools, ...toAiTools(author) }
-    this.#tools = { ...withGate(gated, this.session), ...toAiTools(this.session.tools) }
+    this.#isLoaded = stored !== undefined
+    this.#session = this.#openSession(stored)
     this.#restore(stored?.messages ?? [])
+  }
+
+  /** The record of what the conversation was told about skills. */
+  get session(): SkillSession {
+    return this.#session
+  }
+
+  /** True while a turn runs or waits for its start. */
+  get isBusy(): boolean {
+    return this.#running > 0
   }
 
   /** The system text of the next request. This text stays constant unless `delivery` is `rebuild`. */
@@ -134,9 +160,17 @@ export class Conversation implements Disposable {
     return catalog === '' ? this.#instructions : `${this.#instructions}\n\n${catalog}`
   }
 
-  /** All messages so far, without the system text. */
+  /** The messages of the next request, without the system text. After a compaction, begins with the summary. */
   get messages(): readonly ModelMessage[] {
     return this.#messages
+  }
+
+  /**
+   * The tool calls that wait for an approval, or for a result from the host. Pass the answers to `send()`. If you send
+   * a new message instead, these calls are declined.
+   */
+  get pending(): readonly PendingCall[] {
+    return findPendingCalls(this.#messages)
   }
 
   /**
@@ -149,13 +183,16 @@ export class Conversation implements Disposable {
 
   /**
    * Sends a message and waits for the whole answer. Turns of one conversation run one after the other.
-   * @throws {SkillError} CLOSED, INVALID_OPTION; the reason of the signal when it aborts
+   * @throws {SkillError} CLOSED; INVALID_OPTION, for example if a call in `pending` has no answer
+   * @throws {ConversationBusyError} when another process answers in this conversation
+   * @throws `signal.reason` when the signal aborts
    */
-  async send(text: string, options: TurnOptions = {}): Promise<TurnResult> {
+  async send(input: TurnInput, options: TurnOptions = {}): Promise<TurnResult> {
     checkOptions('send()', options, KNOWN)
-    for await (const event of this.stream(text, options)) {
-      if (event.kind === 'finish')
-        return { text: event.text, steps: event.steps, hasReachedLimit: event.hasReachedLimit }
+    for await (const event of this.stream(input, options)) {
+      if (event.kind !== 'finish') continue
+      const { kind: _, ...result } = event
+      return result
     }
     throw new Error('the turn ended without a result')
   }
@@ -177,18 +214,32 @@ export class Conversation implements Disposable {
    * }
    * ```
    */
-  async *stream(text: string, options: TurnOptions = {}): AsyncGenerator<AgentEvent, void, undefined> {
+  async *stream(input: TurnInput, options: TurnOptions = {}): AsyncGenerator<AgentEvent, void, undefined> {
     checkOptions('stream()', options, KNOWN)
-    const before = this.#turn
-    const { promise, resolve } = Promise.withResolvers<void>()
-    this.#turn = promise
-    try {
-      await before
-      options.signal?.throwIfAborted()
-      yield* this.#run(text, options.signal)
-    } finally {
-      resolve()
-    }
+    yield* this.#inTurn(options.signal, () => this.#run(input, options.signal))
+  }
+
+  /**
+   * Replaces the messages by a summary, and puts the loaded skills back at their newest revisions. The store keeps all
+   * messages. The next request has a new catalog, so the provider's prompt cache starts over.
+   * @throws {SkillError} CLOSED, INVALID_OPTION
+   *
+   * @example
+   * ```ts
+   * import { createOfflineModel, SkillAgent } from '@skillstoke/agent'
+   * import { createSkillRuntime } from '@skillstoke/core'
+   * import { directory } from '@skillstoke/core/node'
+   *
+   * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+   * const chat = new SkillAgent({ skills, model: createOfflineModel() }).conversation('chat-1')
+   * await chat.send('Use the skill "support-pdf".')
+   * await chat.compact({ summarize: () => 'The user asked for a PDF.' })
+   * console.log(chat.messages.length, chat.session.ledger.entries().length) // prints 1 1
+   * ```
+   */
+  async compact(options: CompactOptions = {}): Promise<void> {
+    checkOptions('compact()', options, KNOWN_COMPACT)
+    for await (const _ of this.#inTurn(options.signal, () => this.#compact(options)));
   }
 
   /** Closes the conversation in this agent. `SkillAgent.open` continues the conversation from the store. Idempotent. */
@@ -197,64 +248,152 @@ export class Conversation implements Disposable {
     this.#parts.onEnd(this)
   }
 
+  /** Resolves when no turn runs. Used by `SkillAgent.close`. */
+  async whenIdle(): Promise<void> {
+    await this.#turn
+  }
+
   [Symbol.dispose](): void {
     this.close()
   }
 
-  async *#run(text: string, signal: AbortSignal | undefined): AsyncGenerator<AgentEvent, void, undefined> {
-    // Another agent may have taken over the conversation, so this agent must not write to it.
-    if (this.session.isClosed) {
-      const shown = JSON.stringify(this.id)
-      throw new SkillError(
-        'CLOSED',
-        `the conversation ${shown} is closed; open it again with SkillAgent.open`,
-      )
+  /** Runs `work` after all earlier turns, while this process holds the conversation. */
+  async *#inTurn(
+    signal: AbortSignal | undefined,
+    work: () => AsyncGenerator<AgentEvent, void, undefined>,
+  ): AsyncGenerator<AgentEvent, void, undefined> {
+    const before = this.#turn
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#turn = promise
+    this.#running++
+    try {
+      await before
+      signal?.throwIfAborted()
+      this.#assertOpen()
+      await this.#load()
+      await this.#takeClaim()
+      try {
+        yield* work()
+      } finally {
+        await this.#claim.release()
+      }
+    } finally {
+      this.#running--
+      resolve()
     }
+  }
+
+  async *#run(
+    input: TurnInput,
+    signal: AbortSignal | undefined,
+  ): AsyncGenerator<AgentEvent, void, undefined> {
     this.session.beginTurn()
     await this.#storeSystem()
-    const { reservedCommands: reserved } = this.#options
+    yield* this.#accept(input)
+    const maxSteps = this.#options.maxSteps ?? DEFAULT_MAX_STEPS
+    let usage = NO_USAGE
+    for (let step = 1; ; step++) {
+      const limit = this.#options.compactAtTokens
+      if (limit !== undefined && this.#lastTokens > limit) yield* this.#compact({ ...(signal && { signal }) })
+      const offer = await this.session.offer()
+      if (offer !== undefined) {
+        // Appends the notice as a new message, so that all earlier messages stay unchanged.
+        await this.#append([{ role: 'user', content: offer.text }], { offer })
+        yield { kind: 'skills-updated', update: offer }
+      }
+      await this.#storeSystem()
+      // Another process may have taken over, if this process was suspended. Stop before paying for a call.
+      await this.#takeClaim()
+      const prefix = this.#meter.measure([this.system, this.#definitions], this.#messages)
+      yield { kind: 'model-call', step, prefix }
+      const { text, finishReason, ...answer } = yield* this.#callModel(signal)
+      usage = addUsage(usage, answer.usage)
+      this.#lastTokens = answer.usage.inputTokens + answer.usage.outputTokens
+      yield { kind: 'model-answer', step, finishReason, usage: answer.usage }
+      const { pending } = this
+      const wantsTools = finishReason === 'tool-calls' && pending.length === 0
+      if (wantsTools && step < maxSteps) continue
+      yield { kind: 'finish', text, steps: step, hasReachedLimit: wantsTools, finishReason, usage, pending }
+      return
+    }
+  }
+
+  /** Appends what starts the turn. */
+  async *#accept(input: TurnInput): AsyncGenerator<AgentEvent, void, undefined> {
+    if (typeof input === 'object' && 'retry' in input) {
+      if (this.#messages.at(-1)?.role !== 'assistant' && this.#messages.length > 0) return
+      throw new SkillError('INVALID_OPTION', 'there is no unanswered message to retry; send a message')
+    }
+    const { pending } = this
+    if (typeof input === 'object' && 'answers' in input) {
+      await this.#append([toAnswerMessage(pending, input.answers)])
+      return
+    }
+    if (pending.length > 0) await this.#append([toDeclinedMessage(pending)])
+    if (typeof input !== 'string') {
+      await this.#append([{ role: 'user', content: [...input] }])
+      return
+    }
     const said = await this.#orRevert(async () => {
-      const expansion = await this.session.expandSlash(text, reserved === undefined ? {} : { reserved })
+      const { reservedCommands: reserved } = this.#options
+      const expansion = await this.session.expandSlash(input, reserved === undefined ? {} : { reserved })
       await this.#append([{ role: 'user', content: expansion.text }])
       return expansion
     })
     if (said.skill !== undefined)
       yield { kind: 'skill-invoked', name: said.skill.name, revision: said.skill.revision }
-    const maxSteps = this.#options.maxSteps ?? DEFAULT_MAX_STEPS
-    for (let step = 1; ; step++) {
-      const offer = await this.session.offer()
-      if (offer !== undefined) {
-        // Appends the notice as a new message, so that all earlier messages stay unchanged.
-        await this.#append([{ role: 'user', content: offer.text }], offer)
-        yield { kind: 'skills-updated', update: offer }
-      }
-      await this.#storeSystem()
-      yield {
-        kind: 'model-call',
-        step,
-        prefix: this.#meter.measure([this.system, this.#definitions], this.#messages),
-      }
-      const { answer, wantsTools } = yield* this.#callModel(signal)
-      if (wantsTools && step < maxSteps) continue
-      yield { kind: 'finish', text: answer, steps: step, hasReachedLimit: wantsTools }
-      return
-    }
+  }
+
+  async *#compact({
+    signal,
+    maxTokens,
+    summarize: write = messages => summarize(this.#options.model, messages, signal),
+  }: CompactOptions): AsyncGenerator<AgentEvent, void, undefined> {
+    if (this.#messages.length === 0) return
+    const messages = this.#messages.length
+    const summary = await write(this.#messages)
+    signal?.throwIfAborted()
+    const restored = await this.#orRevert(async () => {
+      const { restore } = await this.session.rebase(maxTokens === undefined ? {} : { maxTokens })
+      const content = [
+        `Summary of the conversation so far:\n${summary}`,
+        ...restore.map(({ text }) => text),
+      ].join('\n\n')
+      const { system } = this
+      const rows = [this.#toRow('system', system), this.#toRow('user', content)]
+      this.#seq = await this.#write(
+        rows.map((row, index) => (index === 0 ? { ...row, startsOver: true } : row)),
+        this.session.state(),
+      )
+      this.#storedSystem = system
+      this.#savedState = this.#describeState()
+      this.#messages = [{ role: 'user', content }]
+      return restore.map(({ name }) => name)
+    })
+    this.#meter.reset()
+    this.#lastTokens = 0
+    yield { kind: 'compacted', messages, restored }
   }
 
   /**
    * Calls the model once, and runs the tools that the model requests. Appends the new messages when the call is
    * complete.
    */
-  async *#callModel(
-    signal: AbortSignal | undefined,
-  ): AsyncGenerator<AgentEvent, { answer: string; wantsTools: boolean }, undefined> {
+  async *#callModel(signal: AbortSignal | undefined): AsyncGenerator<AgentEvent, ModelAnswer, undefined> {
     const before = this.session.state()
     const stop = new AbortController()
     let isKept = false
     try {
-      const complete = yield* this.#stream(AbortSignal.any([stop.signal, ...(signal ? [signal] : [])]))
+      const { model, call = {}, maxRetries } = this.#options
+      const answer = yield* callModel({
+        ...{ model, maxRetries, settings: call },
+        ...{ system: this.system, messages: this.#messages, tools: this.#tools },
+        signal: AbortSignal.any([stop.signal, ...(signal ? [signal] : [])]),
+      })
+      const messages = answer.messages.map(message => this.#explainUnknownTools(message))
+      await this.#append(messages, { uses: answer.uses })
       isKept = true
-      return complete
+      return answer
     } finally {
       if (!isKept) {
         // Aborts the tools and reverts the session, because no stored message contains the skills that the tools
@@ -263,51 +402,6 @@ export class Conversation implements Disposable {
         this.#revert(before)
       }
     }
-  }
-
-  async *#stream(
-    signal: AbortSignal,
-  ): AsyncGenerator<AgentEvent, { answer: string; wantsTools: boolean }, undefined> {
-    const result = streamText({
-      model: this.#options.model,
-      instructions: this.system,
-      messages: [...this.#messages],
-      tools: this.#tools,
-      stopWhen: stepCountIs(1),
-      ...(this.#options.maxRetries === undefined ? {} : { maxRetries: this.#options.maxRetries }),
-      abortSignal: signal,
-      onError: () => undefined, // the stream reports the error, which is thrown below
-    })
-    for await (const part of result.stream) {
-      switch (part.type) {
-        case 'text-delta':
-          yield { kind: 'text', delta: part.text }
-          break
-        case 'tool-call':
-          yield { kind: 'tool-call', name: part.toolName, input: part.input }
-          break
-        case 'tool-result':
-          if (part.preliminary !== true)
-            yield { kind: 'tool-result', name: part.toolName, output: part.output }
-          break
-        case 'tool-error':
-          yield {
-            kind: 'tool-result',
-            name: part.toolName,
-            output: { text: String(part.error), isError: true },
-          }
-          break
-        case 'error':
-          throw part.error
-        case 'abort':
-          signal.throwIfAborted()
-          throw new Error('the model call was aborted')
-        default:
-      }
-    }
-    const { messages } = await result.response
-    await this.#append(messages.map(message => this.#explainUnknownTools(message)))
-    return { answer: await result.text, wantsTools: (await result.finishReason) === 'tool-calls' }
   }
 
   /**
@@ -327,13 +421,48 @@ export class Conversation implements Disposable {
     if (!this.session.isClosed) this.session.revert(before)
   }
 
+  /** Continues the stored conversation with this id, if the host did not open it but the store contains it. */
+  async #load(): Promise<void> {
+    if (this.#isLoaded) return
+    const { store, tenant } = this.#parts
+    const stored = await readStored(store, tenant, this.id)
+    this.#isLoaded = true
+    if (stored.messages.length === 0) return
+    this.#session.close()
+    this.#session = this.#openSession(stored)
+    this.#restore(stored.messages)
+  }
+
+  #openSession(stored: StoredConversation | undefined): SkillSession {
+    const { skills, scope, delivery, applyAt, allowedTools, writer, tools } = this.#options
+    const session = skills.session({
+      id: toSessionId(this.id, this.#parts.tenant),
+      ...(scope === undefined ? {} : { scope }),
+      ...(delivery === undefined ? {} : { delivery }),
+      ...(applyAt === undefined ? {} : { applyAt }),
+      ...(allowedTools === undefined ? {} : { allowedTools }),
+      ...(stored?.state === undefined ? {} : { resume: stored.state }),
+    })
+    const author =
+      writer === undefined
+        ? []
+        : createAuthorTools(writer, {
+            isInScope: createScopeTest(scope),
+            author: { conversation: session.conversation },
+          })
+    this.#definitions = [...session.tools, ...author]
+    this.#tools = { ...withGate({ ...tools, ...toAiTools(author) }, session), ...toAiTools(session.tools) }
+    return session
+  }
+
   /**
-   * Restores the stored messages. Also restores the last request, because `comparePrefix()` compares the next request
-   * with the last request.
+   * Restores the stored messages since the last compaction. Also restores the last request, because `comparePrefix()`
+   * compares the next request with the last request.
    */
   #restore(stored: readonly StoredMessage[]): void {
-    for (const { role, content, seq } of stored) {
+    for (const { role, content, seq, startsOver } of stored) {
       this.#seq = seq
+      if (startsOver === true) this.#messages = []
       if (role === 'system') this.#storedSystem = content
       else this.#messages.push({ role, content } as ModelMessage)
     }
@@ -354,8 +483,15 @@ export class Conversation implements Disposable {
   }
 
   /** Stores both the messages and the resulting session state, or neither. */
-  async #append(messages: readonly ModelMessage[], offer?: SessionOffer): Promise<void> {
-    const rows = messages.map(({ role, content }) => this.#toRow(role, content, offer))
+  async #append(
+    messages: readonly ModelMessage[],
+    { offer, uses = [] }: { readonly offer?: SessionOffer; readonly uses?: readonly SkillUse[] } = {},
+  ): Promise<void> {
+    const rows = messages.map(message => {
+      const own = uses.filter(({ callId }) => hasResult(message, callId))
+      const row = this.#toRow(message.role, message.content, offer)
+      return own.length === 0 ? row : { ...row, uses: own }
+    })
     const news = offer?.state() ?? this.#findNews()
     this.#seq = await this.#write(rows, news)
     offer?.commit()
@@ -377,13 +513,30 @@ export class Conversation implements Disposable {
 
   async #write(rows: readonly ConversationMessage[], session?: SessionState): Promise<number> {
     const { store, tenant } = this.#parts
+    const { holder } = this.#claim
+    const options = session === undefined ? { holder } : { holder, session }
+    return await this.#orClose(() => store.append(tenant, this.id, this.#seq, rows, options))
+  }
+
+  async #takeClaim(): Promise<void> {
+    await this.#orClose(() => this.#claim.take(() => this.#seq))
+  }
+
+  /** Closes the conversation after a conflict, so that `open()` reads the conversation from the store again. */
+  async #orClose<T>(work: () => Promise<T>): Promise<T> {
     try {
-      return await store.append(tenant, this.id, this.#seq, rows, session === undefined ? {} : { session })
+      return await work()
     } catch (thrown) {
-      // Closes the conversation after a conflict, so that `open()` reads the conversation from the store again.
       if (thrown instanceof ConversationConflictError) this.close()
       throw thrown
     }
+  }
+
+  /** @throws {SkillError} CLOSED, also if another agent has taken over the conversation */
+  #assertOpen(): void {
+    if (!this.session.isClosed) return
+    const shown = JSON.stringify(this.id)
+    throw new SkillError('CLOSED', `the conversation ${shown} is closed; open it again with SkillAgent.open`)
   }
 
   /**
@@ -409,6 +562,24 @@ export class Conversation implements Disposable {
         : { generation: offer.generation, digest: offer.digest }
     return { id: randomUUID(), role, content, at: Date.now(), skills }
   }
+}
+
+/** Reads a conversation from the store. */
+export async function readStored(
+  store: ConversationStore,
+  tenant: string,
+  id: string,
+): Promise<StoredConversation> {
+  const messages = await store.read(tenant, id)
+  const state = await store.readSession(tenant, id)
+  return { messages, ...(state === undefined ? {} : { state }) }
+}
+
+function hasResult(message: ModelMessage, callId: string): boolean {
+  return (
+    message.role === 'tool' &&
+    message.content.some(part => part.type === 'tool-result' && part.toolCallId === callId)
+  )
 }
 
 /**

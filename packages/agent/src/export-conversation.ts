@@ -23,7 +23,7 @@ type Line = Head | { readonly message: ConversationMessage } | { readonly sessio
  *
  * const store = new MemoryConversationStore()
  * await store.append('local', 'chat-1', 0, [{ id: 'a', role: 'user', content: 'Hello.', at: Date.now() }])
- * const lines = await Array.fromAsync(exportConversation(store, 'local', 'chat-1'))
+ * const lines = exportConversation(store, 'local', 'chat-1')
  * console.log(await importConversation(store, 'local', 'chat-2', lines)) // prints 1
  * ```
  */

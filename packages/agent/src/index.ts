@@ -1,14 +1,18 @@
 // Exports the agent and its conversations. The export blocks below are ordered by hand.
 
 // For hosts: the agent.
-export { SkillAgent, type SkillAgentOptions } from './skill-agent.ts'
-export type { AgentEvent } from './agent-event.ts'
+export { DEFAULT_MAX_OPEN, SkillAgent, type SkillAgentOptions } from './skill-agent.ts'
+export type { AgentEvent, TurnResult } from './agent-event.ts'
 export {
+  type CompactOptions,
   Conversation,
   DEFAULT_MAX_STEPS,
+  type TurnInput,
   type TurnOptions,
-  type TurnResult,
 } from './conversation.ts'
+export type { CallAnswer, PendingCall } from './pending-calls.ts'
+export type { ModelCallSettings } from './model-call.ts'
+export type { TokenUsage } from './token-usage.ts'
 export type { PrefixReading } from './prefix-meter.ts'
 
 // For hosts: the offline model, and models that a configuration names.
@@ -36,4 +40,4 @@ export { openConversationStore, openPostgresStore } from './open-conversation-st
 export { SqlConversationStore } from './sql-conversation-store.ts'
 export { exportConversation, importConversation } from './export-conversation.ts'
 // For hosts with their own model loop: converts the tools of a session for the AI SDK.
-export { type AiToolOutput, toAiTools } from './to-ai-tools.ts'
+export { type AiToolOutput, toAiTools } from '@skillstoke/core/ai-sdk'

@@ -89,7 +89,7 @@ export class MemoryConversationStore implements ConversationStore {
     const claim = this.#claims.get(keyOf(tenant, conversation))
     const remainingMs = (claim?.until ?? 0) - Date.now()
     if (claim !== undefined && claim.holder !== holder && remainingMs > 0)
-      throw new ConversationBusyError(conversation, remainingMs)
+      throw new ConversationBusyError(conversation, claim.holder, remainingMs)
   }
 
   /** Makes all session states with the same catalog use one catalog object. */
@@ -127,7 +127,11 @@ export class MemoryConversationStore implements ConversationStore {
       .slice(0, limit)
   }
 
-  async findUses(tenant: string, skill: string, limit: number = DEFAULT_PAGE_SIZE): Promise<readonly StoredUse[]> {
+  async findUses(
+    tenant: string,
+    skill: string,
+    limit: number = DEFAULT_PAGE_SIZE,
+  ): Promise<readonly StoredUse[]> {
     const uses = this.#listAll(tenant).flatMap(([conversation, messages]) =>
       messages.flatMap(({ seq, at, uses = [] }) =>
         uses.filter(use => use.skill === skill).map(use => ({ ...use, conversation, seq, at })),

@@ -33,6 +33,11 @@ export class PrefixMeter {
     return reading
   }
 
+  /** Forgets the last request, because the conversation starts over. */
+  reset(): void {
+    this.#last = undefined
+  }
+
   #read(head: unknown, messages: readonly unknown[]): { reading: PrefixReading; digest: string } {
     let digest = nodeHasher.sha256(JSON.stringify(head))
     let sentBefore = this.#last?.messages === 0 ? digest : undefined

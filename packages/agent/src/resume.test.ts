@@ -11,9 +11,9 @@ import { skillText } from '../../../tests/fixtures/skill-folder.ts'
 import type { AgentEvent } from './agent-event.ts'
 import { MemoryConversationStore } from './memory-conversation-store.ts'
 import { createOfflineModel } from './offline-model.ts'
+import { openConversationStore } from './open-conversation-store.ts'
 import type { PrefixReading } from './prefix-meter.ts'
 import { SkillAgent } from './skill-agent.ts'
-import { openConversationStore } from './open-conversation-store.ts'
 
 let folder: string
 beforeEach(() => {

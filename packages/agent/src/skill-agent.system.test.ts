@@ -43,6 +43,9 @@ describe('SkillAgent with an OpenAI-compatible server', () => {
       text: 'Within thirty days.',
       steps: 2,
       hasReachedLimit: false,
+      finishReason: 'stop',
+      usage: { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 },
+      pending: [],
     })
     fileSystem.write('/skills/refund/SKILL.md', skillText('refund', { body: 'Within 60 days.' }))
     await conversation.send('And now?')

@@ -1,17 +1,21 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+
 import { randomUUID } from 'node:crypto'
-import type {
-  AllowedToolsPolicy,
-  DeliveryMode,
-  SessionOptions,
-  SkillRuntime,
-  SkillScope,
-  SkillWriter,
+import {
+  type AllowedToolsPolicy,
+  type DeliveryMode,
+  type SessionOptions,
+  SkillError,
+  type SkillRuntime,
+  type SkillScope,
+  type SkillWriter,
 } from '@skillstoke/core'
 import { checkOptions, checkWholeNumber, type KnownOptions } from '@skillstoke/core/internal'
 import type { LanguageModel, ToolSet } from 'ai'
-import { Conversation, type ConversationParts, DEFAULT_TENANT } from './conversation.ts'
+import { Conversation, type ConversationParts, DEFAULT_TENANT, readStored } from './conversation.ts'
 import type { ConversationStore } from './conversation-store.ts'
 import { MemoryConversationStore } from './memory-conversation-store.ts'
+import { CALL_SETTINGS, type ModelCallSettings } from './model-call.ts'
 
 export interface SkillAgentOptions {
   readonly skills: SkillRuntime
@@ -40,7 +44,21 @@ export interface SkillAgentOptions {
   readonly maxSteps?: number
   /** How often the AI SDK retries a failed model call. @default 2 */
   readonly maxRetries?: number
+  /**
+   * Settings of `streamText` for every model call, for example `temperature`, `timeout`, `toolApproval` or
+   * `providerOptions`. @default a timeout of five minutes without output, and a cache breakpoint for Anthropic models
+   */
+  readonly call?: ModelCallSettings
+  /** Compacts a conversation when its last request and answer had more tokens than this. @default never */
+  readonly compactAtTokens?: number
+  /**
+   * Maximum number of open conversations. When more are opened, the agent closes those that were idle for the longest
+   * time. Call `conversation()` for each message, so that a closed conversation is opened again. @default 1,000
+   */
+  readonly maxOpen?: number
 }
+
+export const DEFAULT_MAX_OPEN = 1_000
 
 const KNOWN_OPTIONS: KnownOptions<SkillAgentOptions> = {
   skills: true,
@@ -57,7 +75,14 @@ const KNOWN_OPTIONS: KnownOptions<SkillAgentOptions> = {
   tenant: true,
   maxSteps: true,
   maxRetries: true,
+  call: true,
+  compactAtTokens: true,
+  maxOpen: true,
 }
+
+const KNOWN_SETTINGS = Object.fromEntries(
+  CALL_SETTINGS.map(name => [name, true]),
+) as KnownOptions<ModelCallSettings>
 
 /**
  * A multi-turn agent that reports changed skills to its conversations before every model call.
@@ -74,25 +99,31 @@ const KNOWN_OPTIONS: KnownOptions<SkillAgentOptions> = {
  * console.log(text.includes('Instructions of support-pdf.')) // prints true
  * ```
  */
-export class SkillAgent {
+export class SkillAgent implements AsyncDisposable {
   readonly #options: SkillAgentOptions
   readonly #store: ConversationStore
   readonly #conversations = new Map<string, Conversation>()
+  #isClosed = false
 
   /** @throws {SkillError} INVALID_OPTION */
   constructor(options: SkillAgentOptions) {
     checkOptions('SkillAgent', options, KNOWN_OPTIONS)
     checkWholeNumber('maxSteps', options.maxSteps, 1)
     checkWholeNumber('maxRetries', options.maxRetries, 0)
+    checkWholeNumber('compactAtTokens', options.compactAtTokens, 1)
+    checkWholeNumber('maxOpen', options.maxOpen, 1)
+    checkOptions('SkillAgent', options.call, KNOWN_SETTINGS, { path: 'call' })
     this.#options = options
     this.#store = options.store ?? new MemoryConversationStore()
   }
 
   /**
-   * Returns the conversation with this id, or starts a new conversation.
-   * @throws {SkillError} DUPLICATE_SESSION when another agent of the same runtime has this conversation open
+   * Returns the conversation with this id, or starts a new conversation. If the store contains the conversation, its
+   * first turn continues it. To read its messages before that turn, use `open()`.
+   * @throws {SkillError} CLOSED; DUPLICATE_SESSION when another agent of the same runtime has this conversation open
    */
   conversation(id: string = randomUUID()): Conversation {
+    this.#assertOpen()
     return this.#find(id) ?? this.#keep(new Conversation(id, this.#toParts(id)))
   }
 
@@ -117,13 +148,28 @@ export class SkillAgent {
    * ```
    */
   async open(id: string): Promise<Conversation> {
+    this.#assertOpen()
     const { tenant = DEFAULT_TENANT } = this.#options
     const known = this.#find(id)
     if (known !== undefined) return known
-    const messages = await this.#store.read(tenant, id)
-    const state = await this.#store.readSession(tenant, id)
-    const stored = { messages, ...(state === undefined ? {} : { state }) }
+    const stored = await readStored(this.#store, tenant, id)
     return this.#find(id) ?? this.#keep(new Conversation(id, this.#toParts(id), stored))
+  }
+
+  /** Closes all conversations when their turns have ended. The store stays open. Idempotent. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    const open = [...this.#conversations.values()]
+    await Promise.all(open.map(async conversation => await conversation.whenIdle()))
+    for (const conversation of open) conversation.close()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+
+  #assertOpen(): void {
+    if (this.#isClosed) throw new SkillError('CLOSED', 'the agent is closed')
   }
 
   /**
@@ -132,11 +178,22 @@ export class SkillAgent {
    */
   #find(id: string): Conversation | undefined {
     const known = this.#conversations.get(id)
-    return known?.session.isClosed === true ? undefined : known
+    if (known === undefined || known.session.isClosed) return undefined
+    // Moves the conversation to the end, because the conversation used longest ago is closed first.
+    this.#conversations.delete(id)
+    this.#conversations.set(id, known)
+    return known
   }
 
   #keep(conversation: Conversation): Conversation {
     this.#conversations.set(conversation.id, conversation)
+    let surplus = this.#conversations.size - (this.#options.maxOpen ?? DEFAULT_MAX_OPEN)
+    for (const idle of this.#conversations.values()) {
+      if (surplus <= 0) break
+      if (idle === conversation || idle.isBusy) continue
+      idle.close()
+      surplus--
+    }
     return conversation
   }
 

@@ -192,7 +192,11 @@ export class SqlConversationStore implements ConversationStore, AsyncDisposable 
     return (await query.execute()).map(({ id, seq, updated }) => ({ id, seq, at: Number(updated) }))
   }
 
-  async findUses(tenant: string, skill: string, limit: number = DEFAULT_PAGE_SIZE): Promise<readonly StoredUse[]> {
+  async findUses(
+    tenant: string,
+    skill: string,
+    limit: number = DEFAULT_PAGE_SIZE,
+  ): Promise<readonly StoredUse[]> {
     this.#assertOpen()
     const rows = await this.#database
       .selectFrom('skill_use')
@@ -353,7 +357,7 @@ function assertFree(
 ): void {
   const remainingMs = (head.held_until ?? 0) - head.now
   if (head.holder !== null && head.holder !== holder && remainingMs > 0)
-    throw new ConversationBusyError(conversation, remainingMs)
+    throw new ConversationBusyError(conversation, head.holder, remainingMs)
 }
 
 async function insertMessage(

@@ -96,7 +96,10 @@ export class DevConversation {
         log.answered(event.text)
         break
       case 'text':
+      case 'reasoning':
       case 'tool-result':
+      case 'model-answer':
+      case 'compacted':
         break // skipped, because `finish` prints the whole answer
       default:
         event satisfies never

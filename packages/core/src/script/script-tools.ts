@@ -141,7 +141,12 @@ function createFileTool(conversation: Conversation, scripts: SkillScripts): Tool
       if ('isError' in found) return found
       return await guard(found.skill, conversation, async () => {
         const run = await scripts.run(found.skill.name, path.value ?? '', args.map(String), call)
-        return { ...renderRun(run), generation: conversation.reader.current.digest, revision: run.revision }
+        return {
+          ...renderRun(run),
+          generation: conversation.reader.current.digest,
+          skill: found.skill.name,
+          revision: run.revision,
+        }
       })
     },
   })
@@ -161,6 +166,7 @@ async function runCommand(
     const result = await scripts.execute(`${found.skill.name}.${command}`, input, call)
     return toolSuccess(renderValue(result, conversation), {
       generation: conversation.reader.current.digest,
+      skill: found.skill.name,
       revision: result.revision,
     })
   })
@@ -180,6 +186,7 @@ async function guard(
     if (!SkillError.isInstance(thrown) || thrown.code === 'CLOSED') throw thrown
     return toolFailure(thrown.message, {
       generation: conversation.reader.current.digest,
+      skill: skill.name,
       revision: skill.revision,
     })
   }
@@ -207,11 +214,12 @@ async function findSkill(
   if (served !== undefined && !isSamePlace(served, skill))
     return toolFailure(`${describeShadowed(skill, served)}; use ${JSON.stringify(skill.name)}`, {
       generation: generation.digest,
+      skill: skill.name,
       revision: skill.revision,
     })
   return toolFailure(
     `the scripts of ${JSON.stringify(skill.name)} are not served; they run after a person approves them`,
-    { generation: generation.digest, revision: skill.revision },
+    { generation: generation.digest, skill: skill.name, revision: skill.revision },
   )
 }
 

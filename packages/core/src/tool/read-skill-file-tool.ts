@@ -73,7 +73,11 @@ export function createReadSkillFileTool(conversation: Conversation): ToolDefinit
 
 function renderResource(content: ResourceContent, offset: number): ToolResult {
   const revision = shortDigest(content.revision)
-  const origin = { generation: content.generation.digest, revision: content.revision }
+  const origin = {
+    generation: content.generation.digest,
+    skill: content.skill,
+    revision: content.revision,
+  }
   const notes: string[] = []
   if (content.loadedRevision !== undefined) {
     notes.push(

@@ -56,6 +56,7 @@ function toResult(outcome: LoadOutcome, conversation: Conversation, toolName: st
     case 'loaded':
       return toolSuccess(renderLoadedSkill(outcome.skill, outcome.body, conversation), {
         ...origin,
+        skill: outcome.skill.name,
         revision: outcome.skill.revision,
       })
     case 'list':

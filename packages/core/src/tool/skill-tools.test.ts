@@ -46,6 +46,7 @@ describe('skill', () => {
     const revision = shortDigest(it.skills.current.get('pdf').revision)
     expect(await it.call('skill', { name: 'pdf' })).toEqual({
       isError: false,
+      skill: 'pdf',
       generation: it.skills.current.digest,
       revision: it.skills.current.get('pdf').revision,
       text: `<skill_${revision} name="pdf" revision="${revision}">\nBody of pdf.\n</skill_${revision}>\nFiles (read them with read_skill_file):\n- references/a.md (4 bytes)`,

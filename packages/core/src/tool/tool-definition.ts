@@ -6,12 +6,14 @@ export interface ToolResult {
   readonly isError: boolean
   /** Digest of the generation from which the tool answered; absent if the input was refused. */
   readonly generation?: Digest
-  /** Revision of the skill that the answer is about. */
+  /** Name of the skill that the answer is about; absent for lists and for unknown names. */
+  readonly skill?: string
+  /** Revision of that skill. */
   readonly revision?: Digest
 }
 
-/** The generation and the revision from which a tool answered. */
-export type ToolResultOrigin = Pick<ToolResult, 'generation' | 'revision'>
+/** The generation, the skill and the revision from which a tool answered. */
+export type ToolResultOrigin = Pick<ToolResult, 'generation' | 'skill' | 'revision'>
 
 /** The context of a call. Each field may be omitted or `undefined`. */
 export interface ToolContext {

@@ -70,7 +70,7 @@ function outermost(paths: readonly string[]): readonly string[] {
   return paths.filter(path => !paths.some(other => other !== path && isInside(path, other)))
 }
 
-/** Limits memory outside the heap and file sizes, and turns core dumps off. All descendants inherit these limits. */
+/** Limits the size of files and the memory outside the heap, and turns core dumps off. All descendants inherit these limits. */
 export function withLimits(
   { command, args }: Launch,
   { hasOwnUsers }: { readonly hasOwnUsers: boolean },

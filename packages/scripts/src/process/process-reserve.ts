@@ -35,7 +35,7 @@ export class ProcessReserve {
   async take(access: ScriptAccess): Promise<PooledProcess | undefined> {
     if (this.#waiting === undefined && this.#starting === undefined) return undefined
     const containment = await this.#starter.nameContainment(access)
-    // Wait for a reserve process that is starting, because a new process would be ready later.
+    // If a reserve process is already starting, wait for it, because it is ready sooner than a new process.
     await this.#starting
     const waiting = this.#waiting
     if (waiting === undefined || waiting.containment !== containment) return undefined

@@ -55,7 +55,7 @@ export function scanTexts(
 }
 
 function refuseTooMuch({ path }: ScriptText): Diagnostic {
-  const message = `the scripts of the skill with commands have more than ${MAX_CHARACTERS} characters in all`
+  const message = `the scripts that define commands have more than ${MAX_CHARACTERS} characters in total`
   return { code: 'SCRIPT_INVALID', severity: 'error', message, path }
 }
 

@@ -1,12 +1,12 @@
+import { createOfflineModel } from '@skillstoke/agent'
 import { createSkillRuntime, type ToolDefinition } from '@skillstoke/core'
 import { FileSource, MemoryFileSystem, NO_SETTLE } from '@skillstoke/core/source'
 import type { ToolProgress } from '@skillstoke/core/types'
 import { generateText, stepCountIs, streamText, type ToolSet } from 'ai'
 import { describe, expect, test } from 'vitest'
-import { type ScriptedAnswer, ScriptedModel } from '../../../tests/fixtures/scripted-model.ts'
-import { skillText } from '../../../tests/fixtures/skill-folder.ts'
-import { createOfflineModel } from './offline-model.ts'
-import { toAiTools, withGate } from './to-ai-tools.ts'
+import { type ScriptedAnswer, ScriptedModel } from '../../../../tests/fixtures/scripted-model.ts'
+import { skillText } from '../../../../tests/fixtures/skill-folder.ts'
+import { toAiTools, withGate } from './ai-sdk-tools.ts'
 
 const SCHEMA = { type: 'object', properties: {}, required: [], additionalProperties: false } as const
 

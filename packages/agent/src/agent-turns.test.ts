@@ -1,0 +1,398 @@
+import type { LanguageModelV4, LanguageModelV4CallOptions } from '@ai-sdk/provider'
+import { createSkillRuntime, MemorySource, type SkillRuntime } from '@skillstoke/core'
+import { jsonSchema, type ToolSet, tool } from 'ai'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { type ScriptedAnswer, ScriptedModel } from '../../../tests/fixtures/scripted-model.ts'
+import type { AgentEvent } from './agent-event.ts'
+import { ConversationBusyError, type ConversationStore } from './conversation-store.ts'
+import { MemoryConversationStore } from './memory-conversation-store.ts'
+import { SkillAgent, type SkillAgentOptions } from './skill-agent.ts'
+
+const inputSchema = jsonSchema({ type: 'object', properties: { id: { type: 'string' } } })
+const REFUND: ScriptedAnswer = { tool: 'pay_back', input: { id: '1042' } }
+const ASK: ScriptedAnswer = { tool: 'ask_browser', input: { id: '1042' } }
+const LOAD: ScriptedAnswer = { tool: 'skill', input: { name: 'refund' } }
+const DONE: ScriptedAnswer = { text: 'Done.' }
+
+let source: MemorySource
+let skills: SkillRuntime
+let store: ConversationStore
+let payments: unknown[]
+
+beforeEach(async () => {
+  source = new MemorySource({ label: 'mine' }, [
+    { name: 'refund', description: 'Refunds an order.', body: 'Use form ONE.' },
+  ])
+  skills = await createSkillRuntime({ sources: [source] })
+  store = new MemoryConversationStore()
+  payments = []
+})
+afterEach(async () => await skills.close())
+
+const tools: ToolSet = {
+  pay_back: tool({
+    description: 'Pays money back.',
+    inputSchema,
+    needsApproval: true,
+    execute: input => {
+      payments.push(input)
+      return 'Paid.'
+    },
+  }),
+  ask_browser: tool({ description: 'Reads a value in the browser.', inputSchema }),
+}
+
+function play(...answers: readonly ScriptedAnswer[]): ScriptedModel {
+  return new ScriptedModel(call => answers[call - 1] ?? DONE)
+}
+
+function createAgent(model: LanguageModelV4, options: Partial<SkillAgentOptions> = {}): SkillAgent {
+  return new SkillAgent({ skills, model, tools, store, ...options })
+}
+
+/** Returns the last request as JSON. */
+const lastRequest = (model: ScriptedModel): string => JSON.stringify(model.requests.at(-1)?.prompt)
+
+/** Returns the calls of a request that have no result. Providers refuse such a request. */
+function openCalls(model: ScriptedModel): string[] {
+  const parts = (model.requests.at(-1)?.prompt ?? []).flatMap(
+    ({ content }): readonly Exclude<(typeof content)[number], string>[] =>
+      typeof content === 'string' ? [] : content,
+  )
+  const answered = parts.flatMap(part => (part.type === 'tool-result' ? part.toolCallId : []))
+  return parts.flatMap(part =>
+    part.type === 'tool-call' && !answered.includes(part.toolCallId) ? part.toolCallId : [],
+  )
+}
+
+describe('a tool call that needs approval', () => {
+  test('ends the turn, and runs after the approval', async () => {
+    const model = play(REFUND, DONE)
+    const chat = createAgent(model).conversation('chat')
+    const { pending, finishReason, hasReachedLimit } = await chat.send('Refund 1042.')
+    expect(pending).toEqual([
+      {
+        kind: 'approval',
+        approvalId: expect.any(String),
+        callId: 'call-1',
+        name: 'pay_back',
+        input: { id: '1042' },
+      },
+    ])
+    expect([finishReason, hasReachedLimit, payments]).toEqual(['tool-calls', false, []])
+    const events: AgentEvent[] = []
+    for await (const event of chat.stream({ answers: [{ callId: 'call-1', approved: true }] }))
+      events.push(event)
+    expect(payments).toEqual([{ id: '1042' }])
+    expect(events.find(event => event.kind === 'tool-result')).toMatchObject({
+      callId: 'call-1',
+      output: 'Paid.',
+    })
+    expect(lastRequest(model)).toContain('Paid.')
+    expect([chat.pending, openCalls(model)]).toEqual([[], []])
+    await chat.send('Thanks.')
+    expect(openCalls(model)).toEqual([])
+  })
+
+  test('does not run after a denial, and the model receives the reason', async () => {
+    const model = play(REFUND, DONE)
+    const chat = createAgent(model).conversation('chat')
+    await chat.send('Refund 1042.')
+    await chat.send({ answers: [{ callId: 'call-1', approved: false, reason: 'Too expensive.' }] })
+    expect(payments).toEqual([])
+    expect(lastRequest(model)).toContain('Too expensive.')
+    await chat.send('And now?')
+    expect(openCalls(model)).toEqual([])
+  })
+
+  test('waits across a restart, and runs once when the answer comes in the new process', async () => {
+    const first = createAgent(play(REFUND))
+    await first.conversation('chat').send('Refund 1042.')
+    await first.close()
+    const model = play(DONE)
+    const chat = await createAgent(model).open('chat')
+    expect(chat.pending).toHaveLength(1)
+    await chat.send({ answers: [{ callId: 'call-1', approved: true }] })
+    expect(payments).toEqual([{ id: '1042' }])
+    expect(openCalls(model)).toEqual([])
+  })
+
+  test('is declined when the user writes a new message, and later turns work', async () => {
+    const model = play(REFUND, DONE)
+    const chat = createAgent(model).conversation('chat')
+    await chat.send('Refund 1042.')
+    expect((await chat.send('Stop.')).text).toBe('Done.')
+    expect(openCalls(model)).toEqual([])
+    expect(lastRequest(model)).toContain('because the user wrote a new message')
+    expect(payments).toEqual([])
+  })
+})
+
+describe('a tool without execute', () => {
+  test('ends the turn, and the conversation continues with the result of the host', async () => {
+    const model = play(ASK, DONE)
+    const chat = createAgent(model).conversation('chat')
+    expect((await chat.send('What does the page say?')).pending).toMatchObject([
+      { kind: 'client-tool', callId: 'call-1', name: 'ask_browser' },
+    ])
+    await chat.send({ answers: [{ callId: 'call-1', output: { page: 'open' } }] })
+    expect(lastRequest(model)).toContain(JSON.stringify('{"page":"open"}'))
+    expect(openCalls(model)).toEqual([])
+  })
+
+  test.each([
+    [[], 'the call "call-1" has no answer; waiting calls: call-1 (ask_browser, client-tool)'],
+    [[{ callId: 'other', output: 1 }], 'no call "other" waits for an answer'],
+    [[{ callId: 'call-1', approved: true }], 'the call "call-1" needs "output"'],
+  ])('refuses the answers %j and stays pending', async (answers, message) => {
+    const chat = createAgent(play(ASK)).conversation('chat')
+    await chat.send('What does the page say?')
+    await expect(chat.send({ answers })).rejects.toMatchObject({
+      code: 'INVALID_OPTION',
+      message: expect.stringContaining(message),
+    })
+    expect(chat.pending).toHaveLength(1)
+  })
+})
+
+describe('send({ retry: true })', () => {
+  const failOnce = (): ScriptedModel =>
+    new ScriptedModel(call => {
+      if (call === 1) throw new Error('overloaded')
+      return DONE
+    })
+
+  test('answers the stored question after a failed turn, without repeating it', async () => {
+    const model = failOnce()
+    const chat = createAgent(model, { maxRetries: 0 }).conversation('chat')
+    await expect(chat.send('Refund 1042.')).rejects.toThrow('overloaded')
+    expect((await chat.send({ retry: true })).text).toBe('Done.')
+    expect(lastRequest(model).split('Refund 1042.')).toHaveLength(2)
+  })
+
+  test('works in a new process', async () => {
+    const first = createAgent(failOnce(), { maxRetries: 0 })
+    await expect(first.conversation('chat').send('Refund 1042.')).rejects.toThrow('overloaded')
+    await first.close()
+    const model = play(DONE)
+    await createAgent(model).conversation('chat').send({ retry: true })
+    expect(lastRequest(model).split('Refund 1042.')).toHaveLength(2)
+  })
+
+  test('is refused if every message is answered', async () => {
+    const chat = createAgent(play(DONE)).conversation('chat')
+    await expect(chat.send({ retry: true })).rejects.toMatchObject({ code: 'INVALID_OPTION' })
+    await chat.send('Hello.')
+    await expect(chat.send({ retry: true })).rejects.toMatchObject({ code: 'INVALID_OPTION' })
+  })
+})
+
+describe('the settings of model calls', () => {
+  class RecordingModel extends ScriptedModel {
+    readonly calls: LanguageModelV4CallOptions[] = []
+    override async doStream(
+      options: LanguageModelV4CallOptions,
+    ): Promise<Awaited<ReturnType<LanguageModelV4['doStream']>>> {
+      this.calls.push(options)
+      return await super.doStream(options)
+    }
+  }
+
+  test('reach the provider, with a cache breakpoint for Anthropic models', async () => {
+    const model = new RecordingModel(() => DONE)
+    const call = {
+      temperature: 0.2,
+      maxOutputTokens: 7,
+      providerOptions: { openai: { user: 'u' }, anthropic: { effort: 'low' } },
+    } as const
+    await createAgent(model, { call }).conversation('chat').send('Hello.')
+    expect(model.calls[0]).toMatchObject({
+      temperature: 0.2,
+      maxOutputTokens: 7,
+      providerOptions: {
+        openai: { user: 'u' },
+        anthropic: { cacheControl: { type: 'ephemeral' }, effort: 'low' },
+      },
+    })
+  })
+
+  test('are refused with an unknown name', () => {
+    const call = { temprature: 0.2 } as object
+    expect(() => createAgent(play(), { call })).toThrow('did you mean "call.temperature"?')
+  })
+
+  test('contain a timeout, after which the next turn works', async () => {
+    const model = new RecordingModel(() => DONE)
+    const hang: LanguageModelV4 = {
+      ...{ specificationVersion: 'v4', provider: 'test', modelId: 'hang', supportedUrls: {} },
+      doGenerate: options => model.doGenerate(options),
+      doStream: async options => {
+        const isFirst = model.calls.length === 0
+        const answer = await model.doStream(options)
+        return isFirst ? { stream: new ReadableStream() } : answer
+      },
+    }
+    const chat = createAgent(hang, { call: { timeout: { firstChunkMs: 20 } }, maxRetries: 0 }).conversation(
+      'chat',
+    )
+    await expect(chat.send('Hello.')).rejects.toThrow(/time/i)
+    expect((await chat.send({ retry: true })).text).toBe('Done.')
+  })
+
+  test('the result of a turn adds the tokens of all its calls', async () => {
+    const chat = createAgent(play(LOAD, DONE)).conversation('chat')
+    expect((await chat.send('Refund 1042.')).usage).toMatchObject({ inputTokens: 2, outputTokens: 2 })
+  })
+
+  test('a message may consist of content parts with attachments', async () => {
+    const model = play(DONE)
+    const image = { type: 'file', data: 'aGVsbG8=', mediaType: 'image/png' } as const
+    const chat = createAgent(model).conversation('chat')
+    await chat.send([{ type: 'text', text: 'What is this?' }, image])
+    expect(JSON.stringify(model.requests[0]?.prompt)).toContain('image/png')
+    expect((await store.read('local', 'chat'))[1]?.content).toEqual([
+      { type: 'text', text: 'What is this?' },
+      image,
+    ])
+  })
+})
+
+describe('compact()', () => {
+  const summarize = (): string => 'The user wants a refund.'
+
+  test('replaces the messages, and puts loaded skills back at their live revisions', async () => {
+    const model = play(LOAD, DONE, DONE)
+    const chat = createAgent(model).conversation('chat')
+    await chat.send('/refund with the arguments of before')
+    source.put({ name: 'refund', description: 'Refunds an order.', body: 'Use form TWO.' })
+    await chat.compact({ summarize })
+    await chat.send('Go on.')
+    const request = lastRequest(model)
+    expect(request.split('Use form TWO.')).toHaveLength(2)
+    expect(request).toContain('The user wants a refund.')
+    expect(request).not.toMatch(/form ONE|arguments of before|skills_update/)
+  })
+
+  test('is in the store, so that a new process sends only the messages after it', async () => {
+    const first = createAgent(play(LOAD, DONE, DONE))
+    const chat = first.conversation('chat')
+    await chat.send('The first question.')
+    await chat.compact({ summarize })
+    await chat.send('The second question.')
+    const before = [chat.system, JSON.stringify(chat.messages)]
+    await first.close()
+    const later = await createAgent(play()).open('chat')
+    expect([later.system, JSON.stringify(later.messages)]).toEqual(before)
+    expect(before[1]).not.toContain('The first question.')
+    expect(JSON.stringify(await store.read('local', 'chat'))).toContain('The first question.')
+    expect(later.comparePrefix().isUnchanged).toBe(true)
+  })
+
+  test('lets the model write the summary, and never sends the tools with that request', async () => {
+    const model = play(LOAD, DONE, { text: 'A summary by the model.' }, DONE)
+    const chat = createAgent(model).conversation('chat')
+    await chat.send('Refund 1042.')
+    await chat.compact()
+    expect(model.requests[2]).toMatchObject({ tools: [] })
+    expect(JSON.stringify(model.requests[2]?.prompt)).toContain('Refund 1042.')
+    await chat.send('Go on.')
+    expect(lastRequest(model)).toContain('A summary by the model.')
+  })
+
+  test('happens by itself before the next call when the last request was too long', async () => {
+    const model = play(LOAD, { text: 'A summary by the model.' }, DONE)
+    const chat = createAgent(model, { compactAtTokens: 1 }).conversation('chat')
+    const events: AgentEvent[] = []
+    for await (const event of chat.stream('Refund 1042.')) events.push(event)
+    expect(events.find(({ kind }) => kind === 'compacted')).toEqual({
+      kind: 'compacted',
+      messages: 3,
+      restored: ['refund'],
+    })
+    expect(events.at(-1)).toMatchObject({ kind: 'finish', text: 'Done.' })
+    expect(openCalls(model)).toEqual([])
+  })
+
+  test('a summary that fails changes nothing', async () => {
+    const chat = createAgent(play(LOAD, DONE)).conversation('chat')
+    await chat.send('Refund 1042.')
+    const before = [chat.system, chat.messages.length, chat.session.ledger.entries().length]
+    const fail = (): never => {
+      throw new Error('no summary')
+    }
+    await expect(chat.compact({ summarize: fail })).rejects.toThrow('no summary')
+    expect([chat.system, chat.messages.length, chat.session.ledger.entries().length]).toEqual(before)
+  })
+})
+
+describe('open conversations', () => {
+  test('conversation() continues a stored conversation with its catalog and notices', async () => {
+    const first = createAgent(play(LOAD, DONE))
+    await first.conversation('chat').send('The first question.')
+    const { system } = first.conversation('chat')
+    await first.close()
+    source.put({ name: 'maps', description: 'Draws maps.' })
+    const model = play(DONE)
+    const chat = createAgent(model).conversation('chat')
+    await chat.send('The second question.')
+    expect(chat.system).toBe(system)
+    expect(lastRequest(model)).toMatch(/The first question.*The second question.*added: maps/)
+  })
+
+  test('the agent closes the conversations that were idle for the longest time', async () => {
+    const agent = createAgent(play(), { maxOpen: 2 })
+    for (const id of ['a', 'b', 'a', 'c']) await agent.conversation(id).send('Hello.')
+    expect(
+      skills
+        .sessions()
+        .map(({ id }) => id)
+        .sort(),
+    ).toEqual(['a', 'c'])
+    await agent.conversation('b').send('Still there?')
+    expect(agent.conversation('b').messages).toHaveLength(4)
+  })
+
+  test('close() waits for running turns, closes every conversation, and refuses new ones', async () => {
+    const agent = createAgent(play())
+    const turn = agent.conversation('a').send('Hello.')
+    await agent.close()
+    expect((await turn).text).toBe('Done.')
+    expect(skills.sessions()).toEqual([])
+    expect(() => agent.conversation('a')).toThrow('the agent is closed')
+    await expect(agent.open('a')).rejects.toMatchObject({ code: 'CLOSED' })
+  })
+
+  test('a second process stops before it calls the model while another one answers', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const started = Promise.withResolvers<void>()
+    const wait = tool({
+      inputSchema,
+      execute: async () => {
+        started.resolve()
+        await promise
+        return 'Ready.'
+      },
+    })
+    const slow = createAgent(play({ tool: 'wait', input: {} }, DONE), { tools: { wait } })
+    const answer = slow.conversation('chat').send('Take your time.')
+    await started.promise
+    const other = await createSkillRuntime({ sources: [source] })
+    const model = play(DONE)
+    const busy = new SkillAgent({ skills: other, model, store }).conversation('chat').send('Quickly.')
+    await expect(busy).rejects.toBeInstanceOf(ConversationBusyError)
+    expect(model.requests).toEqual([])
+    resolve()
+    expect((await answer).text).toBe('Done.')
+    await new SkillAgent({ skills: other, model, store }).conversation('chat-2').send('Hello.')
+    expect(model.requests).toHaveLength(1)
+    await other.close()
+  })
+
+  test('stored messages name the skills that answered, with their revisions', async () => {
+    await createAgent(play(LOAD, DONE)).conversation('chat').send('Refund 1042.')
+    const { revision } = skills.current.get('refund')
+    expect(await store.findUses('local', 'refund')).toMatchObject([
+      { conversation: 'chat', callId: 'call-1', tool: 'skill', skill: 'refund', revision },
+    ])
+  })
+})

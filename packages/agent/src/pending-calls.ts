@@ -1,0 +1,117 @@
+import { SkillError } from '@skillstoke/core'
+import type { ModelMessage, ToolContent } from 'ai'
+
+/** A tool call that waits for the host. */
+export type PendingCall =
+  /** The tool runs when the host approves the call. */
+  | ({ readonly kind: 'approval'; readonly approvalId: string } & RequestedCall)
+  /** The tool has no `execute`. The host runs it, for example in a browser. */
+  | ({ readonly kind: 'client-tool' } & RequestedCall)
+
+interface RequestedCall {
+  readonly callId: string
+  readonly name: string
+  readonly input: unknown
+}
+
+/** The host's answer to a pending call. */
+export type CallAnswer =
+  | { readonly callId: string; readonly approved: boolean; readonly reason?: string }
+  | { readonly callId: string; readonly output: unknown; readonly isError?: boolean }
+
+type ToolPart = ToolContent[number]
+
+/** Returns the calls of the last assistant message that have neither a result nor an answer. */
+export function findPendingCalls(messages: readonly ModelMessage[]): readonly PendingCall[] {
+  const asked = messages.findLastIndex(({ role }) => role === 'assistant')
+  const content = messages[asked]?.content
+  if (content === undefined || typeof content === 'string') return []
+  const parts = content as readonly Exclude<AssistantPart, string>[]
+  const approvals = new Map(
+    parts.flatMap(part =>
+      part.type === 'tool-approval-request' ? [[part.toolCallId, part.approvalId] as const] : [],
+    ),
+  )
+  const answers = messages.slice(asked + 1).flatMap(partsOf)
+  const isAnswered = (callId: string): boolean =>
+    answers.some(part =>
+      part.type === 'tool-result'
+        ? part.toolCallId === callId
+        : part.type === 'tool-approval-response' && part.approvalId === approvals.get(callId),
+    )
+  return parts.flatMap((part): PendingCall[] => {
+    if (part.type !== 'tool-call' || part.providerExecuted === true || isAnswered(part.toolCallId)) return []
+    const call = { callId: part.toolCallId, name: part.toolName, input: part.input }
+    const approvalId = approvals.get(part.toolCallId)
+    return approvalId === undefined
+      ? [{ kind: 'client-tool', ...call }]
+      : [{ kind: 'approval', approvalId, ...call }]
+  })
+}
+
+type AssistantPart = Extract<ModelMessage, { role: 'assistant' }>['content'][number]
+
+function partsOf(message: ModelMessage): readonly ToolPart[] {
+  return message.role === 'tool' ? message.content : []
+}
+
+/**
+ * Returns the message that answers all pending calls.
+ * @throws {SkillError} INVALID_OPTION when a pending call has no answer, or an answer has no pending call
+ */
+export function toAnswerMessage(
+  pending: readonly PendingCall[],
+  answers: readonly CallAnswer[],
+): ModelMessage {
+  const unknown = answers.find(({ callId }) => pending.every(call => call.callId !== callId))
+  if (unknown !== undefined) refuse(`no call ${JSON.stringify(unknown.callId)} waits for an answer`, pending)
+  return {
+    role: 'tool',
+    content: pending.map(call => {
+      const answer = answers.find(({ callId }) => callId === call.callId)
+      if (answer === undefined)
+        return refuse(`the call ${JSON.stringify(call.callId)} has no answer`, pending)
+      return toPart(call, answer, pending)
+    }),
+  }
+}
+
+function toPart(call: PendingCall, answer: CallAnswer, pending: readonly PendingCall[]): ToolPart {
+  if (call.kind === 'approval') {
+    if (!('approved' in answer))
+      return refuse(`the call ${JSON.stringify(call.callId)} needs "approved"`, pending)
+    const { approved, reason } = answer
+    return {
+      type: 'tool-approval-response',
+      approvalId: call.approvalId,
+      approved,
+      ...(reason === undefined ? {} : { reason }),
+    }
+  }
+  if (!('output' in answer)) return refuse(`the call ${JSON.stringify(call.callId)} needs "output"`, pending)
+  return toResultPart(call, answer.output, answer.isError ?? false)
+}
+
+function toResultPart({ callId, name }: PendingCall, output: unknown, isError: boolean): ToolPart {
+  const value = typeof output === 'string' ? output : JSON.stringify(output ?? null)
+  return {
+    type: 'tool-result',
+    toolCallId: callId,
+    toolName: name,
+    output: { type: isError ? 'error-text' : 'text', value },
+  }
+}
+
+/**
+ * Returns a message that declines all pending calls. Providers refuse a history in which a call has no result, so a new
+ * question of the user must not leave a call open.
+ */
+export function toDeclinedMessage(pending: readonly PendingCall[]): ModelMessage {
+  const reason = 'The call was not made, because the user wrote a new message.'
+  return { role: 'tool', content: pending.map(call => toResultPart(call, reason, true)) }
+}
+
+function refuse(fault: string, pending: readonly PendingCall[]): never {
+  const calls = pending.map(({ callId, name, kind }) => `${callId} (${name}, ${kind})`).join(', ')
+  throw new SkillError('INVALID_OPTION', `${fault}; waiting calls: ${calls || 'none'}`)
+}

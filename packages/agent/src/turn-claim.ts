@@ -1,0 +1,67 @@
+import { randomUUID } from 'node:crypto'
+import { hostname } from 'node:os'
+import { ConversationBusyError, type ConversationStore } from './conversation-store.ts'
+
+const LEASE_MS = 30_000
+const RENEW_MS = 10_000
+
+/**
+ * The claim of this process on one conversation. While a turn runs, other processes cannot append to the conversation,
+ * so they stop before they call a model.
+ */
+export class ConversationClaim {
+  /** Names the machine and the process, so that the claim of a killed process can be recognised. */
+  readonly holder: string = [hostname(), process.pid, randomUUID()].join(' ')
+  readonly #store: ConversationStore
+  readonly #tenant: string
+  readonly #conversation: string
+  #timer: ReturnType<typeof setInterval> | undefined
+
+  constructor(store: ConversationStore, tenant: string, conversation: string) {
+    this.#store = store
+    this.#tenant = tenant
+    this.#conversation = conversation
+  }
+
+  /**
+   * Claims the conversation, or renews the claim. Takes over the claim of a process on this machine that has ended.
+   * @throws {ConversationBusyError} when another process answers in the conversation
+   * @throws {ConversationConflictError} when another process appended messages
+   */
+  async take(expectSeq: () => number): Promise<void> {
+    try {
+      await this.#claim(expectSeq())
+    } catch (thrown) {
+      if (!(thrown instanceof ConversationBusyError) || !hasEnded(thrown.holder)) throw thrown
+      await this.#store.release(this.#tenant, this.#conversation, thrown.holder)
+      await this.#claim(expectSeq())
+    }
+    this.#timer ??= setInterval(() => {
+      // A failed renewal shows itself at the next append.
+      this.#claim(expectSeq()).catch(() => undefined)
+    }, RENEW_MS).unref()
+  }
+
+  async release(): Promise<void> {
+    clearInterval(this.#timer)
+    this.#timer = undefined
+    await this.#store.release(this.#tenant, this.#conversation, this.holder)
+  }
+
+  async #claim(expectSeq: number): Promise<void> {
+    const claim = { holder: this.holder, expectSeq, leaseMs: LEASE_MS }
+    await this.#store.claim(this.#tenant, this.#conversation, claim)
+  }
+}
+
+/** True if the holder was a process of this machine that has ended. */
+function hasEnded(holder: string): boolean {
+  const [host, pid] = holder.split(' ')
+  if (host !== hostname()) return false
+  try {
+    process.kill(Number(pid), 0)
+    return false
+  } catch (thrown) {
+    return (thrown as NodeJS.ErrnoException).code === 'ESRCH'
+  }
+}

@@ -1,0 +1,245 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+
+// `@skillstoke/core/ai-sdk`: live skills in agents of the AI SDK, versions 6 and 7.
+
+import { type SessionState, SkillError, type SkillRuntime, type SkillSession } from '../index.ts'
+import type { RebaseOptions } from '../types-entry.ts'
+import { type AiHostTool, type AiTool, toAiTools, withGate } from './ai-sdk-tools.ts'
+import { type AiMessage, type AiResult, type AiStep, AiTurn } from './ai-sdk-turn.ts'
+import { assertNoClash, type LiveChildOptions, LiveConversation, type LiveOptions } from './live-conversation.ts'
+
+export {
+  type AiHostTool,
+  type AiInputSchema,
+  type AiTool,
+  type AiToolCall,
+  type AiToolOutput,
+  toAiTools,
+  withGate,
+} from './ai-sdk-tools.ts'
+export type { AiMessage, AiResult, AiStep, AiStepAnswer } from './ai-sdk-turn.ts'
+export type { LiveChildOptions, LiveOptions } from './live-conversation.ts'
+
+export interface AiSdkOptions<Message extends AiMessage = AiMessage> extends Omit<LiveOptions, 'resume'> {
+  /** The value that `state()` returned when the conversation was stored. @default a new conversation */
+  readonly resume?: AiSdkState<Message>
+}
+
+/** A stored conversation: its messages, and the state of its session. */
+export interface AiSdkState<Message extends AiMessage = AiMessage> {
+  readonly messages: readonly Message[]
+  readonly session: SessionState
+}
+
+type HostTools = Readonly<Record<string, AiHostTool>>
+type Hook = (argument: never) => unknown
+type ProviderOptions = Readonly<Record<string, Readonly<Record<string, unknown>>>>
+
+/** Your own settings of a turn, which the adapter merges with its own settings. */
+export interface AiTurnSettings<Tools extends HostTools = HostTools> {
+  /** Your tools. Their names must differ from the names of the skill tools. @default none */
+  readonly tools?: Tools
+  /** Your own `prepareStep`. It receives the messages with all earlier notices. @default none */
+  readonly prepareStep?: Hook
+  /** Your provider options. @default only a cache breakpoint for Anthropic models */
+  readonly providerOptions?: ProviderOptions
+}
+
+/** The arguments of `generateText` and `streamText` that a turn needs. */
+export interface AiTurnCall<Message extends AiMessage, Tools extends HostTools> {
+  readonly instructions: string
+  /** The instructions for version 6 of the AI SDK. */
+  readonly system: string
+  readonly messages: Message[]
+  readonly tools: Tools & Record<string, AiTool>
+  readonly prepareStep: (step: AiStep<Message>) => Promise<AiPreparedStep<Message>>
+  readonly providerOptions: { anthropic: { cacheControl: { type: 'ephemeral' } } }
+}
+
+/** What `prepareStep` returns to the SDK. */
+export interface AiPreparedStep<Message extends AiMessage> {
+  messages: Message[]
+  instructions: string
+  system: string
+}
+
+/**
+ * One conversation of an AI SDK agent with live skills. Changes of skills reach the model before its next call, as
+ * messages at the end of the history.
+ */
+export class AiSdkChat<Message extends AiMessage = AiMessage> implements Disposable {
+  readonly #live: LiveConversation
+  readonly #skillTools: Readonly<Record<string, AiTool>>
+  #messages: readonly Message[]
+  #turn: AiTurn<Message> | undefined
+
+  /** Use `aiSdk()` or `child()`. */
+  constructor(live: LiveConversation, messages: readonly Message[] = []) {
+    this.#live = live
+    this.#messages = messages
+    this.#skillTools = toAiTools(live.session.tools)
+  }
+
+  get session(): SkillSession {
+    return this.#live.session
+  }
+
+  /** The stored history. It contains the turns that were kept, with their notices. */
+  get messages(): readonly Message[] {
+    return this.#messages
+  }
+
+  /** The system text: your instructions, then the catalog of skills. */
+  get instructions(): string {
+    return this.#live.system
+  }
+
+  /**
+   * Starts a turn and returns arguments for `generateText` or `streamText`. A text that begins with `/` and the name of
+   * a skill invokes this skill. After the turn, call `keep()`. A turn that is not kept leaves no trace.
+   * @throws {SkillError} CLOSED, INVALID_OPTION
+   */
+  async turn<Tools extends HostTools = Record<never, never>>(
+    prompt: string | readonly Message[],
+    settings: AiTurnSettings<Tools> = {},
+  ): Promise<AiTurnCall<Message, Tools>> {
+    this.#live.beginTurn()
+    const asked = typeof prompt === 'string' ? [await this.#toMessage(prompt)] : prompt
+    const messages = [...this.#messages, ...asked]
+    const turn = new AiTurn<Message>(messages.length)
+    this.#turn = turn
+    return {
+      ...this.#toCall(settings),
+      messages,
+      prepareStep: async step => await this.#prepareStep(turn, step, settings.prepareStep),
+    }
+  }
+
+  /**
+   * Returns settings for a `ToolLoopAgent` that serves only this conversation. Each `generate()` and `stream()` of the
+   * agent is a turn. Pass only the new message, as `prompt` or `messages`.
+   */
+  agent<Tools extends HostTools = Record<never, never>>(
+    settings: AiTurnSettings<Tools> & { readonly prepareCall?: Hook } = {},
+  ): AiAgentSettings<Message, Tools> {
+    const { prepareCall, ...turn } = settings
+    return {
+      ...this.#toCall(turn),
+      prepareCall: async call => {
+        const prepared = ((await prepareCall?.(call as never)) ?? call) as typeof call
+        const { messages, prompt, ...rest } = prepared
+        return { ...rest, ...(await this.turn(prompt ?? messages ?? [], turn)) }
+      },
+    }
+  }
+
+  /**
+   * Adds a finished turn to the history, with its notices. For a stream, waits until the stream ends.
+   * @throws the error of the model call, if the turn failed
+   * @throws {SkillError} CLOSED when no turn is open
+   */
+  async keep(result: AiResult): Promise<void> {
+    const turn = this.#turn
+    if (turn === undefined)
+      throw new SkillError('CLOSED', 'there is no open turn; call turn() before each call of the model')
+    this.#messages = await turn.finish(result)
+    this.#turn = undefined
+    this.#live.keepTurn()
+  }
+
+  /**
+   * Replaces the history by a summary, and adds the loaded skills at their newest revisions. The next request has a new
+   * catalog. You may call `compact()` between two turns, or in your own `prepareStep`.
+   */
+  async compact(summary: string | readonly Message[], options?: RebaseOptions): Promise<void> {
+    const kept = typeof summary === 'string' ? [toUserMessage<Message>(summary)] : summary
+    const restored = await this.#live.rebase(options)
+    const messages = restored === undefined ? kept : [...kept, toUserMessage<Message>(restored)]
+    if (this.#turn === undefined) this.#messages = messages
+    else this.#turn.replace(messages)
+  }
+
+  /** Returns the conversation to store, as JSON if the messages are JSON. */
+  state(): AiSdkState<Message> {
+    return { messages: this.#messages, session: this.session.state() }
+  }
+
+  /** Opens the conversation of a subagent. The subagent sees the skills that both scopes include. */
+  child(options: LiveChildOptions): AiSdkChat<Message> {
+    return new AiSdkChat<Message>(this.#live.child(options))
+  }
+
+  [Symbol.dispose](): void {
+    this.#live[Symbol.dispose]()
+  }
+
+  async #toMessage(text: string): Promise<Message> {
+    return toUserMessage<Message>((await this.session.expandSlash(text)).text)
+  }
+
+  #toCall<Tools extends HostTools>({
+    tools,
+    providerOptions,
+  }: AiTurnSettings<Tools>): Omit<AiTurnCall<Message, Tools>, 'messages' | 'prepareStep'> {
+    const { system } = this.#live
+    const own: HostTools = tools ?? {}
+    assertNoClash(this.session, Object.keys(own))
+    return {
+      instructions: system,
+      system,
+      tools: { ...withGate(own, this.session), ...this.#skillTools } as Tools & Record<string, AiTool>,
+      providerOptions: withCacheBreakpoint(providerOptions),
+    }
+  }
+
+  async #prepareStep(
+    turn: AiTurn<Message>,
+    step: AiStep<Message>,
+    own: Hook | undefined,
+  ): Promise<AiPreparedStep<Message>> {
+    const read = turn.read(step)
+    const wanted = (await own?.({ ...step, messages: [...read] } as never)) as
+      | { readonly messages?: readonly Message[] }
+      | undefined
+    const base = turn.takeReplacement() ?? wanted?.messages ?? read
+    const notice = await this.#live.takeNotice()
+    const messages = notice === undefined ? [...base] : [...base, toUserMessage<Message>(notice)]
+    turn.send(messages)
+    const { system } = this.#live
+    return { instructions: system, system, ...wanted, messages }
+  }
+}
+
+/** Settings for `new ToolLoopAgent()`. */
+export interface AiAgentSettings<Message extends AiMessage, Tools extends HostTools>
+  extends Pick<AiTurnCall<Message, Tools>, 'instructions' | 'tools' | 'providerOptions'> {
+  readonly prepareCall: <Call extends AiAgentCall<Message>>(
+    call: Call,
+  ) => Promise<Omit<Call, 'messages' | 'prompt'> & AiTurnCall<Message, Tools>>
+}
+
+/** The part of the arguments of `prepareCall` that the adapter uses. */
+export interface AiAgentCall<Message extends AiMessage> {
+  readonly prompt?: string | readonly Message[] | undefined
+  readonly messages?: readonly Message[] | undefined
+}
+
+/** Opens a conversation with live skills for the AI SDK. */
+export function aiSdk<Message extends AiMessage = AiMessage>(
+  skills: SkillRuntime,
+  { resume, ...options }: AiSdkOptions<Message>,
+): AiSdkChat<Message> {
+  const live = LiveConversation.open(skills, {
+    ...options,
+    ...(resume === undefined ? {} : { resume: resume.session }),
+  })
+  return new AiSdkChat<Message>(live, resume?.messages)
+}
+
+function toUserMessage<Message extends AiMessage>(content: string): Message {
+  return { role: 'user', content } satisfies AiMessage as unknown as Message
+}
+
+function withCacheBreakpoint(given: ProviderOptions = {}): AiTurnCall<AiMessage, HostTools>['providerOptions'] {
+  return { ...given, anthropic: { cacheControl: { type: 'ephemeral' }, ...given['anthropic'] } }
+}

@@ -1,0 +1,113 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+
+import {
+  type SessionOptions,
+  type SessionState,
+  type SkillRuntime,
+  type SkillScope,
+  type SkillSession,
+  SkillError,
+} from '../index.ts'
+import type { RebaseOptions } from '../types-entry.ts'
+
+/** The options that all adapters accept. */
+export interface LiveOptions extends SessionOptions {
+  /** Text of the system prompt before the catalog of skills. @default '' */
+  readonly instructions?: string
+}
+
+/** The id and the scope of a subagent's conversation. */
+export interface LiveChildOptions {
+  readonly id: string
+  /** The child sees the skills that this scope and the scope of its parent include. @default the parent's scope */
+  readonly scope?: SkillScope
+  /** @default the instructions of the parent */
+  readonly instructions?: string
+}
+
+/**
+ * The session of one conversation in a foreign agent loop: its system text, its notices and its turns. A turn that the
+ * host does not keep leaves no trace, so its notices are sent again in the next turn.
+ */
+export class LiveConversation implements Disposable {
+  readonly session: SkillSession
+  readonly #instructions: string
+  /** The state before the open turn. */
+  #before: SessionState | undefined
+
+  constructor(session: SkillSession, instructions = '') {
+    this.session = session
+    this.#instructions = instructions
+  }
+
+  static open(skills: SkillRuntime, { instructions, ...options }: LiveOptions): LiveConversation {
+    return new LiveConversation(skills.session(options), instructions)
+  }
+
+  /** Opens the conversation of a subagent. */
+  child({ instructions = this.#instructions, ...options }: LiveChildOptions): LiveConversation {
+    return new LiveConversation(this.session.child(options), instructions)
+  }
+
+  /** The system text: the instructions, then the catalog. */
+  get system(): string {
+    return [this.#instructions, this.session.catalog].filter(text => text !== '').join('\n\n')
+  }
+
+  /** Starts a turn. If the previous turn was not kept, forgets what it reported and loaded. */
+  beginTurn(): void {
+    this.dropTurn()
+    this.#before = this.session.state()
+    this.session.beginTurn()
+  }
+
+  /** Records that the messages of the open turn are in the stored history. */
+  keepTurn(): void {
+    this.#before = undefined
+  }
+
+  /** Forgets what the open turn reported and loaded. */
+  dropTurn(): void {
+    if (this.#before !== undefined) this.session.revert(this.#before)
+    this.#before = undefined
+  }
+
+  /** Returns the notice to append before the next model call. The open turn counts the notice as sent. */
+  async takeNotice(): Promise<string | undefined> {
+    return (await this.session.update())?.text
+  }
+
+  /**
+   * Starts the conversation over after a compaction. Returns the text of the loaded skills at their newest revisions,
+   * which the host appends to the compacted messages; `undefined` if no skill was loaded.
+   */
+  async rebase(options?: RebaseOptions): Promise<string | undefined> {
+    const { restore } = await this.session.rebase(options)
+    // The messages before the compaction are gone, so the turn cannot return to the state before it.
+    if (this.#before !== undefined) this.#before = this.session.state()
+    if (restore.length === 0) return undefined
+    const texts = restore.map(({ text }) => text)
+    return ['The skills that you loaded earlier, at their newest revisions:', ...texts].join('\n\n')
+  }
+
+  /** Throws if the session does not allow this call of a tool now. */
+  assertAllowed(tool: string, input: unknown): void {
+    const refusal = this.session.checkTool(tool, input)
+    if (refusal !== undefined) throw new Error(refusal)
+  }
+
+  [Symbol.dispose](): void {
+    this.session.close()
+  }
+}
+
+/** @throws {SkillError} INVALID_OPTION if a tool of the host has the name of a tool of the session */
+export function assertNoClash(session: SkillSession, names: Iterable<string>): void {
+  const own = new Set(session.tools.map(({ name }) => name))
+  for (const name of names)
+    if (own.has(name))
+      throw new SkillError(
+        'INVALID_OPTION',
+        `your tool ${JSON.stringify(name)} has the name of a skill tool; rename your tool, or set "skillToolName"`,
+      )
+}
