@@ -14,10 +14,10 @@ import { POSTGRES_PROGRAMS, PostgresServer } from './fixtures/postgres-server.ts
 import { TemporaryFolder } from './fixtures/skill-folder.ts'
 
 describe('openPostgresStore() with PGlite', () => {
-  describe.each(conversationStoreConformance)('$name', ({ check }) => {
+  describe.each(conversationStoreConformance)('$name', promise => {
     test('passes', async () => {
       await using store = await openPostgresStore(new PGliteDialect({ pglite: new PGlite() }))
-      await check(store)
+      await promise.check(store)
     })
   })
 })
@@ -29,11 +29,11 @@ describe.skipIf(POSTGRES_PROGRAMS === undefined)('openPostgresStore() with a Pos
   })
   afterAll(async () => await server[Symbol.asyncDispose]())
 
-  describe.each(conversationStoreConformance)('$name', ({ check }) => {
+  describe.each(conversationStoreConformance)('$name', promise => {
     test('passes', async () => {
       await server.clear()
       await using store = await openPostgresStore(server.connect())
-      await check(store)
+      await promise.check(store)
     })
   })
 

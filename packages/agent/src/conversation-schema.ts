@@ -1,5 +1,8 @@
-import { type Kysely, sql } from 'kysely'
+import { type ColumnType, type Kysely, sql } from 'kysely'
 import type { Migration } from 'kysely/migration'
+
+/** A 64-bit integer. The driver of PostgreSQL returns it as text. */
+type WideInteger = ColumnType<number | string, number, number>
 
 /** Tables of a conversation store. JSON is stored as text, and times are stored as milliseconds since the epoch. */
 export interface ConversationTables {
@@ -9,10 +12,10 @@ export interface ConversationTables {
     /** Position (`seq`) of the last message in the conversation. */
     seq: number
     /** Wall time of the last message. */
-    updated: number
+    updated: WideInteger
     /** The process that may append until `held_until`. Null if the conversation is not claimed. */
     holder: string | null
-    held_until: number | null
+    held_until: ColumnType<number | string | null, number | null, number | null>
   }
   message: {
     tenant: string
@@ -24,7 +27,7 @@ export interface ConversationTables {
     content: string
     /** Digest of the shared system text. Null if `content` contains the text. */
     text: string | null
-    at: number
+    at: WideInteger
     generation: number | null
     digest: string | null
     /** 1 for the first message after a compaction, otherwise null. */

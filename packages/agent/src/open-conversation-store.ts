@@ -25,7 +25,7 @@ const POSTGRES: SqlEngine = {
   retry: retryConflicts,
   locksRows: true,
   // The clock of the server, because the clocks of several machines differ.
-  now: () => sql<number>`floor(extract(epoch from clock_timestamp()) * 1000)`,
+  now: () => sql<string>`floor(extract(epoch from clock_timestamp()) * 1000)`,
 }
 
 /**

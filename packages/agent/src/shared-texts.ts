@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Selectable, Transaction } from 'kysely'
+import type { Insertable, Transaction } from 'kysely'
 import type { ConversationTables } from './conversation-schema.ts'
 
 type Writing = Transaction<ConversationTables>
@@ -15,11 +15,11 @@ export async function putText(writing: Writing, content: string): Promise<string
   return digest
 }
 
-/** A row of the message table. */
-export type MessageRow = Selectable<ConversationTables['message']>
+/** A new row of the message table. */
+export type NewMessageRow = Insertable<ConversationTables['message']>
 
 /** Moves a system text into the shared table, because many conversations have the same system text. */
-export async function storeText(writing: Writing, row: MessageRow): Promise<MessageRow> {
+export async function storeText(writing: Writing, row: NewMessageRow): Promise<NewMessageRow> {
   return row.role === 'system' ? { ...row, content: '', text: await putText(writing, row.content) } : row
 }
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type Digest, type SessionState, SkillError } from '@skillstoke/core'
-import type { Kysely, RawBuilder, Transaction } from 'kysely'
+import type { Kysely, RawBuilder, Selectable, Transaction } from 'kysely'
 import type { ConversationTables } from './conversation-schema.ts'
 import {
   type AppendOptions,
@@ -20,7 +20,7 @@ import {
   type StoredUse,
   type TurnClaim,
 } from './conversation-store.ts'
-import { findTexts, type MessageRow, putText, removeUnusedTexts, storeText } from './shared-texts.ts'
+import { findTexts, type NewMessageRow, putText, removeUnusedTexts, storeText } from './shared-texts.ts'
 
 type Database = Kysely<ConversationTables>
 type Writing = Transaction<ConversationTables>
@@ -32,7 +32,7 @@ export interface SqlEngine {
   /** Whether a transaction must lock the row of its conversation. SQLite locks the whole database instead. */
   readonly locksRows: boolean
   /** The current wall time in milliseconds. All processes of a store must use the same clock. */
-  readonly now: () => RawBuilder<number>
+  readonly now: () => RawBuilder<number | string>
 }
 
 /**
@@ -447,7 +447,12 @@ async function saveSession(
     .execute()
 }
 
-function toRow(tenant: string, conversation: string, seq: number, message: ConversationMessage): MessageRow {
+function toRow(
+  tenant: string,
+  conversation: string,
+  seq: number,
+  message: ConversationMessage,
+): NewMessageRow {
   const { id, role, content, at, skills, startsOver } = message
   return {
     tenant,
@@ -465,7 +470,7 @@ function toRow(tenant: string, conversation: string, seq: number, message: Conve
 }
 
 function toMessageOf(
-  row: MessageRow & { readonly textContent: string | null },
+  row: Selectable<ConversationTables['message']> & { readonly textContent: string | null },
   uses: readonly UseRow[],
 ): StoredMessage {
   const { seq, id, role, at, generation, digest } = row

@@ -39,8 +39,8 @@ export interface AiTool {
 
 /** The part of a host's tool that an adapter wraps. */
 export interface AiHostTool {
-  // A method, so that tools with typed input are assignable.
-  execute?(input: never, call: never): unknown
+  // The parameters are `never`, so that tools with any input are assignable.
+  readonly execute?: ((input: never, call: never) => unknown) | undefined
 }
 
 /**
@@ -150,19 +150,16 @@ export function withGate<Tools extends Readonly<Record<string, AiHostTool>>>(
   ) as Tools
 }
 
-function guard(
-  name: string,
-  tool: AiHostTool,
-  session: Pick<SkillSession, 'checkTool'>,
-): AiHostTool {
-  if (tool.execute === undefined) return tool
+function guard(name: string, tool: AiHostTool, session: Pick<SkillSession, 'checkTool'>): AiHostTool {
+  const { execute } = tool
+  if (execute === undefined) return tool
   return {
     ...tool,
     // This function is not async, because a streaming tool must return its iterable to the SDK directly.
     execute: (input, call) => {
       const refusal = session.checkTool(name, input)
       if (refusal !== undefined) throw new Error(refusal)
-      return tool.execute?.(input, call)
+      return execute(input, call)
     },
   }
 }

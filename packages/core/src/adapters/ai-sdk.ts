@@ -6,8 +6,20 @@ import { type SessionState, SkillError, type SkillRuntime, type SkillSession } f
 import type { RebaseOptions } from '../types-entry.ts'
 import { type AiHostTool, type AiTool, toAiTools, withGate } from './ai-sdk-tools.ts'
 import { type AiMessage, type AiResult, type AiStep, AiTurn } from './ai-sdk-turn.ts'
-import { assertNoClash, type LiveChildOptions, LiveConversation, type LiveOptions } from './live-conversation.ts'
+import {
+  assertNoClash,
+  type LiveChildOptions,
+  LiveConversation,
+  type LiveOptions,
+} from './live-conversation.ts'
 
+export {
+  AiSdkAgent,
+  type AiSdkAgentCall,
+  type AiSdkAgentOptions,
+  aiSdkAgent,
+  type NamedAiTool,
+} from './ai-sdk-agent.ts'
 export {
   type AiHostTool,
   type AiInputSchema,
@@ -102,9 +114,12 @@ export class AiSdkChat<Message extends AiMessage = AiMessage> implements Disposa
   async turn<Tools extends HostTools = Record<never, never>>(
     prompt: string | readonly Message[],
     settings: AiTurnSettings<Tools> = {},
-  ): Promise<AiTurnCall<Message, Tools>> {
+  ): Promise<AiTurnCall<Message, NoInfer<Tools>>> {
     this.#live.beginTurn()
-    const asked = typeof prompt === 'string' ? [await this.#toMessage(prompt)] : prompt
+    const asked =
+      typeof prompt === 'string'
+        ? [this.#toUserMessage((await this.session.expandSlash(prompt)).text)]
+        : prompt
     const messages = [...this.#messages, ...asked]
     const turn = new AiTurn<Message>(messages.length)
     this.#turn = turn
@@ -121,7 +136,7 @@ export class AiSdkChat<Message extends AiMessage = AiMessage> implements Disposa
    */
   agent<Tools extends HostTools = Record<never, never>>(
     settings: AiTurnSettings<Tools> & { readonly prepareCall?: Hook } = {},
-  ): AiAgentSettings<Message, Tools> {
+  ): AiAgentSettings<Message, NoInfer<Tools>> {
     const { prepareCall, ...turn } = settings
     return {
       ...this.#toCall(turn),
@@ -152,9 +167,9 @@ export class AiSdkChat<Message extends AiMessage = AiMessage> implements Disposa
    * catalog. You may call `compact()` between two turns, or in your own `prepareStep`.
    */
   async compact(summary: string | readonly Message[], options?: RebaseOptions): Promise<void> {
-    const kept = typeof summary === 'string' ? [toUserMessage<Message>(summary)] : summary
+    const kept = typeof summary === 'string' ? [this.#toUserMessage(summary)] : summary
     const restored = await this.#live.rebase(options)
-    const messages = restored === undefined ? kept : [...kept, toUserMessage<Message>(restored)]
+    const messages = restored === undefined ? kept : [...kept, this.#toUserMessage(restored)]
     if (this.#turn === undefined) this.#messages = messages
     else this.#turn.replace(messages)
   }
@@ -173,8 +188,9 @@ export class AiSdkChat<Message extends AiMessage = AiMessage> implements Disposa
     this.#live[Symbol.dispose]()
   }
 
-  async #toMessage(text: string): Promise<Message> {
-    return toUserMessage<Message>((await this.session.expandSlash(text)).text)
+  #toUserMessage(content: string): Message {
+    // Every `ModelMessage` type of the SDK includes this message, but only the host knows the type.
+    return { role: 'user', content } satisfies AiMessage as unknown as Message
   }
 
   #toCall<Tools extends HostTools>({
@@ -203,7 +219,7 @@ export class AiSdkChat<Message extends AiMessage = AiMessage> implements Disposa
       | undefined
     const base = turn.takeReplacement() ?? wanted?.messages ?? read
     const notice = await this.#live.takeNotice()
-    const messages = notice === undefined ? [...base] : [...base, toUserMessage<Message>(notice)]
+    const messages = notice === undefined ? [...base] : [...base, this.#toUserMessage(notice)]
     turn.send(messages)
     const { system } = this.#live
     return { instructions: system, system, ...wanted, messages }
@@ -236,10 +252,8 @@ export function aiSdk<Message extends AiMessage = AiMessage>(
   return new AiSdkChat<Message>(live, resume?.messages)
 }
 
-function toUserMessage<Message extends AiMessage>(content: string): Message {
-  return { role: 'user', content } satisfies AiMessage as unknown as Message
-}
-
-function withCacheBreakpoint(given: ProviderOptions = {}): AiTurnCall<AiMessage, HostTools>['providerOptions'] {
+function withCacheBreakpoint(
+  given: ProviderOptions = {},
+): AiTurnCall<AiMessage, HostTools>['providerOptions'] {
   return { ...given, anthropic: { cacheControl: { type: 'ephemeral' }, ...given['anthropic'] } }
 }

@@ -3,10 +3,10 @@
 import {
   type SessionOptions,
   type SessionState,
+  SkillError,
   type SkillRuntime,
   type SkillScope,
   type SkillSession,
-  SkillError,
 } from '../index.ts'
 import type { RebaseOptions } from '../types-entry.ts'
 
