@@ -1,3 +1,5 @@
+import { SkillError } from '../index.ts'
+
 /** A `ModelMessage` of the AI SDK. */
 export interface AiMessage {
   readonly role: string
@@ -28,6 +30,8 @@ export class AiTurn<Message extends AiMessage> {
   /** Number of messages of the last step, as the SDK counts them. */
   #received = 0
   #carriesForward = false
+  /** Number of steps that the SDK began. */
+  #started = 0
   #replacement: readonly Message[] | undefined
 
   constructor(inputLength: number) {
@@ -36,6 +40,7 @@ export class AiTurn<Message extends AiMessage> {
 
   /** Returns the messages of a step: everything that was sent before, then the newest answers. */
   read({ messages, initialMessages }: AiStep<Message>): readonly Message[] {
+    this.#started++
     this.#carriesForward = initialMessages !== undefined
     const known = this.#carriesForward ? this.#sent.length : this.#received
     this.#received = messages.length
@@ -61,7 +66,14 @@ export class AiTurn<Message extends AiMessage> {
 
   /** Returns the complete history after the turn, with its notices. */
   async finish({ steps }: AiResult): Promise<readonly Message[]> {
-    const last = (await steps).at(-1)?.response.messages ?? []
+    const complete = await steps
+    // A stream does not reject if a later step fails. It lists only the steps before that step.
+    if (complete.length < this.#started)
+      throw new SkillError(
+        'IO_FAILED',
+        `the model call of step ${this.#started} failed or was aborted, so the turn was not kept; start it again with turn()`,
+      )
+    const last = complete.at(-1)?.response.messages ?? []
     // Version 6 lists the answers of all steps here, version 7 only the answers of this step.
     const answers = this.#carriesForward ? last : last.slice(this.#received - this.#inputLength)
     return [...this.#sent, ...(answers as readonly Message[])]

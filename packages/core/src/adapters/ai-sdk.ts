@@ -75,6 +75,34 @@ export interface AiPreparedStep<Message extends AiMessage> {
   system: string
 }
 
+/** The part of `experimental_createSteering()` of the AI SDK 7 that the adapter uses. */
+export interface AiSteering {
+  steer(message: string): Promise<unknown>
+}
+
+/** Your own settings of a turn whose messages a user interface stores. */
+export interface AiUiSettings<Steering extends AiSteering, Tools extends HostTools = HostTools>
+  extends AiTurnSettings<Tools> {
+  /** A new `experimental_createSteering()` for this turn. */
+  readonly steering: Steering
+  /** Your own `onStepEnd`. @default none */
+  readonly onStepEnd?: Hook
+  /** Your own `onEnd`. @default none */
+  readonly onEnd?: Hook
+}
+
+/** The arguments of `streamText` for a turn whose messages a user interface stores. */
+export interface AiUiCall<Message extends AiMessage, Steering extends AiSteering, Tools extends HostTools>
+  extends Omit<AiTurnCall<Message, Tools>, 'prepareStep' | 'system'> {
+  readonly experimental_steering: Steering
+  readonly prepareStep: (step: AiStep<Message>) => Promise<undefined>
+  readonly onStepEnd: (step: { readonly finishReason: string }) => Promise<void>
+  readonly onEnd: (event: {
+    readonly finishReason: string
+    readonly steps: readonly unknown[]
+  }) => Promise<void>
+}
+
 /**
  * One conversation of an AI SDK agent with live skills. Changes of skills reach the model before its next call, as
  * messages at the end of the history.
@@ -149,9 +177,52 @@ export class AiSdkChat<Message extends AiMessage = AiMessage> implements Disposa
   }
 
   /**
+   * Starts a turn whose messages a user interface stores, for example `useChat`. Notices become parts of the UI
+   * messages, so convert these with `convertToModelMessages(messages, { tools })`. The turn is kept when it ends without
+   * an error. Store `state()` beside the UI messages. Needs version 7 of the AI SDK.
+   * @param messages all messages of the conversation, including the new one
+   * @throws {SkillError} CLOSED, INVALID_OPTION
+   */
+  async ui<Steering extends AiSteering, Tools extends HostTools = Record<never, never>>(
+    messages: readonly Message[],
+    { steering, prepareStep, onStepEnd, onEnd, ...settings }: AiUiSettings<Steering, Tools>,
+  ): Promise<AiUiCall<Message, Steering, NoInfer<Tools>>> {
+    this.#live.beginTurn()
+    const steer = async (): Promise<void> => {
+      const notice = await this.#live.takeNotice()
+      // The promise resolves when the message reaches the model, so it must not delay the step that delivers it.
+      if (notice !== undefined) void steering.steer(notice)
+    }
+    const { system: _, ...call } = this.#toCall(settings)
+    let started = 0
+    await steer()
+    return {
+      ...call,
+      messages: [...messages],
+      prepareStep: async step => {
+        started++
+        // The host's own result passes through to the SDK, which knows its type.
+        return (await prepareStep?.(step as never)) as undefined
+      },
+      experimental_steering: steering,
+      onStepEnd: async step => {
+        if (step.finishReason === 'tool-calls') await steer()
+        await onStepEnd?.(step as never)
+      },
+      onEnd: async event => {
+        // The SDK also calls this hook after a failed step, but it lists only the complete steps.
+        if (event.steps.length === started && event.finishReason !== 'error') this.#live.keepTurn()
+        else this.#live.dropTurn()
+        await onEnd?.(event as never)
+      },
+    }
+  }
+
+  /**
    * Adds a finished turn to the history, with its notices. For a stream, waits until the stream ends.
-   * @throws the error of the model call, if the turn failed
-   * @throws {SkillError} CLOSED when no turn is open
+   * @throws the error of the model call, if `generateText` or the first step of a stream failed
+   * @throws {SkillError} CLOSED when no turn is open; IO_FAILED when a later step of a stream failed. The turn is then
+   * dropped
    */
   async keep(result: AiResult): Promise<void> {
     const turn = this.#turn

@@ -1,0 +1,367 @@
+import { createAnthropic } from '@ai-sdk/anthropic'
+import { createOpenAI } from '@ai-sdk/openai'
+import { createOpenAI as createOpenAI3 } from '@ai-sdk/openai-3'
+import { LocalFileWatcher, SkillRegistry, SkillSyncManager } from '@skillstoke/compat'
+import { aiSdk, aiSdkAgent, toAiTools } from '@skillstoke/core/ai-sdk'
+import {
+  convertToModelMessages,
+  experimental_createSteering,
+  generateText,
+  type ModelMessage,
+  pruneMessages,
+  stepCountIs,
+  streamText,
+  ToolLoopAgent,
+  tool,
+  type UIMessage,
+} from 'ai'
+import {
+  generateText as generateText6,
+  type ModelMessage as ModelMessage6,
+  stepCountIs as stepCountIs6,
+} from 'ai-6'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { z } from 'zod'
+import { aiSdkHarness } from './ai-sdk.ts'
+import { main } from './examples/ai-sdk.ts'
+import { countBrokenPrefixes, type Reply } from './model-server.ts'
+import { testHarness } from './test-harness.ts'
+import { World } from './world.ts'
+
+const DONE: Reply = { kind: 'text', text: 'Done.' }
+const EDIT: Reply = { kind: 'call', name: 'edit', input: {} }
+const LOAD: Reply = { kind: 'call', name: 'skill', input: { name: 'refund' } }
+
+testHarness(aiSdkHarness)
+
+let world: World
+beforeEach(async () => {
+  world = await World.open()
+})
+afterEach(async () => await world[Symbol.asyncDispose]())
+
+const createModel = (): ReturnType<ReturnType<typeof createOpenAI>['chat']> =>
+  createOpenAI({ baseURL: `${world.server.url}/v1`, apiKey: 'none' }).chat('test-model')
+
+const createTools = () => ({
+  edit: tool({ description: 'Edits.', inputSchema: z.object({}), execute: world.edit.run }),
+})
+
+const lastText = (): string => world.server.requests.at(-1)?.text ?? ''
+
+describe('aiSdk()', () => {
+  test('streamText receives notices between two steps, and keep() waits for its end', async () => {
+    const skills = await world.createSkills()
+    using chat = aiSdk<ModelMessage>(skills, { id: 'chat-1' })
+    world.prepare(() => void world.folder.writeSkill('maps'))
+    world.server.play(EDIT, DONE)
+    const result = streamText({
+      model: createModel(),
+      ...(await chat.turn('Go.', { tools: createTools() })),
+      stopWhen: stepCountIs(5),
+    })
+    await chat.keep(result)
+    expect(await result.text).toBe('Done.')
+    expect(lastText()).toContain('added: maps')
+    expect(chat.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'user', 'assistant'])
+  })
+
+  test('ToolLoopAgent receives notices, and each generate() continues the conversation', async () => {
+    const skills = await world.createSkills()
+    using chat = aiSdk<ModelMessage>(skills, { id: 'chat-1', instructions: 'You help.' })
+    const seen: string[] = []
+    const agent = new ToolLoopAgent({
+      model: createModel(),
+      ...chat.agent({
+        tools: createTools(),
+        prepareCall: (call: object) => {
+          seen.push('own prepareCall')
+          return call
+        },
+      }),
+    })
+    world.prepare(() => void world.folder.writeSkill('maps'))
+    world.server.play(EDIT, DONE, DONE)
+    await chat.keep(await agent.generate({ prompt: 'The first question.' }))
+    await chat.keep(await agent.generate({ prompt: 'The second question.' }))
+    expect(seen).toHaveLength(2)
+    expect(world.server.requests).toHaveLength(3)
+    expect(countBrokenPrefixes(world.server.requests)).toBe(0)
+    expect(lastText()).toMatch(/The first question[\s\S]*added: maps[\s\S]*The second question/)
+  })
+
+  test('two conversations with two scopes share one agent, and none learns of the other', async () => {
+    const skills = await world.createSkills()
+    using one = aiSdk<ModelMessage>(skills, { id: 'one', scope: { include: ['refund'] } })
+    using two = aiSdk<ModelMessage>(skills, { id: 'two', scope: { include: ['orders'] } })
+    const chats = new Map([
+      ['one', one],
+      ['two', two],
+    ])
+    const agent = new ToolLoopAgent<{ readonly chat: string }>({
+      model: createModel(),
+      prepareCall: async ({ options, prompt, ...call }) => ({
+        ...call,
+        ...(await chats.get(options.chat)?.turn(typeof prompt === 'string' ? prompt : [])),
+      }),
+    })
+    await one.keep(await agent.generate({ prompt: 'Hello one.', options: { chat: 'one' } }))
+    await two.keep(await agent.generate({ prompt: 'Hello two.', options: { chat: 'two' } }))
+    expect(world.server.requests[0]?.text).toMatch(/refund[\s\S]*Hello one/)
+    expect(world.server.requests[0]?.text).not.toMatch(/orders|two/)
+    expect(lastText()).toMatch(/orders[\s\S]*Hello two/)
+    expect(lastText()).not.toMatch(/refund|Hello one/)
+  })
+
+  test('the own prepareStep sees the notices, and its messages are sent', async () => {
+    const skills = await world.createSkills()
+    using chat = aiSdk<ModelMessage>(skills, { id: 'chat-1' })
+    world.prepare(() => void world.folder.writeSkill('maps'))
+    world.server.play(EDIT, LOAD, DONE)
+    const sizes: number[] = []
+    const call = await chat.turn('Go.', {
+      tools: createTools(),
+      prepareStep: ({ messages, stepNumber }: { messages: ModelMessage[]; stepNumber: number }) => {
+        sizes.push(messages.length)
+        return stepNumber < 2 ? {} : { messages: pruneMessages({ messages, toolCalls: 'all' }) }
+      },
+    })
+    await chat.keep(await generateText({ model: createModel(), ...call, stopWhen: stepCountIs(5) }))
+    expect(sizes).toEqual([1, 3, 6])
+    expect(lastText()).toContain('added: maps')
+    expect(lastText()).not.toContain('Edited.')
+  })
+
+  test('compact() in the own prepareStep starts the running turn over', async () => {
+    const skills = await world.createSkills()
+    using chat = aiSdk<ModelMessage>(skills, { id: 'chat-1' })
+    world.prepare(() => void world.folder.writeSkill('refund', { body: 'Refunds need form TWO.' }))
+    world.server.play(LOAD, EDIT, DONE, DONE)
+    const call = await chat.turn('A long question.', {
+      tools: createTools(),
+      prepareStep: async ({ stepNumber }: { stepNumber: number }) => {
+        if (stepNumber === 2) await chat.compact('The user asked a long question.')
+      },
+    })
+    await chat.keep(await generateText({ model: createModel(), ...call, stopWhen: stepCountIs(5) }))
+    const next = await chat.turn('And then?', { tools: createTools() })
+    await chat.keep(await generateText({ model: createModel(), ...next }))
+    expect(lastText().split('Refunds need form TWO.')).toHaveLength(2)
+    expect(lastText()).not.toMatch(/form ONE|Edited\.|skills_update/)
+    expect(countBrokenPrefixes(world.server.requests.slice(2))).toBe(0)
+  })
+
+  test('refuses tools of the host while a skill does not allow them, and names the reason', async () => {
+    world.folder.write(
+      'careful/SKILL.md',
+      '---\nname: careful\ndescription: Reads.\nallowed-tools: Read\n---\nRead.\n',
+    )
+    const skills = await world.createSkills()
+    using chat = aiSdk<ModelMessage>(skills, { id: 'chat-1', allowedTools: 'enforce' })
+    let isRun = false
+    world.prepare(() => {
+      isRun = true
+    })
+    world.server.play({ kind: 'call', name: 'skill', input: { name: 'careful' } }, EDIT, DONE)
+    const call = await chat.turn('Go.', { tools: createTools() })
+    await chat.keep(await generateText({ model: createModel(), ...call, stopWhen: stepCountIs(5) }))
+    expect(isRun).toBe(false)
+    expect(lastText()).toMatch(/the tool \\\\?"edit\\\\?"? may not be called|may not be called in this way/)
+  })
+
+  test('refuses a tool with the name of a skill tool', async () => {
+    const skills = await world.createSkills()
+    using chat = aiSdk<ModelMessage>(skills, { id: 'chat-1' })
+    await expect(chat.turn('Go.', { tools: { skill: createTools().edit } })).rejects.toMatchObject({
+      code: 'INVALID_OPTION',
+      message: 'your tool "skill" has the name of a skill tool; rename your tool, or set "skillToolName"',
+    })
+  })
+
+  test('a slash invokes a skill with its arguments', async () => {
+    const skills = await world.createSkills()
+    using chat = aiSdk<ModelMessage>(skills, { id: 'chat-1' })
+    await chat.keep(await generateText({ model: createModel(), ...(await chat.turn('/refund 1042')) }))
+    expect(lastText()).toMatch(/1042[\s\S]*Refunds need form ONE/)
+    expect(chat.session.ledger.entries()).toMatchObject([{ name: 'refund' }])
+  })
+
+  test('keep() refuses a stream whose second step failed, and the next turn is told again', async () => {
+    const skills = await world.createSkills()
+    using chat = aiSdk<ModelMessage>(skills, { id: 'chat-1' })
+    world.prepare(() => void world.folder.writeSkill('maps'))
+    world.server.play(EDIT, { kind: 'status', status: 400 }, DONE)
+    const settings = {
+      model: createModel(),
+      stopWhen: stepCountIs(5),
+      maxRetries: 0,
+      onError: () => undefined,
+    }
+    const call = await chat.turn('The question.', { tools: createTools() })
+    const result = streamText({ ...settings, ...call })
+    await result.consumeStream()
+    await expect(chat.keep(result)).rejects.toMatchObject({
+      code: 'IO_FAILED',
+      message: expect.stringContaining('the model call of step 2 failed'),
+    })
+    expect(chat.messages).toEqual([])
+    await chat.keep(await generateText({ ...settings, ...(await chat.turn('The question.')) }))
+    expect(lastText().split('added: maps')).toHaveLength(2)
+    expect(lastText().split('The question.')).toHaveLength(2)
+  })
+
+  test('keep() without a turn is refused', async () => {
+    const skills = await world.createSkills()
+    using chat = aiSdk<ModelMessage>(skills, { id: 'chat-1' })
+    await expect(chat.keep({ steps: [] })).rejects.toMatchObject({ code: 'CLOSED' })
+  })
+
+  test('Anthropic models get one cache breakpoint at the end of every request', async () => {
+    const skills = await world.createSkills()
+    using chat = aiSdk<ModelMessage>(skills, { id: 'chat-1', instructions: 'You help.' })
+    const model = createAnthropic({ baseURL: `${world.server.url}/v1`, apiKey: 'none' })('claude-test')
+    world.prepare(() => void world.folder.writeSkill('maps'))
+    world.server.play(EDIT, LOAD, EDIT, DONE)
+    const call = await chat.turn('Go.', { tools: createTools() })
+    await chat.keep(await generateText({ model, ...call, stopWhen: stepCountIs(9) }))
+    const { requests } = world.server
+    expect(requests.map(({ body }) => body['cache_control'])).toEqual(
+      requests.map(() => ({ type: 'ephemeral' })),
+    )
+    expect(countBrokenPrefixes(requests)).toBe(0)
+    expect(lastText()).toContain('added: maps')
+  })
+})
+
+test('the program of the page follows an edit in the same conversation', async () => {
+  vi.stubEnv('MODEL_URL', `${world.server.url}/v1`)
+  world.server.play(LOAD, DONE, LOAD, DONE)
+  expect(await main(world.folder.path, ['The first question.', 'The second question.'])).toEqual([
+    'Done.',
+    'Done.',
+  ])
+  expect(lastText()).toMatch(/You help[\s\S]*form ONE[\s\S]*The second question/)
+  expect(countBrokenPrefixes(world.server.requests)).toBe(0)
+  vi.unstubAllEnvs()
+})
+
+describe('ui()', () => {
+  /** Answers one request of `useChat`, as a route handler does, and returns the messages that the page stores. */
+  async function respond(
+    chat: ReturnType<typeof aiSdk<ModelMessage>>,
+    stored: readonly UIMessage[],
+    text: string,
+  ): Promise<UIMessage[]> {
+    const asked: UIMessage = { id: text, role: 'user', parts: [{ type: 'text', text }] }
+    const ui = [...stored, asked]
+    const tools = { ...createTools(), ...toAiTools(chat.session.tools) }
+    const messages = await convertToModelMessages(ui, { tools })
+    const call = await chat.ui(messages, { tools: createTools(), steering: experimental_createSteering() })
+    const onError = (): undefined => undefined // the test reads the outcome from the UI messages
+    const result = streamText({
+      ...{ model: createModel(), stopWhen: stepCountIs(5), maxRetries: 0, onError },
+      ...call,
+    })
+    const { promise, resolve } = Promise.withResolvers<UIMessage[]>()
+    const onEnd = (event: { messages: UIMessage[] }): void => resolve(event.messages)
+    for await (const _ of result.toUIMessageStream({ originalMessages: ui, onEnd }));
+    return await promise
+  }
+
+  test('notices become parts of the stored UI messages, and the prefix is kept', async () => {
+    const skills = await world.createSkills()
+    using chat = aiSdk<ModelMessage>(skills, { id: 'chat-1', instructions: 'You help.' })
+    world.prepare(() => void world.folder.writeSkill('maps'))
+    world.server.play(EDIT, DONE, DONE)
+    const first = await respond(chat, [], 'The first question.')
+    world.folder.remove('orders')
+    const second = await respond(
+      chat,
+      JSON.parse(JSON.stringify(first)) as UIMessage[],
+      'The second question.',
+    )
+    expect(world.server.requests[1]?.text).toContain('added: maps')
+    expect(lastText()).toContain('removed: orders')
+    expect(countBrokenPrefixes(world.server.requests)).toBe(0)
+    expect(lastText().split('added: maps')).toHaveLength(2)
+    expect(JSON.stringify(second)).toContain('removed: orders')
+  })
+
+  test('a failed turn is told again', async () => {
+    const skills = await world.createSkills()
+    using chat = aiSdk<ModelMessage>(skills, { id: 'chat-1' })
+    world.prepare(() => void world.folder.writeSkill('maps'))
+    world.server.play(EDIT, { kind: 'status', status: 400 }, DONE)
+    await respond(chat, [], 'The first question.')
+    await respond(chat, [], 'The first question again.')
+    expect(lastText().split('added: maps')).toHaveLength(2)
+  })
+})
+
+test('the AI SDK 6 follows with the same lines', async () => {
+  const skills = await world.createSkills()
+  using chat = aiSdk<ModelMessage6>(skills, { id: 'chat-1', instructions: 'You help.' })
+  const model = createOpenAI3({ baseURL: `${world.server.url}/v1`, apiKey: 'none' }).chat('test-model')
+  world.prepare(() => void world.folder.writeSkill('maps'))
+  world.server.play(EDIT, LOAD, DONE, DONE)
+  for (const question of ['The first question.', 'The second question.']) {
+    const call = await chat.turn(question, { tools: createTools() })
+    await chat.keep(await generateText6({ model, ...call, stopWhen: stepCountIs6(9) }))
+  }
+  const { requests } = world.server
+  expect(requests).toHaveLength(4)
+  expect(countBrokenPrefixes(requests)).toBe(0)
+  expect(lastText().split('added: maps')).toHaveLength(2)
+  expect(lastText()).toContain('You help.')
+})
+
+describe('aiSdkAgent()', () => {
+  const readPdf = tool({ description: 'Reads.', inputSchema: z.object({}), execute: () => 'Text.' })
+
+  test('gets and loses tools between two steps of a run, through a SkillSyncManager', async () => {
+    await using registry = new SkillRegistry().registerSource(world.folder.path)
+    await registry.loadAll()
+    await using manager = new SkillSyncManager(registry, { maps: { name: 'route', ...readPdf } })
+    manager.addWatcher(new LocalFileWatcher(world.folder.path, { debounceMs: 0 }))
+    const added = Promise.withResolvers<void>()
+    const edit = tool({
+      inputSchema: z.object({}),
+      execute: async () => {
+        world.folder.writeSkill('maps')
+        await added.promise
+        return 'Edited.'
+      },
+    })
+    const agent = aiSdkAgent({ instructions: 'You help.', tools: { edit } })
+    await manager.bindAgent(agent)
+    await manager.start()
+    const addTool = agent.addTool.bind(agent)
+    agent.addTool = named => {
+      addTool(named)
+      added.resolve()
+    }
+    world.server.play(EDIT, { kind: 'call', name: 'route', input: {} }, DONE)
+    const { text } = await generateText({
+      model: createModel(),
+      prompt: 'Go.',
+      ...agent.call(),
+      stopWhen: stepCountIs(5),
+    })
+    expect(text).toBe('Done.')
+    const names = world.server.requests.map(({ body }) =>
+      (body.tools ?? []).map(each => (each as { function: { name: string } }).function.name),
+    )
+    expect(names).toEqual([['edit'], ['edit', 'route'], ['edit', 'route']])
+    expect(lastText()).toContain('Text.')
+  })
+
+  test('a tool that was removed while the model was thinking does not run', async () => {
+    const agent = aiSdkAgent()
+    agent.addTool({ name: 'route', ...readPdf })
+    const { tools } = agent.call()
+    const seen = { ...tools } as unknown as Record<string, { execute: (input: object) => unknown }>
+    agent.removeTool('route')
+    expect(() => seen['route']?.execute({})).toThrow('the tool "route" was removed')
+    expect(agent.toolNames).toEqual([])
+  })
+})

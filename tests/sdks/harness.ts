@@ -1,0 +1,49 @@
+import type { SkillScope } from '@skillstoke/core'
+import type { World } from './world.ts'
+
+/** One way to give an agent skills. Each harness is a row in the table of `docs/agent-sdks.md`. */
+export interface Harness {
+  /** The package, with the version that the tests install. */
+  readonly name: string
+  /** True for skills of other projects, whose results are recorded but not required. */
+  readonly isPeer?: boolean
+  /** Opens the conversation `chat-1`, or continues the conversation that an earlier process of this world stored. */
+  readonly open: (world: World, options: HarnessOptions) => Promise<HarnessConversation>
+  /** The reason why a scenario cannot pass with this SDK. The table shows the reason below it. */
+  readonly limits?: Partial<Readonly<Record<ScenarioName, string>>>
+}
+
+export interface HarnessOptions {
+  /** The skills that the conversation may see. @default all */
+  readonly scope?: SkillScope
+}
+
+/** A conversation with an agent whose model is the server of the world. The agent also has the host tool `edit`. */
+export interface HarnessConversation extends AsyncDisposable {
+  /** The name by which the model loads skills, and the name of the input field. @default skill, name */
+  readonly loadTool?: { readonly name: string; readonly field: string }
+  /** Sends a message and waits for the answer. Rejects if a model call fails. */
+  readonly say: (text: string) => Promise<void>
+  /** Compacts the conversation. Absent if neither the SDK nor the adapter can compact. */
+  readonly compact?: () => Promise<void>
+  /** Opens a subagent that may not see the skill `secret`. Absent if the SDK has no subagents. */
+  readonly openSubagent?: () => Promise<Pick<HarnessConversation, 'say'>>
+  /** True if the model can run commands of skills. @default false */
+  readonly canRunScripts?: boolean
+}
+
+/** The columns of the table. */
+export const SCENARIO_NAMES = [
+  'added',
+  'edited',
+  'removed',
+  'broken save',
+  'script edited',
+  'scope',
+  'subagent',
+  'failed call',
+  'restart',
+  'compaction',
+] as const
+
+export type ScenarioName = (typeof SCENARIO_NAMES)[number]
