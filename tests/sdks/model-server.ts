@@ -7,6 +7,8 @@ export type Reply =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'call'; readonly name: string; readonly input: unknown }
   | { readonly kind: 'status'; readonly status: number }
+  /** The server accepts the request and never answers. */
+  | { readonly kind: 'hold' }
 
 /** A request that the server received, reduced to the parts that a provider caches. */
 export interface ModelRequest {
@@ -28,6 +30,7 @@ export class ModelServer implements AsyncDisposable {
   readonly requests: ModelRequest[] = []
   readonly asides: ModelRequest[] = []
   readonly #script: Reply[] = []
+  readonly #waiting: (() => void)[] = []
   readonly #server = createServer((request, response) => void this.#answer(request, response))
 
   static async start(): Promise<ModelServer> {
@@ -39,6 +42,13 @@ export class ModelServer implements AsyncDisposable {
   /** The address of the server, without `/v1`. */
   get url(): string {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
+  }
+
+  /** Resolves when the next request arrives. */
+  async received(): Promise<void> {
+    await new Promise<void>(resolve => {
+      this.#waiting.push(resolve)
+    })
   }
 
   /** Replaces the replies that are still to be sent. */
@@ -65,8 +75,10 @@ export class ModelServer implements AsyncDisposable {
     const recorded = { protocol, body, parts, text: parts.join('\n') }
     const isAside = (body['tools'] ?? []).length === 0
     ;(isAside ? this.asides : this.requests).push(recorded)
+    for (const resolve of this.#waiting.splice(0)) resolve()
     const scripted = isAside ? undefined : this.#script.shift()
     const reply: Reply = scripted ?? { kind: 'text', text: isAside ? 'A summary.' : 'Done.' }
+    if (reply.kind === 'hold') return
     if (reply.kind === 'status') {
       const error = { type: 'invalid_request_error', message: `status ${reply.status}` }
       response.writeHead(reply.status, { 'content-type': 'application/json' })

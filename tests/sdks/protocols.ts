@@ -6,7 +6,7 @@ export type Protocol = 'chat' | 'responses' | 'anthropic'
 /** The body of a request. The three protocols name different fields. */
 export type Sent = Readonly<Record<string, unknown>> & { readonly tools?: readonly unknown[] }
 
-type Said = Exclude<Reply, { readonly kind: 'status' }>
+type Said = Extract<Reply, { readonly kind: 'text' | 'call' }>
 
 interface Answer {
   readonly path: string

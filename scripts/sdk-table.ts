@@ -1,0 +1,32 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { SCENARIO_NAMES } from '../tests/sdks/harness.ts'
+import { PAGE, ROWS, type Row, renderRow } from '../tests/sdks/table.ts'
+
+// Runs the scenarios of all agent SDKs, and writes their results into the table of the page.
+
+const BEGIN = '<!-- begin of the table -->'
+const END = '<!-- end of the table -->'
+
+rmSync(ROWS, { recursive: true, force: true })
+execFileSync('vitest', ['run', '--project', 'system', 'tests/sdks'], {
+  stdio: 'inherit',
+  env: { ...process.env, SDK_TABLE: 'write' },
+})
+if (!existsSync(ROWS)) throw new Error('no test wrote a row; run "npm test" once to install the SDKs')
+const rows = readdirSync(ROWS).map(file => JSON.parse(readFileSync(join(ROWS, file), 'utf8')) as Row)
+rows.sort((a, b) => Number(a.isPeer) - Number(b.isPeer) || (a.name < b.name ? -1 : 1))
+const page = readFileSync(PAGE, 'utf8')
+const [before = ''] = page.split(BEGIN)
+const after = page.split(END)[1] ?? ''
+const limits = rows.flatMap(({ name, limits: reasons }) =>
+  Object.entries(reasons).map(([scenario, reason]) => `| ${name} | ${scenario} | ${reason} |`),
+)
+const table = [
+  `| agent | ${SCENARIO_NAMES.join(' | ')} |`,
+  `|---|${SCENARIO_NAMES.map(() => '---|').join('')}`,
+  ...rows.map(renderRow),
+  ...(limits.length === 0 ? [] : ['', '| agent | scenario | limit |', '|---|---|---|', ...limits]),
+].join('\n')
+writeFileSync(PAGE, `${before}${BEGIN}\n\n${table}\n\n${END}${after}`)
