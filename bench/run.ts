@@ -18,6 +18,7 @@ import { b13 } from './figures/b13.ts'
 import { b14 } from './figures/b14.ts'
 import { b15 } from './figures/b15.ts'
 import { b16 } from './figures/b16.ts'
+import { b17 } from './figures/b17.ts'
 
 // npm run bench -- [B1 B3 ...] [--json] [--large]
 // Each benchmark runs in its own process, so that no benchmark inherits memory or compiled code from another.
@@ -40,6 +41,7 @@ const BENCHMARKS: Readonly<Record<string, Measure>> = {
   B14: b14,
   B15: b15,
   B16: b16,
+  B17: b17,
 }
 
 const args = process.argv.slice(2)

@@ -70,6 +70,6 @@ export function wordOf(rank: number): string {
   return word
 }
 
-function textOf(index: number, mark: string): string {
+export function textOf(index: number, mark: string): string {
   return `---\nname: ${nameOf(index)}\ndescription: ${descriptionOf(index)}\nlicense: MIT\n---\n# ${mark}\n\n${'Some lines of instructions.\n'.repeat(160)}`
 }
