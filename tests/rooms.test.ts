@@ -21,7 +21,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   session: ['skill', 'registry', 'catalog', 'reader', 'activation', 'tool'],
   authoring: ['skill', 'fs', 'source', 'registry', 'reader', 'sync', 'tool'],
   binding: ['skill', 'registry', 'catalog', 'reader', 'tool'],
-  events: ['skill', 'registry', 'history', 'script'],
+  events: ['skill', 'registry', 'history', 'script', 'tool'],
   runtime: [
     'skill',
     'fs',

@@ -23,6 +23,7 @@ export interface AiInputSchema {
 /** The part of the AI SDK's context of a call that tools use. */
 export interface AiToolCall {
   readonly abortSignal?: AbortSignal | undefined
+  readonly toolCallId?: string | undefined
 }
 
 /** A tool for `generateText`, `streamText` and `ToolLoopAgent` of the AI SDK. */
@@ -77,10 +78,10 @@ function toAiTool(definition: ToolDefinition): AiTool {
     type: 'dynamic',
     description,
     inputSchema: toInputSchema(definition),
-    execute: (input, { abortSignal: signal }) =>
+    execute: (input, { abortSignal: signal, toolCallId: callId }) =>
       reportsProgress === true
-        ? streamCall(definition, input, { signal })
-        : definition.execute(input, { signal }),
+        ? streamCall(definition, input, { signal, callId })
+        : definition.execute(input, { signal, callId }),
     toModelOutput: ({ output }) => {
       const { text, isError } = output as AiToolOutput
       return { type: isError ? 'error-text' : 'text', value: text }
@@ -111,7 +112,7 @@ function toInputSchema(definition: ToolDefinition): AiInputSchema {
 async function* streamCall(
   definition: ToolDefinition,
   input: unknown,
-  { signal }: Pick<ToolContext, 'signal'>,
+  context: Pick<ToolContext, 'signal' | 'callId'>,
 ): AsyncGenerator<AiToolOutput, void, undefined> {
   let newest: ToolProgress | undefined
   let wake = Promise.withResolvers<void>()
@@ -120,7 +121,7 @@ async function* streamCall(
     wake.resolve()
   }
   let isDone = false
-  const work = definition.execute(input, { signal, onProgress }).finally(() => {
+  const work = definition.execute(input, { ...context, onProgress }).finally(() => {
     isDone = true
     wake.resolve()
   })

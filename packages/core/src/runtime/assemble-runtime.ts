@@ -23,6 +23,7 @@ import {
   resolveRuntimeOptions,
   type SkillRuntimeOptions,
 } from './skill-runtime-options.ts'
+import { SkillUses } from './skill-uses.ts'
 
 /** The connected parts of a runtime. */
 export interface RuntimeParts {
@@ -41,6 +42,7 @@ export interface RuntimeParts {
   readonly changes: SkillChanges
   readonly binder: AgentBinder
   readonly sessions: LiveSessions
+  readonly uses: SkillUses
 }
 
 /**
@@ -69,13 +71,15 @@ export function assembleRuntime(options: SkillRuntimeOptions): RuntimeParts {
   const reloads = new SkillReloads({ reader, sources, programs, scripts, events, demands: host.demands })
   const changes = new SkillChanges({ ...host, registry, sources, reader, reloads, review })
   const parts = { ...shared, commands: programs }
+  const uses = new SkillUses({ clock, events })
   const countTokens = catalog.countTokens ?? approximateTokens
   return {
     ...{ clock, hasher, logger, store, registry, sources, events, review, programs, scripts },
     ...{ reloads, changes },
     reader: parts,
     binder: new AgentBinder({ reader, clock, logger }),
-    sessions: new LiveSessions({ reader: new SkillReader(parts), scripts, store, hasher, countTokens }),
+    sessions: new LiveSessions({ reader: new SkillReader(parts), scripts, store, hasher, countTokens, uses }),
+    uses,
   }
 }
 

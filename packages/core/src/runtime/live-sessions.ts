@@ -10,6 +10,7 @@ import type { SessionHost } from '../session/session-host.ts'
 import { checkSessionOptions, type SessionOptions } from '../session/session-options.ts'
 import { SkillSession } from '../session/skill-session.ts'
 import type { SkillStore } from '../store/skill-store.ts'
+import type { SkillUses } from './skill-uses.ts'
 
 export interface LiveSessionsOptions {
   readonly reader: SkillReader
@@ -17,6 +18,7 @@ export interface LiveSessionsOptions {
   readonly store: SkillStore
   readonly hasher: Hasher
   readonly countTokens: TokenCounter
+  readonly uses: SkillUses
 }
 
 /**
@@ -31,7 +33,7 @@ export class LiveSessions {
   readonly #finalizer: FinalizationRegistry<RetainedRevisions>
 
   constructor(options: LiveSessionsOptions) {
-    const { scripts, reader, hasher, countTokens } = options
+    const { scripts, reader, hasher, countTokens, uses } = options
     this.#options = options
     this.#finalizer = new FinalizationRegistry(retained => {
       retained.release()
@@ -43,6 +45,7 @@ export class LiveSessions {
       countTokens,
       openChild: (options, parent) => this.create(options, parent),
       ended: session => this.#end(session),
+      used: uses.record,
       scriptTools: (conversation: Conversation) =>
         scripts.canRun ? createScriptTools(conversation, scripts) : [],
     }

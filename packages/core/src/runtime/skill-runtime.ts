@@ -27,6 +27,7 @@ import type { NotSkills } from '../source/not-skill.ts'
 import type { SkillSource } from '../source/skill-source.ts'
 import type { SourceStatus } from '../sync/source-sync.ts'
 import { createSkillTools } from '../tool/skill-tools.ts'
+import { withUses } from '../tool/skill-use.ts'
 import type { ToolDefinition } from '../tool/tool-definition.ts'
 import { checkSkillToolName, TOOL_NAMES } from '../tool/tool-names.ts'
 import type { NamedTool } from '../tool/tool-resolver.ts'
@@ -35,6 +36,7 @@ import type { RuntimeParts } from './assemble-runtime.ts'
 import type { ReloadReport, SkillReload } from './reload-report.ts'
 import { createScriptAdmin } from './script-admin.ts'
 import type { ScriptReload } from './skill-reloads.ts'
+import type { SkillUsage } from './skill-uses.ts'
 
 /** The skills to which a call applies. */
 export interface ScopeOptions {
@@ -230,6 +232,26 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
   }
 
   /**
+   * Returns how often a skill was used since the runtime started, and its last use; `undefined` if it was not used. The
+   * event `skill:used` reports each use.
+   *
+   * @example
+   * ```ts
+   * import { createSkillRuntime } from '@skillstoke/core'
+   * import { directory } from '@skillstoke/core/node'
+   *
+   * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+   * const [skill] = skills.session({ id: 'chat-1' }).tools
+   * await skill?.execute({ name: 'support-pdf' }, { callId: 'call-1' })
+   * const { count, conversation } = skills.usageOf('support-pdf') ?? {}
+   * console.log(count, conversation) // prints 1 chat-1
+   * ```
+   */
+  usageOf(name: string): SkillUsage | undefined {
+    return this.#parts.uses.find(name)
+  }
+
+  /**
    * Creates the tools for a host that keeps no conversation, for example a stateless server. The tools answer from the
    * newest generation and keep no state between calls.
    * @throws {SkillError} CLOSED, INVALID_OPTION
@@ -251,7 +273,8 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
     checkSkillToolName(options.skillToolName)
     const conversation = withoutMemory(this.#readerOf(options))
     const scriptTools = this.scripts.canRun ? createScriptTools(conversation, this.scripts) : []
-    return createSkillTools(conversation, options.skillToolName, scriptTools)
+    const tools = createSkillTools(conversation, options.skillToolName, scriptTools)
+    return tools.map(tool => withUses(tool, this.#parts.uses.record))
   }
 
   /**
@@ -290,7 +313,8 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
     checkOptions('commandTools()', options, KNOWN_COMMAND_TOOLS)
     this.#parts.programs.requireRunner()
     const toName = options.toName ?? (command => toCommandToolName(command, this.#parts.hasher))
-    return createCommandTools(withoutMemory(this.#readerOf(options)), this.scripts, toName)
+    const tools = createCommandTools(withoutMemory(this.#readerOf(options)), this.scripts, toName)
+    return tools.map(tool => withUses(tool, this.#parts.uses.record))
   }
 
   /**
@@ -334,7 +358,12 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
    */
   async expandSlash(message: string, options: SlashOptions & ScopeOptions = {}): Promise<SlashExpansion> {
     checkOptions('expandSlash()', options, KNOWN_SCOPED_SLASH)
-    return await expandSlash(message, withoutMemory(this.#readerOf(options)), options)
+    const expansion = await expandSlash(message, withoutMemory(this.#readerOf(options)), options)
+    if (expansion.skill !== undefined) {
+      const { name: skill, revision } = expansion.skill
+      this.#parts.uses.record({ skill, revision, by: 'user' })
+    }
+    return expansion
   }
 
   /**

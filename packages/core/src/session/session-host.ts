@@ -2,6 +2,7 @@ import type { Conversation } from '../activation/conversation.ts'
 import type { TokenCounter } from '../catalog/render-catalog.ts'
 import type { Hasher } from '../host.ts'
 import type { SkillReader } from '../reader/skill-reader.ts'
+import type { SkillUse } from '../tool/skill-use.ts'
 import type { ToolDefinition } from '../tool/tool-definition.ts'
 import type { SessionOptions } from './session-options.ts'
 import type { SkillSession } from './skill-session.ts'
@@ -13,6 +14,8 @@ export interface SessionHost {
   openChild(options: SessionOptions, parent: SkillSession): SkillSession
   /** Removes a session that was closed. */
   ended(session: SkillSession): void
+  /** Records that a conversation used a skill. */
+  used(use: SkillUse): void
   /** Returns the tools with which a conversation runs scripts. Returns an empty list if scripts are disabled. */
   scriptTools(conversation: Conversation): readonly ToolDefinition[]
   readonly hasher: Hasher

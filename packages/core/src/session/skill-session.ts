@@ -14,6 +14,7 @@ import type { Generation } from '../registry/generation.ts'
 import type { Skill } from '../skill/skill.ts'
 import { withCheck } from '../tool/define-tool.ts'
 import { createSkillTools } from '../tool/skill-tools.ts'
+import { type SkillUse, withUses } from '../tool/skill-use.ts'
 import type { ToolDefinition } from '../tool/tool-definition.ts'
 import { TOOL_NAMES } from '../tool/tool-names.ts'
 import { describeUnknownTool } from '../tool/unknown-tool.ts'
@@ -118,7 +119,10 @@ export class SkillSession implements Disposable {
     // Check at each call, because a model may call a tool that it saw earlier.
     const check = (name: string, input: unknown): string | undefined => this.checkTool(name, input)
     const scriptTools = host.scriptTools(this.#access).map(tool => withCheck(tool, check))
-    this.tools = createSkillTools(this.#access, skillToolName, scriptTools)
+    const report = (use: SkillUse): void => this.#host.used({ ...use, conversation: this.id })
+    this.tools = Object.freeze(
+      createSkillTools(this.#access, skillToolName, scriptTools).map(tool => withUses(tool, report)),
+    )
     this.#pin()
   }
 
@@ -243,7 +247,12 @@ export class SkillSession implements Disposable {
    */
   async expandSlash(message: string, options: SlashOptions = {}): Promise<SlashExpansion> {
     checkOptions('expandSlash()', options, KNOWN_SLASH)
-    return await expandSlash(message, this.#access, options)
+    const expansion = await expandSlash(message, this.#access, options)
+    if (expansion.skill !== undefined) {
+      const { name: skill, revision } = expansion.skill
+      this.#host.used({ skill, revision, by: 'user', conversation: this.id })
+    }
+    return expansion
   }
 
   /**

@@ -21,6 +21,8 @@ export interface ToolContext {
   readonly signal?: AbortSignal | undefined
   /** Receives the progress of tools with `reportsProgress`. */
   readonly onProgress?: ((progress: ToolProgress) => void) | undefined
+  /** The id that the model gave the call. Events about the use of a skill contain this id. */
+  readonly callId?: string | undefined
 }
 
 export interface ToolProgress {

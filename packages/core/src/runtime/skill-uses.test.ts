@@ -1,0 +1,63 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { createSkillRuntime, MemorySource, type SkillRuntime } from '../index.ts'
+import type { SkillUse } from '../types-entry.ts'
+
+let source: MemorySource
+let skills: SkillRuntime
+let uses: SkillUse[]
+
+beforeEach(async () => {
+  source = new MemorySource({ label: 'mine' }, [
+    { name: 'refund', description: 'Refunds.', body: 'Use form ONE.', files: { 'a.md': 'A.' } },
+  ])
+  skills = await createSkillRuntime({ sources: [source] })
+  uses = []
+  skills.events.on('skill:used', use => void uses.push(use))
+})
+afterEach(async () => await skills.close())
+
+describe('skill:used', () => {
+  test('names skill, revision, tool, call and conversation of each successful tool call', async () => {
+    const session = skills.session({ id: 'chat-1' })
+    const [load, read] = session.tools
+    const { revision } = skills.current.get('refund')
+    await load?.execute({ name: 'refund' }, { callId: 'call-1' })
+    await read?.execute({ skill: 'refund', path: 'a.md' })
+    await load?.execute({ name: 'unknown' }, { callId: 'call-2' })
+    await load?.execute({ name: '' }, { callId: 'call-3' })
+    const shared = { skill: 'refund', revision, by: 'model', conversation: 'chat-1' }
+    expect(uses).toEqual([
+      { ...shared, tool: 'skill', callId: 'call-1' },
+      { ...shared, tool: 'read_skill_file' },
+    ])
+  })
+
+  test('reports a slash command as a use by the user, with and without a session', async () => {
+    const { revision } = skills.current.get('refund')
+    await skills.session({ id: 'chat-1' }).expandSlash('/refund 1042')
+    await skills.expandSlash('/refund 1042')
+    await skills.expandSlash('/unknown')
+    expect(uses).toEqual([
+      { skill: 'refund', revision, by: 'user', conversation: 'chat-1' },
+      { skill: 'refund', revision, by: 'user' },
+    ])
+  })
+})
+
+describe('usageOf()', () => {
+  test('returns the number of uses, and the newest use with its revision', async () => {
+    expect(skills.usageOf('refund')).toBeUndefined()
+    const before = Date.now()
+    const [load] = skills.tools()
+    await load?.execute({ name: 'refund' })
+    source.put({ name: 'refund', description: 'Refunds.', body: 'Use form TWO.' })
+    await skills.session({ id: 'chat-1' }).tools[0]?.execute({ name: 'refund' })
+    expect(skills.usageOf('refund')).toEqual({
+      count: 2,
+      lastAt: expect.any(Number),
+      revision: skills.current.get('refund').revision,
+      conversation: 'chat-1',
+    })
+    expect(skills.usageOf('refund')?.lastAt).toBeGreaterThanOrEqual(before)
+  })
+})
