@@ -100,6 +100,7 @@ describe('stoke list', () => {
       revision: expect.stringMatching(/^sha256:/),
       serving: pdf?.revision,
       tokens: null,
+      usage: null,
       status: 'ok',
       copies: [],
       diagnostics: [],

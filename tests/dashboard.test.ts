@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs'
 import type { Browser, BrowserContextOptions } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { CHROMIUM, launchBrowser } from './fixtures/browser.ts'
+import { stoke } from './fixtures/cli.ts'
 import { type DevProcess, startDev } from './fixtures/dev.ts'
 import { GitRepository } from './fixtures/git-repository.ts'
 import { findBarriers, type OpenPage, openPage as openPageIn } from './fixtures/open-page.ts'
@@ -46,6 +47,22 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     await dev[Symbol.asyncDispose]()
     folder[Symbol.dispose]()
     state[Symbol.dispose]()
+  })
+
+  test('a skill that a conversation loaded shows when and with which revision, on the page and in stoke list', async () => {
+    await using opened = await openPage(dev)
+    const { page } = opened
+    const row = page.getByRole('option', { name: /refund/ })
+    await row.getByText(/^used \d\d:\d\d:\d\d$/).waitFor()
+    await row.click()
+    await page.getByText(/^1 time, last at \d\d:\d\d:\d\d with [0-9a-f]{8}$/).waitFor()
+    const { skills } = await dev.client.skills()
+    const [refund, shipping] = ['refund', 'shipping'].map(name => skills.find(each => each.name === name))
+    expect(refund?.usage).toMatchObject({ count: 1, revision: refund?.serving })
+    expect(shipping?.usage).toBeNull()
+    const { stdout } = stoke(['list', '--root', folder.path, '--state', state.path])
+    expect(stdout).toMatch(/SERVING +USED +SOURCE/)
+    expect(stdout).toMatch(/refund +[0-9a-f]{8} +1 x, \d\d:\d\d:\d\d /)
   })
 
   test.each(['light', 'dark'] as const)(

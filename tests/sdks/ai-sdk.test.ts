@@ -210,6 +210,26 @@ describe('aiSdk()', () => {
     expect(lastText().split('The question.')).toHaveLength(2)
   })
 
+  test('a turn that is not kept is not in state(), even after a compaction', async () => {
+    const skills = await world.createSkills()
+    using chat = aiSdk<ModelMessage>(skills, { id: 'chat-1' })
+    const settings = { model: createModel(), stopWhen: stepCountIs(5), maxRetries: 0 }
+    world.server.play(LOAD, DONE)
+    await chat.keep(await generateText({ ...settings, ...(await chat.turn('The question.')) }))
+    const before = JSON.stringify(chat.state())
+    world.folder.writeSkill('maps')
+    world.server.play(LOAD, { kind: 'status', status: 400 })
+    const prepareStep = async ({ stepNumber }: { stepNumber: number }): Promise<void> => {
+      if (stepNumber === 1) await chat.compact('A summary.')
+    }
+    const call = await chat.turn('The next question.', { prepareStep })
+    await expect(generateText({ ...settings, ...call })).rejects.toThrow()
+    expect(JSON.stringify(chat.state())).toBe(before)
+    await chat.keep(await generateText({ ...settings, ...(await chat.turn('The next question.')) }))
+    expect(lastText()).toMatch(/form ONE[\s\S]*The next question[\s\S]*added: maps/)
+    expect(lastText()).not.toContain('A summary.')
+  })
+
   test('keep() without a turn is refused', async () => {
     const skills = await world.createSkills()
     using chat = aiSdk<ModelMessage>(skills, { id: 'chat-1' })

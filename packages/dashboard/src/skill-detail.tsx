@@ -6,7 +6,7 @@ import { DifferenceView } from './difference-view.tsx'
 import { Fact } from './fact.tsx'
 import { FileList } from './file-list.tsx'
 import { Findings, isAboutInstructions } from './findings.tsx'
-import { formatCount, shortDigest } from './format.ts'
+import { formatCount, formatTime, plural, shortDigest } from './format.ts'
 import { HistoryView } from './history-view.tsx'
 import { Markdown } from './markdown.tsx'
 import { ReviewPanel } from './review-panel.tsx'
@@ -169,6 +169,11 @@ function Facts({ row, others }: FactsProps): ComponentChildren {
           {row.tokens === null
             ? '–'
             : `${formatCount(row.tokens.listed)} listed, ${formatCount(row.tokens.body)} in the body`}
+        </Fact>
+        <Fact label="Used">
+          {row.usage === null
+            ? 'not since the server started'
+            : `${plural(row.usage.count, 'time')}, last at ${formatTime(row.usage.lastAt)} with ${shortDigest(row.usage.revision)}`}
         </Fact>
         <Fact label="Folder">
           <span class="path">{row.location}</span> ({row.source})

@@ -75,7 +75,7 @@ export function apply(event: ServerEvent): void {
         timeline.value = [event.entry, ...timeline.value].slice(0, MAX_TIMELINE)
         changeRows(event.skills, event.gone)
         break
-      case 'tokens':
+      case 'rows':
         changeRows(event.skills, [])
         break
       case 'sessions':

@@ -75,6 +75,17 @@ export interface SkillRow {
   readonly diagnostics: readonly Diagnostic[]
   /** Null while the tokens are being counted, and for a skill that is not served. */
   readonly tokens: SkillTokens | null
+  /** Uses of the skill in this process. Null if the skill was not used since the server started. */
+  readonly usage: SkillUseSummary | null
+}
+
+/** The uses of a skill since the server started. */
+export interface SkillUseSummary {
+  readonly count: number
+  /** Wall time of the last use, as an ISO date. */
+  readonly lastAt: string
+  /** Revision of the last use. */
+  readonly revision: Digest
 }
 
 /** `GET /api/skills`: every skill folder in the sources, sorted by name and then by precedence. */
@@ -354,9 +365,9 @@ export interface UpdateEvent {
   readonly entry: TimelineEntry
 }
 
-/** Contains the rows of the skills whose tokens have just been counted. */
-export interface TokensEvent {
-  readonly kind: 'tokens'
+/** Contains the rows that changed without a new generation: their tokens were counted, or the skills were used. */
+export interface RowsEvent {
+  readonly kind: 'rows'
   readonly skills: readonly SkillRow[]
 }
 
@@ -373,7 +384,7 @@ export interface CommandsEvent {
 }
 
 /** Events that `GET /api/events` sends. */
-export type ServerEvent = StateEvent | UpdateEvent | TokensEvent | SessionsEvent | CommandsEvent
+export type ServerEvent = StateEvent | UpdateEvent | RowsEvent | SessionsEvent | CommandsEvent
 
 /** `POST /api/login` */
 export interface LoginResult {

@@ -65,7 +65,7 @@ export function toNote({ note }: { readonly note?: string }): DecisionNote {
 }
 
 export function toDecidedRow(report: DecidedSkill): object {
-  return { ...toRow(report, null), isNew: report.isNew }
+  return { ...toRow(report), isNew: report.isNew }
 }
 
 export function printDecided(verb: DecisionVerb, report: DecidedSkill, { hasColor }: Config): void {
@@ -92,9 +92,7 @@ export async function pending(config: Config, flags: { readonly json: boolean })
   printFindings(findings, paint)
   const reports = skills.review.pending()
   if (flags.json)
-    printJson(
-      reports.map(report => ({ ...toRow(report, null), newCapabilities: capabilitiesOf(report, skills) })),
-    )
+    printJson(reports.map(report => ({ ...toRow(report), newCapabilities: capabilitiesOf(report, skills) })))
   else if (reports.length === 0)
     printLine(
       findings.some(isFailure)

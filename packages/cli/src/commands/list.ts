@@ -56,14 +56,22 @@ export async function list(config: Config, options: { readonly json: boolean }):
   const sorted = sortForPeople(skills)
   // Prints all lines in one write, because one write per line is slow for thousands of lines.
   const lines: string[] = []
+  // Only a running dev server knows which skills were used.
+  const hasUses = sorted.some(({ usage }) => usage !== null)
   const rows = sorted.map(row => [
     paintStatus(row.status, paint),
     paint('bold', toTerminalLine(row.name)),
     row.serving === null ? '-' : shortDigest(row.serving),
+    ...(hasUses ? [row.usage === null ? '-' : `${row.usage.count} x, ${toTimeOfDay(row.usage.lastAt)}`] : []),
     row.copies.length === 0 ? row.source : `${row.source} +${row.copies.length}`,
     shorten(row.description, DESCRIPTION_WIDTH),
   ])
-  lines.push(formatTable([['STATUS', 'NAME', 'SERVING', 'SOURCE', 'DESCRIPTION'], ...rows]))
+  lines.push(
+    formatTable([
+      ['STATUS', 'NAME', 'SERVING', ...(hasUses ? ['USED'] : []), 'SOURCE', 'DESCRIPTION'],
+      ...rows,
+    ]),
+  )
   for (const row of sorted) {
     for (const each of withApproveCommand(row, config))
       if (each.severity !== 'info') lines.push(formatDiagnostic(each, paint, config.options))
@@ -80,6 +88,10 @@ export async function list(config: Config, options: { readonly json: boolean }):
   return code
 }
 
+function toTimeOfDay(iso: string): string {
+  return new Date(iso).toLocaleTimeString('en-GB')
+}
+
 type Listing = SkillList & { readonly notSkills: NotSkillList['found'] }
 
 async function scan(config: Config): Promise<Listing> {
@@ -87,7 +99,7 @@ async function scan(config: Config): Promise<Listing> {
   const { current } = skills
   return {
     generation: toGenerationId(current),
-    skills: current.reports().map(report => toRow(report, null)),
+    skills: current.reports().map(report => toRow(report)),
     sources: current.sources(),
     notSkills: expectedOf(await findNotSkills(skills)),
   }

@@ -52,7 +52,7 @@ export async function show(
       ...fields
     } = skill ?? {}
     const files = skill?.files.map(({ path, digest, size }) => ({ path, digest, size })) ?? []
-    printJson({ ...fields, ...toRow(report, null), files, body: skill?.body ?? null })
+    printJson({ ...fields, ...toRow(report), files, body: skill?.body ?? null })
     return skill === undefined ? EXIT_FINDINGS : EXIT_OK
   }
   printLine(

@@ -40,6 +40,7 @@ export interface LiveStateOptions {
 
 const MAX_TIMELINE = 200
 const MAX_LAST_CHANGES = 1_000
+const USES_MS = 500
 
 /**
  * The state that the API and the page show, and the log of its changes. Each response and each event shows the newest
@@ -54,17 +55,20 @@ export class LiveState {
   readonly #lastChanges = new Map<string, SkillChange>()
   readonly #unsubscribe: () => void
   readonly #unfollow: () => void
+  readonly #unlisten: () => void
+  #using: ReturnType<typeof setTimeout> | undefined
   #told: Generation
   #toldSessions = ''
 
   constructor(options: LiveStateOptions) {
     this.#options = options
     const { skills, countTokens } = options
-    this.#tokens = new TokenCounts({ skills, countTokens, onCounted: () => this.#onCounted() })
+    this.#tokens = new TokenCounts({ skills, countTokens, onCounted: () => this.#refreshRows() })
     this.#rows = new SkillRows()
     this.#told = skills.current
     this.#rows.replace(this.#toRows(this.#told))
     this.#unsubscribe = skills.subscribe(update => this.#onUpdate(update))
+    this.#unlisten = skills.events.on('skill:used', () => this.#onUsed())
     this.#unfollow = skills.scripts.subscribe(({ skill }) => this.log.append({ kind: 'commands', skill }))
   }
 
@@ -147,6 +151,8 @@ export class LiveState {
   async close(): Promise<void> {
     this.#unsubscribe()
     this.#unfollow()
+    this.#unlisten()
+    clearTimeout(this.#using)
     await this.#tokens.close()
   }
 
@@ -174,9 +180,18 @@ export class LiveState {
     if (this.#lastChanges.size > MAX_LAST_CHANGES && oldest !== undefined) this.#lastChanges.delete(oldest)
   }
 
-  #onCounted(): void {
+  /** Logs the rows that changed without a new generation. */
+  #refreshRows(): void {
     const { changed } = this.#rows.replace(this.#toRows(this.#told))
-    if (changed.length > 0) this.log.append({ kind: 'tokens', skills: changed })
+    if (changed.length > 0) this.log.append({ kind: 'rows', skills: changed })
+  }
+
+  /** Combines the uses of a moment, because hundreds of conversations may use skills at the same time. */
+  #onUsed(): void {
+    this.#using ??= setTimeout(() => {
+      this.#using = undefined
+      this.#refreshRows()
+    }, USES_MS).unref()
   }
 
   #toRows(generation: Generation): SkillRow[] {
@@ -185,7 +200,8 @@ export class LiveState {
 
   #toRow(report: SkillReport, generation: Generation): SkillRow {
     const skill = report.serving === undefined ? undefined : generation.find(report.name)
-    return toRow(report, skill === undefined ? null : this.#tokens.get(skill))
+    const usage = this.#options.skills.usageOf(report.name)
+    return skill === undefined ? toRow(report) : toRow(report, this.#tokens.get(skill), usage)
   }
 
   #toStatus(generation: Generation): ServerStatus {

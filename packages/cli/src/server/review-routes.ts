@@ -53,7 +53,7 @@ export function addReviewRoutes(api: Hono, skills: SkillRuntime): void {
     if (NEEDS_REVISION[wish.verb] && revision === undefined) return failWithout(context, wish.verb)
     const given = { ...(note === undefined ? {} : { note }), ...(revision === undefined ? {} : { revision }) }
     return await answer(context, async () =>
-      toRow(await decideSkill({ ...wish, ...given, confirmHidden, by: currentUser() }, skills), null),
+      toRow(await decideSkill({ ...wish, ...given, confirmHidden, by: currentUser() }, skills)),
     )
   })
   api.post('/grant', async context => {
@@ -64,9 +64,7 @@ export function addReviewRoutes(api: Hono, skills: SkillRuntime): void {
     // `revoke` applies to all revisions of a skill.
     const bound = verb === 'revoke' || revision === undefined ? {} : { revision }
     const options = { by: currentUser(), ...bound }
-    return await answer(context, async () =>
-      toRow(await skills.review[verb](skill, capabilities, options), null),
-    )
+    return await answer(context, async () => toRow(await skills.review[verb](skill, capabilities, options)))
   })
   api.post('/rollback', async context => {
     const parsed = rollback.safeParse(await readJson(context))

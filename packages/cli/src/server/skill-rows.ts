@@ -1,10 +1,11 @@
 import type { SkillReport } from '@skillstoke/core'
 import { targetOf } from '@skillstoke/core/internal'
-import type { SkillRow, SkillTokens } from '../client/api-types.ts'
+import type { SkillUsage } from '@skillstoke/core/types'
+import type { SkillRow, SkillTokens, SkillUseSummary } from '../client/api-types.ts'
 import { keyOfRow } from '../client/row-key.ts'
 
 /** Converts a report to the row that the API and `--json` show. */
-export function toRow(report: SkillReport, tokens: SkillTokens | null): SkillRow {
+export function toRow(report: SkillReport, tokens: SkillTokens | null = null, usage?: SkillUsage): SkillRow {
   const { name, description, source, status, diagnostics, copies = [] } = report
   return {
     name,
@@ -18,7 +19,12 @@ export function toRow(report: SkillReport, tokens: SkillTokens | null): SkillRow
     copies: copies.map(copy => ({ source: copy.source, location: copy.directory ?? copy.location })),
     diagnostics,
     tokens,
+    usage: usage === undefined ? null : toSummary(usage),
   }
+}
+
+function toSummary({ count, lastAt, revision }: SkillUsage): SkillUseSummary {
+  return { count, lastAt: new Date(lastAt).toISOString(), revision }
 }
 
 export interface RowsDifference {
@@ -61,6 +67,7 @@ function isSame(a: SkillRow, b: SkillRow): boolean {
     a.serving === b.serving &&
     a.description === b.description &&
     a.tokens === b.tokens &&
+    a.usage?.count === b.usage?.count &&
     JSON.stringify(a.copies) === JSON.stringify(b.copies) &&
     (a.diagnostics === b.diagnostics || JSON.stringify(a.diagnostics) === JSON.stringify(b.diagnostics))
   )

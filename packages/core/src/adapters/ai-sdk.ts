@@ -245,9 +245,9 @@ export class AiSdkChat<Message extends AiMessage = AiMessage> implements Disposa
     else this.#turn.replace(messages)
   }
 
-  /** Returns the conversation to store, as JSON if the messages are JSON. */
+  /** Returns the conversation to store, as JSON if the messages are JSON. It does not contain an open turn. */
   state(): AiSdkState<Message> {
-    return { messages: this.#messages, session: this.session.state() }
+    return { messages: this.#messages, session: this.#live.state() }
   }
 
   /** Opens the conversation of a subagent. The subagent sees the skills that both scopes include. */

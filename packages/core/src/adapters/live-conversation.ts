@@ -72,6 +72,11 @@ export class LiveConversation implements Disposable {
     this.#before = undefined
   }
 
+  /** Returns the state that belongs to the stored history, which does not contain the open turn. */
+  state(): SessionState {
+    return this.#before ?? this.session.state()
+  }
+
   /** Returns the notice to append before the next model call. The open turn counts the notice as sent. */
   async takeNotice(): Promise<string | undefined> {
     return (await this.session.update())?.text
@@ -83,8 +88,6 @@ export class LiveConversation implements Disposable {
    */
   async rebase(options?: RebaseOptions): Promise<string | undefined> {
     const { restore } = await this.session.rebase(options)
-    // The messages before the compaction are gone, so the turn cannot return to the state before it.
-    if (this.#before !== undefined) this.#before = this.session.state()
     if (restore.length === 0) return undefined
     const texts = restore.map(({ text }) => text)
     return ['The skills that you loaded earlier, at their newest revisions:', ...texts].join('\n\n')
