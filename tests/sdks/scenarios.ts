@@ -70,15 +70,16 @@ export const SCENARIOS: Readonly<Record<ScenarioName, Scenario>> = {
 
   async scope(world, open) {
     await using chat = await open({ scope: { exclude: ['secret*'] } })
-    const change = (): void => {
-      world.folder.writeSkill('secret-two')
-      addMaps(world)
-    }
-    await say(world, chat, [EDIT, load(chat, 'secret'), DONE], change)
+    await say(
+      world,
+      chat,
+      [EDIT, load(chat, 'secret'), DONE],
+      () => void world.folder.writeSkill('secret-two'),
+    )
     const { requests } = world.server
     const texts = requests.map(({ text }) => text).join('\n')
     const isHidden = !/Instructions of secret|Does what secret|secret-two/.test(texts)
-    return { ...judge(world, () => true), follows: isHidden && /\bmaps\b/.test(requests[1]?.text ?? '') }
+    return { ...judge(world, () => true), follows: isHidden }
   },
 
   async subagent(world, open) {
@@ -110,10 +111,9 @@ export const SCENARIOS: Readonly<Record<ScenarioName, Scenario>> = {
     const failed = world.server.requests.length
     await say(world, chat, [DONE])
     const after = world.server.requests.slice(failed)
-    return {
-      follows: count(after.at(-1), 'added: maps') === 1,
-      keepsPrefix: countBrokenPrefixes(after) === 0,
-    }
+    const last = after.at(-1)
+    const isToldOnce = /\bmaps\b/.test(last?.text ?? '') && count(last, 'added: maps') <= 1
+    return { follows: isToldOnce, keepsPrefix: countBrokenPrefixes(after) === 0 }
   },
 
   async restart(world, open) {

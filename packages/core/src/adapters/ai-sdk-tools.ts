@@ -1,5 +1,6 @@
 import type { SkillSession, ToolContext, ToolDefinition, ToolInputSchema, ToolResult } from '../index.ts'
 import type { ToolProgress } from '../types-entry.ts'
+import { followCall } from './tool-progress.ts'
 
 /** The output of a tool call for the AI SDK: the final answer or, in preliminary results, the newest progress. */
 export interface AiToolOutput extends ToolResult {
@@ -108,31 +109,21 @@ function toInputSchema(definition: ToolDefinition): AiInputSchema {
   })
 }
 
-/** Yields the progress reports of a call, then its answer. A slow reader gets only the newest progress report. */
+/** Yields the progress reports of a call as preliminary results, then its answer. */
 async function* streamCall(
   definition: ToolDefinition,
   input: unknown,
   context: Pick<ToolContext, 'signal' | 'callId'>,
 ): AsyncGenerator<AiToolOutput, void, undefined> {
-  let newest: ToolProgress | undefined
-  let wake = Promise.withResolvers<void>()
-  const onProgress = (progress: ToolProgress): void => {
-    newest = progress
-    wake.resolve()
-  }
-  let isDone = false
-  const work = definition.execute(input, { ...context, onProgress }).finally(() => {
-    isDone = true
-    wake.resolve()
-  })
-  work.catch(() => undefined) // thrown below, unless the reader has stopped
+  const call = followCall(definition, input, context)
   for (;;) {
-    await wake.promise
-    if (isDone) break
-    wake = Promise.withResolvers()
-    if (newest !== undefined) yield { text: describe(newest), isError: false, progress: newest }
+    const { value, done } = await call.next()
+    if (done === true) {
+      yield value
+      return
+    }
+    yield { text: describe(value), isError: false, progress: value }
   }
-  yield await work
 }
 
 function describe({ done, total, message }: ToolProgress): string {

@@ -8,7 +8,7 @@ import {
   type SkillScope,
   type SkillSession,
 } from '../index.ts'
-import type { RebaseOptions } from '../types-entry.ts'
+import type { RebaseOptions, RestoredSkill } from '../types-entry.ts'
 
 /** The options that all adapters accept. */
 export interface LiveOptions extends SessionOptions {
@@ -72,6 +72,11 @@ export class LiveConversation implements Disposable {
     this.#before = undefined
   }
 
+  /** Makes the present state the state before the open turn, because the host has replaced its whole history. */
+  restartTurn(): void {
+    if (this.#before !== undefined) this.#before = this.session.state()
+  }
+
   /** Returns the state that belongs to the stored history, which does not contain the open turn. */
   state(): SessionState {
     return this.#before ?? this.session.state()
@@ -88,9 +93,7 @@ export class LiveConversation implements Disposable {
    */
   async rebase(options?: RebaseOptions): Promise<string | undefined> {
     const { restore } = await this.session.rebase(options)
-    if (restore.length === 0) return undefined
-    const texts = restore.map(({ text }) => text)
-    return ['The skills that you loaded earlier, at their newest revisions:', ...texts].join('\n\n')
+    return renderRestored(restore)
   }
 
   /** Throws if the session does not allow this call of a tool now. */
@@ -102,6 +105,13 @@ export class LiveConversation implements Disposable {
   [Symbol.dispose](): void {
     this.session.close()
   }
+}
+
+/** Renders the loaded skills that come back after a compaction; `undefined` if there are none. */
+export function renderRestored(restored: readonly Pick<RestoredSkill, 'text'>[]): string | undefined {
+  if (restored.length === 0) return undefined
+  const texts = restored.map(({ text }) => text)
+  return ['The skills that you loaded earlier, at their newest revisions:', ...texts].join('\n\n')
 }
 
 /** @throws {SkillError} INVALID_OPTION if a tool of the host has the name of a tool of the session */

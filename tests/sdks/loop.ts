@@ -1,0 +1,127 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import Anthropic from '@anthropic-ai/sdk'
+import type { SkillRuntime } from '@skillstoke/core'
+import {
+  anthropicLoop,
+  followToolRunner,
+  type LoopConversation,
+  type LoopOptions,
+  type LoopState,
+  type LoopTool,
+  type LoopTurn,
+  openaiChatLoop,
+  openaiResponsesLoop,
+} from '@skillstoke/core/loop'
+import OpenAI from 'openai'
+import type { Harness } from './harness.ts'
+import type { HostTool, World } from './world.ts'
+
+const MODEL = 'test-model'
+const SETTINGS = { model: MODEL, max_tokens: 1024 }
+
+/** How a harness opens a conversation of one model API, and how its loop runs a turn. */
+interface LoopParts<Message, Request, Answer> {
+  readonly name: string
+  readonly open: (
+    skills: SkillRuntime,
+    options: LoopOptions<Message>,
+  ) => LoopConversation<Message, Request, Answer>
+  readonly run: (world: World, turn: LoopTurn<Message, Request, Answer>) => Promise<void>
+}
+
+export const openaiChatHarness: Harness = createHarness({
+  name: 'openai 7 (chat)',
+  open: openaiChatLoop<OpenAI.ChatCompletionMessageParam>,
+  async run(world, turn) {
+    const { chat } = createOpenai(world)
+    for (;;) {
+      const answer = await chat.completions.create({ model: MODEL, ...(await turn.request()) })
+      if (!(await turn.answer(answer))) return
+    }
+  },
+})
+
+export const openaiResponsesHarness: Harness = createHarness({
+  name: 'openai 7 (responses, streaming)',
+  open: openaiResponsesLoop<OpenAI.Responses.ResponseInputItem>,
+  async run(world, turn) {
+    const { responses } = createOpenai(world)
+    for (;;) {
+      const stream = responses.stream({ model: MODEL, ...(await turn.request()) })
+      if (!(await turn.answer(await stream.finalResponse()))) return
+    }
+  },
+})
+
+export const anthropicHarness: Harness = createHarness({
+  name: '@anthropic-ai/sdk 1',
+  open: anthropicLoop<Anthropic.MessageParam>,
+  async run(world, turn) {
+    const { messages } = createAnthropic(world)
+    for (;;) {
+      const answer = await messages.create({ ...SETTINGS, ...(await turn.request()) })
+      if (!(await turn.answer(answer))) return
+    }
+  },
+})
+
+export const toolRunnerHarness: Harness = createHarness({
+  name: '@anthropic-ai/sdk 1 (tool runner)',
+  open: anthropicLoop<Anthropic.Beta.BetaMessageParam>,
+  async run(world, turn) {
+    const { beta } = createAnthropic(world)
+    const settings = { ...SETTINGS, thread: false as const, stream: true as const }
+    const runner = beta.messages.toolRunner({ ...settings, ...(await turn.request()) })
+    for await (const stream of followToolRunner(turn, runner)) await stream.finalMessage()
+  },
+})
+
+export function createOpenai({ server }: World): OpenAI {
+  return new OpenAI({ baseURL: `${server.url}/v1`, apiKey: 'none', maxRetries: 0 })
+}
+
+export function createAnthropic({ server }: World): Anthropic {
+  return new Anthropic({ baseURL: server.url, apiKey: 'none', maxRetries: 0 })
+}
+
+export function toLoopTool({ name, description, run }: HostTool): LoopTool {
+  return { name, description, inputSchema: { type: 'object', properties: {} }, execute: run }
+}
+
+function createHarness<Message, Request, Answer>({
+  name,
+  open,
+  run,
+}: LoopParts<Message, Request, Answer>): Harness {
+  return {
+    name,
+    async open(world, { scope }) {
+      const skills = await world.createSkills()
+      const file = world.stateFolder.at('chat.json')
+      const resume = existsSync(file)
+        ? (JSON.parse(readFileSync(file, 'utf8')) as LoopState<Message>)
+        : undefined
+      const options = { ...(scope && { scope }), ...(resume && { resume }), tools: [toLoopTool(world.edit)] }
+      const chat = open(skills, { id: 'chat-1', instructions: 'You help.', ...options })
+      const say = async (to: typeof chat, text: string): Promise<void> => {
+        const turn = await to.turn(text)
+        await run(world, turn)
+        turn.keep()
+        writeFileSync(file, JSON.stringify(to.state()))
+      }
+      return {
+        canRunScripts: true,
+        say: async text => await say(chat, text),
+        compact: async () => await chat.compact('A summary.'),
+        openSubagent: () => {
+          const child = chat.child({ id: 'chat-1/helper', scope: { exclude: ['secret'] } })
+          return Promise.resolve({ say: async (text: string) => await say(child, text) })
+        },
+        async [Symbol.asyncDispose]() {
+          chat[Symbol.dispose]()
+          await skills.close()
+        },
+      }
+    },
+  }
+}
