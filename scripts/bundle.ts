@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { isAbsolute, join, relative, resolve } from 'node:path'
+import { basename, isAbsolute, join, relative, resolve } from 'node:path'
 import { rolldown } from 'rolldown'
 import { describeLicenses, LICENSES } from './licenses.ts'
 
@@ -17,11 +17,16 @@ const PROGRAMS: Readonly<Record<string, readonly string[]>> = {
   scripts: ['script-worker.js'],
 }
 
-/** Entries that must not share code in other files. Some entries run in processes that may read only one folder. Other entries are imported by file name while a program runs. */
+/** Each of these entries must be one file without imports of shared files. Some entries run in processes that may read only one folder. Other entries are imported by file name while a program runs. */
 const CONTAINED: Readonly<Record<string, readonly string[]>> = {
   core: ['script/define-command.js'],
   cli: ['o200k.js'],
   scripts: ['child/main.js'],
+}
+
+/** Entries that contain mostly data. Their source map would be larger than their code, so they have no source map. */
+const UNMAPPED: Readonly<Record<string, readonly string[]>> = {
+  cli: ['o200k.js'],
 }
 
 /** Packages of which we use only a small part. The bundle contains a copy of that part, and the licence of the package. */
@@ -59,7 +64,7 @@ async function bundle(folder: string, entries: readonly string[]): Promise<strin
     platform: 'node',
     transform: { target: OLDEST_RUNTIME },
     plugins: [{ name: 'known-values', resolveId: (id, importer) => findCopied(folder, id, importer) }],
-    // Remove unused imports: importing our packages or their dependencies has no side effects.
+    // Remove unused imports, because importing our packages or their dependencies has no side effects.
     treeshake: { moduleSideEffects: false },
     external: (id, importer) =>
       !id.startsWith('.') &&
@@ -71,7 +76,7 @@ async function bundle(folder: string, entries: readonly string[]): Promise<strin
   const { output } = await build.write({
     dir: join(folder, 'dist'),
     format: 'esm',
-    sourcemap: true,
+    sourcemap: !entries.some(entry => UNMAPPED[basename(folder)]?.includes(entry)),
     // Omit docstrings here, because the declaration files contain them.
     comments: { jsdoc: false },
     chunkFileNames: '[name]-[hash].js',
@@ -79,7 +84,7 @@ async function bundle(folder: string, entries: readonly string[]): Promise<strin
   return output.flatMap(file => (file.type === 'chunk' ? file.moduleIds : []))
 }
 
-/** If the bundle must contain a copy of an import, returns its source file. This applies to imports in `KNOWN_VALUES`, and to the modules that these imports need. */
+/** Returns the source file of an import if the bundle must contain a copy of the imported code. This applies to imports in `KNOWN_VALUES`, and to the modules that these imports need. */
 function findCopied(folder: string, id: string, importer: string | undefined): string | undefined {
   const [, name, path = ''] = /^@skillstoke\/([^/]+)(.*)$/.exec(id) ?? []
   if (name === undefined || importer === undefined) return undefined

@@ -1,8 +1,9 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { text } from 'node:stream/consumers'
+import { toPortable } from './portable-command.ts'
 
-// A quick check during development. It checks the format of changed files, checks the types and runs the unit tests, all in parallel. For a complete check, run `npm test`.
+// A quick check during development. This script checks the format of changed files, checks the types and runs the unit tests, all in parallel. For a complete check, run `npm test`.
 
 interface Check {
   readonly name: string
@@ -26,8 +27,9 @@ const checks: readonly Check[] = [
 const results = await Promise.all(checks.map(run))
 if (results.includes(false)) process.exitCode = 1
 
-async function run({ name, command: [program = '', ...args] }: Check): Promise<boolean> {
+async function run({ name, command }: Check): Promise<boolean> {
   const start = performance.now()
+  const [program, ...args] = toPortable(command)
   const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'] })
   const exited = new Promise<number | null>((resolve, reject) => {
     child.once('error', reject)

@@ -1,10 +1,11 @@
 import { spawn, spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { setPriority } from 'node:os'
 import { delimiter, join, resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
+import { toPortable } from './portable-command.ts'
 
-// The complete check before a commit, in CI and before a release. Each step is a command that can also be run alone. If a step fails whose result the tests need, the gate ends. The steps that tests do not need run one at a time, with low priority, while the tests run.
+// The complete check before a commit, in CI and before a release. Each step is a command that can also be run alone. First, the gate runs the steps that the tests depend on, and ends if one of these steps fails. While the tests run, the gate runs the remaining steps one at a time, with low priority.
 
 interface Step {
   readonly name: string
@@ -45,6 +46,9 @@ const beside: readonly Step[] = [
   ]),
 ]
 
+/** Checks the adapters against the types of the real SDKs. */
+const sdkTypes: Step = { name: 'types of the agent SDKs', command: ['tsc', '-p', 'tests/sdks'] }
+
 /** Builds the documentation site. Fails if a link in the site has no target. */
 const site: Step = { name: 'documentation site', command: ['node', 'site/build.ts'] }
 
@@ -53,18 +57,23 @@ const tests: Step = {
   command: ['vitest', 'run', ...reportTo(RESULTS)],
 }
 
-/** Run these tests on the oldest Node too, because scripts and the command line use Node functions that differ between versions. */
+/** Run these tests on the oldest Node too, because scripts, the command line and the state directory use Node functions that differ between versions. */
 const oldNodeTests: Step = {
-  name: 'scripts and the command line on Node 22',
+  name: 'scripts, the command line and the state directory on Node 22',
   path: OLD_NODE,
   command: [
     join(OLD_NODE, 'node'),
     'node_modules/vitest/vitest.mjs',
     'run',
     '--project=system',
+    '--project=unit',
     'tests/scripts',
     'packages/scripts',
     'tests/cli.test.ts',
+    'tests/state-faults.test.ts',
+    ...['decision-store', 'revision-log', 'pack-store', 'store-collection'].map(
+      name => `packages/core/src/node/${name}`,
+    ),
     ...reportTo(OLD_NODE_RESULTS),
   ],
 }
@@ -82,17 +91,21 @@ const LOW_PRIORITY = 10
 mkdirSync('.tmp', { recursive: true })
 installPrograms()
 installFolder('tests/runtimes', 'the runtimes for the tests of the packages')
+const hasSdks = installFolder('tests/sdks', 'the agent SDKs for the tests of the adapters')
 const hasSite = installFolder('site', 'the generator of the documentation site')
 if (await runAll(before)) {
   const [areTestsGreen, areOthersGreen] = await Promise.all([
     run(tests, { isShown: true }),
-    runAll(hasSite ? [...beside, site] : beside, { isLowPriority: true }),
+    runAll([...beside, ...(hasSdks ? [sdkTypes] : []), ...(hasSite ? [site] : [])], {
+      isLowPriority: true,
+    }),
   ])
   const hasOldNode = existsSync(OLD_NODE)
   const isOldNodeGreen = !hasOldNode || (await run(oldNodeTests, {}))
   const counts = [
     countTests(RESULTS),
     ...(hasOldNode ? [countTests(OLD_NODE_RESULTS)] : [ONE_SKIPPED]),
+    ...(hasSdks ? [] : [ONE_SKIPPED]),
     ...(hasSite ? [] : [ONE_SKIPPED]),
   ]
   process.exitCode = report(areTestsGreen && areOthersGreen && isOldNodeGreen, counts)
@@ -118,7 +131,7 @@ async function runAll(steps: readonly Step[], options: RunOptions = {}): Promise
 async function run({ name, command, directory = '.', path }: Step, options: RunOptions): Promise<boolean> {
   const { isShown = false, isLowPriority = false } = options
   const start = performance.now()
-  const [program = '', ...args] = command
+  const [program, ...args] = toPortable(command)
   const child = spawn(program, args, {
     cwd: directory,
     // Let Node cache compiled code, because the tests start hundreds of processes that load the same files.
@@ -165,25 +178,33 @@ function readManifest(directory: string): { readonly private?: boolean } {
   return JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8')) as { private?: boolean }
 }
 
-/** Installs packages that only the gate needs. Returns false if that fails. If the installation fails, the steps that need these packages are skipped, and the summary counts them. */
+/** Installs packages that only the gate needs. Returns false if the installation fails. In this case, the steps that need these packages are skipped, and the summary counts the skipped steps. */
 function installFolder(folder: string, purpose: string): boolean {
-  if (existsSync(join(folder, 'node_modules'))) return true
+  if (isInstalled(folder)) return true
   console.log(`installing ${purpose}`)
-  const args = ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--silent']
-  const { status } = spawnSync('npm', args, { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] })
+  const [npm, ...args] = toPortable(['npm', 'ci', '--ignore-scripts', '--no-audit', '--no-fund', '--silent'])
+  const { status } = spawnSync(npm, args, { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] })
   if (status !== 0) console.log(`could not install ${purpose}; what needs it is skipped`)
   return status === 0
 }
 
-/** Installs missing programs that the tests need, if this is allowed. Tests whose programs are missing are skipped, and the summary counts them. */
+/** Returns whether the installed packages are at least as new as the lock file. npm writes this hidden file at the end of an installation. */
+function isInstalled(folder: string): boolean {
+  const toTime = (file: string): number =>
+    statSync(join(folder, file), { throwIfNoEntry: false })?.mtimeMs ?? 0
+  return toTime('node_modules/.package-lock.json') >= toTime('package-lock.json')
+}
+
+/** Installs missing programs that the tests need, if this is allowed. Tests whose programs are missing are skipped, and the summary counts the skipped tests. */
 function installPrograms(): void {
   const isThere = (program: string): boolean =>
-    (process.env['PATH'] ?? '').split(':').some(folder => existsSync(join(folder, program)))
+    (process.env['PATH'] ?? '').split(delimiter).some(folder => existsSync(join(folder, program)))
   const wanted = [
     { name: 'chromium', for: 'the page', isHere: Boolean(process.env['CHROMIUM']) || isThere('chromium') },
     { name: 'bubblewrap', for: 'the sandbox of scripts', isHere: isThere('bwrap') },
     { name: 'python3', for: 'scripts in Python', isHere: existsSync('/usr/bin/python3') },
     { name: 'procps', for: 'counting processes', isHere: isThere('ps') },
+    { name: 'postgresql', for: 'conversation stores', isHere: existsSync('/usr/lib/postgresql') },
   ].filter(({ isHere }) => !isHere)
   if (wanted.length === 0 || process.getuid?.() !== 0 || !existsSync('/usr/bin/apt-get')) return
   for (const { name, for: purpose } of wanted) console.log(`installing ${name} for the tests of ${purpose}`)

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { chmodSync, existsSync, readdirSync, rmSync } from 'node:fs'
+import { chmodSync, existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { describe, expect, test } from 'vitest'
@@ -31,6 +31,19 @@ describe('while stoke starts', () => {
       expect(modules.filter(each => !COMMAND_LINE.test(each))).toEqual([])
     },
   )
+
+  test.each([
+    ['an installed package', 'node_modules/skillstoke', 'Install the package "skillstoke" again.'],
+    ['a clone without a build', 'packages/cli', 'Run "npm ci" and "npm run build" first.'],
+  ])('if a module is missing in %s, stoke gives fitting advice', (_, place, advice) => {
+    using folder = new TemporaryFolder()
+    folder.write(`${place}/package.json`, '{ "type": "module" }')
+    const bin = folder.write(`${place}/bin/stoke.js`, readFileSync(BIN, 'utf8'))
+    const { status, stderr } = spawnSync(process.execPath, [bin, 'list'], { encoding: 'utf8' })
+    expect([status, stderr.trim().split('\n').length]).toEqual([2, 2])
+    expect(stderr).toContain('dist/main.js')
+    expect(stderr).toContain(advice)
+  })
 
   test('stoke list loads only the modules of the core that it needs', () => {
     using folder = new TemporaryFolder()

@@ -99,11 +99,42 @@ describe.each(runtimes)('$name', ({ program, args = [] }) => {
         saved: 'Second.',
         lastGood: 'Second.',
         missed: 0,
+        // The two revisions before the broken file, and 20 edits.
+        history: 22,
         agent: true,
         mcp: true,
+        faults: [],
       })
     },
   )
+})
+
+const TOO_OLD_NODE = join(RUNTIMES, `node-18-linux-${ARCH}/bin/node`)
+
+describe.skipIf(!existsSync(TOO_OLD_NODE))('on Node 18', () => {
+  test('all packages can be imported, and the first call reports the needed version', () => {
+    const { stdout, stderr } = spawnSync(TOO_OLD_NODE, ['old-node.mjs'], {
+      cwd: folder.at('everything'),
+      encoding: 'utf8',
+    })
+    expect(stderr).toBe('')
+    const refusal =
+      'UNSUPPORTED_RUNTIME: Skillstoke needs Node 22.16 or newer, Bun or Deno; this is Node 18.20.8'
+    expect(JSON.parse(stdout)).toEqual({
+      isImported: true,
+      openState: refusal,
+      openWriteLock: refusal,
+      createSkillRuntime: refusal,
+    })
+  })
+
+  test('the command line reports the needed version in one line', () => {
+    expect(runCommand({ program: TOO_OLD_NODE }, 'list')).toMatchObject({
+      status: 2,
+      stdout: '',
+      stderr: 'skillstoke needs Node 22.16 or newer; this is v18.20.8. Install it from https://nodejs.org\n',
+    })
+  })
 })
 
 const THIS_NODE = { program: process.execPath }
@@ -197,6 +228,13 @@ test.skipIf(!existsSync(join(RUNTIMES, '.bin/tsc'))).each(compilers)(
     // Ignores type errors inside other packages, whose own dependencies may not be installed here.
     const isOurs = /^(?:consumer|neutral|error|node_modules\/(?:@skillstoke|skillstoke)\/)/
     expect(run.stdout.split('\n').filter(line => isOurs.test(line))).toEqual([])
+    // A compiler that is killed or cannot start fails without reporting a type error.
+    const hasEnded = run.status === 0 || /: error TS\d/.test(run.stdout)
+    expect({ hasEnded, signal: run.signal, stderr: run.stderr }).toEqual({
+      hasEnded: true,
+      signal: null,
+      stderr: '',
+    })
   },
 )
 

@@ -33,16 +33,36 @@ const readManifest = (folder: string): Manifest =>
 const folders = readdirSync('packages').filter(folder => readManifest(folder).private !== true)
 const manifests = folders.map(readManifest)
 
-/** What npm would publish. The publication is a dry run, so nothing leaves this machine. */
+/** An address where no registry answers. */
+const NO_REGISTRY = 'http://127.0.0.1:9'
+
+/**
+ * Returns what npm would publish. The publication is a dry run, so nothing leaves this machine. With `--force`, npm does
+ * not ask the registry whether the version is already published.
+ */
 function publish(folder: string): Publication {
-  const args = ['publish', '--dry-run', '--json', '--ignore-scripts', '--tag', 'latest']
-  const output = execFileSync('npm', args, {
+  const args = ['publish', '--dry-run', '--force', '--json', '--ignore-scripts', '--tag', 'latest']
+  const output = execFileSync('npm', [...args, '--registry', NO_REGISTRY], {
     cwd: join('packages', folder),
     encoding: 'utf8',
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const published = JSON.parse(output) as Publication | Record<string, Publication>
   return 'files' in published ? (published as Publication) : (Object.values(published)[0] as Publication)
+}
+
+/** Matches the comment that the bundler writes before the code of another package. Ignores the helper functions of the bundler itself. */
+const BUNDLED = /^\/\/ (?:node_modules\/|\\0(?!rolldown\/))((?:@[\w.-]+[/+])?[\w.-]+)/gm
+
+/** Returns the names of the packages whose code is in the shipped files. */
+function bundledPackages(folder: string, paths: readonly string[]): string[] {
+  const code = paths.filter(path => path.endsWith('.js'))
+  const names = code.flatMap(path =>
+    [...readFileSync(join('packages', folder, path), 'utf8').matchAll(BUNDLED)].map(([, name = '']) =>
+      name.replace('+', '/'),
+    ),
+  )
+  return [...new Set(names)]
 }
 
 const LARGEST_BYTES = 5_000_000
@@ -54,6 +74,7 @@ describe.each(folders)('the publication of packages/%s', folder => {
   const manifest = readManifest(folder)
   let paths: readonly string[]
   let publication: Publication
+  const readShipped = (path: string): string => readFileSync(join('packages', folder, path), 'utf8')
 
   beforeAll(() => {
     publication = publish(folder)
@@ -84,7 +105,7 @@ describe.each(folders)('the publication of packages/%s', folder => {
     const visit = (path: string): void => {
       if (seen.has(path)) return
       seen.add(path)
-      const text = readFileSync(join('packages', folder, path), 'utf8')
+      const text = readShipped(path)
       for (const [, specifier = ''] of text.matchAll(/(?:from|import)\s*\(?\s*['"](\.[^'"]+)['"]/g))
         visit(posix.join(posix.dirname(path), specifier.replace(/\.(?:js|tsx?)$/, '.d.ts')))
     }
@@ -94,13 +115,28 @@ describe.each(folders)('the publication of packages/%s', folder => {
   })
 
   test('the package has every source map that its code names, and each source map contains its sources', () => {
-    const code = paths.filter(path => path.startsWith('dist/') && !path.startsWith('dist/page/'))
-    for (const path of code.filter(each => each.endsWith('.js.map'))) {
-      const map = JSON.parse(readFileSync(join('packages', folder, path), 'utf8')) as SourceMap
+    const named = paths
+      .filter(path => path.endsWith('.js'))
+      .flatMap(path =>
+        [...readShipped(path).matchAll(/^\/\/# sourceMappingURL=(\S+)/gm)].map(([, url = '']) =>
+          posix.join(posix.dirname(path), url),
+        ),
+      )
+    expect(named.length).toBeGreaterThan(0)
+    expect(named.filter(path => !paths.includes(path))).toEqual([])
+    for (const path of paths.filter(each => each.endsWith('.js.map'))) {
+      const map = JSON.parse(readShipped(path)) as SourceMap
       expect(map.sources.length, path).toBeGreaterThan(0)
       expect(map.sourcesContent.every(content => content !== null && content !== '')).toBe(true)
       expect(map.sources.filter(source => resolve('/', dirname(path), source).includes('.test.'))).toEqual([])
     }
+  })
+
+  test('the package contains the licence of every package whose code it contains', () => {
+    const names = bundledPackages(folder, paths)
+    const licenses = paths.filter(path => path === 'dist/LICENSES.txt').map(readShipped)
+    expect(names.filter(name => !licenses.some(text => text.includes(`${name} `)))).toEqual([])
+    expect(paths.includes('dist/page/LICENSES.txt')).toBe(paths.includes('dist/page/index.html'))
   })
 
   test('the package.json names licence, repository and keywords', () => {
@@ -112,6 +148,33 @@ describe.each(folders)('the publication of packages/%s', folder => {
     })
     expect(manifest.keywords).toEqual(expect.arrayContaining(['agent', 'skills']))
   })
+})
+
+test('the test of licences finds the code of every package that we bundle', () => {
+  const found = folders.flatMap(folder =>
+    bundledPackages(
+      folder,
+      publish(folder).files.map(({ path }) => path),
+    ),
+  )
+  expect([...new Set(found)].sort()).toEqual(['@noble/hashes', '@oxc-project/runtime', 'gpt-tokenizer'])
+})
+
+test('the release workflow makes a dry run that does not depend on published versions', () => {
+  const dryRuns = readFileSync('.github/workflows/release.yml', 'utf8').match(/npm publish .*--dry-run.*/g)
+  expect(dryRuns).toEqual([expect.stringContaining(' --force ')])
+})
+
+test('the release workflow attaches the software bill of materials to each release', () => {
+  const text = readFileSync('.github/workflows/release.yml', 'utf8')
+  const [release = -1, attach = -1, upload = -1] = [
+    /^ +id: release$/m,
+    /^ +if: steps\.release\.outputs\.published == 'true'$/m,
+    /gh release upload \S+ \.tmp\/sbom\.cdx\.json/,
+  ].map(pattern => text.search(pattern))
+  expect(text).toContain('> ../sbom.cdx.json')
+  expect(release).toBeGreaterThan(0)
+  expect([release < attach, attach < upload]).toEqual([true, true])
 })
 
 test('all packages have the same version, and each depends on exactly this version of our other packages', () => {

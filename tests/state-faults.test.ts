@@ -282,7 +282,9 @@ function runOnSmallDisk(folder: TemporaryFolder, mount: string, body: string): R
     const codes = skills => skills.current.sources().flatMap(each => each.diagnostics.map(({ code }) => code))
     ${body}`
   const script = folder.write('program.mjs', program)
-  const command = `${mount} && exec "$0" --input-type=module < "$1"`
+  // Node 22 warns that its SQLite is experimental.
+  const flags = '--disable-warning=ExperimentalWarning --input-type=module'
+  const command = `${mount} && exec "$0" ${flags} < "$1"`
   const run = spawnSync('unshare', ['-Urm', 'sh', '-ec', command, process.execPath, script], {
     encoding: 'utf8',
     timeout: 60_000,

@@ -55,7 +55,7 @@ for (const [name, create] of [
   })
 }
 
-test('after a restart, the approved text is served, and a text that was written while no process ran waits for approval', async () => {
+test('a restarted runtime serves the approved text, and holds a text that was written while no runtime was open', async () => {
   {
     await using skills = await open()
     await skills.review.approve('pdf', { by: 'ada' })
@@ -79,8 +79,9 @@ test('a process applies decisions that another process records', async () => {
     import { directory, openDecisions } from '@skillstoke/core/node'
     const sources = [directory(${JSON.stringify(join(folder, 'skills'))}, { trust: 'review' })]
     const decisions = await openDecisions(${JSON.stringify(join(folder, 'state'))})
-    await using skills = await createSkillRuntime({ sources, state: { decisions } })
+    const skills = await createSkillRuntime({ sources, state: { decisions } })
     await skills.review.approve('pdf', { by: 'another process' })
+    await skills.close()
   `
   execFileSync(process.execPath, ['--input-type=module', '-e', script], { cwd: import.meta.dirname })
   await shown
@@ -102,7 +103,7 @@ const disable = { kind: 'disable', by: 'x', at: 1 } as const
 
 test('a decision made by another process is reported even if the state directory is removed right after the decision', async () => {
   const state = join(folder, 'state')
-  // With this long interval, each store is closed before it first polls for decisions made by the other store.
+  // The interval is so long that no store polls for decisions of the other store during the test.
   const [one, two] = [
     await openDecisions(state, { pollMs: 1e9 }),
     await openDecisions(state, { pollMs: 1e9 }),
@@ -133,7 +134,7 @@ test('if the database is damaged during use, known decisions stay in force and n
   const path = join(state, 'decisions.sqlite')
   writeFileSync(path, readFileSync(path).fill(0x5a, 4_096))
   const another = new DatabaseSync(path)
-  // This write makes the connection of the store read the damaged pages of the database again.
+  // After this write, the store must read the damaged pages of the database again.
   another.exec('CREATE TABLE note (id INTEGER); DROP TABLE note')
   another.close()
   const damaged = { code: 'IO_FAILED', message: expect.stringContaining('the decisions are damaged (') }

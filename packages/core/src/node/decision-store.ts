@@ -24,8 +24,8 @@ import { openStateDatabase } from './state-database.ts'
 
 export interface DecisionStoreOptions {
   /**
-   * Interval at which decisions made by other processes are read, in milliseconds. At most `LONGEST_TIMER_MS`. @default
-   * 250
+   * Interval at which the store reads the decisions of other processes, in milliseconds. At most `LONGEST_TIMER_MS`.
+   * @default 250
    */
   readonly pollMs?: number
 }
@@ -33,7 +33,7 @@ export interface DecisionStoreOptions {
 const KNOWN: KnownOptions<DecisionStoreOptions> = { pollMs: true }
 
 const DEFAULT_POLL_MS = 250
-/** Interval at which storing the decisions is retried while the disk is full or read-only, in milliseconds. */
+/** While the disk is full or read-only, the store retries its writes at this interval, in milliseconds. */
 const HEAL_INTERVAL_MS = 2_000
 
 const SCHEMA = `
@@ -91,7 +91,7 @@ interface FolderMoves {
   readonly moves: readonly FolderMove[]
 }
 
-/** Moves of folders are recorded under this location, which no skill folder can have. */
+/** The rows for moved folders have this location, because no skill folder can have the same location. */
 const MOVES = '.'
 
 /** Content of one row. */
@@ -264,14 +264,15 @@ class SqliteDecisions implements DecisionStore {
     const isCopy = this.#kept.fault !== undefined
     if (isCopy ? performance.now() < this.#triedAt + HEAL_INTERVAL_MS : !this.#kept.isGone()) return
     this.#triedAt = performance.now()
-    // Another process may have just recorded a decision that this process has not reported to its listeners yet.
+    // Lists the decisions that the listeners already know, because another process may have just recorded further
+    // decisions.
     const told = this.#readNewer(0).filter(({ id }) => id <= this.#lastId)
     const known = new Set(told.flatMap(({ step }) => ('moves' in step ? [] : toKey(step))))
     if (!isCopy) this.#kept.restore(mergeDecisions)
     else if (!this.#kept.heal(mergeDecisions)) return
     this.#statements = prepare(this.#kept.database)
     this.#seenVersion = this.#readVersion()
-    // The rows of the recreated database have other ids and may include decisions that other processes made.
+    // In the recreated database, the rows have new ids, and some rows may be decisions of other processes.
     this.#folders.clear()
     this.#moved.clear()
     this.#lastId = 0
@@ -315,13 +316,13 @@ function toKey({ place, decision }: MadeDecision): string {
 /** Copies the decisions of the database `from` that the database `to` does not have yet. */
 function mergeDecisions(from: DatabaseSync, to: DatabaseSync): void {
   const insert = to.prepare(
-    `INSERT INTO decision (origin, location, body) SELECT ?1, ?2, ?3
-     WHERE NOT EXISTS (SELECT 1 FROM decision WHERE origin = ?1 AND location = ?2 AND body = ?3)`,
+    `INSERT INTO decision (origin, location, body) SELECT ?, ?, ?
+     WHERE NOT EXISTS (SELECT 1 FROM decision WHERE origin = ? AND location = ? AND body = ?)`,
   )
   for (const { origin, location, body } of from
     .prepare('SELECT origin, location, body FROM decision ORDER BY id')
     .all() as unknown as Row[])
-    insert.run(origin, location, body)
+    insert.run(origin, location, body, origin, location, body)
 }
 
 interface Statements {

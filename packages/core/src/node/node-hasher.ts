@@ -1,4 +1,5 @@
-import { hash } from 'node:crypto'
+// No named import: on an old Node, the import would fail before `assertSupported` can name the needed version.
+import crypto from 'node:crypto'
 import type { Hasher } from '../source-entry.ts'
 
 /**
@@ -14,5 +15,5 @@ import type { Hasher } from '../source-entry.ts'
  * ```
  */
 export const nodeHasher: Hasher = {
-  sha256: data => hash('sha256', data, 'hex'),
+  sha256: data => crypto.hash('sha256', data, 'hex'),
 }

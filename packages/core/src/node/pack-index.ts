@@ -1,5 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { crc32 } from 'node:zlib'
+// No named import: on an old Node, the import would fail before `assertSupported` can name the needed version.
+import zlib from 'node:zlib'
 import type { Digest } from '../index.ts'
 import { revisionOf } from '../internal-entry.ts'
 import type { FolderNote, SkillFile } from '../source-entry.ts'
@@ -20,7 +21,7 @@ export interface PackPosition {
 export interface IndexedAge {
   /** Time of the last use or end of the lease, whichever is later, in milliseconds since the epoch. */
   readonly at: number
-  /** 1 if a collection is about to remove the row. The row can be read until it is removed. */
+  /** 1 if a collection is about to remove the row. Until the removal, the row can be read. */
   readonly isDoomed: 0 | 1
 }
 
@@ -87,7 +88,7 @@ const SCHEMA = `
  */
 export const SPARED: number = Number.MAX_SAFE_INTEGER
 
-/** The file of the index, in the folder of the packs. */
+/** The database file of the index. The packs are in the same folder. */
 export const PACK_INDEX: StateDatabase = {
   name: 'index.db',
   what: 'the index entries of the store',
@@ -203,16 +204,13 @@ export class PackIndex {
   addTrees(entries: readonly (readonly [Digest, readonly SkillFile[]])[]): void {
     inTransaction(this.#database, () => {
       for (const [revision, files] of entries) this.#addTree.run(revision, JSON.stringify(files), Date.now())
-      // Also spares the files of the revisions, because this process may have looked them up before a collection doomed
-      // them.
+      // Also spares the files of the revisions. A collection may have doomed these files after this process looked them
+      // up.
       this.#spareAll(entries.flatMap(([revision, files]) => [revision, ...files.map(({ digest }) => digest)]))
     })
   }
 
-  /**
-   * Returns at most `limit` names that begin with `beginning`, sorted. The first of them is `from` or the next name
-   * after it.
-   */
+  /** Returns at most `limit` names that begin with `beginning`, sorted. Skips names that sort before `from`. */
   listRefs(beginning: string, from: string, limit: number): readonly IndexedRef[] {
     return this.#listRefs.all(from, beyond(beginning), limit) as unknown as readonly IndexedRef[]
   }
@@ -231,8 +229,7 @@ export class PackIndex {
   }
 
   /**
-   * Returns the packs that one part of the index refers to. For each pack, returns the minimum size that its file must
-   * have.
+   * Returns the packs that one part of the index refers to. For each pack, returns the minimum size of the pack file.
    */
   packSizes(part: IndexPart): ReadonlyMap<string, number> {
     const rows = this.#database
@@ -249,8 +246,8 @@ export class PackIndex {
     const now = Date.now()
     this.#database
       .prepare(
-        `INSERT INTO note_source (source, at) VALUES (?1, ?2)
-         ON CONFLICT (source) DO UPDATE SET at = ?2 WHERE at < ?2 - ${DAY_MS}`,
+        `INSERT INTO note_source (source, at) VALUES (?, ?)
+         ON CONFLICT (source) DO UPDATE SET at = excluded.at WHERE at < excluded.at - ${DAY_MS}`,
       )
       .run(source, now)
   }
@@ -284,7 +281,7 @@ export class PackIndex {
       this.#spareAll([revision, ...(this.findTree(revision)?.files ?? []).map(({ digest }) => digest)])
   }
 
-  /** If a collection is running, makes it spare the keys, including keys that are already doomed. */
+  /** Makes a running collection spare the keys, including keys that are already doomed. */
   #spareAll(keys: readonly Digest[]): void {
     if (this.#isCollecting()) for (const key of keys) this.#spare.run(key)
   }
@@ -333,7 +330,7 @@ function toNote(location: string, [revision, facts, text, sum]: NoteRow): Folder
 }
 
 function sumOf(location: string, revision: Digest, facts: Uint8Array, text: string): number {
-  return crc32(text, crc32(facts, crc32(`${libraryId()}\0${location}\0${revision}`)))
+  return zlib.crc32(text, zlib.crc32(facts, zlib.crc32(`${libraryId()}\0${location}\0${revision}`)))
 }
 
 /**
@@ -343,7 +340,9 @@ export function mergeIndexes(from: DatabaseSync, to: DatabaseSync): void {
   addAll(from, to, 'IGNORE')
 }
 
-/** Adds the rows of the index `from` to the index `to`. If both have the same name, the revision in `from` is kept. */
+/**
+ * Adds the rows of the index `from` to the index `to`. If a name is in both indexes, `to` gets the revision in `from`.
+ */
 export function overwriteIndex(from: DatabaseSync, to: DatabaseSync): void {
   addAll(from, to, 'REPLACE')
 }

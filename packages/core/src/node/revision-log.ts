@@ -128,7 +128,7 @@ class SqliteRevisionLog implements RevisionLog {
           // Another process has already recorded the same step.
           if (last?.event === event && last.revision === revision) return []
           insert.run(origin, location, JSON.stringify(record))
-          return prune.all(origin, location, this.#maxRecords).map(toRecord)
+          return prune.all(origin, location, origin, location, this.#maxRecords).map(toRecord)
         }),
       ),
     )
@@ -173,8 +173,8 @@ function mergeRecords(from: DatabaseSync, to: DatabaseSync): void {
 }
 
 /**
- * Adds the steps in the history of this process to the new history that another process has created. Sorts all steps by
- * time. If both histories have a step with the same state of a folder, only the earlier step is kept.
+ * Copies the steps of the history `from` into the new history `to`, which another process has created. Sorts all steps
+ * by time. If both histories recorded the same state of a folder, keeps only the earlier step.
  */
 function mergeHistories(from: DatabaseSync, to: DatabaseSync): void {
   const rows = [from, to].flatMap(database => [...readRows(database, 'revision', 'id')])
@@ -209,8 +209,8 @@ function prepare(database: DatabaseSync): Statements {
       'SELECT body FROM revision WHERE id IN (SELECT max(id) FROM revision GROUP BY origin, location)',
     ),
     prune: database.prepare(
-      `DELETE FROM revision WHERE origin = ?1 AND location = ?2 AND id <= (SELECT id FROM revision WHERE origin = ?1 AND location = ?2 ORDER BY id DESC LIMIT 1 OFFSET ?3)
-       RETURNING body`,
+      `DELETE FROM revision WHERE origin = ? AND location = ?
+       AND id <= (SELECT id ${ofPlace} LIMIT 1 OFFSET ?) RETURNING body`,
     ),
   }
 }

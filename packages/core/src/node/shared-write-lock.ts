@@ -3,7 +3,13 @@ import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { setTimeout } from 'node:timers/promises'
 import { SkillError } from '../index.ts'
-import { checkNumber, checkOptions, type KnownOptions, toMessage } from '../internal-entry.ts'
+import {
+  assertSupported,
+  checkNumber,
+  checkOptions,
+  type KnownOptions,
+  toMessage,
+} from '../internal-entry.ts'
 import { InProcessWriteLock, type WriteLock } from '../source-entry.ts'
 import { isUnwritable, openPrivateDatabase } from './private-database.ts'
 import { createStateDirectory } from './state-directory.ts'
@@ -45,6 +51,7 @@ export async function openWriteLock(
 ): Promise<SharedWriteLock> {
   checkOptions('openWriteLock()', options, KNOWN)
   checkNumber('timeoutMs', options.timeoutMs, 0)
+  assertSupported()
   const path = join(createStateDirectory(stateDirectory), 'write-lock.sqlite')
   let database = await openDatabase(path).catch((thrown: unknown) => {
     if (!isUnwritable(thrown)) throw thrown

@@ -2,6 +2,9 @@ import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { HAS_BUBBLEWRAP } from '../../../../tests/fixtures/scripts.ts'
+import { TYPESCRIPT_FLAGS } from '../../../../tests/fixtures/typescript-flags.ts'
+
+const FLAGS = [...TYPESCRIPT_FLAGS, '--input-type=module']
 
 const at = (name: string): string => JSON.stringify(fileURLToPath(new URL(name, import.meta.url)))
 
@@ -38,7 +41,7 @@ describe.skipIf(!HAS_BUBBLEWRAP)('a process in a sandbox', () => {
       console.log(contained.isGone)`
     const { stdout, stderr } = spawnSync(
       '/bin/sh',
-      ['-c', 'ulimit -n 100; exec "$0" --input-type=module -e "$1"', process.execPath, program],
+      ['-c', 'ulimit -n 100; exec "$0" "$@"', process.execPath, ...FLAGS, '-e', program],
       { encoding: 'utf8' },
     )
     expect(stderr).toBe('')
@@ -52,6 +55,6 @@ test('unref() lets the host exit while a program runs', () => {
     endWithHost()
     const launch = { command: process.execPath, args: ['-e', 'setInterval(() => undefined, 1_000)'] }
     new ContainedProcess(launch, { env: {}, workingDirectory: '/', hasChannel: true }).unref()`
-  const { status } = spawnSync(process.execPath, ['--input-type=module', '-e', program], { timeout: 20_000 })
+  const { status } = spawnSync(process.execPath, [...FLAGS, '-e', program], { timeout: 20_000 })
   expect(status).toBe(0)
 })
