@@ -48,7 +48,21 @@ const OUTSIDE = ['node', 'testing', 'adapters']
 const ENTRY_POINTS = ['index', 'source-entry', 'types-entry', 'internal-entry']
 // The entry points of the core. Hosts, pages and examples use only the public entry points. Packages of this repository
 // may also use the internal entry points.
-const PUBLIC_DOORS = ['', '/source', '/types', '/node', '/command', '/testing', '/ai-sdk', '/claude-agent-sdk', '/langchain', '/loop', '/mastra', '/openai-agents', '/strands']
+const PUBLIC_DOORS = [
+  '',
+  '/source',
+  '/types',
+  '/node',
+  '/command',
+  '/testing',
+  '/ai-sdk',
+  '/claude-agent-sdk',
+  '/langchain',
+  '/loop',
+  '/mastra',
+  '/openai-agents',
+  '/strands',
+]
 const INTERNAL_DOORS = ['/internal', '/internal/node']
 // The packages that each package may import.
 const PACKAGES: Readonly<Record<string, readonly string[]>> = {

@@ -220,7 +220,13 @@ const CALLS: Readonly<Record<string, (options: Loose, world: World) => unknown>>
   'Conversation.send': (options, { talk }) => talk.send('Hello.', options),
   'Conversation.stream': (options, { talk }) => talk.stream('Hello.', options).next(),
   resolveModel: config => resolveModel(config),
+  'Conversation.compact': (options, { talk }) => talk.compact(options),
+  'MemoryConversationStore.append': options =>
+    new MemoryConversationStore().append('local', 'c', 0, [], options),
+  'SqlConversationStore.append': (options, { store }) => store.append('local', 'c', 0, [], options),
   'MemoryConversationStore.read': range => new MemoryConversationStore().read('local', 'c', range),
+  'MemoryConversationStore.list': page => new MemoryConversationStore().list('local', page),
+  'SqlConversationStore.list': (page, { store }) => store.list('local', page),
   'SqlConversationStore.read': (range, { store }) => store.read('local', 'c', range),
   SkillMcp: (options, { skills }) => new SkillMcp(skills, options),
   'SkillMcp.serveStdio': (options, { mcp }) => mcp.serveStdio(options),

@@ -144,6 +144,13 @@ export function checkRange(range: MessageRange): void {
   checkWholeNumber('limit', range.limit, 0)
 }
 
+const KNOWN_APPEND: KnownOptions<AppendOptions> = { session: true, holder: true }
+
+/** @throws {SkillError} INVALID_OPTION */
+export function checkAppend(options: AppendOptions | undefined): void {
+  checkOptions('append()', options, KNOWN_APPEND)
+}
+
 const KNOWN_PAGE: KnownOptions<ConversationPage> = { after: true, limit: true }
 
 /** @throws {SkillError} INVALID_OPTION */

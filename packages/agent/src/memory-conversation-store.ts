@@ -9,6 +9,7 @@ import {
   type ConversationPage,
   type ConversationStore,
   type ConversationSummary,
+  checkAppend,
   checkPage,
   checkRange,
   DEFAULT_PAGE_SIZE,
@@ -45,8 +46,10 @@ export class MemoryConversationStore implements ConversationStore {
     conversation: string,
     expectSeq: number,
     messages: readonly ConversationMessage[],
-    { session, holder }: AppendOptions = {},
+    options: AppendOptions = {},
   ): Promise<number> {
+    checkAppend(options)
+    const { session, holder } = options
     const stored = this.#conversations.get(keyOf(tenant, conversation)) ?? []
     const repeated = stored.slice(expectSeq, expectSeq + messages.length)
     const isRepeat =

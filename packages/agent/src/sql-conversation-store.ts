@@ -10,6 +10,7 @@ import {
   type ConversationPage,
   type ConversationStore,
   type ConversationSummary,
+  checkAppend,
   checkPage,
   checkRange,
   DEFAULT_PAGE_SIZE,
@@ -63,8 +64,10 @@ export class SqlConversationStore implements ConversationStore, AsyncDisposable 
     conversation: string,
     expectSeq: number,
     messages: readonly ConversationMessage[],
-    { session, holder }: AppendOptions = {},
+    options: AppendOptions = {},
   ): Promise<number> {
+    checkAppend(options)
+    const { session, holder } = options
     return await this.#write(async writing => {
       const { seq, ...head } = await this.#lock(writing, tenant, conversation)
       const end = expectSeq + messages.length

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
+import { isAlive } from '@skillstoke/core/internal/node'
 import { ConversationBusyError, type ConversationStore } from './conversation-store.ts'
 
 const LEASE_MS = 30_000
@@ -57,11 +58,5 @@ export class ConversationClaim {
 /** True if the holder was a process of this machine that has ended. */
 function hasEnded(holder: string): boolean {
   const [host, pid] = holder.split(' ')
-  if (host !== hostname()) return false
-  try {
-    process.kill(Number(pid), 0)
-    return false
-  } catch (thrown) {
-    return (thrown as NodeJS.ErrnoException).code === 'ESRCH'
-  }
+  return host === hostname() && !isAlive(Number(pid))
 }
