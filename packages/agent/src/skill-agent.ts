@@ -100,8 +100,8 @@ const KNOWN_SETTINGS = Object.fromEntries(
  * ```
  */
 export class SkillAgent implements AsyncDisposable {
-  readonly #options: SkillAgentOptions
-  readonly #store: ConversationStore
+  /** The options of this agent, with the store that the agent uses. */
+  readonly options: SkillAgentOptions & { readonly store: ConversationStore }
   readonly #conversations = new Map<string, Conversation>()
   #isClosed = false
 
@@ -113,8 +113,7 @@ export class SkillAgent implements AsyncDisposable {
     checkWholeNumber('compactAtTokens', options.compactAtTokens, 1)
     checkWholeNumber('maxOpen', options.maxOpen, 1)
     checkOptions('SkillAgent', options.call, KNOWN_SETTINGS, { path: 'call' })
-    this.#options = options
-    this.#store = options.store ?? new MemoryConversationStore()
+    this.options = Object.freeze({ ...options, store: options.store ?? new MemoryConversationStore() })
   }
 
   /**
@@ -149,10 +148,10 @@ export class SkillAgent implements AsyncDisposable {
    */
   async open(id: string): Promise<Conversation> {
     this.#assertOpen()
-    const { tenant = DEFAULT_TENANT } = this.#options
+    const { store, tenant = DEFAULT_TENANT } = this.options
     const known = this.#find(id)
     if (known !== undefined) return known
-    const stored = await readStored(this.#store, tenant, id)
+    const stored = await readStored(store, tenant, id)
     return this.#find(id) ?? this.#keep(new Conversation(id, this.#toParts(id), stored))
   }
 
@@ -187,7 +186,7 @@ export class SkillAgent implements AsyncDisposable {
 
   #keep(conversation: Conversation): Conversation {
     this.#conversations.set(conversation.id, conversation)
-    let surplus = this.#conversations.size - (this.#options.maxOpen ?? DEFAULT_MAX_OPEN)
+    let surplus = this.#conversations.size - (this.options.maxOpen ?? DEFAULT_MAX_OPEN)
     for (const idle of this.#conversations.values()) {
       if (surplus <= 0) break
       if (idle === conversation || idle.isBusy) continue
@@ -198,10 +197,10 @@ export class SkillAgent implements AsyncDisposable {
   }
 
   #toParts(id: string): ConversationParts {
-    const { tenant = DEFAULT_TENANT } = this.#options
+    const { store, tenant = DEFAULT_TENANT } = this.options
     const onEnd = (ended: Conversation): void => {
       if (this.#conversations.get(id) === ended) this.#conversations.delete(id)
     }
-    return { options: this.#options, store: this.#store, tenant, onEnd }
+    return { options: this.options, store, tenant, onEnd }
   }
 }

@@ -24,6 +24,8 @@ import {
   type SkillRow,
   type SkillScriptsInfo,
 } from './api-types.ts'
+import type { ChatDetail, ChatEvent, ChatRequest } from './chat-types.ts'
+import { readJsonLines } from './json-lines.ts'
 
 export interface ApiClientOptions {
   /** Address of the server, for example `http://127.0.0.1:4114`. @default the server that sent the page */
@@ -53,7 +55,7 @@ export interface EventStreamOptions {
 const KNOWN_STREAM: KnownOptions<EventStreamOptions> = { signal: true, onConnection: true }
 
 const KNOWN_WHY: KnownOptions<{ readonly session?: string }> = { session: true }
-const KNOWN_RUN: KnownOptions<{ readonly signal?: AbortSignal }> = { signal: true }
+const KNOWN_SIGNAL: KnownOptions<{ readonly signal?: AbortSignal }> = { signal: true }
 const KNOWN_RELOAD: KnownOptions<{ readonly timeoutMs?: number }> = { timeoutMs: true }
 
 const FIRST_RETRY_MS = 250
@@ -165,26 +167,40 @@ export class ApiClient {
     request: RunRequest,
     options: { readonly signal?: AbortSignal } = {},
   ): AsyncGenerator<RunEvent, void, undefined> {
-    checkOptions('run()', options, KNOWN_RUN)
-    const { signal } = options
-    const response = await fetch(`${this.#url}/api/run`, {
-      method: 'POST',
-      headers: { ...this.#headers(), 'content-type': 'application/json' },
-      body: JSON.stringify(request),
-      ...(signal === undefined ? {} : { signal }),
-    })
-    if (!response.ok || response.body === null) throw await toError(response)
-    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader()
-    let rest = ''
-    try {
-      for (let part = await reader.read(); !part.done; part = await reader.read()) {
-        const lines = `${rest}${part.value}`.split('\n')
-        rest = lines.pop() ?? ''
-        for (const line of lines) if (line !== '') yield JSON.parse(line) as RunEvent
-      }
-    } finally {
-      await reader.cancel().catch(() => undefined) // fails if the stream has ended or is broken
-    }
+    checkOptions('run()', options, KNOWN_SIGNAL)
+    yield* this.#lines<RunEvent>('/api/run', request, options.signal)
+  }
+
+  /**
+   * Asks a question in a playground conversation. Yields the events of the turn: text, tool calls, notices of changed
+   * skills, and at the end `finish` or `failed`. Aborting the signal stops the model.
+   * @throws {ApiError} NOT_FOUND for an unknown conversation or skill; TOO_MANY; INVALID_REQUEST
+   *
+   * @example
+   * ```ts no-run
+   * import { ApiClient } from 'skillstoke/client'
+   *
+   * const client = new ApiClient({ url: 'http://127.0.0.1:4114', token: process.env['STOKE_TOKEN'] ?? '' })
+   * for await (const event of client.ask({ question: 'May I get a refund?' })) {
+   *   if (event.kind === 'text') process.stdout.write(event.delta)
+   *   if (event.kind === 'finish') console.log(event.usage)
+   * }
+   * ```
+   */
+  async *ask(
+    request: ChatRequest,
+    options: { readonly signal?: AbortSignal } = {},
+  ): AsyncGenerator<ChatEvent, void, undefined> {
+    checkOptions('ask()', options, KNOWN_SIGNAL)
+    yield* this.#lines<ChatEvent>('/api/chat', request, options.signal)
+  }
+
+  /**
+   * Returns a playground conversation: its exact system text, messages and tools, the loaded skills, and the prefix of
+   * each model call. @throws {ApiError} NOT_FOUND
+   */
+  async chat(id: string): Promise<ChatDetail> {
+    return (await this.#request('GET', `/api/chat/${encodeURIComponent(id)}`)) as ChatDetail
   }
 
   /** Restores an earlier revision. `revision` is the whole digest. @throws {ApiError} NOT_FOUND, CONFLICT, READ_ONLY */
@@ -260,6 +276,22 @@ export class ApiClient {
     } finally {
       await reader.cancel().catch(() => undefined) // fails if the stream is broken
     }
+  }
+
+  /** Sends a request, and yields each line of the response. */
+  async *#lines<T>(
+    path: string,
+    body: unknown,
+    signal: AbortSignal | undefined,
+  ): AsyncGenerator<T, void, undefined> {
+    const response = await fetch(`${this.#url}${path}`, {
+      method: 'POST',
+      headers: { ...this.#headers(), 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+      ...(signal === undefined ? {} : { signal }),
+    })
+    if (!response.ok || response.body === null) throw await toError(response)
+    yield* readJsonLines<T>(response.body)
   }
 
   async #request(

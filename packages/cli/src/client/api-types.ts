@@ -1,3 +1,4 @@
+import type { TokenUsage } from '@skillstoke/agent'
 import type {
   Diagnostic,
   Digest,
@@ -38,6 +39,8 @@ export interface ServerStatus {
   readonly counts: Readonly<Record<SkillStatus, number>>
   readonly sources: readonly SourceState[]
   readonly stateDirectory: string
+  /** Name of the model that answers in the conversation of the demo agent and in the playground. */
+  readonly model: string
 }
 
 /** State of one source, for example its path, how it is watched, and its diagnostics. */
@@ -252,6 +255,8 @@ export interface ModelCall {
    */
   readonly sentBefore: string | null
   readonly isUnchanged: boolean
+  /** Tokens that the provider reported. A number that the provider does not report is 0. Null until the call is over. */
+  readonly usage: TokenUsage | null
 }
 
 export interface Told {

@@ -7,4 +7,5 @@ export {
 } from './api-client.ts'
 export { ApiError } from './api-error.ts'
 export type * from './api-types.ts'
+export type * from './chat-types.ts'
 export { keyOfRow } from './row-key.ts'

@@ -1,6 +1,5 @@
-import type { PrefixReading } from '@skillstoke/agent'
-import type { SessionUpdate } from '@skillstoke/core'
-import type { ModelCall, Told, Turn } from '../client/api-types.ts'
+import type { AgentEvent, PrefixReading } from '@skillstoke/agent'
+import type { ModelCall, Turn } from '../client/api-types.ts'
 
 const MAX_TURNS = 50
 const MAX_ANSWER = 2_000
@@ -24,25 +23,41 @@ export class TurnLog {
     this.#onChange()
   }
 
-  told({ text, tokens }: SessionUpdate): void {
-    const told: Told = { text, tokens }
-    this.#change(turn => ({ ...turn, told: [...turn.told, told] }))
-  }
-
-  called(step: number, prefix: PrefixReading): void {
-    const call: ModelCall = {
-      step,
-      prefix: prefix.digest,
-      last: prefix.last ?? null,
-      sentBefore: prefix.sentBefore ?? null,
-      isUnchanged: prefix.isUnchanged,
+  /** Records an event of the last turn. */
+  note(event: AgentEvent): void {
+    switch (event.kind) {
+      case 'skills-updated': {
+        const { text, tokens } = event.update
+        this.#change(turn => ({ ...turn, told: [...turn.told, { text, tokens }] }))
+        break
+      }
+      case 'model-call':
+        this.#change(turn => ({ ...turn, calls: [...turn.calls, toCall(event.step, event.prefix)] }))
+        break
+      case 'model-answer': {
+        const { step, usage } = event
+        this.#change(turn => ({
+          ...turn,
+          calls: turn.calls.map(call => (call.step === step ? { ...call, usage } : call)),
+        }))
+        break
+      }
+      case 'finish': {
+        const answer = event.text
+        const beginning = answer.length > MAX_ANSWER ? `${answer.slice(0, MAX_ANSWER - 1)}…` : answer
+        this.#change(turn => ({ ...turn, answer: beginning }))
+        break
+      }
+      case 'skill-invoked':
+      case 'tool-call':
+      case 'tool-result':
+      case 'text':
+      case 'reasoning':
+      case 'compacted':
+        break // the log shows only notices, model calls and the whole answer
+      default:
+        event satisfies never
     }
-    this.#change(turn => ({ ...turn, calls: [...turn.calls, call] }))
-  }
-
-  answered(answer: string): void {
-    const beginning = answer.length > MAX_ANSWER ? `${answer.slice(0, MAX_ANSWER - 1)}…` : answer
-    this.#change(turn => ({ ...turn, answer: beginning }))
   }
 
   failed(failure: string): void {
@@ -54,5 +69,16 @@ export class TurnLog {
     if (last === undefined) return
     this.#turns = [...this.#turns.slice(0, -1), change(last)]
     this.#onChange()
+  }
+}
+
+function toCall(step: number, prefix: PrefixReading): ModelCall {
+  return {
+    step,
+    prefix: prefix.digest,
+    last: prefix.last ?? null,
+    sentBefore: prefix.sentBefore ?? null,
+    isUnchanged: prefix.isUnchanged,
+    usage: null,
   }
 }

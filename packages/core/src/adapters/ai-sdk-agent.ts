@@ -12,7 +12,7 @@ export interface AiSdkAgentOptions {
 }
 
 /** The arguments of `generateText` and `streamText` that follow the tools of the agent. */
-export interface AiSdkAgentCall {
+export interface AiSdkAgentArguments {
   // The values are tools of the host's SDK. The adapter only adds and removes them.
   readonly tools: Record<string, never>
   readonly instructions: string
@@ -66,7 +66,7 @@ export class AiSdkAgent implements BindableAgent<NamedAiTool> {
   }
 
   /** Returns arguments for `generateText`, `streamText` or `ToolLoopAgent`. Each step uses the newest tools. */
-  call(): AiSdkAgentCall {
+  call(): AiSdkAgentArguments {
     const read = (): { instructions: string; system: string } => ({
       instructions: this.instructions,
       system: this.instructions,

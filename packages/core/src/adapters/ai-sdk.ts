@@ -15,7 +15,7 @@ import {
 
 export {
   AiSdkAgent,
-  type AiSdkAgentCall,
+  type AiSdkAgentArguments,
   type AiSdkAgentOptions,
   aiSdkAgent,
   type NamedAiTool,
