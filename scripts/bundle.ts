@@ -1,4 +1,12 @@
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { basename, isAbsolute, join, relative, resolve } from 'node:path'
 import { rolldown } from 'rolldown'
 import { describeLicenses, LICENSES } from './licenses.ts'
@@ -54,6 +62,17 @@ for (const name of readdirSync('packages')) {
   for (const program of contained) modules.push(...(await bundle(folder, [program])))
   const licenses = describeLicenses(modules)
   if (licenses !== '') writeFileSync(join(folder, 'dist', LICENSES), licenses)
+}
+
+copyPrograms()
+
+/** Copies the programs that `stoke attach` prints. The pages in `docs/sdks` show the same programs, and the tests run them. */
+function copyPrograms(): void {
+  const [from, to] = ['tests/sdks/examples', 'packages/cli/dist/attach']
+  rmSync(to, { recursive: true, force: true })
+  mkdirSync(to, { recursive: true })
+  for (const file of readdirSync(from))
+    copyFileSync(join(from, file), join(to, file.replace(/\.ts$/, '.txt')))
 }
 
 /** Writes the code of the entries into `dist`. Code that several entries use goes into shared files. Returns the ids of the bundled modules. */

@@ -11,13 +11,14 @@ import {
 
 const CONFIRM_HIDDEN = 'confirm that you checked the invisible characters and that they are intended'
 
-/** Adds the verbs for copied and linked skills. */
+/** Adds the verbs for copied and linked skills, and for the code of a project. */
 export function addProjectVerbs(program: Command, finish: Finish): void {
   addAdd(program, finish)
   addUpdate(program, finish)
   addVerify(program, finish)
   addRemove(program, finish)
   addLink(program, finish)
+  addAttach(program, finish)
 }
 
 function addAdd(program: Command, finish: Finish): void {
@@ -141,6 +142,22 @@ function addLink(program: Command, finish: Finish): void {
       const { link } = await import('../commands/link.ts')
       const to = flags.to === undefined ? {} : { to: flags.to }
       finish(await link(dir, await resolveConfig(flags), { json: flags.json === true, ...to }))
+    })
+}
+
+function addAttach(program: Command, finish: Finish): void {
+  program
+    .command('attach')
+    .description('print the program that attaches live skills to the agent SDK of a project')
+    .argument('[sdk]', 'name or npm package of an SDK (default: the SDKs in the nearest package.json)')
+    .option('--json', 'print JSON')
+    .addHelpText(
+      'after',
+      '\nExits with 1 if the project uses no SDK that has an adapter. Writes no files.\n\nExamples:\n  stoke attach\n  stoke attach ai-sdk\n  stoke attach @openai/agents > agent.ts',
+    )
+    .action(async (sdk: string | undefined, flags: { json?: boolean }) => {
+      const { attach } = await import('../commands/attach.ts')
+      finish(attach(sdk, { json: flags.json === true, folder: process.cwd() }))
     })
 }
 

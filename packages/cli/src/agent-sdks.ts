@@ -1,0 +1,26 @@
+/** The agent SDKs that have an adapter. The more specific SDKs come first, because some of them contain others. */
+export const AGENT_SDKS: readonly AgentSdk[] = [
+  { id: 'mastra', name: 'Mastra', packages: ['@mastra/core'], tested: '1.71' },
+  { id: 'langchain', name: 'LangChain', packages: ['langchain', 'deepagents'], tested: '1.5' },
+  { id: 'strands', name: 'Strands Agents', packages: ['@strands-agents/sdk'], tested: '1.19' },
+  {
+    id: 'claude-agent-sdk',
+    name: 'Claude Agent SDK',
+    packages: ['@anthropic-ai/claude-agent-sdk'],
+    tested: '0.3',
+  },
+  { id: 'openai-agents', name: 'OpenAI Agents', packages: ['@openai/agents'], tested: '0.20' },
+  { id: 'ai-sdk', name: 'AI SDK', packages: ['ai'], tested: '7.0' },
+  { id: 'loop', name: 'your own loop', packages: ['openai', '@anthropic-ai/sdk'], tested: '7.57' },
+]
+
+/** An agent SDK with an adapter. */
+export interface AgentSdk {
+  /** The name of the adapter: the entry point `@skillstoke/core/<id>`, and the page `docs/sdks/<id>.md`. */
+  readonly id: string
+  readonly name: string
+  /** The npm packages that show that a project uses this SDK. */
+  readonly packages: readonly string[]
+  /** The version of the first package with which the adapter is tested. */
+  readonly tested: string
+}

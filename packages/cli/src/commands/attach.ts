@@ -1,0 +1,132 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { toMessage } from '@skillstoke/core/internal'
+import { AGENT_SDKS, type AgentSdk } from '../agent-sdks.ts'
+import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../exit-code.ts'
+import { printJson, printLine } from '../output.ts'
+
+/** The programs of the documentation. The build copies them. */
+const PROGRAMS = new URL('dist/attach/', import.meta.resolve('skillstoke/package.json'))
+const PAGES = 'https://github.com/skillstoke/skillstoke/blob/main/docs'
+
+/** The answer for one SDK. */
+interface Attachment {
+  readonly sdk: string
+  /** The package of the project that shows the SDK; null if the user named the SDK. */
+  readonly package: string | null
+  /** The installed version; null if it is not installed. */
+  readonly version: string | null
+  readonly tested: string
+  /** The command that installs the missing packages; null if nothing is missing. */
+  readonly install: string | null
+  /** A whole program that attaches live skills. */
+  readonly program: string
+  readonly page: string
+}
+
+interface Project {
+  readonly folder: string
+  readonly dependencies: readonly string[]
+}
+
+/** Implements `stoke attach`: prints the program that attaches live skills to the SDK of a project. */
+export function attach(
+  named: string | undefined,
+  { json, folder }: { readonly json: boolean; readonly folder: string },
+): number {
+  const project = findProject(folder)
+  const sdks = named === undefined ? findSdks(project) : [findNamed(named)]
+  const attachments = sdks.map(sdk => toAttachment(sdk, project))
+  if (json) printJson(attachments)
+  else if (attachments.length === 0) printLine(describeNone(project))
+  else printLine(attachments.map(describe).join('\n\n'))
+  return attachments.length === 0 ? EXIT_FINDINGS : EXIT_OK
+}
+
+/** Finds the nearest `package.json` in a folder or above it. */
+function findProject(start: string): Project | undefined {
+  for (let folder = resolve(start); ; folder = dirname(folder)) {
+    const file = join(folder, 'package.json')
+    if (existsSync(file)) return { folder, dependencies: readDependencies(file) }
+    if (folder === dirname(folder)) return undefined
+  }
+}
+
+function readDependencies(file: string): readonly string[] {
+  let manifest: unknown
+  try {
+    manifest = JSON.parse(readFileSync(file, 'utf8'))
+  } catch (thrown) {
+    throw new UsageError(`${file} cannot be read: ${toMessage(thrown)}`)
+  }
+  const fields = ['dependencies', 'devDependencies', 'optionalDependencies', 'peerDependencies']
+  return fields.flatMap(field =>
+    Object.keys((manifest as Record<string, Record<string, string> | undefined> | null)?.[field] ?? {}),
+  )
+}
+
+function findSdks(project: Project | undefined): readonly AgentSdk[] {
+  if (project === undefined) return []
+  const found = AGENT_SDKS.filter(sdk => findPackage(sdk, project) !== undefined)
+  // A project with an agent SDK usually has the client of a model only for that SDK.
+  return found.length > 1 ? found.filter(({ id }) => id !== 'loop') : found
+}
+
+function findPackage({ packages }: AgentSdk, project: Project | undefined): string | undefined {
+  return packages.find(name => project?.dependencies.includes(name))
+}
+
+function findNamed(name: string): AgentSdk {
+  const isNamed = ({ id, packages }: AgentSdk): boolean => id === name || packages.includes(name)
+  const sdk = AGENT_SDKS.find(isNamed)
+  if (sdk !== undefined) return sdk
+  const ids = AGENT_SDKS.map(({ id }) => id).join(', ')
+  throw new UsageError(`there is no adapter for ${JSON.stringify(name)}; use one of ${ids}`)
+}
+
+function toAttachment(sdk: AgentSdk, project: Project | undefined): Attachment {
+  const name = findPackage(sdk, project)
+  const hasCore = project?.dependencies.includes('@skillstoke/core') === true
+  const missing = [
+    ...(hasCore ? [] : ['@skillstoke/core']),
+    ...(name === undefined ? sdk.packages.slice(0, 1) : []),
+  ]
+  return {
+    sdk: sdk.id,
+    package: name ?? null,
+    version: readVersion(name, project),
+    tested: sdk.tested,
+    install: missing.length === 0 ? null : `npm install ${missing.join(' ')}`,
+    program: readFileSync(new URL(`${sdk.id}.txt`, PROGRAMS), 'utf8'),
+    page: `${PAGES}/sdks/${sdk.id}.md`,
+  }
+}
+
+function readVersion(name: string | undefined, project: Project | undefined): string | null {
+  if (name === undefined || project === undefined) return null
+  const file = join(project.folder, 'node_modules', name, 'package.json')
+  if (!existsSync(file)) return null
+  const { version } = JSON.parse(readFileSync(file, 'utf8')) as { readonly version?: string }
+  return version ?? null
+}
+
+function describe({ sdk, package: name, version, tested, install, program, page }: Attachment): string {
+  const found = name === null ? sdk : [name, version].filter(part => part !== null).join(' ')
+  return [
+    `// ${found}; the adapter is tested with ${tested}`,
+    ...(install === null ? [] : [`// ${install}`]),
+    `// ${page}`,
+    '',
+    program.trimEnd(),
+  ].join('\n')
+}
+
+function describeNone(project: Project | undefined): string {
+  const place = project === undefined ? 'there is no package.json' : `${project.folder} uses no agent SDK`
+  const known = AGENT_SDKS.map(({ id, packages }) => `  stoke attach ${id.padEnd(18)} ${packages.join(', ')}`)
+  return [
+    `${place} that has an adapter; name one:`,
+    ...known,
+    `For another loop, see ${PAGES}/agents.md`,
+  ].join('\n')
+}
