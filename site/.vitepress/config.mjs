@@ -47,9 +47,11 @@ export default {
     ],
     sidebar: [
       { text: 'Start', items: ['first-skill', 'skills', 'troubleshooting'].map(item) },
+      { text: 'Agent SDKs', items: [item('agent-sdks'), ...itemsOf('sdks')] },
       {
         text: 'Embed in an agent',
         items: [
+          'reference-agent',
           'agents',
           'running-agents',
           'slash-commands',
