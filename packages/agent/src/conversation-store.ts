@@ -79,8 +79,8 @@ export interface ConversationStore {
    * Appends messages if the last stored message has the position `expectSeq`, which is 0 for a new conversation.
    * Returns the position of the last appended message. Repeating a successful append returns the same position and
    * changes nothing.
-   * @throws {ConversationConflictError} when another writer appended messages first
-   * @throws {ConversationBusyError} when another claimant holds the conversation
+   * @throws ConversationConflictError when another writer appended messages first
+   * @throws ConversationBusyError when another claimant holds the conversation
    */
   append(
     tenant: string,
@@ -92,8 +92,8 @@ export interface ConversationStore {
   /**
    * Claims the conversation for one turn, or renews the claim of the same holder. Until the lease ends, only the holder
    * can append. Claim a conversation before each model call, so that a second process stops before it pays for a call.
-   * @throws {ConversationConflictError} when another writer appended messages first
-   * @throws {ConversationBusyError} when another claimant holds the conversation
+   * @throws ConversationConflictError when another writer appended messages first
+   * @throws ConversationBusyError when another claimant holds the conversation
    */
   claim(tenant: string, conversation: string, claim: TurnClaim): Promise<void>
   /** Ends a claim. Does nothing if `holder` does not hold the conversation. */

@@ -184,7 +184,7 @@ export class Conversation implements Disposable {
   /**
    * Sends a message and waits for the whole answer. Turns of one conversation run one after the other.
    * @throws {SkillError} CLOSED; INVALID_OPTION, for example if a call in `pending` has no answer
-   * @throws {ConversationBusyError} when another process answers in this conversation
+   * @throws ConversationBusyError when another process answers in this conversation
    * @throws `signal.reason` when the signal aborts
    */
   async send(input: TurnInput, options: TurnOptions = {}): Promise<TurnResult> {

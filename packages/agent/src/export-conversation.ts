@@ -50,8 +50,8 @@ export async function* exportConversation(
  * Stores an exported conversation as a new conversation. Returns the number of messages. Importing the same export again
  * changes nothing.
  * @param lines JSON lines, cut anywhere
- * @throws {TypeError} with the number of the line, if the text is no export
- * @throws {ConversationConflictError} when `conversation` has other messages
+ * @throws TypeError with the number of the line, if the text is no export
+ * @throws ConversationConflictError when `conversation` has other messages
  */
 export async function importConversation(
   store: ConversationStore,

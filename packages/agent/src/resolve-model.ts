@@ -21,7 +21,7 @@ const KNOWN: KnownOptions<ModelConfig> = { model: true, baseUrl: true, apiKey: t
 /**
  * Returns the model that a configuration names.
  * @throws {SkillError} INVALID_OPTION for an unknown option
- * @throws {TypeError} when `baseUrl` is set without a model, or is not an http URL
+ * @throws TypeError when `baseUrl` is set without a model, or is not an http URL
  *
  * @example
  * ```ts

@@ -26,8 +26,8 @@ export class ConversationClaim {
 
   /**
    * Claims the conversation, or renews the claim. Takes over the claim of a process on this machine that has ended.
-   * @throws {ConversationBusyError} when another process answers in the conversation
-   * @throws {ConversationConflictError} when another process appended messages
+   * @throws ConversationBusyError when another process answers in the conversation
+   * @throws ConversationConflictError when another process appended messages
    */
   async take(expectSeq: () => number): Promise<void> {
     try {

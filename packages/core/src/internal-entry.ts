@@ -4,7 +4,7 @@
 // For every package.
 export { checkChoice, checkNumber, checkWholeNumber, toMessage } from './errors.ts'
 export { toCompact } from './fs/file-system.ts'
-export { checkOptions, type KnownOptions } from './options.ts'
+export { checkOptions, findNearest, type KnownOptions } from './options.ts'
 export { LATE, LONGEST_TIMER_MS, silentLogger, waitAtMost } from './host.ts'
 export { compareText } from './skill/compare.ts'
 export { digestOf, shortDigest } from './skill/digest.ts'

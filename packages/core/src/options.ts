@@ -67,7 +67,7 @@ function suggest(name: string, known: readonly string[], owner: string, path: st
  * Returns the option that differs least from the given name. If all options differ too much, returns the shortest
  * option that contains the name, or that the name contains.
  */
-function findNearest(name: string, known: readonly string[]): string | undefined {
+export function findNearest(name: string, known: readonly string[]): string | undefined {
   const written = name.toLowerCase()
   const most = written.length <= 4 ? 1 : 2
   const rated = known.flatMap(option => {

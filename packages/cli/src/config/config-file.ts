@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join, relative, resolve } from 'node:path'
 import type { CatalogFormatName } from '@skillstoke/core'
-import { type DuplicateWinner, toMessage } from '@skillstoke/core/internal'
+import { type DuplicateWinner, findNearest, toMessage } from '@skillstoke/core/internal'
 import type { ReadingPolicy } from '@skillstoke/core/source'
 import { UsageError } from '../exit-code.ts'
 import { isInside } from '../real-path.ts'
@@ -51,10 +51,8 @@ export async function loadConfigFile(named: string | undefined): Promise<LoadedC
   const text = readText(path, named !== undefined)
   if (text === undefined) return undefined
   // Imports the parsers only here, because most commands run without a configuration file.
-  const [{ parseTree, printParseErrorCode, findNodeAtLocation }, { configSchema }] = await Promise.all([
-    import('jsonc-parser'),
-    import('./config-schema.ts'),
-  ])
+  const [{ parseTree, printParseErrorCode, findNodeAtLocation }, { configSchema, toJsonSchema }] =
+    await Promise.all([import('jsonc-parser'), import('./config-schema.ts')])
   const errors: { error: number; offset: number; length: number }[] = []
   const tree = parseTree(text, errors, { allowTrailingComma: true })
   const shown = relative(process.cwd(), path) || path
@@ -67,7 +65,7 @@ export async function loadConfigFile(named: string | undefined): Promise<LoadedC
   const parsed = configSchema.safeParse(getNodeValue(tree))
   const faults: Fault[] = parsed.success
     ? [...findOutsideLinks(parsed.data, dirname(path)), ...findEqualLabels(parsed.data)]
-    : parsed.error.issues.flatMap(issue => toFaults(issue))
+    : parsed.error.issues.flatMap(issue => toFaults(issue, toJsonSchema()))
   if (!parsed.success || faults.length > 0) {
     const lines = faults.map(fault => {
       const node = findNodeAtLocation(tree, fault.path as (string | number)[]) ?? tree
@@ -174,11 +172,11 @@ interface Issue {
   readonly errors?: readonly (readonly Issue[])[]
 }
 
-function toFaults(issue: Issue): Fault[] {
+function toFaults(issue: Issue, schema: Schema): Fault[] {
   if (issue.code === 'unrecognized_keys') {
     return (issue.keys ?? []).map(key => ({
       path: [...issue.path, key],
-      reason: `there is no field ${JSON.stringify(toName([...issue.path, key]))}`,
+      reason: `there is no field ${JSON.stringify(toName([...issue.path, key]))}${suggest(key, issue.path, schema)}`,
       isAboutKey: true,
     }))
   }
@@ -189,10 +187,24 @@ function toFaults(issue: Issue): Fault[] {
   const alternatives = meant.length > 0 || isNothing ? meant : issue.errors
   const deepest = alternatives?.flat().sort((a, b) => b.path.length - a.path.length)[0]
   if (deepest !== undefined && deepest.path.length > 0)
-    return toFaults({ ...deepest, path: [...issue.path, ...deepest.path] })
+    return toFaults({ ...deepest, path: [...issue.path, ...deepest.path] }, schema)
   const name = toName(issue.path)
   const reason = `${issue.message.charAt(0).toLowerCase()}${issue.message.slice(1)}`
   return [{ path: issue.path, reason: name === '' ? reason : `"${name}": ${reason}` }]
+}
+
+/** The part of a JSON Schema that names the fields of an object. */
+interface Schema {
+  readonly properties?: Readonly<Record<string, Schema>>
+  readonly items?: Schema
+}
+
+/** Returns the field with the most similar name, as a hint. */
+function suggest(key: string, path: readonly PropertyKey[], schema: Schema): string {
+  let place: Schema | undefined = schema
+  for (const part of path) place = typeof part === 'number' ? place?.items : place?.properties?.[String(part)]
+  const nearest = findNearest(key, Object.keys(place?.properties ?? {}))
+  return nearest === undefined ? '' : `; did you mean ${JSON.stringify(toName([...path, nearest]))}?`
 }
 
 function isMissing({ path, message }: Issue): boolean {

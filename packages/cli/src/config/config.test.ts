@@ -98,7 +98,8 @@ describe('skillstoke.json', () => {
   })
 
   test.each([
-    ['{\n  "rootz": []\n}', 'skillstoke.json:2:3: there is no field "rootz"'],
+    ['{\n  "rootz": []\n}', 'skillstoke.json:2:3: there is no field "rootz"; did you mean "roots"?'],
+    ['{"server": {"prt": 1}}', 'there is no field "server.prt"; did you mean "server.port"?'],
     ['{"roots": 5}', 'skillstoke.json:1:11: "roots": '],
     ['{"roots": ["a", 5]}', 'skillstoke.json:1:17: "roots[1]": '],
     [

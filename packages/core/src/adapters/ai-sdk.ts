@@ -255,8 +255,13 @@ export class AiSdkChat<Message extends AiMessage = AiMessage> implements Disposa
     return new AiSdkChat<Message>(this.#live.child(options))
   }
 
+  /** Ends the conversation in this process. `state()` still works. Idempotent. */
+  close(): void {
+    this.session.close()
+  }
+
   [Symbol.dispose](): void {
-    this.#live[Symbol.dispose]()
+    this.close()
   }
 
   #toUserMessage(content: string): Message {

@@ -128,8 +128,13 @@ export class LoopConversation<Message, Request, Answer> implements Disposable {
     return new LoopConversation(this.#live.child(options), this.#createFormat, tools)
   }
 
+  /** Ends the conversation in this process. `state()` still works. Idempotent. */
+  close(): void {
+    this.session.close()
+  }
+
   [Symbol.dispose](): void {
-    this.#live[Symbol.dispose]()
+    this.close()
   }
 
   async #toMessage(text: string): Promise<Message> {

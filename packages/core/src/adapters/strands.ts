@@ -146,8 +146,13 @@ export class StrandsPlugin<Result = unknown> implements Disposable {
     return new StrandsPlugin(this.#live.child(options), this.#settings)
   }
 
+  /** Ends the conversation in this process. Idempotent. */
+  close(): void {
+    this.session.close()
+  }
+
   [Symbol.dispose](): void {
-    this.#live[Symbol.dispose]()
+    this.close()
   }
 
   async #begin(agent: StrandsAgent): Promise<void> {

@@ -41,6 +41,11 @@ describe('an invalid option is refused with its name, its value and a valid valu
     expect(await messageOf(() => createSkillRuntime({ sources: [], ...options }))).toContain(message)
   })
 
+  test('createSkillRuntime() without options', async () => {
+    const create = createSkillRuntime as (options?: never) => unknown
+    expect(await messageOf(() => create())).toContain('sources is not a list')
+  })
+
   test.each<[Loose, string]>([
     [{ trust: 'yes' }, 'trust is "yes"; use one of "auto", "review"'],
     [{ symlinks: 'all' }, 'symlinks is "all"; use one of'],

@@ -212,23 +212,25 @@ const MOVED: Readonly<Record<string, string>> = {
 
 function checkRuntimeOptions(options: SkillRuntimeOptions): void {
   checkOptions(OWNER, options, KNOWN, { moved: MOVED })
-  const { state, review, tuning, onDuplicate } = options
+  // A program in JavaScript may pass nothing.
+  const given: Partial<SkillRuntimeOptions> = (options as SkillRuntimeOptions | undefined) ?? {}
+  checkSources(given.sources)
+  const { state, review, tuning, onDuplicate, onInvalid, catalog } = given
   checkOptions(OWNER, state, STATE_PARTS, { path: 'state' })
   checkOptions(OWNER, review, KNOWN_REVIEW, { path: 'review', moved: { frozen: 'review.isFrozen' } })
   checkOptions(OWNER, tuning, KNOWN_TUNING, { path: 'tuning' })
   checkOptions(OWNER, tuning?.triggers, KNOWN_TRIGGERS, { path: 'tuning.triggers' })
   checkSettle(OWNER, tuning?.settle, 'tuning.settle')
-  checkSources(options.sources)
-  checkCatalogOptions(OWNER, options.catalog, 'catalog')
+  checkCatalogOptions(OWNER, catalog, 'catalog')
   if (typeof onDuplicate !== 'function') checkChoice('onDuplicate', onDuplicate, DUPLICATE_POLICIES)
-  checkChoice('onInvalid', options.onInvalid, ON_INVALID)
+  checkChoice('onInvalid', onInvalid, ON_INVALID)
   checkChoice('review.agentWrites', review?.agentWrites, AGENT_WRITES)
   for (const facet of tuning?.modifiedOn ?? []) checkChoice('tuning.modifiedOn', facet, FACETS)
   checkNumber('tuning.rehashMs', tuning?.rehashMs, 1)
 }
 
-function checkSources(sources: readonly SkillSource[]): void {
-  if (!Array.isArray(sources))
+function checkSources(sources: readonly SkillSource[] | undefined): void {
+  if (sources === undefined || !Array.isArray(sources))
     throw new SkillError('INVALID_OPTION', 'sources is not a list; use for example [directory("./skills")]')
   for (const [index, source] of sources.entries()) {
     const { read, state } = (source ?? {}) as Partial<Record<'read' | 'state', unknown>>
