@@ -1,0 +1,189 @@
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import {
+  createSdkMcpServer,
+  type McpSdkServerConfigWithInstance,
+  type Options,
+  query,
+  tool,
+} from '@anthropic-ai/claude-agent-sdk'
+import { type ClaudeState, type ClaudeStateStore, claudeAgent } from '@skillstoke/core/claude-agent-sdk'
+import type { Harness } from './harness.ts'
+import type { Reply } from './model-server.ts'
+import { ANSWERS, type Sent } from './protocols.ts'
+import type { World } from './world.ts'
+
+/** The system prompt of the subagent. It also marks the subagent's requests. */
+export const RESEARCHER = 'You are the researcher.'
+
+/** The environment in which Claude Code talks only to the model server, and keeps its files in the world. */
+export function createEnv(world: World, baseUrl: string = world.server.url): Record<string, string> {
+  const home = world.stateFolder.at('home')
+  return {
+    PATH: process.env['PATH'] ?? '',
+    HOME: home,
+    CLAUDE_CONFIG_DIR: `${home}/.claude`,
+    ANTHROPIC_BASE_URL: baseUrl,
+    ANTHROPIC_API_KEY: 'none',
+    CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+    DISABLE_AUTOUPDATER: '1',
+    DISABLE_ERROR_REPORTING: '1',
+    DISABLE_TELEMETRY: '1',
+    // This header of the system prompt differs in each request.
+    CLAUDE_CODE_ATTRIBUTION_HEADER: '0',
+    // Otherwise Claude Code repeats a refused request without its beta headers.
+    CLAUDE_CODE_DISABLE_EXPERIMENTAL_BETAS: '1',
+  }
+}
+
+/** The server of the host, with the tool `edit`. */
+export function createHostServer(world: World): McpSdkServerConfigWithInstance {
+  const { name, description, run } = world.edit
+  const edit = tool(name, description, {}, async () => ({ content: [{ type: 'text', text: await run() }] }))
+  return createSdkMcpServer({ name: 'host', tools: [edit], alwaysLoad: true })
+}
+
+/** The options of a host whose agent has the tool `edit` and the subagent `researcher`. */
+export function createOptions(world: World): Options {
+  const cwd = world.stateFolder.at('work')
+  mkdirSync(cwd, { recursive: true })
+  return {
+    cwd,
+    env: createEnv(world),
+    model: 'claude-sonnet-4-5',
+    settingSources: [],
+    skills: [],
+    tools: ['Agent', 'Read'],
+    systemPrompt: 'You help.',
+    mcpServers: { host: createHostServer(world) },
+    agents: { researcher: { description: 'Researches.', prompt: RESEARCHER, tools: ['mcp__host__edit'] } },
+    allowedTools: ['Agent', 'mcp__host__edit', 'mcp__skills__run_skill_command'],
+    // The scenarios call the tools by their names without the name of the server.
+    toolAliases: {
+      edit: 'mcp__host__edit',
+      skill: 'mcp__skills__skill',
+      run_skill_command: 'mcp__skills__run_skill_command',
+    },
+  }
+}
+
+/** Keeps each conversation in a file. */
+export function createStore(world: World): ClaudeStateStore {
+  const fileOf = (id: string): string => world.stateFolder.at(`${id}.json`)
+  return {
+    load: id => {
+      const file = fileOf(id)
+      return Promise.resolve(
+        existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as ClaudeState) : undefined,
+      )
+    },
+    save: (id, state) => {
+      writeFileSync(fileOf(id), JSON.stringify(state))
+      return Promise.resolve()
+    },
+  }
+}
+
+/** Runs one query to its end. Rejects if a model call fails. */
+export async function ask(prompt: string, options: Options): Promise<void> {
+  for await (const message of query({ prompt, options }))
+    if (message.type === 'result' && message.is_error) throw new Error(`the query failed: ${message.subtype}`)
+}
+
+/** What a relay does with requests. Both functions receive the body of a request as JSON. */
+export interface RelayPlan {
+  /** Answers a request in place of the model server. @default the model server answers */
+  readonly answer?: (request: string) => Answer | undefined
+  /** Number of input tokens that the answer reports. @default 10 */
+  readonly countTokens?: (request: string) => number
+}
+
+type Answer = Exclude<Reply, { readonly kind: 'status' | 'hold' }>
+
+/** A server between Claude Code and the model server. */
+export class Relay implements AsyncDisposable {
+  readonly #server = createServer((request, response) => void this.#answer(request, response))
+  readonly #target: string
+  readonly #plan: RelayPlan
+  /** The ids of the relay's tool calls differ from those of the model server. */
+  #serial = 900
+
+  private constructor(target: string, plan: RelayPlan) {
+    this.#target = target
+    this.#plan = plan
+  }
+
+  static async start(world: World, plan: RelayPlan): Promise<Relay> {
+    const relay = new Relay(world.server.url, plan)
+    await new Promise<void>(resolve => relay.#server.listen(0, '127.0.0.1', resolve))
+    return relay
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#server.closeAllConnections()
+    await new Promise(resolve => this.#server.close(resolve))
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    let body = ''
+    for await (const chunk of request) body += String(chunk)
+    const own = this.#plan.answer?.(body)
+    if (own !== undefined) {
+      ANSWERS.anthropic.send(response, own, JSON.parse(body) as Sent, this.#serial++)
+      return
+    }
+    const headers = { 'content-type': 'application/json' }
+    const answer = await fetch(this.#target + (request.url ?? ''), { method: 'POST', headers, body })
+    const text = await answer.text()
+    const tokens = this.#plan.countTokens?.(body) ?? 10
+    response.writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? '' })
+    response.end(text.replaceAll('"input_tokens":10', `"input_tokens":${tokens}`))
+  }
+}
+
+/** Plays a main agent that hands its work to the subagent `researcher`, which talks to the model server. */
+export function planDelegation(): RelayPlan {
+  const input = {
+    description: 'Research',
+    prompt: 'Begin.',
+    subagent_type: 'researcher',
+    run_in_background: false,
+  }
+  const replies: Answer[] = [{ kind: 'call', name: 'Agent', input }]
+  return {
+    answer: request =>
+      request.includes(RESEARCHER) ? undefined : (replies.shift() ?? { kind: 'text', text: 'Done.' }),
+  }
+}
+
+export const claudeAgentHarness: Harness = {
+  name: '@anthropic-ai/claude-agent-sdk 0.3.331',
+  async open(world, { scope }) {
+    const skills = await world.createSkills()
+    const agents = { researcher: { exclude: ['secret'] } }
+    const store = createStore(world)
+    const live = await claudeAgent(skills, { id: 'chat-1', agents, store, ...(scope && { scope }) })
+    return {
+      canRunScripts: true,
+      say: async text => await ask(text, live.options(createOptions(world))),
+      compact: async () => await ask('/compact', live.options(createOptions(world))),
+      openSubagent: () => {
+        const say = async (text: string): Promise<void> => {
+          await using relay = await Relay.start(world, planDelegation())
+          const env = createEnv(world, relay.url)
+          await ask(text, live.options({ ...createOptions(world), env }))
+        }
+        return Promise.resolve({ say })
+      },
+      async [Symbol.asyncDispose]() {
+        live[Symbol.dispose]()
+        await skills.close()
+      },
+    }
+  },
+}
