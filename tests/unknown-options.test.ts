@@ -235,6 +235,7 @@ const CALLS: Readonly<Record<string, (options: Loose, world: World) => unknown>>
   ApiClient: options => new ApiClient(options),
   'ApiClient.why': options => client.why('pdf', options),
   'ApiClient.run': options => client.run({ skill: 'pdf', command: 'x' } as never, options).next(),
+  'ApiClient.ask': options => client.ask({ question: 'Hello.' }, options).next(),
   'ApiClient.reload': options => client.reload(options),
   'ApiClient.events': options => client.events(options).next(),
 }

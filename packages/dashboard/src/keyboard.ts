@@ -1,3 +1,4 @@
+import { isQuestionWanted } from './chats.ts'
 import { go, route } from './route.ts'
 import { openRow, selectNext } from './selection.ts'
 import { detailTab, isHelpOpen, selectedRow } from './store.ts'
@@ -9,6 +10,7 @@ export const KEYS: readonly (readonly [key: string, meaning: string])[] = [
   ['k', 'previous skill'],
   ['Enter', 'open the skill'],
   ['d', 'difference of the skill: the refused, waiting or last change'],
+  ['t', 'try the skill: ask a question'],
   ['Esc', 'back'],
   ['?', 'this help'],
 ]
@@ -51,6 +53,12 @@ const ACTIONS: Readonly<Record<string, () => void>> = {
     detailTab.value = 'difference'
     openRow(selectedRow.value)
   },
+  t: () => {
+    if (selectedRow.value === undefined) return
+    detailTab.value = 'try'
+    isQuestionWanted.value = true
+    openRow(selectedRow.value)
+  },
   '?': () => {
     isHelpOpen.value = !isHelpOpen.value
   },
@@ -58,10 +66,10 @@ const ACTIONS: Readonly<Record<string, () => void>> = {
 
 function onEscape(): void {
   if (isHelpOpen.value) isHelpOpen.value = false
-  else if (document.activeElement instanceof HTMLInputElement) document.activeElement.blur()
+  else if (isTyping(document.activeElement)) document.activeElement.blur()
   else if (route.value.view === 'skills' && route.value.name !== undefined) go({ view: 'skills' })
 }
 
-function isTyping(target: EventTarget | null): boolean {
+function isTyping(target: EventTarget | null): target is HTMLInputElement | HTMLTextAreaElement {
   return target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement
 }

@@ -14,6 +14,7 @@ import { go } from './route.ts'
 import { RunView } from './run-view.tsx'
 import { SourceText } from './source-text.tsx'
 import { DETAIL_TABS, detailTab, rows, selectedPlace } from './store.ts'
+import { TryView } from './try-view.tsx'
 import { type Loaded, useLoaded } from './use-loaded.ts'
 
 interface PaneProps {
@@ -114,6 +115,10 @@ function Body({ loaded, openFile, client, name, version }: BodyProps): Component
             client={client}
           />
         )}
+        {tab === 'try' && row.serving === null && (
+          <p class="empty">This folder is not served, so no conversation sees the skill.</p>
+        )}
+        {tab === 'try' && row.serving !== null && <TryView key={name} name={name} client={client} />}
         {tab === 'run' && row.serving === null && (
           <p class="empty">This folder is not served, so its scripts cannot be run.</p>
         )}

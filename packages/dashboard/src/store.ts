@@ -27,7 +27,16 @@ export const selectedPlace = signal<string | undefined>(undefined)
 
 export const isHelpOpen = signal(false)
 
-export const DETAIL_TABS = ['instructions', 'source', 'files', 'run', 'difference', 'history', 'why'] as const
+export const DETAIL_TABS = [
+  'instructions',
+  'source',
+  'files',
+  'try',
+  'run',
+  'difference',
+  'history',
+  'why',
+] as const
 export type DetailTab = (typeof DETAIL_TABS)[number]
 /**
  * The tab that the user chose. If the user chose none, a broken skill shows the tab with its source, and any other

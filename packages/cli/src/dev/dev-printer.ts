@@ -147,7 +147,7 @@ export class DevPrinter {
     this.#options.print(
       this.#options.paint(
         'dim',
-        'keys: h help, o open the page, r reload, c clear, d difference of the last change, q quit',
+        'keys: h help, o open the page, r reload, c clear, d difference of the last change, a ask the agent, q quit',
       ),
     )
   }

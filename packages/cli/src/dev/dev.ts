@@ -1,16 +1,16 @@
 import { join } from 'node:path'
-import { resolveModel, SkillAgent } from '@skillstoke/agent'
+import { MemoryConversationStore, resolveModel, SkillAgent } from '@skillstoke/agent'
 import type { SkillRuntime } from '@skillstoke/core'
 import { toMessage } from '@skillstoke/core/internal'
 import { SkillMcp } from '@skillstoke/mcp'
 import type { Turn } from '../client/api-types.ts'
 import type { Config } from '../config/config.ts'
 import { DEFAULT_MAX_SESSIONS } from '../config/defaults.ts'
-import { describeLastChange } from '../describe-change.ts'
 import { EXIT_OK } from '../exit-code.ts'
 import { openSkills } from '../open-skills.ts'
-import { createPaint, printLine } from '../output.ts'
+import { createPaint } from '../output.ts'
 import { DevServer } from '../server/dev-server.ts'
+import { MAX_OPEN_CHATS, Playground } from '../server/playground.ts'
 import { sweepRunFiles, writeRunFile } from '../server/run-file.ts'
 import { listenForSignals } from '../signals.ts'
 import { countTokens } from '../tokens.ts'
@@ -18,26 +18,32 @@ import { readVersion } from '../version.ts'
 import { printCommands } from './command-printer.ts'
 import { DevConversation } from './dev-conversation.ts'
 import { DevPrinter, type ListeningSession } from './dev-printer.ts'
-import { listenForKeys } from './keys.ts'
+import { actOnKey } from './key-actions.ts'
 import { BrowserOpener } from './open-in-browser.ts'
 import { Parts } from './parts.ts'
+import { Terminal } from './terminal.ts'
 import { TurnLog } from './turn-log.ts'
 
 export interface DevOptions {
   /** Question for the demo agent, asked at the start and after each change. */
   readonly question?: string
-  /** Whether to start the demo agent. @default true */
+  /** Whether the demo agent takes a turn at the start and after each change. @default true */
   readonly hasAgent?: boolean
 }
 
 const SESSION_ID = 'dev'
+// The default tenant of an agent. Only with this tenant, the id of a conversation is also the id of its session.
+const TENANT = 'local'
 
 /**
  * Implements `stoke dev`: watches the skills, and serves a page, an API, an MCP endpoint and a demo agent. Runs until a
  * signal stops the command.
  */
 export async function dev(config: Config, options: DevOptions): Promise<number> {
-  const print = new DevPrinter({ print: printLine, paint: createPaint(config.hasColor), countTokens, config })
+  const terminal = new Terminal()
+  const paint = createPaint(config.hasColor)
+  const print = new DevPrinter({ print: terminal.print, paint, countTokens, config })
+  const { hasAgent = true } = options
   const scope = config.scope === undefined ? {} : { scope: config.scope }
   const end = new AbortController()
   {
@@ -49,10 +55,34 @@ export async function dev(config: Config, options: DevOptions): Promise<number> 
       await openSkills(config, { watching: 'auto', serves: true, runsScripts: true, runtime: { catalog } }),
     )
     await print.start(skills)
-    parts.defer(printCommands(skills, { print: printLine, paint: createPaint(config.hasColor) }))
+    parts.defer(printCommands(skills, { print: terminal.print, paint }))
     const tellSessions = (): void => server.state.tellSessions()
+    const store = new MemoryConversationStore()
+    const agent = parts.use(
+      new SkillAgent({
+        ...{ skills, store, tenant: TENANT, model: resolveModel(config.model) },
+        maxOpen: MAX_OPEN_CHATS + (hasAgent ? 1 : 0),
+        ...scope,
+      }),
+    )
     const log = new TurnLog(tellSessions)
-    const turnsOf = (id: string): readonly Turn[] => (id === SESSION_ID ? log.list() : [])
+    const conversation = new DevConversation({
+      open: () => agent.conversation(SESSION_ID),
+      skills,
+      print,
+      log,
+      signal: end.signal,
+      ...(options.question === undefined ? {} : { question: options.question }),
+    })
+    const playground = new Playground({
+      agent,
+      forget: async id => await store.remove(TENANT, id),
+      model: config.model.model ?? 'offline',
+      onOpen: () => conversation.keepOpen(),
+      onChange: tellSessions,
+    })
+    const turnsOf = (id: string): readonly Turn[] =>
+      id === SESSION_ID ? log.list() : (playground.turnsOf(id) ?? [])
     const { maxSessions = DEFAULT_MAX_SESSIONS } = config.server
     const mcp = parts.use(
       new SkillMcp(skills, {
@@ -62,70 +92,29 @@ export async function dev(config: Config, options: DevOptions): Promise<number> 
         ...scope,
       }),
     )
-    const server = parts.use(await DevServer.start({ config, skills, mcp, countTokens, turnsOf }))
+    const server = parts.use(await DevServer.start({ config, skills, mcp, playground, countTokens, turnsOf }))
     parts.defer(tellOthers(config, server))
-    const conversation = options.hasAgent === false ? undefined : createConversation(skills, log)
-    parts.defer(async () => await conversation?.close())
+    parts.defer(async () => await conversation.close())
     parts.defer(
       skills.subscribe(update => {
-        print.update(update, findListeners(skills, conversation))
-        if (update.changes.length > 0) conversation?.requestTurn(update)
+        print.update(update, findListeners(skills, conversation, playground))
+        if (hasAgent && update.changes.length > 0) conversation.requestTurn(update)
       }),
     )
     if (config.isInteractive) {
       const opener = parts.use(new BrowserOpener(join(config.stateDirectory, 'run')))
-      const onKey = (key: string): void => {
-        actOn(key, { skills, print, end, opener, pageUrl: server.pageUrl }).catch((error: unknown) =>
-          print.keyFailed(key, toMessage(error)),
-        )
-      }
-      parts.defer(listenForKeys(onKey))
+      const targets = { skills, print, terminal, conversation, end, opener, pageUrl: server.pageUrl }
+      parts.use(terminal).listen(key => {
+        actOnKey(key, targets).catch((error: unknown) => print.keyFailed(key, toMessage(error)))
+      })
     }
     print.addresses(server)
     print.ready(config.isInteractive)
-    conversation?.requestTurn()
+    if (hasAgent) conversation.requestTurn()
     await untilAborted(end.signal)
   }
   print.end()
   return EXIT_OK
-
-  function createConversation(skills: SkillRuntime, log: TurnLog): DevConversation {
-    const agent = new SkillAgent({ skills, model: resolveModel(config.model), ...scope })
-    return new DevConversation({
-      conversation: agent.conversation(SESSION_ID),
-      skills,
-      print,
-      log,
-      signal: end.signal,
-      ...(options.question === undefined ? {} : { question: options.question }),
-    })
-  }
-}
-
-interface KeyTargets {
-  readonly skills: SkillRuntime
-  readonly print: DevPrinter
-  readonly end: AbortController
-  readonly opener: BrowserOpener
-  readonly pageUrl: string
-}
-
-async function actOn(key: string, { skills, print, end, opener, pageUrl }: KeyTargets): Promise<void> {
-  if (key === 'q' || key === '\u0003') end.abort()
-  else if (key === 'h') print.help(pageUrl)
-  else if (key === 'o') await open(pageUrl, opener, print)
-  else if (key === 'r') await reload(skills, print)
-  else if (key === 'c') print.clear()
-  else if (key === 'd') print.difference(await describeLastChange(print.lastUpdate, skills))
-}
-
-/** Opens the page. If no program can open the page, prints its address. */
-async function open(pageUrl: string, opener: BrowserOpener, print: DevPrinter): Promise<void> {
-  try {
-    await opener.open(pageUrl)
-  } catch (thrown) {
-    print.notOpened(pageUrl, toMessage(thrown))
-  }
 }
 
 /**
@@ -143,19 +132,21 @@ function tellOthers(config: Config, server: DevServer): () => void {
   }
 }
 
-/** Lists the conversation of the demo agent and the conversations of MCP clients. */
-function findListeners(skills: SkillRuntime, own: DevConversation | undefined): ListeningSession[] {
-  return skills.sessions().map(session => ({
-    id: session.id,
-    pending: session.pending(),
-    ...(own !== undefined && session.id === SESSION_ID ? own.next() : {}),
-  }))
-}
-
-async function reload(skills: SkillRuntime, print: DevPrinter): Promise<void> {
-  const before = skills.current
-  const { generation } = await skills.reload()
-  print.reloaded(before, generation)
+/** Lists the conversation of the demo agent, the playground conversations, and the conversations of MCP clients. */
+function findListeners(
+  skills: SkillRuntime,
+  own: DevConversation,
+  playground: Playground,
+): ListeningSession[] {
+  return skills.sessions().map(session => {
+    const nextTurn = playground.nextTurnOf(session.id)
+    return {
+      id: session.id,
+      pending: session.pending(),
+      ...(nextTurn === undefined ? {} : { nextTurn }),
+      ...(session.id === SESSION_ID ? own.next() : {}),
+    }
+  })
 }
 
 /** Keeps the process alive until the signal aborts, because a runtime alone lets the process exit. */

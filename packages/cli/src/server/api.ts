@@ -7,9 +7,11 @@ import { describeModified, describeRejected } from '../describe-change.ts'
 import { readNewestText } from '../newest-text.ts'
 import { findNotSkills } from '../not-skills.ts'
 import { fail } from './api-failure.ts'
+import { addChatRoutes } from './chat-routes.ts'
 import { streamEvents } from './event-stream.ts'
 import type { LiveState } from './live-state.ts'
 import { findMeant } from './meant-folder.ts'
+import type { Playground } from './playground.ts'
 import type { RequestGuard } from './request-guard.ts'
 import { addReviewRoutes } from './review-routes.ts'
 import { addRunRoutes } from './run-routes.ts'
@@ -18,8 +20,9 @@ import { toGenerationId } from './timeline.ts'
 export interface ApiOptions {
   readonly skills: SkillRuntime
   readonly state: LiveState
+  readonly playground: Playground
   readonly guard: RequestGuard
-  /** Scope for `why` requests that name no conversation. */
+  /** Scope of playground conversations, and of `why` requests that name no conversation. */
   readonly view: { readonly scope?: SkillScope }
   readonly startId: string
   readonly keepAliveMs: number
@@ -80,6 +83,7 @@ export function createApi(options: ApiOptions): Hono {
   api.get('/skills/:name/why', context => explain(context, options))
   addReviewRoutes(api, skills)
   addRunRoutes(api, skills, signal)
+  addChatRoutes(api, options)
   api.get('/sessions', async context => {
     await skills.fresh(BOUND)
     return context.json(state.sessions())

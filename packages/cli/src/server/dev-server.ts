@@ -16,6 +16,7 @@ import { fail, onApiError } from './api-failure.ts'
 import { LiveState } from './live-state.ts'
 import { renderMetrics } from './metrics.ts'
 import { addSecurityHeaders, PAGE_DIRECTORY, servePage } from './page-files.ts'
+import type { Playground } from './playground.ts'
 import { RequestGuard } from './request-guard.ts'
 
 export interface DevServerOptions {
@@ -23,6 +24,7 @@ export interface DevServerOptions {
   readonly skills: SkillRuntime
   readonly mcp: SkillMcp
   readonly countTokens: TokenCounter
+  readonly playground: Playground
   /** Returns the recorded turns of a conversation. */
   readonly turnsOf: (sessionId: string) => readonly Turn[]
 }
@@ -64,7 +66,7 @@ export class DevServer implements AsyncDisposable {
     }
   }
 
-  private constructor({ config, skills, mcp, countTokens, turnsOf }: DevServerOptions) {
+  private constructor({ config, skills, mcp, playground, countTokens, turnsOf }: DevServerOptions) {
     this.#config = config
     this.token = config.server.token ?? randomBytes(32).toString('base64url')
     this.state = new LiveState({
@@ -73,6 +75,7 @@ export class DevServer implements AsyncDisposable {
       startId: this.startId,
       version: readVersion(),
       stateDirectory: config.stateDirectory,
+      model: playground.model,
       rootPaths: pathsOf(config),
       turnsOf,
     })
@@ -93,6 +96,7 @@ export class DevServer implements AsyncDisposable {
       createApi({
         skills,
         state: this.state,
+        playground,
         guard: this.#guard,
         view: config.scope === undefined ? {} : { scope: config.scope },
         startId: this.startId,

@@ -32,6 +32,8 @@ export interface LiveStateOptions {
   readonly startId: string
   readonly version: string
   readonly stateDirectory: string
+  /** Name of the model of the agent. */
+  readonly model: string
   /** Paths of the sources as the user wrote them, in the order of the sources. */
   readonly rootPaths: readonly string[]
   /** Returns the recorded turns of a conversation. */
@@ -98,10 +100,29 @@ export class LiveState {
   }
 
   sessions(): SessionList {
+    const { current } = this.#options.skills
     const sessions = this.#options.skills
       .sessions()
-      .map(session => ({ ...this.#toInfo(session), catalogText: session.catalog }))
-    return { generation: toGenerationId(this.#options.skills.current), sessions }
+      .map(session => ({ ...this.infoOf(session, current), catalogText: session.catalog }))
+    return { generation: toGenerationId(current), sessions }
+  }
+
+  /** Describes one conversation, compared with a generation. */
+  infoOf(session: SkillSession, generation: Generation): SessionInfo {
+    const { tokens, listed, omitted } = session.catalogDetails
+    const pending = session.pending()
+    return {
+      id: session.id,
+      generation: toGenerationId(session.generation),
+      catalog: { tokens, listed: listed.length, omitted: omitted.length },
+      loaded: session.ledger.entries().map(({ name, revision }) => ({
+        name,
+        revision,
+        isCurrent: generation.find(name)?.revision === revision,
+      })),
+      pending: pending === undefined ? null : { text: pending.text, tokens: pending.tokens },
+      turns: this.#options.turnsOf(session.id),
+    }
   }
 
   present(): StateEvent {
@@ -205,28 +226,12 @@ export class LiveState {
   }
 
   #toStatus(generation: Generation): ServerStatus {
-    const { skills, startId, version, stateDirectory, rootPaths } = this.#options
-    return { startId, pid: process.pid, version, stateDirectory, ...toStatus(skills, generation, rootPaths) }
+    const { skills, startId, version, stateDirectory, model, rootPaths } = this.#options
+    const { pid } = process
+    return { startId, pid, version, stateDirectory, model, ...toStatus(skills, generation, rootPaths) }
   }
 
   #sessionInfos(): readonly SessionInfo[] {
-    return this.#options.skills.sessions().map(session => this.#toInfo(session))
-  }
-
-  #toInfo(session: SkillSession): SessionInfo {
-    const { tokens, listed, omitted } = session.catalogDetails
-    const pending = session.pending()
-    return {
-      id: session.id,
-      generation: toGenerationId(session.generation),
-      catalog: { tokens, listed: listed.length, omitted: omitted.length },
-      loaded: session.ledger.entries().map(({ name, revision }) => ({
-        name,
-        revision,
-        isCurrent: this.#told.find(name)?.revision === revision,
-      })),
-      pending: pending === undefined ? null : { text: pending.text, tokens: pending.tokens },
-      turns: this.#options.turnsOf(session.id),
-    }
+    return this.#options.skills.sessions().map(session => this.infoOf(session, this.#told))
   }
 }

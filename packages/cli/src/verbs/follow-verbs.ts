@@ -47,7 +47,7 @@ function addDev(program: Command, finish: Finish): void {
     .addHelpText(
       'after',
       `
-Keys: h help, o open the page, r reload, c clear, d difference of the last change, q quit.
+Keys: h help, o open the page, r reload, c clear, d difference of the last change, a ask the agent, q quit.
 
 Examples:
   stoke dev

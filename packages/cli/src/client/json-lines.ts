@@ -1,0 +1,19 @@
+/**
+ * Yields the value of each line of JSON. Skips blank lines, which only keep the connection open. Cancels the stream when
+ * the caller stops reading.
+ */
+export async function* readJsonLines<T>(
+  body: ReadableStream<Uint8Array<ArrayBuffer>>,
+): AsyncGenerator<T, void, undefined> {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader()
+  let rest = ''
+  try {
+    for (let part = await reader.read(); !part.done; part = await reader.read()) {
+      const lines = `${rest}${part.value}`.split('\n')
+      rest = lines.pop() ?? ''
+      for (const line of lines) if (line !== '') yield JSON.parse(line) as T
+    }
+  } finally {
+    await reader.cancel().catch(() => undefined) // fails if the stream has ended or is broken
+  }
+}

@@ -1,0 +1,49 @@
+import type { SkillRuntime } from '@skillstoke/core'
+import { toMessage } from '@skillstoke/core/internal'
+import { describeLastChange } from '../describe-change.ts'
+import type { DevConversation } from './dev-conversation.ts'
+import type { DevPrinter } from './dev-printer.ts'
+import type { BrowserOpener } from './open-in-browser.ts'
+import type { Terminal } from './terminal.ts'
+
+export interface KeyTargets {
+  readonly skills: SkillRuntime
+  readonly print: DevPrinter
+  readonly terminal: Terminal
+  readonly conversation: DevConversation
+  readonly end: AbortController
+  readonly opener: BrowserOpener
+  readonly pageUrl: string
+}
+
+/** Runs the action of a key. */
+export async function actOnKey(key: string, targets: KeyTargets): Promise<void> {
+  const { skills, print, terminal, conversation, end, opener, pageUrl } = targets
+  if (key === 'q' || key === '\u0003') end.abort()
+  else if (key === 'h') print.help(pageUrl)
+  else if (key === 'o') await open(pageUrl, opener, print)
+  else if (key === 'r') await reload(skills, print)
+  else if (key === 'c') print.clear()
+  else if (key === 'd') print.difference(await describeLastChange(print.lastUpdate, skills))
+  else if (key === 'a') await ask(terminal, conversation)
+}
+
+async function ask(terminal: Terminal, conversation: DevConversation): Promise<void> {
+  const question = await terminal.ask('ask: ')
+  if (question !== undefined) conversation.ask(question)
+}
+
+/** Opens the page. If no program can open the page, prints its address. */
+async function open(pageUrl: string, opener: BrowserOpener, print: DevPrinter): Promise<void> {
+  try {
+    await opener.open(pageUrl)
+  } catch (thrown) {
+    print.notOpened(pageUrl, toMessage(thrown))
+  }
+}
+
+async function reload(skills: SkillRuntime, print: DevPrinter): Promise<void> {
+  const before = skills.current
+  const { generation } = await skills.reload()
+  print.reloaded(before, generation)
+}

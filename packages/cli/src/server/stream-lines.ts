@@ -1,0 +1,50 @@
+export interface LineStreamOptions {
+  /** Interval of blank lines, which keep the connection open while no item comes. */
+  readonly keepAliveMs: number
+  /** Called when the reader closes the stream. The iterator must then end soon. */
+  readonly onCancel: () => void
+}
+
+/**
+ * Streams each item as one line of JSON. Reads an item only when the reader has read the last one, so a slow reader uses
+ * no memory. Requests the first item before the function returns.
+ */
+export function streamLines(
+  items: AsyncGenerator<object, void, undefined>,
+  { keepAliveMs, onCancel }: LineStreamOptions,
+): ReadableStream<Uint8Array> {
+  const encoder = new TextEncoder()
+  let isCancelled = false
+  let next: ReturnType<typeof items.next> | undefined = items.next()
+  return new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      next ??= items.next()
+      const item = await orAfter(keepAliveMs, next)
+      if (isCancelled) return
+      if (item === undefined) controller.enqueue(encoder.encode('\n'))
+      else {
+        next = undefined
+        if (item.done === true) controller.close()
+        else controller.enqueue(encoder.encode(`${JSON.stringify(item.value)}\n`))
+      }
+    },
+    async cancel() {
+      isCancelled = true
+      onCancel()
+      await items.return()
+    },
+  })
+}
+
+/** Waits for the work, but not longer than `ms`. Then returns `undefined`, and the work continues. */
+async function orAfter<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const late = new Promise<undefined>(resolve => {
+    timer = setTimeout(() => resolve(undefined), ms)
+  })
+  try {
+    return await Promise.race([work, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}

@@ -1,0 +1,285 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { CHROMIUM, launchBrowser } from './fixtures/browser.ts'
+import { type DevProcess, startDev } from './fixtures/dev.ts'
+import { findBarriers, isTooWide, type OpenPage, openPage as openPageIn } from './fixtures/open-page.ts'
+import { OpenAiServer } from './fixtures/openai-server.ts'
+import { TemporaryFolder } from './fixtures/skill-folder.ts'
+
+const HOSTILE = '<img src=x onerror="window.pwned=1"><script>window.pwned=1</script>'
+
+let browser: Browser | undefined
+
+beforeAll(async () => {
+  if (CHROMIUM !== undefined) browser = await launchBrowser()
+})
+afterAll(async () => {
+  await browser?.close()
+})
+
+async function openPage(dev: DevProcess, options: BrowserContextOptions = {}): Promise<OpenPage> {
+  return await openPageIn(browser as Browser, dev, options)
+}
+
+async function tryOut(page: Page, skill: string): Promise<void> {
+  await page.getByRole('option', { name: new RegExp(skill) }).click()
+  await page.getByRole('tab', { name: 'try' }).click()
+}
+
+function boxOf(page: Page): Locator {
+  return page.getByRole('textbox', { name: /^Question to the model/ })
+}
+
+async function ask(page: Page, question: string): Promise<void> {
+  await boxOf(page).fill(question)
+  await page.keyboard.press('Enter')
+}
+
+/** The answers of the model, in order. */
+function answersOf(page: Page): Locator {
+  return page.getByRole('log').locator('.markdown')
+}
+
+describe.skipIf(CHROMIUM === undefined)('the playground beside a skill', () => {
+  const folder = new TemporaryFolder()
+  const state = new TemporaryFolder()
+  let dev: DevProcess
+
+  beforeAll(async () => {
+    folder.writeSkill('refund', { body: 'Within **30 days**.' })
+    folder.writeSkill('shipping', { body: 'Ships on Monday.' })
+    dev = await startDev({ root: folder.path, state: state.path, args: ['--no-agent'] })
+  })
+  afterAll(async () => {
+    await dev[Symbol.asyncDispose]()
+    folder[Symbol.dispose]()
+    state[Symbol.dispose]()
+  })
+
+  test.each(['light', 'dark'] as const)(
+    'a user asks with the keyboard only, edits the skill, and sees notice, loaded revision and exact prompt, %s',
+    async colorScheme => {
+      folder.writeSkill('refund', { body: 'Within **30 days**.' })
+      await using opened = await openPage(dev, { colorScheme })
+      const { page } = opened
+      const { keyboard } = page
+      await page.getByRole('option', { name: /refund/ }).waitFor()
+      await keyboard.press('j')
+      await keyboard.press('t')
+      await page.locator('#try-question:focus').waitFor()
+      await page.getByText('Question to the model offline').waitFor()
+      expect(await findBarriers(page)).toEqual([])
+      await keyboard.type('May I get a refund?')
+      await keyboard.press('Enter')
+      await answersOf(page).locator('strong', { hasText: '30 days' }).waitFor()
+      expect(await boxOf(page).inputValue()).toBe('')
+      await page.getByText(/^2 model calls, \d+ tokens in, \d+ out$/).waitFor()
+      const before = (await dev.client.skills()).skills.find(({ name }) => name === 'refund')?.serving ?? ''
+      await page.getByText(`refund at ${before.slice(7, 15)}`).waitFor()
+
+      folder.writeSkill('refund', { body: 'Within **60 days**.' })
+      await page.getByText(/^Comes with the next question, \+\d+ tokens/).waitFor()
+      await page.getByText('changed since').waitFor()
+      expect(await findBarriers(page)).toEqual([])
+      await keyboard.type('And the refund now?')
+      await keyboard.press('Enter')
+      await page.getByText(/^Received a notice of changed skills, \+\d+ tokens/).waitFor()
+      await page.getByRole('log').getByText('you loaded refund at').waitFor()
+      await answersOf(page).locator('strong', { hasText: '60 days' }).waitFor()
+      await page.getByText('Received in turn 2').waitFor()
+      await page.getByText(/^Turn 2, call 2: prefix [0-9a-f]{8} unchanged; \d+ tokens in/).waitFor()
+      const { serving } = (await dev.client.skills()).skills.find(({ name }) => name === 'refund') ?? {}
+      await page.getByText(`refund at ${serving?.slice(7, 15)}`).waitFor()
+
+      for (const part of [/^System text, /, /^4 tools$/, /^9 messages$/]) await page.getByText(part).click()
+      const record = page.getByRole('region', { name: 'What the model has' })
+      await record.getByText('<available_skills>').waitFor()
+      await record.getByRole('region', { name: 'Tool skill', exact: true }).getByText('"object"').waitFor()
+      await record.getByRole('region', { name: 'Message 5' }).getByText('And the refund now?').waitFor()
+      await record.getByRole('region', { name: 'Message 6' }).getByText('<skills_update').waitFor()
+      expect(await findBarriers(page)).toEqual([])
+      const shots = process.env['SCREENSHOTS']
+      if (shots !== undefined) await page.screenshot({ path: `${shots}/try-${colorScheme}.png` })
+      expect(opened.trouble).toEqual([])
+    },
+  )
+
+  test('a phone shows the whole playground without horizontal scrolling', async () => {
+    await using opened = await openPage(dev, { viewport: { width: 380, height: 700 } })
+    const { page } = opened
+    await tryOut(page, 'refund')
+    await ask(page, `May I get a refund? ${'long'.repeat(40)}`)
+    await page
+      .getByText(/ tokens in/)
+      .first()
+      .waitFor()
+    for (const part of [/^System text, /, /^\d tools$/, /^\d messages$/]) await page.getByText(part).click()
+    await page.getByText('Answer of skill').click()
+    expect(await isTooWide(page)).toBe(false)
+    expect(await findBarriers(page)).toEqual([])
+    expect(opened.trouble).toEqual([])
+  })
+
+  test('a slash command invokes the skill without a question, and each skill has its own conversation', async () => {
+    await using opened = await openPage(dev)
+    const { page } = opened
+    await tryOut(page, 'shipping')
+    expect(await page.getByRole('button', { name: 'Send' }).isDisabled()).toBe(true)
+    await page.getByRole('checkbox', { name: 'Invoke with /shipping' }).check()
+    await page.getByRole('button', { name: 'Send' }).click()
+    await page.getByText(/^Loaded shipping [0-9a-f]{8} by its slash command$/).waitFor()
+    await answersOf(page).getByText('Ships on Monday.').waitFor()
+    await page.getByRole('option', { name: /refund/ }).click()
+    await boxOf(page).waitFor()
+    expect(await answersOf(page).count()).toBe(0)
+    await page.getByRole('option', { name: /shipping/ }).click()
+    await answersOf(page).getByText('Ships on Monday.').waitFor()
+    await page.getByRole('button', { name: 'New conversation' }).click()
+    expect(await answersOf(page).count()).toBe(0)
+    expect(opened.trouble).toEqual([])
+  })
+
+  test('Esc in the question box leaves the box and not the skill', async () => {
+    await using opened = await openPage(dev)
+    const { page } = opened
+    await tryOut(page, 'refund')
+    await boxOf(page).fill('unfinished')
+    await page.keyboard.press('Escape')
+    expect(await page.evaluate('document.activeElement === document.body')).toBe(true)
+    expect(await boxOf(page).inputValue()).toBe('unfinished')
+  })
+})
+
+/** A model server whose answer reports cached tokens. */
+async function startCachingServer(): Promise<AsyncDisposable & { readonly baseUrl: string }> {
+  const chunk = (fields: object): string =>
+    `data: ${JSON.stringify({ id: '1', object: 'chat.completion.chunk', created: 1, model: 'x', ...fields })}\n\n`
+  const server = createServer((request, response) => {
+    request.resume()
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    response.write(chunk({ choices: [{ index: 0, delta: { role: 'assistant', content: 'Hello.' } }] }))
+    response.write(chunk({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] }))
+    const usage = {
+      prompt_tokens: 1200,
+      completion_tokens: 7,
+      prompt_tokens_details: { cached_tokens: 1000 },
+    }
+    response.end(`${chunk({ choices: [], usage })}data: [DONE]\n\n`)
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  return {
+    baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
+    [Symbol.asyncDispose]: async () => {
+      server.closeAllConnections()
+      await new Promise(resolve => server.close(resolve))
+    },
+  }
+}
+
+describe.skipIf(CHROMIUM === undefined)('the playground with a model server', () => {
+  async function startWith(baseUrl: string, folder: TemporaryFolder): Promise<DevProcess> {
+    const args = ['--no-agent', '--base-url', baseUrl, '--model', 'test-model']
+    return await startDev({ root: folder.at('skills'), state: folder.at('state'), args })
+  }
+
+  test('a user cancels an answer with Esc or the button, and then asks again', async () => {
+    using folder = new TemporaryFolder()
+    folder.writeSkill('skills/refund')
+    await using server = await OpenAiServer.start(call =>
+      call < 3 ? { kind: 'stall' } : { kind: 'text', text: 'Here I am.' },
+    )
+    await using dev = await startWith(server.baseUrl, folder)
+    await using opened = await openPage(dev)
+    const { page } = opened
+    await tryOut(page, 'refund')
+    await page.getByText('Question to the model test-model').waitFor()
+    await ask(page, 'One?')
+    await page.locator('.growing', { hasText: 'One' }).waitFor()
+    expect(await page.getByRole('log').getAttribute('aria-busy')).toBe('true')
+    expect(await findBarriers(page)).toEqual([])
+    await page.keyboard.press('Escape')
+    await page.getByText('Stopped.').waitFor()
+    await expect.poll(() => server.aborted).toBe(1)
+    await ask(page, 'Two?')
+    await page.getByRole('button', { name: 'Cancel' }).click()
+    await expect.poll(() => page.getByText('Stopped.').count()).toBe(2)
+    await expect.poll(() => server.aborted).toBe(2)
+    await ask(page, 'Three?')
+    await answersOf(page).getByText('Here I am.').waitFor()
+    await page.getByText('the provider reported no tokens').first().waitFor()
+    expect(opened.trouble).toEqual([])
+  })
+
+  test('the text of a model and of its skills never becomes markup', async () => {
+    using folder = new TemporaryFolder()
+    folder.writeSkill('skills/refund', { body: HOSTILE, description: JSON.stringify(HOSTILE) })
+    const answer = `${HOSTILE}\n\n![x](http://127.0.0.1:1/x.png) [click](javascript:window.pwned=1) [out](https://example.org/)`
+    await using server = await OpenAiServer.start(call =>
+      call === 1
+        ? { kind: 'tool', name: 'skill', input: { name: 'refund', note: HOSTILE } }
+        : { kind: 'text', text: answer },
+    )
+    await using dev = await startWith(server.baseUrl, folder)
+    await using opened = await openPage(dev)
+    const { page } = opened
+    await tryOut(page, 'refund')
+    await ask(page, HOSTILE)
+    await answersOf(page).getByText('out', { exact: true }).waitFor()
+    for (const part of [/^System text, /, /^\d tools$/, /^\d messages$/]) await page.getByText(part).click()
+    expect(await page.locator('.try :is(img, script, iframe)').count()).toBe(0)
+    const links = await answersOf(page)
+      .locator('a')
+      .evaluateAll(all => all.map(each => each.getAttribute('href')))
+    expect(links).toEqual(['https://example.org/'])
+    expect(await page.evaluate(() => 'pwned' in globalThis)).toBe(false)
+    expect(opened.trouble).toEqual([])
+  })
+
+  test('cached tokens are shown when the provider reports them', async () => {
+    using folder = new TemporaryFolder()
+    folder.writeSkill('skills/refund')
+    await using server = await startCachingServer()
+    await using dev = await startWith(server.baseUrl, folder)
+    await using opened = await openPage(dev)
+    const { page } = opened
+    await tryOut(page, 'refund')
+    await ask(page, 'Hello?')
+    await page.getByText('1 model call, 1,200 tokens in, 1,000 of them from the cache, 7 out').waitFor()
+    await page
+      .getByText(/^Turn 1, call 1: .*; 1,200 tokens in, 1,000 of them from the cache, 7 out$/)
+      .waitFor()
+    expect(opened.trouble).toEqual([])
+  })
+
+  test('a failure of the provider, and a conversation that ended with its server, are shown with a reason', async () => {
+    using folder = new TemporaryFolder()
+    folder.writeSkill('skills/refund')
+    await using server = await OpenAiServer.start(call =>
+      call === 1 ? { kind: 'status', status: 400 } : { kind: 'text', text: 'Yes.' },
+    )
+    const args = ['--no-agent', '--base-url', server.baseUrl, '--model', 'test-model']
+    const options = { root: folder.at('skills'), env: { SKILLSTOKE_TOKEN: 'a-token-for-this-test' } }
+    const first = await startDev({ ...options, state: folder.at('state'), args })
+    await using opened = await openPage(first)
+    const { page } = opened
+    await tryOut(page, 'refund')
+    await ask(page, 'One?')
+    await page.getByRole('alert').getByText('MODEL_FAILED').waitFor()
+    expect(await findBarriers(page)).toEqual([])
+    await first[Symbol.asyncDispose]()
+    await using second = await startDev({
+      ...options,
+      state: folder.at('state'),
+      args: [...args, '--port', new URL(first.url).port],
+    })
+    expect(second.url).toBe(first.url)
+    await page.getByText('live', { exact: true }).waitFor()
+    await ask(page, 'Two?')
+    await page.getByRole('log').getByText('there is no playground conversation').waitFor()
+    await page.getByRole('button', { name: 'New conversation' }).click()
+    await ask(page, 'Three?')
+    await answersOf(page).getByText('Yes.').waitFor()
+  })
+})
