@@ -56,6 +56,6 @@ describe('renderQuestion()', () => {
   test('shows invisible characters, and says how much is left out', () => {
     expect(renderQuestion([call('a\u202eb')])).toContain('a<U+202E>b')
     const shown = renderQuestion([call('x'.repeat(4_000))])
-    expect(shown).toMatch(/\n```\n\(1015 more characters are not shown\.\)$/)
+    expect(shown).toMatch(/\n```\n\(1014 more characters are not shown\.\)$/)
   })
 })

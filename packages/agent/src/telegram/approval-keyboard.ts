@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { showHiddenText } from '@skillstoke/core'
 import type { PendingCall } from '../pending-calls.ts'
+import { cutText } from './cut-text.ts'
 import type { ShownKeyboard, TelegramButton, TelegramKeyboard } from './telegram-bot.ts'
 
 export type ApprovalCall = Extract<PendingCall, { kind: 'approval' }>
@@ -29,9 +30,10 @@ export function renderQuestion(calls: readonly ApprovalCall[]): string {
   const shown = calls.map((call, index) => {
     const number = calls.length === 1 ? '' : `${index + 1}. `
     const input = showHiddenText(JSON.stringify(call.input, undefined, 2) ?? 'no input')
-    const omitted = input.length - MAX_SHOWN_INPUT
+    const shownInput = cutText(input, MAX_SHOWN_INPUT)
+    const omitted = input.length - shownInput.length
     const rest = omitted > 0 ? `\n(${omitted} more characters are not shown.)` : ''
-    return `${number}${showHiddenText(call.name)}\n\`\`\`json\n${input.slice(0, MAX_SHOWN_INPUT)}\n\`\`\`${rest}`
+    return `${number}${showHiddenText(call.name)}\n\`\`\`json\n${shownInput}\n\`\`\`${rest}`
   })
   return [calls.length === 1 ? 'May I make this call?' : 'May I make these calls?', ...shown].join('\n\n')
 }

@@ -23,7 +23,7 @@ export async function readAttachment(
   { readFile, maxFileBytes }: AttachmentOptions,
 ): Promise<Attachment> {
   const file = sizes.findLast(({ bytes = 0 }) => bytes <= maxFileBytes)
-  const name = nameOf(file ?? sizes[0])
+  const name = sizes[0]?.kind === 'document' ? (sizes[0].name ?? 'document') : undefined
   const tooLarge = { refusal: CHAT_TEXTS.tooLarge(name, maxFileBytes) }
   if (file === undefined) return tooLarge
   let bytes: Uint8Array
@@ -35,10 +35,6 @@ export async function readAttachment(
   if (bytes.length > maxFileBytes) return tooLarge
   const parts = [toPart(file, bytes)]
   return { parts: caption === '' ? parts : [{ type: 'text', text: caption }, ...parts] }
-}
-
-function nameOf(file: TelegramFile | undefined): string {
-  return file?.name === undefined ? `The ${file?.kind ?? 'file'}` : JSON.stringify(file.name)
 }
 
 function toPart(file: TelegramFile, bytes: Uint8Array): TextPart | FilePart {

@@ -1,4 +1,5 @@
 import type { Skill } from '@skillstoke/core'
+import { cutText } from './cut-text.ts'
 import type { TelegramCommand } from './telegram-bot.ts'
 
 /** The commands of the connection itself. */
@@ -97,10 +98,9 @@ export function toMenu(
 /** Returns the description of a skill in one line. */
 export function toDescription({ name, description }: Skill, maxLength: number): string {
   const line = description.replaceAll(/[\s\p{Cc}]+/gu, ' ').trim()
-  const text = line.length < MIN_DESCRIPTION_LENGTH ? `Skill ${name}`.slice(0, maxLength) : line
+  const text = line.length < MIN_DESCRIPTION_LENGTH ? `Skill ${name}` : line
   if (text.length <= maxLength) return text
-  // Without the last character, which may be the first half of a surrogate pair.
-  return `${text.slice(0, maxLength - 1).replace(/[\ud800-\udbff]$/, '')}…`
+  return `${cutText(text, maxLength - 1)}…`
 }
 
 /** Returns the first word of a message that begins with `/`, without the slash and without the name of this bot. */

@@ -1,3 +1,7 @@
+import { cutText } from './cut-text.ts'
+
+const MAX_SHOWN_NAME = 100
+
 /** The sentences that the connection itself sends to a chat. */
 export const CHAT_TEXTS = {
   start: 'Write a message, or use a command. /skills lists the skills.',
@@ -15,16 +19,23 @@ export const CHAT_TEXTS = {
   approved: 'Approved.',
   declined: 'Declined.',
   notAllowed: (userId: number): string => `This bot is private. Your user id is ${userId}.`,
-  unknownCommand: (command: string): string => `There is no command /${command}. /skills lists the skills.`,
+  unknownCommand: (command: string): string =>
+    `There is no command /${cutText(command, MAX_SHOWN_NAME)}. /skills lists the skills.`,
   unsupported: (readsFiles: boolean): string =>
     readsFiles ? 'I can read text, photos and documents only.' : 'I can read text only.',
-  tooLarge: (name: string, maxBytes: number): string =>
-    `${name} is too large. The limit is ${toMegabytes(maxBytes)} MB.`,
-  unreadable: (name: string): string => `${name} could not be read. Send it again.`,
+  tooLarge: (name: string | undefined, maxBytes: number): string =>
+    `${showName(name)} is too large. The limit is ${toMegabytes(maxBytes)} MB.`,
+  unreadable: (name: string | undefined): string => `${showName(name)} could not be read. Send it again.`,
   busy: (remainingMs: number): string =>
     `Another process answers in this conversation. Try again in ${Math.ceil(remainingMs / 1000)} seconds.`,
-  stepLimit: (steps: number): string => `I stopped after ${steps} steps. Send /retry to continue.`,
+  stepLimit: (steps: number): string =>
+    `I stopped after ${steps} ${steps === 1 ? 'step' : 'steps'}. Send /retry to continue.`,
 } as const
+
+/** Returns the name of a file in quotation marks. A photo has no name. */
+function showName(name: string | undefined): string {
+  return name === undefined ? 'The photo' : JSON.stringify(cutText(name, MAX_SHOWN_NAME))
+}
 
 function toMegabytes(bytes: number): string {
   return String(Number((bytes / 1_000_000).toPrecision(2)))

@@ -2,4 +2,4 @@
 export { connectTelegram, DEFAULT_MAX_FILE_BYTES, type TelegramOptions } from './connect-telegram.ts'
 export type { TelegramFile } from './read-update.ts'
 export type { TelegramBot, TelegramCommand } from './telegram-bot.ts'
-export { TelegramConnection } from './telegram-connection.ts'
+export type { TelegramConnection } from './telegram-connection.ts'

@@ -13,7 +13,7 @@ export interface RenderedMessage {
  * is, because text that looks like Markdown may have another meaning.
  */
 export function renderAnswer(answer: string): readonly RenderedMessage[] {
-  return splitMessage(answer.trim()).flatMap(lines => {
+  return splitMessage(answer.toWellFormed().trim()).flatMap(lines => {
     const hasCode = lines.some(({ kind, text }) => kind === 'code' && text.trim() !== '')
     const message = hasCode ? renderBlocks(lines) : { text: toText(lines).trim(), entities: [] }
     return message.text === '' ? [] : [message]

@@ -1,3 +1,5 @@
+import { cutText } from './cut-text.ts'
+
 /** The longest message that Telegram accepts, in UTF-16 code units. */
 export const MAX_MESSAGE_LENGTH = 4_096
 
@@ -120,6 +122,5 @@ function findCut(line: string, maxLength: number): number {
   const afterSpace = line.lastIndexOf(' ', maxLength - 1) + 1
   // A cut after an early space would make a short piece.
   if (afterSpace > maxLength / 2) return afterSpace
-  const splitsPair = /^[\ud800-\udbff][\udc00-\udfff]/.test(line.slice(maxLength - 1, maxLength + 1))
-  return splitsPair ? maxLength - 1 : maxLength
+  return cutText(line, maxLength).length
 }

@@ -1,6 +1,8 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
 import type { Logger } from '@skillstoke/core'
+import { LATE, waitAtMost } from '@skillstoke/core/internal'
+import { systemClock } from '@skillstoke/core/source'
 import type { SkillAgent } from '../skill-agent.ts'
 import type { AttachmentOptions } from './attachment.ts'
 import { isForOther, listInvocable, readWord } from './chat-command.ts'
@@ -22,6 +24,9 @@ export interface TelegramConnectionParts {
   readonly commands: readonly TelegramCommand[]
   readonly logger: Logger
 }
+
+/** How long `close()` waits for Telegram to confirm the received updates. */
+const STOP_MS = 5_000
 
 /** Connects an agent to a bot until `close()`. Created by `connectTelegram`. */
 export class TelegramConnection implements AsyncDisposable {
@@ -77,13 +82,19 @@ export class TelegramConnection implements AsyncDisposable {
 
   async #close(): Promise<void> {
     this.#closing.abort()
-    const { bot, logger } = this.#parts
-    await bot.stop().catch((error: unknown) => {
-      // Telegram sends unconfirmed updates again.
-      logger.warn('the received updates could not be confirmed', { error })
-    })
-    await this.#menu.close()
-    await this.#queue.drain()
+    // Stops the bot first and synchronously, so that it receives no update that this connection no longer answers.
+    const stopped = this.#parts.bot.stop()
+    await Promise.all([this.#confirm(stopped), this.#menu.close(), this.#queue.drain()])
+  }
+
+  /** Waits until the received updates are confirmed. Telegram sends unconfirmed updates again. */
+  async #confirm(stopped: Promise<void>): Promise<void> {
+    try {
+      const outcome = await waitAtMost(systemClock, STOP_MS, stopped)
+      if (outcome === LATE) throw new Error(`Telegram did not answer within ${STOP_MS} ms`)
+    } catch (error) {
+      this.#parts.logger.warn('the received updates could not be confirmed', { error })
+    }
   }
 
   /** Queues an update. Returns false for an update that other handlers of the bot may handle. Never waits for a turn. */
