@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -20,8 +20,10 @@ interface Example {
   readonly file: string
 }
 
-// The folder is inside the repository so that package names resolve.
+// The folders are inside the repository so that package names resolve. Adapters need the packages of `tests/sdks`.
 const FOLDER = resolve('.tmp', `doc-examples-${process.pid}`)
+const SDK_FOLDER = resolve('tests/sdks/.tmp', `doc-examples-${process.pid}`)
+const hasSdks = existsSync('tests/sdks/node_modules')
 const FENCE = /^ *\* @example\n *\* ```ts( no-run)?\n((?: *\*.*\n)*?) *\* ```$/gm
 
 function listSources(folder: string): string[] {
@@ -35,7 +37,11 @@ function examplesOf(source: string): Example[] {
   const content = readFileSync(source, 'utf8')
   return [...content.matchAll(FENCE)].map(({ 1: mark, 2: lines = '', index }) => {
     const line = content.slice(0, index).split('\n').length + 2
-    const file = join(FOLDER, `${source.replace(/\.ts$/, '').replaceAll('/', '.')}.${line}.ts`)
+    const needsSdk = mark !== undefined && source.includes('/adapters/')
+    const file = join(
+      needsSdk ? SDK_FOLDER : FOLDER,
+      `${source.replace(/\.ts$/, '').replaceAll('/', '.')}.${line}.ts`,
+    )
     return { name: `${source}:${line}`, code: lines.replace(/^ *\* ?/gm, ''), runs: mark === undefined, file }
   })
 }
@@ -61,7 +67,7 @@ describe('an example in a docstring', () => {
   let runs: ReadonlyMap<string, ExampleRun>
 
   beforeAll(async () => {
-    mkdirSync(FOLDER, { recursive: true })
+    for (const folder of [FOLDER, SDK_FOLDER]) mkdirSync(folder, { recursive: true })
     for (const { file, code } of examples) writeFileSync(file, code)
     const files = examples.filter(({ runs }) => runs).map(({ file }) => file)
     const shares = Array.from({ length: PROCESSES }, (_, share) =>
@@ -71,7 +77,9 @@ describe('an example in a docstring', () => {
     runs = new Map(results.map(run => [run.file, run]))
   }, TIMEOUT_MS)
 
-  afterAll(() => rmSync(FOLDER, { recursive: true, force: true }))
+  afterAll(() => {
+    for (const folder of [FOLDER, SDK_FOLDER]) rmSync(folder, { recursive: true, force: true })
+  })
 
   test.each(examples.filter(({ runs }) => runs))('runs and prints what it says: $name', ({ file, code }) => {
     const run = runs.get(file)
@@ -86,24 +94,29 @@ describe('an example in a docstring', () => {
     expect(examples.length).toBe(tags.length)
   })
 
-  test('every example compiles', { timeout: TIMEOUT_MS }, () => {
-    const config = join(FOLDER, 'tsconfig.json')
-    const compilerOptions = { incremental: false, tsBuildInfoFile: null, moduleDetection: 'force' }
-    writeFileSync(
-      config,
-      JSON.stringify({
-        extends: resolve('tsconfig.json'),
-        compilerOptions,
-        include: ['*.ts'],
-        references: [],
-      }),
-    )
-    const checked = spawnSync(resolve('node_modules/.bin/tsc'), ['--noEmit', '-p', config], {
-      encoding: 'utf8',
-    })
-    expect(checked.stdout + checked.stderr).toBe('')
-    expect(checked.status).toBe(0)
-  })
+  test.each([FOLDER, ...(hasSdks ? [SDK_FOLDER] : [])])(
+    'every example compiles: %s',
+    { timeout: TIMEOUT_MS },
+    folder => {
+      const config = join(folder, 'tsconfig.json')
+      const compilerOptions = { incremental: false, tsBuildInfoFile: null, moduleDetection: 'force' }
+      writeFileSync(
+        config,
+        JSON.stringify({
+          extends: resolve('tsconfig.json'),
+          compilerOptions,
+          include: ['*.ts'],
+          exclude: [],
+          references: [],
+        }),
+      )
+      const checked = spawnSync(resolve('node_modules/.bin/tsc'), ['--noEmit', '-p', config], {
+        encoding: 'utf8',
+      })
+      expect(checked.stdout + checked.stderr).toBe('')
+      expect(checked.status).toBe(0)
+    },
+  )
 })
 
 interface Manifest {
@@ -132,7 +145,7 @@ function valuesOf(entry: string): ExportedValue[] {
         .filter(name => name !== '' && !name.startsWith('type '))
         .map(name => ({ name, file: join(dirname(entry), path) })),
   )
-  const declared = [...content.matchAll(/^export (?:async )?(?:function|class|const) (\w+)/gm)].map(
+  const declared = [...content.matchAll(/^export (?:async )?(?:function\*?|class|const) (\w+)/gm)].map(
     ([, name = '']) => ({ name, file: entry }),
   )
   return [...listed, ...declared]
@@ -141,7 +154,7 @@ function valuesOf(entry: string): ExportedValue[] {
 function hasExample({ name, file }: ExportedValue): boolean {
   const content = readFileSync(file, 'utf8')
   const docs = content.matchAll(
-    /\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\nexport (?:abstract |async )*(?:function|class|const) (\w+)/g,
+    /\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\nexport (?:abstract |async )*(?:function\*?|class|const) (\w+)/g,
   )
   return [...docs].some(([, doc = '', declared]) => declared === name && doc.includes('@example'))
 }

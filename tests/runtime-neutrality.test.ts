@@ -9,7 +9,10 @@ const { exports } = JSON.parse(readFileSync(join(CORE, 'package.json'), 'utf8'))
   exports: Record<string, { readonly default: string }>
 }
 /** The entry points for every JavaScript runtime. All other entry points are for Node. */
-const NEUTRAL = ['.', './source', './types', './internal', './testing', './command']
+const NEUTRAL = [
+  ...['.', './source', './types', './internal', './testing', './command'],
+  ...['./ai-sdk', './claude-agent-sdk', './langchain', './loop', './mastra', './openai-agents', './strands'],
+]
 
 /** Returns every file of the core that an entry point loads, including the entry file. */
 function modulesFrom(entry: string, found = new Set<string>()): Set<string> {

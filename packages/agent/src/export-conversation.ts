@@ -49,6 +49,17 @@ export async function* exportConversation(
 /**
  * Stores an exported conversation as a new conversation. Returns the number of messages. Importing the same export again
  * changes nothing.
+ *
+ * @example
+ * ```ts
+ * import { importConversation, MemoryConversationStore } from '@skillstoke/agent'
+ *
+ * const head = { format: 'skillstoke.conversation', version: 1, conversation: 'chat-1' }
+ * const message = { id: 'a', role: 'user', content: 'Hello.', at: 0 }
+ * const text = `${JSON.stringify(head)}\n${JSON.stringify({ message })}\n`
+ * const store = new MemoryConversationStore()
+ * console.log(await importConversation(store, 'local', 'chat-2', [text])) // prints 1
+ * ```
  * @param lines JSON lines, cut anywhere
  * @throws TypeError with the number of the line, if the text is no export
  * @throws ConversationConflictError when `conversation` has other messages

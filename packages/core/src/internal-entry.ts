@@ -59,6 +59,9 @@ export { DEFAULT_CALL_MS, LONGEST_CALL_MS } from './script/script-runner.ts'
 export { renderCommandValue } from './script/script-tools.ts'
 export { describeUnknownFields, listFields } from './tool/tool-input.ts'
 
+// For hosts that list slash commands.
+export { isUserInvocable } from './activation/slash.ts'
+
 // For the offline model of `@skillstoke/agent`.
 export { TOOL_NAMES } from './tool/tool-names.ts'
 

@@ -1,4 +1,5 @@
 import type { Skill } from '@skillstoke/core'
+import { isUserInvocable } from '@skillstoke/core/internal'
 import { cutText } from './cut-text.ts'
 import type { TelegramCommand } from './telegram-bot.ts'
 
@@ -53,7 +54,7 @@ export function listInvocable(
   skills: readonly Skill[],
   reserved: readonly string[] = [],
 ): readonly InvocableSkill[] {
-  const invocable = skills.filter(skill => isInvocable(skill) && !reserved.includes(skill.name))
+  const invocable = skills.filter(skill => isUserInvocable(skill) && !reserved.includes(skill.name))
   const taken = new Set<string>([...OWN_COMMANDS, ...reserved])
   const exact = invocable.filter(({ name }) => toCommandName(name) === name)
   const commands = new Map(
@@ -64,10 +65,6 @@ export function listInvocable(
     }),
   )
   return invocable.map(skill => ({ skill, command: commands.get(skill) ?? toCommandName(skill.name) }))
-}
-
-function isInvocable(skill: Skill): boolean {
-  return skill.extra['user-invocable'] !== false
 }
 
 function findFree(command: string, taken: ReadonlySet<string>): string {

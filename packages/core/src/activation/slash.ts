@@ -54,6 +54,11 @@ export async function expandSlash(
   return { text: rest === '' ? block : `${rest}\n\n${block}`, skill, arguments: rest }
 }
 
+/** True if a person may invoke the skill with a slash. Hosts that list slash commands leave out the other skills. */
+export function isUserInvocable({ extra }: Skill): boolean {
+  return extra['user-invocable'] !== false
+}
+
 function findCommand(
   command: string,
   word: string,

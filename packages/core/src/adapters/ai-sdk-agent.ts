@@ -24,6 +24,18 @@ export interface AiSdkAgentArguments {
 /**
  * An AI SDK agent whose tools and instructions change between two steps of a run. Bind it with `skills.bind()`, or with
  * `SkillSyncManager` of `@skillstoke/compat`.
+ *
+ * @example
+ * ```ts
+ * import { AiSdkAgent } from '@skillstoke/core/ai-sdk'
+ * import { jsonSchema, tool } from 'ai'
+ *
+ * const search = tool({ inputSchema: jsonSchema({ type: 'object' }), execute: () => 'Nothing found.' })
+ * const agent = new AiSdkAgent({ instructions: 'You help.', tools: { search } })
+ * agent.addTool({ name: 'route', ...search })
+ * agent.removeTool('route')
+ * console.log(agent.toolNames, agent.call().instructions) // prints [ 'search' ] You help.
+ * ```
  */
 export class AiSdkAgent implements BindableAgent<NamedAiTool> {
   instructions: string

@@ -132,6 +132,19 @@ function describe({ done, total, message }: ToolProgress): string {
 
 /**
  * Wraps tools so that the session can refuse each call, because the model may not know yet which tools are allowed now.
+ *
+ * @example
+ * ```ts
+ * import { createSkillRuntime } from '@skillstoke/core'
+ * import { withGate } from '@skillstoke/core/ai-sdk'
+ * import { directory } from '@skillstoke/core/node'
+ * import { jsonSchema, tool } from 'ai'
+ *
+ * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+ * const session = skills.session({ id: 'chat-1', allowedTools: 'enforce' })
+ * const look = tool({ inputSchema: jsonSchema({ type: 'object' }), execute: () => 'Seen.' })
+ * console.log(Object.keys(withGate({ look }, session))) // prints [ 'look' ]
+ * ```
  */
 export function withGate<Tools extends Readonly<Record<string, AiHostTool>>>(
   tools: Tools,

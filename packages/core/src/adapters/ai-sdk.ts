@@ -30,7 +30,6 @@ export {
   withGate,
 } from './ai-sdk-tools.ts'
 export type { AiMessage, AiResult, AiStep, AiStepAnswer } from './ai-sdk-turn.ts'
-export type { LiveChildOptions, LiveOptions } from './live-conversation.ts'
 
 export interface AiSdkOptions<Message extends AiMessage = AiMessage> extends Omit<LiveOptions, 'resume'> {
   /** The value that `state()` returned when the conversation was stored. @default a new conversation */
@@ -106,6 +105,22 @@ export interface AiUiCall<Message extends AiMessage, Steering extends AiSteering
 /**
  * One conversation of an AI SDK agent with live skills. Changes of skills reach the model before its next call, as
  * messages at the end of the history.
+ *
+ * @example
+ * ```ts
+ * import { createOfflineModel } from '@skillstoke/agent'
+ * import { createSkillRuntime } from '@skillstoke/core'
+ * import { aiSdk } from '@skillstoke/core/ai-sdk'
+ * import { directory } from '@skillstoke/core/node'
+ * import { type ModelMessage, stepCountIs, ToolLoopAgent } from 'ai'
+ *
+ * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+ * using chat = aiSdk<ModelMessage>(skills, { id: 'chat-1' })
+ * const agent = new ToolLoopAgent({ model: createOfflineModel(), ...chat.agent(), stopWhen: stepCountIs(20) })
+ * await chat.keep(await agent.generate({ prompt: 'Use the skill "support-pdf".' }))
+ * const { messages } = chat.state() // store it, and pass it as `resume` later
+ * console.log(messages.map(({ role }) => role)) // prints [ 'user', 'assistant', 'tool', 'assistant' ]
+ * ```
  */
 export class AiSdkChat<Message extends AiMessage = AiMessage> implements Disposable {
   readonly #live: LiveConversation
@@ -316,7 +331,26 @@ export interface AiAgentCall<Message extends AiMessage> {
   readonly messages?: readonly Message[] | undefined
 }
 
-/** Opens a conversation with live skills for the AI SDK. */
+/**
+ * Opens a conversation with live skills for the AI SDK. Pass the SDK's message type as type argument.
+ * @throws {SkillError} CLOSED, INVALID_OPTION; DUPLICATE_SESSION when an open session has the same id
+ *
+ * @example
+ * ```ts
+ * import { createOfflineModel } from '@skillstoke/agent'
+ * import { createSkillRuntime } from '@skillstoke/core'
+ * import { aiSdk } from '@skillstoke/core/ai-sdk'
+ * import { directory } from '@skillstoke/core/node'
+ * import { generateText, type ModelMessage, stepCountIs } from 'ai'
+ *
+ * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+ * using chat = aiSdk<ModelMessage>(skills, { id: 'chat-1', instructions: 'You help.' })
+ * const call = await chat.turn('Use the skill "support-pdf".')
+ * const result = await generateText({ model: createOfflineModel(), ...call, stopWhen: stepCountIs(20) })
+ * await chat.keep(result)
+ * console.log(result.text.includes('Instructions of support-pdf.')) // prints true
+ * ```
+ */
 export function aiSdk<Message extends AiMessage = AiMessage>(
   skills: SkillRuntime,
   { resume, ...options }: AiSdkOptions<Message>,

@@ -24,6 +24,7 @@ export type ClaudeSystemPrompt =
 
 /** The part of the definition of a subagent that the adapter uses. */
 export interface ClaudeAgentDefinition {
+  readonly description: string
   readonly tools?: readonly string[] | undefined
 }
 

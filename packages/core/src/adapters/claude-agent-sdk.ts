@@ -31,7 +31,6 @@ export {
   type ClaudeStateStore,
   toStateStore,
 } from './claude-agent-sdk-state.ts'
-export type { LiveOptions } from './live-conversation.ts'
 
 export interface ClaudeAgentOptions extends Omit<LiveOptions, 'instructions' | 'resume' | 'delivery'> {
   /** `rebuild` is not possible, because a running Claude Code keeps its system prompt. @default 'append' */

@@ -8,6 +8,7 @@ import {
   type SkillScope,
   type SkillSession,
 } from '../index.ts'
+import { checkOptions, type KnownOptions } from '../internal-entry.ts'
 import type { RebaseOptions, RestoredSkill } from '../types-entry.ts'
 
 /** The options that all adapters accept. */
@@ -25,6 +26,18 @@ export interface LiveChildOptions {
   readonly instructions?: string
 }
 
+const KNOWN_CHILD_OPTIONS: KnownOptions<LiveChildOptions> = { id: true, scope: true, instructions: true }
+
+const KNOWN_OPTIONS: KnownOptions<LiveOptions> = {
+  ...KNOWN_CHILD_OPTIONS,
+  delivery: true,
+  applyAt: true,
+  allowedTools: true,
+  skillToolName: true,
+  describeUnknownSkill: true,
+  resume: true,
+}
+
 /**
  * The session of one conversation in a foreign agent loop: its system text, its notices and its turns. A turn that the
  * host does not keep leaves no trace, so its notices are sent again in the next turn.
@@ -40,12 +53,17 @@ export class LiveConversation implements Disposable {
     this.#instructions = instructions
   }
 
-  static open(skills: SkillRuntime, { instructions, ...options }: LiveOptions): LiveConversation {
+  /** @throws {SkillError} INVALID_OPTION, DUPLICATE_SESSION, CLOSED */
+  static open(skills: SkillRuntime, given: LiveOptions): LiveConversation {
+    checkOptions('the adapter', given, KNOWN_OPTIONS)
+    const { instructions, ...options } = given
     return new LiveConversation(skills.session(options), instructions)
   }
 
   /** Opens the conversation of a subagent. */
-  child({ instructions = this.#instructions, ...options }: LiveChildOptions): LiveConversation {
+  child(given: LiveChildOptions): LiveConversation {
+    checkOptions('child()', given, KNOWN_CHILD_OPTIONS)
+    const { instructions = this.#instructions, ...options } = given
     return new LiveConversation(this.session.child(options), instructions)
   }
 

@@ -20,7 +20,6 @@ import {
   type OpenaiResponsesRequest,
 } from './loop-openai.ts'
 
-export type { LiveChildOptions, LiveOptions } from './live-conversation.ts'
 export {
   type AnthropicAnswer,
   type AnthropicCacheControl,
