@@ -213,7 +213,7 @@ const MOVED: Readonly<Record<string, string>> = {
 function checkRuntimeOptions(options: SkillRuntimeOptions): void {
   checkOptions(OWNER, options, KNOWN, { moved: MOVED })
   // A program in JavaScript may pass nothing.
-  const given: Partial<SkillRuntimeOptions> = (options as SkillRuntimeOptions | undefined) ?? {}
+  const given: Partial<SkillRuntimeOptions> = options ?? {}
   checkSources(given.sources)
   const { state, review, tuning, onDuplicate, onInvalid, catalog } = given
   checkOptions(OWNER, state, STATE_PARTS, { path: 'state' })
