@@ -4,8 +4,8 @@
 
 import { type SessionState, SkillError, type SkillRuntime, type SkillSession } from '../index.ts'
 import type { RebaseOptions } from '../types-entry.ts'
-import { type AiHostTool, type AiTool, toAiTools, withGate } from './ai-sdk-tools.ts'
-import { type AiMessage, type AiResult, type AiStep, AiTurn } from './ai-sdk-turn.ts'
+import { type AiHostTool, type AiTool, toAiTools, withGate } from './ai-sdk/tools.ts'
+import { type AiMessage, type AiResult, type AiStep, AiTurn } from './ai-sdk/turn.ts'
 import {
   assertNoClash,
   type LiveChildOptions,
@@ -19,7 +19,7 @@ export {
   type AiSdkAgentOptions,
   aiSdkAgent,
   type NamedAiTool,
-} from './ai-sdk-agent.ts'
+} from './ai-sdk/agent.ts'
 export {
   type AiHostTool,
   type AiInputSchema,
@@ -28,8 +28,8 @@ export {
   type AiToolOutput,
   toAiTools,
   withGate,
-} from './ai-sdk-tools.ts'
-export type { AiMessage, AiResult, AiStep, AiStepAnswer } from './ai-sdk-turn.ts'
+} from './ai-sdk/tools.ts'
+export type { AiMessage, AiResult, AiStep, AiStepAnswer } from './ai-sdk/turn.ts'
 
 export interface AiSdkOptions<Message extends AiMessage = AiMessage> extends Omit<LiveOptions, 'resume'> {
   /** The value that `state()` returned when the conversation was stored. @default a new conversation */

@@ -11,18 +11,18 @@ import {
   type ToolResult,
 } from '../index.ts'
 import type { RebaseOptions } from '../types-entry.ts'
-import { ClaudeAgents } from './claude-agent-sdk-agents.ts'
-import { type ClaudeHookMatcher, createHooks } from './claude-agent-sdk-hooks.ts'
-import { type ClaudeQueryOptions, mergeOptions, TOOL_PREFIX } from './claude-agent-sdk-options.ts'
-import { type SkillCall, SkillServer } from './claude-agent-sdk-server.ts'
-import type { ClaudeState, ClaudeStateStore } from './claude-agent-sdk-state.ts'
+import { ClaudeAgents } from './claude-agent-sdk/agents.ts'
+import { type ClaudeHookMatcher, createHooks } from './claude-agent-sdk/hooks.ts'
+import { type ClaudeQueryOptions, mergeOptions, TOOL_PREFIX } from './claude-agent-sdk/options.ts'
+import { type SkillCall, SkillServer } from './claude-agent-sdk/server.ts'
+import type { ClaudeState, ClaudeStateStore } from './claude-agent-sdk/state.ts'
 import { LiveConversation, type LiveOptions } from './live-conversation.ts'
 
 export type {
   ClaudeAgentDefinition,
   ClaudeQueryOptions,
   ClaudeSystemPrompt,
-} from './claude-agent-sdk-options.ts'
+} from './claude-agent-sdk/options.ts'
 export {
   type ClaudeSessionEntry,
   type ClaudeSessionKey,
@@ -30,7 +30,7 @@ export {
   type ClaudeState,
   type ClaudeStateStore,
   toStateStore,
-} from './claude-agent-sdk-state.ts'
+} from './claude-agent-sdk/state.ts'
 
 export interface ClaudeAgentOptions extends Omit<LiveOptions, 'instructions' | 'resume' | 'delivery'> {
   /** `rebuild` is not possible, because a running Claude Code keeps its system prompt. @default 'append' */

@@ -4,15 +4,15 @@
 
 import type { SessionOptions, SkillRuntime, SkillScope } from '../index.ts'
 import type { RebaseOptions } from '../types-entry.ts'
-import type { LangChainGraphState, LangChainMessage } from './langchain-messages.ts'
-import type { LangChainUpdate } from './langchain-thread.ts'
-import { type LangChainRuntime, LangChainThreads, taskOf } from './langchain-threads.ts'
+import type { LangChainGraphState, LangChainMessage } from './langchain/messages.ts'
+import type { LangChainUpdate } from './langchain/thread.ts'
+import { type LangChainRuntime, LangChainThreads, taskOf } from './langchain/threads.ts'
 import {
   gateCall,
   type LangChainToolFactory,
   type LangChainToolRequest,
   toLangChainTools,
-} from './langchain-tools.ts'
+} from './langchain/tools.ts'
 import { assertNoClash } from './live-conversation.ts'
 
 export type {
@@ -20,16 +20,16 @@ export type {
   LangChainGraphState,
   LangChainMessage,
   LangChainNotice,
-} from './langchain-messages.ts'
-export type { LangChainState, LangChainUpdate } from './langchain-thread.ts'
-export type { LangChainRuntime } from './langchain-threads.ts'
+} from './langchain/messages.ts'
+export type { LangChainState, LangChainUpdate } from './langchain/thread.ts'
+export type { LangChainRuntime } from './langchain/threads.ts'
 export type {
   LangChainTool,
   LangChainToolCall,
   LangChainToolFactory,
   LangChainToolRequest,
   LangChainToolRuntime,
-} from './langchain-tools.ts'
+} from './langchain/tools.ts'
 
 /** The part of Zod's `z` that the adapter uses. */
 export interface LangChainZod {

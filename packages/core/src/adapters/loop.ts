@@ -9,8 +9,8 @@ import {
   CACHE_TTLS,
   type CacheTtl,
   createAnthropicFormat,
-} from './loop-anthropic.ts'
-import { LoopConversation, type LoopOptions } from './loop-conversation.ts'
+} from './loop/anthropic.ts'
+import { LoopConversation, type LoopOptions } from './loop/conversation.ts'
 import {
   createChatFormat,
   createResponsesFormat,
@@ -18,7 +18,7 @@ import {
   type OpenaiChatRequest,
   type OpenaiResponsesAnswer,
   type OpenaiResponsesRequest,
-} from './loop-openai.ts'
+} from './loop/openai.ts'
 
 export {
   type AnthropicAnswer,
@@ -31,8 +31,8 @@ export {
   type AnthropicToolRunner,
   type CacheTtl,
   followToolRunner,
-} from './loop-anthropic.ts'
-export type { LoopChildOptions, LoopConversation, LoopOptions, LoopState } from './loop-conversation.ts'
+} from './loop/anthropic.ts'
+export type { LoopChildOptions, LoopConversation, LoopOptions, LoopState } from './loop/conversation.ts'
 export type {
   OpenaiChatAnswer,
   OpenaiChatAnswerMessage,
@@ -42,9 +42,9 @@ export type {
   OpenaiResponsesAnswer,
   OpenaiResponsesRequest,
   OpenaiResponsesTool,
-} from './loop-openai.ts'
-export type { LoopContentBlock, LoopTool, LoopToolOutput, LoopToolResult } from './loop-tools.ts'
-export type { LoopTurn } from './loop-turn.ts'
+} from './loop/openai.ts'
+export type { LoopContentBlock, LoopTool, LoopToolOutput, LoopToolResult } from './loop/tools.ts'
+export type { LoopTurn } from './loop/turn.ts'
 
 export interface AnthropicLoopOptions<Message> extends LoopOptions<Message> {
   /** How long the API keeps a cached prefix after its last use. @default '5m' */

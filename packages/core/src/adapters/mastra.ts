@@ -10,9 +10,9 @@ import {
 } from '../index.ts'
 import { checkChoice } from '../internal-entry.ts'
 import type { RebaseOptions } from '../types-entry.ts'
-import { type AiHostTool, withGate } from './ai-sdk-tools.ts'
+import { type AiHostTool, withGate } from './ai-sdk/tools.ts'
 import { assertNoClash } from './live-conversation.ts'
-import { MastraRun } from './mastra-run.ts'
+import { MastraRun } from './mastra/run.ts'
 import type {
   MastraCacheOptions,
   MastraMemory,
@@ -20,14 +20,14 @@ import type {
   MastraStep,
   MastraStepResult,
   MastraSystemMessage,
-} from './mastra-sdk.ts'
-import { MastraSessions, nextSessionId, readMemory, recall } from './mastra-sessions.ts'
-import { findForeign, unescapeSignals } from './mastra-signals.ts'
-import { putMark, readThread, removeMarks } from './mastra-thread.ts'
-import { type MastraTool, toMastraTool } from './mastra-tools.ts'
+} from './mastra/sdk.ts'
+import { MastraSessions, nextSessionId, readMemory, recall } from './mastra/sessions.ts'
+import { findForeign, unescapeSignals } from './mastra/signals.ts'
+import { putMark, readThread, removeMarks } from './mastra/thread.ts'
+import { type MastraTool, toMastraTool } from './mastra/tools.ts'
 
-export type * from './mastra-sdk.ts'
-export type { MastraInputSchema, MastraTool, MastraToolContext, MastraToolOutput } from './mastra-tools.ts'
+export type * from './mastra/sdk.ts'
+export type { MastraInputSchema, MastraTool, MastraToolContext, MastraToolOutput } from './mastra/tools.ts'
 
 type Delivery = Exclude<DeliveryMode, 'pinned'>
 

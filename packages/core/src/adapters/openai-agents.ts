@@ -6,9 +6,9 @@ import type { SessionState, SkillRuntime, SkillSession } from '../index.ts'
 import { TOOL_NAMES } from '../internal-entry.ts'
 import type { RebaseOptions } from '../types-entry.ts'
 import { assertNoClash, type LiveChildOptions, type LiveOptions } from './live-conversation.ts'
-import { type HistoryState, TrackedHistory } from './openai-agents-history.ts'
-import { toUserMessage } from './openai-agents-place.ts'
-import { AgentRun, setHistory } from './openai-agents-run.ts'
+import { type HistoryState, TrackedHistory } from './openai-agents/history.ts'
+import { toUserMessage } from './openai-agents/place.ts'
+import { AgentRun, setHistory } from './openai-agents/run.ts'
 import type {
   OpenaiAgent,
   OpenaiFilterCall,
@@ -17,13 +17,14 @@ import type {
   OpenaiRunHooks,
   OpenaiRunSettings,
   OpenaiUserMessage,
-} from './openai-agents-sdk.ts'
-import { withoutNotices } from './openai-agents-session.ts'
-import { guardTools, toFunctionTool } from './openai-agents-tools.ts'
+} from './openai-agents/sdk.ts'
+import { withoutNotices } from './openai-agents/session.ts'
+import { guardTools, toFunctionTool } from './openai-agents/tools.ts'
 
-export type { HistoryState, KnownText, LoadedText, NoticeText, SlashText } from './openai-agents-history.ts'
-export type { HistoryPlace } from './openai-agents-place.ts'
-export type * from './openai-agents-sdk.ts'
+export { bindableAgent, type OpenaiBoundAgent } from './openai-agents/bindable.ts'
+export type { HistoryState, KnownText, LoadedText, NoticeText, SlashText } from './openai-agents/history.ts'
+export type { HistoryPlace } from './openai-agents/place.ts'
+export type * from './openai-agents/sdk.ts'
 
 export interface OpenaiAgentsOptions extends Omit<LiveOptions, 'instructions' | 'resume'> {
   /** How many tokens of loaded skills come back after a compaction. @default { maxTokens: 8_000 } */
@@ -148,8 +149,13 @@ export class OpenaiAgentsChat implements Disposable {
     return new OpenaiAgentsChat(session, this.#settings, resume)
   }
 
-  [Symbol.dispose](): void {
+  /** Ends the conversation in this process. `state()` still works. Idempotent. */
+  close(): void {
     this.session.close()
+  }
+
+  [Symbol.dispose](): void {
+    this.close()
   }
 }
 

@@ -12,7 +12,7 @@ import {
   type LiveOptions,
   renderRestored,
 } from './live-conversation.ts'
-import { appendText, containsText, putCatalog, replaceText } from './strands-messages.ts'
+import { appendText, containsText, putCatalog, replaceText } from './strands/messages.ts'
 import {
   assertSdk,
   type StrandsAgent,
@@ -22,12 +22,12 @@ import {
   type StrandsResultEvent,
   type StrandsSdk,
   type StrandsToolCallEvent,
-} from './strands-sdk.ts'
-import { type StoredText, StoredTexts } from './strands-texts.ts'
-import { type OnToolAnswer, type StrandsTool, toStrandsTool } from './strands-tools.ts'
+} from './strands/sdk.ts'
+import { type StoredText, StoredTexts } from './strands/texts.ts'
+import { type OnToolAnswer, type StrandsTool, toStrandsTool } from './strands/tools.ts'
 
-export type * from './strands-sdk.ts'
-export type { StrandsTool, StrandsToolContext, StrandsToolProgress } from './strands-tools.ts'
+export type * from './strands/sdk.ts'
+export type { StrandsTool, StrandsToolContext, StrandsToolProgress } from './strands/tools.ts'
 
 export interface StrandsOptions<Result> extends Omit<LiveOptions, 'instructions' | 'resume'> {
   /** The module `@strands-agents/sdk`, because the SDK finds hooks by the classes of its events. */

@@ -1,0 +1,78 @@
+import type { OpenaiItem, OpenaiUserMessage } from './sdk.ts'
+
+/** A place between two items of a history. */
+export interface HistoryPlace {
+  /** Number of items before the place. */
+  readonly index: number
+  /** Describes the last two items before the place. */
+  readonly key: string
+}
+
+type Items = readonly OpenaiItem[]
+
+export function placeAt(items: Items, index: number): HistoryPlace {
+  const before = items.slice(Math.max(index - 2, 0), Math.max(index, 0))
+  return { index, key: before.map(describeItem).join('|') }
+}
+
+export function isSamePlace(left: HistoryPlace | undefined, right: HistoryPlace): boolean {
+  return left?.index === right.index && left.key === right.key
+}
+
+/** True if the same items are before the place as before. */
+export function isUnchanged(items: Items, place: HistoryPlace): boolean {
+  return isSamePlace(place, placeAt(items, place.index))
+}
+
+export function moveBack({ index, key }: HistoryPlace, count: number): HistoryPlace {
+  return { index: index - count, key }
+}
+
+/** Returns by how many items a place moved back, because items before it are gone; `undefined` if the place is gone. */
+export function findMove(items: Items, place: HistoryPlace): number | undefined {
+  for (let index = Math.min(place.index, items.length); index > 0; index--)
+    if (placeAt(items, index).key === place.key) return place.index - index
+  return undefined
+}
+
+/** Returns the text of a message; an empty text for other items. */
+export function textOf({ content }: OpenaiItem): string {
+  if (typeof content === 'string') return content
+  return Array.isArray(content) ? content.map(toText).join('') : ''
+}
+
+/** Returns the text of a message; an empty text if the message also has other parts, for example an image. */
+export function plainTextOf(message: OpenaiItem): string {
+  const { content } = message
+  return Array.isArray(content) && content.length > 1 ? '' : textOf(message)
+}
+
+/** True if the item contains the text, in a message or in the result of a tool call. */
+export function containsText({ content, output }: OpenaiItem, text: string): boolean {
+  const texts = [content, output].flatMap(value => (Array.isArray(value) ? value.map(toText) : toText(value)))
+  return texts.some(each => each.includes(text))
+}
+
+export function isUserMessage(item: OpenaiItem | undefined): item is OpenaiItem {
+  return item?.role === 'user'
+}
+
+export function toUserMessage(content: string): OpenaiUserMessage {
+  return { type: 'message', role: 'user', content }
+}
+
+const SHOWN_CHARACTERS = 40
+
+/** Describes an item without its id, because some sessions change the ids of messages. */
+function describeItem(item: OpenaiItem): string {
+  const { type = 'message', role = '', callId } = item
+  if (typeof callId === 'string') return `${type} ${callId}`
+  const text = textOf(item)
+  return `${type} ${role} ${text.length} ${text.slice(-SHOWN_CHARACTERS)}`
+}
+
+function toText(value: unknown): string {
+  if (typeof value === 'string') return value
+  const isPart = typeof value === 'object' && value !== null && 'text' in value
+  return isPart && typeof value.text === 'string' ? value.text : ''
+}

@@ -1,0 +1,52 @@
+import type { OpenaiItem, OpenaiSession } from './sdk.ts'
+
+/** Returns the items without the texts of the adapter. */
+type ToStored = (items: readonly OpenaiItem[]) => readonly OpenaiItem[]
+
+type Method = (first: unknown, ...rest: readonly unknown[]) => unknown
+
+/** The methods whose first argument is a list of items. */
+const WRITERS: ReadonlySet<unknown> = new Set([
+  'addItems',
+  'addItemsWithCompactionOwnership',
+  'replaceHistoryWithCompaction',
+])
+
+/**
+ * Wraps a session so that it stores no texts of the adapter. The SDK would store every item that a
+ * `callModelInputFilter` adds, once for each turn and not at its place.
+ */
+export function withoutNotices<Session extends OpenaiSession>(session: Session, toStored: ToStored): Session {
+  return new Proxy(session, {
+    get(target, key) {
+      const value: unknown = Reflect.get(target, key)
+      if (typeof value !== 'function') return value
+      // Bind the method to the session, because private fields do not exist on the proxy.
+      const method = value.bind(target) as Method
+      if (key === 'applyHistoryTransaction')
+        return (first: Transaction, ...rest: readonly unknown[]) =>
+          method(toStoredTransaction(first, toStored), ...rest)
+      if (!WRITERS.has(key)) return method
+      return async (items: readonly OpenaiItem[], ...rest: readonly unknown[]) => {
+        const stored = toStored(items)
+        if (stored.length > 0 || items.length === 0) await method(stored, ...rest)
+      }
+    },
+  })
+}
+
+interface Transaction {
+  readonly transaction: {
+    readonly items?: readonly OpenaiItem[]
+    readonly replacement?: readonly OpenaiItem[]
+  }
+}
+
+function toStoredTransaction(first: Transaction, toStored: ToStored): Transaction {
+  const { items, replacement } = first.transaction
+  const changed = {
+    ...(items === undefined ? {} : { items: toStored(items) }),
+    ...(replacement === undefined ? {} : { replacement: toStored(replacement) }),
+  }
+  return { ...first, transaction: { ...first.transaction, ...changed } }
+}
