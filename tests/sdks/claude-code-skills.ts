@@ -40,6 +40,7 @@ function createOptions(world: World, { scope }: HarnessOptions, baseUrl?: string
 export const claudeCodeSkillsHarness: Harness = {
   name: '@anthropic-ai/claude-agent-sdk 0.3.331, .claude/skills',
   isPeer: true,
+  isTimed: true,
   open(world, options) {
     const file = world.stateFolder.at('session')
     const say = async (prompt: string, baseUrl?: string): Promise<void> => {

@@ -7,6 +7,8 @@ export interface Harness {
   readonly name: string
   /** True for skills of other projects, whose results are recorded but not required. */
   readonly isPeer?: boolean
+  /** True if the results depend on the timing of the other project's file watcher, so they may differ from the page. */
+  readonly isTimed?: boolean
   /** Opens the conversation `chat-1`, or continues the conversation that an earlier process of this world stored. */
   readonly open: (world: World, options: HarnessOptions) => Promise<HarnessConversation>
   /** The reason why a scenario cannot pass with this SDK. The table shows the reason below it. */
