@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { AGENT_SDKS } from '../packages/cli/src/agent-sdks.ts'
 import { stokeProcess } from './fixtures/cli.ts'
 import { TemporaryFolder } from './fixtures/skill-folder.ts'
+import { countGlue } from './sdks/glue.ts'
 
 const EXAMPLES = 'tests/sdks/examples'
 
@@ -72,6 +73,15 @@ describe('stoke attach', () => {
       2,
       expect.stringMatching(/package\.json cannot be read: /),
     ])
+  })
+
+  test('every program needs at most eight lines besides its imports, as the table of the SDKs counts them', () => {
+    const page = readFileSync('docs/agent-sdks.md', 'utf8')
+    for (const { id } of AGENT_SDKS) {
+      const { imports, lines } = countGlue(`${EXAMPLES}/${id}.ts`)
+      expect(lines.length, lines.join('\n')).toBeLessThanOrEqual(8)
+      expect([imports, page]).toEqual([3, expect.stringContaining(`(sdks/${id}.md) | ${lines.length} |`)])
+    }
   })
 
   test('every SDK has a program and a page, and every page shows its program', () => {
