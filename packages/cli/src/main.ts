@@ -4,6 +4,7 @@ import { enableCodeCache } from './config/code-cache.ts'
 import { findStateDirectory } from './config/state-place.ts'
 import { EXIT_OK, EXIT_USAGE, UsageError } from './exit-code.ts'
 import { nameProgram } from './program-name.ts'
+import { addChatVerbs } from './verbs/chat-verbs.ts'
 import { addFollowVerbs } from './verbs/follow-verbs.ts'
 import { addLookVerbs } from './verbs/look-verbs.ts'
 import { addProjectVerbs } from './verbs/project-verbs.ts'
@@ -74,6 +75,7 @@ export function createProgram(finish: Finish): Command {
       `
 Examples:
   stoke dev                      watch ./skills, with a page, an MCP endpoint and a demo agent
+  stoke chat                     talk with an agent that uses the skills, while you edit them
   stoke mcp --root ./skills      serve the skills to an MCP client over standard input and output
   stoke list                     list all skills, including broken ones
   stoke run git.status           run a command of a skill with its newest code
@@ -84,11 +86,13 @@ Examples:
 Without --root, commands read ./skills, ./.agents/skills, ./.claude/skills and ~/.agents/skills, in this order.
 Configuration: flags, then environment variables, then ./skillstoke.json.
 Environment: SKILLSTOKE_ROOTS, SKILLSTOKE_CONFIG, SKILLSTOKE_FROZEN=1, SKILLSTOKE_GIT_BASE_URL,
-SKILLSTOKE_PRIVATE_HOSTS, SKILLSTOKE_SANDBOX, SKILLSTOKE_STATE, XDG_STATE_HOME, NO_COLOR; for dev also SKILLSTOKE_HOST,
-SKILLSTOKE_PORT, SKILLSTOKE_TOKEN, SKILLSTOKE_MAX_SESSIONS, SKILLSTOKE_MODEL, SKILLSTOKE_BASE_URL, SKILLSTOKE_API_KEY.
+SKILLSTOKE_PRIVATE_HOSTS, SKILLSTOKE_SANDBOX, SKILLSTOKE_STATE, XDG_STATE_HOME, NO_COLOR; for dev and chat also
+SKILLSTOKE_MODEL, SKILLSTOKE_BASE_URL, SKILLSTOKE_API_KEY; for dev also SKILLSTOKE_HOST, SKILLSTOKE_PORT,
+SKILLSTOKE_TOKEN, SKILLSTOKE_MAX_SESSIONS.
 Exit codes: 0 success, 1 findings, 2 usage error, 130 interrupted.`,
     )
   addFollowVerbs(program, finish)
+  addChatVerbs(program, finish)
   addLookVerbs(program, finish)
   addRunVerbs(program, finish)
   addTrustVerbs(program, finish)

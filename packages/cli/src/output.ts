@@ -29,6 +29,11 @@ export function printJson(value: unknown): void {
   process.stdout.write(`${json}\n`)
 }
 
+/** Prints JSON like `printJson()`, but as one line, for output with one value per line. */
+export function printJsonLine(value: unknown): void {
+  process.stdout.write(`${JSON.stringify(value).replace(UNSAFE_IN_JSON, toEscapes)}\n`)
+}
+
 /** Escapes each UTF-16 code unit in the syntax of JSON. */
 function toEscapes(character: string): string {
   const units = Array.from({ length: character.length }, (_, index) => character.charCodeAt(index))

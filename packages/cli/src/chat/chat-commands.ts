@@ -1,0 +1,61 @@
+/** A slash command of the chat itself. */
+export interface ChatCommandHelp {
+  /** The argument as the help shows it; empty if the command has none. */
+  readonly argument: string
+  readonly does: string
+}
+
+/** The slash commands of the chat itself. A skill with the name of a command cannot be invoked with a slash. */
+export const CHAT_COMMAND_NAMES = ['skills', 'why', 'reload', 'compact', 'retry', 'help', 'quit'] as const
+
+export type ChatCommandName = (typeof CHAT_COMMAND_NAMES)[number]
+
+export const CHAT_COMMANDS: Readonly<Record<ChatCommandName, ChatCommandHelp>> = {
+  skills: { argument: '', does: 'list the skills with their status' },
+  why: { argument: '<skill>', does: 'show where a skill stopped on its way to this conversation' },
+  reload: { argument: '', does: 'read all sources again' },
+  compact: { argument: '', does: 'replace the messages by a summary, and keep the loaded skills' },
+  retry: { argument: '', does: 'ask the model again after a failed or interrupted turn' },
+  help: { argument: '', does: 'list what can be typed' },
+  quit: { argument: '', does: 'end; the conversation stays stored' },
+}
+
+export interface ChatCommand {
+  readonly name: ChatCommandName
+  /** The text after the name, trimmed. */
+  readonly argument: string
+}
+
+/** Returns the chat command in a message, or `undefined` if the message is for the model. */
+export function parseChatCommand(message: string): ChatCommand | undefined {
+  const [, word, argument = ''] = /^\s*\/(\S+)\s*(.*)$/s.exec(message) ?? []
+  const name = CHAT_COMMAND_NAMES.find(each => each === word)
+  return name === undefined ? undefined : { name, argument: argument.trim() }
+}
+
+/** Returns what is wrong with the argument of a command, or `undefined` if the command can run. */
+export function findArgumentFault({ name, argument }: ChatCommand): string | undefined {
+  const wanted = CHAT_COMMANDS[name].argument
+  if (wanted === '')
+    return argument === '' ? undefined : `/${name} has no argument, but ${JSON.stringify(argument)} was given`
+  return argument === '' ? `/${name} needs an argument: /${name} ${wanted}` : undefined
+}
+
+/** The names that Tab completes. */
+export interface CompletableNames {
+  /** The skills that a slash invokes. */
+  readonly invocable: readonly string[]
+  /** All known skills, also broken ones. */
+  readonly known: readonly string[]
+}
+
+/** Completes a line for `node:readline`: names after a slash, and skill names after `/why`. */
+export function completeLine(line: string, { invocable, known }: CompletableNames): [string[], string] {
+  const asked = /^\s*\/why\s+(.*)$/.exec(line)?.[1]
+  if (asked !== undefined) return [known.filter(name => name.startsWith(asked)), asked]
+  const typed = /^\s*(\/.*)$/.exec(line)?.[1]
+  if (typed === undefined) return [[], line]
+  const names = new Set<string>([...CHAT_COMMAND_NAMES, ...invocable])
+  const matches = [...names].map(name => `/${name} `).filter(each => each.startsWith(typed))
+  return [matches.sort(), typed]
+}

@@ -1,0 +1,49 @@
+import { existsSync } from 'node:fs'
+import { type ConversationStore, type ConversationSummary, openConversationStore } from '@skillstoke/agent'
+import type { Config } from '../config/config.ts'
+import { EXIT_OK } from '../exit-code.ts'
+import { createPaint, formatTable, printJson, printLine, toTerminalLine } from '../output.ts'
+import { findProgramName } from '../program-name.ts'
+import { CHAT_TENANT, findConversationFile } from './conversation-file.ts'
+
+/** Implements `stoke chat --list`: prints the stored conversations, the newest first. */
+export async function listConversations(config: Config, { json }: { json: boolean }): Promise<number> {
+  const file = findConversationFile(config)
+  // Opening a store creates its file, and a list must not write.
+  const conversations = existsSync(file) ? await readConversations(file) : []
+  if (json) {
+    printJson(conversations.map(({ id, seq, at }) => ({ id, messages: seq, at: new Date(at).toISOString() })))
+    return EXIT_OK
+  }
+  if (conversations.length === 0) {
+    printLine(`no conversations in ${file}`)
+    return EXIT_OK
+  }
+  const paint = createPaint(config.hasColor)
+  const rows = conversations.map(({ id, seq, at }) => [
+    paint('bold', toTerminalLine(id)),
+    new Date(at).toISOString().slice(0, 16).replace('T', ' '),
+    String(seq),
+  ])
+  printLine(formatTable([['ID', 'TIME (UTC)', 'MESSAGES'], ...rows]))
+  printLine(paint('dim', `continue one: ${findProgramName()} chat ID`))
+  return EXIT_OK
+}
+
+async function readConversations(file: string): Promise<readonly ConversationSummary[]> {
+  await using store = await openConversationStore(file)
+  const found = await listAll(store)
+  // A claim creates a conversation before its first message.
+  return found.filter(({ seq }) => seq > 0).toSorted((a, b) => b.at - a.at)
+}
+
+/** Reads all pages of the list. */
+async function listAll(store: ConversationStore): Promise<readonly ConversationSummary[]> {
+  const found: ConversationSummary[] = []
+  for (;;) {
+    const last = found.at(-1)
+    const page = await store.list(CHAT_TENANT, last === undefined ? {} : { after: last.id })
+    if (page.length === 0) return found
+    found.push(...page)
+  }
+}

@@ -1,0 +1,235 @@
+import type { AgentEvent, PendingCall } from '@skillstoke/agent'
+import type { Generation, RegistryUpdate, SkillExplanation, TokenCounter } from '@skillstoke/core'
+import { shortDigest } from '@skillstoke/core/internal'
+import type { Config } from '../config/config.ts'
+import { DevPrinter, type ListeningSession } from '../dev/dev-printer.ts'
+import {
+  formatTable,
+  type Paint,
+  paintStatus,
+  shorten,
+  toAdvice,
+  toTerminalLine,
+  toTerminalText,
+} from '../output.ts'
+import { CHAT_COMMANDS } from './chat-commands.ts'
+import type { ChatView, OpenedChat, TurnOutcome } from './chat-view.ts'
+import type { ShownSkill } from './shown-skill.ts'
+import { StreamedText } from './streamed-text.ts'
+
+export interface TextViewOptions {
+  /** Prints a part of an answer. */
+  readonly write: (text: string) => void
+  /** Prints lines that a slash command was asked for. */
+  readonly printResult: (lines: string) => void
+  /** Prints a line about what happens. */
+  readonly print: (line: string) => void
+  readonly paint: Paint
+  readonly countTokens: TokenCounter
+  readonly config: Config
+  /** Whether a person types at a terminal. */
+  readonly isInteractive: boolean
+}
+
+const DESCRIPTION_WIDTH = 60
+const RESULT_WIDTH = 200
+
+/** Shows a chat as text. Prints the answer of the model as it arrives, and one line for everything else. */
+export class TextView implements ChatView {
+  readonly #options: TextViewOptions
+  /** Prints what `stoke dev` prints, too: changes, notices, prefixes and tool calls. */
+  readonly #dev: DevPrinter
+  readonly #text = new StreamedText()
+  /** Whether an answer has begun and its last line is not complete. */
+  #isInAnswer = false
+  #isReasoning = false
+  /** Whether the next model call follows a notice. */
+  #hasNotice = false
+  /** Prints that wait for the end of the answer, because they would cut it in two. */
+  readonly #deferred: (() => void)[] = []
+
+  constructor(options: TextViewOptions) {
+    this.#options = options
+    const print = (line = ''): void => options.print(line)
+    this.#dev = new DevPrinter({ ...options, print })
+  }
+
+  opened({ id, messages, lastAnswer, command, model, generation }: OpenedChat): void {
+    const { print, paint, isInteractive } = this.#options
+    const what = messages === 0 ? 'new conversation' : `conversation of ${messages} messages`
+    print(`${what} ${paint('bold', toTerminalLine(id))}, model ${toTerminalLine(model)}`)
+    print(paint('dim', `continue it later: ${toTerminalLine(command)}`))
+    const broken = generation.reports().filter(({ status }) => status === 'broken').length
+    const faults = broken === 0 ? '' : paint('red', `, ${broken} broken`)
+    const { number, digest } = generation
+    print(`generation ${number} ${shortDigest(digest)}, ${generation.list().length} skills${faults}`)
+    if (lastAnswer !== undefined) this.#dev.answer(lastAnswer)
+    if (isInteractive)
+      print(
+        paint('dim', '/help lists the commands; Ctrl-C stops an answer; "\\" continues a line; Ctrl-D ends'),
+      )
+  }
+
+  updated(update: RegistryUpdate, session: ListeningSession): void {
+    if (this.#isInAnswer) this.#deferred.push(() => this.#dev.update(update, [session]))
+    else this.#dev.update(update, [session])
+  }
+
+  happened(event: AgentEvent): void {
+    if (event.kind === 'text') {
+      this.#isInAnswer = true
+      this.#options.write(this.#text.push(event.delta))
+      return
+    }
+    this.#endAnswer()
+    const { print, paint } = this.#options
+    switch (event.kind) {
+      case 'skills-updated':
+        this.#dev.told(event.update)
+        this.#hasNotice = true
+        break
+      case 'model-call':
+        // Without a notice, an unchanged prefix is not worth a line.
+        if (this.#hasNotice || !event.prefix.isUnchanged) this.#dev.prefix(event.step, event.prefix)
+        this.#hasNotice = false
+        this.#isReasoning = false
+        break
+      case 'reasoning':
+        if (!this.#isReasoning) print(paint('dim', '  thinking'))
+        this.#isReasoning = true
+        break
+      case 'skill-invoked':
+        this.#dev.toolCall(`/${toTerminalLine(event.name)}`, { revision: shortDigest(event.revision) })
+        break
+      case 'tool-call':
+        this.#dev.toolCall(toTerminalLine(event.name), event.input ?? {})
+        break
+      case 'tool-result':
+        this.#printFailure(event.output)
+        break
+      case 'compacted': {
+        const kept = event.restored.length === 0 ? 'no skill' : toTerminalLine(event.restored.join(', '))
+        print(paint('dim', `  compacted ${event.messages} messages to a summary; loaded again: ${kept}`))
+        break
+      }
+      case 'finish':
+        if (event.hasReachedLimit)
+          print(
+            paint(
+              'yellow',
+              `  stopped after ${event.steps} model calls; send a message to let the model go on`,
+            ),
+          )
+        else if (event.text === '' && event.pending.length === 0)
+          print(paint('yellow', `  the model answered nothing (${toTerminalLine(event.finishReason)})`))
+        break
+      case 'model-answer':
+        break
+      default:
+        event satisfies never
+    }
+  }
+
+  stopped(outcome: Exclude<TurnOutcome, 'answered' | 'waiting'>, reason: string): void {
+    this.#endAnswer()
+    const { print, paint } = this.#options
+    const advice = outcome === 'busy' ? '' : paint('dim', '; /retry asks again')
+    if (outcome === 'interrupted') print(`  ${paint('yellow', 'interrupted')}${advice}`)
+    else print(`  ${paint('red', outcome)}: ${toTerminalText(reason)}${advice}`)
+  }
+
+  waiting({ name, input }: PendingCall, isAsked: boolean): void {
+    this.#endAnswer()
+    const { print, paint } = this.#options
+    const shown = `${toTerminalLine(name)} ${toTerminalText(JSON.stringify(input, undefined, 2))}`
+    print(`${paint('yellow', isAsked ? 'may the model call' : 'waits for your approval:')} ${shown}`)
+  }
+
+  listed(skills: readonly ShownSkill[], generation: Generation): void {
+    const { printResult: print, paint } = this.#options
+    if (skills.length === 0) {
+      print('no skills yet; create a folder with a SKILL.md in one of the roots, or ask for a new skill')
+      return
+    }
+    const rows = skills.map(({ report, here, loaded, isInvocable }) => [
+      paintStatus(report.status, paint),
+      paint('bold', `${isInvocable ? '/' : ''}${toTerminalLine(report.name)}`),
+      here === undefined ? '-' : shortDigest(here),
+      loaded === undefined ? '-' : shortDigest(loaded),
+      report.source,
+      shorten(report.description, DESCRIPTION_WIDTH),
+    ])
+    print(formatTable([['STATUS', 'NAME', 'HERE', 'LOADED', 'SOURCE', 'DESCRIPTION'], ...rows]))
+    this.#noteReserved(skills)
+    const { number, digest } = generation
+    print(paint('dim', `generation ${number} ${shortDigest(digest)}; /why NAME explains a status`))
+  }
+
+  explained({ steps }: SkillExplanation): void {
+    const { printResult, paint, config } = this.#options
+    const rows = steps.map(({ step, ok, detail }) => [
+      ok ? paint('green', 'yes') : paint('red', 'no'),
+      step,
+      toAdvice(toTerminalLine(detail), config.options),
+    ])
+    printResult(formatTable(rows))
+  }
+
+  reloaded(before: Generation, after: Generation): void {
+    this.#dev.reloaded(before, after)
+  }
+
+  helped(skills: readonly ShownSkill[]): void {
+    const { printResult: print, paint } = this.#options
+    const commands = Object.entries(CHAT_COMMANDS).map(([name, { argument, does }]) => [
+      paint('bold', `/${name} ${argument}`.trimEnd()),
+      does,
+    ])
+    const invocable = skills
+      .filter(({ isInvocable }) => isInvocable)
+      .map(({ report, argumentHint = '' }) => [
+        paint('bold', toTerminalLine(`/${report.name} ${argumentHint}`).trimEnd()),
+        shorten(report.description, DESCRIPTION_WIDTH),
+      ])
+    print(formatTable([...commands, ...invocable]))
+    this.#noteReserved(skills)
+    print(
+      paint(
+        'dim',
+        'A line that ends with "\\" continues on the next line. """ begins and ends several lines.',
+      ),
+    )
+  }
+
+  noted(text: string): void {
+    this.#endAnswer()
+    this.#options.print(this.#options.paint('yellow', toTerminalText(text)))
+  }
+
+  #noteReserved(skills: readonly ShownSkill[]): void {
+    const { printResult: print, paint } = this.#options
+    for (const { report } of skills.filter(({ isReserved }) => isReserved))
+      print(
+        paint(
+          'yellow',
+          `/${report.name} is a command here; to use the skill ${report.name}, ask for it without the slash`,
+        ),
+      )
+  }
+
+  /** Prints why a tool failed. A tool that worked needs no second line. */
+  #printFailure(output: unknown): void {
+    const { isError, text } = (output ?? {}) as { readonly isError?: unknown; readonly text?: unknown }
+    if (isError !== true) return
+    const { print, paint } = this.#options
+    print(`    ${paint('red', 'failed')}: ${shorten(String(text), RESULT_WIDTH)}`)
+  }
+
+  /** Completes the last line of an answer, and prints what waited for the end of the answer. */
+  #endAnswer(): void {
+    if (!this.#isInAnswer) return
+    this.#isInAnswer = false
+    this.#options.write(`${this.#text.end()}\n`)
+    for (const print of this.#deferred.splice(0)) print()
+  }
+}

@@ -1,0 +1,63 @@
+import { openChatEnds } from '../chat/chat-ends.ts'
+import { ChatLoop } from '../chat/chat-loop.ts'
+import { ChatSession } from '../chat/chat-session.ts'
+import { CHAT_TENANT } from '../chat/conversation-file.ts'
+import { createConversationId } from '../chat/conversation-id.ts'
+import { listConversations } from '../chat/conversation-list.ts'
+import { type ChatAgentOptions, openChatAgent } from '../chat/open-agent.ts'
+import { toCommandLine } from '../command-line.ts'
+import type { Config } from '../config/config.ts'
+import { Parts } from '../dev/parts.ts'
+import { UsageError } from '../exit-code.ts'
+import { findProgramName } from '../program-name.ts'
+import { listenForSignals } from '../signals.ts'
+
+export interface ChatOptions extends ChatAgentOptions {
+  /** Id of the conversation. @default a new conversation */
+  readonly id?: string
+  /** The only message. @default the messages come from the terminal or from standard input */
+  readonly question?: string
+  readonly json: boolean
+  /** Whether to list the stored conversations instead. */
+  readonly isList: boolean
+  /** Flags that the command to continue the conversation repeats. */
+  readonly repeated: readonly string[]
+}
+
+/**
+ * Implements `stoke chat`: a stored conversation with the reference agent, which gets every change of a skill before
+ * its next model call.
+ */
+export async function chat(config: Config, options: ChatOptions): Promise<number> {
+  checkChatOptions(options)
+  if (options.isList) return await listConversations(config, options)
+  const end = new AbortController()
+  await using parts = new Parts()
+  parts.defer(listenForSignals(() => end.abort()))
+  const { skills, store, agent } = await openChatAgent(config, options, parts)
+  const id = options.id ?? (await createConversationId(store))
+  const stored = await store.read(CHAT_TENANT, id)
+  const session = await ChatSession.open({ id, skills, agent })
+  const { input, view } = openChatEnds(session, config, { ...options, signal: end.signal }, parts)
+  parts.defer(skills.subscribe(update => view.updated(update, session.describeNext())))
+  const { lastAnswer } = session
+  view.opened({
+    id,
+    messages: stored.length,
+    ...(lastAnswer === undefined ? {} : { lastAnswer }),
+    command: `${findProgramName()} ${toCommandLine(['chat', id, ...config.options, ...options.repeated])}`,
+    model: config.model.model ?? 'offline',
+    generation: session.reader.current,
+  })
+  return await new ChatLoop({ session, skills, input, view }).run()
+}
+
+/** @throws {UsageError} when options contradict each other, or a message is empty */
+function checkChatOptions({ id, question, isList }: ChatOptions): void {
+  if (isList && (id !== undefined || question !== undefined))
+    throw new UsageError('--list lists all conversations; leave out the id and --ask')
+  if (id !== undefined && id.trim() === '')
+    throw new UsageError('the id of the conversation is empty; "stoke chat --list" shows all ids')
+  if (question !== undefined && question.trim() === '')
+    throw new UsageError('--ask is empty; write the message, for example --ask "May I get a refund?"')
+}

@@ -1,0 +1,82 @@
+import { type Command, InvalidArgumentError } from 'commander'
+import { CONFIRMATIONS, type Confirmation } from '../chat/tool-confirmation.ts'
+import {
+  type Finish,
+  resolveConfig,
+  type SharedFlags,
+  withSandboxOption,
+  withScopeOptions,
+  withSharedOptions,
+} from './verb-options.ts'
+
+type ChatFlags = SharedFlags & {
+  readonly ask?: string
+  readonly list?: boolean
+  readonly write: boolean
+  readonly confirm?: readonly Confirmation[]
+}
+
+/** Adds `chat`, which holds a conversation in the terminal. */
+export function addChatVerbs(program: Command, finish: Finish): void {
+  withSandboxOption(withScopeOptions(withSharedOptions(program.command('chat'))))
+    .description('talk with the reference agent in the terminal, while skills are edited')
+    .argument('[id]', 'conversation to continue, or the id of a new conversation (default: a new id)')
+    .option('--ask <message>', 'send one message, print the answer, and end')
+    .option('--list', 'list the stored conversations')
+    .option('--no-write', 'do not let the model write skills')
+    .option(
+      '--confirm <calls>',
+      `calls of the model that wait for your y or n: ${CONFIRMATIONS.join(' or ')}; repeatable`,
+      parseConfirmation,
+    )
+    .option(
+      '--model <name>',
+      'model: a model of the --base-url server, or an AI SDK name such as "openai/gpt-5" (default: an offline model)',
+    )
+    .option('--base-url <url>', 'OpenAI-compatible server, for example http://127.0.0.1:11434/v1')
+    .addHelpText(
+      'after',
+      `
+The conversation is stored in the state directory, and continues with its id. If standard input is not a terminal,
+reads one message per line, and prints answers on standard output and everything else on standard error. Skills that
+the model writes are live in this conversation. Elsewhere they wait for "stoke approve".
+
+Type /help for the slash commands. /NAME invokes a skill, Tab completes names. A line that ends with "\\" continues on
+the next line. """ begins and ends a message of several lines. Ctrl-C stops the answer, Ctrl-D ends the chat.
+
+Exits with 1 if a turn failed or a call waits for an approval, and nobody is at the terminal. Exits with 2 if another
+process answers in the conversation. Ctrl-C at an empty prompt exits with 130.
+
+Examples:
+  stoke chat
+  stoke chat chat-nabolu
+  stoke chat --ask "May I get a refund?" --root ./skills
+  stoke chat --base-url http://127.0.0.1:11434/v1 --model llama3 --confirm scripts
+  stoke chat --list --json`,
+    )
+    .action(async (id: string | undefined, flags: ChatFlags) => {
+      const { chat } = await import('../commands/chat.ts')
+      const { json, ask, list, write, confirm = [], model, baseUrl } = flags
+      finish(
+        await chat(await resolveConfig(flags), {
+          json: json === true,
+          isList: list === true,
+          canWrite: write,
+          confirmations: confirm,
+          repeated: [
+            ...(model === undefined ? [] : ['--model', model]),
+            ...(baseUrl === undefined ? [] : ['--base-url', baseUrl]),
+          ],
+          ...(id === undefined ? {} : { id }),
+          ...(ask === undefined ? {} : { question: ask }),
+        }),
+      )
+    })
+}
+
+function parseConfirmation(value: string, earlier: readonly Confirmation[] = []): readonly Confirmation[] {
+  const found = CONFIRMATIONS.find(each => each === value)
+  if (found === undefined)
+    throw new InvalidArgumentError(`${JSON.stringify(value)} is not one of ${CONFIRMATIONS.join(', ')}`)
+  return [...earlier, found]
+}
