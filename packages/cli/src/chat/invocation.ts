@@ -1,13 +1,9 @@
 import type { Generation, Skill, SkillReader } from '@skillstoke/core'
-
-/** Whether a person may invoke the skill with a slash. */
-export function isInvocable({ extra }: Skill): boolean {
-  return extra['user-invocable'] !== false
-}
+import { isUserInvocable } from '@skillstoke/core/internal'
 
 /** Returns the skills in scope that a person may invoke with a slash. */
 export function listInvocable(reader: SkillReader): readonly Skill[] {
-  return reader.current.list().filter(skill => reader.isInScope(skill.name) && isInvocable(skill))
+  return reader.current.list().filter(skill => reader.isInScope(skill.name) && isUserInvocable(skill))
 }
 
 /**
@@ -23,7 +19,7 @@ export async function findInvocationFault(message: string, reader: SkillReader):
     const failed = reader.explain(word).steps.find(({ ok }) => !ok)
     return `/${word} is neither a command nor a skill of this conversation: ${failed?.detail ?? 'no skill has this name'}`
   }
-  if (isInvocable(skill)) return undefined
+  if (isUserInvocable(skill)) return undefined
   return `the skill ${JSON.stringify(skill.name)} has "user-invocable: false"; ask for what it does instead`
 }
 

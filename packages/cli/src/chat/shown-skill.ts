@@ -1,6 +1,6 @@
 import type { Digest, SkillReader, SkillReport, SkillSession } from '@skillstoke/core'
+import { isUserInvocable } from '@skillstoke/core/internal'
 import { CHAT_COMMAND_NAMES } from './chat-commands.ts'
-import { isInvocable } from './invocation.ts'
 
 /** A skill in the lists of a chat. */
 export interface ShownSkill {
@@ -32,7 +32,7 @@ export function listShownSkills(reader: SkillReader, session: SkillSession): rea
         here: skill?.revision,
         loaded: session.ledger.find(report.name)?.revision,
         argumentHint: typeof hint === 'string' ? hint : undefined,
-        isInvocable: skill !== undefined && isInvocable(skill) && !isReserved,
+        isInvocable: skill !== undefined && isUserInvocable(skill) && !isReserved,
         isReserved,
       }
     })
