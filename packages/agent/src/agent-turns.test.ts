@@ -128,6 +128,103 @@ describe('a tool call that needs approval', () => {
   })
 })
 
+describe('an approved call', () => {
+  const APPROVED = { answers: [{ callId: 'call-1', approved: true }] }
+  const failsAt = (failing: number): ScriptedModel =>
+    new ScriptedModel(call => {
+      if (call === failing) throw new Error('overloaded')
+      return call === 1 ? REFUND : DONE
+    })
+
+  test.each(['append', 'rebuild'] as const)('runs if a skill changed while it waited (%s)', async delivery => {
+    const model = play(REFUND, DONE)
+    const chat = createAgent(model, { delivery }).conversation('chat')
+    await chat.send('/refund the order 1042')
+    source.put({ name: 'refund', description: 'Refunds an order.', body: 'Use form TWO.' })
+    source.put({ name: 'maps', description: 'Draws maps.' })
+    await chat.send(APPROVED)
+    expect(payments).toEqual([{ id: '1042' }])
+    expect(lastRequest(model)).toMatch(/Paid\./)
+    expect(openCalls(model)).toEqual([])
+  })
+
+  test('that is denied leaves a conversation that works, even if a skill changed', async () => {
+    const model = play(REFUND, DONE)
+    const chat = createAgent(model).conversation('chat')
+    await chat.send('Refund 1042.')
+    source.put({ name: 'maps', description: 'Draws maps.' })
+    await chat.send({ answers: [{ callId: 'call-1', approved: false }] })
+    expect([payments, openCalls(model)]).toEqual([[], []])
+    expect(lastRequest(model)).toContain('added: maps')
+  })
+
+  test.each([
+    ['a retry', { retry: true }],
+    ['a new message', 'Never mind.'],
+  ] as const)('runs once if the next model call fails, and %s follows', async (_, input) => {
+    const model = failsAt(2)
+    const chat = createAgent(model, { maxRetries: 0 }).conversation('chat')
+    await chat.send('Refund 1042.')
+    await expect(chat.send(APPROVED)).rejects.toThrow('overloaded')
+    expect([payments.length, chat.pending]).toEqual([1, []])
+    expect((await chat.send(input)).text).toBe('Done.')
+    expect([payments.length, openCalls(model)]).toEqual([1, []])
+    expect(lastRequest(model)).toContain('Paid.')
+  })
+
+  test('waits again if the turn is aborted while it runs', async () => {
+    const model = play(REFUND, DONE)
+    const abort = new AbortController()
+    const slow = tool({
+      inputSchema,
+      needsApproval: true,
+      execute: async (_, { abortSignal }) => {
+        abort.abort(new Error('stop'))
+        await new Promise((_resolve, reject) => abortSignal?.addEventListener('abort', reject))
+      },
+    })
+    const chat = createAgent(model, { tools: { pay_back: slow } }).conversation('chat')
+    await chat.send('Refund 1042.')
+    await expect(chat.send(APPROVED, { signal: abort.signal })).rejects.toThrow('stop')
+    expect(chat.pending).toHaveLength(1)
+    expect((await chat.send('Never mind.')).text).toBe('Done.')
+    expect(openCalls(model)).toEqual([])
+  })
+
+  test('and the result of a client tool reach the model together', async () => {
+    const model = new ScriptedModel(call => (call === 1 ? { calls: [REFUND, ASK] } : DONE))
+    const chat = createAgent(model).conversation('chat')
+    const { pending } = await chat.send('Refund 1042.')
+    await chat.send({
+      answers: pending.map(({ callId, kind }) =>
+        kind === 'approval' ? { callId, approved: true } : { callId, output: 'The page is open.' },
+      ),
+    })
+    expect(lastRequest(model)).toMatch(/The page is open.*Paid|Paid.*The page is open/)
+    expect([chat.pending, openCalls(model)]).toEqual([[], []])
+  })
+})
+
+describe('send()', () => {
+  test.each<[unknown, string]>([
+    ['', 'the message is empty'],
+    [' \n', 'the message is empty'],
+    [[], 'the message is empty'],
+    [{}, 'the input is {}; use a text'],
+    [{ answers: undefined }, 'the input is {}; use a text'],
+    [{ retry: false }, 'the input is {"retry":false}; use a text'],
+    [{ answers: [] }, 'no call waits for an answer'],
+  ])('refuses %j, and stores nothing', async (input, message) => {
+    const model = play(DONE)
+    const chat = createAgent(model).conversation('chat')
+    await expect(chat.send(input as string)).rejects.toMatchObject({
+      code: 'INVALID_OPTION',
+      message: expect.stringContaining(message),
+    })
+    expect([model.requests, chat.messages]).toEqual([[], []])
+  })
+})
+
 describe('a tool without execute', () => {
   test('ends the turn, and the conversation continues with the result of the host', async () => {
     const model = play(ASK, DONE)
@@ -246,13 +343,14 @@ describe('the settings of model calls', () => {
 
   test('a message may consist of content parts with attachments', async () => {
     const model = play(DONE)
-    const image = { type: 'file', data: 'aGVsbG8=', mediaType: 'image/png' } as const
+    const image = { type: 'file', data: new TextEncoder().encode('hello'), mediaType: 'image/png' } as const
     const chat = createAgent(model).conversation('chat')
     await chat.send([{ type: 'text', text: 'What is this?' }, image])
     expect(JSON.stringify(model.requests[0]?.prompt)).toContain('image/png')
+    // A store keeps JSON only, so bytes are stored as base64 text.
     expect((await store.read('local', 'chat'))[1]?.content).toEqual([
       { type: 'text', text: 'What is this?' },
-      image,
+      { ...image, data: 'aGVsbG8=' },
     ])
   })
 })
@@ -299,18 +397,78 @@ describe('compact()', () => {
     expect(lastRequest(model)).toContain('A summary by the model.')
   })
 
-  test('happens by itself before the next call when the last request was too long', async () => {
-    const model = play(LOAD, { text: 'A summary by the model.' }, DONE)
-    const chat = createAgent(model, { compactAtTokens: 1 }).conversation('chat')
+  const SUMMARY: ScriptedAnswer = { text: 'A summary by the model.' }
+  const LONG = 'x'.repeat(5_000)
+
+  test.each([
+    ['a text', `Where is ${LONG} the order?`, 'the order?'],
+    ['content parts', [{ type: 'text', text: `Where is ${LONG} the order?` }] as const, 'the order?'],
+    ['an invoked skill', '/refund the order 7', '/refund the order 7'],
+  ])('happens by itself, and keeps the new question word for word: %s', async (_, input, expected) => {
+    const model = play(LOAD, DONE, SUMMARY, DONE)
+    const agent = createAgent(model, { compactAtTokens: 1 })
+    // Two calls happen in the first turn, and nothing but the question can be compacted before them.
+    await agent.conversation('chat').send('Refund 1042.')
     const events: AgentEvent[] = []
-    for await (const event of chat.stream('Refund 1042.')) events.push(event)
-    expect(events.find(({ kind }) => kind === 'compacted')).toEqual({
-      kind: 'compacted',
-      messages: 3,
-      restored: ['refund'],
-    })
-    expect(events.at(-1)).toMatchObject({ kind: 'finish', text: 'Done.' })
+    for await (const event of agent.conversation('chat').stream(input)) events.push(event)
+    expect(events.find(({ kind }) => kind === 'compacted')).toMatchObject({ restored: ['refund'] })
+    expect(events.at(-1)).toMatchObject({ kind: 'finish', text: 'Done.', usage: { inputTokens: 2 } })
+    const last = model.requests.at(-1)?.prompt.findLast(({ role }) => role === 'user')
+    expect(JSON.stringify(last)).toContain(expected)
+    expect(lastRequest(model)).toContain('A summary by the model.')
+    expect(lastRequest(model).split('Use form ONE.')).toHaveLength(2)
+  })
+
+  test('happens by itself in a turn, and keeps the results that the model has not seen', async () => {
+    const model = play(DONE, SUMMARY, ASK, DONE)
+    const chat = createAgent(model, { compactAtTokens: 1 }).conversation('chat')
+    await chat.send('The first question.')
+    await chat.send('What does the page say?')
+    await chat.send({ answers: [{ callId: 'call-3', output: 'The page is open.' }] })
+    expect(lastRequest(model)).toMatch(/What does the page say.*The page is open/)
     expect(openCalls(model)).toEqual([])
+  })
+
+  test('happens by itself in a new process, which knows no token count of the provider', async () => {
+    const first = createAgent(play(DONE))
+    await first.conversation('chat').send(`The first question. ${LONG}`)
+    await first.close()
+    const model = play(SUMMARY, DONE)
+    const chat = createAgent(model, { compactAtTokens: 1_000 }).conversation('chat')
+    await chat.send('The second question.')
+    expect(lastRequest(model)).toMatch(/A summary by the model.*The second question/)
+    expect(lastRequest(model)).not.toContain('The first question.')
+  })
+
+  test('after a failed turn keeps its question, so that a retry answers it', async () => {
+    const model = new ScriptedModel(call => {
+      if (call === 2) throw new Error('overloaded')
+      return DONE
+    })
+    const chat = createAgent(model, { maxRetries: 0 }).conversation('chat')
+    await chat.send('The first question.')
+    await expect(chat.send('The second question.')).rejects.toThrow('overloaded')
+    await chat.compact({ summarize })
+    await chat.send({ retry: true })
+    expect(lastRequest(model)).toMatch(/The user wants a refund.*The second question/)
+  })
+
+  test('is refused while calls wait for an answer', async () => {
+    const chat = createAgent(play(REFUND, DONE)).conversation('chat')
+    await chat.send('Refund 1042.')
+    await expect(chat.compact({ summarize })).rejects.toMatchObject({
+      code: 'INVALID_OPTION',
+      message: expect.stringContaining('waiting calls: call-1 (pay_back, approval)'),
+    })
+    await chat.send({ answers: [{ callId: 'call-1', approved: true }] })
+    expect(payments).toHaveLength(1)
+  })
+
+  test('refuses a summary that is no text', async () => {
+    const chat = createAgent(play(DONE)).conversation('chat')
+    await chat.send('Hello.')
+    const nothing = (): string => undefined as unknown as string
+    await expect(chat.compact({ summarize: nothing })).rejects.toThrow('summarize returned undefined')
   })
 
   test('a summary that fails changes nothing', async () => {
@@ -360,6 +518,28 @@ describe('open conversations', () => {
     expect(skills.sessions()).toEqual([])
     expect(() => agent.conversation('a')).toThrow('the agent is closed')
     await expect(agent.open('a')).rejects.toMatchObject({ code: 'CLOSED' })
+  })
+
+  test('close() aborts the turns that still run after the grace period', async () => {
+    const agent = createAgent(play())
+    const events = agent.conversation('a').stream('Hello.')
+    await events.next()
+    await agent.close({ graceMs: 0 })
+    expect(skills.sessions()).toEqual([])
+    await expect(events.next()).rejects.toMatchObject({ code: 'CLOSED' })
+    const later = createAgent(play()).conversation('a')
+    expect((await later.send({ retry: true })).text).toBe('Done.')
+  })
+
+  test('a failure to release the claim does not replace the answer', async () => {
+    class Unreleased extends MemoryConversationStore {
+      override async release(): Promise<void> {
+        throw new Error('the database is gone')
+      }
+    }
+    const chat = createAgent(play(), { store: new Unreleased() }).conversation('a')
+    expect((await chat.send('Hello.')).text).toBe('Done.')
+    expect((await chat.send('Again.')).text).toBe('Done.')
   })
 
   test('a second process stops before it calls the model while another one answers', async () => {

@@ -12,8 +12,16 @@ import {
 } from '@skillstoke/core'
 import { toAiTools, withGate } from '@skillstoke/core/ai-sdk'
 import { checkOptions, type KnownOptions } from '@skillstoke/core/internal'
-import type { ModelMessage, ToolSet, UserContent } from 'ai'
+import type { ModelMessage, ToolModelMessage, ToolSet } from 'ai'
 import type { AgentEvent, TurnResult } from './agent-event.ts'
+import {
+  type CompactOptions,
+  estimateTokens,
+  findMissingTexts,
+  findOpenMessages,
+  findOpenQuestion,
+  KNOWN_COMPACT,
+} from './compaction.ts'
 import {
   ConversationConflictError,
   type ConversationMessage,
@@ -21,54 +29,28 @@ import {
   type SkillUse,
   type StoredMessage,
 } from './conversation-store.ts'
-import { callModel, type ModelAnswer } from './model-call.ts'
+import { callModel, type ModelAnswer, type ModelCall } from './model-call.ts'
+import { NO_MODEL } from './no-model.ts'
 import {
-  type CallAnswer,
   findPendingCalls,
   type PendingCall,
+  refuseOpenCalls,
   toAnswerMessage,
   toDeclinedMessage,
 } from './pending-calls.ts'
 import { PrefixMeter, type PrefixReading } from './prefix-meter.ts'
 import type { SkillAgentOptions } from './skill-agent.ts'
 import { summarize } from './summarize.ts'
-import { addUsage, NO_USAGE } from './token-usage.ts'
+import { addUsage, NO_USAGE, type TokenUsage } from './token-usage.ts'
 import { ConversationClaim } from './turn-claim.ts'
+import { checkInput, type TurnInput, type TurnOptions, toStorable } from './turn-input.ts'
 
 export const DEFAULT_MAX_STEPS = 20
 /** Default tenant, for a host that has only one user. */
 export const DEFAULT_TENANT = 'local'
 const DEFAULT_INSTRUCTIONS = 'You are a helpful assistant.'
 
-export interface TurnOptions {
-  /**
-   * When this signal aborts, the turn ends. The conversation keeps the messages that were complete at the time of the
-   * abort.
-   */
-  readonly signal?: AbortSignal
-}
-
 const KNOWN: KnownOptions<TurnOptions> = { signal: true }
-
-/** What starts a turn. */
-export type TurnInput =
-  /** A message of the user. A message that begins with `/` and the name of a skill invokes this skill. */
-  | string
-  /** A message with attachments, as content parts of the AI SDK. */
-  | Exclude<UserContent, string>
-  /** Answers to all calls in `pending`. */
-  | { readonly answers: readonly CallAnswer[] }
-  /** Continues after a failed turn without repeating the question, which is already in the conversation. */
-  | { readonly retry: true }
-
-export interface CompactOptions extends TurnOptions {
-  /** Writes the summary. @default the model of the agent */
-  readonly summarize?: (messages: readonly ModelMessage[]) => string | Promise<string>
-  /** Maximum number of tokens of the skills that are put back. @default 8,000 */
-  readonly maxTokens?: number
-}
-
-const KNOWN_COMPACT: KnownOptions<CompactOptions> = { signal: true, summarize: true, maxTokens: true }
 
 /** Identifies one state of a session, so that an unchanged state is not stored again. */
 interface SavedState {
@@ -119,6 +101,8 @@ export class Conversation implements Disposable {
   readonly #meter = new PrefixMeter()
   readonly #instructions: string
   #messages: ModelMessage[] = []
+  /** The message of the user that has no complete answer yet, as the user wrote it. */
+  #question: ModelMessage | undefined
   /** The system text that was stored last. */
   #storedSystem: unknown
   /** Identifies the session state that was stored last. */
@@ -129,6 +113,8 @@ export class Conversation implements Disposable {
   /** Tokens of the last request and its answer. */
   #lastTokens = 0
   #running = 0
+  /** Aborts the turns that `abandon()` does not wait for. */
+  readonly #abandoned = new AbortController()
   #turn: Promise<void> = Promise.resolve()
 
   /** Created by `SkillAgent.conversation` and `SkillAgent.open`. */
@@ -216,13 +202,15 @@ export class Conversation implements Disposable {
    */
   async *stream(input: TurnInput, options: TurnOptions = {}): AsyncGenerator<AgentEvent, void, undefined> {
     checkOptions('stream()', options, KNOWN)
-    yield* this.#inTurn(options.signal, () => this.#run(input, options.signal))
+    checkInput(input)
+    yield* this.#inTurn(options.signal, signal => this.#run(input, signal))
   }
 
   /**
-   * Replaces the messages by a summary, and puts the loaded skills back at their newest revisions. The store keeps all
-   * messages. The next request has a new catalog, so the provider's prompt cache starts over.
-   * @throws {SkillError} CLOSED, INVALID_OPTION
+   * Replaces the messages by a summary, and puts the loaded skills back at their newest revisions. A question without an
+   * answer stays, with the results of tools that the model has not seen. The store keeps all messages. The next request
+   * has a new catalog, so the provider's prompt cache starts over.
+   * @throws {SkillError} CLOSED; INVALID_OPTION, for example if calls wait for an answer
    *
    * @example
    * ```ts
@@ -239,7 +227,7 @@ export class Conversation implements Disposable {
    */
   async compact(options: CompactOptions = {}): Promise<void> {
     checkOptions('compact()', options, KNOWN_COMPACT)
-    for await (const _ of this.#inTurn(options.signal, () => this.#compact(options)));
+    for await (const _ of this.#inTurn(options.signal, signal => this.#compact({ ...options, signal })));
   }
 
   /** Closes the conversation in this agent. `SkillAgent.open` continues the conversation from the store. Idempotent. */
@@ -253,27 +241,36 @@ export class Conversation implements Disposable {
     await this.#turn
   }
 
+  /** Closes the conversation, and aborts a turn that still runs. Used by `SkillAgent.close`. */
+  async abandon(reason: Error): Promise<void> {
+    if (this.isBusy) {
+      this.#abandoned.abort(reason)
+      await this.#claim.release()
+    }
+    this.close()
+  }
+
   [Symbol.dispose](): void {
     this.close()
   }
 
   /** Runs `work` after all earlier turns, while this process holds the conversation. */
   async *#inTurn(
-    signal: AbortSignal | undefined,
-    work: () => AsyncGenerator<AgentEvent, void, undefined>,
+    given: AbortSignal | undefined,
+    work: (signal: AbortSignal) => AsyncGenerator<AgentEvent, unknown, undefined>,
   ): AsyncGenerator<AgentEvent, void, undefined> {
+    const signal = AbortSignal.any([this.#abandoned.signal, ...(given ? [given] : [])])
     const before = this.#turn
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#turn = promise
     this.#running++
     try {
       await before
-      signal?.throwIfAborted()
+      signal.throwIfAborted()
       this.#assertOpen()
-      await this.#load()
-      await this.#takeClaim()
+      await this.#enter()
       try {
-        yield* work()
+        yield* work(signal)
       } finally {
         await this.#claim.release()
       }
@@ -283,18 +280,29 @@ export class Conversation implements Disposable {
     }
   }
 
-  async *#run(
-    input: TurnInput,
-    signal: AbortSignal | undefined,
-  ): AsyncGenerator<AgentEvent, void, undefined> {
+  /** Claims the conversation. If another process has continued it since the last turn, reads it from the store again. */
+  async #enter(): Promise<void> {
+    await this.#load()
+    try {
+      await this.#claim.take(() => this.#seq)
+    } catch (thrown) {
+      if (!(thrown instanceof ConversationConflictError)) throw thrown
+      this.#isLoaded = false
+      await this.#load()
+      await this.#takeClaim()
+    }
+  }
+
+  async *#run(input: TurnInput, signal: AbortSignal): AsyncGenerator<AgentEvent, void, undefined> {
     this.session.beginTurn()
     await this.#storeSystem()
-    yield* this.#accept(input)
+    yield* this.#accept(input, signal)
     const maxSteps = this.#options.maxSteps ?? DEFAULT_MAX_STEPS
     let usage = NO_USAGE
     for (let step = 1; ; step++) {
       const limit = this.#options.compactAtTokens
-      if (limit !== undefined && this.#lastTokens > limit) yield* this.#compact({ ...(signal && { signal }) })
+      if (limit !== undefined && this.#lastTokens > limit)
+        usage = addUsage(usage, yield* this.#compact({ signal }))
       const offer = await this.session.offer()
       if (offer !== undefined) {
         // Appends the notice as a new message, so that all earlier messages stay unchanged.
@@ -313,25 +321,31 @@ export class Conversation implements Disposable {
       const { pending } = this
       const wantsTools = finishReason === 'tool-calls' && pending.length === 0
       if (wantsTools && step < maxSteps) continue
+      if (!wantsTools && pending.length === 0) this.#question = undefined
       yield { kind: 'finish', text, steps: step, hasReachedLimit: wantsTools, finishReason, usage, pending }
       return
     }
   }
 
   /** Appends what starts the turn. */
-  async *#accept(input: TurnInput): AsyncGenerator<AgentEvent, void, undefined> {
+  async *#accept(input: TurnInput, signal: AbortSignal): AsyncGenerator<AgentEvent, void, undefined> {
     if (typeof input === 'object' && 'retry' in input) {
-      if (this.#messages.at(-1)?.role !== 'assistant' && this.#messages.length > 0) return
+      if (this.#question !== undefined && this.pending.length === 0) return
       throw new SkillError('INVALID_OPTION', 'there is no unanswered message to retry; send a message')
     }
     const { pending } = this
     if (typeof input === 'object' && 'answers' in input) {
-      await this.#append([toAnswerMessage(pending, input.answers)])
+      const answer = toAnswerMessage(pending, input.answers)
+      const isAsked = answer.content.some(({ type }) => type === 'tool-approval-response')
+      if (isAsked) yield* this.#runApproved(answer, signal)
+      else await this.#append([answer])
       return
     }
     if (pending.length > 0) await this.#append([toDeclinedMessage(pending)])
+    const question = { role: 'user', content: typeof input === 'string' ? input : toStorable(input) } as const
     if (typeof input !== 'string') {
-      await this.#append([{ role: 'user', content: [...input] }])
+      await this.#append([question])
+      this.#question = question
       return
     }
     const said = await this.#orRevert(async () => {
@@ -340,6 +354,7 @@ export class Conversation implements Disposable {
       await this.#append([{ role: 'user', content: expansion.text }])
       return expansion
     })
+    this.#question = question
     if (said.skill !== undefined)
       yield { kind: 'skill-invoked', name: said.skill.name, revision: said.skill.revision }
   }
@@ -347,57 +362,99 @@ export class Conversation implements Disposable {
   async *#compact({
     signal,
     maxTokens,
-    summarize: write = messages => summarize(this.#options.model, messages, signal),
-  }: CompactOptions): AsyncGenerator<AgentEvent, void, undefined> {
-    if (this.#messages.length === 0) return
+    summarize: write,
+  }: CompactOptions & { readonly signal: AbortSignal }): AsyncGenerator<AgentEvent, TokenUsage, undefined> {
+    const { pending } = this
+    if (pending.length > 0) refuseOpenCalls(pending)
     const messages = this.#messages.length
-    const summary = await write(this.#messages)
-    signal?.throwIfAborted()
+    const kept = findOpenMessages(this.#messages, this.#question)
+    if (kept.length >= messages) return NO_USAGE
+    const { text, usage } = await this.#summarize(write, signal)
+    signal.throwIfAborted()
     const restored = await this.#orRevert(async () => {
       const { restore } = await this.session.rebase(maxTokens === undefined ? {} : { maxTokens })
+      const missing = findMissingTexts(restore, kept)
       const content = [
-        `Summary of the conversation so far:\n${summary}`,
-        ...restore.map(({ text }) => text),
+        `Summary of the conversation so far:\n${text}`,
+        ...missing.map(skill => skill.text),
       ].join('\n\n')
       const { system } = this
-      const rows = [this.#toRow('system', system), this.#toRow('user', content)]
-      this.#seq = await this.#write(
-        rows.map((row, index) => (index === 0 ? { ...row, startsOver: true } : row)),
-        this.session.state(),
-      )
+      const compacted: readonly ModelMessage[] = [{ role: 'user', content }, ...kept]
+      const rows = [
+        { ...this.#toRow('system', system), startsOver: true },
+        ...compacted.map(message => this.#toRow(message.role, message.content)),
+      ]
+      this.#seq = await this.#write(rows, this.session.state())
       this.#storedSystem = system
       this.#savedState = this.#describeState()
-      this.#messages = [{ role: 'user', content }]
-      return restore.map(({ name }) => name)
+      this.#messages = [...compacted]
+      return missing.map(({ name }) => name)
     })
     this.#meter.reset()
     this.#lastTokens = 0
     yield { kind: 'compacted', messages, restored }
+    return usage
+  }
+
+  async #summarize(
+    write: CompactOptions['summarize'],
+    signal: AbortSignal,
+  ): Promise<{ readonly text: string; readonly usage: TokenUsage }> {
+    if (write !== undefined) return { text: toSummary(await write(this.#messages)), usage: NO_USAGE }
+    const { model, call: settings = {}, maxRetries } = this.#options
+    return await summarize({ model, settings, maxRetries, messages: this.#messages, signal })
   }
 
   /**
    * Calls the model once, and runs the tools that the model requests. Appends the new messages when the call is
    * complete.
    */
-  async *#callModel(signal: AbortSignal | undefined): AsyncGenerator<AgentEvent, ModelAnswer, undefined> {
+  async *#callModel(signal: AbortSignal): AsyncGenerator<AgentEvent, ModelAnswer, undefined> {
+    return yield* this.#orAbort(signal, async function* (this: Conversation, joined: AbortSignal) {
+      const { model } = this.#options
+      const answer = yield* callModel(this.#toCall(model, this.#messages, joined))
+      const messages = answer.messages.map(message => this.#explainUnknownTools(message))
+      await this.#append(messages, { uses: answer.uses })
+      return answer
+    })
+  }
+
+  /** Runs the approved calls. Appends their results together with the answers of the host. */
+  async *#runApproved(
+    given: ToolModelMessage,
+    signal: AbortSignal,
+  ): AsyncGenerator<AgentEvent, void, undefined> {
+    yield* this.#orAbort(signal, async function* (this: Conversation, joined: AbortSignal) {
+      const { messages, uses } = yield* callModel(
+        this.#toCall(NO_MODEL, [...this.#messages, given], joined),
+      )
+      const results = messages.flatMap(message => (message.role === 'tool' ? message.content : []))
+      await this.#append([{ ...given, content: [...given.content, ...results] }], { uses })
+    })
+  }
+
+  #toCall(model: ModelCall['model'], messages: readonly ModelMessage[], signal: AbortSignal): ModelCall {
+    const { call: settings = {}, maxRetries } = this.#options
+    return { model, maxRetries, settings, system: this.system, messages, tools: this.#tools, signal }
+  }
+
+  /**
+   * Runs `work`, which calls tools and stores their results. If `work` does not complete, aborts the tools and reverts
+   * the session, because no stored message contains the skills that the tools loaded.
+   */
+  async *#orAbort<T>(
+    signal: AbortSignal,
+    work: (this: Conversation, joined: AbortSignal) => AsyncGenerator<AgentEvent, T, undefined>,
+  ): AsyncGenerator<AgentEvent, T, undefined> {
     const before = this.session.state()
     const stop = new AbortController()
     let isKept = false
     try {
-      const { model, call = {}, maxRetries } = this.#options
-      const answer = yield* callModel({
-        ...{ model, maxRetries, settings: call },
-        ...{ system: this.system, messages: this.#messages, tools: this.#tools },
-        signal: AbortSignal.any([stop.signal, ...(signal ? [signal] : [])]),
-      })
-      const messages = answer.messages.map(message => this.#explainUnknownTools(message))
-      await this.#append(messages, { uses: answer.uses })
+      const result = yield* work.call(this, AbortSignal.any([stop.signal, signal]))
       isKept = true
-      return answer
+      return result
     } finally {
       if (!isKept) {
-        // Aborts the tools and reverts the session, because no stored message contains the skills that the tools
-        // loaded.
         stop.abort()
         this.#revert(before)
       }
@@ -460,14 +517,18 @@ export class Conversation implements Disposable {
    * compares the next request with the last request.
    */
   #restore(stored: readonly StoredMessage[]): void {
+    this.#messages = []
     for (const { role, content, seq, startsOver } of stored) {
       this.#seq = seq
       if (startsOver === true) this.#messages = []
       if (role === 'system') this.#storedSystem = content
       else this.#messages.push({ role, content } as ModelMessage)
     }
+    this.#question = findOpenQuestion(this.#messages, this.pending.length > 0)
     const sent = this.#messages.findLastIndex(({ role }) => role === 'assistant')
-    if (sent === -1 || this.#storedSystem === undefined || this.session.delivery === 'rebuild') return
+    if (sent === -1) return
+    this.#lastTokens = estimateTokens(this.system, this.#messages)
+    if (this.#storedSystem === undefined || this.session.delivery === 'rebuild') return
     this.#meter.measure([this.#storedSystem, this.#definitions], this.#messages.slice(0, sent))
   }
 
@@ -573,6 +634,12 @@ export async function readStored(
   const messages = await store.read(tenant, id)
   const state = await store.readSession(tenant, id)
   return { messages, ...(state === undefined ? {} : { state }) }
+}
+
+/** @throws {SkillError} INVALID_OPTION if the host's summary is no text */
+function toSummary(text: unknown): string {
+  if (typeof text === 'string' && text.trim() !== '') return text
+  throw new SkillError('INVALID_OPTION', `summarize returned ${JSON.stringify(text)}; return a text`)
 }
 
 function hasResult(message: ModelMessage, callId: string): boolean {

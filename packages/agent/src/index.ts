@@ -1,15 +1,11 @@
 // Exports the agent and its conversations. The export blocks below are ordered by hand.
 
 // For hosts: the agent.
-export { DEFAULT_MAX_OPEN, SkillAgent, type SkillAgentOptions } from './skill-agent.ts'
+export { type CloseOptions, DEFAULT_MAX_OPEN, SkillAgent, type SkillAgentOptions } from './skill-agent.ts'
 export type { AgentEvent, TurnResult } from './agent-event.ts'
-export {
-  type CompactOptions,
-  Conversation,
-  DEFAULT_MAX_STEPS,
-  type TurnInput,
-  type TurnOptions,
-} from './conversation.ts'
+export { Conversation, DEFAULT_MAX_STEPS } from './conversation.ts'
+export type { CompactOptions } from './compaction.ts'
+export type { TurnInput, TurnOptions } from './turn-input.ts'
 export type { CallAnswer, PendingCall } from './pending-calls.ts'
 export type { ModelCallSettings } from './model-call.ts'
 export type { TokenUsage } from './token-usage.ts'

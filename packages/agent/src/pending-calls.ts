@@ -1,5 +1,5 @@
 import { SkillError } from '@skillstoke/core'
-import type { ModelMessage, ToolContent } from 'ai'
+import type { ModelMessage, ToolContent, ToolModelMessage } from 'ai'
 
 /** A tool call that waits for the host. */
 export type PendingCall =
@@ -21,7 +21,7 @@ export type CallAnswer =
 
 type ToolPart = ToolContent[number]
 
-/** Returns the calls of the last assistant message that have neither a result nor an answer. */
+/** Returns the calls of the last assistant message that have no result. An approved call waits until it has run. */
 export function findPendingCalls(messages: readonly ModelMessage[]): readonly PendingCall[] {
   const asked = messages.findLastIndex(({ role }) => role === 'assistant')
   const content = messages[asked]?.content
@@ -32,15 +32,13 @@ export function findPendingCalls(messages: readonly ModelMessage[]): readonly Pe
       part.type === 'tool-approval-request' ? [[part.toolCallId, part.approvalId] as const] : [],
     ),
   )
-  const answers = messages.slice(asked + 1).flatMap(partsOf)
-  const isAnswered = (callId: string): boolean =>
-    answers.some(part =>
-      part.type === 'tool-result'
-        ? part.toolCallId === callId
-        : part.type === 'tool-approval-response' && part.approvalId === approvals.get(callId),
-    )
+  const results = messages
+    .slice(asked + 1)
+    .flatMap(partsOf)
+    .flatMap(part => (part.type === 'tool-result' ? [part.toolCallId] : []))
   return parts.flatMap((part): PendingCall[] => {
-    if (part.type !== 'tool-call' || part.providerExecuted === true || isAnswered(part.toolCallId)) return []
+    if (part.type !== 'tool-call' || part.providerExecuted === true || results.includes(part.toolCallId))
+      return []
     const call = { callId: part.toolCallId, name: part.toolName, input: part.input }
     const approvalId = approvals.get(part.toolCallId)
     return approvalId === undefined
@@ -62,7 +60,8 @@ function partsOf(message: ModelMessage): readonly ToolPart[] {
 export function toAnswerMessage(
   pending: readonly PendingCall[],
   answers: readonly CallAnswer[],
-): ModelMessage {
+): ToolModelMessage {
+  if (pending.length === 0) refuse('no call waits for an answer', pending)
   const unknown = answers.find(({ callId }) => pending.every(call => call.callId !== callId))
   if (unknown !== undefined) refuse(`no call ${JSON.stringify(unknown.callId)} waits for an answer`, pending)
   return {
@@ -106,9 +105,14 @@ function toResultPart({ callId, name }: PendingCall, output: unknown, isError: b
  * Returns a message that declines all pending calls. Providers refuse a history in which a call has no result, so a new
  * question of the user must not leave a call open.
  */
-export function toDeclinedMessage(pending: readonly PendingCall[]): ModelMessage {
+export function toDeclinedMessage(pending: readonly PendingCall[]): ToolModelMessage {
   const reason = 'The call was not made, because the user wrote a new message.'
   return { role: 'tool', content: pending.map(call => toResultPart(call, reason, true)) }
+}
+
+/** @throws {SkillError} INVALID_OPTION, because a summary would lose the waiting calls */
+export function refuseOpenCalls(pending: readonly PendingCall[]): never {
+  return refuse('answer the waiting calls before you compact the conversation', pending)
 }
 
 function refuse(fault: string, pending: readonly PendingCall[]): never {

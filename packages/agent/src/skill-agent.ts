@@ -10,7 +10,7 @@ import {
   type SkillScope,
   type SkillWriter,
 } from '@skillstoke/core'
-import { checkOptions, checkWholeNumber, type KnownOptions } from '@skillstoke/core/internal'
+import { checkOptions, checkWholeNumber, type KnownOptions, systemClock, waitAtMost } from '@skillstoke/core/internal'
 import type { LanguageModel, ToolSet } from 'ai'
 import { Conversation, type ConversationParts, DEFAULT_TENANT, readStored } from './conversation.ts'
 import type { ConversationStore } from './conversation-store.ts'
@@ -59,6 +59,14 @@ export interface SkillAgentOptions {
 }
 
 export const DEFAULT_MAX_OPEN = 1_000
+const DEFAULT_GRACE_MS = 30_000
+
+export interface CloseOptions {
+  /** How long `close()` waits for running turns, in milliseconds. The turns that still run are aborted. @default 30,000 */
+  readonly graceMs?: number
+}
+
+const KNOWN_CLOSE: KnownOptions<CloseOptions> = { graceMs: true }
 
 const KNOWN_OPTIONS: KnownOptions<SkillAgentOptions> = {
   skills: true,
@@ -156,11 +164,16 @@ export class SkillAgent implements AsyncDisposable {
   }
 
   /** Closes all conversations when their turns have ended. The store stays open. Idempotent. */
-  async close(): Promise<void> {
+  async close(options: CloseOptions = {}): Promise<void> {
+    checkOptions('close()', options, KNOWN_CLOSE)
+    const { graceMs = DEFAULT_GRACE_MS } = options
+    checkWholeNumber('graceMs', graceMs, 0)
     this.#isClosed = true
     const open = [...this.#conversations.values()]
-    await Promise.all(open.map(async conversation => await conversation.whenIdle()))
-    for (const conversation of open) conversation.close()
+    const idle = Promise.all(open.map(async conversation => await conversation.whenIdle()))
+    await waitAtMost(systemClock, graceMs, idle)
+    const reason = new SkillError('CLOSED', 'the agent is closed')
+    await Promise.all(open.map(async conversation => await conversation.abandon(reason)))
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,4 +1,6 @@
-import { generateText, type LanguageModel, type ModelMessage } from 'ai'
+import { generateText, type ModelMessage } from 'ai'
+import type { ModelCall } from './model-call.ts'
+import { type TokenUsage, toTokenUsage } from './token-usage.ts'
 
 // About 50,000 tokens. A longer conversation is cut at its beginning, so that the summary call itself never overflows.
 const MAX_CHARACTERS = 200_000
@@ -8,18 +10,24 @@ const INSTRUCTIONS = `Summarize the conversation below for an assistant that con
 Keep the goal of the user, decisions, facts, names, numbers and open tasks. Leave out the instructions of skills, because they are added to the summary. Write at most 500 words.`
 
 /** Lets the model summarize the messages of a conversation. */
-export async function summarize(
-  model: LanguageModel,
-  messages: readonly ModelMessage[],
-  signal: AbortSignal | undefined,
-): Promise<string> {
-  const { text } = await generateText({
+export async function summarize({
+  model,
+  messages,
+  settings,
+  maxRetries,
+  signal,
+}: Omit<ModelCall, 'system' | 'tools'>): Promise<{ readonly text: string; readonly usage: TokenUsage }> {
+  // These settings shape the answers to the user. A summary has no tools, and needs its whole length.
+  const { toolChoice: _, toolApproval: _a, maxOutputTokens: _m, stopSequences: _s, ...shared } = settings
+  const { text, usage } = await generateText({
+    ...shared,
     model,
     instructions: INSTRUCTIONS,
     prompt: renderTranscript(messages),
-    ...(signal === undefined ? {} : { abortSignal: signal }),
+    abortSignal: signal,
+    ...(maxRetries === undefined ? {} : { maxRetries }),
   })
-  return text
+  return { text, usage: toTokenUsage(usage) }
 }
 
 /** Renders messages as text, with tool calls and their results. */

@@ -17,6 +17,7 @@ export class ConversationClaim {
   readonly #tenant: string
   readonly #conversation: string
   #timer: ReturnType<typeof setInterval> | undefined
+  #renewal: Promise<void> = Promise.resolve()
 
   constructor(store: ConversationStore, tenant: string, conversation: string) {
     this.#store = store
@@ -39,14 +40,17 @@ export class ConversationClaim {
     }
     this.#timer ??= setInterval(() => {
       // A failed renewal shows itself at the next append.
-      this.#claim(expectSeq()).catch(() => undefined)
+      this.#renewal = this.#claim(expectSeq()).catch(() => undefined)
     }, RENEW_MS).unref()
   }
 
+  /** Never throws, because a claim that is not released ends by itself. */
   async release(): Promise<void> {
     clearInterval(this.#timer)
     this.#timer = undefined
-    await this.#store.release(this.#tenant, this.#conversation, this.holder)
+    // A renewal that arrives after the release would claim the conversation again.
+    await this.#renewal
+    await this.#store.release(this.#tenant, this.#conversation, this.holder).catch(() => undefined)
   }
 
   async #claim(expectSeq: number): Promise<void> {

@@ -1,8 +1,9 @@
 import type { Logger } from '@skillstoke/core'
 import type { TurnResult } from '../agent-event.ts'
-import type { Conversation, TurnInput } from '../conversation.ts'
+import type { Conversation } from '../conversation.ts'
 import type { CallAnswer, PendingCall } from '../pending-calls.ts'
 import type { SkillAgent } from '../skill-agent.ts'
+import type { TurnInput } from '../turn-input.ts'
 import {
   type ApprovalCall,
   type Decisions,

@@ -42,7 +42,7 @@ describe('an invalid option is refused with its name, its value and a valid valu
   })
 
   test('createSkillRuntime() without options', async () => {
-    const create = createSkillRuntime as (options?: never) => unknown
+    const create = createSkillRuntime as unknown as () => unknown
     expect(await messageOf(() => create())).toContain('sources is not a list')
   })
 
