@@ -230,6 +230,60 @@ describe('aiSdk()', () => {
     expect(lastText()).not.toContain('A summary.')
   })
 
+  test('compact() after a failed turn drops that turn, so that the next turn begins with the summary', async () => {
+    const skills = await world.createSkills()
+    using chat = aiSdk<ModelMessage>(skills, { id: 'chat-1' })
+    const settings = { model: createModel(), stopWhen: stepCountIs(5), maxRetries: 0 }
+    world.server.play(LOAD, DONE, { kind: 'status', status: 400 }, DONE)
+    await chat.keep(await generateText({ ...settings, ...(await chat.turn('The question.')) }))
+    const call = await chat.turn('The next question.')
+    await expect(generateText({ ...settings, ...call })).rejects.toThrow()
+    await chat.compact('A summary.')
+    await chat.keep(await generateText({ ...settings, ...(await chat.turn('The next question.')) }))
+    expect(lastText()).toMatch(/A summary\.[\s\S]*form ONE[\s\S]*The next question/)
+    expect(lastText()).not.toContain('The question.')
+  })
+
+  test('keep() refuses the result of another turn, and the history stays', async () => {
+    const skills = await world.createSkills()
+    using chat = aiSdk<ModelMessage>(skills, { id: 'chat-1' })
+    using child = chat.child({ id: 'child' })
+    const settings = { model: createModel(), stopWhen: stepCountIs(5) }
+    const ask = async (question: string): Promise<Awaited<ReturnType<typeof generateText>>> => {
+      const result = await generateText({ ...settings, ...(await chat.turn(question)) })
+      await chat.keep(result)
+      return result
+    }
+    world.server.play(LOAD, DONE, LOAD, DONE, LOAD, DONE)
+    const old = await ask('The first question.')
+    const before = chat.messages
+    const call = await chat.turn('The second question.')
+    await expect(chat.keep(old)).rejects.toMatchObject({ code: 'CLOSED' })
+    const result = await generateText({ ...settings, ...call })
+    await expect(chat.keep(old)).rejects.toMatchObject({
+      code: 'CLOSED',
+      message: expect.stringContaining('belongs to another turn'),
+    })
+    const other = await generateText({ ...settings, ...(await child.turn('Of the child.')) })
+    await expect(chat.keep(other)).rejects.toMatchObject({ code: 'CLOSED' })
+    expect(chat.messages).toBe(before)
+    await chat.keep(result)
+    expect(chat.messages).toHaveLength(8)
+  })
+
+  test('a dropped turn that still runs stops before its next step, and takes no notice', async () => {
+    const skills = await world.createSkills()
+    using chat = aiSdk<ModelMessage>(skills, { id: 'chat-1' })
+    const settings = { model: createModel(), stopWhen: stepCountIs(5), maxRetries: 0 }
+    const dropped = await chat.turn('The dropped question.')
+    const call = await chat.turn('The question.')
+    world.folder.writeSkill('maps')
+    await expect(generateText({ ...settings, ...dropped })).rejects.toMatchObject({ code: 'CLOSED' })
+    await chat.keep(await generateText({ ...settings, ...call }))
+    expect(lastText()).toContain('added: maps')
+    expect(lastText()).not.toContain('dropped')
+  })
+
   test('keep() without a turn is refused', async () => {
     const skills = await world.createSkills()
     using chat = aiSdk<ModelMessage>(skills, { id: 'chat-1' })

@@ -127,6 +127,8 @@ export class AiSdkChat<Message extends AiMessage = AiMessage> implements Disposa
   readonly #skillTools: Readonly<Record<string, AiTool>>
   #messages: readonly Message[]
   #turn: AiTurn<Message> | undefined
+  /** The turn whose own `prepareStep` runs. */
+  #preparing: AiTurn<Message> | undefined
 
   /** Use `aiSdk()` or `child()`. */
   constructor(live: LiveConversation, messages: readonly Message[] = []) {
@@ -236,28 +238,36 @@ export class AiSdkChat<Message extends AiMessage = AiMessage> implements Disposa
   /**
    * Adds a finished turn to the history, with its notices. For a stream, waits until the stream ends.
    * @throws the error of the model call, if `generateText` or the first step of a stream failed
-   * @throws {SkillError} CLOSED when no turn is open; IO_FAILED when a later step of a stream failed. The turn is then
-   * dropped
+   * @throws {SkillError} CLOSED when no turn is open, or the result belongs to another turn; IO_FAILED when a later step
+   * of a stream failed. The turn is then dropped
    */
   async keep(result: AiResult): Promise<void> {
     const turn = this.#turn
     if (turn === undefined)
       throw new SkillError('CLOSED', 'there is no open turn; call turn() before each call of the model')
-    this.#messages = await turn.finish(result)
+    const messages = await turn.finish(result)
+    this.#assertOpen(turn)
+    this.#messages = messages
     this.#turn = undefined
     this.#live.keepTurn()
   }
 
   /**
    * Replaces the history by a summary, and adds the loaded skills at their newest revisions. The next request has a new
-   * catalog. You may call `compact()` between two turns, or in your own `prepareStep`.
+   * catalog. In your own `prepareStep`, `compact()` replaces the messages of the running turn. At any other time, it drops
+   * a turn that was not kept, for example because the conversation was too long for the model.
    */
   async compact(summary: string | readonly Message[], options?: RebaseOptions): Promise<void> {
     const kept = typeof summary === 'string' ? [this.#toUserMessage(summary)] : summary
+    const running = this.#preparing === undefined ? undefined : this.#turn
+    if (running === undefined) {
+      this.#turn = undefined
+      this.#live.dropTurn()
+    }
     const restored = await this.#live.rebase(options)
     const messages = restored === undefined ? kept : [...kept, this.#toUserMessage(restored)]
-    if (this.#turn === undefined) this.#messages = messages
-    else this.#turn.replace(messages)
+    if (running === undefined) this.#messages = messages
+    else running.replace(messages)
   }
 
   /** Returns the conversation to store, as JSON if the messages are JSON. It does not contain an open turn. */
@@ -304,16 +314,37 @@ export class AiSdkChat<Message extends AiMessage = AiMessage> implements Disposa
     step: AiStep<Message>,
     own: Hook | undefined,
   ): Promise<AiPreparedStep<Message>> {
+    this.#assertOpen(turn)
     const read = turn.read(step)
-    const wanted = (await own?.({ ...step, messages: [...read] } as never)) as
-      | { readonly messages?: readonly Message[] }
-      | undefined
+    const wanted = await this.#prepare(
+      turn,
+      async () => await own?.({ ...step, messages: [...read] } as never),
+    )
     const base = turn.takeReplacement() ?? wanted?.messages ?? read
     const notice = await this.#live.takeNotice()
     const messages = notice === undefined ? [...base] : [...base, this.#toUserMessage(notice)]
     turn.send(messages)
     const { system } = this.#live
     return { instructions: system, system, ...wanted, messages }
+  }
+
+  /** Runs the host's own `prepareStep`, in which `compact()` replaces the messages of this turn. */
+  async #prepare(
+    turn: AiTurn<Message>,
+    own: () => Promise<unknown>,
+  ): Promise<{ readonly messages?: readonly Message[] } | undefined> {
+    this.#preparing = turn
+    try {
+      return (await own()) as { readonly messages?: readonly Message[] } | undefined
+    } finally {
+      this.#preparing = undefined
+    }
+  }
+
+  /** @throws {SkillError} CLOSED, because two turns at the same time would mix their messages */
+  #assertOpen(turn: AiTurn<Message>): void {
+    if (this.#turn === turn) return
+    throw new SkillError('CLOSED', 'this turn was dropped; keep each turn before you start the next one')
   }
 }
 

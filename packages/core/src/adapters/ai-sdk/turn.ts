@@ -9,6 +9,8 @@ export interface AiMessage {
 /** The part of the arguments of `prepareStep` that the adapter uses. */
 export interface AiStep<Message extends AiMessage> {
   readonly messages: readonly Message[]
+  /** The complete steps of this turn. */
+  readonly steps?: readonly object[]
   /** Present since version 7 of the AI SDK, which passes the messages of one step on to the next step. */
   readonly initialMessages?: readonly Message[]
 }
@@ -32,6 +34,7 @@ export class AiTurn<Message extends AiMessage> {
   #carriesForward = false
   /** Number of steps that the SDK began. */
   #started = 0
+  #firstStep: object | undefined
   #replacement: readonly Message[] | undefined
 
   constructor(inputLength: number) {
@@ -39,8 +42,9 @@ export class AiTurn<Message extends AiMessage> {
   }
 
   /** Returns the messages of a step: everything that was sent before, then the newest answers. */
-  read({ messages, initialMessages }: AiStep<Message>): readonly Message[] {
+  read({ messages, steps, initialMessages }: AiStep<Message>): readonly Message[] {
     this.#started++
+    this.#firstStep = steps?.[0]
     this.#carriesForward = initialMessages !== undefined
     const known = this.#carriesForward ? this.#sent.length : this.#received
     this.#received = messages.length
@@ -73,6 +77,9 @@ export class AiTurn<Message extends AiMessage> {
         'IO_FAILED',
         `the model call of step ${this.#started} failed or was aborted, so the turn was not kept; start it again with turn()`,
       )
+    const isOther = this.#firstStep !== undefined && complete[0] !== this.#firstStep
+    if (complete.length > this.#started || isOther)
+      throw new SkillError('CLOSED', 'the result belongs to another turn; pass the result of the open turn')
     const last = complete.at(-1)?.response.messages ?? []
     // Version 6 lists the answers of all steps here, version 7 only the answers of this step.
     const answers = this.#carriesForward ? last : last.slice(this.#received - this.#inputLength)
