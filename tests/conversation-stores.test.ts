@@ -98,6 +98,23 @@ describe('importConversation()', () => {
     await expect(importConversation(to, 'u', 'e', [text])).rejects.toMatchObject({ actualSeq: 1 })
   })
 
+  test('keeps the session state after each message, so that a fork begins with the right one', async () => {
+    const from = new MemoryConversationStore()
+    const later = { ...session, catalog: { ...catalog, text: '<later>' } }
+    await from.append('t', 'c', 0, [message('a')])
+    await from.append('t', 'c', 1, [message('b')], { session })
+    await from.append('t', 'c', 2, [message('c'), message('d')], { session: later })
+    await from.append('t', 'c', 4, [message('e')])
+    using folder = new TemporaryFolder()
+    await using to = await openConversationStore(folder.at('state', 'a.sqlite'))
+    await importConversation(to, 't', 'c', exportConversation(from, 't', 'c'))
+    const states = [1, 2, 3, 4, 5].map(async seq => await to.readSession('t', 'c', seq))
+    expect(await Promise.all(states)).toEqual([undefined, session, session, later, later])
+    await to.fork('t', 'c', 2, 'fork')
+    expect(await to.readSession('t', 'fork')).toEqual(session)
+    expect(await importConversation(to, 't', 'c', exportConversation(from, 't', 'c'))).toBe(5)
+  })
+
   test.each([
     ['', 'the export is empty'],
     ['{"message":1}\n', 'line 1 of the export has no "format": "skillstoke.conversation"'],
@@ -109,7 +126,7 @@ describe('importConversation()', () => {
     ['{"format":"skillstoke.conversation","version":1}\n7', 'line 2 of the export is not a JSON object'],
     [
       '{"format":"skillstoke.conversation","version":1}\n{"a":1}',
-      'line 2 of the export is neither a message nor a session state',
+      'line 2 of the export is neither a message nor the session state after one',
     ],
   ])('refuses %j', async (text, reason) => {
     await expect(importConversation(new MemoryConversationStore(), 't', 'c', [text])).rejects.toThrow(reason)

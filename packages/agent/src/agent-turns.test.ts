@@ -7,6 +7,7 @@ import type { AgentEvent } from './agent-event.ts'
 import { ConversationBusyError, type ConversationStore } from './conversation-store.ts'
 import { MemoryConversationStore } from './memory-conversation-store.ts'
 import { SkillAgent, type SkillAgentOptions } from './skill-agent.ts'
+import type { TurnInput } from './turn-input.ts'
 
 const inputSchema = jsonSchema({ type: 'object', properties: { id: { type: 'string' } } })
 const REFUND: ScriptedAnswer = { tool: 'pay_back', input: { id: '1042' } }
@@ -136,17 +137,20 @@ describe('an approved call', () => {
       return call === 1 ? REFUND : DONE
     })
 
-  test.each(['append', 'rebuild'] as const)('runs if a skill changed while it waited (%s)', async delivery => {
-    const model = play(REFUND, DONE)
-    const chat = createAgent(model, { delivery }).conversation('chat')
-    await chat.send('/refund the order 1042')
-    source.put({ name: 'refund', description: 'Refunds an order.', body: 'Use form TWO.' })
-    source.put({ name: 'maps', description: 'Draws maps.' })
-    await chat.send(APPROVED)
-    expect(payments).toEqual([{ id: '1042' }])
-    expect(lastRequest(model)).toMatch(/Paid\./)
-    expect(openCalls(model)).toEqual([])
-  })
+  test.each(['append', 'rebuild'] as const)(
+    'runs if a skill changed while it waited (%s)',
+    async delivery => {
+      const model = play(REFUND, DONE)
+      const chat = createAgent(model, { delivery }).conversation('chat')
+      await chat.send('/refund the order 1042')
+      source.put({ name: 'refund', description: 'Refunds an order.', body: 'Use form TWO.' })
+      source.put({ name: 'maps', description: 'Draws maps.' })
+      await chat.send(APPROVED)
+      expect(payments).toEqual([{ id: '1042' }])
+      expect(lastRequest(model)).toMatch(/Paid\./)
+      expect(openCalls(model)).toEqual([])
+    },
+  )
 
   test('that is denied leaves a conversation that works, even if a skill changed', async () => {
     const model = play(REFUND, DONE)
@@ -400,9 +404,9 @@ describe('compact()', () => {
   const SUMMARY: ScriptedAnswer = { text: 'A summary by the model.' }
   const LONG = 'x'.repeat(5_000)
 
-  test.each([
+  test.each<[string, TurnInput, string]>([
     ['a text', `Where is ${LONG} the order?`, 'the order?'],
-    ['content parts', [{ type: 'text', text: `Where is ${LONG} the order?` }] as const, 'the order?'],
+    ['content parts', [{ type: 'text', text: `Where is ${LONG} the order?` }], 'the order?'],
     ['an invoked skill', '/refund the order 7', '/refund the order 7'],
   ])('happens by itself, and keeps the new question word for word: %s', async (_, input, expected) => {
     const model = play(LOAD, DONE, SUMMARY, DONE)

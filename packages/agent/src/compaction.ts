@@ -29,7 +29,10 @@ export function findOpenMessages(
 }
 
 /** Returns the question of the open turn of a stored conversation; `undefined` if all its turns have ended. */
-export function findOpenQuestion(messages: readonly ModelMessage[], isWaiting: boolean): ModelMessage | undefined {
+export function findOpenQuestion(
+  messages: readonly ModelMessage[],
+  isWaiting: boolean,
+): ModelMessage | undefined {
   if (messages.at(-1)?.role === 'assistant' && !isWaiting) return undefined
   return messages.findLast(message => message.role === 'user' && !isNotice(message))
 }

@@ -98,8 +98,11 @@ export interface ConversationStore {
   claim(tenant: string, conversation: string, claim: TurnClaim): Promise<void>
   /** Ends a claim. Does nothing if `holder` does not hold the conversation. */
   release(tenant: string, conversation: string, holder: string): Promise<void>
-  /** Returns the session state that was stored last, or `undefined` if there is none. */
-  readSession(tenant: string, conversation: string): Promise<SessionState | undefined>
+  /**
+   * Returns the session state that was stored last, or `undefined` if there is none. With `atSeq`, returns the state after
+   * the message at this position.
+   */
+  readSession(tenant: string, conversation: string, atSeq?: number): Promise<SessionState | undefined>
   /** Returns the messages after a position, in order. For an unknown conversation, returns an empty list. */
   read(tenant: string, conversation: string, range?: MessageRange): Promise<readonly StoredMessage[]>
   /** Returns the conversations of a tenant in the order of their ids. `after` is the last id of the previous page. */

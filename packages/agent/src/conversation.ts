@@ -425,9 +425,7 @@ export class Conversation implements Disposable {
     signal: AbortSignal,
   ): AsyncGenerator<AgentEvent, void, undefined> {
     yield* this.#orAbort(signal, async function* (this: Conversation, joined: AbortSignal) {
-      const { messages, uses } = yield* callModel(
-        this.#toCall(NO_MODEL, [...this.#messages, given], joined),
-      )
+      const { messages, uses } = yield* callModel(this.#toCall(NO_MODEL, [...this.#messages, given], joined))
       const results = messages.flatMap(message => (message.role === 'tool' ? message.content : []))
       await this.#append([{ ...given, content: [...given.content, ...results] }], { uses })
     })

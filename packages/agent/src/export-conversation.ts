@@ -14,8 +14,8 @@ interface Head {
 type Line = Head | { readonly message: ConversationMessage } | { readonly session: SessionState }
 
 /**
- * Yields a conversation as JSON lines: a head, every message, and the newest session state. Each line ends with a line
- * feed.
+ * Yields a conversation as JSON lines: a head, then every message. A session state follows the message after which it was
+ * stored. Each line ends with a line feed.
  *
  * @example
  * ```ts
@@ -32,18 +32,20 @@ export async function* exportConversation(
   tenant: string,
   conversation: string,
 ): AsyncGenerator<string, void, undefined> {
-  // Read the state first. If the conversation continues in the meantime, the state is never newer than the messages.
-  const session = await store.readSession(tenant, conversation)
+  let known: string | undefined
   yield toLine({ format: FORMAT, version: VERSION, conversation })
   for (let after = 0; ; ) {
     const page = await store.read(tenant, conversation, { after, limit: PAGE_SIZE })
     for (const { seq, ...message } of page) {
       after = seq
       yield toLine({ message })
+      const session = await store.readSession(tenant, conversation, seq)
+      if (session === undefined || toLine({ session }) === known) continue
+      known = toLine({ session })
+      yield known
     }
     if (page.length < PAGE_SIZE) break
   }
-  if (session !== undefined) yield toLine({ session })
 }
 
 /**
@@ -70,18 +72,40 @@ export async function importConversation(
   conversation: string,
   lines: Iterable<string> | AsyncIterable<string>,
 ): Promise<number> {
-  const messages: ConversationMessage[] = []
-  let session: SessionState | undefined
+  let seq = 0
+  for (const { messages, session } of await readParts(lines))
+    seq = await store.append(tenant, conversation, seq, messages, session === undefined ? {} : { session })
+  return seq
+}
+
+/** Messages that are stored together, with the session state after them. */
+interface Part {
+  readonly messages: ConversationMessage[]
+  session?: SessionState
+}
+
+/** Reads the whole export before anything is stored, so that a cut or damaged export stores nothing. */
+async function readParts(lines: Iterable<string> | AsyncIterable<string>): Promise<readonly Part[]> {
+  const parts: Part[] = []
+  let open: Part | undefined
   let count = 0
   for await (const text of splitLines(lines)) {
     const line = parseLine(text, ++count)
     if (count === 1) assertHead(line)
-    else if ('message' in line) messages.push(line.message)
-    else if ('session' in line) session = line.session
-    else throw new TypeError(`line ${count} of the export is neither a message nor a session state`)
+    else if ('message' in line) {
+      if (open === undefined) {
+        open = { messages: [] }
+        parts.push(open)
+      }
+      open.messages.push(line.message)
+    } else if ('session' in line && open !== undefined) {
+      open.session = line.session
+      open = undefined
+    } else
+      throw new TypeError(`line ${count} of the export is neither a message nor the session state after one`)
   }
   if (count === 0) throw new TypeError('the export is empty')
-  return await store.append(tenant, conversation, 0, messages, session === undefined ? {} : { session })
+  return parts
 }
 
 function toLine(line: Line): string {

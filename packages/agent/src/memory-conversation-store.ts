@@ -104,9 +104,14 @@ export class MemoryConversationStore implements ConversationStore {
     return { ...state, catalog }
   }
 
-  async readSession(tenant: string, conversation: string): Promise<SessionState | undefined> {
+  async readSession(
+    tenant: string,
+    conversation: string,
+    atSeq: number = Infinity,
+  ): Promise<SessionState | undefined> {
     const sessions = this.#sessions.get(keyOf(tenant, conversation))
-    return structuredClone(sessions?.get(Math.max(...sessions.keys())))
+    const positions = [...(sessions?.keys() ?? [])].filter(seq => seq <= atSeq)
+    return structuredClone(sessions?.get(Math.max(...positions)))
   }
 
   async read(

@@ -155,10 +155,11 @@ export class SqlConversationStore implements ConversationStore, AsyncDisposable 
     )
   }
 
-  async readSession(tenant: string, conversation: string): Promise<SessionState | undefined> {
+  async readSession(tenant: string, conversation: string, atSeq?: number): Promise<SessionState | undefined> {
     this.#assertOpen()
     const row = await this.#database
       .selectFrom('session')
+      .$if(atSeq !== undefined, query => query.where('session.seq', '<=', atSeq ?? 0))
       .innerJoin('listing', 'listing.digest', 'session.listing')
       .leftJoin('text', 'text.digest', 'session.catalog')
       .select(['session.generation', 'session.ledger', 'session.seen', 'listing.announced'])

@@ -90,6 +90,8 @@ export const conversationStoreConformance: readonly ConversationStoreCase[] = [
       equal(await store.readSession('t', 'c'), state('one'), 'not that of a refused writer')
       await store.append('t', 'c', 2, [], { session: state('two') })
       equal(await store.readSession('t', 'c'), state('two'), 'the second')
+      equal(await store.readSession('t', 'c', 1), state('one'), 'the one after the first message')
+      equal(await store.readSession('t', 'c', 0), undefined, 'none before the first message')
     },
   },
   {

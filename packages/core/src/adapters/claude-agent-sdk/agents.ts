@@ -32,6 +32,12 @@ interface Call {
 /** The names of Claude Code's tool that starts a subagent. */
 const START_TOOLS: readonly string[] = ['Agent', 'Task']
 
+/**
+ * Maximum number of open subagents. A subagent may go on after its end, so its conversation stays open until so many
+ * others were active after it.
+ */
+const MAX_SUBAGENTS = 100
+
 /** The agents of one Claude Code session. Each subagent has a conversation of its own. */
 export class ClaudeAgents {
   readonly main: ClaudeMember
@@ -50,13 +56,27 @@ export class ClaudeAgents {
     const { agent_id: id, agent_type: type = '' } = event
     if (id === undefined) return this.main
     const known = this.#subagents.get(id)
-    if (known !== undefined) return known
+    if (known !== undefined) {
+      // Moves the subagent to the end, because the subagent that was active longest ago is closed first.
+      this.#subagents.delete(id)
+      this.#subagents.set(id, known)
+      return known
+    }
     const scope = this.#scopes.get(type)
     const childId = `${this.main.live.session.id}/${id}`
     const live = this.#takeStarter(type).live.child({ id: childId, ...(scope && { scope }) })
     const opened = { live, isMain: false, hasCatalog: scope !== undefined }
     this.#subagents.set(id, opened)
+    this.#closeOldest()
     return opened
+  }
+
+  #closeOldest(): void {
+    const [oldest] = this.#subagents
+    if (oldest === undefined || this.#subagents.size <= MAX_SUBAGENTS) return
+    const [id, { live }] = oldest
+    this.#subagents.delete(id)
+    live.session.close()
   }
 
   /** Records and returns the agent that calls a tool. The tool itself receives only the id of the call. */
