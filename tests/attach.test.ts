@@ -30,15 +30,17 @@ describe('stoke attach', () => {
   test('prints the program of the page for the SDK in the nearest package.json, as a file that can be saved', () => {
     const { status, stdout } = attach({ dependencies: { ai: '^7.0.0' } })
     expect(status).toBe(0)
-    const [found, install, page, empty, ...program] = stdout.split('\n')
-    expect(found).toBe('// ai 7.0.1; the adapter is tested with 7.0')
-    expect(install).toBe('// npm install @skillstoke/core')
+    const [found, install, page, usage, empty, ...program] = stdout.split('\n')
+    expect(found).toBe('// ai 7.0.1; the adapter is tested with 7.0 and 6.0')
+    expect(install).toBe('// npm install @ai-sdk/openai @skillstoke/core')
     expect(page).toBe('// https://github.com/skillstoke/skillstoke/blob/main/docs/sdks/ai-sdk.md')
+    expect(usage).toContain('Set MODEL_URL and MODEL_KEY, and call main().')
     expect([empty, program.join('\n')]).toEqual(['', readFileSync(`${EXAMPLES}/ai-sdk.ts`, 'utf8')])
   })
 
   test('lists every SDK of a project, and a plain client only if it is the only one', () => {
-    const dependencies = { '@skillstoke/core': '1', ai: '7', '@mastra/core': '1', openai: '7' }
+    const mastra = { '@mastra/core': '1', '@mastra/libsql': '1', '@mastra/memory': '1' }
+    const dependencies = { '@skillstoke/core': '1', ai: '7', '@ai-sdk/openai': '4', ...mastra, openai: '7' }
     const { json } = attach({ dependencies }, '--json')
     expect(json.map(({ sdk, install }) => [sdk, install])).toEqual([
       ['mastra', null],

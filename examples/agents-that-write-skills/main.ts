@@ -1,5 +1,5 @@
 // The use case of RustFox: a user teaches the agent a task. The agent writes a skill of several files, reloads its skills, and uses the new skill in the same conversation. After a restart the conversation continues. Bundled skills have a lower precedence and stay unchanged.
-// Run it with `node examples/agents-that-write-skills/main.ts`.
+// Run it with `npx node examples/agents-that-write-skills/main.ts`.
 import assert from 'node:assert/strict'
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,5 +1,5 @@
 // A chat loop without a framework. Shows what your own agent must do so that its conversations use the current skills.
-// Run it with `node examples/follow-in-your-loop/main.ts`. The program edits a skill during the conversation and checks which text the model gets.
+// Run it with `npx node examples/follow-in-your-loop/main.ts`. The program edits a skill during the conversation and checks which text the model gets.
 import assert from 'node:assert/strict'
 import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,5 +1,5 @@
 // The use case of crabtalk: folders are not watched. A skill is read from its folder when a tool call or a slash command asks for it. An agent's scope limits which skills tool calls and slash commands find.
-// Run it with `node examples/load-at-the-moment-of-use/main.ts`.
+// Run it with `npx node examples/load-at-the-moment-of-use/main.ts`.
 import assert from 'node:assert/strict'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

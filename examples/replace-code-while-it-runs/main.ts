@@ -1,5 +1,5 @@
 // The use case of omni: a developer edits the code of tools while their server runs. The next call runs the edited code. After a broken edit, the old code continues to answer calls. The client is notified when commands are added or removed.
-// Run it with `node examples/replace-code-while-it-runs/main.ts`.
+// Run it with `npx node examples/replace-code-while-it-runs/main.ts`.
 import assert from 'node:assert/strict'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,6 +1,6 @@
 // Serves the skills of a repository. New commits wait for approval, also after a restart. The approved revision is
 // served meanwhile, and one call restores an earlier revision.
-// Run it with `node examples/review-a-repository/main.ts`. It needs git.
+// Run it with `npx node examples/review-a-repository/main.ts`. It needs git.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'

@@ -1,4 +1,4 @@
-// An MCP endpoint in your own server. Run it with `node examples/serve-over-mcp/main.ts`. The program connects a client, edits a
+// An MCP endpoint in your own server. Run it with `npx node examples/serve-over-mcp/main.ts`. The program connects a client, edits a
 // skill and checks which text the client gets.
 import assert from 'node:assert/strict'
 import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'

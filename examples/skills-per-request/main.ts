@@ -1,5 +1,5 @@
 // The use case of pai: the instructions of each request list the skills of the agent's folders. The agent reads and runs the skills with its own file and shell tools. A hook prepares the folders before each scan.
-// Run it with `node examples/skills-per-request/main.ts`.
+// Run it with `npx node examples/skills-per-request/main.ts`.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'

@@ -1,5 +1,5 @@
 // The use case of Exo: skills are edited during a long run of an agent. Each edit changes the tools and instructions of the agent during the run. An event bus reports the changes. Saving a broken skill changes nothing.
-// Run it with `node examples/sync-a-running-agent/main.ts`.
+// Run it with `npx node examples/sync-a-running-agent/main.ts`.
 import assert from 'node:assert/strict'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,5 +1,5 @@
 // The use case of RustFox as a Telegram bot: a user teaches the bot a skill in a chat, and the skill becomes a slash command.
-// Run it with `node examples/telegram-bot/main.ts`. Without TELEGRAM_TOKEN, a local server stands in for Telegram, and the program checks what the user sees.
+// Run it with `npx node examples/telegram-bot/main.ts`. Without TELEGRAM_TOKEN, a local server stands in for Telegram, and the program checks what the user sees.
 import assert from 'node:assert/strict'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

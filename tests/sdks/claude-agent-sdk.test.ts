@@ -508,14 +508,11 @@ describe('a subagent', () => {
 test('a conversation keeps at most 100 subagents open', async () => {
   using live = await open({ agents: { researcher: { include: ['refund'] } } })
   const [matcher] = live.options().hooks?.['SubagentStart'] ?? []
-  const call = matcher?.hooks[0] as unknown as (input: object) => Promise<object>
-  for (let number = 0; number < 150; number++)
-    await call({
-      hook_event_name: 'SubagentStart',
-      session_id: 's',
-      agent_id: `agent-${number}`,
-      agent_type: 'researcher',
-    })
+  const start = matcher?.hooks[0] as unknown as (input: object, id: string) => Promise<object>
+  for (let number = 0; number < 150; number++) {
+    const agent = { agent_id: `agent-${number}`, agent_type: 'researcher' }
+    await start({ hook_event_name: 'SubagentStart', session_id: 's', ...agent }, `event-${number}`)
+  }
   const ids = skills.sessions().map(({ id }) => id)
   expect(ids).toHaveLength(101)
   expect(ids).toEqual(expect.arrayContaining(['chat-1', 'chat-1/agent-149', 'chat-1/agent-50']))

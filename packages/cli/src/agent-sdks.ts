@@ -10,7 +10,7 @@ export const AGENT_SDKS: readonly AgentSdk[] = [
     tested: '0.3',
   },
   { id: 'openai-agents', name: 'OpenAI Agents', packages: ['@openai/agents'], tested: '0.20' },
-  { id: 'ai-sdk', name: 'AI SDK', packages: ['ai'], tested: '7.0' },
+  { id: 'ai-sdk', name: 'AI SDK', packages: ['ai'], tested: '7.0 and 6.0' },
   { id: 'loop', name: 'your own loop', packages: ['openai', '@anthropic-ai/sdk'], tested: '7.57' },
 ]
 
@@ -21,6 +21,6 @@ export interface AgentSdk {
   readonly name: string
   /** The npm packages that show that a project uses this SDK. */
   readonly packages: readonly string[]
-  /** The version of the first package with which the adapter is tested. */
+  /** The versions of the first package with which the adapter is tested. */
   readonly tested: string
 }

@@ -6,7 +6,7 @@ import {
   type SkillAgent,
   type TurnInput,
 } from '@skillstoke/agent'
-import type { SkillReader, SkillRuntime } from '@skillstoke/core'
+import { SkillError, type SkillReader, type SkillRuntime } from '@skillstoke/core'
 import { toMessage } from '@skillstoke/core/internal'
 import type { ListeningSession } from '../dev/dev-printer.ts'
 import type { ChatView, TurnOutcome } from './chat-view.ts'
@@ -111,6 +111,8 @@ export class ChatSession {
       if (signal.aborted) return stop('interrupted', 'interrupted')
       if (thrown instanceof ConversationBusyError) return stop('busy', toMessage(thrown))
       if (thrown instanceof ConversationConflictError) return stop('busy', await this.#openAgain())
+      // The input was refused, so there is nothing to retry.
+      if (SkillError.isInstance(thrown) && thrown.code === 'INVALID_OPTION') throw thrown
       return stop('failed', toMessage(thrown))
     }
   }

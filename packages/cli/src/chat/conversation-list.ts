@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { type ConversationStore, type ConversationSummary, openConversationStore } from '@skillstoke/agent'
+import { toCommandLine } from '../command-line.ts'
 import type { Config } from '../config/config.ts'
 import { EXIT_OK } from '../exit-code.ts'
 import { createPaint, formatTable, printJson, printLine, toTerminalLine } from '../output.ts'
@@ -26,7 +27,9 @@ export async function listConversations(config: Config, { json }: { json: boolea
     String(seq),
   ])
   printLine(formatTable([['ID', 'TIME (UTC)', 'MESSAGES'], ...rows]))
-  printLine(paint('dim', `continue one: ${findProgramName()} chat ID`))
+  printLine(
+    paint('dim', `continue one: ${findProgramName()} ${toCommandLine(['chat', 'ID', ...config.options])}`),
+  )
   return EXIT_OK
 }
 

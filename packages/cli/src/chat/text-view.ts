@@ -56,13 +56,18 @@ export class TextView implements ChatView {
 
   opened({ id, messages, lastAnswer, command, model, generation }: OpenedChat): void {
     const { print, paint, isInteractive } = this.#options
-    const what = messages === 0 ? 'new conversation' : `conversation of ${messages} messages`
-    print(`${what} ${paint('bold', toTerminalLine(id))}, model ${toTerminalLine(model)}`)
+    const shown = paint('bold', toTerminalLine(id))
+    const what =
+      messages === 0 ? `new conversation ${shown}` : `conversation ${shown} with ${messages} messages`
+    print(`${what}, model ${toTerminalLine(model)}`)
     print(paint('dim', `continue it later: ${toTerminalLine(command)}`))
     const broken = generation.reports().filter(({ status }) => status === 'broken').length
     const faults = broken === 0 ? '' : paint('red', `, ${broken} broken`)
     const { number, digest } = generation
-    print(`generation ${number} ${shortDigest(digest)}, ${generation.list().length} skills${faults}`)
+    const count = generation.list().length
+    print(
+      `generation ${number} ${shortDigest(digest)}, ${count} ${count === 1 ? 'skill' : 'skills'}${faults}`,
+    )
     if (lastAnswer !== undefined) this.#dev.answer(lastAnswer)
     if (isInteractive)
       print(

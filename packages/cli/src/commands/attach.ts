@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import { toMessage } from '@skillstoke/core/internal'
+import { compareText, toMessage } from '@skillstoke/core/internal'
 import { AGENT_SDKS, type AgentSdk } from '../agent-sdks.ts'
 import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../exit-code.ts'
 import { printJson, printLine } from '../output.ts'
@@ -86,20 +86,28 @@ function findNamed(name: string): AgentSdk {
 
 function toAttachment(sdk: AgentSdk, project: Project | undefined): Attachment {
   const name = findPackage(sdk, project)
-  const hasCore = project?.dependencies.includes('@skillstoke/core') === true
-  const missing = [
-    ...(hasCore ? [] : ['@skillstoke/core']),
-    ...(name === undefined ? sdk.packages.slice(0, 1) : []),
-  ]
+  const program = readFileSync(new URL(`${sdk.id}.txt`, PROGRAMS), 'utf8')
+  const missing = findImported(program).filter(imported => project?.dependencies.includes(imported) !== true)
   return {
     sdk: sdk.id,
     package: name ?? null,
     version: readVersion(name, project),
     tested: sdk.tested,
     install: missing.length === 0 ? null : `npm install ${missing.join(' ')}`,
-    program: readFileSync(new URL(`${sdk.id}.txt`, PROGRAMS), 'utf8'),
+    program,
     page: `${PAGES}/sdks/${sdk.id}.md`,
   }
+}
+
+/** Returns the npm packages that a program imports, in alphabetical order. */
+function findImported(program: string): readonly string[] {
+  const found = program.matchAll(/^import .* from '((?:@[^/']+\/)?[^/']+)/gm)
+  return [...new Set([...found].flatMap(([, name]) => name ?? []))].sort(compareText)
+}
+
+/** Returns the environment variables that a program reads. */
+function findVariables(program: string): readonly string[] {
+  return [...new Set([...program.matchAll(/process\.env\['(\w+)'\]/g)].flatMap(([, name]) => name ?? []))]
 }
 
 function readVersion(name: string | undefined, project: Project | undefined): string | null {
@@ -116,17 +124,17 @@ function describe({ sdk, package: name, version, tested, install, program, page 
     `// ${found}; the adapter is tested with ${tested}`,
     ...(install === null ? [] : [`// ${install}`]),
     `// ${page}`,
+    `// Set ${findVariables(program).join(' and ')}, and call main(). Or copy the lines about skills into your agent.`,
     '',
     program.trimEnd(),
   ].join('\n')
 }
 
 function describeNone(project: Project | undefined): string {
-  const place = project === undefined ? 'there is no package.json' : `${project.folder} uses no agent SDK`
+  const place =
+    project === undefined
+      ? 'there is no package.json in this folder or above it; name an agent SDK:'
+      : `${project.folder} uses no agent SDK that has an adapter; name one:`
   const known = AGENT_SDKS.map(({ id, packages }) => `  stoke attach ${id.padEnd(18)} ${packages.join(', ')}`)
-  return [
-    `${place} that has an adapter; name one:`,
-    ...known,
-    `For another loop, see ${PAGES}/agents.md`,
-  ].join('\n')
+  return [place, ...known, `For another loop, see ${PAGES}/agents.md`].join('\n')
 }

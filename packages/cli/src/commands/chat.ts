@@ -60,4 +60,6 @@ function checkChatOptions({ id, question, isList }: ChatOptions): void {
     throw new UsageError('the id of the conversation is empty; "stoke chat --list" shows all ids')
   if (question !== undefined && question.trim() === '')
     throw new UsageError('--ask is empty; write the message, for example --ask "May I get a refund?"')
+  if (question !== undefined && /^--[a-z][a-z-]*$/.test(question))
+    throw new UsageError(`--ask has no message before ${question}; write it right after --ask`)
 }
