@@ -8,6 +8,7 @@ import {
   SkillAgent,
   type SqlConversationStore,
 } from '@skillstoke/agent'
+import { connectTelegram, type TelegramBot, type TelegramOptions } from '@skillstoke/agent/telegram'
 import {
   collectSkills,
   EventBus,
@@ -221,6 +222,10 @@ const CALLS: Readonly<Record<string, (options: Loose, world: World) => unknown>>
   'Conversation.stream': (options, { talk }) => talk.stream('Hello.', options).next(),
   resolveModel: config => resolveModel(config),
   'Conversation.compact': (options, { talk }) => talk.compact(options),
+  connectTelegram: (options, { skills }) =>
+    connectTelegram({} as TelegramBot, new SkillAgent({ skills, model: 'none' }), options as TelegramOptions),
+  'SkillAgent.close': async (options, { skills }) =>
+    await new SkillAgent({ skills, model: 'none' }).close(options),
   'MemoryConversationStore.append': options =>
     new MemoryConversationStore().append('local', 'c', 0, [], options),
   'SqlConversationStore.append': (options, { store }) => store.append('local', 'c', 0, [], options),
@@ -314,6 +319,7 @@ test('a call with a misspelt option has no effect: it shows no skill text and wr
 const PACKAGES = ['core', 'compat', 'scripts', 'agent', 'mcp', 'cli']
 const ENTRIES: Readonly<Record<string, readonly string[]>> = {
   core: ['core/src/index', 'core/src/source-entry', 'core/src/types-entry', 'core/src/node/index'],
+  agent: ['agent/src/index', 'agent/src/telegram/index'],
   cli: ['cli/src/client/index'],
 }
 

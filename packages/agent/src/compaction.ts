@@ -1,4 +1,3 @@
-import type { KnownOptions } from '@skillstoke/core/internal'
 import type { ModelMessage } from 'ai'
 import type { TurnOptions } from './turn-input.ts'
 
@@ -8,8 +7,6 @@ export interface CompactOptions extends TurnOptions {
   /** Maximum number of tokens of the skills that are put back. @default 8,000 */
   readonly maxTokens?: number
 }
-
-export const KNOWN_COMPACT: KnownOptions<CompactOptions> = { signal: true, summarize: true, maxTokens: true }
 
 /** The tag with which each notice of changed skills begins. */
 const NOTICE_TAG = '<skills_update'

@@ -20,7 +20,6 @@ import {
   findMissingTexts,
   findOpenMessages,
   findOpenQuestion,
-  KNOWN_COMPACT,
 } from './compaction.ts'
 import {
   ConversationConflictError,
@@ -51,6 +50,7 @@ export const DEFAULT_TENANT = 'local'
 const DEFAULT_INSTRUCTIONS = 'You are a helpful assistant.'
 
 const KNOWN: KnownOptions<TurnOptions> = { signal: true }
+const KNOWN_COMPACT: KnownOptions<CompactOptions> = { signal: true, summarize: true, maxTokens: true }
 
 /** Identifies one state of a session, so that an unchanged state is not stored again. */
 interface SavedState {

@@ -10,13 +10,8 @@ import {
   type SkillScope,
   type SkillWriter,
 } from '@skillstoke/core'
-import {
-  checkOptions,
-  checkWholeNumber,
-  type KnownOptions,
-  systemClock,
-  waitAtMost,
-} from '@skillstoke/core/internal'
+import { checkOptions, checkWholeNumber, type KnownOptions, waitAtMost } from '@skillstoke/core/internal'
+import { systemClock } from '@skillstoke/core/source'
 import type { LanguageModel, ToolSet } from 'ai'
 import { Conversation, type ConversationParts, DEFAULT_TENANT, readStored } from './conversation.ts'
 import type { ConversationStore } from './conversation-store.ts'
