@@ -186,7 +186,7 @@ describe('aiSdk()', () => {
     expect(chat.session.ledger.entries()).toMatchObject([{ name: 'refund' }])
   })
 
-  test('keep() refuses a stream whose second step failed, and the next turn is told again', async () => {
+  test('keep() refuses a stream whose second step failed, and the next turn sends the notice again', async () => {
     const skills = await world.createSkills()
     using chat = aiSdk<ModelMessage>(skills, { id: 'chat-1' })
     world.prepare(() => void world.folder.writeSkill('maps'))
@@ -361,7 +361,7 @@ describe('ui()', () => {
     expect(JSON.stringify(second)).toContain('removed: orders')
   })
 
-  test('a failed turn is told again', async () => {
+  test('the turn after a failed turn sends the notice again', async () => {
     const skills = await world.createSkills()
     using chat = aiSdk<ModelMessage>(skills, { id: 'chat-1' })
     world.prepare(() => void world.folder.writeSkill('maps'))

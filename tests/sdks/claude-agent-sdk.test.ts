@@ -205,7 +205,7 @@ describe('the hooks of the host', () => {
     expect(news()).toContain('added: maps')
   })
 
-  test('a prompt that a hook blocks is told again', async () => {
+  test('a prompt after a blocked prompt gets the notice again', async () => {
     using live = await open()
     world.folder.writeSkill('maps')
     const block = (): Promise<object> => Promise.resolve({ decision: 'block', reason: 'Not now.' })
@@ -255,7 +255,7 @@ describe('allowedTools: "enforce"', () => {
 })
 
 describe('a conversation', () => {
-  test('of several questions in one process hears of changes between and within the turns', async () => {
+  test('of several questions in one process gets the changes between and within the turns', async () => {
     using live = await open()
     world.prepare(() => world.folder.remove('orders'))
     world.server.play(DONE, EDIT, DONE)
@@ -464,7 +464,7 @@ describe('a subagent', () => {
     expect(countText('Instructions of secret')).toBe(1)
   })
 
-  test('without a scope gets no catalog, and hears of changes after it has loaded a skill', async () => {
+  test('without a scope gets no catalog, and gets notices after it has loaded a skill', async () => {
     using live = await open()
     addMaps()
     await say(live, [start('general-purpose'), EDIT, DONE, DONE])

@@ -43,7 +43,7 @@ describe('mastra() continues a thread', () => {
     expect(count('it is now')).toBe(3)
   })
 
-  test('the user deletes the last messages, and the model is told again what they contained', async () => {
+  test('the user deletes the last messages, and the model gets the lost notices again', async () => {
     await using process = await MastraProcess.start(world)
     const agent = process.createAgent()
     await play(agent, 'One.', DONE)

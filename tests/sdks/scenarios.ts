@@ -86,6 +86,8 @@ export const SCENARIOS: Readonly<Record<ScenarioName, Scenario>> = {
     await using chat = await open()
     if (chat.openSubagent === undefined) return undefined
     const { server } = world
+    await say(world, chat, [DONE])
+    const parentRequests = server.requests.splice(0)
     const child = await chat.openSubagent()
     await say(world, child, [EDIT, load(chat, 'secret'), DONE], () => addMaps(world))
     const childRequests = server.requests.splice(0)
@@ -95,7 +97,9 @@ export const SCENARIOS: Readonly<Record<ScenarioName, Scenario>> = {
     const isTold = /\bmaps\b/.test(childRequests[1]?.text ?? '')
     return {
       follows: isHidden && isTold && /\bmaps\b/.test(server.requests[0]?.text ?? ''),
-      keepsPrefix: countBrokenPrefixes(childRequests) === 0,
+      keepsPrefix:
+        countBrokenPrefixes(childRequests) + countBrokenPrefixes([...parentRequests, ...server.requests]) ===
+        0,
     }
   },
 
@@ -113,7 +117,9 @@ export const SCENARIOS: Readonly<Record<ScenarioName, Scenario>> = {
     const after = world.server.requests.slice(failed)
     const last = after.at(-1)
     const isToldOnce = /\bmaps\b/.test(last?.text ?? '') && count(last, 'added: maps') <= 1
-    return { follows: isToldOnce, keepsPrefix: countBrokenPrefixes(after) === 0 }
+    // The first request is the only one that the model answered.
+    const answered = world.server.requests.slice(0, 1)
+    return { follows: isToldOnce, keepsPrefix: countBrokenPrefixes([...answered, ...after]) === 0 }
   },
 
   async restart(world, open) {

@@ -221,7 +221,7 @@ describe('allowed-tools', () => {
 })
 
 describe('a failed call', () => {
-  test('is told again if the host removes the messages of the turn', async () => {
+  test('sends the notice again if the host removes the messages of the turn', async () => {
     await using chat = await Chat.open()
     const agent = chat.agent()
     await agent.invoke('Begin.')
@@ -249,7 +249,7 @@ describe('a failed call', () => {
     expect(chat.live.session.ledger.entries()).toEqual([])
   })
 
-  test('is told again if the host loads an earlier snapshot', async () => {
+  test('sends the notice again if the host loads an earlier snapshot', async () => {
     await using chat = await Chat.open()
     const agent = chat.agent()
     await agent.invoke('Begin.')

@@ -20,6 +20,7 @@ export function testHarness(harness: Harness): void {
       if (finding !== undefined) findings[name] = finding
       if (harness.isPeer === true || harness.limits?.[name] !== undefined) return
       expect(finding).toEqual({ follows: true, keepsPrefix: true })
+      for (const callId of world.callIds) expect(callId).toMatch(/^(call|toolu)_\d+$/)
     })
 
     test('the table of the page shows these results', () => {

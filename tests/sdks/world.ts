@@ -19,6 +19,8 @@ export class World implements AsyncDisposable {
   readonly stateFolder = new TemporaryFolder()
   readonly server: ModelServer
   readonly edit: HostTool
+  /** The ids that the model gave the calls of skill tools. */
+  readonly callIds: (string | undefined)[] = []
   #change: () => void = () => undefined
   readonly #opened: SkillRuntime[] = []
 
@@ -52,6 +54,7 @@ export class World implements AsyncDisposable {
       sources: [directory(this.folder.path, { label: 'skills' })],
       scripts: childProcesses(),
     })
+    skills.events.on('skill:used', ({ callId }) => void this.callIds.push(callId))
     this.#opened.push(skills)
     return skills
   }

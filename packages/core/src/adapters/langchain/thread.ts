@@ -114,7 +114,8 @@ export class LangChainThread implements Disposable {
     { toolCallId, signal, writer }: LangChainToolRuntime,
   ): Promise<[string, LangChainArtifact]> {
     const { execute } = this.session.tools.find(({ name }) => name === definition.name) ?? definition
-    const { text, ...artifact } = await execute(input, { signal, onProgress: writer ?? undefined })
+    const context = { signal, callId: toolCallId, onProgress: writer ?? undefined }
+    const { text, ...artifact } = await execute(input, context)
     const isLoad = definition.name === this.#loadTool && artifact.revision !== undefined
     if (isLoad) this.#loads.add(toolCallId)
     return [text, artifact]

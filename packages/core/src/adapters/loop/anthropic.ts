@@ -43,6 +43,7 @@ export interface AnthropicTool {
 
 /** The part of a tool runner's context that the loop uses. */
 export interface AnthropicRunContext {
+  readonly toolUse: { readonly id: string }
   readonly signal?: AbortSignal | null | undefined
 }
 
@@ -224,7 +225,7 @@ function toAnthropicTool({ name, description, inputSchema }: LoopTool, tools: Lo
     parse: input => input,
     async run(input, context) {
       const { content, isError } = await tools.run(
-        { id: '', name, input },
+        { id: context?.toolUse.id ?? '', name, input },
         { signal: context?.signal ?? undefined },
       )
       if (isError) throw new Error(content as string)

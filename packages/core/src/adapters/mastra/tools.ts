@@ -14,7 +14,9 @@ export interface MastraToolContext {
   readonly abortSignal?: AbortSignal | undefined
   readonly requestContext?: MastraRequestContext | undefined
   readonly memory?: unknown
-  readonly agent?: { readonly threadId?: string | undefined } | undefined
+  readonly agent?:
+    | { readonly threadId?: string | undefined; readonly toolCallId?: string | undefined }
+    | undefined
   /** Writes chunks into the stream of the agent. */
   readonly writer?: { write(chunk: unknown): Promise<unknown> } | undefined
 }
@@ -73,6 +75,7 @@ export function toMastraTool(definition: ToolDefinition, sessions: SessionFinder
       const before = loadsOf(session)
       const answer = await own.execute(input, {
         signal: context.abortSignal,
+        callId: context.agent?.toolCallId,
         onProgress: toReporter(context),
       })
       const loaded = name === sessions.loadTool && !answer.isError ? answer.skill : undefined
