@@ -22,7 +22,7 @@ import {
 } from 'ai-6'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
-import { aiSdkHarness } from './ai-sdk.ts'
+import { aiSdk6Harness, aiSdkHarness } from './ai-sdk.ts'
 import { main } from './examples/ai-sdk.ts'
 import { countBrokenPrefixes, type Reply } from './model-server.ts'
 import { testHarness } from './test-harness.ts'
@@ -32,7 +32,7 @@ const DONE: Reply = { kind: 'text', text: 'Done.' }
 const EDIT: Reply = { kind: 'call', name: 'edit', input: {} }
 const LOAD: Reply = { kind: 'call', name: 'skill', input: { name: 'refund' } }
 
-testHarness(aiSdkHarness)
+for (const harness of [aiSdkHarness, aiSdk6Harness]) testHarness(harness)
 
 let world: World
 beforeEach(async () => {
@@ -249,7 +249,7 @@ describe('aiSdk()', () => {
     using chat = aiSdk<ModelMessage>(skills, { id: 'chat-1' })
     using child = chat.child({ id: 'child' })
     const settings = { model: createModel(), stopWhen: stepCountIs(5) }
-    const ask = async (question: string): Promise<Awaited<ReturnType<typeof generateText>>> => {
+    const ask = async (question: string): Promise<Parameters<typeof chat.keep>[0]> => {
       const result = await generateText({ ...settings, ...(await chat.turn(question)) })
       await chat.keep(result)
       return result

@@ -1,19 +1,37 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { createOpenAI } from '@ai-sdk/openai'
+import { createOpenAI as createOpenAI3 } from '@ai-sdk/openai-3'
 import { type AiSdkState, aiSdk } from '@skillstoke/core/ai-sdk'
-import { generateText, type ModelMessage, stepCountIs, tool } from 'ai'
+import type { ModelMessage } from 'ai'
+import * as sdk7 from 'ai'
+import * as sdk6 from 'ai-6'
 import { z } from 'zod'
-import type { Harness } from './harness.ts'
+import type { Harness, HarnessConversation, HarnessOptions } from './harness.ts'
+import type { World } from './world.ts'
 
-export const aiSdkHarness: Harness = {
-  name: 'ai 7',
-  async open(world, { scope }) {
+export const aiSdkHarness: Harness = createHarness('ai 7', sdk7, createOpenAI)
+
+// The same program, whose types differ between the versions.
+export const aiSdk6Harness: Harness = createHarness(
+  'ai 6',
+  sdk6 as unknown as typeof sdk7,
+  createOpenAI3 as unknown as typeof createOpenAI,
+)
+
+function createHarness(
+  name: string,
+  { generateText, stepCountIs, tool }: typeof sdk7,
+  createProvider: typeof createOpenAI,
+): Harness {
+  return { name, open }
+
+  async function open(world: World, { scope }: HarnessOptions): Promise<HarnessConversation> {
     const skills = await world.createSkills()
     const file = world.stateFolder.at('chat.json')
     const resume = existsSync(file)
       ? (JSON.parse(readFileSync(file, 'utf8')) as AiSdkState<ModelMessage>)
       : undefined
-    const model = createOpenAI({ baseURL: `${world.server.url}/v1`, apiKey: 'none' }).chat('test-model')
+    const model = createProvider({ baseURL: `${world.server.url}/v1`, apiKey: 'none' }).chat('test-model')
     const { description, run } = world.edit
     const tools = { edit: tool({ description, inputSchema: z.object({}), execute: run }) }
     const options = {
@@ -41,5 +59,5 @@ export const aiSdkHarness: Harness = {
         await skills.close()
       },
     }
-  },
+  }
 }

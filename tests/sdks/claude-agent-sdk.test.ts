@@ -507,7 +507,7 @@ describe('a subagent', () => {
 
 test('a conversation keeps at most 100 subagents open', async () => {
   using live = await open({ agents: { researcher: { include: ['refund'] } } })
-  const [matcher] = live.options().hooks?.['SubagentStart'] ?? []
+  const [matcher] = live.options<Options>().hooks?.SubagentStart ?? []
   const start = matcher?.hooks[0] as unknown as (input: object, id: string) => Promise<object>
   for (let number = 0; number < 150; number++) {
     const agent = { agent_id: `agent-${number}`, agent_type: 'researcher' }
