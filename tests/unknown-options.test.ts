@@ -8,7 +8,7 @@ import {
   SkillAgent,
   type SqlConversationStore,
 } from '@skillstoke/agent'
-import { connectTelegram, type TelegramBot, type TelegramOptions } from '@skillstoke/agent/telegram'
+import { connectTelegram, type TelegramBot } from '@skillstoke/agent/telegram'
 import {
   collectSkills,
   EventBus,
@@ -223,7 +223,7 @@ const CALLS: Readonly<Record<string, (options: Loose, world: World) => unknown>>
   resolveModel: config => resolveModel(config),
   'Conversation.compact': (options, { talk }) => talk.compact(options),
   connectTelegram: (options, { skills }) =>
-    connectTelegram({} as TelegramBot, new SkillAgent({ skills, model: 'none' }), options as TelegramOptions),
+    connectTelegram({} as TelegramBot, new SkillAgent({ skills, model: 'none' }), options),
   'SkillAgent.close': async (options, { skills }) =>
     await new SkillAgent({ skills, model: 'none' }).close(options),
   'MemoryConversationStore.append': options =>

@@ -52,6 +52,7 @@ export default {
         text: 'Embed in an agent',
         items: [
           'reference-agent',
+          'telegram',
           'agents',
           'running-agents',
           'slash-commands',

@@ -109,7 +109,11 @@ export interface ConversationStore {
   list(tenant: string, page?: ConversationPage): Promise<readonly ConversationSummary[]>
   /** Returns the uses of a skill in all conversations of a tenant, the newest use first. */
   findUses(tenant: string, skill: string, limit?: number): Promise<readonly StoredUse[]>
-  /** Copies the messages of a conversation, up to the position `atSeq`, into a new conversation. */
+  /**
+   * Copies the messages of a conversation, up to the position `atSeq`, into a new conversation.
+   * @throws ConversationConflictError when the new conversation has messages
+   * @throws ConversationBusyError when a claimant holds the new conversation
+   */
   fork(tenant: string, conversation: string, atSeq: number, newConversation: string): Promise<void>
   /** Removes a conversation. Does nothing if the conversation does not exist. */
   remove(tenant: string, conversation: string): Promise<void>

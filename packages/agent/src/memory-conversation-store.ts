@@ -157,8 +157,9 @@ export class MemoryConversationStore implements ConversationStore {
 
   async fork(tenant: string, conversation: string, atSeq: number, newConversation: string): Promise<void> {
     const target = keyOf(tenant, newConversation)
-    const existing = this.#conversations.get(target)
-    if (existing !== undefined) throw new ConversationConflictError(newConversation, 0, existing.length)
+    const { length } = this.#conversations.get(target) ?? []
+    this.#assertFree(tenant, newConversation, undefined)
+    if (length > 0) throw new ConversationConflictError(newConversation, 0, length)
     this.#conversations.set(target, [...(await this.read(tenant, conversation, { limit: atSeq }))])
     const sessions = [...(this.#sessions.get(keyOf(tenant, conversation)) ?? [])]
     this.#sessions.set(target, new Map(sessions.filter(([seq]) => seq <= atSeq)))

@@ -231,8 +231,9 @@ export class SqlConversationStore implements ConversationStore, AsyncDisposable 
       // Inserts first, because a transaction of SQLite takes its lock with its first write.
       const { numInsertedOrUpdatedRows } = await insertHead(writing, tenant, newConversation)
       if (numInsertedOrUpdatedRows === 0n) {
-        const { seq } = await this.#lock(writing, tenant, newConversation)
-        throw new ConversationConflictError(newConversation, 0, seq)
+        const { seq, ...head } = await this.#lock(writing, tenant, newConversation)
+        assertFree(newConversation, head, undefined)
+        if (seq > 0) throw new ConversationConflictError(newConversation, 0, seq)
       }
       const source = await writing
         .selectFrom('message')

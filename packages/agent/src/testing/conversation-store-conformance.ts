@@ -138,6 +138,19 @@ export const conversationStoreConformance: readonly ConversationStoreCase[] = [
     },
   },
   {
+    name: 'fork() refuses a claimed conversation, and accepts an empty one',
+    async check(store) {
+      await store.append('t', 'c', 0, [message('a')], { session: state('one') })
+      await store.claim('t', 'fork', { holder: 'one', expectSeq: 0, leaseMs: 60_000 })
+      await isBusy(store.fork('t', 'c', 1, 'fork'))
+      equal(await idsOf(store, 'fork'), [], 'nothing was copied')
+      await store.release('t', 'fork', 'one')
+      await store.fork('t', 'c', 1, 'fork')
+      equal(await idsOf(store, 'fork'), ['a'], 'the messages')
+      equal(await store.readSession('t', 'fork'), state('one'), 'the state')
+    },
+  },
+  {
     name: 'remove() removes a whole conversation and no other',
     async check(store) {
       await store.append('t', 'c', 0, [message('a')], { session: state('one') })

@@ -66,7 +66,8 @@ class OpenaiBindableAgent<Tool extends NamedTool> implements BindableAgent<Tool>
  * import { directory } from '@skillstoke/core/node'
  * import { bindableAgent } from '@skillstoke/core/openai-agents'
  *
- * const parameters = { type: 'object', properties: {}, required: [], additionalProperties: true } as const
+ * const type = 'object' as const
+ * const parameters = { type, properties: {}, required: [], additionalProperties: true as const }
  * const readPdf = tool({ name: 'read_pdf', description: 'Reads.', parameters, strict: false, execute: () => 'Text.' })
  * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
  * const agent = new Agent({ name: 'Helper', instructions: 'You help.' })
