@@ -161,7 +161,7 @@ export class Conversation implements Disposable {
 
   /**
    * Compares the next request to the model with the last request. Reports whether the next request starts with the
-   * whole last request.
+   * whole last request. Tools of the host are not compared, because an agent never changes them.
    */
   comparePrefix(): PrefixReading {
     return this.#meter.compare([this.system, this.#definitions], this.#messages)
