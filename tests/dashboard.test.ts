@@ -196,6 +196,7 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     await using opened = await openPage(dev)
     const { page } = opened
     const selected = page.locator('[role=option][aria-selected=true] .name')
+    await page.getByRole('link', { name: /^Skills/ }).click()
     await page.keyboard.press('j')
     expect(await selected.textContent()).toBe('zone')
     await page.keyboard.press('j')

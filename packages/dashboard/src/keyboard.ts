@@ -43,8 +43,8 @@ const ACTIONS: Readonly<Record<string, () => void>> = {
       once: true,
     })
   },
-  j: () => selectNext(1),
-  k: () => selectNext(-1),
+  j: () => moveTo(1),
+  k: () => moveTo(-1),
   Enter: () => {
     if (selectedRow.value !== undefined) openRow(selectedRow.value)
   },
@@ -62,6 +62,13 @@ const ACTIONS: Readonly<Record<string, () => void>> = {
   '?': () => {
     isHelpOpen.value = !isHelpOpen.value
   },
+}
+
+function moveTo(step: 1 | -1): void {
+  // Otherwise the Enter key goes to an element that was clicked before, for example a tab.
+  const active = document.activeElement
+  if (active instanceof HTMLElement && active.closest('[role=listbox]') === null) active.blur()
+  selectNext(step)
 }
 
 function onEscape(): void {
