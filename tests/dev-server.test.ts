@@ -279,7 +279,7 @@ describe('views of the same generation', () => {
     })
   })
 
-  test('the dev server and the MCP setup that it prints have the same scope and digest', async () => {
+  test('the dev server has the same scope and digest as the MCP setup that it prints', async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     folder.writeSkill('skills/refund')

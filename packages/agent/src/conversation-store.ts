@@ -1,11 +1,11 @@
-import type { Digest, SessionState } from '@skillstoke/core'
+import { type Digest, type SessionState, SkillError } from '@skillstoke/core'
 import { checkOptions, checkWholeNumber, type KnownOptions } from '@skillstoke/core/internal'
 
 export type MessageRole = 'system' | 'user' | 'assistant' | 'tool'
 
 /** One message of a conversation. A store never rewrites a message, not even a system message. */
 export interface ConversationMessage {
-  /** Unique in its conversation. A message whose id is already stored is not added again. */
+  /** Unique in its conversation. */
   readonly id: string
   readonly role: MessageRole
   /** The text of the message, or its AI SDK content parts as JSON values. */
@@ -81,6 +81,7 @@ export interface ConversationStore {
    * changes nothing.
    * @throws ConversationConflictError when another writer appended messages first
    * @throws ConversationBusyError when another claimant holds the conversation
+   * @throws {SkillError} INVALID_OPTION when another message has the same id
    */
   append(
     tenant: string,
@@ -156,6 +157,18 @@ const KNOWN_APPEND: KnownOptions<AppendOptions> = { session: true, holder: true 
 /** @throws {SkillError} INVALID_OPTION */
 export function checkAppend(options: AppendOptions | undefined): void {
   checkOptions('append()', options, KNOWN_APPEND)
+}
+
+/**
+ * @param stored ids of messages of the conversation
+ * @throws {SkillError} INVALID_OPTION when an id is stored already, or occurs twice
+ */
+export function checkIds(messages: readonly ConversationMessage[], stored: readonly string[]): void {
+  const ids = messages.map(({ id }) => id)
+  const repeated = ids.find((id, index) => stored.includes(id) || ids.indexOf(id) < index)
+  if (repeated === undefined) return
+  const shown = JSON.stringify(repeated)
+  throw new SkillError('INVALID_OPTION', `the conversation already has a message with the id ${shown}`)
 }
 
 const KNOWN_PAGE: KnownOptions<ConversationPage> = { after: true, limit: true }

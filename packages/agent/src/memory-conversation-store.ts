@@ -10,6 +10,7 @@ import {
   type ConversationStore,
   type ConversationSummary,
   checkAppend,
+  checkIds,
   checkPage,
   checkRange,
   DEFAULT_PAGE_SIZE,
@@ -58,6 +59,8 @@ export class MemoryConversationStore implements ConversationStore {
     if (stored.length !== expectSeq)
       throw new ConversationConflictError(conversation, expectSeq, stored.length)
     this.#assertFree(tenant, conversation, holder)
+    const ids = stored.map(({ id }) => id)
+    checkIds(messages, ids)
     const added = messages.map((message, index) =>
       structuredClone({ ...message, seq: expectSeq + index + 1 }),
     )

@@ -6,8 +6,8 @@ import { createOfflineModel } from './offline-model.ts'
 /** A configuration that selects a model. */
 export interface ModelConfig {
   /**
-   * `offline` (the default) needs no server and no key. If `baseUrl` is set, any value except `offline` names a model
-   * on that server. If `baseUrl` is not set, a value such as `openai/gpt-5` is resolved by the global provider of the
+   * `offline` (the default) needs no server and no key. If `baseUrl` is set, any model except `offline` is a model of
+   * that server. If `baseUrl` is not set, a value such as `openai/gpt-5` is resolved by the global provider of the
    * AI SDK.
    */
   readonly model?: string

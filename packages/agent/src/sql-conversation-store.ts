@@ -11,6 +11,7 @@ import {
   type ConversationStore,
   type ConversationSummary,
   checkAppend,
+  checkIds,
   checkPage,
   checkRange,
   DEFAULT_PAGE_SIZE,
@@ -75,6 +76,18 @@ export class SqlConversationStore implements ConversationStore, AsyncDisposable 
       if (seq !== expectSeq) throw new ConversationConflictError(conversation, expectSeq, seq)
       assertFree(conversation, head, holder)
       if (messages.length > 0) {
+        const ids = messages.map(({ id }) => id)
+        const known = await writing
+          .selectFrom('message')
+          .select('id')
+          .where('tenant', '=', tenant)
+          .where('conversation', '=', conversation)
+          .where('id', 'in', ids)
+          .execute()
+        checkIds(
+          messages,
+          known.map(({ id }) => id),
+        )
         for (const [index, message] of messages.entries())
           await insertMessage(writing, tenant, conversation, expectSeq + index + 1, message)
         await writing

@@ -46,7 +46,7 @@ export class FoldingSource implements SkillSource {
   #read: SourceContents = EMPTY_CONTENTS
   /** The newest watcher event about each location since the folder was last read. */
   readonly #told = new Map<string, Told>()
-  /** The reason why the folder could not be read. While there is a reason, the source keeps the earlier contents. */
+  /** The error of the last read of the folder. While it is set, the source keeps the earlier contents. */
   failure: unknown
   /**
    * A pending request to read the folder, which the next `read()` fulfils. If the folder cannot be read, `read()`

@@ -19,7 +19,7 @@ export interface OptionPlace {
 
 /**
  * Refuses options with unknown names. Without this check, a misspelt option would silently keep its default value.
- * Allocates no memory for valid options, because methods that run before each model call also call this function.
+ * Allocates no memory for valid options, because this function also runs before each request to a model.
  * @param owner the function or class that has the options, for example `directory()`
  * @throws {SkillError} INVALID_OPTION with the unknown name and the nearest known one
  */

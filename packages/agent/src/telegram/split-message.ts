@@ -84,7 +84,7 @@ function lengthOf(lines: readonly MarkdownLine[]): number {
   return lines.reduce((length, { text }) => length + text.length + 1, -1)
 }
 
-/** The length that a part must keep free after a line, so that the block of code can be closed. */
+/** Returns the number of characters to reserve after a line, so that a message can close its block of code. */
 function spaceForEnd({ kind, fence }: MarkdownLine): number {
   return fence !== undefined && kind !== 'close' ? fence.marks.length + 1 : 0
 }

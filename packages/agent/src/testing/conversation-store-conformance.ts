@@ -1,4 +1,4 @@
-import type { Digest, SessionState } from '@skillstoke/core'
+import { type Digest, type SessionState, SkillError } from '@skillstoke/core'
 import {
   ConversationBusyError,
   ConversationConflictError,
@@ -135,6 +135,16 @@ export const conversationStoreConformance: readonly ConversationStoreCase[] = [
       equal(await store.readSession('t', 'fork'), state('two'), 'what was told by then')
       equal(await idsOf(store, 'c'), ['a', 'b', 'd'], 'the old one as it was')
       await conflicts(store.fork('t', 'c', 1, 'fork'), 3)
+    },
+  },
+  {
+    name: 'append() refuses a message whose id is stored already, and stores nothing',
+    async check(store) {
+      await store.append('t', 'c', 0, [message('a'), message('b')])
+      for (const repeated of [[message('a')], [message('x'), message('b')], [message('x'), message('x')]])
+        equal(await codeOf(store.append('t', 'c', 2, repeated)), 'INVALID_OPTION', 'refused')
+      equal(await idsOf(store, 'c'), ['a', 'b'], 'nothing was added')
+      equal(await store.append('t', 'd', 0, [message('a')]), 1, 'another conversation may use the id')
     },
   },
   {
@@ -323,6 +333,13 @@ async function conflicts(work: Promise<unknown>, actualSeq: number): Promise<voi
     failure instanceof ConversationConflictError ? failure.actualSeq : failure,
     actualSeq,
     'a conflict at',
+  )
+}
+
+async function codeOf(work: Promise<unknown>): Promise<unknown> {
+  return await work.then(
+    () => undefined,
+    (thrown: unknown) => (SkillError.isInstance(thrown) ? thrown.code : thrown),
   )
 }
 

@@ -370,7 +370,10 @@ export interface UpdateEvent {
   readonly entry: TimelineEntry
 }
 
-/** Contains the rows that changed without a new generation: their tokens were counted, or the skills were used. */
+/**
+ * Contains the rows that changed without a new generation, because the tokens of a skill were counted or a skill was
+ * used.
+ */
 export interface RowsEvent {
   readonly kind: 'rows'
   readonly skills: readonly SkillRow[]

@@ -95,7 +95,7 @@ export class AgentBinding implements AsyncDisposable {
   #turns = 0
   /** Names of the skills whose tools the next turn updates. `all` means all skills that exist when the turn starts. */
   #due: Set<string> | 'all' | undefined
-  /** The turn that waits in the queue. Later changes join this turn, so the queue of a hanging agent does not grow. */
+  /** The waiting update of the tools. It includes later changes, so the queue does not grow while an agent hangs. */
   #nextTools: Promise<void> | undefined
   #nextInstructions: Promise<void> | undefined
   #retries = 0

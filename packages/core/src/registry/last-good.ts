@@ -97,7 +97,7 @@ export class LastGood {
   }
 
   markKnown(origin: string): void {
-    // The value is irrelevant. Use the digest of empty content, because it protects no files from garbage collection.
+    // The value is irrelevant. With the digest of empty content, this entry keeps no files from being garbage-collected.
     if (!this.isKnown(origin)) this.#store.setRef(markOf(origin), digestOf(new Uint8Array(), this.#hasher))
   }
 

@@ -314,7 +314,7 @@ export class SkillScripts {
     return await this.#slots.requireRunner().containment()
   }
 
-  /** Returns the program and the command name for a call of the served revision. */
+  /** Finds a command in the served revision. Returns the command and its program. */
   async #start(name: string, command: string): Promise<{ program: LoadedProgram; command: SkillCommand }> {
     const skill = this.#get(name)
     const slot = this.#slots.want(skill)

@@ -44,7 +44,7 @@ export class ProcessStarter {
     return { process, scratch, access, folder, hasOwnFolder: false, isReserved: false }
   }
 
-  /** Starts a process that reads from a new, empty folder. @throws {SkillError} SCRIPT_REFUSED */
+  /** Starts a process whose program folder is new and empty. @throws {SkillError} SCRIPT_REFUSED */
   async startEmpty(access: ScriptAccess): Promise<PooledProcess> {
     const folder = await this.#folders.create()
     try {
