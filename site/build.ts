@@ -142,7 +142,8 @@ function writeApi(): void {
   ])
   for (const { name } of entries) {
     const page = join(out, `${toFileName(name)}.md`)
-    writeFileSync(page, readFileSync(page, 'utf8').replace(/^# .*$/m, `# ${name}`))
+    const text = readFileSync(page, 'utf8').replace(/^# .*$/m, `# ${name}`)
+    writeFileSync(page, mendAnchors(text))
   }
   const rows = entries.map(({ name }) => `| [${name}](${toFileName(name)}.md) |`)
   writeFileSync(
@@ -157,6 +158,17 @@ function writeApi(): void {
       ...rows,
       '',
     ].join('\n'),
+  )
+}
+
+/**
+ * Removes the number at the end of a link within the page, if the page has only one heading with this name. TypeDoc also
+ * counts methods: `ClaudeAgent.options` and `ClaudeAgentOptions` have the same name for it.
+ */
+function mendAnchors(text: string): string {
+  const headings = [...text.matchAll(/^#+ (\w+)$/gm)].map(([, heading = '']) => heading.toLowerCase())
+  return text.replace(/\(#(\w+)-1\)/g, (link, anchor: string) =>
+    headings.filter(heading => heading === anchor).length === 1 ? `(#${anchor})` : link,
   )
 }
 
