@@ -284,6 +284,31 @@ describe('aiSdk()', () => {
     expect(lastText()).not.toContain('dropped')
   })
 
+  test('a turn that is dropped in its own prepareStep takes no notice and compacts nothing', async () => {
+    const skills = await world.createSkills()
+    using chat = aiSdk<ModelMessage>(skills, { id: 'chat-1' })
+    const settings = { model: createModel(), stopWhen: stepCountIs(5), maxRetries: 0 }
+    const gate = Promise.withResolvers<void>()
+    const reached = Promise.withResolvers<void>()
+    const prepareStep = async (): Promise<void> => {
+      reached.resolve()
+      await gate.promise
+      await chat.compact('A summary.')
+    }
+    const dropped = generateText({
+      ...settings,
+      ...(await chat.turn('The dropped question.', { prepareStep })),
+    })
+    await reached.promise
+    const call = await chat.turn('The question.')
+    world.folder.writeSkill('maps')
+    gate.resolve()
+    await expect(dropped).rejects.toMatchObject({ code: 'CLOSED' })
+    await chat.keep(await generateText({ ...settings, ...call }))
+    expect(lastText()).toMatch(/The question[\s\S]*added: maps/)
+    expect(lastText()).not.toContain('A summary.')
+  })
+
   test('keep() without a turn is refused', async () => {
     const skills = await world.createSkills()
     using chat = aiSdk<ModelMessage>(skills, { id: 'chat-1' })

@@ -4,7 +4,7 @@ import { jsonSchema, type ToolSet, tool } from 'ai'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type ScriptedAnswer, ScriptedModel } from '../../../tests/fixtures/scripted-model.ts'
 import type { AgentEvent } from './agent-event.ts'
-import { ConversationBusyError, type ConversationStore } from './conversation-store.ts'
+import { ConversationBusyError, type ConversationStore, type StoredMessage } from './conversation-store.ts'
 import { MemoryConversationStore } from './memory-conversation-store.ts'
 import { SkillAgent, type SkillAgentOptions } from './skill-agent.ts'
 import type { TurnInput } from './turn-input.ts'
@@ -124,7 +124,7 @@ describe('a tool call that needs approval', () => {
     await chat.send('Refund 1042.')
     expect((await chat.send('Stop.')).text).toBe('Done.')
     expect(openCalls(model)).toEqual([])
-    expect(lastRequest(model)).toContain('because the user wrote a new message')
+    expect(lastRequest(model)).toContain('because the user wrote a new message instead')
     expect(payments).toEqual([])
   })
 })
@@ -174,6 +174,63 @@ describe('an approved call', () => {
     expect((await chat.send(input)).text).toBe('Done.')
     expect([payments.length, openCalls(model)]).toEqual([1, []])
     expect(lastRequest(model)).toContain('Paid.')
+  })
+
+  test.each([
+    ['a retry', { retry: true }],
+    ['the same answer', APPROVED],
+    ['a new message', 'Never mind.'],
+  ] as const)('runs once if the store fails to append its result, and %s follows', async (_, input) => {
+    class FailingStore extends MemoryConversationStore {
+      hasFailed = false
+      override async append(...given: Parameters<MemoryConversationStore['append']>): Promise<number> {
+        if (given[3][0]?.role === 'tool' && !this.hasFailed) {
+          this.hasFailed = true
+          throw new Error('disk full')
+        }
+        return await super.append(...given)
+      }
+    }
+    const model = play(REFUND, DONE)
+    const chat = createAgent(model, { store: new FailingStore() }).conversation('chat')
+    await chat.send('Refund 1042.')
+    await expect(chat.send(APPROVED)).rejects.toThrow('disk full')
+    expect((await chat.send(input)).text).toBe('Done.')
+    expect([payments.length, openCalls(model)]).toEqual([1, []])
+    expect(lastRequest(model)).toContain('Paid.')
+  })
+
+  test('keeps its result if the host stops reading the turn after it', async () => {
+    const model = play(REFUND, DONE)
+    const chat = createAgent(model).conversation('chat')
+    await chat.send('Refund 1042.')
+    for await (const event of chat.stream(APPROVED)) if (event.kind === 'tool-result') break
+    await chat.send('And now?')
+    expect([payments.length, openCalls(model)]).toEqual([1, []])
+    expect(lastRequest(model)).toContain('Paid.')
+  })
+
+  test('runs although a choice of tools demands a call in every answer', async () => {
+    const model = play(REFUND, ASK)
+    const chat = createAgent(model, { call: { toolChoice: 'required' } }).conversation('chat')
+    await chat.send('Refund 1042.')
+    const { pending } = await chat.send(APPROVED)
+    expect([payments.length, pending.map(({ name }) => name)]).toEqual([1, ['ask_browser']])
+  })
+
+  test('of a tool that only the host can run becomes a call for the host', async () => {
+    const model = new ScriptedModel(call => (call === 1 ? { calls: [ASK, REFUND] } : DONE))
+    const call = { toolApproval: { ask_browser: 'user-approval' } } as const
+    const chat = createAgent(model, { call }).conversation('chat')
+    const { pending } = await chat.send('Refund 1042.')
+    expect(pending.map(({ kind }) => kind)).toEqual(['client-tool', 'approval'])
+    await chat.send({
+      answers: [
+        { callId: 'call-1', output: 'Open.' },
+        { callId: 'call-1-1', approved: true },
+      ],
+    })
+    expect([payments.length, openCalls(model)]).toEqual([1, []])
   })
 
   test('waits again if the turn is aborted while it runs', async () => {
@@ -417,8 +474,9 @@ describe('compact()', () => {
     for await (const event of agent.conversation('chat').stream(input)) events.push(event)
     expect(events.find(({ kind }) => kind === 'compacted')).toMatchObject({ restored: ['refund'] })
     expect(events.at(-1)).toMatchObject({ kind: 'finish', text: 'Done.', usage: { inputTokens: 2 } })
-    const last = model.requests.at(-1)?.prompt.findLast(({ role }) => role === 'user')
-    expect(JSON.stringify(last)).toContain(expected)
+    const said = model.requests.at(-1)?.prompt.filter(({ role }) => role === 'user') ?? []
+    expect(said).toHaveLength(3)
+    expect(JSON.stringify(said[1])).toContain(expected)
     expect(lastRequest(model)).toContain('A summary by the model.')
     expect(lastRequest(model).split('Use form ONE.')).toHaveLength(2)
   })
@@ -457,6 +515,37 @@ describe('compact()', () => {
     expect(lastRequest(model)).toMatch(/The user wants a refund.*The second question/)
   })
 
+  test('keeps an old text of a skill only before the newest one', async () => {
+    const model = new ScriptedModel(call => {
+      if (call === 3) throw new Error('overloaded')
+      return call === 2 ? LOAD : DONE
+    })
+    const chat = createAgent(model, { maxRetries: 0 }).conversation('chat')
+    await chat.send('The first question.')
+    await expect(chat.send('The second question.')).rejects.toThrow('overloaded')
+    source.put({ name: 'refund', description: 'Refunds an order.', body: 'Use form TWO.' })
+    await chat.compact({ summarize })
+    await chat.send({ retry: true })
+    expect(lastRequest(model)).toMatch(/The second question.*form ONE.*form TWO/)
+  })
+
+  test('does not make the summary a question, also in a new process', async () => {
+    const first = createAgent(play(DONE))
+    await first.conversation('chat').send('Hello.')
+    await first.conversation('chat').compact({ summarize })
+    await first.close()
+    const later = createAgent(play(DONE)).conversation('chat')
+    await expect(later.send({ retry: true })).rejects.toMatchObject({ code: 'INVALID_OPTION' })
+  })
+
+  test('refuses an empty summary of the model, and changes nothing', async () => {
+    const chat = createAgent(play(DONE, { text: '' })).conversation('chat')
+    await chat.send('Hello.')
+    const before = chat.messages
+    await expect(chat.compact()).rejects.toThrow('the summary is ""')
+    expect(chat.messages).toBe(before)
+  })
+
   test('is refused while calls wait for an answer', async () => {
     const chat = createAgent(play(REFUND, DONE)).conversation('chat')
     await chat.send('Refund 1042.')
@@ -472,7 +561,7 @@ describe('compact()', () => {
     const chat = createAgent(play(DONE)).conversation('chat')
     await chat.send('Hello.')
     const nothing = (): string => undefined as unknown as string
-    await expect(chat.compact({ summarize: nothing })).rejects.toThrow('summarize returned undefined')
+    await expect(chat.compact({ summarize: nothing })).rejects.toThrow('the summary is undefined')
   })
 
   test('a summary that fails changes nothing', async () => {
@@ -533,6 +622,38 @@ describe('open conversations', () => {
     await expect(events.next()).rejects.toMatchObject({ code: 'CLOSED' })
     const later = createAgent(play()).conversation('a')
     expect((await later.send({ retry: true })).text).toBe('Done.')
+  })
+
+  test('close() during the first read of a conversation leaves no session behind', async () => {
+    const gate = Promise.withResolvers<void>()
+    class SlowStore extends MemoryConversationStore {
+      override async read(
+        ...given: Parameters<MemoryConversationStore['read']>
+      ): Promise<readonly StoredMessage[]> {
+        await gate.promise
+        return await super.read(...given)
+      }
+    }
+    const agent = createAgent(play(), { store: new SlowStore() })
+    const turn = agent.conversation('a').send('Hello.')
+    await agent.close({ graceMs: 0 })
+    gate.resolve()
+    await expect(turn).rejects.toMatchObject({ code: 'CLOSED' })
+    expect(skills.sessions()).toEqual([])
+  })
+
+  test('an aborted turn that waits ends at once, and the next turn still waits', async () => {
+    const chat = createAgent(play(DONE, DONE)).conversation('a')
+    const paused = chat.stream('The first question.')
+    await paused.next()
+    const abort = new AbortController()
+    const waiting = chat.send('The second question.', { signal: abort.signal })
+    const last = chat.send('The third question.')
+    abort.abort(new Error('stop'))
+    await expect(waiting).rejects.toThrow('stop')
+    for await (const _ of paused);
+    expect((await last).text).toBe('Done.')
+    expect(JSON.stringify(chat.messages)).toMatch(/first question.*Done.*third question/)
   })
 
   test('a failure to release the claim does not replace the answer', async () => {

@@ -8,8 +8,28 @@ export interface CompactOptions extends TurnOptions {
   readonly maxTokens?: number
 }
 
-/** The tag with which each notice of changed skills begins. */
+/** The beginnings of the messages that the agent adds in the name of the user. */
+const SUMMARY = 'Summary of the conversation so far:\n'
+const RESTORED = 'The skills that you loaded earlier, at their newest revisions:\n\n'
 const NOTICE_TAG = '<skills_update'
+
+/**
+ * Returns the messages after a compaction. The skills are at the end, because older texts of them may be in the kept
+ * messages.
+ */
+export function toCompacted(
+  summary: string,
+  kept: readonly ModelMessage[],
+  skills: readonly string[],
+): readonly ModelMessage[] {
+  const restored = skills.length === 0 ? [] : [RESTORED + skills.join('\n\n')]
+  const first = {
+    role: 'user',
+    content: [SUMMARY + summary, ...(kept.length === 0 ? restored : [])].join('\n\n'),
+  } as const
+  if (kept.length === 0) return [first]
+  return [first, ...kept, ...restored.map(content => ({ role: 'user', content }) as const)]
+}
 
 /**
  * Returns the messages that a compaction keeps word for word: the question of an open turn, and the results that the
@@ -20,7 +40,7 @@ export function findOpenMessages(
   question: ModelMessage | undefined,
 ): readonly ModelMessage[] {
   if (question === undefined) return []
-  const said = messages.filter(message => !isNotice(message))
+  const said = messages.filter(message => !isAdded(message))
   const calls = said.at(-1)?.role === 'tool' ? said.findLastIndex(({ role }) => role === 'assistant') : -1
   return calls === -1 ? [question] : [question, ...said.slice(calls)]
 }
@@ -31,7 +51,7 @@ export function findOpenQuestion(
   isWaiting: boolean,
 ): ModelMessage | undefined {
   if (messages.at(-1)?.role === 'assistant' && !isWaiting) return undefined
-  return messages.findLast(message => message.role === 'user' && !isNotice(message))
+  return messages.findLast(message => message.role === 'user' && !isAdded(message))
 }
 
 /** Returns the texts that the messages do not contain yet. */
@@ -48,6 +68,7 @@ export function estimateTokens(system: string, messages: readonly ModelMessage[]
   return Math.ceil((system.length + JSON.stringify(messages).length) / 4)
 }
 
-function isNotice({ role, content }: ModelMessage): boolean {
-  return role === 'user' && typeof content === 'string' && content.startsWith(NOTICE_TAG)
+function isAdded({ role, content }: ModelMessage): boolean {
+  const starts = [SUMMARY, RESTORED, NOTICE_TAG]
+  return role === 'user' && typeof content === 'string' && starts.some(start => content.startsWith(start))
 }

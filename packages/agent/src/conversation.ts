@@ -11,8 +11,8 @@ import {
   type ToolDefinition,
 } from '@skillstoke/core'
 import { toAiTools, withGate } from '@skillstoke/core/ai-sdk'
-import { checkOptions, type KnownOptions } from '@skillstoke/core/internal'
-import type { ModelMessage, ToolModelMessage, ToolSet } from 'ai'
+import { checkOptions, type KnownOptions, untilAborted } from '@skillstoke/core/internal'
+import type { ModelMessage, ToolModelMessage, ToolResultPart, ToolSet } from 'ai'
 import type { AgentEvent, TurnResult } from './agent-event.ts'
 import {
   type CompactOptions,
@@ -20,6 +20,7 @@ import {
   findMissingTexts,
   findOpenMessages,
   findOpenQuestion,
+  toCompacted,
 } from './compaction.ts'
 import {
   ConversationConflictError,
@@ -36,6 +37,7 @@ import {
   refuseOpenCalls,
   toAnswerMessage,
   toDeclinedMessage,
+  toFinishedPart,
 } from './pending-calls.ts'
 import { PrefixMeter, type PrefixReading } from './prefix-meter.ts'
 import type { SkillAgentOptions } from './skill-agent.ts'
@@ -103,6 +105,8 @@ export class Conversation implements Disposable {
   #messages: ModelMessage[] = []
   /** The message of the user that has no complete answer yet, as the user wrote it. */
   #question: ModelMessage | undefined
+  /** The results of approved calls that have run, but are not stored yet. */
+  readonly #finished = new Map<string, ToolResultPart>()
   /** The system text that was stored last. */
   #storedSystem: unknown
   /** Identifies the session state that was stored last. */
@@ -156,7 +160,7 @@ export class Conversation implements Disposable {
    * a new message instead, these calls are declined.
    */
   get pending(): readonly PendingCall[] {
-    return findPendingCalls(this.#messages)
+    return findPendingCalls(this.#messages, name => this.#tools[name]?.execute !== undefined)
   }
 
   /**
@@ -265,10 +269,11 @@ export class Conversation implements Disposable {
     this.#turn = promise
     this.#running++
     try {
-      await before
+      await untilAborted(signal, before)
       signal.throwIfAborted()
       this.#assertOpen()
       await this.#enter()
+      signal.throwIfAborted()
       try {
         yield* work(signal)
       } finally {
@@ -276,7 +281,8 @@ export class Conversation implements Disposable {
       }
     } finally {
       this.#running--
-      resolve()
+      // A turn that was aborted while it waited must not let the next turn start early.
+      void before.then(resolve)
     }
   }
 
@@ -319,7 +325,9 @@ export class Conversation implements Disposable {
       this.#lastTokens = answer.usage.inputTokens + answer.usage.outputTokens
       yield { kind: 'model-answer', step, finishReason, usage: answer.usage }
       const { pending } = this
-      const wantsTools = finishReason === 'tool-calls' && pending.length === 0
+      // Some servers report "stop" for an answer with tool calls.
+      const hasResults = finishReason === 'tool-calls' || this.#messages.at(-1)?.role === 'tool'
+      const wantsTools = hasResults && pending.length === 0
       if (wantsTools && step < maxSteps) continue
       if (!wantsTools && pending.length === 0) this.#question = undefined
       yield { kind: 'finish', text, steps: step, hasReachedLimit: wantsTools, finishReason, usage, pending }
@@ -329,19 +337,22 @@ export class Conversation implements Disposable {
 
   /** Appends what starts the turn. */
   async *#accept(input: TurnInput, signal: AbortSignal): AsyncGenerator<AgentEvent, void, undefined> {
+    const { pending } = this
+    const finished = this.#finished
     if (typeof input === 'object' && 'retry' in input) {
-      if (this.#question !== undefined && this.pending.length === 0) return
+      const hasRun = pending.every(({ callId }) => finished.has(callId))
+      if (hasRun && pending.length > 0) await this.#append([toDeclinedMessage(pending, finished)])
+      if (hasRun && this.#question !== undefined) return
       throw new SkillError('INVALID_OPTION', 'there is no unanswered message to retry; send a message')
     }
-    const { pending } = this
     if (typeof input === 'object' && 'answers' in input) {
-      const answer = toAnswerMessage(pending, input.answers)
+      const answer = toAnswerMessage(pending, input.answers, finished)
       const isAsked = answer.content.some(({ type }) => type === 'tool-approval-response')
       if (isAsked) yield* this.#runApproved(answer, signal)
       else await this.#append([answer])
       return
     }
-    if (pending.length > 0) await this.#append([toDeclinedMessage(pending)])
+    if (pending.length > 0) await this.#append([toDeclinedMessage(pending, finished)])
     const question = { role: 'user', content: typeof input === 'string' ? input : toStorable(input) } as const
     if (typeof input !== 'string') {
       await this.#append([question])
@@ -374,12 +385,12 @@ export class Conversation implements Disposable {
     const restored = await this.#orRevert(async () => {
       const { restore } = await this.session.rebase(maxTokens === undefined ? {} : { maxTokens })
       const missing = findMissingTexts(restore, kept)
-      const content = [
-        `Summary of the conversation so far:\n${text}`,
-        ...missing.map(skill => skill.text),
-      ].join('\n\n')
+      const compacted = toCompacted(
+        text,
+        kept,
+        missing.map(skill => skill.text),
+      )
       const { system } = this
-      const compacted: readonly ModelMessage[] = [{ role: 'user', content }, ...kept]
       const rows = [
         { ...this.#toRow('system', system), startsOver: true },
         ...compacted.map(message => this.#toRow(message.role, message.content)),
@@ -400,9 +411,13 @@ export class Conversation implements Disposable {
     write: CompactOptions['summarize'],
     signal: AbortSignal,
   ): Promise<{ readonly text: string; readonly usage: TokenUsage }> {
-    if (write !== undefined) return { text: toSummary(await write(this.#messages)), usage: NO_USAGE }
+    if (write !== undefined) {
+      const written = await untilAborted(signal, Promise.resolve(write(this.#messages)))
+      return { text: toSummary(written), usage: NO_USAGE }
+    }
     const { model, call: settings = {}, maxRetries } = this.#options
-    return await summarize({ model, settings, maxRetries, messages: this.#messages, signal })
+    const answer = await summarize({ model, settings, maxRetries, messages: this.#messages, signal })
+    return { ...answer, text: toSummary(answer.text) }
   }
 
   /**
@@ -425,10 +440,26 @@ export class Conversation implements Disposable {
     signal: AbortSignal,
   ): AsyncGenerator<AgentEvent, void, undefined> {
     yield* this.#orAbort(signal, async function* (this: Conversation, joined: AbortSignal) {
-      const { messages, uses } = yield* callModel(this.#toCall(NO_MODEL, [...this.#messages, given], joined))
+      const call = this.#toCall(NO_MODEL, [...this.#messages, given], joined)
+      // A choice of tools is a demand on the answer of the model, and this model answers nothing.
+      const { toolChoice: _, ...settings } = call.settings
+      const { messages, uses } = yield* this.#noteFinished(callModel({ ...call, settings }))
       const results = messages.flatMap(message => (message.role === 'tool' ? message.content : []))
       await this.#append([{ ...given, content: [...given.content, ...results] }], { uses })
     })
+  }
+
+  /** Records the results of the calls that have run, so that a failure before they are stored does not repeat a call. */
+  async *#noteFinished<T>(
+    events: AsyncGenerator<AgentEvent, T, undefined>,
+  ): AsyncGenerator<AgentEvent, T, undefined> {
+    for (;;) {
+      const next = await events.next()
+      if (next.done === true) return next.value
+      const event = next.value
+      if (event.kind === 'tool-result') this.#finished.set(event.callId, toFinishedPart(event, event.output))
+      yield event
+    }
   }
 
   #toCall(model: ModelCall['model'], messages: readonly ModelMessage[], signal: AbortSignal): ModelCall {
@@ -481,6 +512,7 @@ export class Conversation implements Disposable {
     if (this.#isLoaded) return
     const { store, tenant } = this.#parts
     const stored = await readStored(store, tenant, this.id)
+    this.#assertOpen()
     this.#isLoaded = true
     if (stored.messages.length === 0) return
     this.#session.close()
@@ -516,6 +548,8 @@ export class Conversation implements Disposable {
    */
   #restore(stored: readonly StoredMessage[]): void {
     this.#messages = []
+    this.#meter.reset()
+    this.#lastTokens = 0
     for (const { role, content, seq, startsOver } of stored) {
       this.#seq = seq
       if (startsOver === true) this.#messages = []
@@ -554,6 +588,7 @@ export class Conversation implements Disposable {
     const news = offer?.state() ?? this.#findNews()
     this.#seq = await this.#write(rows, news)
     offer?.commit()
+    this.#finished.clear()
     this.#savedState = this.#describeState()
     this.#messages.push(...messages)
   }
@@ -634,10 +669,10 @@ export async function readStored(
   return { messages, ...(state === undefined ? {} : { state }) }
 }
 
-/** @throws {SkillError} INVALID_OPTION if the host's summary is no text */
+/** @throws {SkillError} INVALID_OPTION if a summary is no text, because it would replace the whole conversation */
 function toSummary(text: unknown): string {
   if (typeof text === 'string' && text.trim() !== '') return text
-  throw new SkillError('INVALID_OPTION', `summarize returned ${JSON.stringify(text)}; return a text`)
+  throw new SkillError('INVALID_OPTION', `the summary is ${JSON.stringify(text)}; it must be a text`)
 }
 
 function hasResult(message: ModelMessage, callId: string): boolean {

@@ -1,5 +1,5 @@
 import { SkillError } from '@skillstoke/core'
-import type { ModelMessage, ToolContent, ToolModelMessage } from 'ai'
+import type { ModelMessage, ToolContent, ToolModelMessage, ToolResultPart } from 'ai'
 
 /** A tool call that waits for the host. */
 export type PendingCall =
@@ -21,8 +21,14 @@ export type CallAnswer =
 
 type ToolPart = ToolContent[number]
 
-/** Returns the calls of the last assistant message that have no result. An approved call waits until it has run. */
-export function findPendingCalls(messages: readonly ModelMessage[]): readonly PendingCall[] {
+/**
+ * Returns the calls of the last assistant message that have no result. An approved call waits until it has run.
+ * @param canRun whether the agent itself can run a tool. The host runs all other tools, also those that need approval
+ */
+export function findPendingCalls(
+  messages: readonly ModelMessage[],
+  canRun: (tool: string) => boolean,
+): readonly PendingCall[] {
   const asked = messages.findLastIndex(({ role }) => role === 'assistant')
   const content = messages[asked]?.content
   if (content === undefined || typeof content === 'string') return []
@@ -41,7 +47,7 @@ export function findPendingCalls(messages: readonly ModelMessage[]): readonly Pe
       return []
     const call = { callId: part.toolCallId, name: part.toolName, input: part.input }
     const approvalId = approvals.get(part.toolCallId)
-    return approvalId === undefined
+    return approvalId === undefined || !canRun(part.toolName)
       ? [{ kind: 'client-tool', ...call }]
       : [{ kind: 'approval', approvalId, ...call }]
   })
@@ -53,13 +59,17 @@ function partsOf(message: ModelMessage): readonly ToolPart[] {
   return message.role === 'tool' ? message.content : []
 }
 
+/** Results of calls that ran, by call id. */
+export type FinishedCalls = ReadonlyMap<string, ToolResultPart>
+
 /**
- * Returns the message that answers all pending calls.
+ * Returns the message that answers all pending calls. A call that already ran is answered with its result.
  * @throws {SkillError} INVALID_OPTION when a pending call has no answer, or an answer has no pending call
  */
 export function toAnswerMessage(
   pending: readonly PendingCall[],
   answers: readonly CallAnswer[],
+  finished: FinishedCalls,
 ): ToolModelMessage {
   if (pending.length === 0) refuse('no call waits for an answer', pending)
   const unknown = answers.find(({ callId }) => pending.every(call => call.callId !== callId))
@@ -67,6 +77,8 @@ export function toAnswerMessage(
   return {
     role: 'tool',
     content: pending.map(call => {
+      const result = finished.get(call.callId)
+      if (result !== undefined) return result
       const answer = answers.find(({ callId }) => callId === call.callId)
       if (answer === undefined)
         return refuse(`the call ${JSON.stringify(call.callId)} has no answer`, pending)
@@ -91,7 +103,17 @@ function toPart(call: PendingCall, answer: CallAnswer, pending: readonly Pending
   return toResultPart(call, answer.output, answer.isError ?? false)
 }
 
-function toResultPart({ callId, name }: PendingCall, output: unknown, isError: boolean): ToolPart {
+/** Returns the result of a call that ran. Skill tools and failed tools return an object with a text. */
+export function toFinishedPart(call: Pick<PendingCall, 'callId' | 'name'>, output: unknown): ToolResultPart {
+  const { text, isError } = (output ?? {}) as { readonly text?: unknown; readonly isError?: unknown }
+  return toResultPart(call, typeof text === 'string' ? text : output, isError === true)
+}
+
+function toResultPart(
+  { callId, name }: Pick<PendingCall, 'callId' | 'name'>,
+  output: unknown,
+  isError: boolean,
+): ToolResultPart {
   const value = typeof output === 'string' ? output : JSON.stringify(output ?? null)
   return {
     type: 'tool-result',
@@ -102,12 +124,16 @@ function toResultPart({ callId, name }: PendingCall, output: unknown, isError: b
 }
 
 /**
- * Returns a message that declines all pending calls. Providers refuse a history in which a call has no result, so a new
+ * Returns a message that declines all pending calls that did not run. Providers refuse a history in which a call has no result, so a new
  * question of the user must not leave a call open.
  */
-export function toDeclinedMessage(pending: readonly PendingCall[]): ToolModelMessage {
-  const reason = 'The call was not made, because the user wrote a new message.'
-  return { role: 'tool', content: pending.map(call => toResultPart(call, reason, true)) }
+export function toDeclinedMessage(
+  pending: readonly PendingCall[],
+  finished: FinishedCalls,
+): ToolModelMessage {
+  const reason = 'This call has no result, because the user wrote a new message instead of answering it.'
+  const content = pending.map(call => finished.get(call.callId) ?? toResultPart(call, reason, true))
+  return { role: 'tool', content }
 }
 
 /** @throws {SkillError} INVALID_OPTION, because a summary would lose the waiting calls */

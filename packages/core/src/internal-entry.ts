@@ -5,7 +5,7 @@
 export { checkChoice, checkNumber, checkWholeNumber, toMessage } from './errors.ts'
 export { toCompact } from './fs/file-system.ts'
 export { checkOptions, findNearest, type KnownOptions } from './options.ts'
-export { LATE, LONGEST_TIMER_MS, silentLogger, waitAtMost } from './host.ts'
+export { LATE, LONGEST_TIMER_MS, silentLogger, untilAborted, waitAtMost } from './host.ts'
 export { compareText } from './skill/compare.ts'
 export { digestOf, shortDigest } from './skill/digest.ts'
 export { decodePlainText, decodeStrictText, decodeText, decodeUnmarkedText, quoteAll } from './skill/text.ts'

@@ -259,11 +259,11 @@ export class AiSdkChat<Message extends AiMessage = AiMessage> implements Disposa
    */
   async compact(summary: string | readonly Message[], options?: RebaseOptions): Promise<void> {
     const kept = typeof summary === 'string' ? [this.#toUserMessage(summary)] : summary
-    const running = this.#preparing === undefined ? undefined : this.#turn
+    const running = this.#preparing
     if (running === undefined) {
       this.#turn = undefined
       this.#live.dropTurn()
-    }
+    } else this.#assertOpen(running)
     const restored = await this.#live.rebase(options)
     const messages = restored === undefined ? kept : [...kept, this.#toUserMessage(restored)]
     if (running === undefined) this.#messages = messages
@@ -320,6 +320,7 @@ export class AiSdkChat<Message extends AiMessage = AiMessage> implements Disposa
       turn,
       async () => await own?.({ ...step, messages: [...read] } as never),
     )
+    this.#assertOpen(turn)
     const base = turn.takeReplacement() ?? wanted?.messages ?? read
     const notice = await this.#live.takeNotice()
     const messages = notice === undefined ? [...base] : [...base, this.#toUserMessage(notice)]
