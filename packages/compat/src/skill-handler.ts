@@ -106,6 +106,8 @@ export class SkillHandler implements AsyncDisposable {
         const { directory: path } = outcome.skill
         return path === undefined ? outcome.body : `${outcome.body}\n\nSkill directory: ${path}`
       }
+      case 'user-only':
+        return `skill not available: ${name}`
       case 'broken':
         return `failed to parse skill: ${outcome.report.diagnostics.map(({ message }) => message).join('; ')}`
       case 'list':

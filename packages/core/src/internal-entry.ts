@@ -60,12 +60,14 @@ export { renderCommandValue } from './script/script-tools.ts'
 export { describeUnknownFields, listFields } from './tool/tool-input.ts'
 
 // For hosts that list slash commands.
-export { isUserInvocable } from './activation/slash.ts'
+export { isUserInvocable } from './skill/invocation.ts'
 
 // For the offline model of `@skillstoke/agent`.
 export { TOOL_NAMES } from './tool/tool-names.ts'
 
 // For the MCP server.
+export { readArgumentNames } from './activation/substitute-arguments.ts'
+export { describeBundle } from './tool/skill-tool.ts'
 export { toToolName } from './skill/tool-name.ts'
 
 // For servers that answer HTTP requests.

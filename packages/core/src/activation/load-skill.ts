@@ -1,5 +1,7 @@
+import { listForModel } from '../catalog/catalog-cache.ts'
 import { findByNameOrFolder, toKnownName } from '../reader/find-by-name.ts'
 import type { Generation, SkillReport } from '../registry/generation.ts'
+import { isModelInvocable } from '../skill/invocation.ts'
 import { findNearNames } from '../skill/near-names.ts'
 import type { Skill } from '../skill/skill.ts'
 import { isAddressable, normalizeName } from '../skill/skill-name.ts'
@@ -18,6 +20,8 @@ export type LoadOutcome =
       readonly skills: readonly Skill[]
       readonly generation: Generation
     }
+  /** Only a person may invoke the skill, and no person has invoked it in this conversation. */
+  | { readonly kind: 'user-only'; readonly skill: Skill; readonly generation: Generation }
   /** The skill exists but has never been valid, so it cannot be served. */
   | { readonly kind: 'broken'; readonly report: SkillReport; readonly generation: Generation }
   | {
@@ -43,7 +47,7 @@ export async function loadSkill(
   const query = normalizeName(requested.replace(/^\s*\//, ''))
   if (query === '') {
     const generation = await conversation.reader.fresh()
-    const skills = generation.list().filter(skill => conversation.reader.isInScope(skill.name))
+    const skills = listForModel(generation.list(), conversation.reader.isInScope)
     return { kind: 'list', skills, generation }
   }
   const { reader } = conversation
@@ -52,9 +56,13 @@ export async function loadSkill(
     ? findByNameOrFolder(generation, query, conversation.reader.isInScope)
     : undefined
   if (skill !== undefined) {
+    const known = toKnownName(generation, skill, query)
+    // A model may load the newest revision of a skill that a person invoked earlier in the conversation.
+    if (!isModelInvocable(skill) && conversation.ledger.find(known) === undefined)
+      return { kind: 'user-only', skill, generation }
     const body = await conversation.reader.readBody(skill)
     signal?.throwIfAborted()
-    conversation.activate(skill, toKnownName(generation, skill, query))
+    conversation.activate(skill, known)
     return { kind: 'loaded', skill, body, generation }
   }
   const report = generation
@@ -65,11 +73,15 @@ export async function loadSkill(
 }
 
 function findOthers(query: string, generation: Generation, conversation: Conversation): LoadOutcome {
-  const scoped = generation.list().filter(skill => conversation.reader.isInScope(skill.name))
+  const scoped = listForModel(generation.list(), conversation.reader.isInScope)
   const names = scoped.map(skill => skill.name)
   const suggestions = findNearNames(query, names)
   if (suggestions.length === 0) {
-    const ranked = conversation.reader.search(query, { limit: MAX_MATCHES }).map(hit => hit.skill)
+    const ranked = conversation.reader
+      .search(query, { limit: MAX_MATCHES + countHidden(generation) })
+      .map(hit => hit.skill)
+      .filter(isModelInvocable)
+      .slice(0, MAX_MATCHES)
     const skills = ranked.length > 0 ? ranked : findContaining(query, scoped).slice(0, MAX_MATCHES)
     if (skills.length > 0) return { kind: 'matches', query, skills, generation }
   }
@@ -85,4 +97,9 @@ function findContaining(query: string, skills: readonly Skill[]): readonly Skill
   return skills.filter(
     ({ name, description }) => foldText(name).includes(wanted) || foldText(description).includes(wanted),
   )
+}
+
+/** Counts the skills that only a person may invoke. */
+function countHidden(generation: Generation): number {
+  return generation.list().filter(skill => !isModelInvocable(skill)).length
 }

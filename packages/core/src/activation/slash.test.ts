@@ -5,7 +5,7 @@ import { createSkillRuntime } from '../runtime/create-skill-runtime.ts'
 import type { SkillRuntime } from '../runtime/skill-runtime.ts'
 import { FileSource } from '../source/file-source.ts'
 import { NO_SETTLE } from '../source/settle.ts'
-import { readArgumentNames, substituteArguments } from './substitute-arguments.ts'
+import { readArgumentNames, substituteArguments, toArguments } from './substitute-arguments.ts'
 
 const text = (name: string, body: string, extra = ''): string =>
   `---\nname: ${name}\ndescription: Does ${name}.\n${extra}---\n${body}\n`
@@ -129,6 +129,32 @@ describe('expandSlash()', () => {
   })
 })
 
+test('expandSlash() takes arguments by name, whatever characters they contain', async () => {
+  await using it = await open({
+    '/skills/refund/SKILL.md': text(
+      'refund',
+      'Refund $order because $reason ($1, $2, all: $ARGUMENTS).',
+      'argument-hint: "[order] [reason]"\n',
+    ),
+    '/skills/greet/SKILL.md': text('greet', 'Greet $1 and $2.', 'argument-hint: who to greet\n'),
+  })
+  const values = { order: '1042', reason: `it's "late" $1` }
+  const refund = await it.skills.expandSlash('/refund', { values })
+  expect(refund.text).toContain(
+    `Refund 1042 because it's "late" $1 (1042, it's "late" $1, all: 1042 it's "late" $1).`,
+  )
+  expect(refund.arguments).toBe(`1042 it's "late" $1`)
+  expect((await it.skills.expandSlash('/refund', { values: { order: '7' } })).text).toContain(
+    'Refund 7 because  (7, , all: 7).',
+  )
+  expect((await it.skills.expandSlash('/greet', { values: { ARGUMENTS: '"Ann Lee" Bo' } })).text).toContain(
+    'Greet Ann Lee and Bo.',
+  )
+  expect(
+    (await it.skills.expandSlash('/refund', { values: JSON.parse('{"__proto__": "x"}') })).text,
+  ).toContain('Refund  because')
+})
+
 describe('substituteArguments()', () => {
   test.each([
     ['costs $5 and $100', '', [], 'costs $5 and $100'],
@@ -140,7 +166,7 @@ describe('substituteArguments()', () => {
     ['$1 $2', `'a b' "c"`, [], 'a b c'],
     ['$1 $ARGUMENTS', '$& $1', [], '$& $& $1'],
   ])('%j with %j', (body, typed, names, expected) => {
-    expect(substituteArguments(body, typed, names)).toBe(expected)
+    expect(substituteArguments(body, toArguments(typed), names)).toBe(expected)
   })
 })
 

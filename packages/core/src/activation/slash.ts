@@ -5,7 +5,12 @@ import { findByNameOrFolder, toKnownName } from '../reader/find-by-name.ts'
 import type { Skill } from '../skill/skill.ts'
 import { isLoadableName, normalizeName } from '../skill/skill-name.ts'
 import type { Conversation } from './conversation.ts'
-import { readArgumentNames, substituteArguments } from './substitute-arguments.ts'
+import {
+  orderArguments,
+  readArgumentNames,
+  substituteArguments,
+  toArguments,
+} from './substitute-arguments.ts'
 
 /** The result of expanding a message. */
 export interface SlashExpansion {
@@ -20,9 +25,14 @@ export interface SlashExpansion {
 export interface SlashOptions {
   /** Commands of the host, without the slash. A reserved command never expands to a skill. @default [] */
   readonly reserved?: readonly string[]
+  /**
+   * The arguments by name, for example from a form. They replace the text after the name of the skill. The names are
+   * those of `argument-hint`. If the hint has no names, `ARGUMENTS` is the whole text.
+   */
+  readonly values?: Readonly<Record<string, string>>
 }
 
-export const KNOWN_SLASH: KnownOptions<SlashOptions> = { reserved: true }
+export const KNOWN_SLASH: KnownOptions<SlashOptions> = { reserved: true, values: true }
 
 /**
  * Puts the instructions of a skill into a message that begins with `/` and the skill's name. If several names match,
@@ -42,21 +52,18 @@ export async function expandSlash(
   if (isLoadableName(normalizeName(word))) await conversation.reader.refresh(normalizeName(word))
   const found = findCommand(command, word, conversation)
   if (found === undefined) return unchanged
-  const { skill, rest } = found
+  const { skill } = found
+  const names = readArgumentNames(skill.extra['argument-hint'])
+  const given = options.values === undefined ? toArguments(found.rest) : orderArguments(names, options.values)
+  const rest = given.text
   const body = await conversation.reader.readBody(skill).catch((thrown: unknown) => {
     if (SkillError.isInstance(thrown, 'REVISION_NOT_FOUND')) return undefined
     throw thrown
   })
   if (body === undefined) return unchanged
   conversation.activate(skill, toKnownName(conversation.reader.current, skill, normalizeName(word)))
-  const names = readArgumentNames(skill.extra['argument-hint'])
-  const block = renderBlock(skill.name, substituteArguments(body, rest, names))
+  const block = renderBlock(skill.name, substituteArguments(body, given, names))
   return { text: rest === '' ? block : `${rest}\n\n${block}`, skill, arguments: rest }
-}
-
-/** True if a person may invoke the skill with a slash. Hosts that list slash commands leave out the other skills. */
-export function isUserInvocable({ extra }: Skill): boolean {
-  return extra['user-invocable'] !== false
 }
 
 function findCommand(

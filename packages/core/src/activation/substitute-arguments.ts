@@ -1,3 +1,11 @@
+/** The arguments with which a skill is invoked. */
+export interface SkillArguments {
+  /** The whole text. */
+  readonly text: string
+  /** The single arguments, in order. */
+  readonly values: readonly string[]
+}
+
 /** Returns the names of the arguments in an `argument-hint` such as `[issue] [priority]` or `<file>`, in order. */
 export function readArgumentNames(hint: unknown): readonly string[] {
   const text = Array.isArray(hint)
@@ -14,21 +22,39 @@ export function readArgumentNames(hint: unknown): readonly string[] {
  * that the hint calls `issue`. Quotes keep words together. A backslash before `$` prevents the replacement. A `$`
  * before an unknown number or name stays unchanged, as in `costs $5`.
  */
-export function substituteArguments(body: string, typed: string, names: readonly string[]): string {
-  const given = splitArguments(typed)
+export function substituteArguments(
+  body: string,
+  { text, values }: SkillArguments,
+  names: readonly string[],
+): string {
   const named = [...names].sort((a, b) => b.length - a.length).map(name => `${name}(?![\\w-])`)
   const pattern = new RegExp(`(\\\\?)\\$(${['(?:ARGUMENTS|[1-9])(?!\\w)', ...named].join('|')})`, 'g')
   return body.replace(pattern, (whole: string, backslash: string, key: string) => {
     if (backslash !== '') return whole.slice(1)
-    if (key === 'ARGUMENTS') return typed
+    if (key === 'ARGUMENTS') return text
     const index = /^[1-9]$/.test(key) ? Number(key) - 1 : names.indexOf(key)
-    if (index >= Math.max(given.length, names.length)) return whole
-    return given[index] ?? ''
+    if (index >= Math.max(values.length, names.length)) return whole
+    return values[index] ?? ''
   })
 }
 
-function splitArguments(typed: string): string[] {
-  return [...typed.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(
+/** Splits a typed text into arguments. Quotes keep words together. */
+export function toArguments(text: string): SkillArguments {
+  const values = [...text.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(
     ([, double, single, plain]) => double ?? single ?? plain ?? '',
   )
+  return { text, values }
+}
+
+/**
+ * Puts named arguments into the order of the hint. If the hint has no names, the argument `ARGUMENTS` is the whole text.
+ */
+export function orderArguments(
+  names: readonly string[],
+  given: Readonly<Record<string, string>>,
+): SkillArguments {
+  const valueOf = (name: string): string => (Object.hasOwn(given, name) ? (given[name] ?? '') : '')
+  if (names.length === 0) return toArguments(valueOf('ARGUMENTS').trim())
+  const values = names.map(valueOf)
+  return { text: values.filter(value => value !== '').join(' '), values }
 }

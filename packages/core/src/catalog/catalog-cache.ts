@@ -1,4 +1,5 @@
 import type { Generation } from '../registry/generation.ts'
+import { isModelInvocable } from '../skill/invocation.ts'
 import type { Skill } from '../skill/skill.ts'
 import { locationOf } from './catalog-format.ts'
 import { type CatalogOptions, renderCatalog, type SkillCatalog } from './render-catalog.ts'
@@ -29,13 +30,13 @@ export class CatalogCache {
     let cached = this.#byScope.get(key)
     if (cached === undefined) {
       const isInScope = createScopeTest(scope)
-      cached = { isInScope, skills, catalog: renderCatalog(listInScope(skills, isInScope), this.#options) }
+      cached = { isInScope, skills, catalog: renderCatalog(listForModel(skills, isInScope), this.#options) }
       this.#byScope.set(key, cached)
     } else if (cached.skills !== skills) {
       if (
-        !isSameListing(listInScope(cached.skills, cached.isInScope), listInScope(skills, cached.isInScope))
+        !isSameListing(listForModel(cached.skills, cached.isInScope), listForModel(skills, cached.isInScope))
       ) {
-        cached.catalog = renderCatalog(listInScope(skills, cached.isInScope), this.#options)
+        cached.catalog = renderCatalog(listForModel(skills, cached.isInScope), this.#options)
       }
       cached.skills = skills
     }
@@ -46,6 +47,11 @@ export class CatalogCache {
 /** Returns the skills of a generation that a scope allows. */
 export function listInScope(skills: readonly Skill[], isInScope: ScopeTest): readonly Skill[] {
   return isUnrestricted(isInScope) ? skills : skills.filter(skill => isInScope(skill.name))
+}
+
+/** Returns the skills of a generation that a model in this scope may find by itself. */
+export function listForModel(skills: readonly Skill[], isInScope: ScopeTest): readonly Skill[] {
+  return skills.filter(skill => isModelInvocable(skill) && isInScope(skill.name))
 }
 
 function isSameListing(before: readonly Skill[], after: readonly Skill[]): boolean {

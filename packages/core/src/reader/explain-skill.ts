@@ -4,6 +4,7 @@ import type { Generation, SkillReport } from '../registry/generation.ts'
 import { findUnread } from '../registry/skill-not-found.ts'
 import { type Diagnostic, type DiagnosticCode, isAboutScripts, isError } from '../skill/diagnostic.ts'
 import { type Digest, shortDigest } from '../skill/digest.ts'
+import { isModelInvocable } from '../skill/invocation.ts'
 import { findNearNames } from '../skill/near-names.ts'
 import type { NotSkill } from '../source/not-skill.ts'
 import type { CommandOffer } from './command-offer.ts'
@@ -142,6 +143,11 @@ function* walk(
     yield ['commands', offer.problem === undefined, describeOffer(offer)]
   const isInScope = createScopeTest(scope)(name)
   yield ['scoped', isInScope, isInScope ? 'in scope' : `left out by the scope ${JSON.stringify(scope)}`]
+  const skill = generation.find(name)
+  if (skill !== undefined && !isModelInvocable(skill)) {
+    yield ['listed', false, `only a person may invoke it, with "/${name}": disable-model-invocation is true`]
+    return
+  }
   const { catalog } = audience
   const isListed = catalog.listed.includes(name)
   if (conversation === undefined) {

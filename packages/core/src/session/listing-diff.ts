@@ -1,5 +1,7 @@
+import { listForModel } from '../catalog/catalog-cache.ts'
 import type { ScopeTest } from '../catalog/scope.ts'
 import { compareText } from '../skill/compare.ts'
+import { isModelInvocable } from '../skill/invocation.ts'
 import type { Skill } from '../skill/skill.ts'
 
 /**
@@ -34,13 +36,13 @@ export function diffListings(
       continue
     }
     const order = old === undefined ? 1 : now === undefined ? -1 : compareText(old.name, now.name)
-    if (order < 0) removed.push(before[i++] as Skill)
-    else if (order > 0) added.push(after[j++] as Skill)
-    else {
-      if (old?.description !== now?.description) redescribed.push(now as Skill)
-      i++
-      j++
-    }
+    const wasVisible = order <= 0 && isVisible(old)
+    const isNowVisible = order >= 0 && isVisible(now)
+    if (wasVisible && !isNowVisible) removed.push(old as Skill)
+    else if (isNowVisible && !wasVisible) added.push(now as Skill)
+    else if (isNowVisible && old?.description !== now?.description) redescribed.push(now as Skill)
+    if (order <= 0) i++
+    if (order >= 0) j++
   }
   const scoped = (skills: readonly Skill[]): Skill[] => skills.filter(skill => isInScope(skill.name))
   return {
@@ -61,7 +63,7 @@ export function diffAnnounced(
   keyOf: (skill: Skill) => string,
 ): ListingDiff {
   const before = new Map(announced)
-  const scoped = after.filter(skill => isInScope(skill.name))
+  const scoped = listForModel(after, isInScope)
   const names = new Set(scoped.map(skill => skill.name))
   return {
     removed: [...before.keys()].filter(name => !names.has(name)),
@@ -71,4 +73,9 @@ export function diffAnnounced(
       return told !== undefined && told !== keyOf(skill)
     }),
   }
+}
+
+/** Returns whether a model may find the skill by itself. */
+function isVisible(skill: Skill | undefined): boolean {
+  return skill !== undefined && isModelInvocable(skill)
 }

@@ -1,9 +1,10 @@
-import { listInScope } from '../catalog/catalog-cache.ts'
+import { listForModel } from '../catalog/catalog-cache.ts'
 import type { ScopeTest } from '../catalog/scope.ts'
 import type { Hasher } from '../host.ts'
 import type { Generation } from '../registry/generation.ts'
 import { compareText } from '../skill/compare.ts'
 import type { Digest } from '../skill/digest.ts'
+import { isModelInvocable } from '../skill/invocation.ts'
 import type { Skill } from '../skill/skill.ts'
 import { diffAnnounced, diffListings, type ListingDiff } from './listing-diff.ts'
 import { type Announced, descriptionKey } from './session-state.ts'
@@ -72,7 +73,7 @@ export class ToldListing {
   has(name: string): boolean {
     const { generation, announced } = this.#told
     return announced === undefined
-      ? this.#isInScope(name) && generation.find(name) !== undefined
+      ? this.#isInScope(name) && isKnownToModel(generation.find(name))
       : announced.some(([told]) => told === name)
   }
 
@@ -85,7 +86,7 @@ export class ToldListing {
   /** Returns the known names, each with its description key, in the form that a stored state contains. */
   announced({ generation, announced }: ToldSkills = this.#told): Announced {
     if (announced !== undefined) return announced
-    return listInScope(generation.list(), this.#isInScope).map(
+    return listForModel(generation.list(), this.#isInScope).map(
       skill => [skill.name, this.#keyOf(skill)] as const,
     )
   }
@@ -146,6 +147,10 @@ export class ToldListing {
   #keyOf(skill: Skill): string {
     return descriptionKey(skill, this.#hasher)
   }
+}
+
+function isKnownToModel(skill: Skill | undefined): boolean {
+  return skill !== undefined && isModelInvocable(skill)
 }
 
 function toToldSkills(generation: Generation): ToldSkills {

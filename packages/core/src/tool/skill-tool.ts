@@ -1,8 +1,10 @@
 import type { Conversation } from '../activation/conversation.ts'
 import { type LoadOutcome, loadSkill } from '../activation/load-skill.ts'
+import { listForModel } from '../catalog/catalog-cache.ts'
 import { escapeEndTag, escapeText } from '../catalog/escape.ts'
 import { SkillError } from '../errors.ts'
 import type { CommandSummary } from '../reader/command-offer.ts'
+import type { SkillReader } from '../reader/skill-reader.ts'
 import { describeUnread } from '../registry/skill-not-found.ts'
 import { isError } from '../skill/diagnostic.ts'
 import { shortDigest } from '../skill/digest.ts'
@@ -49,7 +51,7 @@ function toResult(outcome: LoadOutcome, conversation: Conversation, toolName: st
   const unread = describeUnread(outcome.generation.sources())
   const isUnknown = outcome.kind === 'matches' || outcome.kind === 'not-found'
   if (isUnknown && conversation.describeUnknownSkill !== undefined) {
-    const skills = outcome.generation.list().filter(skill => conversation.reader.isInScope(skill.name))
+    const skills = listForModel(outcome.generation.list(), conversation.reader.isInScope)
     return toolFailure(conversation.describeUnknownSkill(outcome.query, skills), origin)
   }
   switch (outcome.kind) {
@@ -66,6 +68,13 @@ function toResult(outcome: LoadOutcome, conversation: Conversation, toolName: st
         `There is no skill ${JSON.stringify(outcome.query)}${unread}. These match the words; load one by its name:\n${renderLines(outcome.skills)}`,
         origin,
       )
+    case 'user-only': {
+      const { name } = outcome.skill
+      return toolFailure(
+        `only the user may invoke ${JSON.stringify(name)}: its frontmatter has "disable-model-invocation: true"; suggest "/${name}" to the user`,
+        origin,
+      )
+    }
     case 'broken': {
       const reasons = outcome.report.diagnostics
         .filter(isError)
@@ -113,6 +122,12 @@ export function renderLoadedSkill(
         : `Only these tools may be called until the turn ends: ${tools}`,
     )
   }
+  return [...lines, ...describeBundle(skill, reader)].join('\n')
+}
+
+/** Lists the commands and the files of a skill, one in each line, with the tools that run and read them. */
+export function describeBundle(skill: Skill, reader: Pick<SkillReader, 'commandsOf'>): readonly string[] {
+  const lines: string[] = []
   const { commands, problem } = reader.commandsOf(skill)
   if (commands.length > 0) {
     lines.push(`Commands (call them with ${TOOL_NAMES.runCommand}):`)
@@ -128,7 +143,7 @@ export function renderLoadedSkill(
       lines.push(`- ${escapeText(file.path)} (${file.size} bytes)`)
     if (others.length > MAX_LISTED_FILES) lines.push(`- and ${others.length - MAX_LISTED_FILES} more`)
   }
-  return lines.join('\n')
+  return lines
 }
 
 function renderCommand({ name, description, inputSchema }: CommandSummary): string {
