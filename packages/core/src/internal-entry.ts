@@ -59,14 +59,14 @@ export { DEFAULT_CALL_MS, LONGEST_CALL_MS } from './script/script-runner.ts'
 export { renderCommandValue } from './script/script-tools.ts'
 export { describeUnknownFields, listFields } from './tool/tool-input.ts'
 
-// For hosts that list slash commands.
-export { isUserInvocable } from './skill/invocation.ts'
+// For hosts that list slash commands, and for lists that a model reads.
+export { isModelInvocable, isUserInvocable } from './skill/invocation.ts'
 
 // For the offline model of `@skillstoke/agent`.
 export { TOOL_NAMES } from './tool/tool-names.ts'
 
 // For the MCP server.
-export { readArgumentNames } from './activation/substitute-arguments.ts'
+export { type ArgumentHint, readArgumentHints } from './activation/substitute-arguments.ts'
 export { describeBundle } from './tool/skill-tool.ts'
 export { toToolName } from './skill/tool-name.ts'
 

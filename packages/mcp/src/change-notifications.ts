@@ -1,5 +1,8 @@
 import type { RegistryUpdate, Skill, SkillChange } from '@skillstoke/core'
+import { isUserInvocable } from '@skillstoke/core/internal'
 import type { Clock } from '@skillstoke/core/source'
+import { looksSame } from './skill-face.ts'
+import { isSamePrompt } from './skill-prompts.ts'
 import { toFileUri, toSkillUri } from './skill-uri.ts'
 
 /** A notification that summarises one or more updates for clients. */
@@ -8,6 +11,8 @@ export interface ChangeNotification {
   readonly isListChanged: boolean
   /** Changed files and folders. A folder counts as changed if any file inside it changed. */
   readonly uris: ReadonlySet<string>
+  /** Whether the list of prompts changed. */
+  readonly arePromptsChanged: boolean
   /** Whether a tool was added, was removed or has a new description. */
   readonly areToolsChanged: boolean
 }
@@ -36,12 +41,13 @@ export class ChangeNotifications {
 
   add(update: RegistryUpdate): void {
     const notification = toNotification(update, this.#options.isInScope)
-    if (notification.isListChanged || notification.uris.size > 0) this.#tell(notification)
+    const { isListChanged, arePromptsChanged, uris } = notification
+    if (isListChanged || arePromptsChanged || uris.size > 0) this.#tell(notification)
   }
 
   /** Records that the list of tools changed. */
   addToolChange(): void {
-    this.#tell({ isListChanged: false, uris: new Set(), areToolsChanged: true })
+    this.#tell({ isListChanged: false, arePromptsChanged: false, uris: new Set(), areToolsChanged: true })
   }
 
   #tell(notification: ChangeNotification): void {
@@ -72,6 +78,7 @@ export class ChangeNotifications {
 function merge(first: ChangeNotification, second: ChangeNotification): ChangeNotification {
   return {
     isListChanged: first.isListChanged || second.isListChanged,
+    arePromptsChanged: first.arePromptsChanged || second.arePromptsChanged,
     uris: first.uris.union(second.uris),
     areToolsChanged: first.areToolsChanged || second.areToolsChanged,
   }
@@ -81,13 +88,20 @@ function toNotification(update: RegistryUpdate, isInScope: (name: string) => boo
   const changes = update.changes.filter(change => isInScope(change.name))
   return {
     isListChanged: changes.some(isListed),
+    arePromptsChanged: changes.some(isPromptChanged),
     uris: new Set(changes.flatMap(change => [...changedUris(change)])),
     areToolsChanged: false,
   }
 }
 
 function isListed(change: SkillChange): boolean {
-  return change.kind !== 'modified' || change.oldSkill.description !== change.newSkill.description
+  return change.kind !== 'modified' || !looksSame(change.oldSkill, change.newSkill)
+}
+
+function isPromptChanged(change: SkillChange): boolean {
+  return change.kind === 'modified'
+    ? !isSamePrompt(change.oldSkill, change.newSkill)
+    : isUserInvocable(change.skill)
 }
 
 function changedUris(change: SkillChange): Set<string> {

@@ -2,7 +2,23 @@
 // ordered by hand.
 
 // For hosts: serve skills.
-export { DEFAULT_MCP_OPTIONS, type ServeStdioOptions, SkillMcp, type SkillMcpOptions } from './skill-mcp.ts'
+export {
+  createSkillsServer,
+  DEFAULT_MCP_OPTIONS,
+  type ServeStdioOptions,
+  SkillMcp,
+  type SkillMcpOptions,
+} from './skill-mcp.ts'
+export type { ClientAccess } from './client-access.ts'
+
+// For operators: audit entries, and what is published on diagnostics channels.
+export {
+  type AuditEntry,
+  NOTIFICATION_CHANNEL,
+  type NotificationMessage,
+  REQUEST_CHANNEL,
+  type RequestTraceMessage,
+} from './request-trace.ts'
 
 // For clients: skill URIs, and the metadata keys that name the revision and generation of an answer.
 export { parseSkillUri, type SkillUri, toSkillUri } from './skill-uri.ts'

@@ -1,8 +1,11 @@
-import { type McpServer, WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/server'
+import {
+  type AuthInfo,
+  type McpServer,
+  WebStandardStreamableHTTPServerTransport,
+} from '@modelcontextprotocol/server'
 import type { Clock } from '@skillstoke/core/source'
 
 export interface LegacySessionsOptions {
-  readonly createServer: () => McpServer
   readonly clock: Clock
   readonly maxSessions: number
   /** How long a session is safe from eviction after its last request, in milliseconds. */
@@ -12,7 +15,16 @@ export interface LegacySessionsOptions {
   readonly maxRequestBytes: number
 }
 
+/** Who sent a request, and what begins if the request begins a session. */
+export interface LegacyCaller {
+  /** Identifies the client and what it may see. Only this owner may use the session. */
+  readonly owner: string
+  readonly authInfo?: AuthInfo
+  readonly createServer: () => McpServer
+}
+
 interface LegacySession {
+  readonly owner: string
   readonly transport: WebStandardStreamableHTTPServerTransport
   readonly server: McpServer
   /** Number of open requests and open streams of the session. */
@@ -40,13 +52,14 @@ export class LegacySessions {
     this.#options = options
   }
 
-  async handle(request: Request): Promise<Response> {
+  async handle(request: Request, caller: LegacyCaller): Promise<Response> {
     const id = request.headers.get('mcp-session-id')
-    if (id === null) return await this.#begin(request)
+    if (id === null) return await this.#begin(request, caller)
     const session = this.#sessions.get(id)
-    if (session === undefined)
+    // For another client, the session does not exist.
+    if (session === undefined || session.owner !== caller.owner)
       return toErrorResponse(404, -32_001, 'there is no such session; begin a new one')
-    return await this.#use(session, request)
+    return await this.#use(session, request, caller)
   }
 
   async close(): Promise<void> {
@@ -56,8 +69,8 @@ export class LegacySessions {
     await Promise.all(this.#ending)
   }
 
-  async #begin(request: Request): Promise<Response> {
-    const { createServer, maxSessions, maxRequestBytes } = this.#options
+  async #begin(request: Request, caller: LegacyCaller): Promise<Response> {
+    const { maxSessions, maxRequestBytes } = this.#options
     if (this.#sessions.size + this.#beginning >= maxSessions && !this.#makeRoom()) return this.#refuse()
     let isBeginning = true
     const hasBegun = (): void => {
@@ -65,7 +78,7 @@ export class LegacySessions {
       isBeginning = false
     }
     // Creates the server before counting the handshake. If the creation fails, no handshake is counted.
-    const server = createServer()
+    const server = caller.createServer()
     this.#beginning++
     try {
       const transport = new WebStandardStreamableHTTPServerTransport({
@@ -78,9 +91,10 @@ export class LegacySessions {
         },
         onsessionclosed: id => void this.#sessions.delete(id),
       })
-      const session: LegacySession = { transport, server, open: 0, lastUsed: this.#now }
+      const { owner } = caller
+      const session: LegacySession = { owner, transport, server, open: 0, lastUsed: this.#now }
       await server.connect(transport)
-      const response = await this.#use(session, request)
+      const response = await this.#use(session, request, caller)
       const id = transport.sessionId
       // If the request was not a handshake, the response is an error. No session starts, so the new server is closed.
       if (id === undefined) await server.close()
@@ -104,14 +118,17 @@ export class LegacySessions {
   }
 
   /** Handles a request. The session counts as in use until the client has read or cancelled the answer. */
-  async #use(session: LegacySession, request: Request): Promise<Response> {
+  async #use(session: LegacySession, request: Request, { authInfo }: LegacyCaller): Promise<Response> {
     session.open++
     const done = (): void => {
       session.open--
       session.lastUsed = this.#now
     }
     try {
-      const response = await session.transport.handleRequest(request)
+      const response = await session.transport.handleRequest(
+        request,
+        authInfo === undefined ? {} : { authInfo },
+      )
       return onceTaken(response, done)
     } catch (thrown) {
       done()

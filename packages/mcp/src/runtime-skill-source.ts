@@ -1,4 +1,4 @@
-import { ProtocolError, ProtocolErrorCode, type Resource } from '@modelcontextprotocol/server'
+import type { Resource } from '@modelcontextprotocol/server'
 import {
   DIRECTORY_MIME_TYPE,
   type Skill as SkillEntry,
@@ -8,7 +8,9 @@ import {
 import type { Generation, Logger, Skill, SkillReader } from '@skillstoke/core'
 import { decodeText } from '@skillstoke/core/internal'
 import { mediaTypeOf } from './media-type.ts'
+import { compareCodePoints, toPage } from './page.ts'
 import { SkillEntries } from './skill-entry.ts'
+import { iconsOf, titleOf } from './skill-face.ts'
 import { MANIFEST_FILE, parseSkillUri, toFilePath, toFileUri, toSkillUri } from './skill-uri.ts'
 
 export interface RuntimeSkillSourceOptions {
@@ -22,11 +24,6 @@ export interface RuntimeSkillSourceOptions {
  * writes, answers come from the last complete generation, so they are consistent with each other.
  */
 const BOUND = { maxWaitMs: 500 }
-
-interface Page<T> {
-  readonly items: readonly T[]
-  readonly nextCursor?: string
-}
 
 /** A file of a skill, with the revision and the generation that the content comes from. */
 export interface SkillFileReading {
@@ -52,7 +49,12 @@ export class RuntimeSkillSource implements SkillSource {
   }
 
   async list({ cursor }: { cursor?: string }): Promise<{ skills: SkillEntry[]; nextCursor?: string }> {
-    const { items, nextCursor } = this.#page(this.#inScope(await this.#reader.fresh(BOUND)), cursor, nameOf)
+    const { items, nextCursor } = toPage(
+      this.#inScope(await this.#reader.fresh(BOUND)),
+      cursor,
+      nameOf,
+      this.#pageSize,
+    )
     const entries = await Promise.all(items.map(skill => this.#entries.get(skill)))
     return {
       skills: entries.filter(entry => entry !== undefined),
@@ -98,7 +100,7 @@ export class RuntimeSkillSource implements SkillSource {
     const skill = this.#find(await this.#reader.fresh(BOUND), place.name)
     const children = skill === undefined ? [] : childrenOf(skill, place.path)
     if (children.length === 0) return undefined
-    const { items, nextCursor } = this.#page(children, cursor, child => child.uri)
+    const { items, nextCursor } = toPage(children, cursor, child => child.uri, this.#pageSize)
     return { resources: [...items], ...(nextCursor === undefined ? {} : { nextCursor }) }
   }
 
@@ -107,16 +109,37 @@ export class RuntimeSkillSource implements SkillSource {
     cursor: string | undefined,
   ): Promise<{ resources: Resource[]; nextCursor?: string; generation: Generation }> {
     const generation = await this.#reader.fresh(BOUND)
-    const { items, nextCursor } = this.#page(this.#inScope(generation), cursor, nameOf)
+    const { items, nextCursor } = toPage(this.#inScope(generation), cursor, nameOf, this.#pageSize)
     return {
-      resources: items.map(skill => ({
-        uri: toSkillUri(skill.name, MANIFEST_FILE),
-        name: skill.name,
-        description: skill.description,
-        mimeType: mediaTypeOf(MANIFEST_FILE),
-      })),
+      resources: await Promise.all(items.map(skill => this.#toResource(skill))),
       ...(nextCursor === undefined ? {} : { nextCursor }),
       generation,
+    }
+  }
+
+  /** Completes the variables of the template `skill://{name}/{+path}`: names of skills, and paths of their files. */
+  completeUri(variable: string, typed: string, known: Readonly<Record<string, string>>): readonly string[] {
+    const { current } = this.#reader
+    if (variable === 'name')
+      return this.#inScope(current)
+        .map(nameOf)
+        .filter(name => name.startsWith(typed))
+    const skill = variable === 'path' ? this.#find(current, known['name'] ?? '') : undefined
+    return (skill?.files ?? [])
+      .map(({ path }) => (path === skill?.skillFile ? MANIFEST_FILE : path))
+      .filter(path => path.startsWith(typed))
+  }
+
+  async #toResource(skill: Skill): Promise<Resource> {
+    const title = titleOf(skill)
+    const icons = await iconsOf(skill, this.#reader)
+    return {
+      uri: toSkillUri(skill.name, MANIFEST_FILE),
+      name: skill.name,
+      ...(title === undefined ? {} : { title }),
+      description: skill.description,
+      mimeType: mediaTypeOf(MANIFEST_FILE),
+      ...(icons === undefined ? {} : { icons }),
     }
   }
 
@@ -127,41 +150,10 @@ export class RuntimeSkillSource implements SkillSource {
   #inScope(generation: Generation): readonly Skill[] {
     return generation.list().filter(skill => this.#reader.isInScope(skill.name))
   }
-
-  /** @param items sorted by their key */
-  #page<T>(items: readonly T[], cursor: string | undefined, keyOf: (item: T) => string): Page<T> {
-    const after = cursor === undefined ? undefined : decodeCursor(cursor)
-    const start = after === undefined ? 0 : items.findIndex(item => compareCodePoints(keyOf(item), after) > 0)
-    if (start < 0) return { items: [] }
-    const page = items.slice(start, start + this.#pageSize)
-    const last = page.at(-1)
-    const hasMore = last !== undefined && start + page.length < items.length
-    return hasMore ? { items: page, nextCursor: encodeCursor(keyOf(last)) } : { items: page }
-  }
 }
 
 function nameOf(skill: Skill): string {
   return skill.name
-}
-
-/** Compares names by their UTF-8 bytes, because the skills of a generation are sorted in this order. */
-function compareCodePoints(a: string, b: string): number {
-  return Buffer.compare(Buffer.from(a), Buffer.from(b))
-}
-
-function encodeCursor(key: string): string {
-  return Buffer.from(key).toString('base64url')
-}
-
-function decodeCursor(cursor: string): string {
-  const key = Buffer.from(cursor, 'base64url').toString()
-  if (encodeCursor(key) !== cursor) {
-    throw new ProtocolError(
-      ProtocolErrorCode.InvalidParams,
-      `the cursor ${JSON.stringify(cursor)} is not from this server; start without a cursor`,
-    )
-  }
-  return key
 }
 
 /**

@@ -9,6 +9,8 @@ export interface ServedToolsOptions {
   readonly commandTools: boolean
   /** Whether the server offers tools that reload and unload code. */
   readonly adminTools: boolean
+  /** Tools with which the client writes skills. */
+  readonly authorTools: readonly ToolDefinition[]
 }
 
 /**
@@ -38,12 +40,12 @@ export class ServedTools {
 
   /** Lists each name once. If a command and a constant tool have the same name, lists only the constant tool. */
   async list(): Promise<readonly ToolDefinition[]> {
-    const tools = [...this.#constant.tools, ...(await this.#listChanging())]
+    const tools = [...this.#lasting, ...(await this.#listChanging())]
     return [...new Map(tools.toReversed().map(tool => [tool.name, tool])).values()].toReversed()
   }
 
   async find(name: string): Promise<ToolDefinition | undefined> {
-    const constant = this.#constant.tools.find(tool => tool.name === name)
+    const constant = this.#lasting.find(tool => tool.name === name)
     return constant ?? (await this.#listChanging()).find(tool => tool.name === name)
   }
 
@@ -51,6 +53,11 @@ export class ServedTools {
   async describeUnknown(name: string): Promise<string> {
     const names = (await this.list()).map(tool => tool.name)
     return this.#constant.describeUnknownTool(name, names)
+  }
+
+  /** The tools that do not change with the skills. */
+  get #lasting(): readonly ToolDefinition[] {
+    return [...this.#constant.tools, ...this.#options.authorTools]
   }
 
   async #listChanging(): Promise<readonly ToolDefinition[]> {

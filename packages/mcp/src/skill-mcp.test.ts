@@ -1,120 +1,10 @@
 import { createHash } from 'node:crypto'
-import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { SkillsClient } from '@modelcontextprotocol/client/ext/skills'
-import { createSkillRuntime, type SkillRuntime } from '@skillstoke/core'
-import { FileSource, MemoryFileSystem, NO_SETTLE } from '@skillstoke/core/source'
-import { FakeClock } from '@skillstoke/core/testing'
 import { verifies } from '@skillstoke/requirements'
 import { describe, expect, test } from 'vitest'
 import { GENERATION_META_KEY, REVISION_META_KEY } from './skill-entry.ts'
-import { SkillMcp, type SkillMcpOptions } from './skill-mcp.ts'
-
-const ERAS = ['2025-11-25', '2026-07-28'] as const
-type Era = (typeof ERAS)[number]
-
-const text = (name: string, body = `Body of ${name}.`): string =>
-  `---\nname: ${name}\ndescription: Does ${name}.\n---\n${body}\n`
-
-interface Harness extends AsyncDisposable {
-  readonly fileSystem: MemoryFileSystem
-  readonly skills: SkillRuntime
-  readonly mcp: SkillMcp
-  readonly clock: FakeClock
-  readonly warnings: string[]
-  write(path: string, content: string | Uint8Array): Promise<void>
-  remove(path: string): Promise<void>
-  connect(era: Era): Promise<Client>
-  request(headers: Record<string, string>, body: unknown, method?: string): Promise<Response>
-}
-
-async function open(
-  files: Readonly<Record<string, string | Uint8Array>>,
-  options: SkillMcpOptions = {},
-): Promise<Harness> {
-  const fileSystem = new MemoryFileSystem(
-    Object.fromEntries(Object.entries(files).map(([path, content]) => [`/skills/${path}`, content])),
-  )
-  const skills = await createSkillRuntime({
-    sources: [new FileSource({ fileSystem, root: '/skills', label: 'skills' })],
-    tuning: { settle: NO_SETTLE },
-  })
-  const clock = new FakeClock()
-  const warnings: string[] = []
-  const ignore = (): void => undefined
-  const logger = { debug: ignore, info: ignore, warn: (line: string) => warnings.push(line), error: ignore }
-  const mcp = new SkillMcp(skills, { clock, logger, ...options })
-  const url = new URL('http://127.0.0.1/mcp')
-  const clients: Client[] = []
-  const settled = async (): Promise<void> => {
-    await skills.fresh()
-    await skills.delivered()
-  }
-  return {
-    fileSystem,
-    skills,
-    mcp,
-    clock,
-    warnings,
-    write: async (path, content) => {
-      fileSystem.write(`/skills/${path}`, content)
-      await settled()
-    },
-    remove: async path => {
-      fileSystem.remove(`/skills/${path}`)
-      await settled()
-    },
-    connect: async era => {
-      const mode = era === '2026-07-28' ? 'auto' : 'legacy'
-      const client = new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode } })
-      await client.connect(
-        new StreamableHTTPClientTransport(url, {
-          fetch: (input, init) => mcp.fetch(new Request(input, init)),
-        }),
-      )
-      clients.push(client)
-      expect(client.getNegotiatedProtocolVersion()).toBe(era)
-      return client
-    },
-    request: async (headers, body, method = 'POST') => {
-      const response = await mcp.fetch(
-        new Request(url, {
-          method,
-          headers: {
-            'content-type': 'application/json',
-            accept: 'application/json, text/event-stream',
-            ...headers,
-          },
-          ...(method === 'POST' ? { body: JSON.stringify(body) } : {}),
-        }),
-      )
-      await response.arrayBuffer() // read to its end, as every server does
-      return response
-    },
-    [Symbol.asyncDispose]: async () => {
-      await Promise.all(clients.map(client => client.close()))
-      await mcp.close()
-      await skills.close()
-    },
-  }
-}
-
-/** Collects notifications. `count(n)` resolves when the client has received n notifications. */
-function listen(client: Client): { notices: string[]; count: (wanted: number) => Promise<void> } {
-  const notices: string[] = []
-  let wake = (): void => undefined
-  const add = (notice: string): void => {
-    notices.push(notice)
-    wake()
-  }
-  client.setNotificationHandler('notifications/resources/list_changed', () => add('list'))
-  client.setNotificationHandler('notifications/resources/updated', ({ params }) => add(params.uri))
-  return {
-    notices,
-    count: async wanted => {
-      while (notices.length < wanted) await new Promise<void>(resolve => (wake = resolve))
-    },
-  }
-}
+import { SkillMcp } from './skill-mcp.ts'
+import { ERAS, type Harness, listen, open, text } from './testing/mcp-harness.ts'
 
 describe.each(ERAS)('SkillMcp over HTTP, for a client with protocol version %s', era => {
   test('offers two constant tools, whose answers name the generation and the skill revision', async () => {
@@ -123,7 +13,7 @@ describe.each(ERAS)('SkillMcp over HTTP, for a client with protocol version %s',
     const { tools } = await client.listTools()
     expect(tools.map(tool => tool.name)).toEqual(['skill', 'read_skill_file'])
     const answer = await client.callTool({ name: 'skill', arguments: { name: 'pdf' } })
-    expect(answer.content).toMatchObject([{ type: 'text', text: expect.stringContaining('Body of pdf.') }])
+    expect(answer.content[0]).toMatchObject({ type: 'text', text: expect.stringContaining('Body of pdf.') })
     expect(answer._meta).toMatchObject({
       [GENERATION_META_KEY]: it.skills.current.digest,
       [REVISION_META_KEY]: it.skills.current.get('pdf').revision,
@@ -139,7 +29,7 @@ describe.each(ERAS)('SkillMcp over HTTP, for a client with protocol version %s',
     const client = await it.connect(era)
     expect(await client.callTool({ name: 'skill', arguments: { name: 42 } })).toMatchObject({
       isError: true,
-      content: [{ text: '"name" is 42; it must be text' }],
+      content: [{ text: '"name" is 42; it must be text\n' }],
     })
     await expect(client.callTool({ name: 'pdf', arguments: {} })).rejects.toThrow(
       'there is no tool "pdf": it is a skill; call the tool "skill" with {"name":"pdf"} and follow its instructions',
@@ -301,7 +191,8 @@ test('after a loaded skill has changed, the next tool answer of the conversation
     { text: expect.stringContaining('you loaded pdf at') },
   ])
   expect((await client.callTool({ name: 'skill', arguments: { name: 'maps' } })).content).toHaveLength(1)
-  expect((await other.callTool({ name: 'skill', arguments: { name: 'maps' } })).content).toHaveLength(1)
+  const first = await other.callTool({ name: 'skill', arguments: { name: 'maps' } })
+  expect(JSON.stringify(first.content)).not.toContain('skills_update')
 })
 
 describe('sessions of 2025-era clients', () => {

@@ -1,19 +1,15 @@
 import {
-  createMcpHandler,
+  type AuthInfo,
+  bearerAuthChallengeResponse,
   isLegacyRequest,
-  type McpHttpHandler,
   type McpServer,
+  type ServerEventBus,
+  verifyBearerToken,
 } from '@modelcontextprotocol/server'
-import { SkillsExtension } from '@modelcontextprotocol/server/ext/skills'
 import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio'
+import { type Logger, SkillError, type SkillRuntime, type SkillScope } from '@skillstoke/core'
 import {
-  type Logger,
-  SkillError,
-  type SkillReader,
-  type SkillRuntime,
-  type SkillScope,
-} from '@skillstoke/core'
-import {
+  checkChoice,
   checkNumber,
   checkOptions,
   checkWholeNumber,
@@ -23,11 +19,12 @@ import {
   toMessage,
 } from '@skillstoke/core/internal'
 import { type Clock, systemClock } from '@skillstoke/core/source'
-import { type ChangeNotification, ChangeNotifications } from './change-notifications.ts'
+import type { ClientAccess } from './client-access.ts'
 import { LegacySessions } from './legacy-sessions.ts'
-import { RuntimeSkillSource } from './runtime-skill-source.ts'
-import { type ConstantTools, ServedTools } from './served-tools.ts'
-import { createSkillServer, type SkillServerParts } from './skill-server.ts'
+import { RateLimit } from './rate-limit.ts'
+import { RecentGenerations } from './recent-generations.ts'
+import { type AuditEntry, RequestTrace } from './request-trace.ts'
+import { type SharedParts, SkillsView } from './skills-view.ts'
 
 export interface SkillMcpOptions {
   /** The skills that clients may see. @default all */
@@ -36,8 +33,30 @@ export interface SkillMcpOptions {
   readonly name?: string
   /** @default '0.0.0' */
   readonly version?: string
+  /** Text at the start of the server's instructions, before the list of skills. @default '' */
+  readonly instructions?: string
+  /**
+   * Called with each new server object, to register tools, prompts and resources of the host beside the skills.
+   * @default nothing
+   */
+  readonly extend?: (mcp: McpServer) => void
+  /**
+   * Who may use the server over HTTP, and which skills each client sees. A server without access control must be
+   * protected by its host.
+   * @default every caller sees every skill in the scope
+   */
+  readonly access?: ClientAccess
+  /** Maximum number of HTTP requests of one client in a minute. `Infinity` means no limit. @default Infinity */
+  readonly requestsPerMinute?: number
+  /** Called after each request that used a skill or was refused. @default nothing */
+  readonly audit?: (entry: AuditEntry) => void
   /** How long a 2026-era client may cache an answer, in whole milliseconds. @default 0 */
   readonly ttlMs?: number
+  /**
+   * Who may share a cached answer: the clients of one user (`'private'`), or everybody (`'public'`).
+   * @default 'private'
+   */
+  readonly cacheScope?: 'private' | 'public'
   /** Maximum number of entries in one page of a list. @default 100 */
   readonly pageSize?: number
   /** Minimum time between two notifications of changes, in milliseconds. @default 250 */
@@ -68,6 +87,11 @@ export interface SkillMcpOptions {
    * @default false
    */
   readonly adminTools?: boolean
+  /**
+   * Whether clients may write skills, with the tools `write_skill_file` and `reload_skills`. Needs a writable source.
+   * What a client writes is live in its own connection, and waits for approval everywhere else. @default false
+   */
+  readonly authorTools?: boolean
   /** Called when a client's conversation starts or ends, and after each tool call in the conversation. */
   readonly onSessionChange?: () => void
   readonly logger?: Logger
@@ -80,7 +104,13 @@ const KNOWN_OPTIONS: KnownOptions<SkillMcpOptions> = {
   scope: true,
   name: true,
   version: true,
+  instructions: true,
+  extend: true,
+  access: true,
+  requestsPerMinute: true,
+  audit: true,
   ttlMs: true,
+  cacheScope: true,
   pageSize: true,
   notificationIntervalMs: true,
   maxSessions: true,
@@ -89,17 +119,23 @@ const KNOWN_OPTIONS: KnownOptions<SkillMcpOptions> = {
   maxRequestBytes: true,
   commandTools: true,
   adminTools: true,
+  authorTools: true,
   onSessionChange: true,
   logger: true,
   clock: true,
 }
 
-type Defaults = Required<Omit<SkillMcpOptions, 'scope' | 'onSessionChange' | 'logger' | 'clock'>>
+type Defaults = Required<
+  Omit<SkillMcpOptions, 'scope' | 'extend' | 'access' | 'audit' | 'onSessionChange' | 'logger' | 'clock'>
+>
 
 export const DEFAULT_MCP_OPTIONS: Readonly<Defaults> = Object.freeze({
   name: 'skillstoke',
   version: '0.0.0',
+  instructions: '',
+  requestsPerMinute: Infinity,
   ttlMs: 0,
+  cacheScope: 'private',
   pageSize: 100,
   notificationIntervalMs: 250,
   maxSessions: 256,
@@ -108,121 +144,149 @@ export const DEFAULT_MCP_OPTIONS: Readonly<Defaults> = Object.freeze({
   maxRequestBytes: 1_048_576,
   commandTools: false,
   adminTools: false,
+  authorTools: false,
 })
+
+const CACHE_SCOPES = ['private', 'public'] as const
 
 export interface ServeStdioOptions {
   /** Ends the connection. */
   readonly signal?: AbortSignal
 }
 
-/**
- * A server object for one connection. The object exists as long as the connection, because the object sends
- * notifications to the client.
- */
-interface Connection {
-  readonly server: McpServer
-  /**
-   * URIs that a 2025-era client subscribed to. For a 2026-era client, `'everything'`, because the SDK filters the
-   * updates for the stream of the client.
-   */
-  readonly subscribed: Set<string> | 'everything'
-}
-
-const INTRODUCTION =
-  'This server provides skills: instructions, references and scripts for particular tasks. Before a task that one of ' +
-  'them describes, load it with the tool "skill" and its name. Skills may change while you work; answers are always ' +
-  'the newest revision.'
+/** Limits the memory of a server whose clients have many different scopes. */
+const MAX_VIEWS = 256
+const MAX_REMEMBERED_WARNINGS = 1_000
 
 /**
- * Serves the skills of a runtime to MCP clients: two tools, files as `skill://` resources, the Skills extension
- * (SEP-2640) and notifications. Supports stdio and Streamable HTTP, and the protocol versions 2025-11-25 and
- * 2026-07-28. Server objects are temporary, because the runtime keeps all state that must last. The host must check the
- * headers `Host` and `Origin`.
+ * Creates a server that offers the skills of a runtime to MCP clients: constant tools, prompts, files as `skill://`
+ * resources, the Skills extension (SEP-2640) and notifications. Supports stdio and Streamable HTTP, and the protocol
+ * versions 2025-11-25 and 2026-07-28.
+ * @throws {SkillError} INVALID_OPTION; READ_ONLY when `authorTools` is true and no source is writable
  *
  * @example
  * ```ts
  * import { createSkillRuntime } from '@skillstoke/core'
  * import { directory } from '@skillstoke/core/node'
- * import { SkillMcp } from '@skillstoke/mcp'
+ * import { createSkillsServer } from '@skillstoke/mcp'
  *
  * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
- * await using mcp = new SkillMcp(skills, { name: 'support-skills', version: '1.0.0' })
+ * await using server = createSkillsServer(skills, { name: 'support-skills', version: '1.0.0' })
  * const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
  * const clientInfo = { name: 'client', version: '1.0.0' }
  * const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo }
  * const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params })
- * const response = await mcp.fetch(new Request('http://localhost/mcp', { method: 'POST', headers, body }))
+ * const response = await server.fetch(new Request('http://localhost/mcp', { method: 'POST', headers, body }))
  * console.log(response.status) // prints 200
  * ```
  */
+export function createSkillsServer(skills: SkillRuntime, options: SkillMcpOptions = {}): SkillMcp {
+  return new SkillMcp(skills, options)
+}
+
+/**
+ * Serves the skills of a runtime to MCP clients. Server objects are temporary, because
+ * the runtime keeps all state that must last. Without the option `access`, the host must check the headers `Host` and
+ * `Origin`, and who the caller is.
+ */
 export class SkillMcp implements AsyncDisposable {
   readonly #skills: SkillRuntime
-  /** Reads the skills that clients may see, and no other skills. */
-  readonly #reader: SkillReader
   readonly #options: SkillMcpOptions & Readonly<Defaults>
   readonly #logger: Logger
-  readonly #source: RuntimeSkillSource
-  readonly #extension: SkillsExtension
-  readonly #notifications: ChangeNotifications
-  readonly #unsubscribe: () => void
-  readonly #connections = new Set<Connection>()
-  readonly #modern: McpHttpHandler
+  readonly #parts: SharedParts
+  /** The views that are in use, by the scope of their clients. The view that was used last is the last one. */
+  readonly #views = new Map<string, SkillsView>()
+  readonly #ownView: SkillsView
   readonly #legacy: LegacySessions
+  readonly #limit: RateLimit
   readonly #stdio = new Set<{ close(): Promise<void> }>()
   readonly #warned = new Set<string>()
+  readonly #unsubscribe: () => void
   #sessionCount = 0
   #closing: Promise<void> | undefined
 
-  /** @throws {SkillError} INVALID_OPTION */
+  /** Does the same as `createSkillsServer`. */
   constructor(skills: SkillRuntime, options: SkillMcpOptions = {}) {
     checkOptions('SkillMcp', options, KNOWN_OPTIONS)
     this.#skills = skills
     this.#options = { ...DEFAULT_MCP_OPTIONS, ...options }
     this.#logger = options.logger ?? silentLogger
-    checkNumbers(this.#options)
-    const { scope, pageSize, ttlMs, maxSessions, sessionGraceMs, sessionIdleMs, maxRequestBytes } =
-      this.#options
+    checkValues(this.#options)
+    if (this.#options.authorTools) skills.writer() // throws if no source is writable
+    const { name, audit, requestsPerMinute, ...rest } = this.#options
     const clock = options.clock ?? systemClock
-    this.#reader = skills.forConversation(scope === undefined ? {} : { scope })
-    this.#source = new RuntimeSkillSource(this.#reader, { pageSize, logger: this.#logger })
-    this.#extension = new SkillsExtension({
-      source: this.#source,
-      cacheHint: { ttlMs, cacheScope: 'private' },
-      onWarning: ({ path, message }) => this.#warnOnce(`${path}: ${message}`),
-    })
-    this.#modern = createMcpHandler(() => this.#createShortLived(), {
-      legacy: 'reject',
-      maxRequestBodySize: maxRequestBytes,
-      onerror: error => this.#onError(error),
-    })
-    this.#legacy = new LegacySessions({
-      createServer: () => this.#createLasting('legacy'),
+    const recent = new RecentGenerations(skills.current)
+    this.#parts = {
+      skills,
+      options: this.#options,
+      logger: this.#logger,
       clock,
-      maxSessions,
-      graceMs: sessionGraceMs,
-      idleMs: sessionIdleMs,
-      maxRequestBytes,
-    })
-    this.#notifications = new ChangeNotifications({
-      clock,
-      intervalMs: this.#options.notificationIntervalMs,
-      isInScope: this.#reader.isInScope,
-      send: notification => this.#notify(notification),
-    })
-    const unsubscribe = skills.subscribe(update => this.#notifications.add(update), { phase: 'mcp' })
-    const unfollow = this.#followCommands()
-    this.#unsubscribe = () => {
-      unsubscribe()
-      unfollow()
+      recent,
+      trace: new RequestTrace({ server: name, clock, ...(audit === undefined ? {} : { audit }) }),
+      nextSessionId: () => this.#nextSessionId(),
+      warnOnce: message => this.#warnOnce(message),
     }
+    this.#ownView = new SkillsView(this.#parts, options.scope)
+    this.#unsubscribe = skills.subscribe(({ generation }) => recent.add(generation), { phase: 'mcp' })
+    this.#limit = new RateLimit(requestsPerMinute, clock)
+    this.#legacy = new LegacySessions({
+      clock,
+      maxSessions: rest.maxSessions,
+      graceMs: rest.sessionGraceMs,
+      idleMs: rest.sessionIdleMs,
+      maxRequestBytes: rest.maxRequestBytes,
+    })
+  }
+
+  /**
+   * The events of this server for the streams of 2026-era clients. Pass the bus to the `createMcpHandler` of a host
+   * whose server objects have the skills attached.
+   */
+  get bus(): ServerEventBus {
+    return this.#ownView.modern.bus
+  }
+
+  /**
+   * Adds the skills to an MCP server of the host: tools, prompts, resources, the Skills extension and notifications. Call
+   * `attach()` before the server has tools, prompts or resources, and before it is connected.
+   * @throws {SkillError} CLOSED; INVALID_OPTION when the server already has request handlers
+   *
+   * @example
+   * ```ts
+   * import { InMemoryTransport, McpServer } from '@modelcontextprotocol/server'
+   * import { createSkillRuntime } from '@skillstoke/core'
+   * import { directory } from '@skillstoke/core/node'
+   * import { createSkillsServer } from '@skillstoke/mcp'
+   *
+   * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+   * await using server = createSkillsServer(skills)
+   * const mcp = new McpServer({ name: 'shop', version: '1.0.0' })
+   * server.attach(mcp)
+   * mcp.registerTool('stock', { description: 'Counts the stock.' }, () => ({ content: [] }))
+   * await mcp.connect(InMemoryTransport.createLinkedPair()[0])
+   * ```
+   */
+  attach(mcp: McpServer): void {
+    this.#assertOpen()
+    this.#ownView.attach(mcp)
   }
 
   /** Answers one HTTP request of a 2025-era or 2026-era client. */
   async fetch(request: Request): Promise<Response> {
     if (this.#closing !== undefined) return new Response('the server is closing', { status: 503 })
+    const caller = await this.#identify(request)
+    if (caller instanceof Response) return caller
+    const { auth, view, owner } = caller
     const { maxRequestBytes } = this.#options
     const isLegacy = await isLegacyRequest(request, undefined, { maxRequestBodySize: maxRequestBytes })
-    return isLegacy ? await this.#legacy.handle(request) : await this.#modern.fetch(request)
+    const authInfo = auth === undefined ? {} : { authInfo: auth }
+    return isLegacy
+      ? await this.#legacy.handle(request, {
+          ...authInfo,
+          owner,
+          createServer: () => view.createLasting('legacy'),
+        })
+      : await view.modern.fetch(request, authInfo)
   }
 
   /**
@@ -234,21 +298,21 @@ export class SkillMcp implements AsyncDisposable {
    * ```ts no-run
    * import { createSkillRuntime } from '@skillstoke/core'
    * import { directory } from '@skillstoke/core/node'
-   * import { SkillMcp } from '@skillstoke/mcp'
+   * import { createSkillsServer } from '@skillstoke/mcp'
    *
    * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
-   * await using mcp = new SkillMcp(skills, { name: 'support-skills', version: '1.0.0' })
-   * await mcp.serveStdio()
+   * await using server = createSkillsServer(skills, { name: 'support-skills', version: '1.0.0' })
+   * await server.serveStdio()
    * ```
    */
   async serveStdio(options: ServeStdioOptions = {}): Promise<void> {
     checkOptions('serveStdio()', options, KNOWN_STDIO)
+    this.#assertOpen()
     const { signal } = options
-    if (this.#closing !== undefined) throw new SkillError('CLOSED', 'the MCP server is closed')
     const transport = new ObservedStdioTransport()
-    const handle = serveStdio(({ era }) => this.#createLasting(era), {
+    const handle = serveStdio(({ era }) => this.#ownView.createLasting(era), {
       transport,
-      onerror: error => this.#onError(error),
+      onerror: error => this.#logger.debug(`mcp: ${toMessage(error)}`, { error }),
     })
     const end = (): void => void handle.close()
     signal?.addEventListener('abort', end, { once: true })
@@ -263,9 +327,8 @@ export class SkillMcp implements AsyncDisposable {
   close(): Promise<void> {
     this.#closing ??= (async () => {
       this.#unsubscribe()
-      this.#notifications.close()
       await Promise.all([
-        this.#modern.close(),
+        ...[this.#ownView, ...this.#views.values()].map(view => view.close()),
         this.#legacy.close(),
         ...[...this.#stdio].map(handle => handle.close()),
       ])
@@ -277,40 +340,57 @@ export class SkillMcp implements AsyncDisposable {
     await this.close()
   }
 
-  /** Creates a server object for one request. It has no conversation. */
-  #createShortLived(): McpServer {
-    const skills = this.#skills
-    const { scope } = this.#options
-    const scoped = scope === undefined ? {} : { scope }
-    const constant = {
-      tools: skills.tools(scoped),
-      describeUnknownTool: (name: string, tools: readonly string[]) =>
-        skills.describeUnknownTool(name, tools, scoped),
+  /** Finds out who sent a request and what this client sees, or returns the answer that refuses the request. */
+  async #identify(
+    request: Request,
+  ): Promise<
+    { readonly auth: AuthInfo | undefined; readonly view: SkillsView; readonly owner: string } | Response
+  > {
+    const { access } = this.#options
+    if (access === undefined) {
+      const refusal = this.#refuseExcess('')
+      return refusal ?? { auth: undefined, view: this.#ownView, owner: '' }
     }
-    const catalog = this.#reader.catalog().text
-    return this.#createServer({ constant, instructions: toInstructions(catalog) }, new Set())
+    const document = access.respond?.(request)
+    if (document !== undefined) return document
+    try {
+      const auth = await verifyBearerToken(request.headers.get('authorization'), access)
+      const refusal = this.#refuseExcess(auth.clientId)
+      if (refusal !== undefined) return refusal
+      const { view, key } = this.#viewOf(access.scopeOf?.(auth))
+      return { auth, view, owner: JSON.stringify([auth.clientId, key]) }
+    } catch (thrown) {
+      this.#parts.trace.refused(request, toMessage(thrown))
+      return bearerAuthChallengeResponse(thrown, access)
+    }
   }
 
-  /** Creates a server object for a connection, with a session for the conversation of the client. */
-  #createLasting(era: 'legacy' | 'modern'): McpServer {
-    const { scope } = this.#options
-    const session = this.#skills.session({
-      id: this.#nextSessionId(),
-      ...(scope === undefined ? {} : { scope }),
-    })
-    const subscribed = new Set<string>()
-    const own = { constant: session, session, instructions: toInstructions(session.catalog) }
-    const server = this.#createServer(own, subscribed)
-    const connection: Connection = { server, subscribed: era === 'legacy' ? subscribed : 'everything' }
-    this.#connections.add(connection)
-    this.#options.onSessionChange?.()
-    // oxlint-disable-next-line unicorn/prefer-add-event-listener -- a hook of the SDK, which is not an event target
-    server.server.onclose = () => {
-      this.#connections.delete(connection)
-      session.close()
-      this.#options.onSessionChange?.()
+  #refuseExcess(client: string): Response | undefined {
+    const waitMs = this.#limit.take(client)
+    if (waitMs === 0) return undefined
+    const seconds = Math.ceil(waitMs / 1_000)
+    const message = `more than ${this.#options.requestsPerMinute} requests in a minute; try again in ${seconds} s`
+    return Response.json(
+      { jsonrpc: '2.0', error: { code: -32_000, message }, id: null },
+      { status: 429, headers: { 'Retry-After': String(seconds) } },
+    )
+  }
+
+  /** Returns the view of the clients with one scope. The scope of the server limits the scope of each client. */
+  #viewOf(scope: SkillScope | undefined): { readonly view: SkillsView; readonly key: string } {
+    if (scope === undefined) return { view: this.#ownView, key: '' }
+    const outer = this.#options.scope
+    const key = JSON.stringify(scope)
+    const known = this.#views.get(key)
+    this.#views.delete(key)
+    const view = known ?? new SkillsView(this.#parts, outer === undefined ? scope : withOuter(scope, outer))
+    this.#views.set(key, view)
+    const [oldestKey, oldest] = this.#views.entries().next().value ?? []
+    if (this.#views.size > MAX_VIEWS && oldestKey !== undefined) {
+      this.#views.delete(oldestKey)
+      void oldest?.close()
     }
-    return server
+    return { view, key }
   }
 
   /**
@@ -324,51 +404,8 @@ export class SkillMcp implements AsyncDisposable {
     return `mcp-${this.#sessionCount}`
   }
 
-  #createServer(
-    {
-      constant,
-      ...own
-    }: Pick<SkillServerParts, 'instructions' | 'session'> & { readonly constant: ConstantTools },
-    subscribed: Set<string>,
-  ): McpServer {
-    const { name, version, ttlMs, onSessionChange } = this.#options
-    const parts = {
-      ...{ name, version, ttlMs, ...own },
-      source: this.#source,
-      extension: this.#extension,
-      tools: new ServedTools(this.#skills, constant, this.#options),
-      ...(onSessionChange === undefined ? {} : { onCall: onSessionChange }),
-    }
-    return createSkillServer(parts, subscribed)
-  }
-
-  /** Notifies clients of changed tools, within the same rate limit as other notifications. */
-  #followCommands(): () => void {
-    const { commandTools, adminTools } = this.#options
-    if (!(commandTools || adminTools) || !this.#skills.scripts.canRun) return () => undefined
-    return this.#skills.scripts.subscribe(({ skill }) => {
-      if (this.#reader.isInScope(skill)) this.#notifications.addToolChange()
-    })
-  }
-
-  #notify({ isListChanged, uris, areToolsChanged }: ChangeNotification): void {
-    if (isListChanged) this.#modern.notify.resourcesChanged()
-    if (areToolsChanged) this.#modern.notify.toolsChanged()
-    for (const uri of uris) this.#modern.notify.resourceUpdated(uri)
-    for (const { server, subscribed } of this.#connections) {
-      if (!server.isConnected()) continue
-      const sent = isListChanged ? [server.server.sendResourceListChanged()] : []
-      if (areToolsChanged) sent.push(server.server.sendToolListChanged())
-      for (const uri of uris) {
-        if (subscribed === 'everything' || subscribed.has(uri))
-          sent.push(server.server.sendResourceUpdated({ uri }))
-      }
-      for (const each of sent) each.catch((error: unknown) => this.#onError(error))
-    }
-  }
-
-  #onError(error: unknown): void {
-    this.#logger.debug(`mcp: ${toMessage(error)}`, { error })
+  #assertOpen(): void {
+    if (this.#closing !== undefined) throw new SkillError('CLOSED', 'the MCP server is closed')
   }
 
   #warnOnce(message: string): void {
@@ -379,21 +416,21 @@ export class SkillMcp implements AsyncDisposable {
   }
 }
 
+function withOuter(scope: SkillScope, outer: SkillScope): SkillScope {
+  return { ...scope, outer: scope.outer === undefined ? outer : withOuter(scope.outer, outer) }
+}
+
 /** @throws {SkillError} INVALID_OPTION */
-function checkNumbers(options: Readonly<Defaults>): void {
+function checkValues(options: Readonly<Defaults>): void {
   checkWholeNumber('ttlMs', options.ttlMs, 0)
+  checkChoice('cacheScope', options.cacheScope, CACHE_SCOPES)
   checkWholeNumber('pageSize', options.pageSize, 1)
+  checkNumber('requestsPerMinute', options.requestsPerMinute, 1)
   checkNumber('notificationIntervalMs', options.notificationIntervalMs, 0, LONGEST_TIMER_MS)
   checkWholeNumber('maxSessions', options.maxSessions, 1)
   checkNumber('sessionGraceMs', options.sessionGraceMs, 0, LONGEST_TIMER_MS)
   checkNumber('sessionIdleMs', options.sessionIdleMs, 1)
   checkWholeNumber('maxRequestBytes', options.maxRequestBytes, 1)
-}
-
-const MAX_REMEMBERED_WARNINGS = 1_000
-
-function toInstructions(catalog: string): string {
-  return catalog === '' ? INTRODUCTION : `${INTRODUCTION}\n\n${catalog}`
 }
 
 /** A transport that reports when the connection has ended, no matter which side ended it. */

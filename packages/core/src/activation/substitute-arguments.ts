@@ -6,14 +6,39 @@ export interface SkillArguments {
   readonly values: readonly string[]
 }
 
+/** One argument in an `argument-hint`. */
+export interface ArgumentHint {
+  readonly name: string
+  /** True for `<file>`, false for `[file]`. */
+  readonly isRequired: boolean
+  /** The values that the hint lists, as in `[low|high]`; empty without such a list. */
+  readonly choices: readonly string[]
+  /** The text after the name, as in `[issue: its number]`. */
+  readonly description?: string
+}
+
 /** Returns the names of the arguments in an `argument-hint` such as `[issue] [priority]` or `<file>`, in order. */
 export function readArgumentNames(hint: unknown): readonly string[] {
+  return readArgumentHints(hint).map(({ name }) => name)
+}
+
+/** Returns the arguments in an `argument-hint`, in order. */
+export function readArgumentHints(hint: unknown): readonly ArgumentHint[] {
   const text = Array.isArray(hint)
     ? hint.map(item => `[${item}]`).join(' ')
     : typeof hint === 'string'
       ? hint
       : ''
-  return [...text.matchAll(/[[<]([A-Za-z][\w-]*)[^\]>]*[\]>]/g)].map(match => match[1] as string)
+  return [...text.matchAll(/([[<])([A-Za-z][\w-]*)([^\]>]*)[\]>]/g)].map(([, open, name = '', rest = '']) => {
+    const choices = rest.includes('|') ? `${name}${rest}`.split('|').map(choice => choice.trim()) : []
+    const description = rest.replace(/^[\s:=-]+/, '').trim()
+    return {
+      name,
+      isRequired: open === '<',
+      choices: choices.filter(choice => choice !== ''),
+      ...(choices.length > 0 || !/\w/.test(description) ? {} : { description }),
+    }
+  })
 }
 
 /**
@@ -53,8 +78,8 @@ export function orderArguments(
   names: readonly string[],
   given: Readonly<Record<string, string>>,
 ): SkillArguments {
-  const valueOf = (name: string): string => (Object.hasOwn(given, name) ? (given[name] ?? '') : '')
-  if (names.length === 0) return toArguments(valueOf('ARGUMENTS').trim())
-  const values = names.map(valueOf)
+  const toValue = (name: string): string => (Object.hasOwn(given, name) ? (given[name] ?? '') : '')
+  if (names.length === 0) return toArguments(toValue('ARGUMENTS').trim())
+  const values = names.map(toValue)
   return { text: values.filter(value => value !== '').join(' '), values }
 }

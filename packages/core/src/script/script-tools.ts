@@ -164,11 +164,15 @@ async function runCommand(
   if ('isError' in found) return found
   return await guard(found.skill, conversation, async () => {
     const result = await scripts.execute(`${found.skill.name}.${command}`, input, call)
-    return toolSuccess(renderValue(result, conversation), {
-      generation: conversation.reader.current.digest,
-      skill: found.skill.name,
-      revision: result.revision,
-    })
+    const { value, revision } = result
+    return {
+      ...toolSuccess(renderValue(result, conversation), {
+        generation: conversation.reader.current.digest,
+        skill: found.skill.name,
+        revision,
+      }),
+      ...(isSmallObject(value) ? { structured: value } : {}),
+    }
   })
 }
 
@@ -234,6 +238,12 @@ function renderValue({ value, revision, command }: CommandResult, conversation: 
   const loaded = conversation.ledger.find(command.skill)
   if (loaded === undefined || loaded.revision === revision) return text
   return `${text}\nNote: you loaded ${JSON.stringify(command.skill)} at ${shortDigest(loaded.revision)}; this ran at ${shortDigest(revision)}.`
+}
+
+/** Returns whether a value is an object whose text is not cut. */
+function isSmallObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
+  return renderCommandValue(value).length <= MAX_CHARACTERS
 }
 
 function renderRun({ exitCode, signal, stdout, stderr, isTruncated }: ScriptFileRun): ToolResult {

@@ -10,6 +10,8 @@ export interface ToolResult {
   readonly skill?: string
   /** Revision of that skill. */
   readonly revision?: Digest
+  /** The same result as an object, for programs. Only commands whose result is an object have it. */
+  readonly structured?: Readonly<Record<string, unknown>>
 }
 
 /** The generation, the skill and the revision from which a tool answered. */

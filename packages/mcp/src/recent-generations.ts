@@ -1,0 +1,99 @@
+import { diffGenerations, type Generation, type Skill, type SkillChange } from '@skillstoke/core'
+import { isModelInvocable, shortDigest } from '@skillstoke/core/internal'
+
+const MAX_GENERATIONS = 64
+/** Limits the memory of large catalogs: the number of skills in all remembered generations together. */
+const MAX_SKILLS = 200_000
+const MAX_NAMES = 12
+const DIGEST = /^(?:sha256:)?([0-9a-f]{8,64})$/
+
+/** The question what has changed since an earlier answer. */
+export interface ChangeQuestion {
+  /** Digest of a generation, or of a revision of `skill`, whole or its first 8 digits or more. */
+  readonly since: string
+  readonly now: Generation
+  readonly isInScope: (name: string) => boolean
+  /** The skill that the answer is about; absent for lists. */
+  readonly skill?: Skill | undefined
+}
+
+/** Remembers the last generations, to tell a client that keeps no connection what changed between two answers. */
+export class RecentGenerations {
+  readonly #seen: Generation[]
+
+  constructor(current: Generation) {
+    this.#seen = [current]
+  }
+
+  add(generation: Generation): void {
+    this.#seen.push(generation)
+    let count = this.#seen.reduce((sum, each) => sum + each.list().length, 0)
+    while (this.#seen.length > MAX_GENERATIONS || (count > MAX_SKILLS && this.#seen.length > 1))
+      count -= this.#seen.shift()?.list().length ?? 0
+  }
+
+  /** Answers in one line. */
+  describe(question: ChangeQuestion): string {
+    const { since, now, skill } = question
+    const digits = DIGEST.exec(since.trim().toLowerCase())?.[1]
+    if (digits === undefined)
+      return `"since" is ${JSON.stringify(since)}; use the generation or the revision that an earlier answer names.`
+    const isMeant = (digest: string): boolean => digest.startsWith(`sha256:${digits}`)
+    const shown = digits.slice(0, 8)
+    if (skill !== undefined) {
+      if (isMeant(skill.revision)) return `${show(skill.name)} has not changed since ${shown}.`
+      const old = this.#findRevision(skill.name, isMeant)
+      if (old !== undefined)
+        return `${show(skill.name)} has changed since ${shown}, it is now ${shortDigest(skill.revision)}: ${list(changedPaths(old, skill))}.`
+    }
+    const generation = isMeant(now.digest) ? now : this.#seen.findLast(each => isMeant(each.digest))
+    if (generation === undefined)
+      return `${shown} is not known to this server any more; rely only on the newest answers.`
+    const changes = diffGenerations(generation, now).flatMap(change => toVisible(change, question.isInScope))
+    return changes.length === 0
+      ? `No skill has changed since ${shown}.`
+      : `Changed since ${shown}, the generation is now ${shortDigest(now.digest)}: ${list(changes)}.`
+  }
+
+  #findRevision(name: string, isMeant: (digest: string) => boolean): Skill | undefined {
+    for (const generation of this.#seen.toReversed()) {
+      const skill = generation.find(name)
+      if (skill !== undefined && isMeant(skill.revision)) return skill
+    }
+    return undefined
+  }
+}
+
+/** Returns a change as the model sees it. A skill that only a person may invoke does not exist for the model. */
+function toVisible(change: SkillChange, isInScope: (name: string) => boolean): string[] {
+  if (!isInScope(change.name)) return []
+  const before =
+    change.kind === 'added' ? undefined : change.kind === 'removed' ? change.skill : change.oldSkill
+  const after =
+    change.kind === 'removed' ? undefined : change.kind === 'added' ? change.skill : change.newSkill
+  const was = before !== undefined && isModelInvocable(before)
+  const is = after !== undefined && isModelInvocable(after)
+  if (!(was || is)) return []
+  return [`${show(change.name)} ${was && is ? 'changed' : is ? 'added' : 'removed'}`]
+}
+
+function changedPaths(before: Skill, after: Skill): string[] {
+  const digests = new Map(before.files.map(({ path, digest }) => [path, digest]))
+  const changed = after.files.filter(({ path, digest }) => digests.get(path) !== digest)
+  const kept = new Set(after.files.map(({ path }) => path))
+  return [
+    ...changed.map(({ path }) => show(path)),
+    ...before.files.filter(({ path }) => !kept.has(path)).map(({ path }) => `${show(path)} removed`),
+  ]
+}
+
+/** Quotes a name that could be mistaken for other text of the line. */
+function show(name: string): string {
+  return /^[\p{L}\p{N}_./@+-]+$/u.test(name) ? name : JSON.stringify(name)
+}
+
+function list(items: readonly string[]): string {
+  if (items.length === 0) return 'only modes of files'
+  const rest = items.length - MAX_NAMES
+  return `${items.slice(0, MAX_NAMES).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`
+}

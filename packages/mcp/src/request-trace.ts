@@ -1,0 +1,159 @@
+import { type Channel, channel, type TracingChannel, tracingChannel } from 'node:diagnostics_channel'
+import type { ServerContext } from '@modelcontextprotocol/server'
+import { toMessage } from '@skillstoke/core/internal'
+import type { Clock } from '@skillstoke/core/source'
+
+/** The requests that are traced. */
+export type TracedMethod = 'tools/call' | 'prompts/get' | 'resources/read'
+
+/**
+ * One request of an MCP client, published on the tracing channel `skillstoke:mcp.request`. The fields after `context`
+ * are known when the request ends.
+ */
+export interface RequestTraceMessage {
+  readonly method: TracedMethod
+  /** Name of the tool or prompt, or URI of the resource. */
+  readonly name: string
+  /** Name of the server. */
+  readonly server: string
+  /** `clientId` of an authenticated client, otherwise the name that the client gives itself. */
+  readonly client?: string
+  /** Context of the caller's trace, from `_meta` of the request. */
+  readonly traceparent?: string
+  skill?: string
+  revision?: string
+  /** True if the request was answered, and the answer is an error that the model can correct. */
+  isError?: boolean
+  /** What the request threw. */
+  error?: unknown
+}
+
+/** One notification to the clients of a scope, published on the channel `skillstoke:mcp.notification`. */
+export interface NotificationMessage {
+  readonly method: string
+  readonly server: string
+  /** Number of connections to which the server object sent the notification. */
+  readonly connections: number
+}
+
+/** What the handler of a request learned about the answer. */
+export interface RequestOutcome {
+  readonly skill?: string | undefined
+  readonly revision?: string | undefined
+  readonly isError?: boolean
+}
+
+export const REQUEST_CHANNEL = 'skillstoke:mcp.request'
+export const NOTIFICATION_CHANNEL = 'skillstoke:mcp.notification'
+
+const requests: TracingChannel<RequestTraceMessage> = tracingChannel(REQUEST_CHANNEL)
+const notifications: Channel = channel(NOTIFICATION_CHANNEL)
+
+export interface RequestTraceOptions {
+  /** Name of the server. */
+  readonly server: string
+  readonly clock: Clock
+  readonly audit?: (entry: AuditEntry) => void
+}
+
+/** One line of an audit log: a request that used a skill, or was refused. */
+export interface AuditEntry {
+  /** Milliseconds since 1970. */
+  readonly at: number
+  /** Name of the client; absent for a refused request. */
+  readonly client?: string
+  readonly method: string
+  /** Name of the tool or prompt, or URI of the resource. */
+  readonly name?: string
+  readonly skill?: string
+  /** The revision that the client received or ran. */
+  readonly revision?: string
+  /**
+   * `ok`: the request was answered. `failed`: the answer is an error that the model can correct. `error`: the request
+   * failed. `refused`: the caller may not use the server.
+   */
+  readonly outcome: 'ok' | 'failed' | 'error' | 'refused'
+  readonly reason?: string
+  readonly durationMs?: number
+}
+
+/** Publishes the requests and notifications of one server. Costs nothing while no program subscribes. */
+export class RequestTrace {
+  readonly #options: RequestTraceOptions
+
+  constructor(options: RequestTraceOptions) {
+    this.#options = options
+  }
+
+  async call<T>(
+    method: TracedMethod,
+    {
+      name,
+      context,
+      client,
+    }: { readonly name: string; readonly context: ServerContext; readonly client: string | undefined },
+    work: (report: (outcome: RequestOutcome) => void) => Promise<T>,
+  ): Promise<T> {
+    const { server, audit } = this.#options
+    if (!requests.hasSubscribers && audit === undefined) return await work(() => undefined)
+    const traceparent = context.mcpReq._meta?.['traceparent']
+    const message: RequestTraceMessage = {
+      method,
+      name,
+      server,
+      ...(client === undefined ? {} : { client }),
+      ...(typeof traceparent === 'string' ? { traceparent } : {}),
+    }
+    const report = ({ skill, revision, isError }: RequestOutcome): void => {
+      if (skill !== undefined) message.skill = skill
+      if (revision !== undefined) message.revision = revision
+      if (isError !== undefined) message.isError = isError
+    }
+    const traced = async (): Promise<T> =>
+      await requests.tracePromise(async () => await work(report), message)
+    return audit === undefined ? await traced() : await this.#audited(message, traced, audit)
+  }
+
+  /** Records a request whose caller may not use the server. */
+  refused(request: Request, reason: string): void {
+    const { audit, clock } = this.#options
+    const { pathname } = new URL(request.url)
+    audit?.({ at: clock.now(), method: request.method, name: pathname, outcome: 'refused', reason })
+  }
+
+  notified(method: string, connections: number): void {
+    if (!notifications.hasSubscribers) return
+    notifications.publish({ method, server: this.#options.server, connections } satisfies NotificationMessage)
+  }
+
+  async #audited<T>(
+    message: RequestTraceMessage,
+    work: () => Promise<T>,
+    audit: (entry: AuditEntry) => void,
+  ): Promise<T> {
+    const { clock } = this.#options
+    const start = clock.monotonic()
+    const write = (outcome: AuditEntry['outcome'], reason?: string): void => {
+      const { method, name, client, skill, revision } = message
+      audit({
+        at: clock.now(),
+        ...(client === undefined ? {} : { client }),
+        method,
+        name,
+        ...(skill === undefined ? {} : { skill }),
+        ...(revision === undefined ? {} : { revision }),
+        outcome,
+        ...(reason === undefined ? {} : { reason }),
+        durationMs: clock.monotonic() - start,
+      })
+    }
+    try {
+      const answer = await work()
+      write(message.isError === true ? 'failed' : 'ok')
+      return answer
+    } catch (thrown) {
+      write('error', toMessage(thrown))
+      throw thrown
+    }
+  }
+}

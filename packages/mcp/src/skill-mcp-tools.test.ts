@@ -1,0 +1,125 @@
+import { FileSource, MemoryFileSystem } from '@skillstoke/core/source'
+import { childProcesses } from '@skillstoke/scripts'
+import { describe, expect, test } from 'vitest'
+import { ERAS, open, text } from './testing/mcp-harness.ts'
+
+interface Block {
+  readonly text: string
+}
+
+describe.each(ERAS)('tools for a client with protocol version %s', era => {
+  test('every text of an answer ends its line, because hosts join the texts', async () => {
+    await using it = await open({ 'pdf/SKILL.md': text('pdf'), 'maps/SKILL.md': text('maps') })
+    const client = await it.connect(era)
+    const call = async (input: Record<string, unknown>): Promise<readonly Block[]> =>
+      (await client.callTool({ name: 'skill', arguments: input })).content as unknown as Block[]
+    const answers = [await call({ name: 'pdf' }), await call({}), await call({ name: 'nope' })]
+    await it.write('pdf/SKILL.md', text('pdf', 'Newer.'))
+    answers.push(await call({ name: 'maps', since: it.skills.current.digest }))
+    for (const each of answers.flat()) expect(each.text).toMatch(/[^\n]\n$/)
+    expect(answers.at(-1)?.length).toBeGreaterThan(1)
+  })
+
+  test('"since" brings one line about what has changed', async () => {
+    await using it = await open(
+      {
+        'pdf/SKILL.md': text('pdf'),
+        'maps/SKILL.md': text('maps'),
+        'secret/SKILL.md': text('secret'),
+      },
+      { scope: { exclude: ['secret'] } },
+    )
+    const client = await it.connect(era)
+    const ask = async (input: Record<string, unknown>): Promise<string> => {
+      const { content, isError } = await client.callTool({ name: 'skill', arguments: input })
+      expect(isError).toBe(false)
+      const lines = (content as unknown as Block[]).map(block => block.text)
+      return lines.findLast(line => line.includes('since') || line.includes('not known')) ?? ''
+    }
+    const generation = it.skills.current.digest
+    const revision = it.skills.current.get('pdf').revision
+    expect(await ask({ name: 'maps', since: generation.slice(7, 15) })).toBe(
+      `No skill has changed since ${generation.slice(7, 15)}.\n`,
+    )
+    expect(await ask({ name: 'pdf', since: revision })).toBe(
+      `pdf has not changed since ${revision.slice(7, 15)}.\n`,
+    )
+    await it.write('pdf/SKILL.md', text('pdf', 'Newer.'))
+    await it.write('pdf/a b.md', 'x')
+    await it.write('secret/SKILL.md', text('secret', 'Newer.'))
+    await it.write('mail/SKILL.md', text('mail'))
+    await it.remove('maps')
+    const now = it.skills.current
+    expect(await ask({ since: generation })).toBe(
+      `Changed since ${generation.slice(7, 15)}, the generation is now ${now.digest.slice(7, 15)}: mail added, maps removed, pdf changed.\n`,
+    )
+    expect(await ask({ name: 'pdf', since: revision.slice(7, 20) })).toBe(
+      `pdf has changed since ${revision.slice(7, 15)}, it is now ${now.get('pdf').revision.slice(7, 15)}: SKILL.md, "a b.md".\n`,
+    )
+    expect(await ask({ since: 'f'.repeat(64) })).toContain('ffffffff is not known to this server any more')
+    expect(await ask({ since: 12 })).toContain('"since" is "12"; use the generation or the revision')
+  })
+
+  test('an answer names the generation when it lists the skills', async () => {
+    await using it = await open({ 'pdf/SKILL.md': text('pdf') })
+    const client = await it.connect(era)
+    const { content } = await client.callTool({ name: 'skill', arguments: {} })
+    expect(JSON.stringify(content)).toContain(`The generation is ${it.skills.current.digest.slice(7, 15)}.`)
+  })
+
+  test('only a server with author tools lets its clients write skills, and only within the scope', async () => {
+    const fileSystem = new MemoryFileSystem({ '/skills/pdf/SKILL.md': text('pdf') })
+    const source = new FileSource({ fileSystem, root: '/skills', label: 'skills', writable: fileSystem })
+    const options = { authorTools: true, scope: { include: ['pdf'] } }
+    await using it = await open({}, options, { sources: [source] })
+    const client = await it.connect(era)
+    const { tools } = await client.listTools()
+    expect(tools.map(({ name }) => name).slice(-2)).toEqual(['write_skill_file', 'reload_skills'])
+    const write = async (name: string): Promise<unknown> =>
+      await client.callTool({
+        name: 'write_skill_file',
+        arguments: { skill_name: name, relative_path: 'SKILL.md', content: text(name, 'Written.') },
+      })
+    expect(await write('maps')).toMatchObject({ isError: true })
+    expect(await write('pdf')).toMatchObject({ isError: false })
+    const read = await client.callTool({ name: 'skill', arguments: { name: 'pdf' } })
+    // The text of an agent is live only in the connection that wrote it.
+    expect(JSON.stringify(read.content).includes('Written.')).toBe(era === '2025-11-25')
+
+    await using plain = await open({ 'pdf/SKILL.md': text('pdf') })
+    const names = (await (await plain.connect(era)).listTools()).tools.map(({ name }) => name)
+    expect(names).toEqual(['skill', 'read_skill_file'])
+    await expect(open({ 'pdf/SKILL.md': text('pdf') }, { authorTools: true })).rejects.toThrow('writable')
+  })
+
+  test('a command that returns an object also returns structured content', async () => {
+    const script = `import { defineCommand } from 'skillstoke/command'
+export const total = defineCommand({ name: 'total', description: 'Adds.', run: () => ({ sum: 3, items: ['a'] }) })
+export const word = defineCommand({ name: 'word', description: 'Speaks.', run: () => 'hello' })`
+    await using it = await open(
+      { 'sums/SKILL.md': text('sums'), 'sums/scripts/total.ts': script },
+      {},
+      { scripts: childProcesses() },
+    )
+    const client = await it.connect(era)
+    const run = async (command: string): Promise<unknown> =>
+      await client.callTool({ name: 'run_skill_command', arguments: { skill: 'sums', command } })
+    expect(await run('total')).toMatchObject({ structuredContent: { sum: 3, items: ['a'] } })
+    expect(await run('word')).not.toHaveProperty('structuredContent')
+  })
+})
+
+test('the first answer of a connection has the list of skills, once', async () => {
+  await using it = await open({ 'pdf/SKILL.md': text('pdf'), 'maps/SKILL.md': text('maps') })
+  const client = await it.connect('2025-11-25')
+  const call = async (name: string, input: Record<string, unknown>): Promise<string> =>
+    JSON.stringify((await client.callTool({ name, arguments: input })).content)
+  expect(await call('skill', { name: 42 })).not.toContain('<available_skills>')
+  const first = await call('read_skill_file', { skill: 'pdf', path: 'SKILL.md' })
+  expect(first).toContain('The skills of this server:')
+  expect(first).toContain('Does maps.')
+  expect(await call('skill', { name: 'pdf' })).not.toContain('Does maps.')
+  const other = await it.connect('2025-11-25')
+  const listed = (await other.callTool({ name: 'skill', arguments: {} })).content
+  expect(JSON.stringify(listed).split('Does maps.')).toHaveLength(2)
+})

@@ -1,0 +1,157 @@
+import type { GetPromptResult, Prompt } from '@modelcontextprotocol/server'
+import type { Generation, Skill, SkillReader } from '@skillstoke/core'
+import {
+  type ArgumentHint,
+  describeBundle,
+  isUserInvocable,
+  quoteAll,
+  readArgumentHints,
+} from '@skillstoke/core/internal'
+import type { SlashExpansion } from '@skillstoke/core/types'
+import { toPage } from './page.ts'
+import { GENERATION_META_KEY, REVISION_META_KEY } from './skill-entry.ts'
+import { iconsOf, looksSame, titleOf } from './skill-face.ts'
+
+/** Puts the instructions of a skill into a message; either of a session, or of the runtime. */
+export type ExpandSkill = (
+  message: string,
+  values: Readonly<Record<string, string>>,
+) => Promise<SlashExpansion>
+
+/** Name of the only argument of a skill whose `argument-hint` names no arguments. */
+const FREE_ARGUMENT = 'arguments'
+/** The protocol allows at most 100 values in a completion. */
+const MAX_COMPLETIONS = 100
+const MAX_NAMED = 20
+const BOUND = { maxWaitMs: 500 }
+
+/** Offers the skills that a person may invoke as prompts. A client shows them as slash commands or in a menu. */
+export class SkillPrompts {
+  readonly #reader: SkillReader
+  readonly #pageSize: number
+
+  constructor(reader: SkillReader, options: { readonly pageSize: number }) {
+    this.#reader = reader
+    this.#pageSize = options.pageSize
+  }
+
+  async list(
+    cursor: string | undefined,
+  ): Promise<{ prompts: Prompt[]; nextCursor?: string; generation: Generation }> {
+    const generation = await this.#reader.fresh(BOUND)
+    const skills = generation.list().filter(skill => this.#isOffered(skill))
+    const { items, nextCursor } = toPage(skills, cursor, ({ name }) => name, this.#pageSize)
+    const prompts = await Promise.all(items.map(skill => this.#toPrompt(skill)))
+    return { prompts, ...(nextCursor === undefined ? {} : { nextCursor }), generation }
+  }
+
+  /** Returns the instructions of a skill as a message; `undefined` if no prompt has this name. */
+  async get(
+    name: string,
+    given: Readonly<Record<string, string>>,
+    expand: ExpandSkill,
+  ): Promise<GetPromptResult | undefined> {
+    const generation = await this.#reader.refresh(name)
+    const skill = this.#find(name)
+    if (skill === undefined) return undefined
+    const expansion = await expand(`/${name}`, toValues(skill, given))
+    if (expansion.skill?.name !== name) return undefined
+    const text = [expansion.text, ...describeBundle(expansion.skill, this.#reader)].join('\n')
+    return {
+      description: expansion.skill.description,
+      messages: [{ role: 'user', content: { type: 'text', text: `${text}\n` } }],
+      _meta: {
+        [REVISION_META_KEY]: expansion.skill.revision,
+        [GENERATION_META_KEY]: generation.digest,
+      },
+    }
+  }
+
+  /**
+   * Completes the value of an argument with the choices that `argument-hint` lists, as in `[low|high]`. Returns
+   * `undefined` if no prompt has this name.
+   */
+  complete(name: string, argument: string, typed: string): readonly string[] | undefined {
+    const skill = this.#find(name)
+    if (skill === undefined) return undefined
+    const hint = readArgumentHints(skill.extra['argument-hint']).find(each => each.name === argument)
+    return (hint?.choices ?? []).filter(choice => choice.startsWith(typed))
+  }
+
+  #find(name: string): Skill | undefined {
+    const skill = this.#reader.current.find(name)
+    return skill !== undefined && this.#isOffered(skill) ? skill : undefined
+  }
+
+  #isOffered(skill: Skill): boolean {
+    return isUserInvocable(skill) && this.#reader.isInScope(skill.name)
+  }
+
+  async #toPrompt(skill: Skill): Promise<Prompt> {
+    const title = titleOf(skill)
+    const icons = await iconsOf(skill, this.#reader)
+    return {
+      name: skill.name,
+      ...(title === undefined ? {} : { title }),
+      description: skill.description,
+      arguments: toArguments(skill),
+      ...(icons === undefined ? {} : { icons }),
+      _meta: { [REVISION_META_KEY]: skill.revision },
+    }
+  }
+
+  /** Returns the error for an unknown prompt. */
+  describeUnknown(name: string): string {
+    const offered = this.#reader.current.list().filter(skill => this.#isOffered(skill))
+    const names = offered.slice(0, MAX_NAMED).map(skill => skill.name)
+    const rest = offered.length - names.length
+    const known = names.length === 0 ? 'there are none' : `the prompts are ${quoteAll(names)}`
+    return `there is no prompt ${JSON.stringify(name)}; ${known}${rest > 0 ? ` and ${rest} more` : ''}`
+  }
+}
+
+/** Returns whether two revisions of a skill are listed as the same prompt. */
+export function isSamePrompt(before: Skill, after: Skill): boolean {
+  if (!(isUserInvocable(before) || isUserInvocable(after))) return true
+  return (
+    isUserInvocable(before) === isUserInvocable(after) &&
+    looksSame(before, after) &&
+    JSON.stringify(toArguments(before)) === JSON.stringify(toArguments(after))
+  )
+}
+
+/** Returns a page of completions in the form of the protocol. */
+export function toCompletion(values: readonly string[]): {
+  completion: { values: string[]; total: number; hasMore: boolean }
+} {
+  return {
+    completion: {
+      values: values.slice(0, MAX_COMPLETIONS),
+      total: values.length,
+      hasMore: values.length > MAX_COMPLETIONS,
+    },
+  }
+}
+
+function toArguments(skill: Skill): NonNullable<Prompt['arguments']> {
+  const hint = skill.extra['argument-hint']
+  const named = readArgumentHints(hint)
+  if (named.length > 0) return named.map(toArgument)
+  const description =
+    typeof hint === 'string' && hint.trim() !== '' ? hint.trim() : 'What to use the skill for.'
+  return [{ name: FREE_ARGUMENT, description, required: false }]
+}
+
+function toArgument({ name, isRequired, choices, description }: ArgumentHint): {
+  name: string
+  description?: string
+  required: boolean
+} {
+  const text = choices.length > 0 ? `One of ${choices.join(', ')}.` : description
+  return { name, ...(text === undefined ? {} : { description: text }), required: isRequired }
+}
+
+function toValues(skill: Skill, given: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  if (readArgumentHints(skill.extra['argument-hint']).length > 0) return given
+  return Object.hasOwn(given, FREE_ARGUMENT) ? { ARGUMENTS: given[FREE_ARGUMENT] ?? '' } : {}
+}
