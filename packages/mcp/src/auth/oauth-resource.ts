@@ -1,0 +1,249 @@
+import {
+  type AuthInfo,
+  getOAuthProtectedResourceMetadataUrl,
+  OAuthError,
+  OAuthErrorCode,
+} from '@modelcontextprotocol/server'
+import { SkillError, type SkillScope } from '@skillstoke/core'
+import { checkOptions, type KnownOptions, toMessage } from '@skillstoke/core/internal'
+import { createRemoteJWKSet, errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from 'jose'
+import type { ClientAccess } from '../client-access.ts'
+
+export interface OAuthResourceOptions {
+  /** Address of this MCP server as clients use it, for example `https://skills.example.com/mcp`. */
+  readonly resource: string
+  /** The authorization server that issues the tokens, for example `https://login.example.com`. */
+  readonly issuer: string
+  /** Address of the keys of the issuer. @default the `jwks_uri` in the metadata of the issuer */
+  readonly jwksUrl?: string
+  /** The audience that tokens must name. @default `resource` */
+  readonly audience?: string
+  /** OAuth scopes that every token must have. @default none */
+  readonly requiredScopes?: readonly string[]
+  /**
+   * Names of the skills that each OAuth scope opens, with `*` for any characters. A client sees the skills of all its
+   * scopes together, and no skill without one of these scopes. @default every token opens all skills
+   */
+  readonly skills?: Readonly<Record<string, readonly string[]>>
+  /** Name of this server in the metadata. @default none */
+  readonly resourceName?: string
+}
+
+const KNOWN: KnownOptions<OAuthResourceOptions> = {
+  resource: true,
+  issuer: true,
+  jwksUrl: true,
+  audience: true,
+  requiredScopes: true,
+  skills: true,
+  resourceName: true,
+}
+
+/** Algorithms with a public key. Without this list, a token could choose a weaker one. */
+const ALGORITHMS = [
+  'RS256',
+  'RS384',
+  'RS512',
+  'PS256',
+  'PS384',
+  'PS512',
+  'ES256',
+  'ES384',
+  'ES512',
+  'EdDSA',
+  'Ed25519',
+]
+const METADATA_PATHS = ['/.well-known/oauth-authorization-server', '/.well-known/openid-configuration']
+const METADATA_TIMEOUT_MS = 5_000
+const CLOCK_TOLERANCE_SECONDS = 30
+const NOTHING: SkillScope = { exclude: ['*'] }
+
+/**
+ * Accepts the JSON Web Tokens of an authorization server, as an OAuth 2.1 resource server. Serves the metadata of the
+ * protected resource (RFC 9728), with which clients find the authorization server.
+ * @throws {SkillError} INVALID_OPTION
+ *
+ * @example
+ * ```ts
+ * import { createSkillRuntime } from '@skillstoke/core'
+ * import { directory } from '@skillstoke/core/node'
+ * import { createSkillsServer } from '@skillstoke/mcp'
+ * import { oauthResource } from '@skillstoke/mcp/auth'
+ *
+ * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+ * const access = oauthResource({
+ *   resource: 'https://skills.example.com/mcp',
+ *   issuer: 'https://login.example.com',
+ *   skills: { 'skills:support': ['support-*'] },
+ * })
+ * await using server = createSkillsServer(skills, { access })
+ * const answer = await server.fetch(
+ *   new Request('https://skills.example.com/.well-known/oauth-protected-resource/mcp'),
+ * )
+ * console.log((await answer.json()).authorization_servers) // prints [ 'https://login.example.com' ]
+ * ```
+ */
+export function oauthResource(options: OAuthResourceOptions): ClientAccess {
+  checkOptions('oauthResource()', options, KNOWN)
+  const resource = toUrl('resource', options.resource)
+  toUrl('issuer', options.issuer)
+  if (options.jwksUrl !== undefined) toUrl('jwksUrl', options.jwksUrl)
+  const { skills, requiredScopes = [], audience = options.resource } = options
+  const keys = new IssuerKeys(options.issuer, options.jwksUrl)
+  const resourceMetadataUrl = getOAuthProtectedResourceMetadataUrl(resource)
+  const metadata = {
+    resource: options.resource,
+    authorization_servers: [options.issuer],
+    bearer_methods_supported: ['header'],
+    ...(skills === undefined && requiredScopes.length === 0
+      ? {}
+      : { scopes_supported: [...new Set([...requiredScopes, ...Object.keys(skills ?? {})])] }),
+    ...(options.resourceName === undefined ? {} : { resource_name: options.resourceName }),
+  }
+  const { issuer: expectedIssuer } = options
+  return {
+    verifier: {
+      verifyAccessToken: async token =>
+        await verify(token, keys, { issuer: expectedIssuer, audience, resource }),
+    },
+    ...(requiredScopes.length === 0 ? {} : { requiredScopes: [...requiredScopes] }),
+    resourceMetadataUrl,
+    ...(skills === undefined ? {} : { scopeOf: ({ scopes }) => toSkillScope(scopes, skills) }),
+    respond: request => respond(request, new URL(resourceMetadataUrl).pathname, metadata),
+  }
+}
+
+/** Finds the keys of an issuer at the first token, and keeps them. */
+class IssuerKeys {
+  readonly #issuer: string
+  #jwksUrl: Promise<string> | undefined
+  #keys: JWTVerifyGetKey | undefined
+
+  constructor(issuer: string, jwksUrl: string | undefined) {
+    this.#issuer = issuer
+    this.#jwksUrl = jwksUrl === undefined ? undefined : Promise.resolve(jwksUrl)
+  }
+
+  /** @throws {OAuthError} server_error when the issuer cannot be reached */
+  async get(): Promise<JWTVerifyGetKey> {
+    if (this.#keys !== undefined) return this.#keys
+    this.#jwksUrl ??= findJwksUrl(this.#issuer)
+    try {
+      this.#keys = createRemoteJWKSet(toUrl('jwks_uri', await this.#jwksUrl))
+      return this.#keys
+    } catch (thrown) {
+      this.#jwksUrl = undefined // asks again at the next token
+      throw new OAuthError(
+        OAuthErrorCode.ServerError,
+        `the keys of the issuer are not known: ${toMessage(thrown)}`,
+      )
+    }
+  }
+}
+
+/** Reads the metadata of an authorization server (RFC 8414), or of an OpenID provider. */
+async function findJwksUrl(issuer: string): Promise<string> {
+  const { origin, pathname } = new URL(issuer)
+  const path = pathname.replace(/\/$/, '')
+  const places = [
+    ...METADATA_PATHS.map(known => `${origin}${known}${path}`),
+    `${origin}${path}/.well-known/openid-configuration`,
+  ]
+  const faults: string[] = []
+  for (const place of new Set(places)) {
+    try {
+      const signal = AbortSignal.timeout(METADATA_TIMEOUT_MS)
+      const response = await fetch(place, { signal, redirect: 'error' })
+      if (!response.ok) throw new Error(`status ${response.status}`)
+      const document = (await response.json()) as { readonly issuer?: unknown; readonly jwks_uri?: unknown }
+      if (document.issuer !== issuer)
+        throw new Error(`it is the metadata of ${JSON.stringify(document.issuer)}`)
+      if (typeof document.jwks_uri !== 'string') throw new Error('it has no "jwks_uri"')
+      return document.jwks_uri
+    } catch (thrown) {
+      faults.push(`${place}: ${toMessage(thrown)}`)
+    }
+  }
+  throw new Error(faults.join('; '))
+}
+
+async function verify(
+  token: string,
+  keys: IssuerKeys,
+  expected: { readonly issuer: string; readonly audience: string; readonly resource: URL },
+): Promise<AuthInfo> {
+  const getKey = await keys.get()
+  const { issuer, audience, resource } = expected
+  try {
+    const { payload } = await jwtVerify(token, getKey, {
+      issuer,
+      audience,
+      algorithms: ALGORITHMS,
+      clockTolerance: CLOCK_TOLERANCE_SECONDS,
+      requiredClaims: ['exp'],
+    })
+    return {
+      token,
+      clientId: clientOf(payload),
+      scopes: scopesOf(payload),
+      ...(payload.exp === undefined ? {} : { expiresAt: payload.exp + CLOCK_TOLERANCE_SECONDS }),
+      resource,
+      extra: { subject: payload.sub },
+    }
+  } catch (thrown) {
+    // A plain JOSEError means that the keys could not be fetched. All faults of a token are errors of a subclass.
+    const isFaultOfToken = thrown instanceof errors.JOSEError && thrown.constructor !== errors.JOSEError
+    if (!isFaultOfToken || thrown instanceof errors.JWKSTimeout)
+      throw new OAuthError(
+        OAuthErrorCode.ServerError,
+        `the keys of the issuer cannot be read: ${toMessage(thrown)}`,
+      )
+    throw new OAuthError(OAuthErrorCode.InvalidToken, toMessage(thrown))
+  }
+}
+
+/** Returns who uses the token: the client, and the user if the token names one. */
+function clientOf({ sub, ...claims }: JWTPayload): string {
+  const client = claims['client_id'] ?? claims['azp']
+  if (typeof client !== 'string') return sub ?? 'unknown'
+  return sub === undefined || sub === client ? client : `${client} ${sub}`
+}
+
+function scopesOf({
+  scope,
+  scp,
+}: JWTPayload & { readonly scope?: unknown; readonly scp?: unknown }): string[] {
+  const scopes = scope ?? scp
+  if (typeof scopes === 'string') return scopes.split(' ').filter(each => each !== '')
+  return Array.isArray(scopes) ? scopes.filter(each => typeof each === 'string') : []
+}
+
+/** Returns the skills of all scopes together. */
+function toSkillScope(
+  scopes: readonly string[],
+  skills: Readonly<Record<string, readonly string[]>>,
+): SkillScope | undefined {
+  const include = scopes.flatMap(scope => (Object.hasOwn(skills, scope) ? (skills[scope] ?? []) : []))
+  if (include.length === 0) return NOTHING
+  return include.includes('*') ? undefined : { include: [...new Set(include)].sort() }
+}
+
+function respond(request: Request, path: string, document: unknown): Response | undefined {
+  if (new URL(request.url).pathname !== path) return undefined
+  const headers = { 'Access-Control-Allow-Origin': '*', 'Access-Control-Allow-Methods': 'GET' }
+  if (request.method === 'OPTIONS') return new Response(null, { status: 204, headers })
+  if (request.method !== 'GET')
+    return new Response('use GET', { status: 405, headers: { ...headers, Allow: 'GET' } })
+  return Response.json(document, { headers })
+}
+
+/** Checks an address. Only addresses of this machine may be unencrypted. */
+function toUrl(field: string, text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  const isLocal = url !== undefined && /^(?:localhost|127\.0\.0\.1|\[::1\])$/.test(url.hostname)
+  if (url?.protocol === 'https:' || (url?.protocol === 'http:' && isLocal)) return url
+  throw new SkillError(
+    'INVALID_OPTION',
+    `"${field}" is ${JSON.stringify(text)}; use an https address, or http on this machine`,
+  )
+}
