@@ -67,17 +67,26 @@ export function attachSkills(mcp: McpServer, parts: AttachedParts, subscribed: S
   serveSubscriptions(mcp, subscribed)
 }
 
+interface AnyRequest {
+  readonly params?: { readonly _meta?: unknown } | undefined
+}
+
 /** Returns what the host lists; an empty list if it lists nothing. */
 async function listOfHost<T>(
   host: HostHandlers,
-  method: SharedMethod,
-  request: unknown,
+  [method, field]: readonly [SharedMethod, string],
+  { params }: AnyRequest,
   context: ServerContext,
-  field: string,
 ): Promise<T[]> {
-  const answer = (await host.get(method)?.(request, context)) as Record<string, T[] | undefined> | undefined
-  return answer?.[field] ?? []
+  const meta = params?._meta === undefined ? {} : { _meta: params._meta }
+  const answer = await host.get(method)?.({ method, params: meta }, context)
+  return (answer as Record<string, T[] | undefined> | undefined)?.[field] ?? []
 }
+
+const TOOLS = ['tools/list', 'tools'] as const
+const PROMPTS = ['prompts/list', 'prompts'] as const
+const RESOURCES = ['resources/list', 'resources'] as const
+const TEMPLATES = ['resources/templates/list', 'resourceTemplates'] as const
 
 /**
  * Handles tool calls without the input checks of the SDK, because each tool checks its input and explains mistakes to
@@ -90,7 +99,7 @@ function serveTools(mcp: McpServer, parts: AttachedParts, host: HostHandlers): v
     const own = (await tools.list()).map(toWireTool)
     const names = new Set(own.map(({ name }) => name))
     const others: Tool[] = []
-    for (const tool of await listOfHost<Tool>(host, 'tools/list', request, context, 'tools')) {
+    for (const tool of await listOfHost<Tool>(host, TOOLS, request, context)) {
       if (names.has(tool.name))
         parts.warn(`the tool ${JSON.stringify(tool.name)} is hidden by the tool of the skills`)
       else others.push(tool)
@@ -101,7 +110,7 @@ function serveTools(mcp: McpServer, parts: AttachedParts, host: HostHandlers): v
     const { name, arguments: given } = request.params
     const tool = await tools.find(name)
     if (tool === undefined) {
-      const others = await listOfHost<Tool>(host, 'tools/list', request, context, 'tools')
+      const others = await listOfHost<Tool>(host, TOOLS, request, context)
       if (others.some(other => other.name === name))
         return (await host.get('tools/call')?.(request, context)) as CallToolResult
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, await tools.describeUnknown(name))
@@ -219,14 +228,14 @@ function toMeta({ generation, revision }: ToolResult): Record<string, string> {
 }
 
 function servePrompts(mcp: McpServer, { prompts, expand, trace }: AttachedParts, host: HostHandlers): void {
-  const namesOfHost = async (request: unknown, context: ServerContext): Promise<ReadonlySet<string>> => {
-    const others = await listOfHost<{ name: string }>(host, 'prompts/list', request, context, 'prompts')
+  const namesOfHost = async (request: AnyRequest, context: ServerContext): Promise<ReadonlySet<string>> => {
+    const others = await listOfHost<{ name: string }>(host, PROMPTS, request, context)
     return new Set(others.map(({ name }) => name))
   }
   mcp.server.setRequestHandler('prompts/list', async (request, context) => {
     const { generation, ...page } = await prompts.list(request.params?.cursor)
     const isFirst = request.params?.cursor === undefined
-    const others = isFirst ? await listOfHost<never>(host, 'prompts/list', request, context, 'prompts') : []
+    const others = isFirst ? await listOfHost<never>(host, PROMPTS, request, context) : []
     const hidden = others.length === 0 ? new Set() : await namesOfHost(request, context)
     return {
       ...page,
@@ -260,7 +269,7 @@ function serveResources(mcp: McpServer, { source, trace }: AttachedParts, host: 
     const { generation, ...page } = await source.listManifests(request.params?.cursor)
     const isFirst = request.params?.cursor === undefined
     const others = isFirst
-      ? await listOfHost<never>(host, 'resources/list', request, context, 'resources')
+      ? await listOfHost<never>(host, RESOURCES, request, context)
       : []
     return {
       ...page,
@@ -269,13 +278,7 @@ function serveResources(mcp: McpServer, { source, trace }: AttachedParts, host: 
     }
   })
   mcp.server.setRequestHandler('resources/templates/list', async (request, context) => {
-    const templates = await listOfHost<{ name: string; uriTemplate: string }>(
-      host,
-      'resources/templates/list',
-      request,
-      context,
-      'resourceTemplates',
-    )
+    const templates = await listOfHost<{ name: string; uriTemplate: string }>(host, TEMPLATES, request, context)
     const own = {
       name: SKILLS_EXTENSION_ID,
       title: 'File of a skill',

@@ -2,6 +2,7 @@ import {
   type AuthInfo,
   bearerAuthChallengeResponse,
   isLegacyRequest,
+  type McpRequestContext,
   type McpServer,
   type ServerEventBus,
   verifyBearerToken,
@@ -29,17 +30,17 @@ import { type SharedParts, SkillsView } from './skills-view.ts'
 export interface SkillMcpOptions {
   /** The skills that clients may see. @default all */
   readonly scope?: SkillScope
+  /**
+   * Creates the server object of a host, to which the skills are added. Called for each connection of a 2025-era client
+   * or over stdio, and for each request of a 2026-era client over HTTP. @default a server object that offers only skills
+   */
+  readonly createServer?: (context: McpRequestContext) => McpServer
   /** Name of the server in the protocol. @default 'skillstoke' */
   readonly name?: string
   /** @default '0.0.0' */
   readonly version?: string
   /** Text at the start of the server's instructions, before the list of skills. @default '' */
   readonly instructions?: string
-  /**
-   * Called with each new server object, to register tools, prompts and resources of the host beside the skills.
-   * @default nothing
-   */
-  readonly extend?: (mcp: McpServer) => void
   /**
    * Who may use the server over HTTP, and which skills each client sees. A server without access control must be
    * protected by its host.
@@ -105,7 +106,7 @@ const KNOWN_OPTIONS: KnownOptions<SkillMcpOptions> = {
   name: true,
   version: true,
   instructions: true,
-  extend: true,
+  createServer: true,
   access: true,
   requestsPerMinute: true,
   audit: true,
@@ -126,7 +127,7 @@ const KNOWN_OPTIONS: KnownOptions<SkillMcpOptions> = {
 }
 
 type Defaults = Required<
-  Omit<SkillMcpOptions, 'scope' | 'extend' | 'access' | 'audit' | 'onSessionChange' | 'logger' | 'clock'>
+  Omit<SkillMcpOptions, 'scope' | 'createServer' | 'access' | 'audit' | 'onSessionChange' | 'logger' | 'clock'>
 >
 
 export const DEFAULT_MCP_OPTIONS: Readonly<Defaults> = Object.freeze({
@@ -248,8 +249,8 @@ export class SkillMcp implements AsyncDisposable {
 
   /**
    * Adds the skills to an MCP server of the host: tools, prompts, resources, the Skills extension and notifications. Call
-   * `attach()` before the server has tools, prompts or resources, and before it is connected.
-   * @throws {SkillError} CLOSED; INVALID_OPTION when the server already has request handlers
+   * `attach()` before the server is connected. Use the option `createServer` instead if this server answers the requests.
+   * @throws {SkillError} CLOSED; INVALID_OPTION when the server is connected, or has request handlers that are not known
    *
    * @example
    * ```ts
@@ -261,8 +262,8 @@ export class SkillMcp implements AsyncDisposable {
    * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
    * await using server = createSkillsServer(skills)
    * const mcp = new McpServer({ name: 'shop', version: '1.0.0' })
-   * server.attach(mcp)
    * mcp.registerTool('stock', { description: 'Counts the stock.' }, () => ({ content: [] }))
+   * server.attach(mcp)
    * await mcp.connect(InMemoryTransport.createLinkedPair()[0])
    * ```
    */
@@ -280,13 +281,10 @@ export class SkillMcp implements AsyncDisposable {
     const { maxRequestBytes } = this.#options
     const isLegacy = await isLegacyRequest(request, undefined, { maxRequestBodySize: maxRequestBytes })
     const authInfo = auth === undefined ? {} : { authInfo: auth }
-    return isLegacy
-      ? await this.#legacy.handle(request, {
-          ...authInfo,
-          owner,
-          createServer: () => view.createLasting('legacy'),
-        })
-      : await view.modern.fetch(request, authInfo)
+    if (!isLegacy) return await view.modern.fetch(request, authInfo)
+    const createServer = (): McpServer =>
+      view.createLasting({ era: 'legacy', requestInfo: request, ...authInfo })
+    return await this.#legacy.handle(request, { ...authInfo, owner, createServer })
   }
 
   /**
@@ -310,7 +308,7 @@ export class SkillMcp implements AsyncDisposable {
     this.#assertOpen()
     const { signal } = options
     const transport = new ObservedStdioTransport()
-    const handle = serveStdio(({ era }) => this.#ownView.createLasting(era), {
+    const handle = serveStdio(context => this.#ownView.createLasting(context), {
       transport,
       onerror: error => this.#logger.debug(`mcp: ${toMessage(error)}`, { error }),
     })

@@ -1,4 +1,4 @@
-import { createMcpHandler, type McpHttpHandler, McpServer } from '@modelcontextprotocol/server'
+import { createMcpHandler, type McpHttpHandler, type McpRequestContext, McpServer } from '@modelcontextprotocol/server'
 import { SkillsExtension } from '@modelcontextprotocol/server/ext/skills'
 import {
   createAuthorTools,
@@ -75,7 +75,7 @@ export class SkillsView {
       cacheHint: { ttlMs, cacheScope },
       onWarning: ({ path, message }) => parts.warnOnce(`${path}: ${message}`),
     })
-    this.modern = createMcpHandler(() => this.#createShortLived(), {
+    this.modern = createMcpHandler(context => this.#createShortLived(context), {
       legacy: 'reject',
       maxRequestBodySize: options.maxRequestBytes,
       onerror: error => this.#onError(error),
@@ -95,11 +95,16 @@ export class SkillsView {
   }
 
   /** Creates a server object for a connection, with a session for the conversation of the client. */
-  createLasting(era: 'legacy' | 'modern'): McpServer {
+  createLasting(context: McpRequestContext): McpServer {
     const session = this.#openSession()
-    const server = this.#createServer(session.catalog)
-    this.#attachLasting(server, session, era)
-    return server
+    try {
+      const server = this.#createServer(session.catalog, context)
+      this.#attachLasting(server, session, context.era)
+      return server
+    } catch (thrown) {
+      session.close()
+      throw thrown
+    }
   }
 
   /** Adds the skills to a server object of a host. */
@@ -124,21 +129,21 @@ export class SkillsView {
   }
 
   /** Creates a server object for one request. It has no conversation. */
-  #createShortLived(): McpServer {
+  #createShortLived(context: McpRequestContext): McpServer {
     const { skills } = this.#parts
     const constant = {
       tools: skills.tools(this.#scope),
       describeUnknownTool: (name: string, tools: readonly string[]) =>
         skills.describeUnknownTool(name, tools, this.#scope),
     }
-    const server = this.#createServer(this.#reader.catalog().text)
+    const server = this.#createServer(this.#reader.catalog().text, context)
     attachSkills(server, this.#toAttached(constant, undefined), new Set())
-    this.#parts.options.extend?.(server)
     return server
   }
 
-  #createServer(catalog: string): McpServer {
-    const { name, version, ttlMs, cacheScope, instructions } = this.#parts.options
+  #createServer(catalog: string, context: McpRequestContext): McpServer {
+    const { name, version, ttlMs, cacheScope, instructions, createServer } = this.#parts.options
+    if (createServer !== undefined) return createServer(context)
     const cacheHint = { ttlMs, cacheScope }
     const listHints = [
       'tools/list',
@@ -157,10 +162,9 @@ export class SkillsView {
   }
 
   #attachLasting(server: McpServer, session: SkillSession, era: 'legacy' | 'modern'): void {
-    const { onSessionChange, extend } = this.#parts.options
+    const { onSessionChange } = this.#parts.options
     const subscribed = new Set<string>()
     attachSkills(server, this.#toAttached(session, session), subscribed)
-    extend?.(server)
     const connection: Connection = {
       server,
       subscribed: era === 'legacy' ? subscribed : 'everything',
