@@ -3,7 +3,17 @@ import { once } from 'node:events'
 import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { resolve } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createAdaptorServer } from '@hono/node-server'
+import {
+  hostHeaderValidationResponse,
+  localhostAllowedHostnames,
+  localhostAllowedOrigins,
+  originValidationResponse,
+} from '@modelcontextprotocol/server'
+import { createSkillRuntime, MemorySource, type SkillRuntime } from '@skillstoke/core'
+import { createSkillsServer, type SkillMcp } from '@skillstoke/mcp'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createConformanceHost } from './fixtures/conformance-server.ts'
 import { type DevProcess, startDev } from './fixtures/dev.ts'
 import { TemporaryFolder } from './fixtures/skill-folder.ts'
 
@@ -29,12 +39,16 @@ const BASE_SCENARIOS: Readonly<Record<string, readonly string[]>> = {
     'resources-list',
     'resources-subscribe',
     'resources-unsubscribe',
+    'prompts-list',
   ],
   '2026-07-28': [
     'tools-list',
     'server-sse-multiple-streams',
     'resources-list',
     'sep-2164-resource-not-found',
+    'prompts-list',
+    'caching',
+    'input-required-result-unsupported-methods',
     'http-header-validation',
   ],
 }
@@ -97,9 +111,8 @@ afterAll(async () => {
   state[Symbol.dispose]()
 })
 
-async function run(scenario: string, version: string): Promise<string> {
+async function run(...args: readonly string[]): Promise<string> {
   const suite = resolve('node_modules/.bin/conformance')
-  const args = ['server', '--url', url, '--scenario', scenario, '--spec-version', version, '--force']
   const child = spawn(suite, args, { stdio: ['ignore', 'pipe', 'pipe'] })
   let output = ''
   child.stdout.on('data', (data: Buffer) => (output += data.toString()))
@@ -109,9 +122,10 @@ async function run(scenario: string, version: string): Promise<string> {
 }
 
 test.each(SCENARIOS)(
-  'the scenario %s passes for %s',
+  'a server that offers only skills passes %s for %s',
   async (scenario, version) => {
-    const output = await run(scenario, version)
+    const args = ['--scenario', scenario, '--spec-version', version, '--force']
+    const output = await run('server', '--url', url, ...args)
     const [, passed, all, failed, warnings] =
       /Passed: (\d+)\/(\d+), (\d+) failed, (\d+) warnings/.exec(output) ?? []
     expect({ passed, failed, warnings }, output).toEqual({ passed: all, failed: '0', warnings: '0' })
@@ -119,3 +133,64 @@ test.each(SCENARIOS)(
   },
   60_000,
 )
+
+describe('a host with the fixtures of the suite, and with skills', () => {
+  const source = new MemorySource({ label: 'skills' }, [
+    { name: 'pdf-processing', description: 'Fills PDFs.', files: { 'references/FORMS.md': '# Forms\n' } },
+    ...Array.from({ length: 120 }, (_, index) => ({ name: `skill-${index}`, description: `Does ${index}.` })),
+  ])
+  let skills: SkillRuntime
+  let host: SkillMcp
+  let server: ReturnType<typeof createServer>
+  let hostUrl: string
+
+  beforeAll(async () => {
+    skills = await createSkillRuntime({ sources: [source] })
+    host = createSkillsServer(skills, { createServer: () => createConformanceHost(() => host.bus) })
+    const fetch = async (request: Request): Promise<Response> =>
+      hostHeaderValidationResponse(request, localhostAllowedHostnames()) ??
+      originValidationResponse(request, localhostAllowedOrigins()) ??
+      (await host.fetch(request))
+    server = createAdaptorServer({ fetch }) as typeof server
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    hostUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`
+  })
+
+  afterAll(async () => {
+    await host.close()
+    await skills.close()
+    server.closeAllConnections()
+    server.close()
+  })
+
+  test.each(VERSIONS)(
+    'passes every scenario that the specification %s requires',
+    async version => {
+      const output = await run('server', '--url', hostUrl, '--requirements', version)
+      const summary = output.slice(output.indexOf('=== SUMMARY ==='))
+      const results = [...summary.matchAll(/^([✓✗]) (\S+): (\d+) passed, (\d+) failed/gm)].map(
+        ([, mark, scenario = '', passed]) => ({ mark, scenario, passed: Number(passed) }),
+      )
+      const unscored = new Set([...summary.matchAll(/^ {2}[✓✗] (\S+) \(/gm)].map(([, scenario]) => scenario))
+      const scored = results.filter(({ scenario }) => !unscored.has(scenario))
+      expect(scored.length, output).toBeGreaterThanOrEqual(30)
+      expect(
+        scored.filter(({ mark, passed }) => mark !== '✓' || passed === 0),
+        output,
+      ).toEqual([])
+    },
+    120_000,
+  )
+
+  test.each(VERSIONS.flatMap(version => SKILL_SCENARIOS.map(scenario => [scenario, version] as const)))(
+    'passes %s for %s',
+    async (scenario, version) => {
+      const args = ['--scenario', scenario, '--spec-version', version, '--force']
+      expect(await run('server', '--url', hostUrl, ...args)).toMatch(
+        /Passed: (\d+)\/\1, 0 failed, 0 warnings/,
+      )
+    },
+    60_000,
+  )
+})

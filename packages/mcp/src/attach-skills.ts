@@ -268,9 +268,7 @@ function serveResources(mcp: McpServer, { source, trace }: AttachedParts, host: 
   mcp.server.setRequestHandler('resources/list', async (request, context) => {
     const { generation, ...page } = await source.listManifests(request.params?.cursor)
     const isFirst = request.params?.cursor === undefined
-    const others = isFirst
-      ? await listOfHost<never>(host, RESOURCES, request, context)
-      : []
+    const others = isFirst ? await listOfHost<never>(host, RESOURCES, request, context) : []
     return {
       ...page,
       resources: [...others, ...page.resources],
@@ -278,7 +276,12 @@ function serveResources(mcp: McpServer, { source, trace }: AttachedParts, host: 
     }
   })
   mcp.server.setRequestHandler('resources/templates/list', async (request, context) => {
-    const templates = await listOfHost<{ name: string; uriTemplate: string }>(host, TEMPLATES, request, context)
+    const templates = await listOfHost<{ name: string; uriTemplate: string }>(
+      host,
+      TEMPLATES,
+      request,
+      context,
+    )
     const own = {
       name: SKILLS_EXTENSION_ID,
       title: 'File of a skill',

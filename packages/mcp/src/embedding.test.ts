@@ -11,16 +11,23 @@ function createShop(options: ConstructorParameters<typeof McpServer>[1] = {}): M
   const mcp = new McpServer({ name: 'shop', version: '1.0.0' }, { instructions: 'Sells shoes.', ...options })
   const answer = (words: string) => ({ content: [{ type: 'text' as const, text: words }] })
   mcp.registerTool('stock', { description: 'Counts shoes.' }, () => answer('7 shoes'))
-  mcp.registerTool('sell', { inputSchema: z.object({ size: z.number() }) }, ({ size }) => answer(`sold ${size}`))
+  mcp.registerTool('sell', { inputSchema: z.object({ size: z.number() }) }, ({ size }) =>
+    answer(`sold ${size}`),
+  )
   const sizes = completable(z.string(), value => ['41', '42', '43'].filter(each => each.startsWith(value)))
   mcp.registerPrompt('advise', { argsSchema: z.object({ size: sizes }) }, ({ size }) => ({
     messages: [{ role: 'user', content: { type: 'text', text: `Advise ${size}.` } }],
   }))
   mcp.registerResource('prices', 'shop://prices', {}, uri => ({ contents: [{ uri: uri.href, text: '99' }] }))
   const complete = { brand: (): string[] => ['hiker', 'runner'] }
-  mcp.registerResource('shoe', new ResourceTemplate('shop://{brand}', { list: undefined, complete }), {}, uri => ({
-    contents: [{ uri: uri.href, text: 'a shoe' }],
-  }))
+  mcp.registerResource(
+    'shoe',
+    new ResourceTemplate('shop://{brand}', { list: undefined, complete }),
+    {},
+    uri => ({
+      contents: [{ uri: uri.href, text: 'a shoe' }],
+    }),
+  )
   return mcp
 }
 
@@ -59,16 +66,27 @@ async function checkAll(client: Client): Promise<void> {
   const complete = async (ref: Parameters<Client['complete']>[0]['ref'], name: string, value: string) =>
     (await client.complete({ ref, argument: { name, value } })).completion.values
   expect(await complete({ type: 'ref/prompt', name: 'advise' }, 'size', '4')).toEqual(['41', '42', '43'])
-  expect(await complete({ type: 'ref/resource', uri: 'shop://{brand}' }, 'brand', '')).toEqual(['hiker', 'runner'])
-  expect(await complete({ type: 'ref/resource', uri: 'skill://{name}/{+path}' }, 'name', 'r')).toEqual(['refund'])
+  expect(await complete({ type: 'ref/resource', uri: 'shop://{brand}' }, 'brand', '')).toEqual([
+    'hiker',
+    'runner',
+  ])
+  expect(await complete({ type: 'ref/resource', uri: 'skill://{name}/{+path}' }, 'name', 'r')).toEqual([
+    'refund',
+  ])
 }
 
 describe.each(ERAS)('a server of a host, for a client with protocol version %s', era => {
   test.each([
     ['without capabilities', {}],
-    ['with all capabilities', { capabilities: { tools: {}, prompts: {}, resources: {}, completions: {}, logging: {} } }],
+    [
+      'with all capabilities',
+      { capabilities: { tools: {}, prompts: {}, resources: {}, completions: {}, logging: {} } },
+    ],
   ])('%s, serves the skills beside what the host registered', async (_title, options) => {
-    await using it = await open({ 'refund/SKILL.md': text('refund') }, { createServer: () => createShop(options) })
+    await using it = await open(
+      { 'refund/SKILL.md': text('refund') },
+      { createServer: () => createShop(options) },
+    )
     const client = await it.connect(era)
     expect(client.getServerVersion()).toMatchObject({ name: 'shop' })
     expect(client.getInstructions()).toBe('Sells shoes.')

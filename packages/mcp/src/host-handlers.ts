@@ -4,19 +4,19 @@ import { SkillError } from '@skillstoke/core'
 /** Answers one kind of request. */
 export type RequestHandler = (request: unknown, context: ServerContext) => unknown
 
-const SHARED_METHODS = [
-  'tools/list',
-  'tools/call',
-  'prompts/list',
-  'prompts/get',
-  'resources/list',
-  'resources/templates/list',
-  'resources/read',
-  'completion/complete',
-] as const
+/** The requests that both a host and the skills answer, and the field in which McpServer notes that it answers them. */
+const KINDS = {
+  tools: { methods: ['tools/list', 'tools/call'], flag: '_toolHandlersInitialized' },
+  prompts: { methods: ['prompts/list', 'prompts/get'], flag: '_promptHandlersInitialized' },
+  resources: {
+    methods: ['resources/list', 'resources/templates/list', 'resources/read'],
+    flag: '_resourceHandlersInitialized',
+  },
+  completions: { methods: ['completion/complete'], flag: '_completionHandlerInitialized' },
+} as const
 
-/** The requests that both a host and the skills answer. */
-export type SharedMethod = (typeof SHARED_METHODS)[number]
+type Kind = keyof typeof KINDS
+export type SharedMethod = (typeof KINDS)[Kind]['methods'][number]
 
 const SETUP_NAME = 'skillstoke-setup'
 
@@ -28,9 +28,7 @@ const SETUP_NAME = 'skillstoke-setup'
 export function takeHostHandlers(mcp: McpServer): ReadonlyMap<SharedMethod, RequestHandler> {
   const { server } = mcp
   const handlers = new Map<SharedMethod, RequestHandler>()
-  for (const method of SHARED_METHODS) {
-    if (isHandled(mcp, method)) handlers.set(method, findInstalled(mcp, method))
-  }
+  for (const kind of Object.keys(KINDS) as Kind[]) takeInstalled(mcp, kind, handlers)
   const own = server as { setRequestHandler: (method: SharedMethod, handler: RequestHandler) => void }
   own.setRequestHandler = (method, handler) => void handlers.set(method, handler)
   try {
@@ -38,8 +36,9 @@ export function takeHostHandlers(mcp: McpServer): ReadonlyMap<SharedMethod, Requ
     // removed at once, so nothing of them is ever served.
     if (!handlers.has('tools/list')) mcp.registerTool(SETUP_NAME, {}, () => ({ content: [] })).remove()
     if (!handlers.has('prompts/list')) mcp.registerPrompt(SETUP_NAME, {}, () => ({ messages: [] })).remove()
-    if (!(handlers.has('resources/list') && handlers.has('completion/complete'))) {
-      const complete = handlers.has('completion/complete') ? {} : { complete: { path: () => [] } }
+    const hasCompletions = handlers.has('completion/complete')
+    if (!(handlers.has('resources/list') && hasCompletions)) {
+      const complete = hasCompletions ? {} : { complete: { path: () => [] } }
       const template = new ResourceTemplate(`${SETUP_NAME}:{path}`, { list: undefined, ...complete })
       mcp.registerResource(SETUP_NAME, template, {}, () => ({ contents: [] })).remove()
     }
@@ -50,6 +49,32 @@ export function takeHostHandlers(mcp: McpServer): ReadonlyMap<SharedMethod, Requ
   return handlers
 }
 
+/**
+ * Takes the handlers that a server already has. McpServer is made to create its own handlers again, because the
+ * installed ones are wrapped, and a request must pass the wrapper only once. Handlers of the host itself are taken as
+ * they are.
+ */
+function takeInstalled(mcp: McpServer, kind: Kind, handlers: Map<SharedMethod, RequestHandler>): void {
+  const { methods, flag } = KINDS[kind]
+  const handled = methods.filter(method => isHandled(mcp, method))
+  if (handled.length === 0) return
+  if (Reflect.get(mcp, flag) === true) {
+    for (const method of methods) mcp.server.removeRequestHandler(method)
+    Reflect.set(mcp, flag, false)
+    return
+  }
+  const installed: unknown = Reflect.get(mcp.server, '_requestHandlers')
+  for (const method of handled) {
+    const handler: unknown = installed instanceof Map ? installed.get(method) : undefined
+    if (typeof handler !== 'function')
+      throw new SkillError(
+        'INVALID_OPTION',
+        `the MCP server already answers "${method}", and this version of the MCP SDK does not tell how; add the skills right after "new McpServer(...)", before registering tools, and leave "${kind}" out of its "capabilities"`,
+      )
+    handlers.set(method, handler as RequestHandler)
+  }
+}
+
 function isHandled({ server }: McpServer, method: SharedMethod): boolean {
   try {
     server.assertCanSetRequestHandler(method)
@@ -57,15 +82,4 @@ function isHandled({ server }: McpServer, method: SharedMethod): boolean {
   } catch {
     return true
   }
-}
-
-/** Reads a handler that the server already has. The SDK has no public method for this. */
-function findInstalled({ server }: McpServer, method: SharedMethod): RequestHandler {
-  const installed: unknown = Reflect.get(server, '_requestHandlers')
-  const handler: unknown = installed instanceof Map ? installed.get(method) : undefined
-  if (typeof handler === 'function') return handler as RequestHandler
-  throw new SkillError(
-    'INVALID_OPTION',
-    `the MCP server already answers "${method}", and this version of the MCP SDK does not tell how; add the skills right after "new McpServer(...)", before registering tools, and leave "tools", "resources" and "prompts" out of its "capabilities"`,
-  )
 }

@@ -127,7 +127,10 @@ const KNOWN_OPTIONS: KnownOptions<SkillMcpOptions> = {
 }
 
 type Defaults = Required<
-  Omit<SkillMcpOptions, 'scope' | 'createServer' | 'access' | 'audit' | 'onSessionChange' | 'logger' | 'clock'>
+  Omit<
+    SkillMcpOptions,
+    'scope' | 'createServer' | 'access' | 'audit' | 'onSessionChange' | 'logger' | 'clock'
+  >
 >
 
 export const DEFAULT_MCP_OPTIONS: Readonly<Defaults> = Object.freeze({

@@ -1,4 +1,9 @@
-import { createMcpHandler, type McpHttpHandler, type McpRequestContext, McpServer } from '@modelcontextprotocol/server'
+import {
+  createMcpHandler,
+  type McpHttpHandler,
+  type McpRequestContext,
+  McpServer,
+} from '@modelcontextprotocol/server'
 import { SkillsExtension } from '@modelcontextprotocol/server/ext/skills'
 import {
   createAuthorTools,
