@@ -61,7 +61,7 @@ import {
   MemorySkillStore,
   RemoteSource,
 } from '@skillstoke/core/source'
-import { SkillMcp } from '@skillstoke/mcp'
+import { createSkillsServer, SkillMcp } from '@skillstoke/mcp'
 import { mcpServer } from '@skillstoke/mcp/source'
 import { childProcesses } from '@skillstoke/scripts'
 import { ApiClient } from 'skillstoke/client'
@@ -234,6 +234,7 @@ const CALLS: Readonly<Record<string, (options: Loose, world: World) => unknown>>
   'SqlConversationStore.list': (page, { store }) => store.list('local', page),
   'SqlConversationStore.read': (range, { store }) => store.read('local', 'c', range),
   SkillMcp: (options, { skills }) => new SkillMcp(skills, options),
+  createSkillsServer: (options, { skills }) => createSkillsServer(skills, options),
   'SkillMcp.serveStdio': (options, { mcp }) => mcp.serveStdio(options),
   mcpServer: options => mcpServer('https://example.com/mcp', options),
   'mcpServer command': options => mcpServer({ command: 'x', ...(options as object) }),

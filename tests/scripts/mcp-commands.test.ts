@@ -50,7 +50,8 @@ const names = async (client: Client): Promise<readonly string[]> =>
   (await client.listTools()).tools.map(({ name }) => name)
 const call = async (client: Client, name: string, input: Record<string, unknown>): Promise<Answer> =>
   (await client.callTool({ name, arguments: input })) as unknown as Answer
-const textOf = ({ content }: Answer): string => content[0]?.text ?? ''
+/** Returns the first text of an answer, without the line break at its end. */
+const textOf = ({ content }: Answer): string => content[0]?.text.replace(/\n$/, '') ?? ''
 
 describe.each(CLIENT_KINDS)('the client %s over stdio', kind => {
   test(`a client runs a command, sees an edit at the next call, and gets an explanation for a wrong name ${verifies('OMNI-01', 'OMNI-14', 'OMNI-28')}`, async () => {
@@ -68,20 +69,18 @@ describe.each(CLIENT_KINDS)('the client %s over stdio', kind => {
     expect(tools[2]?.annotations).toEqual({ readOnlyHint: false, openWorldHint: true })
     const run = async (input: unknown): Promise<Answer> =>
       await client.ask<Answer>('tools/call', { name: 'run_skill_command', arguments: input })
-    expect(await run({ skill: 'git', command: 'status' })).toMatchObject({
-      content: [{ text: 'old' }],
-      isError: false,
-    })
+    const first = await run({ skill: 'git', command: 'status' })
+    expect([textOf(first), first.isError]).toEqual(['old', false])
     // The manual test from the guide: edit the script and call the command again.
     writeFileSync(file, script('status', 'return "new"'))
     expect(textOf(await run({ skill: 'git', command: 'status' }))).toBe('new')
     expect(await run({ skill: 'git', command: 'sttaus' })).toMatchObject({
       isError: true,
-      content: [{ text: 'there is no command "git.sttaus"; did you mean "git.status"?' }],
+      content: [{ text: 'there is no command "git.sttaus"; did you mean "git.status"?\n' }],
     })
     expect(await run({ skill: 'gti', command: 'status' })).toMatchObject({
       isError: true,
-      content: [{ text: 'no skill "gti"; did you mean "git"?' }],
+      content: [{ text: 'no skill "gti"; did you mean "git"?\n' }],
     })
     for (const [name, hint] of [
       ['git', 'it is a skill; call the tool "skill"'],
@@ -162,7 +161,7 @@ describe('separate tools for commands', () => {
     expect(await names(client)).toContain('git.status')
     expect(await call(client, 'skill.reload', { name: 'nobody' })).toMatchObject({
       isError: true,
-      content: [{ text: 'there is no skill "nobody"' }],
+      content: [{ text: 'there is no skill "nobody"\n' }],
     })
     write(
       folder,
@@ -206,7 +205,7 @@ test('progress reaches the client that asked for it, and a cancelled request end
   const seen: unknown[] = []
   const request = { name: 'run_skill_command', arguments: { skill: 'work', command: 'go' } }
   const result = await client.callTool(request, { onprogress: progress => void seen.push(progress) })
-  expect(result).toMatchObject({ content: [{ text: 'done' }] })
+  expect(result.content[0]).toMatchObject({ text: 'done\n' })
   expect(seen).toEqual([
     { progress: 1, total: 3, message: 'step 1' },
     { progress: 2, total: 3, message: 'step 2' },

@@ -129,7 +129,10 @@ function serveTools(mcp: McpServer, parts: AttachedParts, host: HostHandlers): v
       return {
         content: texts.map(text => ({ type: 'text' as const, text: endLine(text) })),
         isError: result.isError,
-        ...(result.structured === undefined ? {} : { structuredContent: { ...result.structured } }),
+        // Several hosts show the model only the structured content, so it must not hide another text.
+        ...(result.structured === undefined || texts.length > 1
+          ? {}
+          : { structuredContent: { ...result.structured } }),
         _meta: toMeta(result),
       }
     })

@@ -1,5 +1,5 @@
 import type { Logger, SkillRuntime } from '@skillstoke/core'
-import { SkillMcp, type SkillMcpOptions } from '@skillstoke/mcp'
+import { createSkillsServer, type SkillMcpOptions } from '@skillstoke/mcp'
 import type { Config } from '../config/config.ts'
 import { EXIT_OK, UsageError } from '../exit-code.ts'
 import { openSkills } from '../open-skills.ts'
@@ -8,7 +8,7 @@ import { listenForSignals } from '../signals.ts'
 import { createCatalogCounter } from '../tokens.ts'
 import { readVersion } from '../version.ts'
 
-export interface McpOptions extends Pick<SkillMcpOptions, 'commandTools' | 'adminTools'> {
+export interface McpOptions extends Pick<SkillMcpOptions, 'commandTools' | 'adminTools' | 'authorTools'> {
   readonly isVerbose: boolean
 }
 
@@ -30,16 +30,17 @@ export async function mcp(config: Config, options: McpOptions): Promise<number> 
     runsScripts: true,
     runtime: { catalog, logger },
   })
-  await using server = new SkillMcp(skills, {
+  await using server = createSkillsServer(skills, {
     version: readVersion(),
     logger,
     commandTools: options.commandTools ?? false,
     adminTools: options.adminTools ?? false,
+    authorTools: options.authorTools ?? false,
     ...(config.scope === undefined ? {} : { scope: config.scope }),
   })
   for (const { code, message } of skills.current.sources().flatMap(({ diagnostics }) => diagnostics))
     if (code === 'ROOT_MISSING') logger.warn(message)
-  logger.info(describe(skills))
+  logger.info(describeServed(skills))
   await server.serveStdio({ signal: end.signal })
   stopSignals()
   return EXIT_OK
@@ -50,12 +51,12 @@ function keepOutputClean(): void {
   globalThis.console = new console.Console(process.stderr, process.stderr)
 }
 
-function describe(skills: SkillRuntime): string {
+export function describeServed(skills: SkillRuntime): string {
   const { number, digest } = skills.current
   return `serving ${skills.current.list().length} skills, generation ${number} ${digest}`
 }
 
-function createErrorLogger(isVerbose: boolean): Logger {
+export function createErrorLogger(isVerbose: boolean): Logger {
   const write = (level: string, message: string): void =>
     void process.stderr.write(`skillstoke ${level}: ${toTerminalLine(message)}\n`)
   return {

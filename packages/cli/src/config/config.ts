@@ -43,8 +43,10 @@ export interface ServerConfig {
   readonly maxSessions?: number
   /** Host names that the header `Host` may contain, in addition to the names of the loopback interface. */
   readonly allowedHosts: readonly string[]
-  /** Fixed token. @default a new token at each start */
+  /** Fixed token. @default the token of the last start with the same sources */
   readonly token?: string
+  /** Whether to replace the token of the last start. */
+  readonly isTokenNew: boolean
 }
 
 /** The resolved configuration. Only files in `src/config` read settings from environment variables. */
@@ -97,6 +99,7 @@ export interface ConfigFlags {
   readonly port?: number
   readonly maxSessions?: number
   readonly allowHost?: readonly string[]
+  readonly newToken?: boolean
   readonly model?: string
   readonly baseUrl?: string
 }
@@ -214,6 +217,7 @@ function resolveServer(
     ...(maxSessions === undefined ? {} : { maxSessions }),
     allowedHosts: flags.allowHost ?? [],
     ...(token === undefined ? {} : { token }),
+    isTokenNew: flags.newToken === true,
   }
 }
 

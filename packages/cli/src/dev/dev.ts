@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { MemoryConversationStore, resolveModel, SkillAgent } from '@skillstoke/agent'
 import type { SkillRuntime } from '@skillstoke/core'
 import { toMessage } from '@skillstoke/core/internal'
-import { SkillMcp } from '@skillstoke/mcp'
+import { createSkillsServer } from '@skillstoke/mcp'
 import type { Turn } from '../client/api-types.ts'
 import type { Config } from '../config/config.ts'
 import { DEFAULT_MAX_SESSIONS } from '../config/defaults.ts'
@@ -85,7 +85,7 @@ export async function dev(config: Config, options: DevOptions): Promise<number> 
       id === SESSION_ID ? log.list() : (playground.turnsOf(id) ?? [])
     const { maxSessions = DEFAULT_MAX_SESSIONS } = config.server
     const mcp = parts.use(
-      new SkillMcp(skills, {
+      createSkillsServer(skills, {
         version: readVersion(),
         maxSessions,
         onSessionChange: tellSessions,

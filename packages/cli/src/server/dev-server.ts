@@ -1,20 +1,18 @@
 import { randomBytes } from 'node:crypto'
 import type { Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { setTimeout as delay } from 'node:timers/promises'
-import { createAdaptorServer } from '@hono/node-server'
 import type { SkillRuntime, TokenCounter } from '@skillstoke/core'
 import type { SkillMcp } from '@skillstoke/mcp'
 import { Hono } from 'hono'
 import type { Turn } from '../client/api-types.ts'
 import { type Config, pathsOf } from '../config/config.ts'
 import { DEFAULT_MAX_SESSIONS } from '../config/defaults.ts'
-import { UsageError } from '../exit-code.ts'
 import { readVersion } from '../version.ts'
 import { createApi } from './api.ts'
 import { fail, onApiError } from './api-failure.ts'
+import { DevIdentities, type DevIdentity } from './dev-identity.ts'
+import { closeHttpServer, createHttpServer, listenOn, toHostName } from './http-server.ts'
 import { LiveState } from './live-state.ts'
-import { renderMetrics } from './metrics.ts'
+import { Metrics } from './metrics.ts'
 import { addSecurityHeaders, PAGE_DIRECTORY, servePage } from './page-files.ts'
 import type { Playground } from './playground.ts'
 import { RequestGuard } from './request-guard.ts'
@@ -29,18 +27,8 @@ export interface DevServerOptions {
   readonly turnsOf: (sessionId: string) => readonly Turn[]
 }
 
-const LAST_WORDS_MS = 250
 const KEEP_ALIVE_MS = 15_000
 const MAX_EVENT_STREAMS = 256
-const MAX_CONNECTIONS = 1_024
-/** An MCP session uses one connection for its stream and further connections for its calls. */
-const CONNECTIONS_PER_SESSION = 3
-const HEADERS_TIMEOUT_MS = 5_000
-const REQUEST_TIMEOUT_MS = 30_000
-/** Interval at which Node checks for connections that exceed one of the two timeouts above. */
-const CHECK_INTERVAL_MS = 2_500
-/** Time after which a connection is closed if its client reads no data. Event streams send data every 15 s. */
-const STALLED_MS = 60_000
 
 /** Serves the page, the API and the MCP endpoint of `stoke dev` on one port. */
 export class DevServer implements AsyncDisposable {
@@ -48,15 +36,18 @@ export class DevServer implements AsyncDisposable {
   readonly token: string
   readonly state: LiveState
   readonly #config: Config
+  readonly #identities: DevIdentities
+  readonly #identity: DevIdentity
   readonly #guard: RequestGuard
   readonly #server: Server
+  readonly #metrics: Metrics
   readonly #end = new AbortController()
   #port = 0
   #closing: Promise<void> | undefined
 
   /** Starts listening. @throws {UsageError} when the named port is in use, or the address cannot be used */
   static async start(options: DevServerOptions): Promise<DevServer> {
-    const server = new DevServer(options)
+    const server = new DevServer(options, await Metrics.create(options.skills))
     try {
       await server.#listen()
       return server
@@ -66,9 +57,15 @@ export class DevServer implements AsyncDisposable {
     }
   }
 
-  private constructor({ config, skills, mcp, playground, countTokens, turnsOf }: DevServerOptions) {
+  private constructor(
+    { config, skills, mcp, playground, countTokens, turnsOf }: DevServerOptions,
+    metrics: Metrics,
+  ) {
+    this.#metrics = metrics
     this.#config = config
-    this.token = config.server.token ?? randomBytes(32).toString('base64url')
+    this.#identities = new DevIdentities(config, 'dev')
+    this.#identity = this.#identities.find({ isNew: config.server.isTokenNew })
+    this.token = config.server.token ?? this.#identity.token
     this.state = new LiveState({
       skills,
       countTokens,
@@ -85,12 +82,7 @@ export class DevServer implements AsyncDisposable {
     app.use(addSecurityHeaders)
     app.use(this.#guard.checkAddress)
     app.all('/mcp', this.#guard.checkToken, context => mcp.fetch(context.req.raw))
-    app.get('/metrics', this.#guard.checkToken, async context =>
-      context.text(await renderMetrics(skills), 200, {
-        'Content-Type': 'text/plain; version=0.0.4; charset=utf-8',
-        'Cache-Control': 'no-store',
-      }),
-    )
+    app.get('/metrics', this.#guard.checkToken, async () => await metrics.toResponse())
     app.route(
       '/api',
       createApi({
@@ -108,13 +100,8 @@ export class DevServer implements AsyncDisposable {
     app.get('*', servePage(PAGE_DIRECTORY))
     app.notFound(context => fail(context, 404, 'NOT_FOUND', `there is nothing at ${context.req.path}`))
     app.onError(onApiError)
-    const serverOptions = { connectionsCheckingInterval: CHECK_INTERVAL_MS }
-    this.#server = createAdaptorServer({ fetch: app.fetch, serverOptions }) as Server
     const { maxSessions = DEFAULT_MAX_SESSIONS } = config.server
-    this.#server.maxConnections = Math.max(MAX_CONNECTIONS, CONNECTIONS_PER_SESSION * maxSessions)
-    this.#server.headersTimeout = HEADERS_TIMEOUT_MS
-    this.#server.requestTimeout = REQUEST_TIMEOUT_MS
-    this.#server.setTimeout(STALLED_MS)
+    this.#server = createHttpServer(app.fetch, { maxSessions })
   }
 
   /** Address of the server, without the token. */
@@ -136,11 +123,8 @@ export class DevServer implements AsyncDisposable {
     this.#closing ??= (async () => {
       this.#end.abort()
       await this.state.close()
-      const closed = new Promise<void>(resolve => this.#server.close(() => resolve())) // resolves at once if the server never listened
-      // Gives streams time to send their last events.
-      await Promise.race([closed, delay(LAST_WORDS_MS)])
-      this.#server.closeAllConnections()
-      await closed
+      await closeHttpServer(this.#server)
+      this.#metrics[Symbol.dispose]()
     })()
     return this.#closing
   }
@@ -151,32 +135,17 @@ export class DevServer implements AsyncDisposable {
 
   async #listen(): Promise<void> {
     const { host, port, isPortNamed } = this.#config.server
-    try {
-      await listen(this.#server, port, host)
-    } catch (thrown) {
-      const { code, message } = thrown as NodeJS.ErrnoException
-      if (code === 'EADDRINUSE' && !isPortNamed) await listen(this.#server, 0, host)
-      else if (code === 'EADDRINUSE')
-        throw new UsageError(`port ${port} is in use; name another port with --port, or 0 for any free port`)
-      else throw new UsageError(`cannot listen on ${host}:${port}: ${message}`, { cause: thrown })
-    }
-    this.#port = (this.#server.address() as AddressInfo).port
+    const remembered = this.#identity.port === undefined ? [] : [this.#identity.port]
+    this.#port = await listenOn(this.#server, host, isPortNamed ? [port] : [...remembered, port, 0])
     this.#guard.listening(this.#port)
+    this.#remember()
   }
-}
 
-async function listen(server: Server, port: number, host: string): Promise<void> {
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(port, host, () => {
-      server.off('error', reject)
-      resolve()
-    })
-  })
-}
-
-/** Returns the host name for URLs. If the address means all interfaces, returns the loopback address instead. */
-function toHostName(host: string): string {
-  if (host === '0.0.0.0' || host === '::') return '127.0.0.1'
-  return host.includes(':') ? `[${host}]` : host
+  /** Remembers the token, and the port unless another running server with the same sources uses the remembered port. */
+  #remember(): void {
+    const { token, isPortNamed } = this.#config.server
+    if (token !== undefined) return
+    const port = isPortNamed ? this.#identity.port : (this.#identity.port ?? this.#port)
+    this.#identities.remember({ token: this.token, ...(port === undefined ? {} : { port }) })
+  }
 }

@@ -1,13 +1,91 @@
 import type { SkillRuntime } from '@skillstoke/core'
 import { SKILL_STATUSES } from '@skillstoke/core/internal'
+import { COUNTERS, type CounterName, followTelemetry } from '@skillstoke/core/internal/node'
+import { publishEvents } from '@skillstoke/core/node'
+import type { Counter, Registry } from 'prom-client'
 
-/** Renders the metrics in the text format of Prometheus. */
-export async function renderMetrics(skills: SkillRuntime): Promise<string> {
-  const { Gauge, Registry } = await import('prom-client')
-  const registry = new Registry()
+/** Names of the labels of each counter. */
+const LABELS: Readonly<Record<CounterName, readonly string[]>> = {
+  activations: ['skill', 'by', 'tool'],
+  changes: ['kind'],
+  problems: ['kind'],
+  reloads: ['outcome'],
+  commands: ['skill', 'outcome'],
+  requests: ['method', 'outcome'],
+  notifications: ['method'],
+}
+
+/** Upper bounds of the buckets, in seconds. A request without an edit takes a few milliseconds. */
+const REQUEST_BUCKETS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5]
+const COMMAND_BUCKETS = [0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60]
+
+/** Counts what a runtime and its MCP server do, and renders the metrics in the text format of Prometheus. */
+export class Metrics implements Disposable {
+  readonly #registry: Registry
+  readonly #renderGauges: () => Promise<string>
+  readonly #stops: readonly (() => void)[]
+
+  /** Imports the library of Prometheus only here, because most commands need no metrics. */
+  static async create(skills: SkillRuntime): Promise<Metrics> {
+    return new Metrics(skills, await import('prom-client'))
+  }
+
+  private constructor(skills: SkillRuntime, library: typeof import('prom-client')) {
+    this.#registry = new library.Registry()
+    const registers = [this.#registry]
+    const counters = new Map<CounterName, Counter>()
+    for (const [name, help] of Object.entries(COUNTERS) as [CounterName, string][]) {
+      const labelNames = [...LABELS[name]]
+      counters.set(
+        name,
+        new library.Counter({ name: `skillstoke_${name}_total`, help, labelNames, registers }),
+      )
+    }
+    const requests = new library.Histogram({
+      name: 'skillstoke_request_duration_seconds',
+      help: 'Time to answer a request of an MCP client',
+      labelNames: ['method'],
+      buckets: REQUEST_BUCKETS,
+      registers,
+    })
+    const commands = new library.Histogram({
+      name: 'skillstoke_command_duration_seconds',
+      help: 'Run time of commands and scripts',
+      labelNames: ['skill', 'outcome'],
+      buckets: COMMAND_BUCKETS,
+      registers,
+    })
+    this.#renderGauges = async () => await renderGauges(skills, library)
+    this.#stops = [
+      publishEvents(skills),
+      followTelemetry({
+        count: (name, labels) => counters.get(name)?.inc(labels),
+        commandEnded: (seconds, labels) => commands.observe(labels, seconds),
+        requestEnded: ({ method }, seconds) => requests.observe({ method }, seconds),
+      }),
+    ]
+  }
+
+  async toResponse(): Promise<Response> {
+    const text = `${await this.#renderGauges()}${await this.#registry.metrics()}`
+    const headers = {
+      'Content-Type': 'text/plain; version=0.0.4; charset=utf-8',
+      'Cache-Control': 'no-store',
+    }
+    return new Response(text, { headers })
+  }
+
+  [Symbol.dispose](): void {
+    for (const stop of this.#stops) stop()
+  }
+}
+
+/** Renders the current state. A new registry each time, so that removed sources and modes disappear. */
+async function renderGauges(skills: SkillRuntime, library: typeof import('prom-client')): Promise<string> {
+  const registry = new library.Registry()
   const registers = [registry]
   const gauge = <Label extends string>(name: string, help: string, labelNames: readonly Label[] = []) =>
-    new Gauge({ name: `skillstoke_${name}`, help, labelNames: [...labelNames], registers })
+    new library.Gauge({ name: `skillstoke_${name}`, help, labelNames: [...labelNames], registers })
   const { current } = skills
   gauge('generation', 'Number of the current generation in this process').set(current.number)
   gauge('sessions', 'Number of open conversations').set(skills.sessions().length)

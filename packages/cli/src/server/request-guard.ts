@@ -71,12 +71,7 @@ export class RequestGuard {
   /** Gives a page its cookie and its key in exchange for the token. */
   login(context: Context, token: unknown): Response {
     if (typeof token !== 'string' || !isEqual(token, this.#options.token))
-      return fail(
-        context,
-        401,
-        'UNAUTHORIZED',
-        'the token belongs to another start of dev; open the address that dev printed',
-      )
+      return fail(context, 401, 'UNAUTHORIZED', 'the token is wrong; open the address that dev printed')
     setCookie(context, this.#cookieName, this.#cookie, { httpOnly: true, sameSite: 'Strict', path: '/' })
     return context.json({ key: this.#key } satisfies LoginResult)
   }
@@ -87,7 +82,7 @@ export class RequestGuard {
       context,
       401,
       'UNAUTHORIZED',
-      'the token is missing or belongs to another start of dev; send it as "Authorization: Bearer ...", or open the address that dev printed',
+      'the token is missing or wrong; send it as "Authorization: Bearer ...", or open the address that dev printed',
     )
   }
 

@@ -184,7 +184,8 @@ function isRefused(thrown: unknown): boolean {
   return cause?.code === 'ECONNREFUSED'
 }
 
-function toRunFileRoots({ roots, remotes }: Config): readonly RunFileRoot[] {
+/** Lists the sources of a configuration in the form in which two lists can be compared. */
+export function toRunFileRoots({ roots, remotes }: Config): readonly RunFileRoot[] {
   return [
     ...roots.map(({ label, path }) => ({ label, path: resolve(path) })),
     ...remotes.map(({ label, origin }) => ({ label, path: origin })),

@@ -14,10 +14,12 @@ import {
   withSourceOptions,
 } from './verb-options.ts'
 
-/** Adds `dev` and `mcp`, which run until they are stopped, and `reload`, which asks a running `dev`. */
+/** Adds `dev`, `mcp` and `serve`, which run until they are stopped, and `reload`, which asks a running `dev`. */
 export function addFollowVerbs(program: Command, finish: Finish): void {
   addDev(program, finish)
   addMcp(program, finish)
+  addServe(program, finish)
+  addToken(program, finish)
   addReload(program, finish)
 }
 
@@ -27,11 +29,15 @@ function addDev(program: Command, finish: Finish): void {
     .argument('[dir...]', 'folders that contain skills; they replace the default folders')
     .option(
       '--port <number>',
-      `port to listen on, 0 for any free port (default: ${DEFAULT_PORT}, or a free port if ${DEFAULT_PORT} is in use)`,
+      `port to listen on, 0 for any free port (default: ${DEFAULT_PORT}, or the port of the last start; a free port if it is in use)`,
       parsePort,
     )
     .option('--host <address>', `address to listen on (default: ${DEFAULT_HOST})`, parseHost)
     .option('--allow-host <name>', 'additional host name that requests may use; repeatable', collect)
+    .option(
+      '--new-token',
+      'replace the token of the last start; configured clients and open pages need the new one',
+    )
     .option(
       '--max-sessions <count>',
       `maximum number of open MCP sessions over HTTP (default: ${DEFAULT_MAX_SESSIONS})`,
@@ -62,9 +68,16 @@ Examples:
     })
 }
 
-function addMcp(program: Command, finish: Finish): void {
-  withSandboxOption(withScopeOptions(withSourceOptions(program.command('mcp'))))
-    .description('serve the skills to an MCP client over standard input and output')
+interface ToolFlags {
+  readonly verbose?: boolean
+  readonly commandTools?: boolean
+  readonly adminTools?: boolean
+  readonly authorTools?: boolean
+}
+
+/** Adds the options that choose the tools of an MCP server. */
+function withToolOptions(command: Command): Command {
+  return command
     .option('--verbose', 'write log messages to standard error')
     .option(
       '--command-tools',
@@ -74,10 +87,33 @@ function addMcp(program: Command, finish: Finish): void {
       '--admin-tools',
       'offer the tools skill.reload and skill.unload, which reload and unload skill code',
     )
+    .option(
+      '--author-tools',
+      'offer tools that write skills; what a client writes waits for approval outside of its own connection',
+    )
+}
+
+function toToolOptions({ verbose, commandTools, adminTools, authorTools }: ToolFlags): {
+  isVerbose: boolean
+  commandTools: boolean
+  adminTools: boolean
+  authorTools: boolean
+} {
+  return {
+    isVerbose: verbose === true,
+    commandTools: commandTools === true,
+    adminTools: adminTools === true,
+    authorTools: authorTools === true,
+  }
+}
+
+function addMcp(program: Command, finish: Finish): void {
+  withToolOptions(withSandboxOption(withScopeOptions(withSourceOptions(program.command('mcp')))))
+    .description('serve the skills to an MCP client over standard input and output')
     .addHelpText(
       'after',
       `
-Serves only the sources that you name. For MCP over HTTP, use the endpoint /mcp of "stoke dev".
+Serves only the sources that you name. For MCP over HTTP, use "stoke serve", or the endpoint /mcp of "stoke dev".
 
 Without bubblewrap, a skill script can send signals. npx is a Node process, and SIGUSR1 opens its debugger. Start an
 installed "skillstoke mcp" instead, or set NODE_OPTIONS=--disable-sigusr1 for npx.
@@ -87,17 +123,120 @@ Examples:
   stoke mcp --root ~/skills --include "support-*"
   stoke mcp --root ~/skills --command-tools --sandbox require`,
     )
-    .action(
-      async (flags: SharedFlags & { verbose?: boolean; commandTools?: boolean; adminTools?: boolean }) => {
-        const { mcp } = await import('../commands/mcp.ts')
-        const options = {
-          isVerbose: flags.verbose === true,
-          commandTools: flags.commandTools === true,
-          adminTools: flags.adminTools === true,
-        }
-        finish(await mcp(await resolveConfig(flags), options))
-      },
+    .action(async (flags: SharedFlags & ToolFlags) => {
+      const { mcp } = await import('../commands/mcp.ts')
+      finish(await mcp(await resolveConfig(flags), toToolOptions(flags)))
+    })
+}
+
+interface ServeFlags extends SharedFlags, ToolFlags {
+  readonly clients?: string
+  readonly auditLog?: string
+  readonly metricsPort?: number
+  readonly requestsPerMinute?: number
+}
+
+function addServe(program: Command, finish: Finish): void {
+  withToolOptions(withSandboxOption(withScopeOptions(withSourceOptions(program.command('serve')))))
+    .description('serve the skills over HTTP to MCP clients that identify themselves')
+    .argument('[dir...]', 'folders that contain skills')
+    .option(
+      '--port <number>',
+      `port to listen on, 0 for any free port (default: the last one, or ${DEFAULT_PORT} if it is free)`,
+      parsePort,
     )
+    .option('--host <address>', `address to listen on (default: ${DEFAULT_HOST})`, parseHost)
+    .option(
+      '--allow-host <name>',
+      'host name that requests may use, for example behind a proxy; repeatable',
+      collect,
+    )
+    .option('--clients <file>', 'file that names the clients, from "stoke token", or the OAuth server')
+    .option('--new-token', 'replace the token that is used without --clients')
+    .option(
+      '--requests-per-minute <count>',
+      'maximum number of requests of one client in a minute',
+      parseCount,
+    )
+    .option(
+      '--max-sessions <count>',
+      `maximum number of open MCP sessions (default: ${DEFAULT_MAX_SESSIONS})`,
+      parseCount,
+    )
+    .option(
+      '--audit-log <file>',
+      'append one line of JSON for each request that used a skill or was refused; "-" for standard output',
+    )
+    .option('--metrics-port <number>', 'serve metrics for Prometheus on this port of 127.0.0.1', parsePort)
+    .addHelpText(
+      'after',
+      `
+The MCP endpoint is /mcp, and /healthz answers without a token. Beyond this machine, serve needs --clients, and a
+reverse proxy with TLS in front of it.
+
+Examples:
+  stoke serve ./skills
+  stoke token help-desk --clients clients.json --include "support-*"
+  stoke serve ./skills --clients clients.json --host 0.0.0.0 --allow-host skills.example.com
+  stoke serve --root ~/skills --clients clients.json --audit-log audit.jsonl --metrics-port 9464`,
+    )
+    .action(async (directories: string[], flags: ServeFlags) => {
+      const { serve } = await import('../commands/serve.ts')
+      const config = await resolveConfig({ ...flags, root: [...directories, ...(flags.root ?? [])] })
+      const { clients, auditLog, metricsPort, requestsPerMinute } = flags
+      finish(
+        await serve(config, {
+          ...toToolOptions(flags),
+          ...(clients === undefined ? {} : { clients }),
+          ...(auditLog === undefined ? {} : { auditLog }),
+          ...(metricsPort === undefined ? {} : { metricsPort }),
+          ...(requestsPerMinute === undefined ? {} : { requestsPerMinute }),
+        }),
+      )
+    })
+}
+
+interface TokenFlags {
+  readonly clients?: string
+  readonly include?: readonly string[]
+  readonly exclude?: readonly string[]
+  readonly expires?: string
+  readonly replace?: boolean
+  readonly json?: boolean
+}
+
+function addToken(program: Command, finish: Finish): void {
+  withScopeOptions(program.command('token'))
+    .description('make a token for a client of "stoke serve", and print it once')
+    .argument('<name>', 'name of the client in the audit log')
+    .option('--clients <file>', 'file to add the client to (default: print the entry)')
+    .option('--expires <date>', 'day or time when the token ends, for example 2027-01-31 (default: never)')
+    .option('--replace', 'replace the token of a client that the file already has')
+    .option('--json', 'print JSON')
+    .addHelpText(
+      'after',
+      `
+The file contains only a hash of the token. A running "stoke serve" reads the file when it starts.
+
+Examples:
+  stoke token help-desk --clients clients.json --include "support-*"
+  stoke token ci --clients clients.json --expires 2027-01-31
+  stoke token help-desk --clients clients.json --replace`,
+    )
+    .action(async (name: string, flags: TokenFlags) => {
+      const { token } = await import('../commands/token.ts')
+      const { clients, include, exclude, expires } = flags
+      finish(
+        token(name, {
+          isReplacing: flags.replace === true,
+          json: flags.json === true,
+          ...(clients === undefined ? {} : { file: clients }),
+          ...(include === undefined ? {} : { include }),
+          ...(exclude === undefined ? {} : { exclude }),
+          ...(expires === undefined ? {} : { expires }),
+        }),
+      )
+    })
 }
 
 function addReload(program: Command, finish: Finish): void {

@@ -30,6 +30,10 @@ export { openRevisionLog } from './revision-log.ts'
 export { openWriteLock, type SharedWriteLock, type WriteLockOptions } from './shared-write-lock.ts'
 export { type GarbageReport, type CollectGarbageOptions, collectGarbage } from './collect-garbage.ts'
 
+// For operators: events on diagnostics channels, and spans and metrics of OpenTelemetry.
+export { publishEvents } from './telemetry/publish-events.ts'
+export { bridgeOpenTelemetry, type OpenTelemetryApi } from './telemetry/opentelemetry.ts'
+
 // For authors of sources: HTTP requests that cannot reach this machine or its private network.
 export { checkUrl, type HostAccess, type ResolveHost } from './http/address-guard.ts'
 export { createGuardedFetch, type GuardedFetchOptions } from './http/guarded-fetch.ts'

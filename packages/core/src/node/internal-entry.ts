@@ -4,3 +4,6 @@
 // For packages that run scripts, or that check whether a process has ended.
 export { hasGroup, isAlive, killGroup, killProcess } from './process-group.ts'
 export { removeTree } from './remove-tree.ts'
+
+// For the command line, which counts for Prometheus.
+export { COUNTERS, type CounterName, followTelemetry } from './telemetry/follow-telemetry.ts'

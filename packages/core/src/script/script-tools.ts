@@ -165,13 +165,14 @@ async function runCommand(
   return await guard(found.skill, conversation, async () => {
     const result = await scripts.execute(`${found.skill.name}.${command}`, input, call)
     const { value, revision } = result
+    const text = renderValue(result, conversation)
     return {
-      ...toolSuccess(renderValue(result, conversation), {
+      ...toolSuccess(text, {
         generation: conversation.reader.current.digest,
         skill: found.skill.name,
         revision,
       }),
-      ...(isSmallObject(value) ? { structured: value } : {}),
+      ...(isWholeText(value, text) ? { structured: value } : {}),
     }
   })
 }
@@ -240,10 +241,10 @@ function renderValue({ value, revision, command }: CommandResult, conversation: 
   return `${text}\nNote: you loaded ${JSON.stringify(command.skill)} at ${shortDigest(loaded.revision)}; this ran at ${shortDigest(revision)}.`
 }
 
-/** Returns whether a value is an object whose text is not cut. */
-function isSmallObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
-  return renderCommandValue(value).length <= MAX_CHARACTERS
+/** Returns whether a value is an object, and the text says all of it and nothing else. */
+function isWholeText(value: unknown, text: string): value is Readonly<Record<string, unknown>> {
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
+  return isObject && text === renderCommandValue(value)
 }
 
 function renderRun({ exitCode, signal, stdout, stderr, isTruncated }: ScriptFileRun): ToolResult {

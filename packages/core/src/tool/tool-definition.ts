@@ -10,7 +10,7 @@ export interface ToolResult {
   readonly skill?: string
   /** Revision of that skill. */
   readonly revision?: Digest
-  /** The same result as an object, for programs. Only commands whose result is an object have it. */
+  /** The same result as `text`, as an object for programs. Only commands that return an object have it. */
   readonly structured?: Readonly<Record<string, unknown>>
 }
 

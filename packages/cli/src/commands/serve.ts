@@ -1,0 +1,195 @@
+import { type FileHandle, open } from 'node:fs/promises'
+import type { Server } from 'node:http'
+import {
+  hostHeaderValidationResponse,
+  localhostAllowedHostnames,
+  originValidationResponse,
+} from '@modelcontextprotocol/server'
+import type { SkillRuntime } from '@skillstoke/core'
+import { toMessage } from '@skillstoke/core/internal'
+import { type AuditEntry, type ClientAccess, createSkillsServer, type SkillMcp } from '@skillstoke/mcp'
+import { bearerTokens, oauthResource } from '@skillstoke/mcp/auth'
+import { type ClientsFile, readClientsFile } from '../config/clients-file.ts'
+import type { Config } from '../config/config.ts'
+import { DEFAULT_MAX_SESSIONS } from '../config/defaults.ts'
+import { EXIT_OK, UsageError } from '../exit-code.ts'
+import { openSkills } from '../open-skills.ts'
+import { DevIdentities } from '../server/dev-identity.ts'
+import { closeHttpServer, createHttpServer, isLoopback, listenOn, toHostName } from '../server/http-server.ts'
+import { Metrics } from '../server/metrics.ts'
+import { listenForSignals } from '../signals.ts'
+import { createCatalogCounter } from '../tokens.ts'
+import { readVersion } from '../version.ts'
+import { createErrorLogger, describeServed, type McpOptions } from './mcp.ts'
+
+export interface ServeOptions extends McpOptions {
+  /** File that names the clients. @default one client, with the token of the last start */
+  readonly clients?: string
+  /** File for one line of JSON for each request that used a skill or was refused; `-` for standard output. */
+  readonly auditLog?: string
+  /** Port on the loopback interface that serves metrics to every caller. @default no metrics */
+  readonly metricsPort?: number
+  readonly requestsPerMinute?: number
+}
+
+/** Implements `stoke serve`: serves the skills over HTTP to MCP clients that identify themselves. */
+export async function serve(config: Config, options: ServeOptions): Promise<number> {
+  if (!config.areRootsChosen)
+    throw new UsageError(
+      'stoke serve serves only folders that you name; add --root DIR, or --config FILE with "roots" in it',
+    )
+  const file = options.clients === undefined ? undefined : readClientsFile(options.clients)
+  const identities = new DevIdentities(config, 'serve')
+  const identity = identities.find({ isNew: config.server.isTokenNew })
+  const { host, token = identity.token, maxSessions = DEFAULT_MAX_SESSIONS } = config.server
+  if (file === undefined && !isLoopback(host) && config.server.token === undefined)
+    throw new UsageError(
+      `stoke serve listens on ${host} only for clients that identify themselves; make a token with "stoke token <name> --clients clients.json", and start with --clients clients.json`,
+    )
+  const logger = createErrorLogger(options.isVerbose)
+  const end = new AbortController()
+  const stopSignals = listenForSignals(() => end.abort())
+  await using audit = await AuditLog.open(options.auditLog, message => logger.warn(message))
+  const catalog = { countTokens: createCatalogCounter(config.catalog.maxTokens), ...config.catalog }
+  await using skills = await openSkills(config, {
+    watching: 'auto',
+    serves: true,
+    runsScripts: true,
+    runtime: { catalog, logger },
+  })
+  const { requestsPerMinute, commandTools = false, adminTools = false, authorTools = false } = options
+  await using mcp = createSkillsServer(skills, {
+    version: readVersion(),
+    logger,
+    maxSessions,
+    access: toAccess(file, token),
+    ...{ commandTools, adminTools, authorTools },
+    ...(requestsPerMinute === undefined ? {} : { requestsPerMinute }),
+    ...(config.scope === undefined ? {} : { scope: config.scope }),
+    ...(options.auditLog === undefined ? {} : { audit: entry => audit.write(entry) }),
+  })
+  const server = createHttpServer(createHandler(mcp, allowedHosts(config, file)), { maxSessions })
+  using metrics = options.metricsPort === undefined ? undefined : await Metrics.create(skills)
+  const metricsServer =
+    metrics === undefined
+      ? undefined
+      : createHttpServer(request => answerMetrics(request, metrics), { maxSessions })
+  try {
+    const { port, isPortNamed } = config.server
+    const remembered = identity.port === undefined ? [] : [identity.port]
+    const used = await listenOn(server, host, isPortNamed ? [port] : [...remembered, port, 0])
+    if (file === undefined && config.server.token === undefined)
+      identities.remember({ token, ...(isPortNamed ? {} : { port: identity.port ?? used }) })
+    const metricsPort =
+      metricsServer === undefined || options.metricsPort === undefined
+        ? undefined
+        : await listenOn(metricsServer, '127.0.0.1', [options.metricsPort])
+    print(skills, `http://${toHostName(host)}:${used}`, { file, token, metricsPort })
+    await ended(end.signal, server)
+  } finally {
+    await Promise.all([server, metricsServer].map(each => each && closeHttpServer(each)))
+    stopSignals()
+  }
+  return EXIT_OK
+}
+
+function toAccess(file: ClientsFile | undefined, token: string): ClientAccess {
+  if (file === undefined) return bearerTokens([{ name: 'local', token }])
+  return file.kind === 'bearer' ? bearerTokens(file.clients) : oauthResource(file.oauth)
+}
+
+/** Returns the host names that the headers Host and Origin may contain. */
+function allowedHosts({ server }: Config, file: ClientsFile | undefined): string[] {
+  const own = file?.kind === 'oauth' ? [new URL(file.oauth.resource).hostname] : []
+  return [...localhostAllowedHostnames(), toHostName(server.host), ...server.allowedHosts, ...own]
+}
+
+function createHandler(mcp: SkillMcp, hosts: string[]): (request: Request) => Promise<Response> {
+  return async request => {
+    const refusal = hostHeaderValidationResponse(request, hosts) ?? originValidationResponse(request, hosts)
+    if (refusal !== undefined) return refusal
+    const { pathname } = new URL(request.url)
+    if (pathname === '/healthz') return new Response('ok\n')
+    if (pathname === '/mcp' || pathname.startsWith('/.well-known/')) return await mcp.fetch(request)
+    return Response.json(
+      { error: `there is nothing at ${pathname}; the MCP endpoint is /mcp` },
+      { status: 404 },
+    )
+  }
+}
+
+async function answerMetrics(request: Request, metrics: Metrics): Promise<Response> {
+  if (new URL(request.url).pathname !== '/metrics')
+    return Response.json({ error: 'the metrics are at /metrics' }, { status: 404 })
+  return await metrics.toResponse()
+}
+
+function print(
+  skills: SkillRuntime,
+  url: string,
+  {
+    file,
+    token,
+    metricsPort,
+  }: {
+    readonly file: ClientsFile | undefined
+    readonly token: string
+    readonly metricsPort: number | undefined
+  },
+): void {
+  const lines = [
+    describeServed(skills),
+    `mcp      ${url}/mcp`,
+    `health   ${url}/healthz`,
+    ...(metricsPort === undefined ? [] : [`metrics  http://127.0.0.1:${metricsPort}/metrics`]),
+    file === undefined
+      ? `token    ${token}`
+      : file.kind === 'bearer'
+        ? `clients  ${file.clients.map(({ name }) => name).join(', ')}`
+        : `tokens   of ${file.oauth.issuer}`,
+    'stop with Ctrl-C',
+  ]
+  process.stderr.write(`${lines.join('\n')}\n`)
+}
+
+/** Resolves when the signal aborts. The listening server keeps the process alive. */
+async function ended(signal: AbortSignal, server: Server): Promise<void> {
+  if (signal.aborted || !server.listening) return
+  await new Promise<void>(resolve => signal.addEventListener('abort', () => resolve(), { once: true }))
+}
+
+/** Appends one line of JSON for each entry. A failed write is reported, and never fails a request. */
+class AuditLog implements AsyncDisposable {
+  readonly #file: FileHandle | undefined
+  readonly #warn: (message: string) => void
+  /** Writes the entries one after the other. */
+  #writing: Promise<void> = Promise.resolve()
+
+  static async open(path: string | undefined, warn: (message: string) => void): Promise<AuditLog> {
+    if (path === undefined || path === '-') return new AuditLog(undefined, warn)
+    try {
+      return new AuditLog(await open(path, 'a', 0o600), warn)
+    } catch (thrown) {
+      throw new UsageError(`the audit log cannot be written: ${toMessage(thrown)}`, { cause: thrown })
+    }
+  }
+
+  private constructor(file: FileHandle | undefined, warn: (message: string) => void) {
+    this.#file = file
+    this.#warn = warn
+  }
+
+  write({ at, ...entry }: AuditEntry): void {
+    const line = `${JSON.stringify({ time: new Date(at).toISOString(), ...entry })}\n`
+    if (this.#file === undefined) return void process.stdout.write(line)
+    const file = this.#file
+    this.#writing = this.#writing
+      .then(async () => await file.appendFile(line))
+      .catch((error: unknown) => this.#warn(`the audit log could not be written: ${toMessage(error)}`))
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#writing
+    await this.#file?.close()
+  }
+}

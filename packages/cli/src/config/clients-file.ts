@@ -1,0 +1,116 @@
+import { readFileSync, statSync } from 'node:fs'
+import { toMessage } from '@skillstoke/core/internal'
+import type { BearerClient, OAuthResourceOptions } from '@skillstoke/mcp/auth'
+import { z } from 'zod'
+import { UsageError } from '../exit-code.ts'
+
+/** Who may use `stoke serve`: clients with their own tokens, or the tokens of an authorization server. */
+export type ClientsFile =
+  | { readonly kind: 'bearer'; readonly clients: readonly BearerClient[] }
+  | { readonly kind: 'oauth'; readonly oauth: OAuthResourceOptions }
+
+/** An entry for a client, as the file contains it. */
+export interface ClientEntry {
+  readonly name: string
+  /** Hash of the token, which `stoke token` prints. */
+  readonly sha256: string
+  readonly include?: readonly string[] | undefined
+  readonly exclude?: readonly string[] | undefined
+  /** Day or time when the token ends. */
+  readonly expires?: string | undefined
+}
+
+/** The content of the file. */
+export interface ClientsContent {
+  readonly clients?: readonly ClientEntry[] | undefined
+  readonly oauth?:
+    | { readonly [Key in keyof OAuthResourceOptions]: OAuthResourceOptions[Key] | undefined }
+    | undefined
+}
+
+const MAX_BYTES = 1_048_576
+const patterns = z.array(z.string().min(1))
+const sha256 = z
+  .string()
+  .regex(/^[0-9a-f]{64}$/i, 'must have 64 hexadecimal digits; "stoke token" prints them')
+
+const fileSchema: z.ZodType<ClientsContent> = z.strictObject({
+  clients: z
+    .array(
+      z.strictObject({
+        name: z.string().min(1),
+        sha256,
+        include: patterns.optional(),
+        exclude: patterns.optional(),
+        expires: z.iso
+          .date()
+          .or(z.iso.datetime({ offset: true }))
+          .optional(),
+      }),
+    )
+    .optional(),
+  oauth: z
+    .strictObject({
+      resource: z.string(),
+      issuer: z.string(),
+      jwksUrl: z.string().optional(),
+      audience: z.string().optional(),
+      requiredScopes: z.array(z.string()).optional(),
+      skills: z.record(z.string(), patterns).optional(),
+      resourceName: z.string().optional(),
+    })
+    .optional(),
+}) as z.ZodType<ClientsContent>
+
+/** Reads a file of clients. @throws {UsageError} with the file, the field and the reason */
+export function readClientsFile(path: string): ClientsFile {
+  const file = parseClients(path, readText(path))
+  const { clients = [], oauth } = file
+  if (oauth !== undefined && clients.length > 0)
+    throw new UsageError(`${path}: has "clients" and "oauth"; use two servers, or one of the two`)
+  if (oauth !== undefined) return { kind: 'oauth', oauth: withoutUndefined(oauth) as OAuthResourceOptions }
+  if (clients.length === 0)
+    throw new UsageError(`${path}: names no client; add one with "stoke token <name>"`)
+  return { kind: 'bearer', clients: clients.map(toClient) }
+}
+
+/** Parses the text of a file of clients. An empty text is a file without clients. */
+export function parseClients(path: string, text: string): ClientsContent {
+  let value: unknown
+  try {
+    value = text.trim() === '' ? {} : JSON.parse(text)
+  } catch (thrown) {
+    throw new UsageError(`${path}: not valid JSON: ${toMessage(thrown)}`, { cause: thrown })
+  }
+  const parsed = fileSchema.safeParse(value)
+  if (parsed.success) return parsed.data
+  const faults = parsed.error.issues.map(issue => `${path}: "${issue.path.join('.')}": ${issue.message}`)
+  throw new UsageError(faults.join('\n'))
+}
+
+function readText(path: string): string {
+  try {
+    const { size } = statSync(path)
+    if (size > MAX_BYTES) throw new UsageError(`${path} has ${size} bytes; at most ${MAX_BYTES} are read`)
+    return readFileSync(path, 'utf8')
+  } catch (thrown) {
+    if (thrown instanceof UsageError) throw thrown
+    throw new UsageError(`the clients cannot be read: ${toMessage(thrown)}`, { cause: thrown })
+  }
+}
+
+function toClient({ name, sha256, include, exclude, expires }: ClientEntry): BearerClient {
+  const scope = withoutUndefined({ include, exclude })
+  return {
+    name,
+    sha256,
+    ...(Object.keys(scope).length === 0 ? {} : { scope }),
+    ...(expires === undefined ? {} : { expiresAt: Date.parse(expires) }),
+  }
+}
+
+function withoutUndefined<T extends object>(value: T): { [Key in keyof T]?: Exclude<T[Key], undefined> } {
+  return Object.fromEntries(Object.entries(value).filter(([, each]) => each !== undefined)) as {
+    [Key in keyof T]?: Exclude<T[Key], undefined>
+  }
+}

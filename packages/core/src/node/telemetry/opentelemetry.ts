@@ -1,0 +1,132 @@
+import {
+  COUNTERS,
+  type CounterName,
+  followTelemetry,
+  outcomeOf,
+  type TracedRequest,
+} from './follow-telemetry.ts'
+
+type Attributes = Record<string, string | number>
+
+interface Span {
+  setAttributes(attributes: Attributes): unknown
+  setStatus(status: { code: number; message?: string }): unknown
+  addEvent(name: string, attributes?: Attributes): unknown
+  recordException(exception: Error): unknown
+  end(): void
+}
+
+interface Counter {
+  add(value: number, attributes?: Attributes): void
+}
+
+interface Histogram {
+  record(value: number, attributes?: Attributes): void
+}
+
+/** The parts of `@opentelemetry/api` that the bridge uses. The whole package fits. */
+export interface OpenTelemetryApi {
+  readonly trace: {
+    getTracer(name: string): {
+      startSpan(name: string, options: { kind: number; attributes: Attributes }, context?: never): Span
+    }
+    getActiveSpan(): Span | undefined
+  }
+  readonly metrics: {
+    getMeter(name: string): {
+      createCounter(name: string, options: { description: string }): Counter
+      createHistogram(name: string, options: { description: string; unit: string }): Histogram
+    }
+  }
+  readonly context: { active(): unknown }
+  readonly propagation: { extract(context: never, carrier: unknown): unknown }
+}
+
+const NAME = 'skillstoke'
+const SERVER_SPAN = 1
+const STATUS_ERROR = 2
+
+/**
+ * Turns the diagnostics channels of Skillstoke into spans and metrics of OpenTelemetry: a span for each request of an MCP
+ * client that used a skill, an event on the active span for each use of a skill, and counters. Call `publishEvents()`
+ * for each runtime whose events count. Returns a function that stops.
+ *
+ * @example
+ * ```ts no-run
+ * import * as api from '@opentelemetry/api'
+ * import { createSkillRuntime } from '@skillstoke/core'
+ * import { bridgeOpenTelemetry, directory, publishEvents } from '@skillstoke/core/node'
+ *
+ * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+ * publishEvents(skills)
+ * bridgeOpenTelemetry(api)
+ * ```
+ */
+export function bridgeOpenTelemetry(api: OpenTelemetryApi): () => void {
+  const tracer = api.trace.getTracer(NAME)
+  const meter = api.metrics.getMeter(NAME)
+  const counters = new Map<CounterName, Counter>()
+  for (const [name, description] of Object.entries(COUNTERS) as [CounterName, string][])
+    counters.set(name, meter.createCounter(`${NAME}.${name}`, { description }))
+  const duration = (name: string, description: string): Histogram =>
+    meter.createHistogram(name, { description, unit: 's' })
+  const requests = duration('mcp.server.operation.duration', 'Time to answer a request of an MCP client')
+  const commands = duration(`${NAME}.command.duration`, 'Run time of commands and scripts')
+  const spans = new WeakMap<TracedRequest, Span>()
+  return followTelemetry({
+    count: (name, labels) => counters.get(name)?.add(1, labels),
+    commandEnded: (seconds, labels) => commands.record(seconds, labels),
+    used({ skill, revision, by, tool, callId, conversation }) {
+      const attributes = toAttributes({ by, tool, 'gen_ai.tool.call.id': callId, conversation })
+      api.trace
+        .getActiveSpan()
+        ?.addEvent('skill.used', { ...toAttributes({ skill, revision }), ...attributes })
+    },
+    requestStarted(request) {
+      const { method, name, traceparent } = request
+      const active = api.context.active()
+      const parent =
+        traceparent === undefined ? active : api.propagation.extract(active as never, { traceparent })
+      const options = { kind: SERVER_SPAN, attributes: describe(request) }
+      spans.set(request, tracer.startSpan(`${method} ${name}`, options, parent as never))
+    },
+    requestEnded(request, seconds) {
+      const { method, skill, revision, error } = request
+      requests.record(seconds, { 'mcp.method.name': method, outcome: outcomeOf(request) })
+      const span = spans.get(request)
+      if (span === undefined) return
+      span.setAttributes(toAttributes({ 'skillstoke.skill': skill, 'skillstoke.revision': revision }))
+      if (error !== undefined) {
+        const exception = error instanceof Error ? error : new Error(String(error))
+        span.recordException(exception)
+        span.setStatus({ code: STATUS_ERROR, message: exception.message })
+      } else if (request.isError === true) {
+        span.setAttributes({ 'error.type': 'tool_error' })
+        span.setStatus({ code: STATUS_ERROR })
+      }
+      span.end()
+    },
+  })
+}
+
+/** Names the attributes as the semantic conventions for MCP do. */
+function describe({ method, name, server, client }: TracedRequest): Attributes {
+  const subject =
+    method === 'tools/call'
+      ? 'gen_ai.tool.name'
+      : method === 'prompts/get'
+        ? 'gen_ai.prompt.name'
+        : 'mcp.resource.uri'
+  return toAttributes({
+    'mcp.method.name': method,
+    [subject]: name,
+    'skillstoke.server': server,
+    'skillstoke.client': client,
+  })
+}
+
+function toAttributes(values: Readonly<Record<string, string | undefined>>): Attributes {
+  return Object.fromEntries(
+    Object.entries(values).filter((entry): entry is [string, string] => entry[1] !== undefined),
+  )
+}

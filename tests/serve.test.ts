@@ -1,0 +1,186 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { type IncomingMessage, request } from 'node:http'
+import { text as readAll } from 'node:stream/consumers'
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { describe, expect, test } from 'vitest'
+import { BIN, stokeProcess } from './fixtures/cli.ts'
+import { startDev } from './fixtures/dev.ts'
+import { TemporaryFolder } from './fixtures/skill-folder.ts'
+
+interface Serving extends AsyncDisposable {
+  readonly process: ChildProcess
+  readonly url: string
+  readonly output: () => string
+}
+
+/** Starts `stoke serve` in its own process. Disposing ends it. */
+async function startServe(args: readonly string[]): Promise<Serving> {
+  const child = spawn(process.execPath, [BIN, 'serve', ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
+  let output = ''
+  const exited = once(child, 'exit')
+  const { promise: ready, resolve, reject } = Promise.withResolvers<void>()
+  child.stderr.on('data', (data: Buffer) => {
+    output += data.toString()
+    if (output.includes('stop with Ctrl-C')) resolve()
+  })
+  child.once('exit', () => reject(new Error(`serve ended:\n${output}`)))
+  await ready
+  return {
+    process: child,
+    url: /mcp +(\S+)\/mcp/.exec(output)?.[1] ?? '',
+    output: () => output,
+    [Symbol.asyncDispose]: async () => {
+      child.kill('SIGTERM')
+      await exited
+    },
+  }
+}
+
+async function connect(url: string, token: string): Promise<Client> {
+  const client = new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode: 'auto' } })
+  const requestInit = { headers: { authorization: `Bearer ${token}` } }
+  await client.connect(new StreamableHTTPClientTransport(new URL(`${url}/mcp`), { requestInit }))
+  return client
+}
+
+const namesOf = async (client: Client): Promise<string[]> =>
+  (await client.listPrompts()).prompts.map(({ name }) => name)
+
+describe('stoke serve', () => {
+  test('each client of the file sees its skills, and the audit log names what it used', async () => {
+    using folder = new TemporaryFolder()
+    folder.writeSkill('skills/support-mail', { body: 'Be brief.' })
+    folder.writeSkill('skills/billing')
+    const clients = folder.at('clients.json')
+    const make = (name: string, ...args: string[]): string =>
+      (
+        JSON.parse(stokeProcess(['token', name, '--clients', clients, '--json', ...args]).stdout) as {
+          token: string
+        }
+      ).token
+    const desk = make('help-desk', '--include', 'support-*')
+    const admin = make('admin', '--expires', '2199-01-01')
+    const log = folder.at('audit.jsonl')
+    const roots = ['--root', folder.at('skills'), '--state', folder.at('state')]
+    await using serving = await startServe([
+      ...roots,
+      '--clients',
+      clients,
+      '--audit-log',
+      log,
+      '--port',
+      '0',
+    ])
+    expect(serving.output()).toContain('clients  help-desk, admin')
+    expect(serving.output()).not.toContain(desk)
+    const first = await connect(serving.url, desk)
+    expect(await namesOf(first)).toEqual(['support-mail'])
+    expect(await namesOf(await connect(serving.url, admin))).toEqual(['billing', 'support-mail'])
+    folder.writeSkill('skills/support-mail', { body: 'Be very brief.' })
+    const answer = await first.callTool({ name: 'skill', arguments: { name: 'support-mail' } })
+    expect(JSON.stringify(answer.content)).toContain('Be very brief.')
+    await expect(connect(serving.url, 'wrong')).rejects.toThrow()
+    serving.process.kill('SIGINT')
+    await once(serving.process, 'exit')
+    const entries = readFileSync(log, 'utf8')
+      .trim()
+      .split('\n')
+      .map(line => JSON.parse(line) as Record<string, unknown>)
+    expect(entries[0]).toMatchObject({ client: 'help-desk', skill: 'support-mail', outcome: 'ok' })
+    expect(entries.at(-1)).toMatchObject({ outcome: 'refused' })
+  })
+
+  test('without clients, serve starts only on this machine, with a token that survives a restart', async () => {
+    using folder = new TemporaryFolder()
+    folder.writeSkill('skills/refund')
+    const roots = ['--root', folder.at('skills'), '--state', folder.at('state')]
+    const refused = stokeProcess(['serve', ...roots, '--host', '0.0.0.0'])
+    expect(refused.status).toBe(2)
+    expect(refused.stderr).toContain('only for clients that identify themselves')
+    expect(stokeProcess(['serve', '--state', folder.at('state')], { cwd: folder.path }).stderr).toContain(
+      'serves only folders that you name',
+    )
+    const tokenOf = ({ output }: Serving): string => /token +(\S+)/.exec(output())?.[1] ?? ''
+    const start = async (...args: string[]): Promise<string[]> => {
+      await using serving = await startServe([...roots, ...args])
+      expect(await namesOf(await connect(serving.url, tokenOf(serving)))).toEqual(['refund'])
+      return [serving.url, tokenOf(serving)]
+    }
+    const before = await start()
+    expect(await start()).toEqual(before)
+    expect((await start('--new-token'))[1]).not.toBe(before[1])
+  })
+
+  test('serve refuses other host names, answers /healthz to everybody, and serves metrics on its own port', async () => {
+    using folder = new TemporaryFolder()
+    folder.writeSkill('skills/refund')
+    const args = ['--root', folder.at('skills'), '--state', folder.at('state'), '--port', '0']
+    await using serving = await startServe([
+      ...args,
+      '--allow-host',
+      'skills.example.com',
+      '--metrics-port',
+      '0',
+    ])
+    const { port } = new URL(serving.url)
+    const ask = async (host: string, path: string, origin?: string): Promise<number | undefined> => {
+      const headers = { host, ...(origin === undefined ? {} : { origin }) }
+      const sent = request({ host: '127.0.0.1', port, path, headers }).end()
+      const [response] = (await once(sent, 'response')) as [IncomingMessage]
+      await readAll(response)
+      return response.statusCode
+    }
+    expect(await ask('evil.example.com', '/healthz')).toBe(403)
+    expect(await ask('skills.example.com', '/healthz', 'https://evil.example.com')).toBe(403)
+    expect(await ask('skills.example.com', '/healthz')).toBe(200)
+    expect(await ask('skills.example.com', '/nothing')).toBe(404)
+    expect(await ask('skills.example.com', '/mcp')).toBe(401)
+    const token = /token +(\S+)/.exec(serving.output())?.[1] ?? ''
+    const client = await connect(serving.url, token)
+    await client.callTool({ name: 'skill', arguments: { name: 'refund' } })
+    await client.getPrompt({ name: 'refund' })
+    const metricsUrl = /metrics +(\S+)/.exec(serving.output())?.[1] ?? ''
+    const metrics = await (await fetch(metricsUrl)).text()
+    expect(metrics).toContain('skillstoke_activations_total{skill="refund",by="model",tool="skill"} 1')
+    expect(metrics).toContain('skillstoke_activations_total{skill="refund",by="user",tool=""} 1')
+    expect(metrics).toContain('skillstoke_requests_total{method="tools/call",outcome="ok"} 1')
+    expect(metrics).toContain('skillstoke_request_duration_seconds_count{method="prompts/get"} 1')
+  })
+
+  test.each([
+    ['{', 'not valid JSON'],
+    ['{"clients": []}', 'names no client'],
+    ['{"clients": [{"name": "a", "sha256": "12"}]}', '"clients.0.sha256": must have 64 hexadecimal digits'],
+    ['{"clients": [{"name": "a", "token": "x"}]}', 'clients.0'],
+    ['{"oauth": {"resource": "http://example.com", "issuer": "https://x.example.com"}}', '"resource" is'],
+  ])('the clients file %s is refused', (content, reason) => {
+    using folder = new TemporaryFolder()
+    folder.writeSkill('skills/refund')
+    const clients = folder.write('clients.json', content)
+    const roots = ['--root', folder.at('skills'), '--state', folder.at('state')]
+    const { status, stderr } = stokeProcess(['serve', ...roots, '--clients', clients])
+    expect([status, stderr]).toEqual([2, expect.stringContaining(reason)])
+  })
+})
+
+test('a restarted dev has the same address and token, so a configured client goes on', async () => {
+  using folder = new TemporaryFolder()
+  folder.writeSkill('skills/refund', { body: 'Within 30 days.' })
+  const options = {
+    root: folder.at('skills'),
+    state: folder.at('state'),
+    args: ['--no-agent'],
+    port: 'default',
+  } as const
+  const use = async (): Promise<[string, string]> => {
+    await using dev = await startDev(options)
+    const client = await connect(dev.url, dev.token)
+    const { content } = await client.callTool({ name: 'skill', arguments: { name: 'refund' } })
+    expect(JSON.stringify(content)).toContain('Within 30 days.')
+    return [dev.url, dev.token]
+  }
+  const before = await use()
+  expect(await use()).toEqual(before)
+})
