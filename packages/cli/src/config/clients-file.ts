@@ -60,7 +60,7 @@ const fileSchema: z.ZodType<ClientsContent> = z.strictObject({
       resourceName: z.string().optional(),
     })
     .optional(),
-}) as z.ZodType<ClientsContent>
+})
 
 /** Reads a file of clients. @throws {UsageError} with the file, the field and the reason */
 export function readClientsFile(path: string): ClientsFile {

@@ -7,3 +7,5 @@ export const DEFAULT_PORT = 4114
  * texts.
  */
 export const DEFAULT_MAX_SESSIONS = 256
+/** Name of the server in the configuration files of MCP clients. */
+export const DEFAULT_SERVER_NAME = 'skillstoke'

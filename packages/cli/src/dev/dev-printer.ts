@@ -12,6 +12,7 @@ import { shortDigest, targetOf } from '@skillstoke/core/internal'
 import { withApproveCommand } from '../approve-command.ts'
 import { toCommandLine } from '../command-line.ts'
 import { type Config, findingsOf, pathsOf } from '../config/config.ts'
+import { describeMcpSetup } from '../mcp-clients/mcp-setup.ts'
 import { describeNotSkills, findNotSkills } from '../not-skills.ts'
 import {
   formatDiagnostic,
@@ -26,7 +27,6 @@ import {
 } from '../output.ts'
 import { findProgramName } from '../program-name.ts'
 import { ageOfChange, ageOfReport, timeOfUpdate } from '../save-age.ts'
-import { describeMcpSetup } from './mcp-setup.ts'
 
 export interface DevPrinterOptions {
   readonly print: (line?: string) => void

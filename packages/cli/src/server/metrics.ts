@@ -2,7 +2,7 @@ import type { SkillRuntime } from '@skillstoke/core'
 import { SKILL_STATUSES } from '@skillstoke/core/internal'
 import { COUNTERS, type CounterName, followTelemetry } from '@skillstoke/core/internal/node'
 import { publishEvents } from '@skillstoke/core/node'
-import type { Counter, Registry } from 'prom-client'
+import type * as PromClient from 'prom-client'
 
 /** Names of the labels of each counter. */
 const LABELS: Readonly<Record<CounterName, readonly string[]>> = {
@@ -21,7 +21,7 @@ const COMMAND_BUCKETS = [0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60]
 
 /** Counts what a runtime and its MCP server do, and renders the metrics in the text format of Prometheus. */
 export class Metrics implements Disposable {
-  readonly #registry: Registry
+  readonly #registry: PromClient.Registry
   readonly #renderGauges: () => Promise<string>
   readonly #stops: readonly (() => void)[]
 
@@ -30,10 +30,10 @@ export class Metrics implements Disposable {
     return new Metrics(skills, await import('prom-client'))
   }
 
-  private constructor(skills: SkillRuntime, library: typeof import('prom-client')) {
+  private constructor(skills: SkillRuntime, library: typeof PromClient) {
     this.#registry = new library.Registry()
     const registers = [this.#registry]
-    const counters = new Map<CounterName, Counter>()
+    const counters = new Map<CounterName, PromClient.Counter>()
     for (const [name, help] of Object.entries(COUNTERS) as [CounterName, string][]) {
       const labelNames = [...LABELS[name]]
       counters.set(
@@ -81,7 +81,7 @@ export class Metrics implements Disposable {
 }
 
 /** Renders the current state. A new registry each time, so that removed sources and modes disappear. */
-async function renderGauges(skills: SkillRuntime, library: typeof import('prom-client')): Promise<string> {
+async function renderGauges(skills: SkillRuntime, library: typeof PromClient): Promise<string> {
   const registry = new library.Registry()
   const registers = [registry]
   const gauge = <Label extends string>(name: string, help: string, labelNames: readonly Label[] = []) =>

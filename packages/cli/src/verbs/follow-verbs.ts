@@ -1,5 +1,11 @@
-import type { Command } from 'commander'
-import { DEFAULT_HOST, DEFAULT_MAX_SESSIONS, DEFAULT_PORT } from '../config/defaults.ts'
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { DEFAULT_HOST, DEFAULT_MAX_SESSIONS, DEFAULT_PORT, DEFAULT_SERVER_NAME } from '../config/defaults.ts'
+import {
+  CONFIG_SCOPES,
+  type ConfigScope,
+  MCP_CLIENT_IDS,
+  type McpClientId,
+} from '../mcp-clients/client-ids.ts'
 import {
   collect,
   type Finish,
@@ -107,9 +113,103 @@ function toToolOptions({ verbose, commandTools, adminTools, authorTools }: ToolF
   }
 }
 
+interface ClientFlags extends SharedFlags {
+  readonly name: string
+  readonly scope?: ConfigScope
+  readonly url?: string
+  readonly tokenEnv?: string
+  readonly dryRun?: boolean
+}
+
+/** Adds the options that say which entry a client gets. */
+function withClientOptions(command: Command): Command {
+  return command
+    .option('--name <name>', 'name of the server in the configuration of the client', DEFAULT_SERVER_NAME)
+    .option('--url <url>', 'address of a running server, instead of a command that the client starts')
+    .option('--token-env <variable>', 'environment variable of the client with the bearer token for --url')
+}
+
+function toClientOptions({ name, scope, url, tokenEnv, json }: ClientFlags): {
+  name: string
+  scope?: ConfigScope
+  url?: string
+  tokenVariable?: string
+  json: boolean
+} {
+  return {
+    name,
+    json: json === true,
+    ...(scope === undefined ? {} : { scope }),
+    ...(url === undefined ? {} : { url }),
+    ...(tokenEnv === undefined ? {} : { tokenVariable: tokenEnv }),
+  }
+}
+
+function parseClient(value: string): McpClientId {
+  const known = MCP_CLIENT_IDS.find(id => id === value)
+  if (known !== undefined) return known
+  throw new InvalidArgumentError(`${JSON.stringify(value)} is not one of ${MCP_CLIENT_IDS.join(', ')}`)
+}
+
+function addClientVerbs(mcp: Command, finish: Finish): void {
+  const clients = MCP_CLIENT_IDS.join(', ')
+  const withScope = (command: Command): Command =>
+    command.addOption(
+      new Option('--scope <scope>', 'file of this project, or of the user').choices(CONFIG_SCOPES),
+    )
+  withScope(withClientOptions(withSharedOptions(withScopeOptions(mcp.command('install')))))
+    .description('add the server to the configuration file of an MCP client')
+    .argument('<client>', clients, parseClient)
+    .option('--dry-run', 'show the file and the entry, and change nothing')
+    .addHelpText(
+      'after',
+      `
+Keeps comments and all other entries, and copies the file first. The default for --scope is the project if all roots are
+in this folder, otherwise the user.
+
+Examples:
+  stoke mcp install claude-code
+  stoke mcp install codex --root ~/skills --dry-run
+  stoke mcp install cursor --url http://127.0.0.1:4114/mcp --token-env SKILLS_TOKEN`,
+    )
+    .action(async (client: McpClientId, _flags: unknown, command: Command) => {
+      const flags = command.optsWithGlobals<ClientFlags>()
+      const { installClient } = await import('../commands/mcp-clients.ts')
+      const options = { ...toClientOptions(flags), isDryRun: flags.dryRun === true }
+      finish(installClient(client, await resolveConfig(flags), options))
+    })
+  withScope(withClientOptions(withSharedOptions(mcp.command('uninstall'))))
+    .description('remove the server from the configuration files of an MCP client')
+    .argument('<client>', clients, parseClient)
+    .option('--dry-run', 'show what would be removed, and change nothing')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  stoke mcp uninstall claude-code\n  stoke mcp uninstall codex --scope user',
+    )
+    .action(async (client: McpClientId, _flags: unknown, command: Command) => {
+      const flags = command.optsWithGlobals<ClientFlags>()
+      const { uninstallClient } = await import('../commands/mcp-clients.ts')
+      const options = { ...toClientOptions(flags), isDryRun: flags.dryRun === true }
+      finish(uninstallClient(client, options))
+    })
+}
+
+interface McpFlags extends ToolFlags, ClientFlags {
+  readonly check?: McpClientId | true
+  readonly printConfig?: McpClientId
+}
+
 function addMcp(program: Command, finish: Finish): void {
-  withToolOptions(withSandboxOption(withScopeOptions(withSourceOptions(program.command('mcp')))))
+  const mcp = program.command('mcp')
+  addClientVerbs(mcp, finish)
+  withToolOptions(withClientOptions(withSandboxOption(withScopeOptions(withSharedOptions(mcp)))))
     .description('serve the skills to an MCP client over standard input and output')
+    .option(
+      '--check [client]',
+      `start the server as a client does, and say what works: ${MCP_CLIENT_IDS.join(', ')}`,
+      parseClient,
+    )
+    .option('--print-config <client>', 'print the entry for the configuration file of a client', parseClient)
     .addHelpText(
       'after',
       `
@@ -121,11 +221,25 @@ installed "skillstoke mcp" instead, or set NODE_OPTIONS=--disable-sigusr1 for np
 Examples:
   stoke mcp --root ./skills
   stoke mcp --root ~/skills --include "support-*"
-  stoke mcp --root ~/skills --command-tools --sandbox require`,
+  stoke mcp --root ~/skills --command-tools --sandbox require
+  stoke mcp install claude-code
+  stoke mcp --check codex
+  stoke mcp --print-config vscode --root ./skills`,
     )
-    .action(async (flags: SharedFlags & ToolFlags) => {
-      const { mcp } = await import('../commands/mcp.ts')
-      finish(await mcp(await resolveConfig(flags), toToolOptions(flags)))
+    .action(async (flags: McpFlags) => {
+      const config = await resolveConfig(flags)
+      const { check, printConfig } = flags
+      if (check === undefined && printConfig === undefined) {
+        const { mcp: serveStdio } = await import('../commands/mcp.ts')
+        return finish(await serveStdio(config, toToolOptions(flags)))
+      }
+      const { checkClient, printClientConfig } = await import('../commands/mcp-clients.ts')
+      const options = toClientOptions(flags)
+      finish(
+        printConfig === undefined
+          ? await checkClient(check === true ? undefined : check, config, options)
+          : printClientConfig(printConfig, config, options),
+      )
     })
 }
 

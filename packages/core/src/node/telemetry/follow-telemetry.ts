@@ -48,8 +48,8 @@ const NOTIFICATIONS = 'skillstoke:mcp.notification'
 export function followTelemetry(sink: TelemetrySink): () => void {
   const started = new WeakMap<object, number>()
   const listeners: (readonly [string, (message: unknown) => void])[] = []
-  const on = <T>(name: string, listener: (message: T) => void): void => {
-    listeners.push([name, message => listener(message as T)])
+  const on = (name: string, listener: (message: never) => void): void => {
+    listeners.push([name, listener as (message: unknown) => void])
   }
   const onEvent = <Name extends PublishedEvent>(
     event: Name,
@@ -72,20 +72,18 @@ export function followTelemetry(sink: TelemetrySink): () => void {
     sink.count('commands', labels)
     sink.commandEnded(durationMs / 1_000, labels)
   })
-  on<TracedRequest>(`${REQUESTS}:start`, request => {
+  on(`${REQUESTS}:start`, (request: TracedRequest) => {
     started.set(request, performance.now())
     sink.requestStarted?.(request)
   })
-  on<TracedRequest>(`${REQUESTS}:asyncEnd`, request => {
+  on(`${REQUESTS}:asyncEnd`, (request: TracedRequest) => {
     const start = started.get(request)
     if (start === undefined) return
     started.delete(request)
     sink.count('requests', { method: request.method, outcome: outcomeOf(request) })
     sink.requestEnded(request, (performance.now() - start) / 1_000)
   })
-  on<{ readonly method: string; readonly connections: number }>(NOTIFICATIONS, ({ method }) =>
-    sink.count('notifications', { method }),
-  )
+  on(NOTIFICATIONS, ({ method }: { readonly method: string }) => sink.count('notifications', { method }))
   for (const [name, listener] of listeners) subscribe(name, listener)
   return () => {
     for (const [name, listener] of listeners) unsubscribe(name, listener)

@@ -97,7 +97,7 @@ export function bridgeOpenTelemetry(api: OpenTelemetryApi): () => void {
       if (span === undefined) return
       span.setAttributes(toAttributes({ 'skillstoke.skill': skill, 'skillstoke.revision': revision }))
       if (error !== undefined) {
-        const exception = error instanceof Error ? error : new Error(String(error))
+        const exception = error instanceof Error ? error : new Error(JSON.stringify(error))
         span.recordException(exception)
         span.setStatus({ code: STATUS_ERROR, message: exception.message })
       } else if (request.isError === true) {

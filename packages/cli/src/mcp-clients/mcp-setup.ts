@@ -5,7 +5,7 @@ import { toCommandLine } from '../command-line.ts'
 import type { Config } from '../config/config.ts'
 
 /** The command with which an MCP client starts `stoke mcp` for the same sources, from any working directory. */
-interface McpCommand {
+export interface McpCommand {
   readonly command: string
   readonly args: readonly string[]
 }
@@ -36,7 +36,7 @@ export function toNpxCommand(
   return platform === 'win32' ? { command: 'cmd', args: ['/c', 'npx', ...args] } : { command: 'npx', args }
 }
 
-function toMcpCommand(config: Config): McpCommand {
+export function toMcpCommand(config: Config): McpCommand {
   const bin = fileURLToPath(new URL('bin/stoke.js', import.meta.resolve('skillstoke/package.json')))
   const options = [
     ...(config.file === undefined ? [] : ['--config', config.file]),

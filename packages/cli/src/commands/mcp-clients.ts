@@ -1,0 +1,259 @@
+import { existsSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { relative, resolve } from 'node:path'
+import { toCommandLine } from '../command-line.ts'
+import { type Config, pathsOf } from '../config/config.ts'
+import { DEFAULT_SERVER_NAME } from '../config/defaults.ts'
+import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../exit-code.ts'
+import { CHECKED_VERSIONS, checkServer, type ServerCheck } from '../mcp-clients/check-server.ts'
+import { editConfig, findEntry, renderEntry, writeEdit } from '../mcp-clients/client-config.ts'
+import { CONFIG_SCOPES, type ConfigScope, type McpClientId } from '../mcp-clients/client-ids.ts'
+import {
+  type ClientPlaces,
+  MCP_CLIENTS,
+  type McpClient,
+  type ServerEntry,
+} from '../mcp-clients/client-table.ts'
+import { toMcpCommand } from '../mcp-clients/mcp-setup.ts'
+import { createPaint, type Paint, printJson, printLine, toTerminalLine } from '../output.ts'
+import { nameProgram } from '../program-name.ts'
+
+export interface ClientOptions {
+  /** Name of the server in the configuration of the client. */
+  readonly name: string
+  /** @default 'project' if the client has project files and all sources are in this folder, otherwise 'user' */
+  readonly scope?: ConfigScope
+  /** Address of a running server. @default the client starts "stoke mcp" */
+  readonly url?: string
+  /** Environment variable of the client that contains the bearer token for `url`. */
+  readonly tokenVariable?: string
+  readonly json: boolean
+}
+
+export interface InstallOptions extends ClientOptions {
+  readonly isDryRun: boolean
+}
+
+/** Implements `stoke mcp install`: adds the server to the configuration file of a client. */
+export function installClient(id: McpClientId, config: Config, options: InstallOptions): number {
+  const client = MCP_CLIENTS[id]
+  const { path, scope } = findFile(client, config, options)
+  const entry = client.toEntry(toServer(config, options))
+  const edit = editConfig(client, path, options.name, entry)
+  const backup = options.isDryRun || !edit.isChanged ? undefined : writeEdit(edit, new Date())
+  const { isChanged } = edit
+  if (options.json) {
+    printJson({ client: id, path, scope, isChanged, isDryRun: options.isDryRun, backup, entry })
+    return EXIT_OK
+  }
+  if (!isChanged) printLine(`${shown(path)} already has this entry`)
+  else if (options.isDryRun)
+    printLine(`would write to ${shown(path)}:\n\n${renderEntry(client, options.name, entry)}`)
+  else {
+    printLine(`added "${options.name}" to ${shown(path)}`)
+    if (backup !== undefined) printLine(`copy of the file before: ${shown(backup)}`)
+  }
+  const flags = options.name === DEFAULT_SERVER_NAME ? [] : ['--name', options.name]
+  printLine(`next    ${client.afterInstall}`)
+  printLine(`invoke  ${client.promptForm.replaceAll(DEFAULT_SERVER_NAME, options.name)}`)
+  printLine(nameProgram(`check   ${toCommandLine(['stoke', 'mcp', '--check', id, ...flags])}`))
+  printLine(
+    nameProgram(`undo    ${toCommandLine(['stoke', 'mcp', 'uninstall', id, '--scope', scope, ...flags])}`),
+  )
+  return EXIT_OK
+}
+
+/** Implements `stoke mcp uninstall`: removes the server from the configuration file of a client. */
+export function uninstallClient(id: McpClientId, options: InstallOptions): number {
+  const client = MCP_CLIENTS[id]
+  const scopes = options.scope === undefined ? CONFIG_SCOPES : [options.scope]
+  const files = scopes.flatMap(scope => client.pathOf(scope, placesOf()) ?? [])
+  const edits = files
+    .map(path => editConfig(client, path, options.name, undefined))
+    .filter(({ isChanged }) => isChanged)
+  const removed = edits.map(edit => ({
+    path: edit.path,
+    backup: options.isDryRun ? undefined : writeEdit(edit, new Date()),
+  }))
+  if (options.json) printJson({ client: id, isDryRun: options.isDryRun, removed })
+  else if (removed.length === 0)
+    printLine(`${client.title} has no server "${options.name}" in ${files.map(shown).join(' or ')}`)
+  else
+    for (const { path, backup } of removed) {
+      printLine(`${options.isDryRun ? 'would remove' : 'removed'} "${options.name}" from ${shown(path)}`)
+      if (backup !== undefined) printLine(`copy of the file before: ${shown(backup)}`)
+    }
+  return removed.length === 0 ? EXIT_FINDINGS : EXIT_OK
+}
+
+/** Implements `stoke mcp --print-config`: prints the entry for a client, and where it belongs. */
+export function printClientConfig(id: McpClientId, config: Config, options: ClientOptions): number {
+  const client = MCP_CLIENTS[id]
+  const entry = client.toEntry(toServer(config, options))
+  const text = renderEntry(client, options.name, entry)
+  const paths = CONFIG_SCOPES.flatMap(scope => {
+    const path = client.pathOf(scope, placesOf())
+    return path === undefined ? [] : [{ scope, path }]
+  })
+  if (options.json) {
+    printJson({ client: id, name: options.name, entry, text, paths })
+    return EXIT_OK
+  }
+  // The entry alone goes to standard output, so that it can be redirected into a file.
+  process.stderr.write(`${paths.map(({ scope, path }) => `${scope}: ${shown(path)}`).join('\n')}\n\n`)
+  process.stdout.write(text)
+  return EXIT_OK
+}
+
+/**
+ * Implements `stoke mcp --check`: starts the server as a client does, with each protocol version, and says what works in
+ * the client.
+ */
+export async function checkClient(
+  id: McpClientId | undefined,
+  config: Config,
+  options: ClientOptions,
+): Promise<number> {
+  const paint = createPaint(config.hasColor)
+  const found = id === undefined ? undefined : findInstalled(MCP_CLIENTS[id], options.name)
+  const server = found?.server ?? toServer(config, options)
+  const checks: ServerCheck[] = []
+  for (const version of CHECKED_VERSIONS) {
+    const check = await checkServer(server, version, process.env)
+    checks.push(check)
+    if (!options.json) printCheck(check, paint)
+  }
+  const isFine = checks.every(({ ok }) => ok)
+  const installed = id === undefined ? listInstalled(options.name) : found === undefined ? [] : [found]
+  if (options.json) {
+    printJson({
+      server,
+      checks,
+      installed: installed.map(({ client, path }) => ({ client: client.id, path })),
+      ...(id === undefined ? {} : { features: MCP_CLIENTS[id].features, checked: MCP_CLIENTS[id].checked }),
+    })
+    return isFine ? EXIT_OK : EXIT_FINDINGS
+  }
+  for (const warning of new Set(checks.flatMap(({ warnings = [] }) => warnings)))
+    printLine(`server says ${paint('yellow', toTerminalLine(warning))}`)
+  printLine(`server      ${describeServer(server)}`)
+  for (const { client, path } of installed) printLine(`configured  ${client.title}: ${shown(path)}`)
+  if (id === undefined) return isFine ? EXIT_OK : EXIT_FINDINGS
+  const client = MCP_CLIENTS[id]
+  if (found === undefined)
+    printLine(
+      nameProgram(`${client.title} has no server "${options.name}"; add it with "stoke mcp install ${id}"`),
+    )
+  printLine(`\n${client.title}, as known on ${client.checked}:`)
+  for (const { feature, works, note } of client.features)
+    printLine(`  ${paintWorks(works, paint)}  ${feature}${note === undefined ? '' : `: ${note}`}`)
+  printLine(`invoke a skill  ${client.promptForm.replaceAll(DEFAULT_SERVER_NAME, options.name)}`)
+  return isFine && found !== undefined ? EXIT_OK : EXIT_FINDINGS
+}
+
+interface Installed {
+  readonly client: McpClient
+  readonly path: string
+  readonly server: ServerEntry
+}
+
+function placesOf(): ClientPlaces {
+  const { platform, env: environment } = process
+  // As usual, an empty variable counts as a missing one.
+  const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''))
+  return { home: given['HOME'] ?? homedir(), project: process.cwd(), platform, environment: given }
+}
+
+function toServer(config: Config, { url, tokenVariable }: ClientOptions): ServerEntry {
+  if (url !== undefined) {
+    if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
+      throw new UsageError(`${JSON.stringify(url)} is no address of an MCP server; use https://host/mcp`)
+    return { kind: 'http', url, ...(tokenVariable === undefined ? {} : { tokenVariable }) }
+  }
+  if (tokenVariable !== undefined) throw new UsageError('--token-env needs --url')
+  const isAnyThere = config.roots.some(({ path }) => existsSync(path)) || config.remotes.length > 0
+  if (!(config.areRootsChosen || isAnyThere))
+    throw new UsageError(
+      `there is no folder with skills here (${pathsOf(config).join(', ')}); add --root DIR`,
+    )
+  return { kind: 'stdio', ...toMcpCommand(config) }
+}
+
+function findFile(
+  client: McpClient,
+  config: Config,
+  { scope }: ClientOptions,
+): { readonly path: string; readonly scope: ConfigScope } {
+  const places = placesOf()
+  const isOfProject = ({ path }: { readonly path: string }): boolean =>
+    !relative(places.project, resolve(path)).startsWith('..')
+  // Default roots are also in the home folder, so one root of the project is enough.
+  const isInside = config.areRootsChosen
+    ? config.roots.every(isOfProject)
+    : config.roots.some(root => isOfProject(root) && existsSync(root.path))
+  const hasProject = client.pathOf('project', places) !== undefined
+  const chosen = scope ?? (isInside && hasProject ? 'project' : 'user')
+  const path = client.pathOf(chosen, places)
+  if (path === undefined)
+    throw new UsageError(`${client.title} has no configuration file for one project; use --scope user`)
+  return { path, scope: chosen }
+}
+
+/** Finds the server in the files of a client. The file of the project wins, as in most clients. */
+function findInstalled(client: McpClient, name: string): Installed | undefined {
+  for (const scope of CONFIG_SCOPES) {
+    const path = client.pathOf(scope, placesOf())
+    const entry = path === undefined ? undefined : findEntry(client, path, name)
+    const server = entry === undefined ? undefined : toServerEntry(entry)
+    if (path !== undefined && server !== undefined) return { client, path, server }
+  }
+  return undefined
+}
+
+function listInstalled(name: string): Installed[] {
+  return Object.values(MCP_CLIENTS).flatMap(client => {
+    try {
+      return findInstalled(client, name) ?? []
+    } catch {
+      return [] // a file of another client that is not valid does not matter here
+    }
+  })
+}
+
+/** Reads the entry of any client. */
+function toServerEntry(entry: Readonly<Record<string, unknown>>): ServerEntry | undefined {
+  const { command, args, url } = entry
+  if (typeof url === 'string') {
+    const headers = entry['headers'] as Record<string, unknown> | undefined
+    const bearer = typeof headers?.['Authorization'] === 'string' ? headers['Authorization'] : ''
+    const variable = entry['bearer_token_env_var'] ?? /\{?(?:env:)?([A-Za-z_]\w*)\}?$/.exec(bearer)?.[1]
+    return { kind: 'http', url, ...(typeof variable === 'string' ? { tokenVariable: variable } : {}) }
+  }
+  const words = Array.isArray(command) ? command : [command, ...(Array.isArray(args) ? args : [])]
+  const [first, ...rest] = words.filter((word): word is string => typeof word === 'string')
+  return first === undefined ? undefined : { kind: 'stdio', command: first, args: rest }
+}
+
+function describeServer(server: ServerEntry): string {
+  return server.kind === 'http' ? server.url : toCommandLine([server.command, ...server.args])
+}
+
+function printCheck({ version, ok, connectMs, fault, ...counts }: ServerCheck, paint: Paint): void {
+  const mark = ok ? paint('green', 'ok    ') : paint('red', 'failed')
+  const { tools, prompts, resources, skills } = counts
+  const detail = ok
+    ? `connected in ${connectMs} ms: ${tools} tools, ${prompts} prompts, ${resources} resources, ${skills ?? 'no'} skills of the Skills extension`
+    : (fault ?? '').split('\n').map(toTerminalLine).join('\n            ')
+  printLine(`${version}  ${mark}  ${detail}`)
+}
+
+const WORKS_STYLE = { yes: 'green', no: 'red', part: 'yellow', unknown: 'dim' } as const
+
+function paintWorks(works: keyof typeof WORKS_STYLE, paint: Paint): string {
+  return paint(WORKS_STYLE[works], works.padEnd(7))
+}
+
+function shown(path: string): string {
+  const short = relative(process.cwd(), path)
+  return short.startsWith('..') ? path : short
+}

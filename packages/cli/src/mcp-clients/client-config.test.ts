@@ -1,0 +1,154 @@
+import { chmodSync, readdirSync, readFileSync, statSync, symlinkSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import { TemporaryFolder } from '../../../../tests/fixtures/skill-folder.ts'
+import { editConfig, findEntry, writeEdit } from './client-config.ts'
+import { CONFIG_SCOPES, MCP_CLIENT_IDS } from './client-ids.ts'
+import { type ClientPlaces, MCP_CLIENTS, type ServerEntry } from './client-table.ts'
+
+const SERVER: ServerEntry = { kind: 'stdio', command: '/usr/bin/node', args: ['a b', '--root', 'C:\\skills'] }
+const NAME = 'skillstoke'
+const NOW = new Date('2026-11-25T04:30:00.000Z')
+
+describe.each(MCP_CLIENT_IDS)('the configuration of %s', id => {
+  const client = MCP_CLIENTS[id]
+  const edit = (
+    path: string,
+    entry: Readonly<Record<string, unknown>> | undefined = client.toEntry(SERVER),
+  ): string => {
+    const result = editConfig(client, path, NAME, entry)
+    if (result.isChanged) writeEdit(result, NOW)
+    return readFileSync(path, 'utf8')
+  }
+
+  test('a missing file is created, readable only by the user, and a second install changes nothing', () => {
+    using folder = new TemporaryFolder()
+    const path = folder.at('deep', 'config')
+    edit(path)
+    expect(findEntry(client, path, NAME)).toEqual(client.toEntry(SERVER))
+    expect(statSync(path).mode & 0o777).toBe(0o600)
+    expect(editConfig(client, path, NAME, client.toEntry(SERVER)).isChanged).toBe(false)
+  })
+
+  test('removing the entry gives back the text of before', () => {
+    using folder = new TemporaryFolder()
+    const before =
+      client.format === 'toml'
+        ? '# mine\nmodel = "o3"\n\n[mcp_servers.other]\ncommand = "x" # keep\n'
+        : JSON.stringify(
+            client.keys.reduceRight<object>((value, key) => ({ [key]: value }), { other: { url: 'x' } }),
+            undefined,
+            2,
+          ).concat('\n')
+    const path = folder.write('config', before)
+    edit(path)
+    const result = editConfig(client, path, NAME, undefined)
+    writeEdit(result, new Date('2026-11-25T04:31:00.000Z'))
+    expect(readFileSync(path, 'utf8')).toBe(before)
+    expect(readdirSync(folder.path).filter(name => name.endsWith('.backup'))).toHaveLength(2)
+    expect(editConfig(client, path, NAME, undefined).isChanged).toBe(false)
+  })
+
+  test('a file that is not valid is refused and stays as it is', () => {
+    using folder = new TemporaryFolder()
+    const path = folder.write('config', '{ "mcpServers": [')
+    expect(() => edit(path)).toThrow('mend the file first, nothing was changed')
+    expect(readFileSync(path, 'utf8')).toBe('{ "mcpServers": [')
+  })
+
+  test('each scope has another file, in the place of the client', () => {
+    const places: ClientPlaces = {
+      home: '/home/ann',
+      project: '/work/shop',
+      platform: 'linux',
+      environment: {},
+    }
+    const paths = CONFIG_SCOPES.map(scope => client.pathOf(scope, places))
+    if (id === 'inspector') expect(paths).toEqual([undefined, '/home/ann/.mcp-inspector/mcp.json'])
+    else
+      expect([paths[0]?.startsWith('/work/shop/'), paths[1]?.startsWith('/home/ann/')]).toEqual([true, true])
+  })
+
+  test('a running server is named by its address and the variable of its token, never by the token itself', () => {
+    const entry = client.toEntry({
+      kind: 'http',
+      url: 'https://skills.example.com/mcp',
+      tokenVariable: 'SKILLS_TOKEN',
+    })
+    expect(JSON.stringify(entry)).toContain('https://skills.example.com/mcp')
+    expect(JSON.stringify(entry)).toMatch(/SKILLS_TOKEN/)
+  })
+})
+
+describe('editConfig() of JSON with comments', () => {
+  const client = MCP_CLIENTS.vscode
+
+  test('comments, tabs, other servers and trailing commas stay', () => {
+    using folder = new TemporaryFolder()
+    const before = '{\n\t// my servers\n\t"servers": {\n\t\t"other": { "url": "x" }, // keep\n\t},\n}\n'
+    const path = folder.write('mcp.json', before)
+    const { after } = editConfig(client, path, NAME, client.toEntry(SERVER))
+    expect(after).toContain('// my servers')
+    expect(after).toContain('"url": "x"')
+    expect(after).toContain('// keep')
+    expect(after).toContain('\n\t\t"skillstoke": {')
+  })
+
+  test('Windows line ends stay', () => {
+    using folder = new TemporaryFolder()
+    const path = folder.write('mcp.json', '{\r\n  "servers": {}\r\n}\r\n')
+    const { after } = editConfig(client, path, NAME, client.toEntry(SERVER))
+    expect(after.replaceAll('\r\n', '')).not.toContain('\n')
+  })
+
+  test('an empty file becomes an object', () => {
+    using folder = new TemporaryFolder()
+    const path = folder.write('mcp.json', '')
+    expect(JSON.parse(editConfig(client, path, NAME, { url: 'x' }).after)).toEqual({
+      servers: { skillstoke: { url: 'x' } },
+    })
+  })
+
+  test.each(['{"servers": 5}', '[]', '"text"'])('%s is refused', content => {
+    using folder = new TemporaryFolder()
+    const path = folder.write('mcp.json', content)
+    expect(() => editConfig(client, path, NAME, { url: 'x' })).toThrow(path)
+  })
+})
+
+describe('editConfig() of TOML', () => {
+  const client = MCP_CLIENTS.codex
+
+  test('only the tables of the server are replaced', () => {
+    using folder = new TemporaryFolder()
+    const path = folder.write(
+      'config.toml',
+      'model = "o3"\n\n[mcp_servers."skillstoke"]\ncommand = "old"\n[mcp_servers.skillstoke.env]\nA = "1"\n\n# about others\n[mcp_servers.skillstoke-2]\ncommand = "x"\n',
+    )
+    const { after } = editConfig(client, path, NAME, { command: 'new', args: [] })
+    expect(after).toContain('[mcp_servers.skillstoke-2]\ncommand = "x"')
+    expect(after).not.toContain('A = "1"')
+    expect(findEntry(client, path, NAME, after)).toEqual({ command: 'new', args: [] })
+  })
+
+  test('servers in an inline table are left alone, with the entry to add by hand', () => {
+    using folder = new TemporaryFolder()
+    const path = folder.write('config.toml', 'mcp_servers = { other = { command = "x" } }\n')
+    expect(() => editConfig(client, path, NAME, { command: 'new' })).toThrow(
+      'add this by hand:\n[mcp_servers.skillstoke]',
+    )
+  })
+})
+
+test('writeEdit() follows a link and keeps the mode of the file', () => {
+  using folder = new TemporaryFolder()
+  const target = folder.write('dotfiles/mcp.json', '{}\n')
+  chmodSync(target, 0o640)
+  const path = folder.at('mcp.json')
+  symlinkSync(target, path)
+  const client = MCP_CLIENTS.cursor
+  const backup = writeEdit(editConfig(client, path, NAME, { url: 'x' }), NOW)
+  expect(backup).toBe(`${target}.20261125-043000000.backup`)
+  expect(readFileSync(target, 'utf8')).toContain('skillstoke')
+  expect(statSync(target).mode & 0o777).toBe(0o640)
+  expect(readFileSync(backup ?? '', 'utf8')).toBe('{}\n')
+})

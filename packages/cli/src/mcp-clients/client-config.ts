@@ -1,0 +1,202 @@
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
+import { toMessage } from '@skillstoke/core/internal'
+import { applyEdits, modify, type ParseError, parse, printParseErrorCode } from 'jsonc-parser'
+import { parse as parseToml, stringify as stringifyToml } from 'smol-toml'
+import { UsageError } from '../exit-code.ts'
+import type { McpClient } from './client-table.ts'
+
+type Entry = Readonly<Record<string, unknown>>
+
+/** What an edit of a configuration file would change. */
+export interface ConfigEdit {
+  readonly path: string
+  readonly before: string | undefined
+  readonly after: string
+  /** False if the file already has exactly this entry, or if there is nothing to remove. */
+  readonly isChanged: boolean
+}
+
+/**
+ * Returns the text of a configuration file with an entry added, replaced or removed. Keeps comments and everything else.
+ * @param entry `undefined` removes the entry
+ * @throws {UsageError} when the file is not valid, or cannot be edited without changing something else
+ */
+export function editConfig(
+  client: McpClient,
+  path: string,
+  name: string,
+  entry: Entry | undefined,
+): ConfigEdit {
+  const before = readConfig(path)
+  const known = findEntry(client, path, name, before)
+  if (entry === undefined ? known === undefined : isDeepStrictEqual(known, toPlain(entry)))
+    return { path, before, after: before ?? '', isChanged: false }
+  const after = toEdited(client, path, name, { before, entry })
+  if (after !== undefined) return { path, before, after, isChanged: true }
+  const advice =
+    entry === undefined
+      ? `remove "${name}" by hand`
+      : `add this by hand:\n${renderEntry(client, name, entry)}`
+  throw new UsageError(`${path} cannot be edited without changing something else; ${advice}`)
+}
+
+/** Returns the entry of a server in a configuration file; `undefined` if the file or the entry is missing. */
+export function findEntry(
+  client: McpClient,
+  path: string,
+  name: string,
+  text: string | undefined = readConfig(path),
+): Entry | undefined {
+  let value: unknown = text === undefined ? undefined : parseConfig(client, path, text)
+  for (const key of [...client.keys, name]) value = (value as Record<string, unknown> | undefined)?.[key]
+  // A TOML parser returns objects without a prototype, which equal no other object.
+  return value === undefined ? undefined : (toPlain(value) as Entry)
+}
+
+/**
+ * Writes an edit. Keeps the file mode, follows a link, and first copies the file beside itself.
+ * @returns the path of the copy; `undefined` if there was no file
+ */
+export function writeEdit({ path, before, after }: ConfigEdit, now: Date): string | undefined {
+  mkdirSync(dirname(path), { recursive: true })
+  const target = existsSync(path) ? realpathSync(path) : path
+  const backup = before === undefined ? undefined : `${target}.${toStamp(now)}.backup`
+  if (backup !== undefined) copyFileSync(target, backup)
+  const draft = `${target}.${process.pid}.tmp`
+  // Configuration files of clients may contain tokens, so a new file is private.
+  writeFileSync(draft, after, { mode: before === undefined ? 0o600 : statSync(target).mode & 0o777 })
+  renameSync(draft, target)
+  return backup
+}
+
+/** Renders an entry as the part of a configuration file that a person could paste. */
+export function renderEntry({ format, keys }: McpClient, name: string, entry: Entry): string {
+  if (format === 'toml') return stringifyToml({ [keys[0] ?? '']: { [name]: entry } })
+  let value: unknown = { [name]: entry }
+  for (const key of keys.toReversed()) value = { [key]: value }
+  return `${JSON.stringify(value, undefined, 2)}\n`
+}
+
+function readConfig(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (thrown) {
+    if ((thrown as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw new UsageError(`the configuration cannot be read: ${toMessage(thrown)}`, { cause: thrown })
+  }
+}
+
+function parseConfig({ format }: McpClient, path: string, text: string): unknown {
+  if (text.trim() === '') return {}
+  if (format === 'toml') {
+    try {
+      return parseToml(text)
+    } catch (thrown) {
+      const [reason] = toMessage(thrown).split('\n')
+      throw new UsageError(`${path}: ${reason}; mend the file first, nothing was changed`, { cause: thrown })
+    }
+  }
+  const errors: ParseError[] = []
+  const value: unknown = parse(text.replace(/^\uFEFF/, ''), errors, { allowTrailingComma: true })
+  const [error] = errors
+  if (error !== undefined || typeof value !== 'object' || value === null || Array.isArray(value)) {
+    const reason = error === undefined ? 'it is no object' : printParseErrorCode(error.error)
+    throw new UsageError(`${path}: not valid JSON: ${reason}; mend the file first, nothing was changed`)
+  }
+  return value
+}
+
+function editJson(text: string, path: string[], entry: Entry | undefined): string {
+  const start = text.trim() === '' ? '{}' : text
+  const indent = /^([ \t]+)\S/m.exec(start)?.[1] ?? '  '
+  const formattingOptions = {
+    insertSpaces: !indent.startsWith('\t'),
+    tabSize: indent.length,
+    eol: start.includes('\r\n') ? '\r\n' : '\n',
+  }
+  const edited = applyEdits(start, modify(start, path, entry, { formattingOptions }))
+  return edited.endsWith('\n') ? edited : `${edited}\n`
+}
+
+/** Replaces, appends or removes the table `[key.name]` and its sub-tables, line by line. */
+function editToml(text: string, key: string, name: string, entry: Entry | undefined): string {
+  const own = new RegExp(
+    String.raw`^\s*\[\s*${key}\s*\.\s*(?:${toPattern(name)}|"${toPattern(name)}"|'${toPattern(name)}')\s*[.\]]`,
+  )
+  const lines = text.split('\n')
+  const start = lines.findIndex(line => own.test(line))
+  const rest = [...lines]
+  if (start >= 0) {
+    let end = start + 1
+    while (end < lines.length && (own.test(lines[end] ?? '') || !/^\s*\[/.test(lines[end] ?? ''))) end++
+    rest.splice(start, end - start)
+  }
+  const kept = rest.join('\n').replace(/\n*$/, '')
+  const table = entry === undefined ? '' : stringifyToml({ [key]: { [name]: entry } }).trim()
+  return `${[kept, table].filter(part => part !== '').join('\n\n')}\n`
+}
+
+function toPattern(text: string): string {
+  return text.replace(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`)
+}
+
+/** Returns the edited text; `undefined` if the edit would change something else than the entry. */
+function toEdited(
+  client: McpClient,
+  path: string,
+  name: string,
+  { before, entry }: { readonly before: string | undefined; readonly entry: Entry | undefined },
+): string | undefined {
+  try {
+    const after =
+      client.format === 'toml'
+        ? editToml(before ?? '', client.keys[0] ?? '', name, entry)
+        : editJson(before ?? '{}', [...client.keys, name], entry)
+    const wanted = entry === undefined ? undefined : toPlain(entry)
+    const [old, edited] = [before ?? '', after].map(text =>
+      withoutEntry(client, parseConfig(client, path, text), name),
+    )
+    const isWanted = isDeepStrictEqual(findEntry(client, path, name, after), wanted)
+    return isWanted && isDeepStrictEqual(old, edited) ? after : undefined
+  } catch {
+    return undefined // the file has a form that cannot be edited, or the edited text would not be valid
+  }
+}
+
+/** Returns a parsed file without one entry, and without objects that are empty then. */
+function withoutEntry({ keys }: McpClient, file: unknown, name: string): unknown {
+  const [key, ...rest] = [...keys, name]
+  const remove = (value: unknown, first: string | undefined, others: readonly string[]): unknown => {
+    if (typeof value !== 'object' || value === null || first === undefined) return value
+    const { [first]: inner, ...kept } = value as Record<string, unknown>
+    const [next, ...deeper] = others
+    const left = next === undefined || inner === undefined ? undefined : remove(inner, next, deeper)
+    const isEmpty =
+      left === undefined || (typeof left === 'object' && Object.keys(left as object).length === 0)
+    return isEmpty ? kept : { ...kept, [first]: left }
+  }
+  return remove(toPlain(file), key, rest)
+}
+
+function toPlain(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value)) as unknown
+}
+
+/** `20261125-043000123` */
+function toStamp(now: Date): string {
+  return now
+    .toISOString()
+    .replace(/[-:.Z]/g, '')
+    .replace('T', '-')
+}

@@ -1,0 +1,17 @@
+/** The clients that `stoke mcp install` knows. */
+export const MCP_CLIENT_IDS = [
+  'claude-code',
+  'codex',
+  'cursor',
+  'vscode',
+  'gemini',
+  'opencode',
+  'inspector',
+] as const
+
+export type McpClientId = (typeof MCP_CLIENT_IDS)[number]
+
+/** Where the configuration of a client applies: in one project, or everywhere for this user. */
+export const CONFIG_SCOPES = ['project', 'user'] as const
+
+export type ConfigScope = (typeof CONFIG_SCOPES)[number]

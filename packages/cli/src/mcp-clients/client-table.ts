@@ -1,0 +1,282 @@
+import { join } from 'node:path'
+import type { ConfigScope, McpClientId } from './client-ids.ts'
+
+/** How a client reaches the server. */
+export type ServerEntry =
+  | { readonly kind: 'stdio'; readonly command: string; readonly args: readonly string[] }
+  | {
+      readonly kind: 'http'
+      readonly url: string
+      /** The environment variable of the client that contains the bearer token. */
+      readonly tokenVariable?: string
+    }
+
+/** The folders and variables that decide where configuration files are. */
+export interface ClientPlaces {
+  readonly home: string
+  readonly project: string
+  readonly platform: NodeJS.Platform
+  readonly environment: NodeJS.ProcessEnv
+}
+
+/** One statement about what works in a client. */
+export interface ClientFeature {
+  readonly feature: string
+  /** `part` means that it works with the limit that the note names. `unknown` means that no source says it. */
+  readonly works: 'yes' | 'no' | 'part' | 'unknown'
+  readonly note?: string
+}
+
+/** What is known about one client: its configuration, and what works in it. */
+export interface McpClient {
+  readonly id: McpClientId
+  readonly title: string
+  /** The day on which the sources of this row were read, and what they describe. */
+  readonly checked: string
+  /** Returns the path of the configuration file; `undefined` if the client has none in this scope. */
+  readonly pathOf: (scope: ConfigScope, places: ClientPlaces) => string | undefined
+  readonly format: 'json' | 'jsonc' | 'toml'
+  /** Path of the object that contains the servers, from the root of the file. */
+  readonly keys: readonly string[]
+  /** Returns the entry of a server in the form of the client. */
+  readonly toEntry: (server: ServerEntry) => Readonly<Record<string, unknown>>
+  /** What a person does after the file has changed. */
+  readonly afterInstall: string
+  /** How a person invokes a skill as a prompt. */
+  readonly promptForm: string
+  readonly features: readonly ClientFeature[]
+}
+
+const CHECKED = '2026-11-25'
+
+type Bearer = (variable: string) => string
+
+/** Returns the entry in the form that most clients share. */
+function toCommonEntry(server: ServerEntry, bearer: Bearer, withTypes: boolean): Record<string, unknown> {
+  if (server.kind === 'stdio')
+    return {
+      ...(withTypes ? { type: 'stdio' } : {}),
+      command: server.command,
+      args: server.args,
+    }
+  return {
+    ...(withTypes ? { type: 'http' } : {}),
+    url: server.url,
+    ...(server.tokenVariable === undefined
+      ? {}
+      : { headers: { Authorization: `Bearer ${bearer(server.tokenVariable)}` } }),
+  }
+}
+
+const yes = (feature: string, note?: string): ClientFeature => toFeature(feature, 'yes', note)
+const no = (feature: string, note?: string): ClientFeature => toFeature(feature, 'no', note)
+const part = (feature: string, note: string): ClientFeature => toFeature(feature, 'part', note)
+const unknown = (feature: string): ClientFeature => toFeature(feature, 'unknown', undefined)
+
+function toFeature(feature: string, works: ClientFeature['works'], note: string | undefined): ClientFeature {
+  return { feature, works, ...(note === undefined ? {} : { note }) }
+}
+
+const inHome =
+  (...parts: readonly string[]) =>
+  ({ home }: ClientPlaces): string =>
+    join(home, ...parts)
+const inProject =
+  (...parts: readonly string[]) =>
+  ({ project }: ClientPlaces): string =>
+    join(project, ...parts)
+
+function pathsOf(
+  user: (places: ClientPlaces) => string,
+  project?: (places: ClientPlaces) => string,
+): McpClient['pathOf'] {
+  return (scope, places) => (scope === 'user' ? user(places) : project?.(places))
+}
+
+/** The folder of the default profile of VS Code. */
+function vscodeFolder({ home, platform, environment }: ClientPlaces): string {
+  if (platform === 'win32')
+    return join(environment['APPDATA'] ?? join(home, 'AppData', 'Roaming'), 'Code', 'User')
+  if (platform === 'darwin') return join(home, 'Library', 'Application Support', 'Code', 'User')
+  return join(environment['XDG_CONFIG_HOME'] ?? join(home, '.config'), 'Code', 'User')
+}
+
+/** The facts of this table come from the documentation, the code and the issues of the clients, read on `CHECKED`. */
+export const MCP_CLIENTS: Readonly<Record<McpClientId, McpClient>> = {
+  'claude-code': {
+    id: 'claude-code',
+    title: 'Claude Code',
+    checked: `${CHECKED}, changelog to 2.1.240 and reports to 2.1.303`,
+    pathOf: pathsOf(inHome('.claude.json'), inProject('.mcp.json')),
+    format: 'json',
+    keys: ['mcpServers'],
+    toEntry: server => toCommonEntry(server, variable => `\${${variable}}`, true),
+    afterInstall:
+      'Start a new session, or choose the server in /mcp and reconnect. A project file asks for approval once.',
+    promptForm: '/mcp__skillstoke__refund 1042',
+    features: [
+      yes('tools'),
+      yes('prompts', 'arguments by position, separated by spaces'),
+      yes('resources', 'as @skillstoke:skill://...'),
+      part('server instructions', 'cut after 2 KB'),
+      yes('changes of lists', 'tools, prompts and resources are listed again at once'),
+      part('tool answers', 'structured content replaces the text; at most 25,000 tokens'),
+      part('protocol 2026-07-28', 'being rolled out; falls back to 2025-11-25'),
+      no('Skills extension'),
+    ],
+  },
+  codex: {
+    id: 'codex',
+    title: 'Codex',
+    checked: `${CHECKED}, reports to 0.159.3`,
+    pathOf: pathsOf(
+      ({ home, environment }) => join(environment['CODEX_HOME'] ?? join(home, '.codex'), 'config.toml'),
+      inProject('.codex', 'config.toml'),
+    ),
+    format: 'toml',
+    keys: ['mcp_servers'],
+    toEntry: server =>
+      server.kind === 'stdio'
+        ? { command: server.command, args: server.args }
+        : {
+            url: server.url,
+            ...(server.tokenVariable === undefined ? {} : { bearer_token_env_var: server.tokenVariable }),
+          },
+    afterInstall: 'Start a new session. Codex reads a project file only in a trusted project.',
+    promptForm: 'no prompts; ask for the skill by its name',
+    features: [
+      yes('tools', 'names of server and tool together at most 64 bytes'),
+      no('prompts'),
+      part('resources', 'through tools of the model'),
+      yes('server instructions', 'the first 512 characters count most'),
+      no('changes of lists', 'only logged; a new session lists again'),
+      part('tool answers', 'structured content replaces the text'),
+      part('protocol 2026-07-28', 'opt-in since 0.147.0'),
+      no('Skills extension'),
+    ],
+  },
+  cursor: {
+    id: 'cursor',
+    title: 'Cursor',
+    checked: `${CHECKED}, documentation only`,
+    pathOf: pathsOf(inHome('.cursor', 'mcp.json'), inProject('.cursor', 'mcp.json')),
+    format: 'jsonc',
+    keys: ['mcpServers'],
+    toEntry: server => toCommonEntry(server, variable => `\${env:${variable}}`, false),
+    afterInstall: 'Switch the server on in Settings > MCP.',
+    promptForm: 'listed with the slash commands',
+    features: [
+      yes('tools'),
+      yes('prompts'),
+      yes('resources'),
+      unknown('server instructions'),
+      unknown('changes of lists'),
+      unknown('tool answers'),
+      unknown('protocol 2026-07-28'),
+      no('Skills extension'),
+    ],
+  },
+  vscode: {
+    id: 'vscode',
+    title: 'VS Code',
+    checked: `${CHECKED}, documentation of June 2026 and code`,
+    pathOf: pathsOf(places => join(vscodeFolder(places), 'mcp.json'), inProject('.vscode', 'mcp.json')),
+    format: 'jsonc',
+    keys: ['servers'],
+    toEntry: server => toCommonEntry(server, variable => `\${env:${variable}}`, true),
+    afterInstall: 'Run "MCP: List Servers", start the server, and confirm that you trust it.',
+    promptForm: '/skillstoke.refund, with a dialog for the arguments',
+    features: [
+      yes('tools', 'cached; "MCP: Reset Cached Tools" lists them again'),
+      yes('prompts', 'with completion of arguments'),
+      yes('resources', 'with templates and subscriptions'),
+      yes('server instructions'),
+      yes('changes of lists'),
+      part('tool answers', 'structured content replaces the text'),
+      unknown('protocol 2026-07-28'),
+      no('Skills extension', 'only a prototype'),
+    ],
+  },
+  gemini: {
+    id: 'gemini',
+    title: 'Gemini CLI',
+    checked: `${CHECKED}, code of 2026-08-21`,
+    pathOf: pathsOf(inHome('.gemini', 'settings.json'), inProject('.gemini', 'settings.json')),
+    format: 'jsonc',
+    keys: ['mcpServers'],
+    toEntry: server =>
+      server.kind === 'stdio'
+        ? toCommonEntry(server, String, false)
+        : toCommonEntry(server, variable => `$${variable}`, true),
+    afterInstall: 'Start a new session, or run "/mcp reload". The folder must be trusted.',
+    promptForm: '/refund --order="1042"',
+    features: [
+      yes('tools', 'names over 63 characters are shortened'),
+      part('prompts', 'the text arrives as a JSON string'),
+      yes('resources', 'as @skillstoke://...'),
+      yes('server instructions', 'in a trusted folder'),
+      yes('changes of lists', 'a new prompt may need "/mcp reload"'),
+      part('tool answers', 'at most 40,000 characters; structured content is ignored'),
+      no('protocol 2026-07-28'),
+      no('Skills extension'),
+    ],
+  },
+  opencode: {
+    id: 'opencode',
+    title: 'opencode',
+    checked: `${CHECKED}, documentation of V2`,
+    pathOf: pathsOf(inHome('.config', 'opencode', 'opencode.json'), inProject('opencode.json')),
+    format: 'jsonc',
+    keys: ['mcp', 'servers'],
+    toEntry: server =>
+      server.kind === 'stdio'
+        ? { type: 'local', command: [server.command, ...server.args] }
+        : {
+            type: 'remote',
+            url: server.url,
+            ...(server.tokenVariable === undefined
+              ? {}
+              : { headers: { Authorization: `Bearer {env:${server.tokenVariable}}` } }),
+          },
+    afterInstall: 'Start opencode again. The file has the form of V2; V1 has no "servers" in "mcp".',
+    promptForm: '/skillstoke:refund',
+    features: [
+      yes('tools'),
+      yes('prompts', 'V1 does not list prompts that were added later'),
+      yes('resources'),
+      yes('server instructions', 'V2'),
+      yes('changes of lists', 'V1 only of tools'),
+      part('tool answers', 'V1 replaces the text by structured content'),
+      no('protocol 2026-07-28'),
+      no('Skills extension'),
+    ],
+  },
+  inspector: {
+    id: 'inspector',
+    title: 'MCP Inspector',
+    checked: `${CHECKED}, code of 2.3.0`,
+    pathOf: pathsOf(
+      ({ home, environment }) => environment['MCP_CATALOG_PATH'] ?? join(home, '.mcp-inspector', 'mcp.json'),
+    ),
+    format: 'json',
+    keys: ['mcpServers'],
+    toEntry: server => ({
+      ...toCommonEntry(server, variable => `\${${variable}}`, true),
+      protocolEra: 'auto',
+      autoRefreshOnListChanged: true,
+    }),
+    afterInstall:
+      'Run "npx @modelcontextprotocol/inspector". Put a token itself into the file, because variables are not replaced.',
+    promptForm: 'a form in the tab of the prompts',
+    features: [
+      yes('tools'),
+      yes('prompts', 'with completion'),
+      yes('resources', 'with templates and subscriptions'),
+      yes('server instructions', 'shown to the person'),
+      yes('changes of lists'),
+      yes('tool answers', 'shows text and structured content'),
+      yes('protocol 2026-07-28'),
+      no('Skills extension', 'planned'),
+    ],
+  },
+}

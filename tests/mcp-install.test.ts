@@ -1,0 +1,117 @@
+import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { stokeProcess } from './fixtures/cli.ts'
+import { TemporaryFolder } from './fixtures/skill-folder.ts'
+
+const CLIENTS = ['claude-code', 'codex', 'cursor', 'vscode', 'gemini', 'opencode', 'inspector'] as const
+
+interface Place {
+  readonly stoke: (...args: string[]) => { status: number | null; stdout: string; stderr: string }
+  readonly folder: TemporaryFolder
+}
+
+/** A project with skills, and a home folder for the files of the clients. */
+function openProject(): Place & Disposable {
+  const folder = new TemporaryFolder()
+  folder.writeSkill('project/skills/refund')
+  const env = {
+    HOME: folder.at('home'),
+    SKILLSTOKE_STATE: folder.at('state'),
+    CODEX_HOME: '',
+    XDG_CONFIG_HOME: '',
+  }
+  const cwd = folder.at('project')
+  return {
+    folder,
+    stoke: (...args) => stokeProcess(args, { cwd, env }),
+    [Symbol.dispose]: () => folder[Symbol.dispose](),
+  }
+}
+
+describe.each(CLIENTS)('stoke mcp install %s', client => {
+  test('writes an entry that starts the server from any folder, and uninstall removes it', () => {
+    using it = openProject()
+    const installed = it.stoke('mcp', 'install', client, '--json')
+    expect(installed.status, installed.stderr).toBe(0)
+    const { path, scope, entry } = JSON.parse(installed.stdout) as {
+      path: string
+      scope: string
+      entry: unknown
+    }
+    expect(scope).toBe(client === 'inspector' ? 'user' : 'project')
+    expect(readFileSync(path, 'utf8')).toContain(it.folder.at('project/skills'))
+    expect(entry).toBeTypeOf('object')
+    const checked = it.stoke('mcp', '--check', client, '--json')
+    expect(checked.status, checked.stderr).toBe(0)
+    const { checks, features, installed: found } = JSON.parse(checked.stdout) as Record<string, unknown[]>
+    expect(checks).toMatchObject([
+      { version: '2025-11-25', ok: true, tools: 4, prompts: 1, resources: 1, skills: 1 },
+      { version: '2026-07-28', ok: true, tools: 4, prompts: 1, resources: 1, skills: 1 },
+    ])
+    expect(features?.length).toBeGreaterThan(5)
+    expect(found).toEqual([{ client, path }])
+    expect(it.stoke('mcp', 'uninstall', client).stdout).toContain('removed "skillstoke"')
+    expect(it.stoke('mcp', 'uninstall', client).status).toBe(1)
+    expect(it.stoke('mcp', '--check', client).stdout).toContain('has no server "skillstoke"')
+  }, 60_000)
+})
+
+test('a dry run changes nothing, and --print-config prints only the entry on standard output', () => {
+  using it = openProject()
+  expect(it.stoke('mcp', 'install', 'cursor', '--dry-run').stdout).toContain(
+    'would write to .cursor/mcp.json',
+  )
+  expect(it.stoke('mcp', '--check', 'cursor').status).toBe(1)
+  const printed = it.stoke('mcp', '--print-config', 'cursor', '--root', 'skills')
+  expect(JSON.parse(printed.stdout)).toHaveProperty('mcpServers.skillstoke.command')
+  expect(printed.stderr).toContain('.cursor/mcp.json')
+})
+
+test('roots outside of the project go into the file of the user', () => {
+  using it = openProject()
+  it.folder.writeSkill('elsewhere/maps')
+  const { stdout } = it.stoke('mcp', 'install', 'codex', '--root', it.folder.at('elsewhere'), '--json')
+  expect(JSON.parse(stdout)).toMatchObject({ scope: 'user', path: it.folder.at('home/.codex/config.toml') })
+})
+
+test.each([
+  [['mcp', 'install', 'notepad'], '"notepad" is not one of claude-code, codex'],
+  [['mcp', 'install', 'inspector', '--scope', 'project'], 'use --scope user'],
+  [['mcp', 'install', 'cursor', '--url', 'skills'], '"skills" is no address of an MCP server'],
+  [['mcp', 'install', 'cursor', '--token-env', 'T'], '--token-env needs --url'],
+])('stoke %j is refused', (args, reason) => {
+  using it = openProject()
+  expect(it.stoke(...args)).toMatchObject({ status: 2, stderr: expect.stringContaining(reason) })
+})
+
+test('without a folder of skills, install says which folders it looked for', () => {
+  using folder = new TemporaryFolder()
+  folder.write('readme.md', 'nothing')
+  const { status, stderr } = stokeProcess(['mcp', 'install', 'cursor'], {
+    cwd: folder.path,
+    env: { HOME: folder.path },
+  })
+  expect([status, stderr]).toEqual([2, expect.stringContaining('there is no folder with skills here')])
+})
+
+test('the MCP Inspector reads the file that install wrote', () => {
+  using it = openProject()
+  it.stoke('mcp', 'install', 'inspector')
+  const run = spawnSync(
+    resolve('node_modules/.bin/mcp-inspector'),
+    [
+      '--cli',
+      '--config',
+      it.folder.at('home/.mcp-inspector/mcp.json'),
+      '--server',
+      'skillstoke',
+      '--method',
+      'prompts/list',
+    ],
+    { encoding: 'utf8', timeout: 60_000, cwd: it.folder.at('project') },
+  )
+  expect(run.status, run.stderr).toBe(0)
+  expect(run.stdout).toContain('"refund"')
+}, 60_000)
