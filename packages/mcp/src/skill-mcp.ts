@@ -192,6 +192,17 @@ export function createSkillsServer(skills: SkillRuntime, options: SkillMcpOption
  * Serves the skills of a runtime to MCP clients. Server objects are temporary, because
  * the runtime keeps all state that must last. Without the option `access`, the host must check the headers `Host` and
  * `Origin`, and who the caller is.
+ *
+ * @example
+ * ```ts
+ * import { createSkillRuntime } from '@skillstoke/core'
+ * import { directory } from '@skillstoke/core/node'
+ * import { SkillMcp } from '@skillstoke/mcp'
+ *
+ * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+ * await using mcp = new SkillMcp(skills, { scope: { include: ['support-*'] } })
+ * console.log((await mcp.fetch(new Request('http://localhost/mcp'))).status) // prints 400
+ * ```
  */
 export class SkillMcp implements AsyncDisposable {
   readonly #skills: SkillRuntime

@@ -33,7 +33,16 @@ const KNOWN: KnownOptions<BearerClient> = {
 const MIN_LENGTH = 32
 const HOUR_SECONDS = 3_600
 
-/** Returns the SHA-256 hash of a token, as 64 hexadecimal digits. */
+/**
+ * Returns the SHA-256 hash of a token, as 64 hexadecimal digits.
+ *
+ * @example
+ * ```ts
+ * import { hashToken } from '@skillstoke/mcp/auth'
+ *
+ * console.log(hashToken('x'.repeat(32)).length) // prints 64
+ * ```
+ */
 export function hashToken(token: string): string {
   return createHash('sha256').update(token).digest('hex')
 }

@@ -80,7 +80,7 @@ const NOTHING: SkillScope = { exclude: ['*'] }
  * const answer = await server.fetch(
  *   new Request('https://skills.example.com/.well-known/oauth-protected-resource/mcp'),
  * )
- * console.log((await answer.json()).authorization_servers) // prints [ 'https://login.example.com' ]
+ * console.log(answer.status, (await answer.text()).includes('https://login.example.com')) // prints 200 true
  * ```
  */
 export function oauthResource(options: OAuthResourceOptions): ClientAccess {
