@@ -38,7 +38,7 @@ await client.listen({ toolsListChanged: true })
 const call = async (name: string, args = {}): Promise<string> => {
   const { content } = await client.callTool({ name, arguments: args })
   const [first] = content as readonly { readonly text: string }[]
-  return first?.text ?? ''
+  return first?.text.trimEnd() ?? ''
 }
 console.log('before:', await call('git.status'))
 assert.equal(await call('git.status'), 'On branch main.')

@@ -1,4 +1,4 @@
-import { type Channel, channel, type TracingChannel, tracingChannel } from 'node:diagnostics_channel'
+import type * as DiagnosticsChannel from 'node:diagnostics_channel'
 import type { ServerContext } from '@modelcontextprotocol/server'
 import { toMessage } from '@skillstoke/core/internal'
 import type { Clock } from '@skillstoke/core/source'
@@ -46,8 +46,12 @@ export interface RequestOutcome {
 export const REQUEST_CHANNEL = 'skillstoke:mcp.request'
 export const NOTIFICATION_CHANNEL = 'skillstoke:mcp.notification'
 
-const requests: TracingChannel<RequestTraceMessage> = tracingChannel(REQUEST_CHANNEL)
-const notifications: Channel = channel(NOTIFICATION_CHANNEL)
+// Not imported, because Cloudflare Workers have no such module.
+const library: typeof DiagnosticsChannel | undefined =
+  globalThis.process?.getBuiltinModule?.('node:diagnostics_channel')
+const requests: DiagnosticsChannel.TracingChannel<RequestTraceMessage> | undefined =
+  library?.tracingChannel(REQUEST_CHANNEL)
+const notifications: DiagnosticsChannel.Channel | undefined = library?.channel(NOTIFICATION_CHANNEL)
 
 export interface RequestTraceOptions {
   /** Name of the server. */
@@ -95,7 +99,7 @@ export class RequestTrace {
     work: (report: (outcome: RequestOutcome) => void) => Promise<T>,
   ): Promise<T> {
     const { server, audit } = this.#options
-    if (!requests.hasSubscribers && audit === undefined) return await work(() => undefined)
+    if (requests?.hasSubscribers !== true && audit === undefined) return await work(() => undefined)
     const traceparent = context.mcpReq._meta?.['traceparent']
     const message: RequestTraceMessage = {
       method,
@@ -110,7 +114,9 @@ export class RequestTrace {
       if (isError !== undefined) message.isError = isError
     }
     const traced = async (): Promise<T> =>
-      await requests.tracePromise(async () => await work(report), message)
+      requests === undefined
+        ? await work(report)
+        : await requests.tracePromise(async () => await work(report), message)
     return audit === undefined ? await traced() : await this.#audited(message, traced, audit)
   }
 
@@ -122,7 +128,7 @@ export class RequestTrace {
   }
 
   notified(method: string, connections: number): void {
-    if (!notifications.hasSubscribers) return
+    if (notifications?.hasSubscribers !== true) return
     notifications.publish({ method, server: this.#options.server, connections } satisfies NotificationMessage)
   }
 

@@ -201,7 +201,7 @@ export function createSkillsServer(skills: SkillRuntime, options: SkillMcpOption
  *
  * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
  * await using mcp = new SkillMcp(skills, { scope: { include: ['support-*'] } })
- * console.log((await mcp.fetch(new Request('http://localhost/mcp'))).status) // prints 400
+ * console.log((await mcp.fetch(new Request('http://localhost/mcp'))).status) // prints 406
  * ```
  */
 export class SkillMcp implements AsyncDisposable {
