@@ -1,6 +1,7 @@
 import {
   type CallToolResult,
   type McpServer,
+  type Prompt,
   ProtocolError,
   ProtocolErrorCode,
   ResourceNotFoundError,
@@ -49,7 +50,7 @@ const URI_TEMPLATE = 'skill://{name}/{+path}'
  * Adds tools, prompts, resources and the Skills extension to a server object, beside what its host registers. The server
  * object keeps no state, so it can be discarded at any time.
  * @param subscribed receives the URIs of 2025-era subscriptions
- * @throws {SkillError} INVALID_OPTION when the server already has request handlers
+ * @throws {SkillError} INVALID_OPTION when the server has request handlers that cannot be found
  */
 export function attachSkills(mcp: McpServer, parts: AttachedParts, subscribed: Set<string>): void {
   const host = takeHostHandlers(mcp)
@@ -231,24 +232,21 @@ function toMeta({ generation, revision }: ToolResult): Record<string, string> {
 }
 
 function servePrompts(mcp: McpServer, { prompts, expand, trace }: AttachedParts, host: HostHandlers): void {
-  const namesOfHost = async (request: AnyRequest, context: ServerContext): Promise<ReadonlySet<string>> => {
-    const others = await listOfHost<{ name: string }>(host, PROMPTS, request, context)
-    return new Set(others.map(({ name }) => name))
-  }
   mcp.server.setRequestHandler('prompts/list', async (request, context) => {
     const { generation, ...page } = await prompts.list(request.params?.cursor)
     const isFirst = request.params?.cursor === undefined
-    const others = isFirst ? await listOfHost<never>(host, PROMPTS, request, context) : []
-    const hidden = others.length === 0 ? new Set() : await namesOfHost(request, context)
+    const others = await listOfHost<Prompt>(host, PROMPTS, request, context)
+    const hidden = new Set(others.map(({ name }) => name))
     return {
       ...page,
-      prompts: [...others, ...page.prompts.filter(({ name }) => !hidden.has(name))],
+      prompts: [...(isFirst ? others : []), ...page.prompts.filter(({ name }) => !hidden.has(name))],
       _meta: { [GENERATION_META_KEY]: generation.digest },
     }
   })
   mcp.server.setRequestHandler('prompts/get', async (request, context) => {
     const { name, arguments: given = {} } = request.params
-    if ((await namesOfHost(request, context)).has(name))
+    const others = await listOfHost<Prompt>(host, PROMPTS, request, context)
+    if (others.some(other => other.name === name))
       return (await host.get('prompts/get')?.(request, context)) as never
     return await trace.call(
       'prompts/get',

@@ -79,7 +79,7 @@ export async function serve(config: Config, options: ServeOptions): Promise<numb
     const remembered = identity.port === undefined ? [] : [identity.port]
     const used = await listenOn(server, host, isPortNamed ? [port] : [...remembered, port, 0])
     if (file === undefined && config.server.token === undefined)
-      identities.remember({ token, ...(isPortNamed ? {} : { port: identity.port ?? used }) })
+      identities.remember(token, { port: used, isPortNamed })
     const metricsPort =
       metricsServer === undefined || options.metricsPort === undefined
         ? undefined

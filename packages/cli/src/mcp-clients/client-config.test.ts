@@ -58,14 +58,17 @@ describe.each(MCP_CLIENT_IDS)('the configuration of %s', id => {
   test('each scope has another file, in the place of the client', () => {
     const places: ClientPlaces = {
       home: '/home/ann',
-      project: '/work/shop',
+      project: '/projects/shop',
       platform: 'linux',
       environment: {},
     }
     const paths = CONFIG_SCOPES.map(scope => client.pathOf(scope, places))
     if (id === 'inspector') expect(paths).toEqual([undefined, '/home/ann/.mcp-inspector/mcp.json'])
     else
-      expect([paths[0]?.startsWith('/work/shop/'), paths[1]?.startsWith('/home/ann/')]).toEqual([true, true])
+      expect([paths[0]?.startsWith('/projects/shop/'), paths[1]?.startsWith('/home/ann/')]).toEqual([
+        true,
+        true,
+      ])
   })
 
   test('a running server is named by its address and the variable of its token, never by the token itself', () => {

@@ -35,8 +35,17 @@ export class DevIdentities {
     return known ?? { token: randomBytes(32).toString('base64url') }
   }
 
-  /** If the file cannot be written, the next start has another token. */
-  remember(identity: DevIdentity): void {
+  /**
+   * Remembers a token, and the port on which the server listens. A port that the user named is not remembered. A
+   * remembered port stays, because another running server with the same sources may use it now. If the file cannot be
+   * written, the next start has another token.
+   */
+  remember(
+    token: string,
+    { port, isPortNamed }: { readonly port: number; readonly isPortNamed: boolean },
+  ): void {
+    const kept = this.#read()?.port ?? (isPortNamed ? undefined : port)
+    const identity: DevIdentity = { token, ...(kept === undefined ? {} : { port: kept }) }
     const draft = `${this.#path}.${process.pid}.tmp`
     try {
       mkdirSync(this.#folder, { recursive: true, mode: 0o700 })

@@ -138,14 +138,7 @@ export class DevServer implements AsyncDisposable {
     const remembered = this.#identity.port === undefined ? [] : [this.#identity.port]
     this.#port = await listenOn(this.#server, host, isPortNamed ? [port] : [...remembered, port, 0])
     this.#guard.listening(this.#port)
-    this.#remember()
-  }
-
-  /** Remembers the token, and the port unless another running server with the same sources uses the remembered port. */
-  #remember(): void {
-    const { token, isPortNamed } = this.#config.server
-    if (token !== undefined) return
-    const port = isPortNamed ? this.#identity.port : (this.#identity.port ?? this.#port)
-    this.#identities.remember({ token: this.token, ...(port === undefined ? {} : { port }) })
+    if (this.#config.server.token === undefined)
+      this.#identities.remember(this.token, { port: this.#port, isPortNamed })
   }
 }

@@ -285,8 +285,8 @@ function addServe(program: Command, finish: Finish): void {
     .addHelpText(
       'after',
       `
-The MCP endpoint is /mcp, and /healthz answers without a token. Beyond this machine, serve needs --clients, and a
-reverse proxy with TLS in front of it.
+Clients connect to /mcp. /healthz needs no token. To serve other machines, name the clients with --clients, and put a
+reverse proxy with TLS in front of the server.
 
 Examples:
   stoke serve ./skills
