@@ -13,16 +13,19 @@ import { type ClientsFile, readClientsFile } from '../config/clients-file.ts'
 import type { Config } from '../config/config.ts'
 import { DEFAULT_MAX_SESSIONS } from '../config/defaults.ts'
 import { EXIT_OK, UsageError } from '../exit-code.ts'
-import { openSkills } from '../open-skills.ts'
 import { DevIdentities } from '../server/dev-identity.ts'
 import { closeHttpServer, createHttpServer, isLoopback, listenOn, toHostName } from '../server/http-server.ts'
 import { Metrics } from '../server/metrics.ts'
+import {
+  createErrorLogger,
+  describeServed,
+  openServedSkills,
+  type ServingOptions,
+} from '../server/served-skills.ts'
 import { listenForSignals } from '../signals.ts'
-import { createCatalogCounter } from '../tokens.ts'
 import { readVersion } from '../version.ts'
-import { createErrorLogger, describeServed, type McpOptions } from './mcp.ts'
 
-export interface ServeOptions extends McpOptions {
+export interface ServeOptions extends ServingOptions {
   /** File that names the clients. @default one client, with the token of the last start */
   readonly clients?: string
   /** File for one line of JSON for each request that used a skill or was refused; `-` for standard output. */
@@ -50,13 +53,7 @@ export async function serve(config: Config, options: ServeOptions): Promise<numb
   const end = new AbortController()
   const stopSignals = listenForSignals(() => end.abort())
   await using audit = await AuditLog.open(options.auditLog, message => logger.warn(message))
-  const catalog = { countTokens: createCatalogCounter(config.catalog.maxTokens), ...config.catalog }
-  await using skills = await openSkills(config, {
-    watching: 'auto',
-    serves: true,
-    runsScripts: true,
-    runtime: { catalog, logger },
-  })
+  await using skills = await openServedSkills(config, logger)
   const { requestsPerMinute, commandTools = false, adminTools = false, authorTools = false } = options
   await using mcp = createSkillsServer(skills, {
     version: readVersion(),

@@ -1,0 +1,47 @@
+import type { Logger, SkillRuntime } from '@skillstoke/core'
+import type { SkillMcpOptions } from '@skillstoke/mcp'
+import type { Config } from '../config/config.ts'
+import { openSkills } from '../open-skills.ts'
+import { toTerminalLine } from '../output.ts'
+import { createCatalogCounter } from '../tokens.ts'
+
+/** The tools of an MCP server, and how much it logs. */
+export interface ServingOptions extends Pick<SkillMcpOptions, 'commandTools' | 'adminTools' | 'authorTools'> {
+  readonly isVerbose: boolean
+}
+
+/** Opens the skills that an MCP server serves until it is stopped. */
+export async function openServedSkills(config: Config, logger: Logger): Promise<SkillRuntime> {
+  const catalog = { countTokens: createCatalogCounter(config.catalog.maxTokens), ...config.catalog }
+  return await openSkills(config, {
+    watching: 'auto',
+    serves: true,
+    runsScripts: true,
+    runtime: { catalog, logger },
+  })
+}
+
+export function describeServed(skills: SkillRuntime): string {
+  const { number, digest } = skills.current
+  return `serving ${skills.current.list().length} skills, generation ${number} ${digest}`
+}
+
+/** Creates a logger that writes to standard error. */
+export function createErrorLogger(isVerbose: boolean): Logger {
+  const write = (level: string, message: string): void =>
+    void process.stderr.write(`skillstoke ${level}: ${toTerminalLine(message)}\n`)
+  return {
+    debug: message => (isVerbose ? write('debug', message) : undefined),
+    info: (message, data) => (isVerbose ? write('info', withData(message, data)) : undefined),
+    warn: (message, data) => write('warning', withData(message, data)),
+    error: (message, data) => write('error', withData(message, data)),
+  }
+}
+
+/** `Hot reloading skill skill=git` */
+function withData(message: string, data: Readonly<Record<string, unknown>> = {}): string {
+  const fields = Object.entries(data).map(
+    ([key, value]) => ` ${key}=${value instanceof Error ? value.message : String(value)}`,
+  )
+  return `${message}${fields.join('')}`
+}
