@@ -88,6 +88,16 @@ test('a request without a valid token is refused, and audited', async () => {
   expect(JSON.stringify(audited)).not.toContain(SUPPORT)
 })
 
+test('an audit function that throws does not fail the request', async () => {
+  const audit = (): void => {
+    throw new Error('the log is full')
+  }
+  await using it = await open(FILES, { audit })
+  const client = await it.connect('2026-07-28')
+  const answer = await client.callTool({ name: 'skill', arguments: { name: 'billing' } })
+  expect(JSON.stringify(answer.content)).toContain('Body of billing.')
+})
+
 test('a client cannot use the session of another client', async () => {
   await using it = await open(FILES, { access })
   const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'x', version: '1' } }

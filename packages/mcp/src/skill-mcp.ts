@@ -237,7 +237,11 @@ export class SkillMcp implements AsyncDisposable {
       logger: this.#logger,
       clock,
       recent,
-      trace: new RequestTrace({ server: name, clock, ...(audit === undefined ? {} : { audit }) }),
+      trace: new RequestTrace({
+        server: name,
+        clock,
+        ...(audit === undefined ? {} : { audit: entry => this.#tellAudit(audit, entry) }),
+      }),
       nextSessionId: () => this.#nextSessionId(),
       warnOnce: message => this.#warnOnce(message),
     }
@@ -414,6 +418,15 @@ export class SkillMcp implements AsyncDisposable {
     do this.#sessionCount++
     while (taken.has(`mcp-${this.#sessionCount}`))
     return `mcp-${this.#sessionCount}`
+  }
+
+  /** Logs the failure of an audit function, because it must not fail the request. */
+  #tellAudit(audit: (entry: AuditEntry) => void, entry: AuditEntry): void {
+    try {
+      audit(entry)
+    } catch (error) {
+      this.#logger.error(`mcp: the audit function failed: ${toMessage(error)}`, { error })
+    }
   }
 
   #assertOpen(): void {
