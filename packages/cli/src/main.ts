@@ -7,6 +7,7 @@ import { nameProgram } from './program-name.ts'
 import { addChatVerbs } from './verbs/chat-verbs.ts'
 import { addFollowVerbs } from './verbs/follow-verbs.ts'
 import { addLookVerbs } from './verbs/look-verbs.ts'
+import { addMcpVerbs } from './verbs/mcp-verbs.ts'
 import { addProjectVerbs } from './verbs/project-verbs.ts'
 import { addRunVerbs } from './verbs/run-verbs.ts'
 import { addTrustVerbs } from './verbs/trust-verbs.ts'
@@ -92,6 +93,7 @@ SKILLSTOKE_TOKEN, SKILLSTOKE_MAX_SESSIONS.
 Exit codes: 0 success, 1 findings, 2 usage error, 130 interrupted.`,
     )
   addFollowVerbs(program, finish)
+  addMcpVerbs(program, finish)
   addChatVerbs(program, finish)
   addLookVerbs(program, finish)
   addRunVerbs(program, finish)
