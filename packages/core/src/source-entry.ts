@@ -63,6 +63,7 @@ export {
   type TreeFetcher,
 } from './source/remote-source.ts'
 export type { FileTree, TreeFile } from './fs/file-tree.ts'
+export { type ListedSkill, storeRetrieved } from './source/listed-skill.ts'
 export {
   type FetchedFile,
   listFilesBelow,

@@ -1,10 +1,14 @@
+import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { Readable } from 'node:stream'
-import { createSkillRuntime, renderSkillText, type SkillRuntime } from '@skillstoke/core'
+import { createSkillRuntime, renderSkillText, type SkillRuntime, type SkillSession } from '@skillstoke/core'
+import { openState } from '@skillstoke/core/node'
 import { FileSource, MemoryFileSystem, NO_SETTLE } from '@skillstoke/core/source'
 import { sourceConformance } from '@skillstoke/core/testing'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { SkillMcp } from './index.ts'
 import { type McpServerOptions, mcpServer } from './mcp-source.ts'
 
@@ -15,6 +19,8 @@ let files: MemoryFileSystem
 let served: SkillRuntime
 let mcp: SkillMcp
 let calls: string[]
+/** The URIs that `resources/read` requests named. */
+let uris: string[]
 /** Changes an answer of the server before the client receives the answer. */
 let tamper: ((body: string) => string) | undefined
 let intercept: ((response: ServerResponse) => boolean) | undefined
@@ -24,8 +30,12 @@ const server = createServer((request, response) => void answer(request, response
 async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
   if (intercept?.(response) === true) return
   const body = request.method === 'POST' ? Buffer.concat(await request.toArray()) : undefined
-  const method = (JSON.parse(body?.toString() ?? 'null') as { method?: string } | null)?.method
-  if (method !== undefined) calls.push(method)
+  const message = JSON.parse(body?.toString() ?? 'null') as {
+    method?: string
+    params?: { uri: string }
+  } | null
+  if (message?.method !== undefined) calls.push(message.method)
+  if (message?.method === 'resources/read') uris.push(message.params?.uri ?? '')
   const got = await mcp.fetch(
     new Request(`http://127.0.0.1${request.url}`, {
       method: request.method ?? 'GET',
@@ -42,6 +52,7 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
 beforeEach(async () => {
   files = new MemoryFileSystem({ '/s/pdf/SKILL.md': text('pdf', 'First.'), '/s/pdf/references/ä b.md': 'Ä.' })
   calls = []
+  uris = []
   tamper = undefined
   intercept = undefined
   served = await createSkillRuntime({
@@ -69,11 +80,16 @@ const put = async (path: string, content: string): Promise<void> => {
   await served.reload()
 }
 
+async function call(session: SkillSession, name: string, input: object): Promise<string> {
+  const result = await session.tools.find(each => each.name === name)?.execute(input)
+  return result?.text ?? ''
+}
+
 for (const each of sourceConformance.filter(({ name }) => !name.startsWith('a broken text')))
-  test(`mcpServer() reads the skills of another server: ${each.name}`, async () => {
+  test(`mcpServer() with retrieval "ahead" mirrors another server: ${each.name}`, async () => {
     files.remove('/s/pdf')
     await served.reload()
-    const source = mcpServer(url(), { ...options(), label: 'other' })
+    const source = mcpServer(url(), { ...options(), label: 'other', retrieval: 'ahead' })
     try {
       await each.check({
         source,
@@ -92,6 +108,7 @@ test('mcpServer() returns the same paths and revisions as the server, and later 
   await using skills = await open()
   expect(skills.current.get('pdf').files.map(({ path }) => path)).toEqual(['SKILL.md', 'references/ä b.md'])
   expect(skills.current.get('pdf').revision).toBe(served.current.get('pdf').revision)
+  await skills.load('pdf')
   calls.length = 0
   await put('/s/pdf/SKILL.md', text('pdf', 'Second.'))
   await skills.reload()
@@ -102,6 +119,7 @@ test('mcpServer() returns the same paths and revisions as the server, and later 
 describe('mcpServer() with an untrusted server', () => {
   test('refuses files that do not match their digest, keeps the last valid files of that skill, and updates all other skills', async () => {
     await using skills = await open()
+    await skills.load('pdf')
     await put('/s/pdf/SKILL.md', text('pdf', 'Second.'))
     await put('/s/docx/SKILL.md', text('docx'))
     tamper = body => body.replaceAll('Second.', 'Poison.')
@@ -153,6 +171,153 @@ describe('mcpServer() with an untrusted server', () => {
       0,
       ['pdf'],
     ])
+  })
+})
+
+describe('mcpServer() retrieves the files of a skill when the skill is loaded', () => {
+  test('the list has the metadata and the revision, and only a load reads the files, the SKILL.md first', async () => {
+    await put('/s/docx/SKILL.md', text('docx'))
+    await using skills = await open()
+    const pdf = skills.current.get('pdf')
+    expect([pdf.description, pdf.revision]).toEqual(['Does it.', served.current.get('pdf').revision])
+    expect(skills.search('does').map(({ skill }) => skill.name)).toEqual(['docx', 'pdf'])
+    await skills.reload()
+    expect(uris).toEqual([])
+    expect((await skills.load('pdf')).body).toBe('First.')
+    expect(uris).toEqual(['skill://pdf/SKILL.md', 'skill://pdf/references/%C3%A4%20b.md'])
+    expect(skills.current.get('pdf')).toBe(pdf)
+    await skills.load('pdf')
+    expect(uris).toHaveLength(2)
+  })
+
+  test('a load returns the newest text if the server changed the skill since the last fetch', async () => {
+    await using skills = await open()
+    await put('/s/pdf/SKILL.md', text('pdf', 'Second.'))
+    expect(await call(skills.session({ id: 'c' }), 'skill', { name: 'pdf' })).toContain('Second.')
+    expect(skills.current.get('pdf').revision).toBe(served.current.get('pdf').revision)
+  })
+
+  test('a file and a slash command, too, come from the newest text', async () => {
+    await using skills = await open()
+    await put('/s/pdf/references/ä b.md', 'New.')
+    const file = { skill: 'pdf', path: 'references/ä b.md' }
+    expect(await call(skills.session({ id: 'c' }), 'read_skill_file', file)).toContain('New.')
+    await using others = await open()
+    await put('/s/pdf/SKILL.md', text('pdf', 'Second.'))
+    expect((await others.session({ id: 'd' }).expandSlash('/pdf')).text).toContain('Second.')
+  })
+
+  test('a running conversation follows a change of a skill that it loaded', async () => {
+    await using skills = await open()
+    const session = skills.session({ id: 'c' })
+    await call(session, 'skill', { name: 'pdf' })
+    await session.update()
+    await put('/s/pdf/SKILL.md', text('pdf', 'Second.'))
+    await skills.reload()
+    calls.length = 0
+    expect((await session.update())?.text).toContain('you loaded pdf')
+    expect(await call(session, 'skill', { name: 'pdf' })).toContain('Second.')
+    expect(calls).toEqual([])
+  })
+
+  test.each([
+    ['digest', 'First.', 'Evil!!'],
+    ['size', 'First.', 'First, and more.'],
+  ])('a SKILL.md with a wrong %s is not loaded, and no other file is read', async (_, from, to) => {
+    await using skills = await open()
+    tamper = body => body.replaceAll(from, to)
+    await expect(skills.load('pdf')).rejects.toMatchObject({
+      code: 'REVISION_NOT_FOUND',
+      message: expect.stringMatching(/could not be retrieved: .*skill:\/\/pdf\/SKILL\.md /),
+    })
+    expect(new Set(uris)).toEqual(new Set(['skill://pdf/SKILL.md']))
+    tamper = undefined
+    expect((await skills.load('pdf')).body).toBe('First.')
+  })
+
+  test('after a restart without the server, only the skills that were loaded before can be loaded', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'stoke-mcp-'))
+    onTestFinished(() => rmSync(folder, { recursive: true }))
+    await put('/s/docx/SKILL.md', text('docx'))
+    const start = async (): Promise<SkillRuntime> =>
+      await createSkillRuntime({
+        sources: [mcpServer(url(), options())],
+        state: await openState(folder),
+      })
+    {
+      await using skills = await start()
+      await skills.load('pdf')
+    }
+    intercept = response => {
+      response.destroy()
+      return true
+    }
+    await using skills = await start()
+    expect(skills.current.list().map(({ name }) => name)).toEqual(['docx', 'pdf'])
+    expect((await skills.load('pdf')).body).toBe('First.')
+    await expect(skills.load('docx')).rejects.toMatchObject({ code: 'REVISION_NOT_FOUND' })
+    intercept = undefined
+    await skills.reload()
+    expect((await skills.load('docx')).body).toBe('Body.')
+  })
+
+  test('an approval reads the text that it approves, and the approved text stays when the server changes it', async () => {
+    await using skills = await createSkillRuntime({
+      sources: [mcpServer(url(), { ...options(), trust: 'review' })],
+    })
+    expect(uris).toEqual([])
+    await skills.review.approve('pdf', { by: 'ada' })
+    expect(uris).toHaveLength(2)
+    await put('/s/pdf/SKILL.md', text('pdf', 'Second.'))
+    await skills.reload()
+    expect((await skills.load('pdf')).body).toBe('First.')
+    expect(skills.review.pending().map(({ name }) => name)).toEqual(['pdf'])
+  })
+
+  test('hidden text is reported as soon as the files are retrieved', async () => {
+    await put('/s/pdf/references/ä b.md', 'Look\u200Bhere.')
+    await using skills = await open()
+    expect(skills.current.get('pdf').diagnostics).toEqual([])
+    await skills.load('pdf')
+    expect(skills.current.get('pdf').diagnostics).toMatchObject([{ code: 'HIDDEN_TEXT' }])
+  })
+})
+
+describe('mcpServer() with a skill whose files have no digests', () => {
+  const toDynamic = (body: string): string =>
+    body.replaceAll(
+      /"resources":\[(?:\{"uri":"[^"]*","digest":"[^"]*","size":\d+\},?)+\]/g,
+      '"resources":"dynamic"',
+    )
+
+  test('the revision is known after the first load, and each fetch reads a loaded skill again', async () => {
+    tamper = toDynamic
+    await using skills = await open()
+    expect(uris).toEqual([])
+    const session = skills.session({ id: 'c' })
+    expect(await call(session, 'skill', { name: 'pdf' })).toContain('First.')
+    expect(skills.current.get('pdf').revision).toBe(served.current.get('pdf').revision)
+    await session.update()
+    await put('/s/pdf/references/ä b.md', 'New.')
+    await put('/s/pdf/SKILL.md', text('pdf', 'Second.'))
+    await skills.reload()
+    expect((await session.update())?.text).toContain('changed: "references/ä b.md"')
+    expect(await call(session, 'skill', { name: 'pdf' })).toContain('Second.')
+    expect(skills.current.get('pdf').revision).toBe(served.current.get('pdf').revision)
+  })
+
+  test('an approval is about the text that was read', async () => {
+    tamper = toDynamic
+    await using skills = await createSkillRuntime({
+      sources: [mcpServer(url(), { ...options(), trust: 'review' })],
+    })
+    await skills.review.approve('pdf', { by: 'ada' }).catch(() => undefined)
+    expect(skills.current.list()).toEqual([])
+    await skills.review.approve('pdf', { by: 'ada' })
+    expect((await skills.load('pdf')).body).toBe('First.')
+    await put('/s/pdf/SKILL.md', text('pdf', 'Second.'))
+    await skills.reload()
+    expect((await skills.load('pdf')).body).toBe('First.')
   })
 })
 

@@ -1,19 +1,28 @@
 import type { Transport } from '@modelcontextprotocol/client'
 import type { Skill as SkillEntry, SkillsClient } from '@modelcontextprotocol/client/ext/skills'
 import { type Diagnostic, SkillError } from '@skillstoke/core'
-import { checkNumber, checkOptions, type KnownOptions, toMessage } from '@skillstoke/core/internal'
+import {
+  checkChoice,
+  checkNumber,
+  checkOptions,
+  type KnownOptions,
+  toMessage,
+} from '@skillstoke/core/internal'
 import { checkUrl, createGuardedFetch } from '@skillstoke/core/node'
 import {
   type FetchContext,
   type FetchedFile,
   type FetchResult,
   type FileTree,
-  listFilesBelow,
+  type ListedSkill,
   RemoteSource,
   type RemoteSourceOptions,
   refuseTreeEntry,
   restoreTree,
+  type SkillFile,
   type SkillSource,
+  type SkillStore,
+  storeRetrieved,
   storeTree,
   type TreeFetcher,
 } from '@skillstoke/core/source'
@@ -48,13 +57,27 @@ export interface McpServerOptions
    * @default 200 MB
    */
   readonly maxBytes?: number
+  /**
+   * When the files of a skill are retrieved. `on-load`: when the skill is loaded or reviewed, as the Skills extension
+   * requires. `ahead`: at each fetch. Then every skill can be loaded even if the server is unreachable or has changed
+   * the skill. Use `ahead` only if the owner of the server agrees.
+   * @default 'on-load'
+   */
+  readonly retrieval?: RetrievalMode
 }
+
+/** The values of `RetrievalMode`. */
+export const RETRIEVAL_MODES = ['on-load', 'ahead'] as const
+
+/** When the files of a skill are retrieved from an MCP server. */
+export type RetrievalMode = (typeof RETRIEVAL_MODES)[number]
 
 const KNOWN: KnownOptions<McpServerOptions> = {
   label: true,
   headers: true,
   privateHosts: true,
   maxBytes: true,
+  retrieval: true,
   timeoutMs: true,
   trust: true,
   reading: true,
@@ -68,11 +91,16 @@ const KNOWN: KnownOptions<McpServerOptions> = {
 const MAX_SKILLS = 2_000
 const MAX_SKILL_BYTES = 16 * 1024 * 1024
 const DEFAULT_MAX_SERVER_BYTES = 200_000_000
+const MAX_DYNAMIC_ENTRIES = 1_000
+/** Equals `DIRECTORY_MIME_TYPE` of the MCP SDK. Repeated here, because loading the SDK is slow. */
+const DIRECTORY_TYPE = 'inode/directory'
 
 /**
- * Returns a source that reads the skills of another MCP server through the Skills extension. Verifies the size and
- * digest of each file, and does not read unchanged files again. If a command starts the server, the command runs
- * without any sandbox. So the command must come from the user of the program, never from a file of a project.
+ * Returns a source that reads the skills of another MCP server through the Skills extension. Each fetch reads the list
+ * of the server, and the files of a skill are retrieved when the skill is first loaded. Verifies the size and digest of
+ * each file and the frontmatter, and does not read unchanged files again. Without a server, skills that were loaded
+ * before stay available. If a command starts the server, the command runs without any sandbox. So the command must come
+ * from the user of the program, never from a file of a project.
  * @throws {SkillError} INVALID_OPTION
  *
  * @example
@@ -93,8 +121,10 @@ const DEFAULT_MAX_SERVER_BYTES = 200_000_000
 export function mcpServer(target: string | McpCommand, options: McpServerOptions = {}): SkillSource {
   checkOptions('mcpServer()', options, KNOWN)
   checkNumber('maxBytes', options.maxBytes, 1)
-  const { label, headers = {}, privateHosts = [], maxBytes = DEFAULT_MAX_SERVER_BYTES, ...remote } = options
-  const fetcher = new McpFetcher(target, { headers, privateHosts, maxBytes })
+  checkChoice('retrieval', options.retrieval, RETRIEVAL_MODES)
+  const { label, headers = {}, privateHosts = [], maxBytes = DEFAULT_MAX_SERVER_BYTES } = options
+  const { retrieval = 'on-load', headers: _, privateHosts: __, maxBytes: ___, ...remote } = options
+  const fetcher = new McpFetcher(target, { headers, privateHosts, maxBytes, retrieval })
   return new RemoteSource(fetcher, { ...remote, label: label ?? fetcher.name, origin: fetcher.origin })
 }
 
@@ -102,17 +132,20 @@ interface ServerAccess {
   readonly headers: Readonly<Record<string, string>>
   readonly privateHosts: readonly string[]
   readonly maxBytes: number
+  readonly retrieval: RetrievalMode
 }
 
 class McpFetcher implements TreeFetcher {
   readonly name: string
   readonly origin: string
   readonly #maxBytes: number
+  readonly #retrieval: RetrievalMode
   readonly #createTransport: () => Promise<Transport>
 
   constructor(target: string | McpCommand, access: ServerAccess) {
     if (typeof target !== 'string') checkOptions('mcpServer()', target, KNOWN_COMMAND)
     this.#maxBytes = access.maxBytes
+    this.#retrieval = access.retrieval
     if (typeof target === 'string') {
       if (!URL.canParse(target) || !/^https?:$/.test(new URL(target).protocol))
         throw new SkillError(
@@ -151,11 +184,26 @@ class McpFetcher implements TreeFetcher {
   }
 
   async restore(context: FetchContext): Promise<FileTree | undefined> {
-    return await restoreTree(this.origin, context)
+    const stored = await restoreTree(this.origin, context)
+    const list = stored?.files.find(({ path }) => path === LIST_FILE)
+    if (stored === undefined || list === undefined) return undefined
+    const text = new TextDecoder().decode(await list.read(context.signal))
+    return { version: stored.version, files: [], listed: JSON.parse(text) as McpSkill[] }
   }
 
   async fetch(context: FetchContext): Promise<FetchResult> {
-    const { signal } = context
+    return await this.#withServer(context.signal, async skills => await this.#read(skills, context))
+  }
+
+  async retrieve(skill: ListedSkill, context: Omit<FetchContext, 'known'>): Promise<ListedSkill> {
+    return await this.#withServer(
+      context.signal,
+      async skills => await readFiles(skills, skill as McpSkill, context),
+    )
+  }
+
+  /** Connects to the server for one piece of work. */
+  async #withServer<T>(signal: AbortSignal, work: (skills: SkillsClient) => Promise<T>): Promise<T> {
     // Loads the MCP client only here, because loading it is slow and a program without MCP sources never needs it.
     const [{ Client }, { SkillsClient }] = await Promise.all([
       import('@modelcontextprotocol/client'),
@@ -173,7 +221,7 @@ class McpFetcher implements TreeFetcher {
         const message = `${this.origin} does not offer the Skills extension (io.modelcontextprotocol/skills)`
         throw new SkillError('IO_FAILED', message)
       }
-      return await this.#read(skills, context)
+      return await work(skills)
     } catch (thrown) {
       if (SkillError.isInstance(thrown) || signal.aborted) throw thrown
       const refusal = findRefusal(thrown)
@@ -184,8 +232,9 @@ class McpFetcher implements TreeFetcher {
     }
   }
 
+  /** Reads the list, and the files of all skills that are in use. */
   async #read(skills: SkillsClient, context: FetchContext): Promise<FetchResult> {
-    const { signal, known } = context
+    const { signal, known, store } = context
     const { skills: entries, invalid } = await skills.list(undefined, { signal })
     if (entries.length > MAX_SKILLS)
       throw new SkillError(
@@ -199,46 +248,31 @@ class McpFetcher implements TreeFetcher {
         `the skills of ${this.origin} have ${total} bytes together; at most ${this.#maxBytes} are read; raise maxBytes (maxMegabytes in skillstoke.json) to allow more`,
       )
     const notices = invalid.map(({ uri, index, reason }) => this.#notice(uri ?? `skill ${index}`, reason))
-    const files: FetchedFile[] = []
+    const listed = new Map<string, ListedSkill>()
     for (const entry of entries) {
+      const before = known?.listed?.find(({ location }) => location === folderOf(entry.uri))
       try {
-        files.push(...(await this.#readSkill(skills, entry, context)))
+        const skill = toListed(entry)
+        if (listed.has(skill.location))
+          throw new SkillError('INVALID_PATH', `another skill has the folder ${skill.location}`)
+        // A skill that was loaded before is in use, so that conversations follow its changes without waiting.
+        const isInUse = isRetrieved(before, store)
+        const isDue = this.#retrieval === 'ahead' || isInUse
+        listed.set(skill.location, isDue ? await readFiles(skills, skill, context) : skill)
       } catch (thrown) {
         signal.throwIfAborted()
-        // If a skill cannot be verified, keeps the last files of this skill and continues with the other skills.
-        const folder = folderOf(entry.uri)
-        const kept = folder === undefined ? [] : await listFilesBelow(known, folder, signal)
-        files.push(...kept.map(file => ({ ...file, path: `${folder}/${file.path}` })))
-        notices.push(this.#notice(entry.uri, toMessage(thrown), kept.length > 0))
+        // If a skill cannot be verified, keeps its last verified state and continues with the other skills.
+        if (before !== undefined && !listed.has(before.location)) listed.set(before.location, before)
+        notices.push(this.#notice(entry.uri, toMessage(thrown), before !== undefined))
       }
     }
-    const tree = storeTree(this.origin, files, context)
-    return tree.version === known?.version ? { notices } : { tree, notices }
-  }
-
-  async #readSkill(
-    skills: SkillsClient,
-    entry: SkillEntry,
-    { store, signal }: FetchContext,
-  ): Promise<readonly FetchedFile[]> {
-    if (entry.resources === 'dynamic')
-      throw new SkillError('IO_FAILED', 'its files have no digests, so they cannot be verified')
-    const total = sizeOf(entry)
-    if (total > MAX_SKILL_BYTES)
-      throw new SkillError('TOO_LARGE', `it has ${total} bytes; at most ${MAX_SKILL_BYTES} are read`)
-    const root = entry.uri.replace(/[^/]*$/, '')
-    const folder = folderOf(entry.uri)
-    if (folder === undefined) throw new SkillError('INVALID_PATH', 'its URI cannot be decoded')
-    const files: FetchedFile[] = []
-    for (const { uri, digest } of entry.resources) {
-      if (!uri.startsWith(root))
-        throw new SkillError('INVALID_PATH', `its file ${JSON.stringify(uri)} is outside its folder`)
-      const stored = await store.get(digest as `sha256:${string}`)
-      const bytes = stored ?? (await skills.read(entry, uri, { signal })).bytes
-      const path = `${folder}/${decodeURIComponent(uri.slice(root.length))}`
-      files.push({ path, kind: 'file', bytes, isExecutable: false })
-    }
-    return files
+    const sorted = [...listed.values()].sort((a, b) => (a.location < b.location ? -1 : 1))
+    const bytes = new TextEncoder().encode(JSON.stringify(sorted))
+    const file = { path: LIST_FILE, kind: 'file', bytes, isExecutable: false } as const
+    const { version } = storeTree(this.origin, [file], context)
+    return version === known?.version
+      ? { notices }
+      : { tree: { version, files: [], listed: sorted }, notices }
   }
 
   #notice(uri: string, reason: string, isKept: boolean = false): Diagnostic {
@@ -246,11 +280,117 @@ class McpFetcher implements TreeFetcher {
   }
 }
 
+/** A listed skill with its entry, which names the URI of each file. */
+interface McpSkill extends ListedSkill {
+  readonly entry: Pick<SkillEntry, 'uri' | 'frontmatter' | 'resources'>
+}
+
+/** Name of the stored file with the list of the server. */
+const LIST_FILE = 'skills.json'
+
+/** @throws {SkillError} INVALID_PATH, TOO_LARGE */
+function toListed({ uri, frontmatter, resources }: SkillEntry): McpSkill {
+  const location = folderOf(uri)
+  if (location === undefined) throw new SkillError('INVALID_PATH', 'its URI cannot be decoded')
+  assertSize(sizeOf({ resources }))
+  const root = rootOf(uri)
+  const files =
+    resources === 'dynamic'
+      ? []
+      : resources.map(file => ({
+          path: pathOf(file.uri, root),
+          digest: file.digest as SkillFile['digest'],
+          size: file.size,
+          isExecutable: false,
+        }))
+  const skillFile = pathOf(uri, root)
+  return { location, skillFile, frontmatter, files, entry: { uri, frontmatter, resources } }
+}
+
 /**
- * Returns the total size that the entry of a skill declares, in bytes. If a file is larger than declared, reading that
- * file fails.
+ * Reads and stores the files of a skill that the store does not have. Reads the SKILL.md first, so that no other file is
+ * read if its frontmatter or digest is wrong.
  */
-function sizeOf({ resources }: SkillEntry): number {
+async function readFiles(
+  skills: SkillsClient,
+  skill: McpSkill,
+  { store, hasher, signal }: Omit<FetchContext, 'known'>,
+): Promise<ListedSkill> {
+  const { entry, skillFile } = skill
+  const read = async (uri: string, path: string): Promise<FetchedFile> => {
+    const { bytes } = await skills.read(entry, uri, { signal })
+    return { path, kind: 'file', bytes, isExecutable: false }
+  }
+  if (entry.resources === 'dynamic') {
+    const files = [await read(entry.uri, skillFile)]
+    for (const { uri, path } of await listDynamic(skills, entry.uri, signal))
+      if (path !== skillFile) files.push(await read(uri, path))
+    assertSize(files.reduce((sum, { bytes }) => sum + bytes.length, 0))
+    return storeRetrieved(skill, files, { store, hasher })
+  }
+  const root = rootOf(entry.uri)
+  const files: FetchedFile[] = []
+  const sorted = entry.resources.toSorted((a, b) => Number(b.uri === entry.uri) - Number(a.uri === entry.uri))
+  for (const { uri, digest } of sorted) {
+    const isStored = (await store.get(digest as SkillFile['digest'])) !== undefined
+    if (!isStored) files.push(await read(uri, pathOf(uri, root)))
+  }
+  storeRetrieved(skill, files, { store, hasher })
+  return skill
+}
+
+/** Lists the files of a skill that has no list of files, if the server can list folders. */
+async function listDynamic(
+  skills: SkillsClient,
+  uri: string,
+  signal: AbortSignal,
+): Promise<readonly { readonly uri: string; readonly path: string }[]> {
+  if (!skills.directoryRead) return []
+  const root = rootOf(uri)
+  const folders = [root.replace(/\/$/, '')]
+  const files: { uri: string; path: string }[] = []
+  for (const folder of folders) {
+    const { resources } = await skills.readDirectory(folder, { signal })
+    for (const child of resources) {
+      const path = pathOf(child.uri, root)
+      if (child.mimeType === DIRECTORY_TYPE) folders.push(child.uri)
+      else files.push({ uri: child.uri, path })
+      if (files.length + folders.length > MAX_DYNAMIC_ENTRIES)
+        throw new SkillError('TOO_LARGE', `it has more than ${MAX_DYNAMIC_ENTRIES} files and folders`)
+    }
+  }
+  return files
+}
+
+/** Whether all files of a skill were retrieved. */
+function isRetrieved(skill: ListedSkill | undefined, store: SkillStore): boolean {
+  return skill !== undefined && skill.files.length > 0 && skill.files.every(({ digest }) => store.has(digest))
+}
+
+/** Returns the folder URI of a skill, with a trailing slash. */
+function rootOf(uri: string): string {
+  return uri.replace(/[^/]*$/, '')
+}
+
+/** @throws {SkillError} INVALID_PATH */
+function pathOf(uri: string, root: string): string {
+  if (!uri.startsWith(root))
+    throw new SkillError('INVALID_PATH', `its file ${JSON.stringify(uri)} is outside its folder`)
+  try {
+    return decodeURIComponent(uri.slice(root.length))
+  } catch {
+    throw new SkillError('INVALID_PATH', `its file ${JSON.stringify(uri)} cannot be decoded`)
+  }
+}
+
+/** @throws {SkillError} TOO_LARGE */
+function assertSize(bytes: number): void {
+  if (bytes > MAX_SKILL_BYTES)
+    throw new SkillError('TOO_LARGE', `it has ${bytes} bytes; at most ${MAX_SKILL_BYTES} are read`)
+}
+
+/** Returns the total size that the entry of a skill declares, in bytes. */
+function sizeOf({ resources }: Pick<SkillEntry, 'resources'>): number {
   return resources === 'dynamic' ? 0 : resources.reduce((sum, { size }) => sum + size, 0)
 }
 

@@ -1,5 +1,6 @@
 import { listForModel } from '../catalog/catalog-cache.ts'
 import { findByNameOrFolder, toKnownName } from '../reader/find-by-name.ts'
+import { useNewest } from '../reader/use-newest.ts'
 import type { Generation, SkillReport } from '../registry/generation.ts'
 import { isModelInvocable } from '../skill/invocation.ts'
 import { findNearNames } from '../skill/near-names.ts'
@@ -52,22 +53,32 @@ export async function loadSkill(
   }
   const { reader } = conversation
   const generation = await (isAddressable(query) ? reader.refresh(query) : reader.fresh())
-  const skill = isAddressable(query)
-    ? findByNameOrFolder(generation, query, conversation.reader.isInScope)
-    : undefined
+  return await useNewest(reader, { generation, name: query }, async newest =>
+    loadFrom(newest, query, conversation, signal),
+  )
+}
+
+async function loadFrom(
+  generation: Generation,
+  query: string,
+  conversation: Conversation,
+  signal: AbortSignal | undefined,
+): Promise<LoadOutcome> {
+  const { reader } = conversation
+  const skill = isAddressable(query) ? findByNameOrFolder(generation, query, reader.isInScope) : undefined
   if (skill !== undefined) {
     const known = toKnownName(generation, skill, query)
     // A model may load the newest revision of a skill that a person invoked earlier in the conversation.
     if (!isModelInvocable(skill) && conversation.ledger.find(known) === undefined)
       return { kind: 'user-only', skill, generation }
-    const body = await conversation.reader.readBody(skill)
+    const body = await reader.readBody(skill)
     signal?.throwIfAborted()
     conversation.activate(skill, known)
     return { kind: 'loaded', skill, body, generation }
   }
   const report = generation
     .reports()
-    .find(each => each.name === query && each.status === 'broken' && conversation.reader.isInScope(each.name))
+    .find(each => each.name === query && each.status === 'broken' && reader.isInScope(each.name))
   if (report !== undefined) return { kind: 'broken', report, generation }
   return findOthers(query, generation, conversation)
 }

@@ -1,6 +1,7 @@
 import { SkillError } from '../errors.ts'
 import { findByNameOrFolder, toKnownName } from '../reader/find-by-name.ts'
 import type { SkillReader } from '../reader/skill-reader.ts'
+import { useNewest } from '../reader/use-newest.ts'
 import type { Generation } from '../registry/generation.ts'
 import { describeUnread } from '../registry/skill-not-found.ts'
 import type { Digest } from '../skill/digest.ts'
@@ -47,9 +48,19 @@ export async function readResource(
   const name = normalizeName(request.skill.replace(/^\s*\//, ''))
   const { reader } = conversation
   const generation = await (isAddressable(name) ? reader.refresh(name) : reader.fresh())
-  const skill = isAddressable(name)
-    ? findByNameOrFolder(generation, name, conversation.reader.isInScope)
-    : undefined
+  return await useNewest(reader, { generation, name }, async newest =>
+    readFrom(newest, { ...request, skill: name, path }, conversation, signal),
+  )
+}
+
+async function readFrom(
+  generation: Generation,
+  { skill: name, path, revision: wanted }: ResourceRequest,
+  conversation: Conversation,
+  signal: AbortSignal | undefined,
+): Promise<ResourceContent> {
+  const { reader } = conversation
+  const skill = isAddressable(name) ? findByNameOrFolder(generation, name, reader.isInScope) : undefined
   if (skill === undefined) {
     const names = generation
       .list()
@@ -62,7 +73,7 @@ export async function readResource(
   const loaded = (conversation.ledger.find(name) ?? conversation.ledger.find(skill.name))?.revision
   const knownName = toKnownName(generation, skill, name)
   const seen = conversation.ledger.seen(knownName)
-  const { revision, files } = await findRevision(skill, request.revision, seen, reader)
+  const { revision, files } = await findRevision(skill, wanted, seen, reader)
   const file = files.find(each => each.path === path)
   if (file === undefined) {
     const paths = files.map(each => each.path)

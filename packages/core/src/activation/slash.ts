@@ -1,7 +1,10 @@
 import { escapeEndTag, escapeText } from '../catalog/escape.ts'
+import type { ScopeTest } from '../catalog/scope.ts'
 import { SkillError } from '../errors.ts'
 import type { KnownOptions } from '../options.ts'
 import { findByNameOrFolder, toKnownName } from '../reader/find-by-name.ts'
+import { useNewest } from '../reader/use-newest.ts'
+import type { Generation } from '../registry/generation.ts'
 import type { Skill } from '../skill/skill.ts'
 import { isLoadableName, normalizeName } from '../skill/skill-name.ts'
 import type { Conversation } from './conversation.ts'
@@ -50,18 +53,29 @@ export async function expandSlash(
   if (command === undefined || word === undefined || word === '') return unchanged
   if (options.reserved?.includes(word) === true) return unchanged
   if (isLoadableName(normalizeName(word))) await conversation.reader.refresh(normalizeName(word))
-  const found = findCommand(command, word, conversation)
-  if (found === undefined) return unchanged
+  const expand = async (generation: Generation): Promise<SlashExpansion> =>
+    await expandFrom(generation, { message, command, word }, conversation, options)
+  const asked = { generation: conversation.reader.current, name: normalizeName(word) }
+  return await useNewest(conversation.reader, asked, expand).catch((thrown: unknown) => {
+    if (SkillError.isInstance(thrown, 'REVISION_NOT_FOUND')) return unchanged
+    throw thrown
+  })
+}
+
+async function expandFrom(
+  generation: Generation,
+  { message, command, word }: Readonly<Record<'message' | 'command' | 'word', string>>,
+  conversation: Conversation,
+  options: SlashOptions,
+): Promise<SlashExpansion> {
+  const found = findCommand(command, word, generation, conversation.reader.isInScope)
+  if (found === undefined) return { text: message }
   const { skill } = found
   const names = readArgumentNames(skill.extra['argument-hint'])
   const given = options.values === undefined ? toArguments(found.rest) : orderArguments(names, options.values)
   const rest = given.text
-  const body = await conversation.reader.readBody(skill).catch((thrown: unknown) => {
-    if (SkillError.isInstance(thrown, 'REVISION_NOT_FOUND')) return undefined
-    throw thrown
-  })
-  if (body === undefined) return unchanged
-  conversation.activate(skill, toKnownName(conversation.reader.current, skill, normalizeName(word)))
+  const body = await conversation.reader.readBody(skill)
+  conversation.activate(skill, toKnownName(generation, skill, normalizeName(word)))
   const block = renderBlock(skill.name, substituteArguments(body, given, names))
   return { text: rest === '' ? block : `${rest}\n\n${block}`, skill, arguments: rest }
 }
@@ -69,19 +83,19 @@ export async function expandSlash(
 function findCommand(
   command: string,
   word: string,
-  conversation: Conversation,
+  generation: Generation,
+  isInScope: ScopeTest,
 ): { skill: Skill; rest: string } | undefined {
-  const generation = conversation.reader.current
   // Skill names are compared in normal form (NFKC). The text after the name stays as the user typed it.
   const text = command.normalize('NFKC')
   let best: Skill | undefined
   for (const skill of generation.list()) {
     const { name } = skill
     const isNamed = text.startsWith(name) && /^(?:\s|$)/.test(text.slice(name.length))
-    if (isNamed && name.length > (best?.name.length ?? 0) && conversation.reader.isInScope(name)) best = skill
+    if (isNamed && name.length > (best?.name.length ?? 0) && isInScope(name)) best = skill
   }
   const length = best === undefined ? word.length : lengthOfName(command, best.name)
-  const skill = best ?? findByNameOrFolder(generation, normalizeName(word), conversation.reader.isInScope)
+  const skill = best ?? findByNameOrFolder(generation, normalizeName(word), isInScope)
   return skill === undefined ? undefined : { skill, rest: command.slice(length).trim() }
 }
 

@@ -1,3 +1,4 @@
+import type { ListedSkill } from '../source/listed-skill.ts'
 import type { FileKind } from './file-system.ts'
 
 /** One entry of a tree. */
@@ -23,4 +24,6 @@ export interface FileTree {
   /** Identifier of the state that the tree shows: a commit, a digest or an entity tag. */
   readonly version: string
   readonly files: readonly TreeFile[]
+  /** Skills whose files are retrieved when they are first needed. Their files are not in `files`. @default none */
+  readonly listed?: readonly ListedSkill[]
 }

@@ -5,8 +5,8 @@ import type { SkillStore, StoreFault } from '../store/skill-store.ts'
 import type { SourceReaders } from '../sync/source-readers.ts'
 
 /**
- * A store for readers. If bytes of a served skill are lost, `get` reads them once more from their source and stores
- * them. Code that writes to the store or the registry must use the inner store. Otherwise the code would wait for this
+ * A store for readers. If bytes of a skill are missing, `get` reads them from their source and stores them. Bytes are
+ * missing if the store lost them, or if the source retrieves files when they are first needed. Code that writes to the store or the registry must use the inner store. Otherwise the code would wait for this
  * `get`, and this `get` would wait for the code.
  */
 export class RecapturingStore implements SkillStore {
@@ -27,9 +27,9 @@ export class RecapturingStore implements SkillStore {
   async get(digest: Digest): Promise<Uint8Array | undefined> {
     const bytes = await this.#store.get(digest)
     if (bytes !== undefined) return bytes
-    const holders = this.#registry.current
-      .list()
-      .filter(({ files }) => files.some(file => file.digest === digest))
+    const holders = [...this.#registry.current.list(), ...this.#registry.listHeld()].filter(({ files }) =>
+      files.some(file => file.digest === digest),
+    )
     for (const skill of holders) {
       await this.#sources.recapture(skill)
       const captured = await this.#store.get(digest)

@@ -74,14 +74,14 @@ describe('readFile()', () => {
     expect(new TextDecoder().decode(bytes)).toContain('Old.')
   })
 
-  test('a read fails if the revision is no longer stored, and the error names the revision', async () => {
+  test('a read fails if the revision is not stored, and the error names the revision', async () => {
     const { skills } = await openTwo()
     await using _ = skills
     const revision = `sha256:${'0'.repeat(64)}` as const
     const files = [{ path: 'a.md', digest: revision, size: 1, isExecutable: false }]
     await expect(skills.readFile({ name: 'pdf', revision, files }, 'a.md')).rejects.toMatchObject({
       code: 'REVISION_NOT_FOUND',
-      message: `revision ${revision} is no longer stored; read the newest one`,
+      message: `revision ${revision} is not stored; read the newest one`,
     })
     expect(await skills.listFiles(revision)).toBeUndefined()
   })

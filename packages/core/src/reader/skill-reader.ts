@@ -17,6 +17,7 @@ import type { SourceReaders } from '../sync/source-readers.ts'
 import { type CommandOffer, type CommandOffers, NO_COMMANDS } from './command-offer.ts'
 import type { SkillExplanation, ToldConversation } from './explain-skill.ts'
 import { SkillExplainer } from './skill-explainer.ts'
+import { useNewest } from './use-newest.ts'
 
 /** The objects that all readers of a runtime share. */
 export interface ReaderParts {
@@ -175,10 +176,12 @@ export class SkillReader {
    * ```
    */
   async load(name: string): Promise<LoadedSkill> {
-    const generation = await this.refresh(name)
-    const skill = generation.get(name)
-    if (!this.isInScope(skill.name)) throw createNotFound(name, generation, this.isInScope)
-    return Object.freeze({ ...skill, body: await this.readBody(skill) })
+    const asked = { generation: await this.refresh(name), name }
+    return await useNewest(this, asked, async generation => {
+      const skill = generation.get(name)
+      if (!this.isInScope(skill.name)) throw createNotFound(name, generation, this.isInScope)
+      return Object.freeze({ ...skill, body: await this.readBody(skill) })
+    })
   }
 
   /**
@@ -191,7 +194,7 @@ export class SkillReader {
     if (bytes === undefined)
       throw new SkillError(
         'REVISION_NOT_FOUND',
-        `the instructions of ${JSON.stringify(skill.name)} at ${skill.revision} are no longer stored`,
+        `the instructions of ${JSON.stringify(skill.name)} at ${skill.revision} are not stored${this.#describeLoss(skill)}`,
       )
     return splitAnyText(decodeAnyText(bytes)).value.body.trim()
   }
@@ -219,9 +222,19 @@ export class SkillReader {
     if (bytes === undefined)
       throw new SkillError(
         'REVISION_NOT_FOUND',
-        `revision ${revision} is no longer stored; read the newest one`,
+        `revision ${revision} is not stored${this.#describeLoss({ name, revision })}; read the newest one`,
       )
     return bytes
+  }
+
+  /** Returns the end of a message about files that are not stored: why their source could not retrieve them. */
+  #describeLoss({ name, revision }: Pick<Skill, 'name' | 'revision'>): string {
+    const { registry } = this.#parts
+    const skill = [...registry.current.list(), ...registry.listHeld()].find(
+      each => each.name === name && each.revision === revision,
+    )
+    const fault = skill?.diagnostics.find(({ code }) => code === 'FILE_UNREADABLE')
+    return fault === undefined ? '' : `: ${fault.message}`
   }
 
   /** Returns the file list of a revision; `undefined` if the store does not have the revision. */

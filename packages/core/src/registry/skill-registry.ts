@@ -272,6 +272,15 @@ export class SkillRegistry {
     return slot?.contents.entries.find(entry => entry.location === location)?.skill
   }
 
+  /** Lists the newest texts that are not live, for example because they wait for an approval. */
+  listHeld(): readonly Skill[] {
+    return this.#slots.flatMap(({ candidates }) =>
+      candidates.flatMap(({ entry: { skill }, live }) =>
+        skill === undefined || skill === live ? [] : skill,
+      ),
+    )
+  }
+
   /** Returns true if two served skills come from the same folder, even if the folder was moved or changed in between. */
   isSameFolder(a: Skill, b: Skill): boolean {
     const folder = this.#folders.get(a)

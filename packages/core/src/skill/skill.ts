@@ -19,9 +19,15 @@ export interface Skill extends SkillDescription {
   readonly skillFile: string
   /** Every regular file of the folder, sorted bytewise by path. */
   readonly files: readonly SkillFile[]
-  /** SHA-256 over the raw text between the frontmatter delimiters. */
+  /**
+   * SHA-256 over the raw text between the frontmatter delimiters. For a skill of a source that retrieves files on demand:
+   * SHA-256 over the listed frontmatter as JSON.
+   */
   readonly frontmatterDigest: Digest
-  /** SHA-256 over the instructions, without blank lines around them. */
+  /**
+   * SHA-256 over the instructions, without blank lines around them. For a skill of a source that retrieves files on
+   * demand: SHA-256 over the whole SKILL.md.
+   */
   readonly bodyDigest: Digest
   /** Digest of the manifest of the whole folder. */
   readonly revision: Digest

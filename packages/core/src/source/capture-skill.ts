@@ -60,8 +60,7 @@ export function captureSkill(folder: SkillFolder, context: CaptureContext): Sour
   const found: Diagnostic[] = []
   const files = toFiles(folder.files, limits, found)
   const text = files.get(skillFile)
-  if (text === undefined)
-    found.push(fault('SKILL_FILE_MISSING', `there is no ${skillFile}`, `add ${skillFile}`))
+  if (text === undefined) found.push(describeSkillFileMissing(skillFile))
   if (text === undefined || found.some(isError))
     return Object.freeze({ ...place, name: directoryName, diagnostics: found })
   const parsed = parseSkill(text, {
@@ -92,7 +91,7 @@ function findSkillFile(files: FileContents): string {
  * Finds hidden text in file names, and in files that are not larger than the size limit of instructions. The parser
  * finds hidden text in the instructions.
  */
-function findHidden(
+export function findHidden(
   files: ReadonlyMap<string, Uint8Array>,
   skillFile: string,
   limits: SkillLimits,
@@ -112,24 +111,39 @@ function toFiles(contents: FileContents, limits: SkillLimits, found: Diagnostic[
       const bytes = typeof content === 'string' ? encoder.encode(content) : content.slice()
       total += bytes.length
       files.set(raw.normalize('NFC'), bytes)
-    } else {
-      found.push({
-        code: 'FILE_SKIPPED',
-        severity: 'warning',
-        message: `path ${JSON.stringify(raw)} ${reason}`,
-        fix: 'rename the file',
-      })
-    }
+    } else found.push(describeBadPath(raw, reason))
   }
-  if (files.size > limits.maxFiles) {
-    const message = `the skill has ${files.size} files; at most ${limits.maxFiles} are read`
+  checkTotals({ files: files.size, bytes: total }, limits, found)
+  return files
+}
+
+/** Adds an error if a skill has more files or bytes than the limits allow. */
+export function checkTotals(
+  { files, bytes }: { readonly files: number; readonly bytes: number },
+  limits: SkillLimits,
+  found: Diagnostic[],
+): void {
+  if (files > limits.maxFiles) {
+    const message = `the skill has ${files} files; at most ${limits.maxFiles} are read`
     found.push(fault('TOO_MANY_FILES', message, 'remove files that do not belong to the skill'))
   }
-  if (total > limits.maxFolderBytes) {
-    const message = `the skill has ${total} bytes; at most ${limits.maxFolderBytes} are read`
+  if (bytes > limits.maxFolderBytes) {
+    const message = `the skill has ${bytes} bytes; at most ${limits.maxFolderBytes} are read`
     found.push(fault('FOLDER_TOO_LARGE', message, 'remove files that do not belong to the skill'))
   }
-  return files
+}
+
+export function describeBadPath(path: string, reason: string): Diagnostic {
+  return {
+    code: 'FILE_SKIPPED',
+    severity: 'warning',
+    message: `path ${JSON.stringify(path)} ${reason}`,
+    fix: 'rename the file',
+  }
+}
+
+export function describeSkillFileMissing(skillFile: string): Diagnostic {
+  return fault('SKILL_FILE_MISSING', `there is no ${skillFile}`, `add ${skillFile}`)
 }
 
 function capture(path: string, bytes: Uint8Array, { store, hasher }: CaptureContext): SkillFile {

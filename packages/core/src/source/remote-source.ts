@@ -11,14 +11,17 @@ import {
   waitAtMost,
 } from '../host.ts'
 import { checkOptions, type KnownOptions } from '../options.ts'
+import { compareText } from '../skill/compare.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
 import { checkLimits, type SkillLimits } from '../skill/limits.ts'
 import { checkReading, type ReadingPolicy } from '../skill/reading-policy.ts'
-import { EMPTY_CONTENTS, type SourceContents } from '../skill/source-contents.ts'
+import { EMPTY_CONTENTS, type SourceContents, type SourceEntry } from '../skill/source-contents.ts'
 import { type SourceTrust, TRUSTS } from '../skill/trust.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import { checkLayout, type FileLayout } from './file-layout.ts'
 import { FileSource } from './file-source.ts'
+import type { ListedSkill } from './listed-skill.ts'
+import { ListedSkills } from './listed-skills.ts'
 import type { NotSkillQuery, NotSkills } from './not-skill.ts'
 import type {
   MarkReason,
@@ -37,7 +40,7 @@ export interface FetchContext {
   readonly store: SkillStore
   readonly hasher: Hasher
   readonly signal: AbortSignal
-  /** The tree that the source serves now. */
+  /** The tree that the source serves now, with the files of listed skills that were retrieved since the fetch. */
   readonly known: FileTree | undefined
 }
 
@@ -62,6 +65,11 @@ export interface TreeFetcher {
    * unreachable or sends invalid data.
    */
   fetch(context: FetchContext): Promise<FetchResult>
+  /**
+   * Retrieves the files of a skill that a tree lists, and stores them with `storeRetrieved()`. Returns the skill with its
+   * files. Throws if a file does not match its listed digest. Required if trees list skills.
+   */
+  retrieve?(skill: ListedSkill, context: Omit<FetchContext, 'known'>): Promise<ListedSkill>
   /** Returns the last change of a folder in a tree, with its author. */
   describeChange?(tree: FileTree, location: string): Promise<SourceChange | undefined>
   /** Whether a tree is newer than the given version. Only origins with a history have this method. */
@@ -163,12 +171,22 @@ export class RemoteSource implements SkillSource {
   readonly #clock: Clock
   readonly #files = new TreeFileSystem()
   readonly #source: FileSource
+  readonly #listed: ListedSkills
+  #merged:
+    | {
+        readonly from: SourceContents
+        readonly listed: readonly SourceEntry[]
+        readonly contents: SourceContents
+      }
+    | undefined
   #closing = new AbortController()
   #onHint: ((hint: SourceHint) => void) | undefined
   #hasBegun = false
   #tree: FileTree | undefined
   /** A tree that was fetched and that the next scan publishes. */
   #arrived: FileTree | undefined
+  /** Whether the tree was replaced since the last scan. */
+  #isNew = false
   #refused: readonly Diagnostic[] = []
   #notices: readonly Diagnostic[] = []
   /** The reason why a local origin could not be read at the start. Later failures are thrown. */
@@ -215,6 +233,11 @@ export class RemoteSource implements SkillSource {
       ...(limits === undefined ? {} : { limits }),
       clock: this.#clock,
     })
+    this.#listed = new ListedSkills({
+      label,
+      ...(limits === undefined ? {} : { limits }),
+      ...(reading === undefined ? {} : { reading }),
+    })
   }
 
   watch(onHint: (hint: SourceHint) => void): SourceWatch {
@@ -245,6 +268,7 @@ export class RemoteSource implements SkillSource {
       if (this.#running !== undefined) await this.#wait(this.#running) // it began before this request
       await this.#wait(this.#start(context))
     }
+    if (this.#listed.isWanted) await this.#retrieve(context)
     this.#hasNews = false
     const failure = this.#failure
     this.#failure = undefined
@@ -253,7 +277,8 @@ export class RemoteSource implements SkillSource {
   }
 
   mark(location: string, why: MarkReason): void {
-    this.#source.mark(location, why)
+    if (!this.#listed.has(location)) this.#source.mark(location, why)
+    else if (why === 'lost') this.#listed.want(location)
   }
 
   async findNotSkills(query: NotSkillQuery = {}): Promise<NotSkills> {
@@ -298,11 +323,48 @@ export class RemoteSource implements SkillSource {
   }
 
   /**
+   * Retrieves the requested skills. If a skill cannot be retrieved, its list may be outdated, so the list is fetched again
+   * before the second attempt.
+   */
+  async #retrieve(context: SourceReadContext): Promise<void> {
+    try {
+      if (await this.#tryRetrieve(context)) return
+      if (this.#running !== undefined) await this.#wait(this.#running)
+      await this.#wait(this.#start(context))
+      if (this.#arrived !== undefined) await this.#tryRetrieve(context)
+    } finally {
+      this.#listed.endRequests()
+    }
+  }
+
+  async #tryRetrieve({ store, hasher }: SourceReadContext): Promise<boolean> {
+    if (this.#arrived !== undefined) this.#take(this.#arrived)
+    return await this.#withinTime(
+      async signal =>
+        await this.#listed.retrieve(async skill => {
+          const retrieved = this.#fetcher.retrieve?.(skill, { store, hasher, signal })
+          return await untilAborted(signal, retrieved ?? Promise.resolve(skill))
+        }, this.#closing.signal),
+    )
+  }
+
+  /**
    * Starts a fetch. The next scan uses the result of the fetch. If no scan waits for the fetch, a hint requests
    * one.
    */
   #start(context: SourceReadContext): Promise<void> {
     this.#firstFault = undefined
+    const fetching = this.#withinTime(async signal => await this.#fetch(context, signal))
+    this.#running = fetching.finally(() => {
+      this.#running = undefined
+      this.#hasNews = true
+      if (!this.#isAwaited) this.#onHint?.({ area: '' })
+    })
+    return this.#running
+  }
+
+  /** Runs work on the network. The signal aborts after the timeout, and when the source is closed. */
+  async #withinTime<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const abort = new AbortController()
     const { signal: closing } = this.#closing
     const onClose = (): void => abort.abort(closing.reason)
@@ -311,19 +373,17 @@ export class RemoteSource implements SkillSource {
     const cancelTimeout = this.#clock.after(timeoutMs, () =>
       abort.abort(new SkillError('IO_FAILED', `${this.origin} did not answer within ${timeoutMs} ms`)),
     )
-    this.#running = this.#fetch(context, abort.signal).finally(() => {
+    try {
+      return await work(abort.signal)
+    } finally {
       cancelTimeout()
       closing.removeEventListener('abort', onClose)
-      this.#running = undefined
-      this.#hasNews = true
-      if (!this.#isAwaited) this.#onHint?.({ area: '' })
-    })
-    return this.#running
+    }
   }
 
   async #fetch({ store, hasher }: SourceReadContext, signal: AbortSignal): Promise<void> {
     try {
-      const known = this.#arrived ?? this.#tree
+      const known = this.#arrived ?? this.#withRetrieved(this.#tree)
       const result = await untilAborted(signal, this.#fetcher.fetch({ store, hasher, signal, known }))
       this.#arrived = result.tree ?? this.#arrived
       this.#notices = result.notices ?? []
@@ -335,8 +395,15 @@ export class RemoteSource implements SkillSource {
     }
   }
 
+  #withRetrieved(tree: FileTree | undefined): FileTree | undefined {
+    return tree?.listed === undefined ? tree : { ...tree, listed: this.#listed.list() }
+  }
+
   #take(tree: FileTree): void {
+    this.#arrived = undefined
+    this.#isNew = true
     this.#tree = tree
+    this.#listed.replace(tree.listed ?? [])
     this.#refused = this.#files.replace(tree).map(path => ({
       code: 'FILE_SKIPPED',
       severity: 'warning',
@@ -348,12 +415,23 @@ export class RemoteSource implements SkillSource {
 
   async #show(context: SourceReadContext, isStored: boolean): Promise<SourceReading> {
     if (this.#arrived !== undefined) this.#take(this.#arrived)
-    const isNew = this.#arrived !== undefined || this.#shownFrom === undefined
-    this.#arrived = undefined
+    const isNew = this.#isNew || this.#shownFrom === undefined
+    this.#isNew = false
     if (this.#tree === undefined) return { contents: this.#combine(EMPTY_CONTENTS), settled: true, isStored }
     const depth = isNew ? 'full' : 'hinted'
     const { contents } = await this.#source.read({ ...context, depth, final: true })
-    return { contents: this.#combine(contents), settled: true, isStored }
+    const entries = await this.#listed.read(context)
+    return { contents: this.#combine(this.#merge(contents, entries)), settled: true, isStored }
+  }
+
+  /** Adds listed skills to the contents. If nothing changed since the last call, returns the same object. */
+  #merge(contents: SourceContents, listed: readonly SourceEntry[]): SourceContents {
+    if (listed.length === 0) return contents
+    const before = this.#merged
+    if (before?.from === contents && before.listed === listed) return before.contents
+    const entries = [...contents.entries, ...listed].sort((a, b) => compareText(a.location, b.location))
+    this.#merged = { from: contents, listed, contents: { entries, diagnostics: contents.diagnostics } }
+    return this.#merged.contents
   }
 
   /**
