@@ -194,3 +194,20 @@ describe('a host with the fixtures of the suite, and with skills', () => {
     60_000,
   )
 })
+
+const CLIENT_SCENARIOS = [
+  'sep-2640-client-no-prefetch',
+  'sep-2640-client-verify-digest',
+  'sep-2640-client-verify-size',
+  'sep-2640-client-verify-frontmatter',
+]
+
+test.each(CLIENT_SCENARIOS)(
+  'the MCP source passes %s',
+  async scenario => {
+    const command = `${process.execPath} ${resolve('tests/fixtures/conformance-client.ts')}`
+    const output = await run('client', '--command', command, '--scenario', scenario)
+    expect(output).toMatch(/Passed: 1\/1, 0 failed, 0 warnings/)
+  },
+  60_000,
+)

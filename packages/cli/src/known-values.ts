@@ -12,4 +12,5 @@ export {
   LONGEST_CALL_MS,
 } from '@skillstoke/core/internal'
 export { defaultStateDirectory, GIT_UPDATES } from '@skillstoke/core/node'
+export { RETRIEVAL_MODES } from '@skillstoke/mcp/source'
 export { DEFAULT_SCRIPT_RUNNER_OPTIONS, SANDBOX_MODES } from '@skillstoke/scripts'

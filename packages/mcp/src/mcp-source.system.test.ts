@@ -4,6 +4,8 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { SkillsClient } from '@modelcontextprotocol/client/ext/skills'
 import { createSkillRuntime, renderSkillText, type SkillRuntime, type SkillSession } from '@skillstoke/core'
 import { openState } from '@skillstoke/core/node'
 import { FileSource, MemoryFileSystem, NO_SETTLE } from '@skillstoke/core/source'
@@ -274,6 +276,42 @@ describe('mcpServer() retrieves the files of a skill when the skill is loaded', 
     expect(skills.review.pending().map(({ name }) => name)).toEqual(['pdf'])
   })
 
+  test('a pin retrieves the pinned text, and an approval of everything skips a text that cannot be retrieved', async () => {
+    await put('/s/docx/SKILL.md', text('docx'))
+    await using skills = await open({ trust: 'review' })
+    tamper = body => body.replaceAll('First.', 'Evil!!')
+    const decided = await skills.review.approveAll({ by: 'ada' })
+    expect(decided.map(({ name }) => name)).toEqual(['docx'])
+    await using trusted = await open()
+    tamper = undefined
+    await trusted.review.pin('pdf', { by: 'ada' })
+    await put('/s/pdf/SKILL.md', text('pdf', 'Second.'))
+    await trusted.reload()
+    expect((await trusted.load('pdf')).body).toBe('First.')
+  })
+
+  test('a server in between offers the skills without retrieving them', async () => {
+    await using skills = await open()
+    const between = new SkillMcp(skills)
+    onTestFinished(() => between.close())
+    const client = new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode: 'auto' } })
+    await client.connect(
+      new StreamableHTTPClientTransport(new URL('http://127.0.0.1/mcp'), {
+        fetch: (input, init) => between.fetch(new Request(input, init)),
+      }),
+    )
+    onTestFinished(() => client.close())
+    await client.listTools()
+    await client.listPrompts()
+    await client.listResources()
+    const offered = new SkillsClient(client)
+    const [entry] = (await offered.list()).skills
+    expect(uris).toEqual([])
+    const { text: read } = await offered.read(entry as NonNullable<typeof entry>)
+    expect(read).toContain('First.')
+    expect(uris).toHaveLength(2)
+  })
+
   test('hidden text is reported as soon as the files are retrieved', async () => {
     await put('/s/pdf/references/ä b.md', 'Look\u200Bhere.')
     await using skills = await open()
@@ -311,7 +349,9 @@ describe('mcpServer() with a skill whose files have no digests', () => {
     await using skills = await createSkillRuntime({
       sources: [mcpServer(url(), { ...options(), trust: 'review' })],
     })
-    await skills.review.approve('pdf', { by: 'ada' }).catch(() => undefined)
+    await expect(skills.review.approve('pdf', { by: 'ada' })).rejects.toMatchObject({
+      code: 'CHANGED_SINCE_READ',
+    })
     expect(skills.current.list()).toEqual([])
     await skills.review.approve('pdf', { by: 'ada' })
     expect((await skills.load('pdf')).body).toBe('First.')

@@ -36,7 +36,9 @@ export class SkillEntries {
   }
 
   async #create(skill: Skill): Promise<SkillEntry | undefined> {
-    const frontmatter = readFrontmatter(await this.#reader.readFile(skill, skill.skillFile))
+    // If the skill comes from another MCP server, its list already has the frontmatter, so its files are not read here.
+    const frontmatter =
+      skill.listedFrontmatter ?? readFrontmatter(await this.#reader.readFile(skill, skill.skillFile))
     if (frontmatter === undefined) {
       this.#logger.warn(
         `${JSON.stringify(skill.name)} is not offered through the Skills extension: its frontmatter is not valid YAML; the tools serve it`,

@@ -22,6 +22,8 @@ export async function iconsOf(skill: Skill, reader: SkillReader): Promise<Icon[]
   const mimeType = mediaTypeOf(icon)
   const file = skill.files.find(({ path }) => path === icon.replace(/^\.\//, ''))
   if (file === undefined || file.size > MAX_ICON_BYTES || !mimeType.startsWith('image/')) return undefined
+  // A list must not retrieve the files of a skill from another server.
+  if (!reader.isStored(skill)) return undefined
   try {
     const bytes = await reader.readFile(skill, file.path)
     return [{ src: `data:${mimeType};base64,${Buffer.from(bytes).toString('base64')}`, mimeType }]

@@ -1,9 +1,10 @@
 import { isAbsolute, relative, resolve } from 'node:path'
 import type { GitUpdate } from '@skillstoke/core/node'
 import type { RemoteSourceOptions, SkillSource } from '@skillstoke/core/source'
+import type { RetrievalMode } from '@skillstoke/mcp/source'
 import type { z as Zod } from 'zod'
 import { UsageError } from '../exit-code.ts'
-import { GIT_UPDATES } from '../known-values.ts'
+import { GIT_UPDATES, RETRIEVAL_MODES } from '../known-values.ts'
 
 /** Kinds of remote sources. Each kind is also the name of a field in the configuration. */
 export const SOURCE_KIND_NAMES = ['git', 'archive', 'wellKnown', 'npm', 'mcp'] as const
@@ -16,6 +17,7 @@ export interface ConfigSource extends Readonly<Partial<Record<SourceKindName, st
   readonly update?: GitUpdate | undefined
   readonly digest?: string | undefined
   readonly path?: string | undefined
+  readonly retrieval?: RetrievalMode | undefined
   readonly packages?: readonly string[] | undefined
   readonly label?: string | undefined
   readonly pollSeconds?: number | undefined
@@ -176,13 +178,24 @@ export const SOURCE_KINDS: Readonly<Record<SourceKindName, SourceKind>> = {
   mcp: {
     form: 'mcp+https://host/mcp',
     parse: word => (/^mcp\+https?:/i.test(word) ? { mcp: word.slice('mcp+'.length) } : undefined),
-    fields: ({ path, fetched }) => ({
+    fields: ({ z, path, fetched }) => ({
       mcp: path.describe('https URL of an MCP server that offers the Skills extension.'),
+      retrieval: z
+        .enum(RETRIEVAL_MODES)
+        .optional()
+        .describe(
+          'When the files of a skill are retrieved: "on-load", when the skill is loaded or reviewed, or "ahead", at each fetch.',
+        ),
       ...fetched,
     }),
-    create: async ({ mcp = '' }, { common, maxBytes, access }) => {
+    create: async ({ mcp = '', retrieval }, { common, maxBytes, access }) => {
       const { mcpServer } = await import('@skillstoke/mcp/source')
-      return mcpServer(mcp, { ...common, ...maxBytes, privateHosts: access.privateHosts })
+      return mcpServer(mcp, {
+        ...common,
+        ...maxBytes,
+        privateHosts: access.privateHosts,
+        ...(retrieval === undefined ? {} : { retrieval }),
+      })
     },
     toFlag: ({ mcp = '' }) => `mcp+${mcp}`,
   },

@@ -32,12 +32,13 @@ export class TokenCounts {
 
   /**
    * Returns the token counts of a skill. Returns null while the tokens are being counted, and for a skill that cannot
-   * be read.
+   * be read or was not retrieved yet.
    */
   get(skill: Skill): SkillTokens | null {
     const known = this.#counts.get(skill)
     if (known !== undefined) return known
-    if (!this.#isClosed) {
+    // Counting must not retrieve the files of a skill that nobody has loaded yet.
+    if (!this.#isClosed && this.#options.skills.isStored(skill)) {
       this.#wanted.add(skill)
       if (!this.#isRunning) this.#running = this.#run()
     }

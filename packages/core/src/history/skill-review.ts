@@ -151,8 +151,8 @@ export class SkillReview {
   }
 
   /**
-   * Approves every revision that waits now. A revision continues to wait if its folder changes meanwhile, or if it has
-   * unconfirmed hidden text.
+   * Approves every revision that waits now. A revision continues to wait if its folder changes meanwhile, if it has
+   * unconfirmed hidden text, or if its files cannot be retrieved.
    */
   async approveAll(options: Omit<DecideOptions, 'revision'> = {}): Promise<readonly DecidedSkill[]> {
     checkOptions('approveAll()', options, KNOWN_ALL)
@@ -163,7 +163,7 @@ export class SkillReview {
       try {
         approved.push(await this.#approve({ report, place: { origin, location: report.location } }, options))
       } catch (thrown) {
-        if (!SkillError.isInstance(thrown, 'HIDDEN_TEXT')) throw thrown
+        if (!STILL_WAITING.some(code => SkillError.isInstance(thrown, code))) throw thrown
       }
     }
     return approved
@@ -209,10 +209,14 @@ export class SkillReview {
       const revision = parseWholeRevision(options.revision, known)
       const isRead =
         revision === serving || this.#options.decisions.find(place)?.approved.has(revision) === true
+      await this.#retrieve(report.name, place, revision)
       if (!isRead) await this.#checkHidden(report.name, place, revision, options)
       return await this.#pinAt(place, revision, options)
     }
-    if (serving !== undefined) return await this.#pinAt(place, serving, options)
+    if (serving !== undefined) {
+      await this.#retrieve(report.name, place, serving)
+      return await this.#pinAt(place, serving, options)
+    }
     const newestOf = newest === undefined ? '' : `; the newest is ${newest}`
     throw new SkillError(
       'INVALID_OPTION',
@@ -347,8 +351,29 @@ export class SkillReview {
     if (!confirmHidden) refuseHidden(name, await this.findHidden(place, revision))
   }
 
+  /**
+   * Retrieves the files of a revision if its source retrieves files on demand, so that the decision is about a text that
+   * can be served.
+   * @throws {SkillError} CHANGED_SINCE_READ when the origin now has another revision; REVISION_NOT_FOUND
+   */
+  async #retrieve(name: string, place: FolderPlace, revision: Digest): Promise<void> {
+    const { registry, reader } = this.#options
+    const skill = await registry.readRevision(place, revision)
+    const [file] = skill?.files ?? []
+    if (skill === undefined || file === undefined || reader.isStored(skill)) return
+    try {
+      await reader.readFile(skill, file.path)
+    } catch (thrown) {
+      const newest = registry.findNewest(place)
+      if (newest !== undefined && newest.revision !== revision)
+        checkNewest({ name, revision: newest.revision }, revision)
+      throw thrown
+    }
+  }
+
   async #approve({ report, place }: DecidableFolder, options: DecideOptions): Promise<DecidedSkill> {
     const revision = checkNewest(report, options.revision)
+    await this.#retrieve(report.name, place, revision)
     await this.#checkHidden(report.name, place, revision, options)
     const skill = this.#options.registry.findNewest(place)
     // An approval also approves the texts of agents, but only those in the reviewed revision.
@@ -438,6 +463,9 @@ export interface DecidableFolder {
   readonly report: SkillReport
   readonly place: FolderPlace
 }
+
+/** Codes of the errors after which a revision continues to wait for an approval. */
+const STILL_WAITING = ['HIDDEN_TEXT', 'CHANGED_SINCE_READ', 'REVISION_NOT_FOUND'] as const
 
 function checkCapabilities(capabilities: readonly string[]): void {
   const wrong = capabilities.find(word => !isCapability(word))

@@ -227,6 +227,23 @@ export class SkillReader {
     return bytes
   }
 
+  /**
+   * Returns whether all files of a skill are stored. False if the source retrieves files on demand and nobody has loaded
+   * the skill yet. In this case, `readBody` and `readFile` retrieve the files.
+   *
+   * @example
+   * ```ts
+   * import { createSkillRuntime } from '@skillstoke/core'
+   * import { directory } from '@skillstoke/core/node'
+   *
+   * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+   * console.log(skills.isStored(skills.current.get('support-pdf'))) // prints true
+   * ```
+   */
+  isStored({ files }: Pick<Skill, 'files'>): boolean {
+    return files.every(({ digest }) => this.#parts.store.has(digest))
+  }
+
   /** Returns the end of a message about files that are not stored: why their source could not retrieve them. */
   #describeLoss({ name, revision }: Pick<Skill, 'name' | 'revision'>): string {
     const { registry } = this.#parts

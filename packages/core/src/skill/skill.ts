@@ -29,6 +29,11 @@ export interface Skill extends SkillDescription {
    * demand: SHA-256 over the whole SKILL.md.
    */
   readonly bodyDigest: Digest
+  /**
+   * The frontmatter as the origin lists it, as JSON values. Present only for a skill of a source that retrieves files on
+   * demand.
+   */
+  readonly listedFrontmatter?: Readonly<Record<string, unknown>>
   /** Digest of the manifest of the whole folder. */
   readonly revision: Digest
   /** Warnings and remarks. A text with errors does not become a `Skill`. */

@@ -167,7 +167,11 @@ export class ListedSkills {
       return Object.freeze({ location, name: directoryName, skillFile, diagnostics })
     const place = { source: this.#options.label, location, skillFile }
     const made = createSkill(parsed.value, files, place, diagnostics, hasher)
-    const skill = Object.freeze({ ...made, ...toDigests(listed, made, hasher) })
+    const skill: Skill = Object.freeze({
+      ...made,
+      ...toDigests(listed, made, hasher),
+      listedFrontmatter: frontmatter,
+    })
     if (stored !== undefined) store.putTree(skill.revision, skill.files)
     return Object.freeze({ location, name: skill.name, skillFile, skill, diagnostics })
   }
@@ -219,7 +223,7 @@ async function readAll(
 }
 
 /** Adapts a finding about the frontmatter of a list: it has no lines, and the instructions are not part of the list. */
-function toListedFinding({ line: _, column: __, ...finding }: Diagnostic): readonly Diagnostic[] {
+function toListedFinding({ line: _line, column: _column, ...finding }: Diagnostic): readonly Diagnostic[] {
   return finding.code === 'BODY_EMPTY' ? [] : [finding]
 }
 
