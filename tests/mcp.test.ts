@@ -46,6 +46,14 @@ describe.each(CLIENT_KINDS)('the client %s', kind => {
       expect(await load()).toContain('Within 60 days.')
       folder.writeSkill('refund', { body: 'Within 90 days.' })
       expect(await read()).toContain('Within 90 days.')
+      folder.writeSkill('refund', { body: 'Order $ARGUMENTS, within 100 days.' })
+      const prompt = { name: 'refund', arguments: { arguments: '1042' } }
+      expect(JSON.stringify(await client.ask('prompts/get', prompt))).toContain(
+        'Order 1042, within 100 days.',
+      )
+      folder.writeSkill('shipping')
+      const { prompts } = await client.ask<{ prompts: { name: string }[] }>('prompts/list')
+      expect(prompts.map(({ name }) => name)).toEqual(['refund', 'shipping'])
       if (kind !== 'v1') {
         folder.writeSkill('refund', { body: 'Within 120 days.' })
         const verified = await client.ask('skills/read', { uri: 'skill://refund/SKILL.md' })
@@ -78,6 +86,9 @@ test.each(['stdio', 'http'] as const)(
     expect(inspect('--method', 'tools/call', '--tool-name', 'skill', '--tool-arg', 'name=refund')).toContain(
       'Within 30 days.',
     )
+    folder.writeSkill('refund', { body: 'Within 60 days.' })
+    expect(inspect('--method', 'prompts/list')).toContain('"refund"')
+    expect(inspect('--method', 'prompts/get', '--prompt-name', 'refund')).toContain('Within 60 days.')
   },
   120_000,
 )

@@ -1,42 +1,13 @@
-import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { type IncomingMessage, request } from 'node:http'
 import { text as readAll } from 'node:stream/consumers'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { describe, expect, test } from 'vitest'
-import { BIN, stokeProcess } from './fixtures/cli.ts'
+import { stokeProcess } from './fixtures/cli.ts'
 import { startDev } from './fixtures/dev.ts'
+import { type Serving, startServe } from './fixtures/serve.ts'
 import { TemporaryFolder } from './fixtures/skill-folder.ts'
-
-interface Serving extends AsyncDisposable {
-  readonly process: ChildProcess
-  readonly url: string
-  readonly output: () => string
-}
-
-/** Starts `stoke serve` in its own process. Disposing ends it. */
-async function startServe(args: readonly string[]): Promise<Serving> {
-  const child = spawn(process.execPath, [BIN, 'serve', ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
-  let output = ''
-  const exited = once(child, 'exit')
-  const { promise: ready, resolve, reject } = Promise.withResolvers<void>()
-  child.stderr.on('data', (data: Buffer) => {
-    output += data.toString()
-    if (output.includes('stop with Ctrl-C')) resolve()
-  })
-  child.once('exit', () => reject(new Error(`serve ended:\n${output}`)))
-  await ready
-  return {
-    process: child,
-    url: /mcp +(\S+)\/mcp/.exec(output)?.[1] ?? '',
-    output: () => output,
-    [Symbol.asyncDispose]: async () => {
-      child.kill('SIGTERM')
-      await exited
-    },
-  }
-}
 
 async function connect(url: string, token: string): Promise<Client> {
   const client = new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode: 'auto' } })
