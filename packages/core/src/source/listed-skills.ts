@@ -71,7 +71,7 @@ export class ListedSkills {
   /** Replaces the whole list. */
   replace(skills: readonly ListedSkill[]): void {
     this.#skills = new Map(skills.map(skill => [skill.location, skill]))
-    for (const location of this.#faults.keys()) if (!this.has(location)) this.#faults.delete(location)
+    this.#faults.clear()
   }
 
   /** Lists all skills, including skills that were retrieved after the last `replace()`. */
