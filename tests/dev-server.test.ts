@@ -279,7 +279,7 @@ describe('views of the same generation', () => {
     })
   })
 
-  test('the dev server has the same scope and digest as the MCP setup that it prints', async () => {
+  test('the dev server has the same scope and digest as the MCP client that it helps to set up', async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     folder.writeSkill('skills/refund')
@@ -287,8 +287,9 @@ describe('views of the same generation', () => {
     const file = { roots: [{ path: 'skills', label: 'team' }], scope: { exclude: ['hidden'] } }
     const config = folder.write('skillstoke.json', JSON.stringify(file))
     await using dev = await startDev({ state: state.path, args: ['--no-agent', '--config', config] })
-    const [, json = ''] = /others {3}(\{.*\})/.exec(dev.output()) ?? []
-    const { mcpServers } = JSON.parse(json) as {
+    const [, options = ''] = /mcp install claude-code (.*)/.exec(dev.output()) ?? []
+    const printed = stokeProcess(['mcp', '--print-config', 'cursor', ...options.split(' ')])
+    const { mcpServers } = JSON.parse(printed.stdout) as {
       mcpServers: { skillstoke: { command: string; args: string[] } }
     }
     await using client = await startClient('v2 of 2026-07-28', { kind: 'stdio', ...mcpServers.skillstoke })

@@ -12,7 +12,7 @@ import { shortDigest, targetOf } from '@skillstoke/core/internal'
 import { withApproveCommand } from '../approve-command.ts'
 import { toCommandLine } from '../command-line.ts'
 import { type Config, findingsOf, pathsOf } from '../config/config.ts'
-import { describeMcpSetup } from '../mcp-clients/mcp-setup.ts'
+import { MCP_CLIENT_IDS } from '../mcp-clients/client-ids.ts'
 import { describeNotSkills, findNotSkills } from '../not-skills.ts'
 import {
   formatDiagnostic,
@@ -106,7 +106,7 @@ export class DevPrinter {
     this.#sourceFindings(skills.current)
   }
 
-  /** Prints the addresses of the server, and setup lines for MCP clients. */
+  /** Prints the addresses of the server, and the command that sets up an MCP client. */
   addresses(server: { readonly pageUrl: string; readonly mcpUrl: string; readonly token: string }): void {
     const { print, paint, config } = this.#options
     const { port, isPortNamed } = config.server
@@ -114,8 +114,10 @@ export class DevPrinter {
       print(`  port ${port} is in use, so the server uses another port; --port sets one`)
     print(`  page ${paint('cyan', server.pageUrl)}`)
     print(`  MCP  ${paint('cyan', server.mcpUrl)}  Authorization: Bearer ${server.token}`)
-    print('  for MCP clients that start their own server:')
-    for (const line of describeMcpSetup(config)) print(paint('dim', `    ${line}`))
+    const [first, ...others] = MCP_CLIENT_IDS
+    const install = toCommandLine(['mcp', 'install', first, ...config.options])
+    print(`  set up an MCP client: ${findProgramName()} ${install}`)
+    print(paint('dim', `    or ${others.join(', ')}`))
   }
 
   ready(hasKeys: boolean): void {

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { TemporaryFolder } from '../../../../tests/fixtures/skill-folder.ts'
 import { type ConfigFlags, resolveConfig } from '../config/config.ts'
-import { describeMcpSetup, toNpxCommand } from './mcp-setup.ts'
+import { toMcpCommand, toNpxCommand } from './mcp-setup.ts'
 
 test('clients on Windows start npx through cmd', () => {
   expect(toNpxCommand(['-y', 'skillstoke'], 'win32')).toEqual({
@@ -12,15 +12,15 @@ test('clients on Windows start npx through cmd', () => {
   expect(toNpxCommand(['-y', 'skillstoke'], 'darwin')).toEqual({ command: 'npx', args: ['-y', 'skillstoke'] })
 })
 
-test('the setup names only those default roots that exist, but every root that the user named', async () => {
+test('the command for MCP clients names only those default roots that exist, but every root that the user named', async () => {
   using folder = new TemporaryFolder()
   const before = process.cwd()
   folder.writeSkill('skills/pdf')
   process.chdir(folder.path)
   const rootsIn = async (flags: ConfigFlags): Promise<number> => {
-    const [claude = ''] = describeMcpSetup(await resolveConfig(flags, { HOME: folder.path }))
-    expect(claude).toContain(` --root ${folder.at('skills')} `)
-    return claude.split(' --root ').length - 1
+    const { args } = toMcpCommand(await resolveConfig(flags, { HOME: folder.path }))
+    expect(args[args.indexOf('--root') + 1]).toBe(folder.at('skills'))
+    return args.filter(arg => arg === '--root').length
   }
   try {
     expect(await rootsIn({ root: ['skills', 'later'] })).toBe(2)

@@ -1,28 +1,12 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { toCommandLine } from '../command-line.ts'
 import type { Config } from '../config/config.ts'
 
 /** The command with which an MCP client starts `stoke mcp` for the same sources, from any working directory. */
 export interface McpCommand {
   readonly command: string
   readonly args: readonly string[]
-}
-
-/**
- * Returns setup lines for known clients. Uses no shell features, so that every shell reads the lines in the same way.
- */
-export function describeMcpSetup(config: Config): readonly string[] {
-  const { command, args } = toMcpCommand(config)
-  const words = toCommandLine([command, ...args])
-  const server = JSON.stringify({ command, args })
-  return [
-    `Claude Code   claude mcp add skillstoke -- ${words}`,
-    `Codex         codex mcp add skillstoke -- ${words}`,
-    `VS Code       code --add-mcp ${toCommandLine([JSON.stringify({ name: 'skillstoke', command, args })])}`,
-    `Cursor, Claude Desktop and others   {"mcpServers":{"skillstoke":${server}}}`,
-  ]
 }
 
 /** Deno starts a program only with a subcommand and with permission flags. */
