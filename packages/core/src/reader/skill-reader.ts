@@ -250,7 +250,10 @@ export class SkillReader {
     const skill = [...registry.current.list(), ...registry.listHeld()].find(
       each => each.name === name && each.revision === revision,
     )
-    const fault = skill?.diagnostics.find(({ code }) => code === 'FILE_UNREADABLE')
+    const source = registry.current.sources().find(({ label }) => label === skill?.source)
+    const fault =
+      skill?.diagnostics.find(({ code }) => code === 'FILE_UNREADABLE') ??
+      source?.diagnostics.find(({ code }) => code === 'SOURCE_FAILED')
     return fault === undefined ? '' : `: ${fault.message}`
   }
 
