@@ -6,7 +6,14 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { SkillsClient } from '@modelcontextprotocol/client/ext/skills'
-import { createSkillRuntime, renderSkillText, type SkillRuntime, type SkillSession } from '@skillstoke/core'
+import {
+  createSkillRuntime,
+  MemorySource,
+  renderSkillText,
+  type SkillReport,
+  type SkillRuntime,
+  type SkillSession,
+} from '@skillstoke/core'
 import { openState } from '@skillstoke/core/node'
 import { FileSource, MemoryFileSystem, NO_SETTLE } from '@skillstoke/core/source'
 import { sourceConformance } from '@skillstoke/core/testing'
@@ -25,6 +32,8 @@ let calls: string[]
 let uris: string[]
 /** Changes an answer of the server before the client receives the answer. */
 let tamper: ((body: string) => string) | undefined
+/** Called before the server answers a `resources/read` request. */
+let beforeRead: ((uri: string) => Promise<void>) | undefined
 let intercept: ((response: ServerResponse) => boolean) | undefined
 
 const server = createServer((request, response) => void answer(request, response))
@@ -37,7 +46,10 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
     params?: { uri: string }
   } | null
   if (message?.method !== undefined) calls.push(message.method)
-  if (message?.method === 'resources/read') uris.push(message.params?.uri ?? '')
+  if (message?.method === 'resources/read') {
+    uris.push(message.params?.uri ?? '')
+    await beforeRead?.(message.params?.uri ?? '')
+  }
   const got = await mcp.fetch(
     new Request(`http://127.0.0.1${request.url}`, {
       method: request.method ?? 'GET',
@@ -57,6 +69,7 @@ beforeEach(async () => {
   uris = []
   tamper = undefined
   intercept = undefined
+  beforeRead = undefined
   served = await createSkillRuntime({
     sources: [new FileSource({ fileSystem: files, root: '/s', label: 's', watching: 'off' })],
     tuning: { settle: NO_SETTLE },
@@ -315,6 +328,73 @@ describe('mcpServer() retrieves the files of a skill when the skill is loaded', 
     expect(uris).toHaveLength(2)
   })
 
+  test('a load that begins during another load is served, too', async () => {
+    await put('/s/docx/SKILL.md', text('docx'))
+    await using skills = await open()
+    let second: Promise<unknown> | undefined
+    beforeRead = async uri => {
+      if (uri === 'skill://pdf/SKILL.md') second ??= skills.load('docx')
+      await Promise.resolve()
+    }
+    expect((await skills.load('pdf')).body).toBe('First.')
+    expect(await second).toMatchObject({ body: 'Body.' })
+  })
+
+  test('if the server changes another file during a load, the load returns the newest revision with all its files', async () => {
+    await using skills = await open()
+    let isChanged = false
+    beforeRead = async uri => {
+      if (uri.endsWith('.md') && uri.includes('references') && !isChanged) {
+        isChanged = true
+        await put('/s/pdf/references/ä b.md', 'New.')
+      }
+    }
+    const loaded = await skills.load('pdf')
+    expect(loaded.revision).toBe(served.current.get('pdf').revision)
+    expect(skills.isStored(loaded)).toBe(true)
+    expect(new TextDecoder().decode(await skills.readFile(loaded, 'references/ä b.md'))).toBe('New.')
+  })
+
+  test('skills that share a file are retrieved one at a time, and each becomes complete', async () => {
+    for (const name of ['docx', 'pdf']) await put(`/s/${name}/LICENSE`, 'MIT')
+    await put('/s/docx/SKILL.md', text('docx'))
+    await using skills = await open()
+    const pdf = skills.current.get('pdf')
+    await skills.readFile(pdf, 'LICENSE')
+    expect(uris.filter(uri => uri.includes('docx'))).toEqual([])
+    await skills.review.pin('docx', { by: 'ada' })
+    await put('/s/docx/SKILL.md', text('docx', 'Second.'))
+    await skills.reload()
+    expect((await skills.load('docx')).body).toBe('Body.')
+  })
+
+  test('a skill whose SKILL.md is stored already, is retrieved as a whole when it is loaded', async () => {
+    await using skills = await open()
+    await skills.load('pdf')
+    files.remove('/s/pdf')
+    await served.reload()
+    await skills.reload()
+    await put('/s/pdf/SKILL.md', text('pdf', 'First.'))
+    await put('/s/pdf/references/ä b.md', 'New.')
+    await skills.reload()
+    uris.length = 0
+    const loaded = await skills.load('pdf')
+    expect(uris).toEqual(['skill://pdf/references/%C3%A4%20b.md'])
+    expect(skills.isStored(loaded)).toBe(true)
+  })
+
+  test('a shadowed skill of another source can be read', async () => {
+    const mine = new MemorySource({ label: 'mine' }, [{ name: 'pdf', description: 'Mine.', body: 'Mine.' }])
+    await using skills = await createSkillRuntime({ sources: [mine, mcpServer(url(), options())] })
+    expect((await skills.load('pdf')).body).toBe('Mine.')
+    const far = skills.review.revisionsOf(
+      skills.current.reports().find(({ source }) => source === '127.0.0.1') as SkillReport,
+    ).skill
+    expect(
+      new TextDecoder().decode(await skills.readFile(far as NonNullable<typeof far>, 'SKILL.md')),
+    ).toContain('First.')
+  })
+
   test('hidden text is reported as soon as the files are retrieved', async () => {
     await put('/s/pdf/references/ä b.md', 'Look\u200Bhere.')
     await using skills = await open()
@@ -345,6 +425,24 @@ describe('mcpServer() with a skill whose files have no digests', () => {
     expect((await session.update())?.text).toContain('changed: "references/ä b.md"')
     expect(await call(session, 'skill', { name: 'pdf' })).toContain('Second.')
     expect(skills.current.get('pdf').revision).toBe(served.current.get('pdf').revision)
+  })
+
+  test('after a restart without the server, a skill that was loaded before can be loaded', async () => {
+    tamper = toDynamic
+    const folder = mkdtempSync(join(tmpdir(), 'stoke-mcp-'))
+    onTestFinished(() => rmSync(folder, { recursive: true }))
+    const start = async (): Promise<SkillRuntime> =>
+      await createSkillRuntime({ sources: [mcpServer(url(), options())], state: await openState(folder) })
+    {
+      await using skills = await start()
+      await skills.load('pdf')
+    }
+    intercept = response => {
+      response.destroy()
+      return true
+    }
+    await using skills = await start()
+    expect((await skills.load('pdf')).body).toBe('First.')
   })
 
   test('an approval is about the text that was read', async () => {

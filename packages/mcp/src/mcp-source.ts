@@ -140,6 +140,8 @@ class McpFetcher implements TreeFetcher {
   readonly origin: string
   readonly #maxBytes: number
   readonly #retrieval: RetrievalMode
+  /** The list that is stored. */
+  #list: readonly ListedSkill[] = []
   readonly #createTransport: () => Promise<Transport>
 
   constructor(target: string | McpCommand, access: ServerAccess) {
@@ -188,7 +190,8 @@ class McpFetcher implements TreeFetcher {
     const list = stored?.files.find(({ path }) => path === LIST_FILE)
     if (stored === undefined || list === undefined) return undefined
     const text = new TextDecoder().decode(await list.read(context.signal))
-    return { version: stored.version, files: [], listed: JSON.parse(text) as McpSkill[] }
+    this.#list = JSON.parse(text) as McpSkill[]
+    return { version: stored.version, files: [], listed: this.#list }
   }
 
   async fetch(context: FetchContext): Promise<FetchResult> {
@@ -196,10 +199,23 @@ class McpFetcher implements TreeFetcher {
   }
 
   async retrieve(skill: ListedSkill, context: Omit<FetchContext, 'known'>): Promise<ListedSkill> {
-    return await this.#withServer(
+    const retrieved = await this.#withServer(
       context.signal,
       async skills => await readFiles(skills, skill as McpSkill, context),
     )
+    // Stores the files of a skill without digests, so that the skill can be loaded after a restart without the server.
+    if (retrieved !== skill) {
+      this.#list = this.#list.map(each => (each.location === skill.location ? retrieved : each))
+      this.#storeList(context)
+    }
+    return retrieved
+  }
+
+  /** Stores the list, and returns its version. */
+  #storeList(context: Omit<FetchContext, 'known'>): string {
+    const bytes = new TextEncoder().encode(JSON.stringify(this.#list))
+    const file = { path: LIST_FILE, kind: 'file', bytes, isExecutable: false } as const
+    return storeTree(this.origin, [file], context).version
   }
 
   /** Connects to the server for one piece of work. */
@@ -266,13 +282,10 @@ class McpFetcher implements TreeFetcher {
         notices.push(this.#notice(entry.uri, toMessage(thrown), before !== undefined))
       }
     }
-    const sorted = [...listed.values()].sort((a, b) => (a.location < b.location ? -1 : 1))
-    const bytes = new TextEncoder().encode(JSON.stringify(sorted))
-    const file = { path: LIST_FILE, kind: 'file', bytes, isExecutable: false } as const
-    const { version } = storeTree(this.origin, [file], context)
-    return version === known?.version
-      ? { notices }
-      : { tree: { version, files: [], listed: sorted }, notices }
+    this.#list = [...listed.values()].sort((a, b) => (a.location < b.location ? -1 : 1))
+    const version = this.#storeList(context)
+    const tree = { version, files: [], listed: this.#list }
+    return version === known?.version ? { notices } : { tree, notices }
   }
 
   #notice(uri: string, reason: string, isKept: boolean = false): Diagnostic {

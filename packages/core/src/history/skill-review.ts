@@ -357,12 +357,12 @@ export class SkillReview {
    * @throws {SkillError} CHANGED_SINCE_READ when the origin now has another revision; REVISION_NOT_FOUND
    */
   async #retrieve(name: string, place: FolderPlace, revision: Digest): Promise<void> {
-    const { registry, reader } = this.#options
+    const { registry, reader, store } = this.#options
     const skill = await registry.readRevision(place, revision)
-    const [file] = skill?.files ?? []
-    if (skill === undefined || file === undefined || reader.isStored(skill)) return
+    if (skill === undefined) return
     try {
-      await reader.readFile(skill, file.path)
+      await reader.retrieve(skill)
+      store.putTree(revision, skill.files)
     } catch (thrown) {
       const newest = registry.findNewest(place)
       if (newest !== undefined && newest.revision !== revision)

@@ -12,10 +12,10 @@ import { splitAnyText } from '../skill/frontmatter.ts'
 import type { SkillFile } from '../skill/manifest.ts'
 import type { LoadedSkill, Skill } from '../skill/skill.ts'
 import { decodeAnyText } from '../skill/text.ts'
-import type { SkillStore } from '../store/skill-store.ts'
 import type { SourceReaders } from '../sync/source-readers.ts'
 import { type CommandOffer, type CommandOffers, NO_COMMANDS } from './command-offer.ts'
 import type { SkillExplanation, ToldConversation } from './explain-skill.ts'
+import type { RecapturingStore } from './recapturing-store.ts'
 import { SkillExplainer } from './skill-explainer.ts'
 import { useNewest } from './use-newest.ts'
 
@@ -23,8 +23,8 @@ import { useNewest } from './use-newest.ts'
 export interface ReaderParts {
   readonly registry: SkillRegistry
   readonly sources: SourceReaders
-  /** A store that recovers lost bytes from their source. */
-  readonly store: SkillStore
+  /** A store that reads missing bytes from their source. */
+  readonly store: RecapturingStore
   readonly catalogs: CatalogCache
   readonly index: SkillSearch
   /** @default no commands */
@@ -189,8 +189,12 @@ export class SkillReader {
    * @throws {SkillError} REVISION_NOT_FOUND when the store no longer has them
    */
   async readBody(skill: Skill): Promise<string> {
+    const { store, registry } = this.#parts
     const file = skill.files.find(({ path }) => path === skill.skillFile)
-    const bytes = file === undefined ? undefined : await this.#parts.store.get(file.digest)
+    // If the origin replaced a revision before all its files were retrieved, this revision must not be used.
+    const isReplaced =
+      !(await store.complete(skill)) && registry.current.find(skill.name)?.revision !== skill.revision
+    const bytes = file === undefined || isReplaced ? undefined : await store.get(file.digest)
     if (bytes === undefined)
       throw new SkillError(
         'REVISION_NOT_FOUND',
@@ -218,7 +222,9 @@ export class SkillReader {
     const file = files.find(each => each.path === path)
     if (file === undefined)
       throw new SkillError('FILE_NOT_FOUND', `${JSON.stringify(name)} has no file ${JSON.stringify(path)}`)
-    const bytes = await this.#parts.store.get(file.digest)
+    const { store } = this.#parts
+    const isThere = store.has(file.digest) || (await store.complete({ revision, files }))
+    const bytes = isThere ? await store.get(file.digest) : undefined
     if (bytes === undefined)
       throw new SkillError(
         'REVISION_NOT_FOUND',
@@ -229,7 +235,7 @@ export class SkillReader {
 
   /**
    * Returns whether all files of a skill are stored. False if the source retrieves files on demand and nobody has loaded
-   * the skill yet. In this case, `readBody` and `readFile` retrieve the files.
+   * the skill yet. In this case, `load` and `retrieve` retrieve the files.
    *
    * @example
    * ```ts
@@ -244,12 +250,33 @@ export class SkillReader {
     return files.every(({ digest }) => this.#parts.store.has(digest))
   }
 
+  /**
+   * Ensures that all files of a skill are stored. Does nothing if they are. Call this method for skills that must stay
+   * available without their origin.
+   * @throws {SkillError} REVISION_NOT_FOUND when the origin cannot be reached or no longer has the revision
+   *
+   * @example
+   * ```ts
+   * import { createSkillRuntime } from '@skillstoke/core'
+   * import { directory } from '@skillstoke/core/node'
+   *
+   * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+   * for (const skill of skills.current.list()) await skills.retrieve(skill)
+   * console.log(skills.current.list().every(skill => skills.isStored(skill))) // prints true
+   * ```
+   */
+  async retrieve({ name, revision, files }: ReadableRevision): Promise<void> {
+    if (await this.#parts.store.complete({ revision, files })) return
+    throw new SkillError(
+      'REVISION_NOT_FOUND',
+      `revision ${revision} is not stored${this.#describeLoss({ name, revision })}`,
+    )
+  }
+
   /** Returns the end of a message about files that are not stored: why their source could not retrieve them. */
   #describeLoss({ name, revision }: Pick<Skill, 'name' | 'revision'>): string {
     const { registry } = this.#parts
-    const skill = [...registry.current.list(), ...registry.listHeld()].find(
-      each => each.name === name && each.revision === revision,
-    )
+    const skill = registry.listKnown().find(each => each.name === name && each.revision === revision)
     const source = registry.current.sources().find(({ label }) => label === skill?.source)
     const fault =
       skill?.diagnostics.find(({ code }) => code === 'FILE_UNREADABLE') ??

@@ -272,12 +272,13 @@ export class SkillRegistry {
     return slot?.contents.entries.find(entry => entry.location === location)?.skill
   }
 
-  /** Lists the newest texts that are not live, for example because they wait for an approval. */
-  listHeld(): readonly Skill[] {
+  /** Lists the served and the newest revision of every folder, even of folders that another source shadows. */
+  listKnown(): readonly Skill[] {
     return this.#slots.flatMap(({ candidates }) =>
-      candidates.flatMap(({ entry: { skill }, live }) =>
-        skill === undefined || skill === live ? [] : skill,
-      ),
+      candidates.flatMap(({ entry: { skill }, live }) => [
+        ...(live === undefined ? [] : [live]),
+        ...(skill === undefined || skill === live ? [] : [skill]),
+      ]),
     )
   }
 

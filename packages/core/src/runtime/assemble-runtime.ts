@@ -67,7 +67,7 @@ export function assembleRuntime(options: SkillRuntimeOptions): RuntimeParts {
   // shows no commands.
   const reader = new SkillReader(shared)
   const review = new SkillReview({ registry, reader, store, decisions, log, clock, logger })
-  const { programs, scripts } = createScripts(host, { registry, reader, review, store: shared.store })
+  const { programs, scripts } = createScripts(host, { registry, reader, review, store })
   const reloads = new SkillReloads({ reader, sources, programs, scripts, events, demands: host.demands })
   const changes = new SkillChanges({ ...host, registry, sources, reader, reloads, review })
   const parts = { ...shared, commands: programs }
@@ -99,11 +99,11 @@ function createScripts(
     readonly store: SkillStore
   },
 ): { readonly programs: ProgramSlots; readonly scripts: SkillScripts } {
-  const { registry, reader, store } = parts
+  const { registry, reader } = parts
   const records = new CodeRecords({ ...parts, decisions })
-  const programs = new ProgramSlots({ ...{ clock, logger, runner, registry, reader, store, records } })
+  const programs = new ProgramSlots({ ...{ clock, logger, runner, registry, reader, records } })
   const scripts = new SkillScripts({
-    ...{ slots: programs, clock, logger, runner, reader, store, records },
+    ...{ slots: programs, clock, logger, runner, reader, records },
     // Emit every script event on the bus with an unchanged payload.
     tell: (name, payload) => void events.emit(name, payload as SkillEvents[typeof name]),
   })

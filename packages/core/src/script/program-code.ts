@@ -1,9 +1,8 @@
-import { SkillError } from '../errors.ts'
+import type { SkillReader } from '../reader/skill-reader.ts'
 import type { ScriptCapability } from '../skill/capabilities.ts'
 import type { SkillFile } from '../skill/manifest.ts'
 import type { Skill } from '../skill/skill.ts'
 import { decodeUnmarkedText } from '../skill/text.ts'
-import type { SkillStore } from '../store/skill-store.ts'
 import {
   mayBeImported,
   type ScannedCommand,
@@ -56,37 +55,29 @@ function toCommand({ exportName: _name, inputSchema, ...rest }: ScannedCommand):
   return { ...rest, inputSchema: inputSchema ?? EMPTY_SCHEMA, isDynamic: false }
 }
 
-/** Returns the program of a revision. The program reads its files from the store. */
+type FileReader = Pick<SkillReader, 'readFile'>
+
+/** Returns the program of a revision. The program gets its files from the reader. */
 export function toProgram(
   skill: Skill,
   grants: readonly ScriptCapability[],
-  store: SkillStore,
+  reader: FileReader,
 ): ScriptProgram {
   return {
     skill: skill.name,
     revision: skill.revision,
     files: skill.files,
     grants,
-    readFile: path => readFile(store, skill, path),
+    readFile: path => reader.readFile(skill, path),
   }
 }
 
 /** Reads a file for a scan. The text is empty for a file that no module can import. */
 export async function readText(
-  store: SkillStore,
+  reader: FileReader,
   skill: Skill,
   { path, digest }: SkillFile,
 ): Promise<ScriptText> {
   if (!mayBeImported(path)) return { path, digest, text: '' }
-  return { path, digest, text: decodeUnmarkedText(await readFile(store, skill, path)) }
-}
-
-async function readFile(store: SkillStore, skill: Skill, path: string): Promise<Uint8Array> {
-  const file = skill.files.find(each => each.path === path)
-  const bytes = file === undefined ? undefined : await store.get(file.digest)
-  if (bytes !== undefined) return bytes
-  throw new SkillError(
-    'REVISION_NOT_FOUND',
-    `${JSON.stringify(path)} of ${skill.revision} is no longer stored`,
-  )
+  return { path, digest, text: decodeUnmarkedText(await reader.readFile(skill, path)) }
 }

@@ -1,5 +1,6 @@
 import { SkillError, toMessage } from '../errors.ts'
 import type { Clock, Logger } from '../host.ts'
+import type { SkillReader } from '../reader/skill-reader.ts'
 import {
   checkCapabilities,
   declaredCapabilities,
@@ -10,7 +11,6 @@ import {
 import { type Diagnostic, describePlace, isError } from '../skill/diagnostic.ts'
 import { type Digest, shortDigest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
-import type { SkillStore } from '../store/skill-store.ts'
 import type { CodeRecords } from './code-records.ts'
 import type { ScriptScan, SkillCommand } from './command.ts'
 import {
@@ -26,7 +26,7 @@ import type { LoadedProgram, ProgramLoad, ScriptRunner } from './script-runner.t
 /** The objects that a `ProgramSlot` uses. */
 export interface SlotHost {
   readonly runner: ScriptRunner
-  readonly store: SkillStore
+  readonly reader: Pick<SkillReader, 'readFile'>
   readonly clock: Clock
   readonly logger: Logger
   readonly records: CodeRecords
@@ -263,7 +263,7 @@ export class ProgramSlot {
     const missing =
       scan.modules.length === 0 ? [] : findMissing(declared, this.#host.records.grantedTo(skill))
     if (missing.length > 0) return await this.#fail(skill, [...notes, describeMissing(skill, missing)])
-    const program = toProgram(skill, declared, this.#host.store)
+    const program = toProgram(skill, declared, this.#host.reader)
     const isLoaded = scan.modules.length > 0 && (attempt.isEager || !scan.isComplete)
     const outcome = isLoaded ? await this.#load({ skill, program, scan }, attempt.isEager) : undefined
     if (this.#isClosed || this.#isForbidden({ skill, program })) return await closeLoaded(outcome)
@@ -309,7 +309,7 @@ export class ProgramSlot {
     if (older === undefined) return undefined
     const scan = await this.#scan(older, [])
     const declared = declaredCapabilities(older).filter(isCapability)
-    const program = toProgram(older, declared, this.#host.store)
+    const program = toProgram(older, declared, this.#host.reader)
     const isRefused = (): boolean => this.#isClosed || this.#isForbidden({ skill: older, program })
     if (isRefused() || scan.diagnostics.some(isError)) return undefined
     // If the scan could not find all commands, load the code to find them.
@@ -363,7 +363,7 @@ export class ProgramSlot {
   }
 
   async #scan(skill: Skill, known: readonly string[]): Promise<ScriptScan> {
-    const texts = await Promise.all(skill.files.map(file => readText(this.#host.store, skill, file)))
+    const texts = await Promise.all(skill.files.map(file => readText(this.#host.reader, skill, file)))
     return await this.#host.runner.scan(skill.name, texts, known, this.#closing.signal)
   }
 

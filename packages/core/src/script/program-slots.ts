@@ -11,7 +11,7 @@ import { FileCalls } from './file-calls.ts'
 import { type CommandSwap, ProgramSlot, type SlotHost } from './program-slot.ts'
 import type { ScriptRunner } from './script-runner.ts'
 
-export interface ProgramSlotsOptions extends Omit<SlotHost, 'onSwap' | 'runner'> {
+export interface ProgramSlotsOptions extends Omit<SlotHost, 'onSwap' | 'runner' | 'reader'> {
   /** Absent if the runtime does not run scripts. */
   readonly runner: ScriptRunner | undefined
   readonly reader: SkillReader

@@ -5,7 +5,6 @@ import type { SkillReader } from '../reader/skill-reader.ts'
 import { type Diagnostic, isError } from '../skill/diagnostic.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
-import type { SkillStore } from '../store/skill-store.ts'
 import type { CodeRecords } from './code-records.ts'
 import {
   type CommandAddress,
@@ -30,7 +29,6 @@ import {
 export interface SkillScriptsOptions extends ObservedCallsOptions {
   readonly slots: ProgramSlots
   readonly reader: SkillReader
-  readonly store: SkillStore
   readonly records: CodeRecords
   readonly clock: Clock
 }
@@ -259,9 +257,9 @@ export class SkillScripts {
       )
     }
     const runner = this.#slots.requireRunner()
-    const { store, records } = this.#options
+    const { reader, records } = this.#options
     const grants = records.grantedTo(skill)
-    const program = toProgram(skill, grants, store)
+    const program = toProgram(skill, grants, reader)
     const call = { skill: skill.name, target: path, revision: skill.revision }
     const outcome = await this.#slots.files.run({ skill, grants }, options.signal, signal =>
       this.#calls.observe(call, { ...options, signal }, observed =>

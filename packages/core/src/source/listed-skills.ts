@@ -79,33 +79,42 @@ export class ListedSkills {
     return [...this.#skills.values()]
   }
 
-  /**
-   * Retrieves the requested skills. Returns false if a skill could not be retrieved. This skill stays requested, and its
-   * entry has a diagnostic with the reason.
-   */
-  async retrieve(
-    retrieve: (skill: ListedSkill) => Promise<ListedSkill>,
-    signal: AbortSignal,
-  ): Promise<boolean> {
-    const skills = new Map(this.#skills)
-    for (const location of [...this.#wanted]) {
-      const skill = skills.get(location)
-      try {
-        if (skill !== undefined) skills.set(location, await retrieve(skill))
-        this.#wanted.delete(location)
-        this.#faults.delete(location)
-      } catch (thrown) {
-        signal.throwIfAborted()
-        this.#faults.set(location, describeRetrieval(thrown))
-      }
-    }
-    this.#skills = skills
-    return this.#wanted.size === 0
+  /** Returns the locations of the requested skills, and ends their requests. */
+  takeWanted(): readonly string[] {
+    const wanted = [...this.#wanted]
+    this.#wanted.clear()
+    return wanted
   }
 
-  /** Ends all requests, including requests that failed. */
-  endRequests(): void {
-    this.#wanted.clear()
+  /**
+   * Retrieves skills side by side. Returns the locations of the skills that could not be retrieved. The entry of such a
+   * skill has a diagnostic with the reason.
+   */
+  async retrieve(
+    locations: readonly string[],
+    retrieve: (skill: ListedSkill) => Promise<ListedSkill>,
+    signal: AbortSignal,
+  ): Promise<readonly string[]> {
+    const failed: string[] = []
+    const retrieved = await Promise.all(
+      locations.map(async location => {
+        const skill = this.#skills.get(location)
+        try {
+          const found = skill === undefined ? undefined : await retrieve(skill)
+          this.#faults.delete(location)
+          return found ?? []
+        } catch (thrown) {
+          signal.throwIfAborted()
+          failed.push(location)
+          this.#faults.set(location, describeRetrieval(thrown))
+          return []
+        }
+      }),
+    )
+    const skills = new Map(this.#skills)
+    for (const skill of retrieved.flat()) skills.set(skill.location, skill)
+    this.#skills = skills
+    return failed
   }
 
   /** Returns the entries, sorted by location. If nothing changed, returns the same array. */

@@ -327,24 +327,26 @@ export class RemoteSource implements SkillSource {
    * before the second attempt.
    */
   async #retrieve(context: SourceReadContext): Promise<void> {
-    try {
-      if (await this.#tryRetrieve(context)) return
-      if (this.#running !== undefined) await this.#wait(this.#running)
-      await this.#wait(this.#start(context))
-      if (this.#arrived !== undefined) await this.#tryRetrieve(context)
-    } finally {
-      this.#listed.endRequests()
-    }
+    const failed = await this.#tryRetrieve(this.#listed.takeWanted(), context)
+    if (failed.length === 0) return
+    if (this.#running !== undefined) await this.#wait(this.#running)
+    await this.#wait(this.#start(context))
+    if (this.#arrived !== undefined) await this.#tryRetrieve(failed, context)
   }
 
-  async #tryRetrieve({ store, hasher }: SourceReadContext): Promise<boolean> {
+  async #tryRetrieve(
+    locations: readonly string[],
+    { store, hasher }: SourceReadContext,
+  ): Promise<readonly string[]> {
     if (this.#arrived !== undefined) this.#take(this.#arrived)
-    return await this.#withinTime(
-      async signal =>
-        await this.#listed.retrieve(async skill => {
+    return await this.#listed.retrieve(
+      locations,
+      async skill =>
+        await this.#withinTime(async signal => {
           const retrieved = this.#fetcher.retrieve?.(skill, { store, hasher, signal })
           return await untilAborted(signal, retrieved ?? Promise.resolve(skill))
-        }, this.#closing.signal),
+        }),
+      this.#closing.signal,
     )
   }
 
