@@ -437,18 +437,24 @@ describe.skipIf(!CAN_MOUNT)('a state directory on a disk', () => {
   })
 })
 
-test('a revision with damaged bytes cannot be approved, because a user cannot read its text', async () => {
+test('damaged bytes of a waiting revision are read again from their source, and without the source the revision cannot be approved', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('skills/pdf')
   folder.write('skills/pdf/notes.md', 'Be kind.\u{e0073}\n')
   const store = await openPackStore(folder.at('state'))
   await using skills = await createSkillRuntime({
-    sources: [directory(folder.at('skills'), { trust: 'review' })],
+    sources: [directory(folder.at('skills'), { trust: 'review', watching: 'off' })],
     state: { store, decisions: await openDecisions(folder.at('state')) },
   })
+  const damage = async (): Promise<void> => {
+    await store.flush()
+    for (const path of packsOf(folder)) writeFileSync(path, new Uint8Array(statSync(path).size))
+  }
   await expect(skills.review.approve('pdf')).rejects.toMatchObject({ code: 'HIDDEN_TEXT' })
-  await store.flush()
-  for (const path of packsOf(folder)) writeFileSync(path, new Uint8Array(statSync(path).size))
+  await damage()
+  await expect(skills.review.approve('pdf')).rejects.toMatchObject({ code: 'HIDDEN_TEXT' })
+  await damage()
+  folder.remove('skills/pdf/notes.md')
   await expect(skills.review.approve('pdf')).rejects.toMatchObject({ code: 'REVISION_NOT_FOUND' })
   expect(skills.current.list()).toEqual([])
 })
