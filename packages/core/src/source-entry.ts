@@ -62,8 +62,8 @@ export {
   type RemoteSourceOptions,
   type TreeFetcher,
 } from './source/remote-source.ts'
-export type { FileTree, TreeFile } from './fs/file-tree.ts'
-export { type ListedSkill, storeRetrieved } from './source/listed-skill.ts'
+export type { FileTree, ListedSkill, TreeFile } from './fs/file-tree.ts'
+export { storeRetrieved } from './source/store-retrieved.ts'
 export {
   type FetchedFile,
   listFilesBelow,

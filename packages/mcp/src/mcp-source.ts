@@ -5,6 +5,7 @@ import {
   checkChoice,
   checkNumber,
   checkOptions,
+  decodeText,
   type KnownOptions,
   toMessage,
 } from '@skillstoke/core/internal'
@@ -189,7 +190,7 @@ class McpFetcher implements TreeFetcher {
     const stored = await restoreTree(this.origin, context)
     const list = stored?.files.find(({ path }) => path === LIST_FILE)
     if (stored === undefined || list === undefined) return undefined
-    const text = new TextDecoder().decode(await list.read(context.signal))
+    const text = decodeText(await list.read(context.signal)) ?? '[]'
     this.#list = JSON.parse(text) as McpSkill[]
     return { version: stored.version, files: [], listed: this.#list }
   }

@@ -1,4 +1,4 @@
-import type { ListedSkill } from '../source/listed-skill.ts'
+import type { SkillFile } from '../skill/manifest.ts'
 import type { FileKind } from './file-system.ts'
 
 /** One entry of a tree. */
@@ -15,6 +15,24 @@ export interface TreeFile {
   readonly locator?: string
   /** Returns the bytes. Called for files only. */
   read(signal: AbortSignal | undefined): Promise<Uint8Array>
+}
+
+/**
+ * A skill as its origin lists it, with the frontmatter and the digest of each file. The source retrieves the files when
+ * they are first needed, for example when the skill is loaded.
+ */
+export interface ListedSkill {
+  /** The folder of the skill within the source, `/`-separated; unique in the tree. */
+  readonly location: string
+  /** `SKILL.md` or `skill.md`. */
+  readonly skillFile: string
+  /** The fields of the frontmatter in `skillFile`, as JSON values. */
+  readonly frontmatter: Readonly<Record<string, unknown>>
+  /**
+   * All files of the skill in any order, with paths relative to the folder. Empty if the origin does not list the files.
+   * In this case, the revision of the skill is unknown until the files are retrieved.
+   */
+  readonly files: readonly SkillFile[]
 }
 
 /**

@@ -1,4 +1,5 @@
 import { toMessage } from '../errors.ts'
+import type { ListedSkill } from '../fs/file-tree.ts'
 import type { Hasher } from '../host.ts'
 import { compareText } from '../skill/compare.ts'
 import { type Diagnostic, isError } from '../skill/diagnostic.ts'
@@ -12,7 +13,6 @@ import { findPathFault } from '../skill/skill-path.ts'
 import type { SourceEntry } from '../skill/source-contents.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import { checkTotals, describeBadPath, describeSkillFileMissing, findHidden } from './capture-skill.ts'
-import type { ListedSkill } from './listed-skill.ts'
 
 export interface ListedSkillsOptions {
   readonly label: string

@@ -1,5 +1,5 @@
 import { checkChoice, checkNumber, SkillError } from '../errors.ts'
-import type { FileTree } from '../fs/file-tree.ts'
+import type { FileTree, ListedSkill } from '../fs/file-tree.ts'
 import { TreeFileSystem } from '../fs/tree-file-system.ts'
 import {
   type Clock,
@@ -20,7 +20,6 @@ import { type SourceTrust, TRUSTS } from '../skill/trust.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import { checkLayout, type FileLayout } from './file-layout.ts'
 import { FileSource } from './file-source.ts'
-import type { ListedSkill } from './listed-skill.ts'
 import { ListedSkills } from './listed-skills.ts'
 import type { NotSkillQuery, NotSkills } from './not-skill.ts'
 import type {

@@ -1,25 +1,8 @@
+import type { ListedSkill } from '../fs/file-tree.ts'
 import { digestOf } from '../skill/digest.ts'
-import { type SkillFile, sortFiles } from '../skill/manifest.ts'
+import { sortFiles } from '../skill/manifest.ts'
 import type { FetchContext } from './remote-source.ts'
 import type { FetchedFile } from './stored-tree.ts'
-
-/**
- * A skill as its origin lists it, with the frontmatter and the digest of each file. The source retrieves the files when
- * they are first needed, for example when the skill is loaded.
- */
-export interface ListedSkill {
-  /** The folder of the skill within the source, `/`-separated; unique in the tree. */
-  readonly location: string
-  /** `SKILL.md` or `skill.md`. */
-  readonly skillFile: string
-  /** The fields of the frontmatter in `skillFile`, as JSON values. */
-  readonly frontmatter: Readonly<Record<string, unknown>>
-  /**
-   * All files of the skill in any order, with paths relative to the folder. Empty if the origin does not list the files.
-   * In this case, the revision of the skill is unknown until the files are retrieved.
-   */
-  readonly files: readonly SkillFile[]
-}
 
 /**
  * Stores the retrieved files of a listed skill. Returns the skill with the stored files.
