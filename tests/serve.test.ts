@@ -63,6 +63,32 @@ describe('stoke serve', () => {
     expect(entries.at(-1)).toMatchObject({ outcome: 'refused' })
   })
 
+  test('serve follows the file of clients: a removed client is refused, a new one is accepted, and a broken file changes nothing', async () => {
+    using folder = new TemporaryFolder()
+    folder.writeSkill('skills/refund')
+    const path = folder.at('clients.json')
+    const make = (name: string): string =>
+      (JSON.parse(stokeProcess(['token', name, '--clients', path, '--json']).stdout) as { token: string })
+        .token
+    const desk = make('desk')
+    const admin = make('admin')
+    const roots = ['--root', folder.at('skills'), '--state', folder.at('state')]
+    await using serving = await startServe([...roots, '--clients', path, '--port', '0'])
+    const connected = await connect(serving.url, desk)
+    const { clients } = JSON.parse(readFileSync(path, 'utf8')) as { clients: { name: string }[] }
+    // The file starts with a byte order mark, as some editors write it.
+    folder.write('clients.json', `\uFEFF${JSON.stringify({ clients: clients.slice(1) })}`)
+    await expect(connected.listPrompts()).rejects.toThrow()
+    await expect(connect(serving.url, desk)).rejects.toThrow()
+    const late = make('late')
+    expect(await namesOf(await connect(serving.url, late))).toEqual(['refund'])
+    folder.write('clients.json', '{')
+    expect(await namesOf(await connect(serving.url, admin))).toEqual(['refund'])
+    expect(serving.output()).toMatch(/clients {2}admin, late\n.*not valid JSON.*the last valid file stay/s)
+    const past = stokeProcess(['token', 'old', '--expires', '2020-01-01'])
+    expect([past.status, past.stderr]).toEqual([2, expect.stringContaining('is in the past')])
+  })
+
   test('without clients, serve starts only on this machine, with a token that survives a restart', async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/refund')

@@ -262,6 +262,11 @@ function servePrompts(mcp: McpServer, { prompts, expand, trace }: AttachedParts,
   })
 }
 
+/** Whether a URI belongs to the skills. */
+function isSkillScheme(uri: string): boolean {
+  return /^skill:\/\//i.test(uri)
+}
+
 /**
  * Replaces the resource handlers of the SDK, because these handlers support neither pages nor metadata about revisions.
  */
@@ -269,10 +274,11 @@ function serveResources(mcp: McpServer, { source, trace }: AttachedParts, host: 
   mcp.server.setRequestHandler('resources/list', async (request, context) => {
     const { generation, ...page } = await source.listManifests(request.params?.cursor)
     const isFirst = request.params?.cursor === undefined
-    const others = isFirst ? await listOfHost<never>(host, RESOURCES, request, context) : []
+    const others = isFirst ? await listOfHost<{ uri: string }>(host, RESOURCES, request, context) : []
     return {
       ...page,
-      resources: [...others, ...page.resources],
+      // The skills answer all requests for `skill://`, so a client could not read such a resource of the host.
+      resources: [...others.filter(({ uri }) => !isSkillScheme(uri)), ...page.resources] as never,
       _meta: { [GENERATION_META_KEY]: generation.digest },
     }
   })
@@ -290,11 +296,16 @@ function serveResources(mcp: McpServer, { source, trace }: AttachedParts, host: 
       description: 'A file of a skill at its newest revision, for example skill://refund/SKILL.md',
     }
     // Leaves out the template of the extension, which has no variables that a client could complete.
-    return { resourceTemplates: [own, ...templates.filter(({ name }) => name !== SKILLS_EXTENSION_ID)] }
+    return {
+      resourceTemplates: [
+        own,
+        ...templates.filter(each => each.name !== SKILLS_EXTENSION_ID && each.uriTemplate !== URI_TEMPLATE),
+      ],
+    }
   })
   mcp.server.setRequestHandler('resources/read', async (request, context) => {
     const { uri } = request.params
-    if (!/^skill:\/\//i.test(uri)) {
+    if (!isSkillScheme(uri)) {
       const answer = await host.get('resources/read')?.(request, context)
       return answer as never
     }

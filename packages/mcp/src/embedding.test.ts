@@ -94,6 +94,34 @@ describe.each(ERAS)('a server of a host, for a client with protocol version %s',
   })
 })
 
+test('resources and templates of a host with the scheme of the skills are not listed twice', async () => {
+  const createHost = (): McpServer => {
+    const mcp = createShop()
+    const read = (uri: URL) => ({ contents: [{ uri: uri.href, text: 'of the host' }] })
+    mcp.registerResource('mine', 'skill://refund/SKILL.md', {}, read)
+    mcp.registerResource(
+      'files',
+      new ResourceTemplate('skill://{name}/{+path}', { list: undefined }),
+      {},
+      read,
+    )
+    return mcp
+  }
+  await using it = await open({ 'refund/SKILL.md': text('refund') }, { createServer: createHost })
+  const client = await it.connect('2026-07-28')
+  expect((await client.listResources()).resources.map(({ uri }) => uri)).toEqual([
+    'shop://prices',
+    'skill://refund/SKILL.md',
+  ])
+  expect((await client.listResourceTemplates()).resourceTemplates.map(each => each.uriTemplate)).toEqual([
+    'skill://{name}/{+path}',
+    'shop://{brand}',
+  ])
+  expect(JSON.stringify(await client.readResource({ uri: 'skill://refund/SKILL.md' }))).toContain(
+    'Body of refund.',
+  )
+})
+
 test('attach() adds the skills to a server before and after the host registers its own tools', async () => {
   const source = new MemorySource({ label: 'mine' }, [
     { name: 'refund', description: 'Does refund.', body: 'Body of refund.' },

@@ -120,11 +120,15 @@ export class RequestTrace {
     return audit === undefined ? await traced() : await this.#audited(message, traced, audit)
   }
 
-  /** Records a request whose caller may not use the server. */
-  refused(request: Request, reason: string): void {
+  /** Records a request whose caller may not use the server, or sends too many requests. */
+  refused(request: Request, reason: string, client?: string): void {
     const { audit, clock } = this.#options
     const { pathname } = new URL(request.url)
-    audit?.({ at: clock.now(), method: request.method, name: pathname, outcome: 'refused', reason })
+    audit?.({
+      at: clock.now(),
+      ...(client === undefined || client === '' ? {} : { client }),
+      ...{ method: request.method, name: pathname, outcome: 'refused', reason },
+    })
   }
 
   notified(method: string, connections: number): void {

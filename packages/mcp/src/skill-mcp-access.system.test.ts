@@ -109,12 +109,15 @@ test('a client cannot use the session of another client', async () => {
 })
 
 test('a client that sends too many requests gets 429, and other clients do not', async () => {
-  await using it = await open(FILES, { access, requestsPerMinute: 3 })
+  const audited: AuditEntry[] = []
+  const audit = (entry: AuditEntry): void => void audited.push(entry)
+  await using it = await open(FILES, { access, audit, requestsPerMinute: 3 })
   const ping = { jsonrpc: '2.0', id: 2, method: 'ping' }
   const statusOf = async (token: string): Promise<number> => (await it.request(authorize(token), ping)).status
   for (let i = 0; i < 3; i++) expect(await statusOf(SUPPORT)).not.toBe(429)
   const refused = await it.request(authorize(SUPPORT), ping)
   expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '20'])
+  expect(audited.at(-1)).toMatchObject({ client: 'help-desk', outcome: 'refused' })
   expect(await statusOf(ADMIN)).not.toBe(429)
   await it.clock.advance(20_000)
   expect(await statusOf(SUPPORT)).not.toBe(429)

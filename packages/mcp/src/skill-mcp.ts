@@ -364,14 +364,14 @@ export class SkillMcp implements AsyncDisposable {
   > {
     const { access } = this.#options
     if (access === undefined) {
-      const refusal = this.#refuseExcess('')
+      const refusal = this.#refuseExcess(request, '')
       return refusal ?? { auth: undefined, view: this.#ownView, owner: '' }
     }
     const document = access.respond?.(request)
     if (document !== undefined) return document
     try {
       const auth = await verifyBearerToken(request.headers.get('authorization'), access)
-      const refusal = this.#refuseExcess(auth.clientId)
+      const refusal = this.#refuseExcess(request, auth.clientId)
       if (refusal !== undefined) return refusal
       const { view, key } = this.#viewOf(access.scopeOf?.(auth))
       return { auth, view, owner: JSON.stringify([auth.clientId, key]) }
@@ -381,11 +381,12 @@ export class SkillMcp implements AsyncDisposable {
     }
   }
 
-  #refuseExcess(client: string): Response | undefined {
+  #refuseExcess(request: Request, client: string): Response | undefined {
     const waitMs = this.#limit.take(client)
     if (waitMs === 0) return undefined
     const seconds = Math.ceil(waitMs / 1_000)
     const message = `more than ${this.#options.requestsPerMinute} requests in a minute; try again in ${seconds} s`
+    this.#parts.trace.refused(request, message, client)
     return Response.json(
       { jsonrpc: '2.0', error: { code: -32_000, message }, id: null },
       { status: 429, headers: { 'Retry-After': String(seconds) } },

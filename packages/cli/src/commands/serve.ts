@@ -7,13 +7,14 @@ import {
 } from '@modelcontextprotocol/server'
 import type { SkillRuntime } from '@skillstoke/core'
 import { toMessage } from '@skillstoke/core/internal'
-import { type AuditEntry, type ClientAccess, createSkillsServer, type SkillMcp } from '@skillstoke/mcp'
-import { bearerTokens, oauthResource } from '@skillstoke/mcp/auth'
-import { type ClientsFile, readClientsFile } from '../config/clients-file.ts'
+import { type AuditEntry, createSkillsServer, type SkillMcp } from '@skillstoke/mcp'
+import { bearerTokens } from '@skillstoke/mcp/auth'
+import type { ClientsFile } from '../config/clients-file.ts'
 import type { Config } from '../config/config.ts'
 import { DEFAULT_MAX_SESSIONS } from '../config/defaults.ts'
 import { EXIT_OK, UsageError } from '../exit-code.ts'
 import { DevIdentities } from '../server/dev-identity.ts'
+import { describeClients, FollowedClients } from '../server/followed-clients.ts'
 import { closeHttpServer, createHttpServer, isLoopback, listenOn, toHostName } from '../server/http-server.ts'
 import { Metrics } from '../server/metrics.ts'
 import {
@@ -41,15 +42,18 @@ export async function serve(config: Config, options: ServeOptions): Promise<numb
     throw new UsageError(
       'stoke serve serves only folders that you name; add --root DIR, or --config FILE with "roots" in it',
     )
-  const file = options.clients === undefined ? undefined : readClientsFile(options.clients)
+  const logger = createErrorLogger(options.isVerbose)
+  const clients =
+    options.clients === undefined
+      ? undefined
+      : new FollowedClients(options.clients, message => void process.stderr.write(`${message}\n`))
   const identities = new DevIdentities(config, 'serve')
   const identity = identities.find({ isNew: config.server.isTokenNew })
   const { host, token = identity.token, maxSessions = DEFAULT_MAX_SESSIONS } = config.server
-  if (file === undefined && !isLoopback(host) && config.server.token === undefined)
+  if (clients === undefined && !isLoopback(host) && config.server.token === undefined)
     throw new UsageError(
       `stoke serve listens on ${host} only for clients that identify themselves; make a token with "stoke token <name> --clients clients.json", and start with --clients clients.json`,
     )
-  const logger = createErrorLogger(options.isVerbose)
   const end = new AbortController()
   const stopSignals = listenForSignals(() => end.abort())
   await using audit = await AuditLog.open(options.auditLog, message => logger.warn(message))
@@ -59,13 +63,13 @@ export async function serve(config: Config, options: ServeOptions): Promise<numb
     version: readVersion(),
     logger,
     maxSessions,
-    access: toAccess(file, token),
+    access: clients?.access ?? bearerTokens([{ name: 'local', token }]),
     ...{ commandTools, adminTools, authorTools },
     ...(requestsPerMinute === undefined ? {} : { requestsPerMinute }),
     ...(config.scope === undefined ? {} : { scope: config.scope }),
     ...(options.auditLog === undefined ? {} : { audit: entry => audit.write(entry) }),
   })
-  const server = createHttpServer(createHandler(mcp, allowedHosts(config, file)), { maxSessions })
+  const server = createHttpServer(createHandler(mcp, allowedHosts(config, clients?.file)), { maxSessions })
   using metrics = options.metricsPort === undefined ? undefined : await Metrics.create(skills)
   const metricsServer =
     metrics === undefined
@@ -75,24 +79,19 @@ export async function serve(config: Config, options: ServeOptions): Promise<numb
     const { port, isPortNamed } = config.server
     const remembered = identity.port === undefined ? [] : [identity.port]
     const used = await listenOn(server, host, isPortNamed ? [port] : [...remembered, port, 0])
-    if (file === undefined && config.server.token === undefined)
+    if (clients === undefined && config.server.token === undefined)
       identities.remember(token, { port: used, isPortNamed })
     const metricsPort =
       metricsServer === undefined || options.metricsPort === undefined
         ? undefined
         : await listenOn(metricsServer, '127.0.0.1', [options.metricsPort])
-    print(skills, `http://${toHostName(host)}:${used}`, { file, token, metricsPort })
+    print(skills, `http://${toHostName(host)}:${used}`, { file: clients?.file, token, metricsPort })
     await ended(end.signal, server)
   } finally {
     await Promise.all([server, metricsServer].map(each => each && closeHttpServer(each)))
     stopSignals()
   }
   return EXIT_OK
-}
-
-function toAccess(file: ClientsFile | undefined, token: string): ClientAccess {
-  if (file === undefined) return bearerTokens([{ name: 'local', token }])
-  return file.kind === 'bearer' ? bearerTokens(file.clients) : oauthResource(file.oauth)
 }
 
 /** Returns the host names that the headers Host and Origin may contain. */
@@ -139,11 +138,7 @@ function print(
     `mcp      ${url}/mcp`,
     `health   ${url}/healthz`,
     ...(metricsPort === undefined ? [] : [`metrics  http://127.0.0.1:${metricsPort}/metrics`]),
-    file === undefined
-      ? `token    ${token}`
-      : file.kind === 'bearer'
-        ? `clients  ${file.clients.map(({ name }) => name).join(', ')}`
-        : `tokens   of ${file.oauth.issuer}`,
+    file === undefined ? `token    ${token}` : describeClients(file),
     'stop with Ctrl-C',
   ]
   process.stderr.write(`${lines.join('\n')}\n`)

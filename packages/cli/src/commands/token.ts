@@ -27,6 +27,8 @@ export function token(name: string, options: TokenOptions): number {
     ...(expires === undefined ? {} : { expires }),
   }
   parseClients('the client', JSON.stringify({ clients: [entry] }))
+  if (expires !== undefined && Date.parse(expires) <= Date.now())
+    throw new UsageError(`--expires ${expires} is in the past; use a later day or time`)
   if (file !== undefined) addToFile(file, entry, options)
   if (options.json) {
     process.stdout.write(`${JSON.stringify({ token: secret, client: entry, file }, undefined, 2)}\n`)

@@ -78,7 +78,8 @@ export function readClientsFile(path: string): ClientsFile {
 export function parseClients(path: string, text: string): ClientsContent {
   let value: unknown
   try {
-    value = text.trim() === '' ? {} : JSON.parse(text)
+    const json = text.replace(/^\uFEFF/, '')
+    value = json.trim() === '' ? {} : JSON.parse(json)
   } catch (thrown) {
     throw new UsageError(`${path}: not valid JSON: ${toMessage(thrown)}`, { cause: thrown })
   }

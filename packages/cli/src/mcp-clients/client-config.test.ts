@@ -1,4 +1,4 @@
-import { chmodSync, readdirSync, readFileSync, statSync, symlinkSync } from 'node:fs'
+import { chmodSync, lstatSync, readdirSync, readFileSync, statSync, symlinkSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { TemporaryFolder } from '../../../../tests/fixtures/skill-folder.ts'
 import { editConfig, findEntry, writeEdit } from './client-config.ts'
@@ -46,6 +46,29 @@ describe.each(MCP_CLIENT_IDS)('the configuration of %s', id => {
     expect(readFileSync(path, 'utf8')).toBe(before)
     expect(readdirSync(folder.path).filter(name => name.endsWith('.backup'))).toHaveLength(2)
     expect(editConfig(client, path, NAME, undefined).isChanged).toBe(false)
+  })
+
+  test('another install keeps the fields that a person added, the line ends, and a link whose target is missing', () => {
+    using folder = new TemporaryFolder()
+    const path = folder.at('config')
+    symlinkSync(folder.at('real', 'config'), path)
+    edit(path)
+    edit(path, { ...client.toEntry(SERVER), env: { KEEP: '1' } })
+    folder.write('real/config', readFileSync(path, 'utf8').replaceAll('\n', '\r\n'))
+    const moved = client.toEntry({ ...SERVER, command: '/usr/bin/other' })
+    const after = edit(path, moved)
+    expect(findEntry(client, path, NAME)).toEqual({ ...moved, env: { KEEP: '1' } })
+    expect(after.split('\n').every(line => line === '' || line.endsWith('\r'))).toBe(true)
+    expect(lstatSync(path).isSymbolicLink()).toBe(true)
+  })
+
+  test('an entry with quotes in its name is removed again', () => {
+    using folder = new TemporaryFolder()
+    const path = folder.at('config')
+    const name = 'a.b "q"'
+    writeEdit(editConfig(client, path, name, client.toEntry(SERVER)), NOW)
+    writeEdit(editConfig(client, path, name, undefined), NOW)
+    expect(findEntry(client, path, name)).toBeUndefined()
   })
 
   test('a file that is not valid is refused and stays as it is', () => {
@@ -121,16 +144,15 @@ describe('editConfig() of JSON with comments', () => {
 describe('editConfig() of TOML', () => {
   const client = MCP_CLIENTS.codex
 
-  test('only the tables of the server are replaced', () => {
+  test('only the tables of the server are replaced, and comments of other tables stay', () => {
     using folder = new TemporaryFolder()
     const path = folder.write(
       'config.toml',
       'model = "o3"\n\n[mcp_servers."skillstoke"]\ncommand = "old"\n[mcp_servers.skillstoke.env]\nA = "1"\n\n# about others\n[mcp_servers.skillstoke-2]\ncommand = "x"\n',
     )
     const { after } = editConfig(client, path, NAME, { command: 'new', args: [] })
-    expect(after).toContain('[mcp_servers.skillstoke-2]\ncommand = "x"')
-    expect(after).not.toContain('A = "1"')
-    expect(findEntry(client, path, NAME, after)).toEqual({ command: 'new', args: [] })
+    expect(after).toContain('# about others\n[mcp_servers.skillstoke-2]\ncommand = "x"')
+    expect(findEntry(client, path, NAME, after)).toEqual({ command: 'new', args: [], env: { A: '1' } })
   })
 
   test('servers in an inline table are left alone, with the entry to add by hand', () => {

@@ -1,14 +1,16 @@
 import {
   copyFileSync,
   existsSync,
+  lstatSync,
   mkdirSync,
   readFileSync,
+  readlinkSync,
   realpathSync,
   renameSync,
   statSync,
   writeFileSync,
 } from 'node:fs'
-import { dirname } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { toMessage } from '@skillstoke/core/internal'
 import { applyEdits, modify, type ParseError, parse, printParseErrorCode } from 'jsonc-parser'
@@ -29,17 +31,18 @@ export interface ConfigEdit {
 
 /**
  * Returns the text of a configuration file with an entry added, replaced or removed. Keeps comments and everything else.
- * @param entry `undefined` removes the entry
+ * @param given the fields to set; other fields of the entry, such as `env`, stay. `undefined` removes the entry
  * @throws {UsageError} when the file is not valid, or cannot be edited without changing something else
  */
 export function editConfig(
   client: McpClient,
   path: string,
   name: string,
-  entry: Entry | undefined,
+  given: Entry | undefined,
 ): ConfigEdit {
   const before = readConfig(path)
   const known = findEntry(client, path, name, before)
+  const entry = toMerged(known, given)
   if (entry === undefined ? known === undefined : isDeepStrictEqual(known, toPlain(entry)))
     return { path, before, after: before ?? '', isChanged: false }
   const after = toEdited(client, path, name, { before, entry })
@@ -49,6 +52,16 @@ export function editConfig(
       ? `remove "${name}" by hand`
       : `add this by hand:\n${renderEntry(client, name, entry)}`
   throw new UsageError(`${path} cannot be edited without changing something else; ${advice}`)
+}
+
+/** Fields that say how a client reaches a server. An entry has only one of them. */
+const KINDS = ['command', 'url', 'httpUrl'] as const
+
+/** Keeps the fields that a person added to an entry, if the entry still reaches the server in the same way. */
+function toMerged(known: Entry | undefined, given: Entry | undefined): Entry | undefined {
+  if (known === undefined || given === undefined) return given
+  const isSameKind = KINDS.every(kind => (known[kind] === undefined) === (given[kind] === undefined))
+  return isSameKind ? { ...known, ...given } : given
 }
 
 /** Returns the entry of a server in a configuration file; `undefined` if the file or the entry is missing. */
@@ -69,8 +82,8 @@ export function findEntry(
  * @returns the path of the copy; `undefined` if there was no file
  */
 export function writeEdit({ path, before, after }: ConfigEdit, now: Date): string | undefined {
-  mkdirSync(dirname(path), { recursive: true })
-  const target = existsSync(path) ? realpathSync(path) : path
+  const target = toTarget(path)
+  mkdirSync(dirname(target), { recursive: true })
   const backup = before === undefined ? undefined : `${target}.${toStamp(now)}.backup`
   if (backup !== undefined) copyFileSync(target, backup)
   const draft = `${target}.${process.pid}.tmp`
@@ -78,6 +91,13 @@ export function writeEdit({ path, before, after }: ConfigEdit, now: Date): strin
   writeFileSync(draft, after, { mode: before === undefined ? 0o600 : statSync(target).mode & 0o777 })
   renameSync(draft, target)
   return backup
+}
+
+/** Returns the file that a path names. If the path is a link, returns its target, even if the target does not exist yet. */
+function toTarget(path: string): string {
+  if (existsSync(path)) return realpathSync(path)
+  const isLink = lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true
+  return isLink ? resolve(dirname(path), readlinkSync(path)) : path
 }
 
 /** Renders an entry as the part of a configuration file that a person could paste. */
@@ -132,19 +152,22 @@ function editJson(text: string, path: string[], entry: Entry | undefined): strin
 /** Replaces, appends or removes the table `[key.name]` and its sub-tables, line by line. */
 function editToml(text: string, key: string, name: string, entry: Entry | undefined): string {
   const own = new RegExp(
-    String.raw`^\s*\[\s*${key}\s*\.\s*(?:${toPattern(name)}|"${toPattern(name)}"|'${toPattern(name)}')\s*[.\]]`,
+    String.raw`^\s*\[\s*${key}\s*\.\s*(?:${toPattern(name)}|${toPattern(JSON.stringify(name))}|'${toPattern(name)}')\s*[.\]]`,
   )
-  const lines = text.split('\n')
+  const lines = text.split(/\r?\n/)
   const start = lines.findIndex(line => own.test(line))
   const rest = [...lines]
   if (start >= 0) {
     let end = start + 1
     while (end < lines.length && (own.test(lines[end] ?? '') || !/^\s*\[/.test(lines[end] ?? ''))) end++
+    // Comments right above the next table belong to that table.
+    while (end < lines.length && /^\s*#/.test(lines[end - 1] ?? '')) end--
     rest.splice(start, end - start)
   }
   const kept = rest.join('\n').replace(/\n*$/, '')
   const table = entry === undefined ? '' : stringifyToml({ [key]: { [name]: entry } }).trim()
-  return `${[kept, table].filter(part => part !== '').join('\n\n')}\n`
+  const edited = `${[kept, table].filter(part => part !== '').join('\n\n')}\n`
+  return text.includes('\r\n') ? edited.replaceAll('\n', '\r\n') : edited
 }
 
 function toPattern(text: string): string {

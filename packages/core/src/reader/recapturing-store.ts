@@ -49,6 +49,7 @@ export class RecapturingStore implements SkillStore {
   /** Returns whether all files of the skill are stored afterwards. */
   async #recapture(skill: Skill): Promise<boolean> {
     await this.#sources.recapture(skill)
+    this.#sources.assertOpen()
     if (!this.#hasAll(skill.files)) return false
     this.#store.putTree(skill.revision, skill.files)
     return true

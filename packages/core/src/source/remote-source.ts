@@ -323,14 +323,14 @@ export class RemoteSource implements SkillSource {
 
   /**
    * Retrieves the requested skills. If a skill cannot be retrieved, its list may be outdated, so the list is fetched again
-   * before the second attempt.
+   * before a second and last attempt.
    */
   async #retrieve(context: SourceReadContext): Promise<void> {
     const failed = await this.#tryRetrieve(this.#listed.takeWanted(), context)
     if (failed.length === 0) return
     if (this.#running !== undefined) await this.#wait(this.#running)
     await this.#wait(this.#start(context))
-    if (this.#arrived !== undefined) await this.#tryRetrieve(failed, context)
+    if (this.#failure === undefined) await this.#tryRetrieve(failed, context)
   }
 
   async #tryRetrieve(
