@@ -10,6 +10,8 @@ export { compareText } from './skill/compare.ts'
 export { digestOf, shortDigest } from './skill/digest.ts'
 export { decodePlainText, decodeStrictText, decodeText, decodeUnmarkedText, quoteAll } from './skill/text.ts'
 
+export { findPathFault } from './skill/skill-path.ts'
+
 // For `@skillstoke/core/node` and the conformance suites.
 export { revisionOf } from './skill/manifest.ts'
 export { DecidedFolders, keyOf as keyOfPlace, moveFolders, placeOfSource } from './history/decisions.ts'
@@ -21,7 +23,6 @@ export { targetOf } from './registry/generation.ts'
 export { describeNewCapabilities } from './history/capabilities.ts'
 export { findHiddenIn } from './history/hidden-in-revision.ts'
 export { isNearlySkillFile } from './source/describe-not-skill.ts'
-export { findPathFault } from './skill/skill-path.ts'
 export { sortFiles } from './skill/manifest.ts'
 export { DEFAULT_CATALOG_TOKENS } from './catalog/render-catalog.ts'
 export { type FolderFile, replaceFolder } from './authoring/folder-swap.ts'
@@ -67,6 +68,7 @@ export { TOOL_NAMES } from './tool/tool-names.ts'
 
 // For the MCP server.
 export { type ArgumentHint, readArgumentHints } from './activation/substitute-arguments.ts'
+export { useNewest } from './reader/use-newest.ts'
 export { describeBundle } from './tool/skill-tool.ts'
 export { toToolName } from './skill/tool-name.ts'
 

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -17,7 +17,7 @@ import {
 import { openState } from '@skillstoke/core/node'
 import { FileSource, MemoryFileSystem, NO_SETTLE } from '@skillstoke/core/source'
 import { sourceConformance } from '@skillstoke/core/testing'
-import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { SkillMcp } from './index.ts'
 import { type McpServerOptions, mcpServer } from './mcp-source.ts'
 
@@ -93,6 +93,22 @@ const open = async (more: McpServerOptions = {}): Promise<SkillRuntime> =>
 const put = async (path: string, content: string): Promise<void> => {
   files.write(path, content)
   await served.reload()
+}
+
+/** Connects a client to a server in between, which offers the skills of a runtime. */
+async function connectTo(skills: SkillRuntime): Promise<Client> {
+  const between = new SkillMcp(skills)
+  const client = new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode: 'auto' } })
+  await client.connect(
+    new StreamableHTTPClientTransport(new URL('http://127.0.0.1/mcp'), {
+      fetch: (input, init) => between.fetch(new Request(input, init)),
+    }),
+  )
+  onTestFinished(async () => {
+    await client.close()
+    await between.close()
+  })
+  return client
 }
 
 async function call(session: SkillSession, name: string, input: object): Promise<string> {
@@ -308,15 +324,7 @@ describe('mcpServer() retrieves the files of a skill when the skill is loaded', 
 
   test('a server in between offers the skills without retrieving them', async () => {
     await using skills = await open()
-    const between = new SkillMcp(skills)
-    onTestFinished(() => between.close())
-    const client = new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode: 'auto' } })
-    await client.connect(
-      new StreamableHTTPClientTransport(new URL('http://127.0.0.1/mcp'), {
-        fetch: (input, init) => between.fetch(new Request(input, init)),
-      }),
-    )
-    onTestFinished(() => client.close())
+    const client = await connectTo(skills)
     await client.listTools()
     await client.listPrompts()
     await client.listResources()
@@ -326,6 +334,24 @@ describe('mcpServer() retrieves the files of a skill when the skill is loaded', 
     const { text: read } = await offered.read(entry as NonNullable<typeof entry>)
     expect(read).toContain('First.')
     expect(uris).toHaveLength(2)
+  })
+
+  test('a server in between reads a file that changed since its last fetch', async () => {
+    await using skills = await open()
+    const client = await connectTo(skills)
+    await put('/s/pdf/references/ä b.md', 'New.')
+    const uri = 'skill://pdf/references/%C3%A4%20b.md'
+    expect(JSON.stringify(await client.readResource({ uri }))).toContain('New.')
+  })
+
+  test('a server in between says why a prompt cannot be read', async () => {
+    await using skills = await open()
+    const client = await connectTo(skills)
+    intercept = response => {
+      response.destroy()
+      return true
+    }
+    await expect(client.getPrompt({ name: 'pdf' })).rejects.toThrow('cannot be reached')
   })
 
   test('a load that begins during another load is served, too', async () => {
@@ -395,6 +421,16 @@ describe('mcpServer() retrieves the files of a skill when the skill is loaded', 
     ).toContain('First.')
   })
 
+  test('after the next fetch, a skill no longer has the reason why it could not be retrieved', async () => {
+    await using skills = await open()
+    tamper = body => body.replaceAll('First.', 'Evil!!')
+    await expect(skills.load('pdf')).rejects.toThrow()
+    expect(skills.current.get('pdf').diagnostics).toMatchObject([{ code: 'FILE_UNREADABLE' }])
+    tamper = undefined
+    await skills.reload()
+    expect(skills.current.get('pdf').diagnostics).toEqual([])
+  })
+
   test('hidden text is reported as soon as the files are retrieved', async () => {
     await put('/s/pdf/references/ä b.md', 'Look\u200Bhere.')
     await using skills = await open()
@@ -445,6 +481,25 @@ describe('mcpServer() with a skill whose files have no digests', () => {
     expect((await skills.load('pdf')).body).toBe('First.')
   })
 
+  test('a server in between offers such a skill without digests, too', async () => {
+    tamper = toDynamic
+    await using skills = await open()
+    const offered = new SkillsClient(await connectTo(skills))
+    const [entry] = (await offered.list()).skills
+    expect(entry?.resources).toBe('dynamic')
+    expect((await offered.read(entry as NonNullable<typeof entry>)).text).toContain('First.')
+  })
+
+  test('a skill that exceeds the rest of the size limit is left out', async () => {
+    await put('/s/docx/SKILL.md', text('docx', 'x'.repeat(1_000)))
+    tamper = toDynamic
+    await using skills = await open({ retrieval: 'ahead', maxBytes: 900 })
+    expect(skills.current.list().map(({ name }) => name)).toEqual(['pdf'])
+    expect(skills.current.sources()[0]?.diagnostics).toMatchObject([
+      { code: 'ENTRY_REFUSED', message: expect.stringContaining('at most 900 are read') },
+    ])
+  })
+
   test('an approval is about the text that was read', async () => {
     tamper = toDynamic
     await using skills = await createSkillRuntime({
@@ -476,8 +531,13 @@ test('mcpServer() keeps the skills while the server is unreachable, and updates 
   expect((await skills.load('pdf')).body).toBe('Second.')
 })
 
-test('mcpServer() stops the server process that it started after each fetch', async () => {
+test('mcpServer() stops the server process that it started after each fetch and each load', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'stoke-mcp-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const log = join(folder, 'started')
   const program = `
+    import { appendFileSync } from 'node:fs'
+    appendFileSync(${JSON.stringify(log)}, process.pid + '\\n')
     import { createSkillRuntime, MemorySource } from '@skillstoke/core'
     import { SkillMcp } from '@skillstoke/mcp'
     const source = new MemorySource({ label: 'm' }, [{ name: 'pdf', description: 'Does it.', body: 'From a command.' }])
@@ -494,7 +554,18 @@ test('mcpServer() stops the server process that it started after each fetch', as
   })
   expect(skills.status()[0]?.lastError).toBeUndefined()
   expect((await skills.load('pdf')).body).toBe('From a command.')
+  const started = readFileSync(log, 'utf8').trim().split('\n').map(Number)
+  expect(started.length).toBeGreaterThanOrEqual(2)
+  await vi.waitFor(() => expect(started.filter(isAlive)).toEqual([]))
 })
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
 
 test.each(['nonsense', 'ftp://example.com', 'file:///etc'])(
   'mcpServer(%j) throws because the address is invalid',

@@ -6,6 +6,7 @@ import {
   checkNumber,
   checkOptions,
   decodeText,
+  findPathFault,
   type KnownOptions,
   toMessage,
 } from '@skillstoke/core/internal'
@@ -30,7 +31,7 @@ import {
 
 /**
  * A command that starts an MCP server over standard input and output. The source starts this command again for each
- * fetch.
+ * fetch, and for each skill whose files it retrieves.
  */
 export interface McpCommand {
   readonly command: string
@@ -54,7 +55,8 @@ export interface McpServerOptions
   /** Hosts that may be in a private network or on this machine, written `name` or `name:port`. @default [] */
   readonly privateHosts?: readonly string[]
   /**
-   * Maximum size of all skills of the server together, in bytes. If the total size is larger, the fetch fails.
+   * Maximum size of all skills of the server together, in bytes. If the listed size is larger, the fetch fails. A skill
+   * without digests that exceeds the rest of the limit is left out.
    * @default 200 MB
    */
   readonly maxBytes?: number
@@ -202,7 +204,7 @@ class McpFetcher implements TreeFetcher {
   async retrieve(skill: ListedSkill, context: Omit<FetchContext, 'known'>): Promise<ListedSkill> {
     const retrieved = await this.#withServer(
       context.signal,
-      async skills => await readFiles(skills, skill as McpSkill, context),
+      async skills => await readFiles(skills, skill as McpSkill, context, { left: this.#maxBytes }),
     )
     // Stores the files of a skill without digests, so that the skill can be loaded after a restart without the server.
     if (retrieved !== skill) {
@@ -266,8 +268,10 @@ class McpFetcher implements TreeFetcher {
       )
     const notices = invalid.map(({ uri, index, reason }) => this.#notice(uri ?? `skill ${index}`, reason))
     const listed = new Map<string, ListedSkill>()
+    const earlier = new Map(known?.listed?.map(skill => [skill.location, skill]))
+    const budget = { left: this.#maxBytes - total }
     for (const entry of entries) {
-      const before = known?.listed?.find(({ location }) => location === folderOf(entry.uri))
+      const before = earlier.get(folderOf(entry.uri) ?? '')
       try {
         const skill = toListed(entry)
         if (listed.has(skill.location))
@@ -275,7 +279,7 @@ class McpFetcher implements TreeFetcher {
         // A skill that was loaded before is in use, so that conversations follow its changes without waiting.
         const isInUse = isRetrieved(before, store)
         const isDue = this.#retrieval === 'ahead' || isInUse
-        listed.set(skill.location, isDue ? await readFiles(skills, skill, context) : skill)
+        listed.set(skill.location, isDue ? await readFiles(skills, skill, context, budget) : skill)
       } catch (thrown) {
         signal.throwIfAborted()
         // If a skill cannot be verified, keeps its last verified state and continues with the other skills.
@@ -306,6 +310,9 @@ const LIST_FILE = 'skills.json'
 function toListed({ uri, frontmatter, resources }: SkillEntry): McpSkill {
   const location = folderOf(uri)
   if (location === undefined) throw new SkillError('INVALID_PATH', 'its URI cannot be decoded')
+  const fault = findPathFault(location)
+  if (fault !== undefined)
+    throw new SkillError('INVALID_PATH', `its folder ${JSON.stringify(location)} ${fault}`)
   assertSize(sizeOf({ resources }))
   const root = rootOf(uri)
   const files =
@@ -329,6 +336,7 @@ async function readFiles(
   skills: SkillsClient,
   skill: McpSkill,
   { store, hasher, signal }: Omit<FetchContext, 'known'>,
+  budget: { left: number },
 ): Promise<ListedSkill> {
   const { entry, skillFile } = skill
   const read = async (uri: string, path: string): Promise<FetchedFile> => {
@@ -336,10 +344,18 @@ async function readFiles(
     return { path, kind: 'file', bytes, isExecutable: false }
   }
   if (entry.resources === 'dynamic') {
-    const files = [await read(entry.uri, skillFile)]
+    const files: FetchedFile[] = []
+    let total = 0
+    const add = async (uri: string, path: string): Promise<void> => {
+      const file = await read(uri, path)
+      total += file.bytes.length
+      assertSize(total, budget.left)
+      files.push(file)
+    }
+    await add(entry.uri, skillFile)
     for (const { uri, path } of await listDynamic(skills, entry.uri, signal))
-      if (path !== skillFile) files.push(await read(uri, path))
-    assertSize(files.reduce((sum, { bytes }) => sum + bytes.length, 0))
+      if (path !== skillFile) await add(uri, path)
+    budget.left -= total
     return storeRetrieved(skill, files, { store, hasher })
   }
   const root = rootOf(entry.uri)
@@ -398,9 +414,9 @@ function pathOf(uri: string, root: string): string {
 }
 
 /** @throws {SkillError} TOO_LARGE */
-function assertSize(bytes: number): void {
-  if (bytes > MAX_SKILL_BYTES)
-    throw new SkillError('TOO_LARGE', `it has ${bytes} bytes; at most ${MAX_SKILL_BYTES} are read`)
+function assertSize(bytes: number, left: number = MAX_SKILL_BYTES): void {
+  const limit = Math.min(MAX_SKILL_BYTES, left)
+  if (bytes > limit) throw new SkillError('TOO_LARGE', `it has ${bytes} bytes; at most ${limit} are read`)
 }
 
 /** Returns the total size that the entry of a skill declares, in bytes. */

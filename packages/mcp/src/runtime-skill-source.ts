@@ -6,7 +6,7 @@ import {
   type SkillSource,
 } from '@modelcontextprotocol/server/ext/skills'
 import type { Generation, Logger, Skill, SkillReader } from '@skillstoke/core'
-import { decodeText } from '@skillstoke/core/internal'
+import { decodeText, useNewest } from '@skillstoke/core/internal'
 import { mediaTypeOf } from './media-type.ts'
 import { compareCodePoints, toPage } from './page.ts'
 import { SkillEntries } from './skill-entry.ts'
@@ -80,7 +80,14 @@ export class RuntimeSkillSource implements SkillSource {
   async readFile(uri: string): Promise<SkillFileReading | undefined> {
     const place = parseSkillUri(uri)
     if (place === undefined) return undefined
-    const generation = await this.#reader.fresh(BOUND)
+    const asked = { generation: await this.#reader.fresh(BOUND), name: place.name }
+    return await useNewest(this.#reader, asked, async generation => await this.#readFrom(generation, place))
+  }
+
+  async #readFrom(
+    generation: Generation,
+    place: { readonly name: string; readonly path: string },
+  ): Promise<SkillFileReading | undefined> {
     const skill = this.#find(generation, place.name)
     const path = skill === undefined ? '' : toFilePath(skill, place.path)
     if (skill === undefined || !skill.files.some(file => file.path === path)) return undefined

@@ -49,10 +49,20 @@ export class SkillEntries {
     return Object.freeze({
       uri: toSkillUri(skill.name, 'SKILL.md'),
       frontmatter: frontmatter as SkillEntry['frontmatter'],
-      resources: skill.files
-        .map(({ path, digest, size }) => ({ uri: toFileUri(skill, path), digest, size }))
-        .sort((a, b) => (a.uri < b.uri ? -1 : 1)),
+      resources: areFilesKnown(skill)
+        ? skill.files
+            .map(({ path, digest, size }) => ({ uri: toFileUri(skill, path), digest, size }))
+            .sort((a, b) => (a.uri < b.uri ? -1 : 1))
+        : 'dynamic',
       _meta: { [REVISION_META_KEY]: skill.revision },
     })
   }
+}
+
+/**
+ * Whether the files of a skill are known. If another MCP server offers a skill without digests, they are unknown until
+ * the skill is loaded: then its SKILL.md has no bytes.
+ */
+function areFilesKnown({ files, skillFile }: Skill): boolean {
+  return files.some(({ path, size }) => path === skillFile && size > 0)
 }

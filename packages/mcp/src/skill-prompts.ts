@@ -55,7 +55,12 @@ export class SkillPrompts {
     const skill = this.#find(name)
     if (skill === undefined) return undefined
     const expansion = await expand(`/${name}`, toValues(skill, given))
-    if (expansion.skill?.name !== name) return undefined
+    if (expansion.skill?.name !== name) {
+      const newest = this.#find(name)
+      // Throws if the instructions could not be retrieved, so that the client gets the reason.
+      if (newest !== undefined) await this.#reader.retrieve(newest)
+      return undefined
+    }
     const text = [expansion.text, ...describeBundle(expansion.skill, this.#reader)].join('\n')
     return {
       description: expansion.skill.description,

@@ -1,5 +1,6 @@
 import { toMessage } from '../errors.ts'
 import type { ListedSkill } from '../fs/file-tree.ts'
+import { mapConcurrently } from '../fs/walk.ts'
 import type { Hasher } from '../host.ts'
 import { compareText } from '../skill/compare.ts'
 import { type Diagnostic, isError } from '../skill/diagnostic.ts'
@@ -34,6 +35,7 @@ interface MadeEntry {
 }
 
 const encoder = new TextEncoder()
+const CONCURRENCY = 4
 
 /**
  * The skills of a source that lists skills before it retrieves their files. Until the files are retrieved, the metadata
@@ -71,12 +73,17 @@ export class ListedSkills {
   /** Replaces the whole list. */
   replace(skills: readonly ListedSkill[]): void {
     this.#skills = new Map(skills.map(skill => [skill.location, skill]))
-    this.#faults.clear()
+    this.forgetFaults()
   }
 
   /** Lists all skills, including skills that were retrieved after the last `replace()`. */
   list(): readonly ListedSkill[] {
     return [...this.#skills.values()]
+  }
+
+  /** Forgets why skills could not be retrieved. */
+  forgetFaults(): void {
+    this.#faults.clear()
   }
 
   /** Returns the locations of the requested skills, and ends their requests. */
@@ -87,7 +94,7 @@ export class ListedSkills {
   }
 
   /**
-   * Retrieves skills side by side. Returns the locations of the skills that could not be retrieved. The entry of such a
+   * Retrieves skills, at most four at the same time. Returns the locations of the skills that could not be retrieved. The entry of such a
    * skill has a diagnostic with the reason.
    */
   async retrieve(
@@ -96,23 +103,19 @@ export class ListedSkills {
     signal: AbortSignal,
   ): Promise<readonly string[]> {
     const failed: string[] = []
-    const retrieved = await Promise.all(
-      locations.map(async location => {
-        const skill = this.#skills.get(location)
-        try {
-          const found = skill === undefined ? undefined : await retrieve(skill)
-          this.#faults.delete(location)
-          return found ?? []
-        } catch (thrown) {
-          signal.throwIfAborted()
-          failed.push(location)
-          this.#faults.set(location, describeRetrieval(thrown))
-          return []
-        }
-      }),
-    )
     const skills = new Map(this.#skills)
-    for (const skill of retrieved.flat()) skills.set(skill.location, skill)
+    const retrieveOne = async (location: string): Promise<void> => {
+      const skill = skills.get(location)
+      try {
+        if (skill !== undefined) skills.set(location, await retrieve(skill))
+        this.#faults.delete(location)
+      } catch (thrown) {
+        signal.throwIfAborted()
+        failed.push(location)
+        this.#faults.set(location, describeRetrieval(thrown))
+      }
+    }
+    await mapConcurrently(locations, retrieveOne, CONCURRENCY, signal)
     this.#skills = skills
     return failed
   }

@@ -388,6 +388,7 @@ export class RemoteSource implements SkillSource {
       const result = await untilAborted(signal, this.#fetcher.fetch({ store, hasher, signal, known }))
       this.#arrived = result.tree ?? this.#arrived
       this.#notices = result.notices ?? []
+      this.#listed.forgetFaults()
       this.#failure = undefined
       this.#isUnreachable = false
     } catch (thrown) {
