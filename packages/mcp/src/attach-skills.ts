@@ -65,14 +65,14 @@ export function attachSkills(mcp: McpServer, parts: AttachedParts, subscribed: S
   servePrompts(mcp, parts, host)
   serveResources(mcp, parts, host)
   serveCompletions(mcp, parts, host)
-  serveSubscriptions(mcp, subscribed)
+  serveSubscriptions(mcp, subscribed, host)
 }
 
 interface AnyRequest {
   readonly params?: { readonly _meta?: unknown } | undefined
 }
 
-/** Returns what the host lists; an empty list if it lists nothing. */
+/** Returns all pages of what the host lists; an empty list if it lists nothing. */
 async function listOfHost<T>(
   host: HostHandlers,
   [method, field]: readonly [SharedMethod, string],
@@ -80,9 +80,19 @@ async function listOfHost<T>(
   context: ServerContext,
 ): Promise<T[]> {
   const meta = params?._meta === undefined ? {} : { _meta: params._meta }
-  const answer = await host.get(method)?.({ method, params: meta }, context)
-  return (answer as Record<string, T[] | undefined> | undefined)?.[field] ?? []
+  const listed: T[] = []
+  let cursor: unknown
+  for (let page = 0; page < MAX_HOST_PAGES; page++) {
+    const asked = { method, params: { ...meta, ...(cursor === undefined ? {} : { cursor }) } }
+    const answer = (await host.get(method)?.(asked, context)) as Record<string, unknown> | undefined
+    listed.push(...((answer?.[field] ?? []) as T[]))
+    cursor = answer?.['nextCursor']
+    if (cursor === undefined) break
+  }
+  return listed
 }
+
+const MAX_HOST_PAGES = 100
 
 const TOOLS = ['tools/list', 'tools'] as const
 const PROMPTS = ['prompts/list', 'prompts'] as const
@@ -306,8 +316,9 @@ function serveResources(mcp: McpServer, { source, trace }: AttachedParts, host: 
   mcp.server.setRequestHandler('resources/read', async (request, context) => {
     const { uri } = request.params
     if (!isSkillScheme(uri)) {
-      const answer = await host.get('resources/read')?.(request, context)
-      return answer as never
+      const read = host.get('resources/read')
+      if (read === undefined) throw new ResourceNotFoundError(uri)
+      return (await read(request, context)) as never
     }
     return await trace.call(
       'resources/read',
@@ -342,9 +353,13 @@ function serveCompletions(mcp: McpServer, { prompts, source }: AttachedParts, ho
 const MAX_SUBSCRIPTIONS = 1_000
 const MAX_URI_LENGTH = 4_096
 
-/** Serves subscriptions of 2025-era clients. The SDK serves the subscriptions of 2026-era clients. */
-function serveSubscriptions(mcp: McpServer, subscribed: Set<string>): void {
-  mcp.server.setRequestHandler('resources/subscribe', ({ params: { uri } }) => {
+/**
+ * Serves subscriptions of 2025-era clients, and passes the subscriptions of other resources to the host. The SDK serves
+ * the subscriptions of 2026-era clients.
+ */
+function serveSubscriptions(mcp: McpServer, subscribed: Set<string>, host: HostHandlers): void {
+  mcp.server.setRequestHandler('resources/subscribe', async (request, context) => {
+    const { uri } = request.params
     if (uri.length > MAX_URI_LENGTH) {
       throw new ProtocolError(
         ProtocolErrorCode.InvalidParams,
@@ -357,10 +372,13 @@ function serveSubscriptions(mcp: McpServer, subscribed: Set<string>): void {
         `this connection has ${MAX_SUBSCRIPTIONS} subscriptions, which is the limit`,
       )
     }
+    if (!isSkillScheme(uri)) await host.get('resources/subscribe')?.(request, context)
     subscribed.add(uri)
     return {}
   })
-  mcp.server.setRequestHandler('resources/unsubscribe', ({ params: { uri } }) => {
+  mcp.server.setRequestHandler('resources/unsubscribe', async (request, context) => {
+    const { uri } = request.params
+    if (!isSkillScheme(uri)) await host.get('resources/unsubscribe')?.(request, context)
     subscribed.delete(uri)
     return {}
   })

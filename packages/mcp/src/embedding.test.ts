@@ -94,6 +94,48 @@ describe.each(ERAS)('a server of a host, for a client with protocol version %s',
   })
 })
 
+test.each([
+  ['without capabilities', undefined],
+  ['with the capability declared', { resources: { subscribe: true } }],
+])('a host that sets its own handlers, %s, keeps them', async (_title, capabilities) => {
+  const subscribed: string[] = []
+  const pages = ['shop://1', 'shop://2']
+  const createHost = (): McpServer => {
+    const mcp = new McpServer(
+      { name: 'shop', version: '1.0.0' },
+      capabilities === undefined ? {} : { capabilities },
+    )
+    if (capabilities === undefined) mcp.server.registerCapabilities({ resources: { subscribe: true } })
+    mcp.server.setRequestHandler('resources/list', ({ params }) => {
+      const index = Number(params?.cursor ?? 0)
+      const resources = [{ uri: pages[index] ?? '', name: 'page' }]
+      return { resources, ...(index + 1 < pages.length ? { nextCursor: String(index + 1) } : {}) }
+    })
+    mcp.server.setRequestHandler('resources/read', ({ params: { uri } }) => ({
+      contents: [{ uri, text: 'own' }],
+    }))
+    mcp.server.setRequestHandler('resources/subscribe', ({ params: { uri } }) => {
+      subscribed.push(uri)
+      return {}
+    })
+    return mcp
+  }
+  await using it = await open({ 'refund/SKILL.md': text('refund') }, { createServer: createHost })
+  const client = await it.connect('2025-11-25')
+  expect((await client.listResources()).resources.map(({ uri }) => uri)).toEqual([
+    ...pages,
+    'skill://refund/SKILL.md',
+  ])
+  expect(JSON.stringify(await client.readResource({ uri: 'shop://1' }))).toContain('own')
+  expect(JSON.stringify(await client.readResource({ uri: 'skill://refund/SKILL.md' }))).toContain(
+    'Body of refund.',
+  )
+  await client.subscribeResource({ uri: 'shop://1' })
+  await client.subscribeResource({ uri: 'skill://refund/SKILL.md' })
+  expect(subscribed).toEqual(['shop://1'])
+  expect((await client.callTool({ name: 'skill', arguments: { name: 'refund' } })).isError).toBe(false)
+})
+
 test('resources and templates of a host with the scheme of the skills are not listed twice', async () => {
   const createHost = (): McpServer => {
     const mcp = createShop()
