@@ -4,6 +4,7 @@ import {
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server'
 import type { Clock } from '@skillstoke/core/source'
+import { observeBody } from './observe-body.ts'
 
 export interface LegacySessionsOptions {
   readonly clock: Clock
@@ -129,7 +130,7 @@ export class LegacySessions {
         request,
         authInfo === undefined ? {} : { authInfo },
       )
-      return onceTaken(response, done)
+      return observeBody(response, done)
     } catch (thrown) {
       done()
       throw thrown
@@ -173,42 +174,6 @@ export class LegacySessions {
 /** Whether the session has no running request and no open stream. */
 function isUnused({ open }: LegacySession): boolean {
   return open === 0
-}
-
-/**
- * Returns the same response. Calls `done()` when the body of the response has been read completely, was cancelled, or
- * failed.
- */
-function onceTaken(response: Response, done: () => void): Response {
-  const { body, status, statusText, headers } = response
-  if (body === null) {
-    done()
-    return response
-  }
-  const reader = body.getReader()
-  // If a body is cancelled during a read, `end()` is called twice.
-  let isOpen = true
-  const end = (): void => {
-    if (isOpen) done()
-    isOpen = false
-  }
-  const observed = new ReadableStream<Uint8Array>({
-    async pull(controller) {
-      try {
-        const part = await reader.read()
-        if (!part.done) return controller.enqueue(part.value)
-        controller.close()
-      } catch (thrown) {
-        controller.error(thrown)
-      }
-      end()
-    },
-    async cancel(reason) {
-      end()
-      await reader.cancel(reason)
-    },
-  })
-  return new Response(observed, { status, statusText, headers })
 }
 
 function toErrorResponse(

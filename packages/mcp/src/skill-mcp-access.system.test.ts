@@ -1,8 +1,10 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import type { Client } from '@modelcontextprotocol/client'
+import { OAuthError, OAuthErrorCode } from '@modelcontextprotocol/server'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { bearerTokens, hashToken, oauthResource } from './auth/index.ts'
 import type { AuditEntry } from './request-trace.ts'
 import { ERAS, open, text } from './testing/mcp-harness.ts'
@@ -54,6 +56,60 @@ describe.each(ERAS)('access of a client with protocol version %s', era => {
     await it.write('support-mail/SKILL.md', text('support-mail', 'New.'))
     await promise
     expect(told).toEqual(['skill://support-mail/SKILL.md'])
+  })
+})
+
+describe.each(ERAS)('open streams of clients with protocol version %s', era => {
+  /** Counts the notifications about one skill. */
+  const follow = async (client: Client, uri: string): Promise<{ count: number }> => {
+    const told = { count: 0 }
+    client.setNotificationHandler('notifications/resources/updated', () => void told.count++)
+    if (era === '2026-07-28') await client.listen({ resourceSubscriptions: [uri] })
+    else await client.subscribeResource({ uri })
+    return told
+  }
+  const URI = 'skill://support-mail/SKILL.md'
+
+  test('the stream of a client whose token is no longer accepted ends within a minute', async () => {
+    const gone = new Set<string>()
+    const own = bearerTokens([
+      { name: 'desk', token: SUPPORT },
+      { name: 'admin', token: ADMIN },
+    ])
+    const verifier = {
+      verifyAccessToken: async (token: string) => {
+        if (gone.has(token)) throw new OAuthError(OAuthErrorCode.InvalidToken, 'removed')
+        return await own.verifier.verifyAccessToken(token)
+      },
+    }
+    await using it = await open(FILES, { access: { ...own, verifier } })
+    const desk = await follow(await it.connect(era, authorize(SUPPORT)), URI)
+    const admin = await follow(await it.connect(era, authorize(ADMIN)), URI)
+    await it.write('support-mail/SKILL.md', text('support-mail', 'First.'))
+    await vi.waitFor(() => expect([desk.count, admin.count]).toEqual([1, 1]))
+    gone.add(SUPPORT)
+    await it.clock.advance(60_000)
+    await it.write('support-mail/SKILL.md', text('support-mail', 'Second.'))
+    await vi.waitFor(() => expect(admin.count).toBe(2))
+    expect(desk.count).toBe(1)
+  })
+
+  test('a client keeps its notifications when more clients with other scopes come than views are kept', async () => {
+    const many = {
+      verifier: {
+        verifyAccessToken: (token: string) =>
+          Promise.resolve({ token, clientId: token, scopes: [], expiresAt: 253_370_764_800 }),
+      },
+      scopeOf: ({ clientId }: { clientId: string }) => ({ include: ['support-*', clientId] }),
+    }
+    await using it = await open(FILES, { access: many, maxSessions: 400 })
+    const first = await follow(await it.connect(era, authorize('client-0')), URI)
+    for (let i = 1; i <= 260; i++) {
+      const client = await it.connect(era, authorize(`client-${i}`))
+      await client.listPrompts()
+    }
+    await it.write('support-mail/SKILL.md', text('support-mail', 'First.'))
+    await vi.waitFor(() => expect(first.count).toBe(1))
   })
 })
 

@@ -21,6 +21,7 @@ import {
 } from '@skillstoke/core/internal'
 import { type Clock, systemClock } from '@skillstoke/core/source'
 import type { ClientAccess } from './client-access.ts'
+import { followStream } from './follow-stream.ts'
 import { LegacySessions } from './legacy-sessions.ts'
 import { RateLimit } from './rate-limit.ts'
 import { RecentGenerations } from './recent-generations.ts'
@@ -208,6 +209,7 @@ export class SkillMcp implements AsyncDisposable {
   readonly #skills: SkillRuntime
   readonly #options: SkillMcpOptions & Readonly<Defaults>
   readonly #logger: Logger
+  readonly #clock: Clock
   readonly #parts: SharedParts
   /** The views that are in use, by the scope of their clients. The view that was used last is the last one. */
   readonly #views = new Map<string, SkillsView>()
@@ -230,6 +232,7 @@ export class SkillMcp implements AsyncDisposable {
     if (this.#options.authorTools) skills.writer() // throws if no source is writable
     const { name, audit, requestsPerMinute, ...rest } = this.#options
     const clock = options.clock ?? systemClock
+    this.#clock = clock
     const recent = new RecentGenerations(skills.current)
     this.#parts = {
       skills,
@@ -299,10 +302,21 @@ export class SkillMcp implements AsyncDisposable {
     const { maxRequestBytes } = this.#options
     const isLegacy = await isLegacyRequest(request, undefined, { maxRequestBodySize: maxRequestBytes })
     const authInfo = auth === undefined ? {} : { authInfo: auth }
-    if (!isLegacy) return await view.modern.fetch(request, authInfo)
     const createServer = (): McpServer =>
       view.createLasting({ era: 'legacy', requestInfo: request, ...authInfo })
-    return await this.#legacy.handle(request, { ...authInfo, owner, createServer })
+    // A view stays open while it answers, and while its answer is an open stream.
+    const release = view.use()
+    try {
+      const response = isLegacy
+        ? await this.#legacy.handle(request, { ...authInfo, owner, createServer })
+        : await view.modern.fetch(request, authInfo)
+      if (response.status === 503)
+        this.#parts.trace.refused(request, 'too many sessions are in use', auth?.clientId)
+      return followStream(response, { access: this.#options.access, auth, clock: this.#clock, done: release })
+    } catch (thrown) {
+      release()
+      throw thrown
+    }
   }
 
   /**
@@ -402,12 +416,18 @@ export class SkillMcp implements AsyncDisposable {
     this.#views.delete(key)
     const view = known ?? new SkillsView(this.#parts, outer === undefined ? scope : withOuter(scope, outer))
     this.#views.set(key, view)
-    const [oldestKey, oldest] = this.#views.entries().next().value ?? []
-    if (this.#views.size > MAX_VIEWS && oldestKey !== undefined) {
-      this.#views.delete(oldestKey)
-      void oldest?.close()
-    }
+    if (this.#views.size > MAX_VIEWS) this.#closeUnusedView(key)
     return { view, key }
+  }
+
+  /** Closes the view that was not used for the longest time, unless its clients expect notifications. */
+  #closeUnusedView(kept: string): void {
+    for (const [key, view] of this.#views) {
+      if (key === kept || view.isInUse) continue
+      this.#views.delete(key)
+      void view.close()
+      return
+    }
   }
 
   /**

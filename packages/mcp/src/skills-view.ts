@@ -65,6 +65,8 @@ export class SkillsView {
   readonly #extension: SkillsExtension
   readonly #notifications: ChangeNotifications
   readonly #connections = new Set<Connection>()
+  /** Number of requests and streams that this view answers now. */
+  #uses = 0
   readonly #unsubscribe: () => void
 
   constructor(parts: SharedParts, scope: SkillScope | undefined) {
@@ -97,6 +99,17 @@ export class SkillsView {
       unsubscribe()
       unfollow()
     }
+  }
+
+  /** Whether clients are connected, have open streams or wait for an answer. */
+  get isInUse(): boolean {
+    return this.#connections.size > 0 || this.#uses > 0
+  }
+
+  /** Counts a request. Returns a function that ends the count, for the end of the answer. */
+  use(): () => void {
+    this.#uses++
+    return () => void this.#uses--
   }
 
   /** Creates a server object for a connection, with a session for the conversation of the client. */

@@ -31,7 +31,8 @@ const KNOWN: KnownOptions<BearerClient> = {
   expiresAt: true,
 }
 const MIN_LENGTH = 32
-const HOUR_SECONDS = 3_600
+/** The year 9999. */
+const NEVER_SECONDS = 253_370_764_800
 
 /**
  * Returns the SHA-256 hash of a token, as 64 hexadecimal digits.
@@ -93,7 +94,7 @@ function toAuthInfo(client: BearerClient | undefined, token: string): AuthInfo {
   if (client === undefined) throw new OAuthError(OAuthErrorCode.InvalidToken, 'the token is not known')
   const { name, expiresAt } = client
   // The SDK refuses tokens without an end.
-  const end = expiresAt === undefined ? Date.now() / 1_000 + HOUR_SECONDS : expiresAt / 1_000
+  const end = expiresAt === undefined ? NEVER_SECONDS : expiresAt / 1_000
   return { token, clientId: name, scopes: [], expiresAt: end }
 }
 

@@ -1,0 +1,54 @@
+import { type AuthInfo, verifyBearerToken } from '@modelcontextprotocol/server'
+import type { Clock } from '@skillstoke/core/source'
+import type { ClientAccess } from './client-access.ts'
+import { observeBody } from './observe-body.ts'
+
+export interface FollowStreamOptions {
+  /** @default everybody may use the server */
+  readonly access: ClientAccess | undefined
+  readonly auth: AuthInfo | undefined
+  readonly clock: Clock
+  /** Called when the answer has ended. */
+  readonly done: () => void
+}
+
+/** Interval at which the token of an open stream is checked again, in milliseconds. */
+const CHECK_MS = 60_000
+
+/**
+ * Returns the same response. If it is a stream of events, ends the stream when its token ends, and at most a minute after
+ * its token is no longer accepted.
+ */
+export function followStream(
+  response: Response,
+  { access, auth, clock, done }: FollowStreamOptions,
+): Response {
+  if (response.headers.get('content-type')?.startsWith('text/event-stream') !== true) {
+    done()
+    return response
+  }
+  if (access === undefined || auth === undefined) return observeBody(response, done)
+  const end = new AbortController()
+  let cancelCheck: () => void = () => undefined
+  const checkLater = ({ expiresAt = Infinity }: AuthInfo): void => {
+    const leftMs = expiresAt * 1_000 - clock.now()
+    cancelCheck = clock.after(Math.max(0, Math.min(CHECK_MS, leftMs)), () => void check(), {
+      background: true,
+    })
+  }
+  const check = async (): Promise<void> => {
+    try {
+      const newest = await verifyBearerToken(`Bearer ${auth.token}`, access)
+      if (!end.signal.aborted) checkLater(newest)
+    } catch {
+      end.abort()
+    }
+  }
+  checkLater(auth)
+  const ended = (): void => {
+    cancelCheck()
+    end.abort()
+    done()
+  }
+  return observeBody(response, ended, end.signal)
+}
