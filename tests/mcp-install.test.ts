@@ -1,14 +1,19 @@
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { stokeProcess } from './fixtures/cli.ts'
+import { BIN, stokeProcess } from './fixtures/cli.ts'
 import { TemporaryFolder } from './fixtures/skill-folder.ts'
 
 const CLIENTS = ['claude-code', 'codex', 'cursor', 'vscode', 'gemini', 'opencode', 'inspector'] as const
 
 interface Place {
   readonly stoke: (...args: string[]) => { status: number | null; stdout: string; stderr: string }
+  /** Runs the command without blocking this process. Resolves with the whole output. */
+  readonly stokeLater: (...args: string[]) => Promise<string>
   readonly folder: TemporaryFolder
 }
 
@@ -26,9 +31,44 @@ function openProject(): Place & Disposable {
   return {
     folder,
     stoke: (...args) => stokeProcess(args, { cwd, env }),
+    stokeLater: async (...args) => {
+      const child = spawn(process.execPath, [BIN, ...args], { cwd, env: { ...process.env, ...env } })
+      let output = ''
+      child.stdout.on('data', (data: Buffer) => (output += data.toString()))
+      child.stderr.on('data', (data: Buffer) => (output += data.toString()))
+      await once(child, 'close')
+      return output
+    },
     [Symbol.dispose]: () => folder[Symbol.dispose](),
   }
 }
+
+test('an entry has the sandbox and the tools that the command names', () => {
+  using it = openProject()
+  const tools = ['--sandbox', 'require', '--command-tools', '--author-tools']
+  const { stdout } = it.stoke('mcp', ...tools, 'install', 'cursor', '--json')
+  const { entry } = JSON.parse(stdout) as { entry: { args: string[] } }
+  expect(entry.args).toEqual(expect.arrayContaining(tools))
+  expect(it.stoke('mcp', 'install', 'cursor').stdout).toContain('replaced "skillstoke"')
+})
+
+test('--check sends a token that is in the file, and prints no part of it', async () => {
+  using it = openProject()
+  const token = 'secret-'.padEnd(40, 'x')
+  const headers: (string | undefined)[] = []
+  const server = createServer((request, response) => {
+    headers.push(request.headers.authorization)
+    response.writeHead(500).end()
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  const entry = { url: `http://127.0.0.1:${port}/mcp`, headers: { Authorization: `Bearer ${token}` } }
+  it.folder.write('project/.cursor/mcp.json', JSON.stringify({ mcpServers: { skillstoke: entry } }))
+  const output = await it.stokeLater('mcp', '--check', 'cursor')
+  server.close()
+  expect(new Set(headers)).toEqual(new Set([`Bearer ${token}`]))
+  expect(output).not.toContain('secret')
+})
 
 describe.each(CLIENTS)('stoke mcp install %s', client => {
   test('writes an entry that starts the server from any folder, and uninstall removes it', () => {

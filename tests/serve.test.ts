@@ -85,8 +85,50 @@ describe('stoke serve', () => {
     folder.write('clients.json', '{')
     expect(await namesOf(await connect(serving.url, admin))).toEqual(['refund'])
     expect(serving.output()).toMatch(/clients {2}admin, late\n.*not valid JSON.*the last valid file stay/s)
+    const replace = ['token', 'late', '--clients', path, '--replace', '--expires', '2199-01-01']
+    expect(stokeProcess(replace).stderr).toContain('not valid JSON')
     const past = stokeProcess(['token', 'old', '--expires', '2020-01-01'])
     expect([past.status, past.stderr]).toEqual([2, expect.stringContaining('is in the past')])
+  })
+
+  test('a replaced token keeps the skills and the end of the earlier one', () => {
+    using folder = new TemporaryFolder()
+    const path = folder.at('clients.json')
+    const make = (...args: string[]): string =>
+      stokeProcess(['token', 'desk', '--clients', path, ...args]).stdout
+    expect(make('--include', 'support-*', '--expires', '2199-01-01')).toContain(
+      'the skills support-*, until 2199-01-01',
+    )
+    const [before] = (JSON.parse(readFileSync(path, 'utf8')) as { clients: { sha256: string }[] }).clients
+    expect(make('--replace')).toContain('the skills support-*, until 2199-01-01')
+    const [after] = (JSON.parse(readFileSync(path, 'utf8')) as { clients: { sha256: string }[] }).clients
+    expect(after).toEqual({ ...before, sha256: after?.sha256 })
+    expect(after?.sha256).not.toBe(before?.sha256)
+    expect(stokeProcess(['token', 'x', '--clients', folder.at('none', 'c.json')])).toMatchObject({
+      status: 2,
+      stderr: expect.stringMatching(/^error: the clients cannot be written: .*ENOENT[^\n]*\n/),
+    })
+  })
+
+  test('the command line reads the skills of another server with SKILLSTOKE_MCP_TOKEN', async () => {
+    using folder = new TemporaryFolder()
+    folder.writeSkill('skills/refund')
+    await using serving = await startServe([
+      ...['--root', folder.at('skills'), '--state', folder.at('state'), '--port', '0'],
+    ])
+    const token = /token +(\S+)/.exec(serving.output())?.[1] ?? ''
+    const { host } = new URL(serving.url)
+    const source = [
+      '--source',
+      `mcp+${serving.url}/mcp`,
+      '--private-host',
+      host,
+      '--state',
+      folder.at('other'),
+    ]
+    const list = (env: NodeJS.ProcessEnv): string => stokeProcess(['list', ...source], { env }).stdout
+    expect(list({})).not.toContain('refund')
+    expect(list({ SKILLSTOKE_MCP_TOKEN: token })).toMatch(/pending +refund/)
   })
 
   test('without clients, serve starts only on this machine, with a token that survives a restart', async () => {

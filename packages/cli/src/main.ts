@@ -87,9 +87,9 @@ Examples:
 Without --root, commands read ./skills, ./.agents/skills, ./.claude/skills and ~/.agents/skills, in this order.
 Configuration: flags, then environment variables, then ./skillstoke.json.
 Environment: SKILLSTOKE_ROOTS, SKILLSTOKE_CONFIG, SKILLSTOKE_FROZEN=1, SKILLSTOKE_GIT_BASE_URL,
-SKILLSTOKE_PRIVATE_HOSTS, SKILLSTOKE_SANDBOX, SKILLSTOKE_STATE, XDG_STATE_HOME, NO_COLOR; for dev and chat also
-SKILLSTOKE_MODEL, SKILLSTOKE_BASE_URL, SKILLSTOKE_API_KEY; for dev also SKILLSTOKE_HOST, SKILLSTOKE_PORT,
-SKILLSTOKE_TOKEN, SKILLSTOKE_MAX_SESSIONS.
+SKILLSTOKE_PRIVATE_HOSTS, SKILLSTOKE_MCP_TOKEN, SKILLSTOKE_SANDBOX, SKILLSTOKE_STATE, XDG_STATE_HOME, NO_COLOR; for dev
+and chat also SKILLSTOKE_MODEL, SKILLSTOKE_BASE_URL, SKILLSTOKE_API_KEY; for dev and serve also SKILLSTOKE_HOST,
+SKILLSTOKE_PORT, SKILLSTOKE_TOKEN, SKILLSTOKE_MAX_SESSIONS.
 Exit codes: 0 success, 1 findings, 2 usage error, 130 interrupted.`,
     )
   addFollowVerbs(program, finish)

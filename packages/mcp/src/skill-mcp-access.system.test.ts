@@ -195,6 +195,13 @@ test.each([
   [
     [
       { name: 'a', token: SUPPORT },
+      { name: 'b', token: SUPPORT },
+    ],
+    'the same token',
+  ],
+  [
+    [
+      { name: 'a', token: SUPPORT },
       { name: 'a', token: ADMIN },
     ],
     'same name',

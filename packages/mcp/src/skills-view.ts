@@ -161,7 +161,8 @@ export class SkillsView {
 
   #createServer(catalog: string, context: McpRequestContext): McpServer {
     const { name, version, ttlMs, cacheScope, instructions, createServer } = this.#parts.options
-    if (createServer !== undefined) return createServer(context)
+    const listed = [instructions, INTRODUCTION, catalog]
+    if (createServer !== undefined) return withInstructions(createServer(context), listed)
     const cacheHint = { ttlMs, cacheScope }
     const listHints = [
       'tools/list',
@@ -173,7 +174,7 @@ export class SkillsView {
     return new McpServer(
       { name, title: 'Skillstoke', version },
       {
-        instructions: [instructions, INTRODUCTION, catalog].filter(text => text !== '').join('\n\n'),
+        instructions: joinTexts(listed),
         cacheHints: Object.fromEntries(listHints.map(method => [method, cacheHint])),
       },
     )
@@ -282,4 +283,15 @@ export class SkillsView {
   #onError(error: unknown): void {
     this.#parts.logger.debug(`mcp: ${toMessage(error)}`, { error })
   }
+}
+
+/** Adds texts to the instructions of a server of a host. The SDK has no method for this. */
+function withInstructions(mcp: McpServer, texts: readonly string[]): McpServer {
+  const own: unknown = Reflect.get(mcp.server, '_instructions')
+  Reflect.set(mcp.server, '_instructions', joinTexts([typeof own === 'string' ? own : '', ...texts]))
+  return mcp
+}
+
+function joinTexts(texts: readonly string[]): string {
+  return texts.filter(text => text !== '').join('\n\n')
 }

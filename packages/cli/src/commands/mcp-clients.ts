@@ -14,7 +14,7 @@ import {
   type McpClient,
   type ServerEntry,
 } from '../mcp-clients/client-table.ts'
-import { toMcpCommand } from '../mcp-clients/mcp-setup.ts'
+import { type ToolChoice, toMcpCommand } from '../mcp-clients/mcp-setup.ts'
 import { createPaint, type Paint, printJson, printLine, toTerminalLine } from '../output.ts'
 import { nameProgram } from '../program-name.ts'
 
@@ -27,6 +27,8 @@ export interface ClientOptions {
   readonly url?: string
   /** Environment variable of the client that contains the bearer token for `url`. */
   readonly tokenVariable?: string
+  /** The tools that a server offers which the client starts. */
+  readonly tools: ToolChoice
   readonly json: boolean
 }
 
@@ -50,10 +52,11 @@ export function installClient(id: McpClientId, config: Config, options: InstallO
   else if (options.isDryRun)
     printLine(`would write to ${shown(path)}:\n\n${renderEntry(client, options.name, entry)}`)
   else {
-    printLine(`added "${options.name}" to ${shown(path)}`)
+    const verb = edit.isReplaced ? 'replaced' : 'added'
+    printLine(`${verb} "${options.name}" in ${shown(path)}`)
     if (backup !== undefined) printLine(`copy of the file before: ${shown(backup)}`)
   }
-  const flags = options.name === DEFAULT_SERVER_NAME ? [] : ['--name', options.name]
+  const flags = flagsOf(options)
   printLine(`next    ${client.afterInstall}`)
   printLine(`invoke  ${client.promptForm.replaceAll(DEFAULT_SERVER_NAME, options.name)}`)
   printLine(nameProgram(`check   ${toCommandLine(['stoke', 'mcp', '--check', id, ...flags])}`))
@@ -142,13 +145,20 @@ export async function checkClient(
   const client = MCP_CLIENTS[id]
   if (found === undefined)
     printLine(
-      nameProgram(`${client.title} has no server "${options.name}"; add it with "stoke mcp install ${id}"`),
+      nameProgram(
+        `${client.title} has no server "${options.name}"; add it with: ${toCommandLine(['stoke', 'mcp', 'install', id, ...flagsOf(options), ...config.options])}`,
+      ),
     )
   printLine(`\n${client.title}, as known on ${client.checked}:`)
   for (const { feature, works, note } of client.features)
     printLine(`  ${paintWorks(works, paint)}  ${feature}${note === undefined ? '' : `: ${note}`}`)
   printLine(`invoke a skill  ${client.promptForm.replaceAll(DEFAULT_SERVER_NAME, options.name)}`)
   return isFine && found !== undefined ? EXIT_OK : EXIT_FINDINGS
+}
+
+/** Returns the flags that name the server again in another command. */
+function flagsOf({ name }: ClientOptions): string[] {
+  return name === DEFAULT_SERVER_NAME ? [] : ['--name', name]
 }
 
 interface Installed {
@@ -164,7 +174,7 @@ function placesOf(): ClientPlaces {
   return { home: given['HOME'] ?? homedir(), project: process.cwd(), platform, environment: given }
 }
 
-function toServer(config: Config, { url, tokenVariable }: ClientOptions): ServerEntry {
+function toServer(config: Config, { url, tokenVariable, tools }: ClientOptions): ServerEntry {
   if (url !== undefined) {
     if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
       throw new UsageError(`${JSON.stringify(url)} is no address of an MCP server; use https://host/mcp`)
@@ -176,7 +186,7 @@ function toServer(config: Config, { url, tokenVariable }: ClientOptions): Server
     throw new UsageError(
       `there is no folder with skills here (${pathsOf(config).join(', ')}); add --root DIR`,
     )
-  return { kind: 'stdio', ...toMcpCommand(config) }
+  return { kind: 'stdio', ...toMcpCommand(config, tools) }
 }
 
 function findFile(
@@ -226,12 +236,16 @@ function toServerEntry(entry: Readonly<Record<string, unknown>>): ServerEntry | 
   if (typeof url === 'string') {
     const headers = entry['headers'] as Record<string, unknown> | undefined
     const bearer = typeof headers?.['Authorization'] === 'string' ? headers['Authorization'] : ''
-    const variable = entry['bearer_token_env_var'] ?? /\{?(?:env:)?([A-Za-z_]\w*)\}?$/.exec(bearer)?.[1]
-    return { kind: 'http', url, ...(typeof variable === 'string' ? { tokenVariable: variable } : {}) }
+    const variable =
+      entry['bearer_token_env_var'] ?? /^Bearer \$?\{(?:env:)?([A-Za-z_]\w*)\}$/.exec(bearer)?.[1]
+    if (typeof variable === 'string') return { kind: 'http', url, tokenVariable: variable }
+    return { kind: 'http', url, ...(bearer === '' ? {} : { authorization: bearer }) }
   }
   const words = Array.isArray(command) ? command : [command, ...(Array.isArray(args) ? args : [])]
   const [first, ...rest] = words.filter((word): word is string => typeof word === 'string')
-  return first === undefined ? undefined : { kind: 'stdio', command: first, args: rest }
+  if (first === undefined) return undefined
+  const env = (entry['env'] ?? entry['environment']) as Readonly<Record<string, string>> | undefined
+  return { kind: 'stdio', command: first, args: rest, ...(env === undefined ? {} : { env }) }
 }
 
 function describeServer(server: ServerEntry): string {

@@ -13,6 +13,7 @@ import type { ClientsFile } from '../config/clients-file.ts'
 import type { Config } from '../config/config.ts'
 import { DEFAULT_MAX_SESSIONS } from '../config/defaults.ts'
 import { EXIT_OK, UsageError } from '../exit-code.ts'
+import { toTerminalLine } from '../output.ts'
 import { DevIdentities } from '../server/dev-identity.ts'
 import { describeClients, FollowedClients } from '../server/followed-clients.ts'
 import { closeHttpServer, createHttpServer, isLoopback, listenOn, toHostName } from '../server/http-server.ts'
@@ -36,6 +37,9 @@ export interface ServeOptions extends ServingOptions {
   readonly requestsPerMinute?: number
 }
 
+/** Shortest token that `bearerTokens()` accepts. */
+const MIN_TOKEN_LENGTH = 32
+
 /** Implements `stoke serve`: serves the skills over HTTP to MCP clients that identify themselves. */
 export async function serve(config: Config, options: ServeOptions): Promise<number> {
   if (!config.areRootsChosen)
@@ -50,6 +54,10 @@ export async function serve(config: Config, options: ServeOptions): Promise<numb
   const identities = new DevIdentities(config, 'serve')
   const identity = identities.find({ isNew: config.server.isTokenNew })
   const { host, token = identity.token, maxSessions = DEFAULT_MAX_SESSIONS } = config.server
+  if (clients === undefined && token.length < MIN_TOKEN_LENGTH)
+    throw new UsageError(
+      `SKILLSTOKE_TOKEN has ${token.length} characters; "stoke serve" needs at least ${MIN_TOKEN_LENGTH}, for example from "openssl rand -hex 16"`,
+    )
   if (clients === undefined && !isLoopback(host) && config.server.token === undefined)
     throw new UsageError(
       `stoke serve listens on ${host} only for clients that identify themselves; make a token with "stoke token <name> --clients clients.json", and start with --clients clients.json`,
@@ -85,7 +93,10 @@ export async function serve(config: Config, options: ServeOptions): Promise<numb
       metricsServer === undefined || options.metricsPort === undefined
         ? undefined
         : await listenOn(metricsServer, '127.0.0.1', [options.metricsPort])
-    print(skills, `http://${toHostName(host)}:${used}`, { file: clients?.file, token, metricsPort })
+    print(skills, `http://${toHostName(host)}:${used}`, {
+      ...{ file: clients?.file, token, metricsPort },
+      isGiven: config.server.token !== undefined,
+    })
     await ended(end.signal, server)
   } finally {
     await Promise.all([server, metricsServer].map(each => each && closeHttpServer(each)))
@@ -126,19 +137,27 @@ function print(
   {
     file,
     token,
+    isGiven,
     metricsPort,
   }: {
     readonly file: ClientsFile | undefined
     readonly token: string
+    /** Whether the user chose the token, so that it is not printed. */
+    readonly isGiven: boolean
     readonly metricsPort: number | undefined
   },
 ): void {
+  const warnings = skills.current
+    .sources()
+    .flatMap(({ diagnostics }) => diagnostics.filter(({ severity }) => severity !== 'info'))
+    .map(({ message }) => `warning  ${toTerminalLine(message)}`)
   const lines = [
     describeServed(skills),
+    ...warnings,
     `mcp      ${url}/mcp`,
     `health   ${url}/healthz`,
     ...(metricsPort === undefined ? [] : [`metrics  http://127.0.0.1:${metricsPort}/metrics`]),
-    file === undefined ? `token    ${token}` : describeClients(file),
+    file !== undefined ? describeClients(file) : `token    ${isGiven ? 'of SKILLSTOKE_TOKEN' : token}`,
     'stop with Ctrl-C',
   ]
   process.stderr.write(`${lines.join('\n')}\n`)

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { toMessage } from '@skillstoke/core/internal'
 import { hashToken } from '@skillstoke/mcp/auth'
 import { type ClientEntry, parseClients } from '../config/clients-file.ts'
 import { EXIT_OK, UsageError } from '../exit-code.ts'
@@ -19,17 +20,21 @@ export interface TokenOptions {
 export function token(name: string, options: TokenOptions): number {
   const secret = randomBytes(32).toString('base64url')
   const { include, exclude, expires, file } = options
-  const entry: ClientEntry = {
+  const given: ClientEntry = {
     name,
     sha256: hashToken(secret),
     ...(include === undefined ? {} : { include: [...include] }),
     ...(exclude === undefined ? {} : { exclude: [...exclude] }),
     ...(expires === undefined ? {} : { expires }),
   }
-  parseClients('the client', JSON.stringify({ clients: [entry] }))
+  if (expires !== undefined && Number.isNaN(Date.parse(expires)))
+    throw new UsageError(
+      `--expires ${expires} is no date; use a day such as 2027-01-31, or a time such as 2027-01-31T12:00:00Z`,
+    )
+  parseClients('the client', JSON.stringify({ clients: [given] }))
   if (expires !== undefined && Date.parse(expires) <= Date.now())
     throw new UsageError(`--expires ${expires} is in the past; use a later day or time`)
-  if (file !== undefined) addToFile(file, entry, options)
+  const entry = file === undefined ? given : addToFile(file, given, options)
   if (options.json) {
     process.stdout.write(`${JSON.stringify({ token: secret, client: entry, file }, undefined, 2)}\n`)
     return EXIT_OK
@@ -40,7 +45,7 @@ export function token(name: string, options: TokenOptions): number {
       `  ${secret}`,
       file === undefined
         ? `entry for the "clients" of a file that you pass to "stoke serve --clients":\n  ${JSON.stringify(entry)}`
-        : `added to ${file}`,
+        : `added to ${file}: ${describeEntry(entry)}`,
       'the client sends it as "Authorization: Bearer ..."',
       '',
     ].join('\n'),
@@ -48,18 +53,32 @@ export function token(name: string, options: TokenOptions): number {
   return EXIT_OK
 }
 
-function addToFile(path: string, entry: ClientEntry, { isReplacing }: TokenOptions): void {
+/** Says which skills a client sees, and until when. */
+function describeEntry({ include, exclude, expires }: ClientEntry): string {
+  const skills = include === undefined ? 'all skills' : `the skills ${include.join(', ')}`
+  const without = exclude === undefined ? '' : ` without ${exclude.join(', ')}`
+  return `${skills}${without}, ${expires === undefined ? 'without an end' : `until ${expires}`}`
+}
+
+/** Adds a client to a file. A replaced token keeps the scope and the end of the earlier one, unless new ones are given. */
+function addToFile(path: string, given: ClientEntry, { isReplacing }: TokenOptions): ClientEntry {
   const file = parseClients(path, readIfThere(path))
-  const others = (file.clients ?? []).filter(({ name }) => name !== entry.name)
+  const others = (file.clients ?? []).filter(({ name }) => name !== given.name)
   if (!isReplacing && others.length < (file.clients ?? []).length)
     throw new UsageError(
-      `${path} already has a client ${JSON.stringify(entry.name)}; replace its token with --replace`,
+      `${path} already has a client ${JSON.stringify(given.name)}; replace its token with --replace`,
     )
+  const entry = { ...file.clients?.find(({ name }) => name === given.name), ...given }
   const draft = `${path}.${process.pid}.tmp`
-  writeFileSync(draft, `${JSON.stringify({ ...file, clients: [...others, entry] }, undefined, 2)}\n`, {
-    mode: 0o600,
-  })
-  renameSync(draft, path)
+  try {
+    writeFileSync(draft, `${JSON.stringify({ ...file, clients: [...others, entry] }, undefined, 2)}\n`, {
+      mode: 0o600,
+    })
+    renameSync(draft, path)
+  } catch (thrown) {
+    throw new UsageError(`the clients cannot be written: ${toMessage(thrown)}`, { cause: thrown })
+  }
+  return entry
 }
 
 function readIfThere(path: string): string {

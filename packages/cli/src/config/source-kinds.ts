@@ -188,13 +188,16 @@ export const SOURCE_KINDS: Readonly<Record<SourceKindName, SourceKind>> = {
         ),
       ...fetched,
     }),
-    create: async ({ mcp = '', retrieval }, { common, maxBytes, access }) => {
+    create: async ({ mcp = '', retrieval }, { common, maxBytes, access, isNamed }) => {
       const { mcpServer } = await import('@skillstoke/mcp/source')
+      // A configuration file of a project must not name a server that gets the token.
+      const token = isNamed ? process.env['SKILLSTOKE_MCP_TOKEN'] : undefined
       return mcpServer(mcp, {
         ...common,
         ...maxBytes,
         privateHosts: access.privateHosts,
         ...(retrieval === undefined ? {} : { retrieval }),
+        ...(token === undefined ? {} : { headers: { authorization: `Bearer ${token}` } }),
       })
     },
     toFlag: ({ mcp = '' }) => `mcp+${mcp}`,

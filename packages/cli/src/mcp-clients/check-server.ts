@@ -68,7 +68,8 @@ async function createTransport(
   if (server.kind === 'http') {
     const { StreamableHTTPClientTransport } = await import('@modelcontextprotocol/client')
     const token = server.tokenVariable === undefined ? undefined : environment[server.tokenVariable]
-    const headers = token === undefined ? {} : { Authorization: `Bearer ${token}` }
+    const authorization = token === undefined ? server.authorization : `Bearer ${token}`
+    const headers = authorization === undefined ? {} : { Authorization: authorization }
     const transport = new StreamableHTTPClientTransport(new URL(server.url), { requestInit: { headers } })
     const hint =
       server.tokenVariable === undefined || token !== undefined
@@ -77,9 +78,11 @@ async function createTransport(
     return { transport, readErrors: () => hint }
   }
   const { StdioClientTransport } = await import('@modelcontextprotocol/client/stdio')
-  const { command, args } = server
+  const { command, args, env: own } = server
   const env = Object.fromEntries(
-    Object.entries(environment).filter((entry): entry is [string, string] => entry[1] !== undefined),
+    Object.entries({ ...environment, ...own }).filter(
+      (entry): entry is [string, string] => entry[1] !== undefined,
+    ),
   )
   const transport = new StdioClientTransport({ command, args: [...args], env, stderr: 'pipe' })
   let errors = ''

@@ -27,6 +27,8 @@ export interface ConfigEdit {
   readonly after: string
   /** False if the file already has exactly this entry, or if there is nothing to remove. */
   readonly isChanged: boolean
+  /** Whether the file has another entry of this name. */
+  readonly isReplaced: boolean
 }
 
 /**
@@ -44,9 +46,9 @@ export function editConfig(
   const known = findEntry(client, path, name, before)
   const entry = toMerged(known, given)
   if (entry === undefined ? known === undefined : isDeepStrictEqual(known, toPlain(entry)))
-    return { path, before, after: before ?? '', isChanged: false }
+    return { path, before, after: before ?? '', isChanged: false, isReplaced: false }
   const after = toEdited(client, path, name, { before, entry })
-  if (after !== undefined) return { path, before, after, isChanged: true }
+  if (after !== undefined) return { path, before, after, isChanged: true, isReplaced: known !== undefined }
   const advice =
     entry === undefined
       ? `remove "${name}" by hand`
@@ -83,14 +85,26 @@ export function findEntry(
  */
 export function writeEdit({ path, before, after }: ConfigEdit, now: Date): string | undefined {
   const target = toTarget(path)
-  mkdirSync(dirname(target), { recursive: true })
   const backup = before === undefined ? undefined : `${target}.${toStamp(now)}.backup`
+  try {
+    writeBeside(target, backup, { before, after })
+  } catch (thrown) {
+    throw new UsageError(`the configuration cannot be written: ${toMessage(thrown)}`, { cause: thrown })
+  }
+  return backup
+}
+
+function writeBeside(
+  target: string,
+  backup: string | undefined,
+  { before, after }: Pick<ConfigEdit, 'before' | 'after'>,
+): void {
+  mkdirSync(dirname(target), { recursive: true })
   if (backup !== undefined) copyFileSync(target, backup)
   const draft = `${target}.${process.pid}.tmp`
   // Configuration files of clients may contain tokens, so a new file is private.
   writeFileSync(draft, after, { mode: before === undefined ? 0o600 : statSync(target).mode & 0o777 })
   renameSync(draft, target)
-  return backup
 }
 
 /** Returns the file that a path names. If the path is a link, returns its target, even if the target does not exist yet. */

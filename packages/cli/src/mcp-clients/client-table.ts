@@ -3,12 +3,20 @@ import type { ConfigScope, McpClientId } from './client-ids.ts'
 
 /** How a client reaches the server. */
 export type ServerEntry =
-  | { readonly kind: 'stdio'; readonly command: string; readonly args: readonly string[] }
+  | {
+      readonly kind: 'stdio'
+      readonly command: string
+      readonly args: readonly string[]
+      /** Variables that an installed entry sets. */
+      readonly env?: Readonly<Record<string, string>>
+    }
   | {
       readonly kind: 'http'
       readonly url: string
       /** The environment variable of the client that contains the bearer token. */
       readonly tokenVariable?: string
+      /** The header `Authorization` that an installed entry contains. */
+      readonly authorization?: string
     }
 
 /** The folders and variables that decide where configuration files are. */
@@ -254,7 +262,7 @@ export const MCP_CLIENTS: Readonly<Record<McpClientId, McpClient>> = {
   inspector: {
     id: 'inspector',
     title: 'MCP Inspector',
-    checked: `${CHECKED}, code of 2.3.0`,
+    checked: `${CHECKED}, version 2.12.0`,
     pathOf: pathsOf(
       ({ home, environment }) => environment['MCP_CATALOG_PATH'] ?? join(home, '.mcp-inspector', 'mcp.json'),
     ),
@@ -276,7 +284,7 @@ export const MCP_CLIENTS: Readonly<Record<McpClientId, McpClient>> = {
       yes('changes of lists'),
       yes('tool answers', 'shows text and structured content'),
       yes('protocol 2026-07-28'),
-      no('Skills extension', 'planned'),
+      yes('Skills extension', 'skills/list and skills/get in the command line'),
     ],
   },
 }

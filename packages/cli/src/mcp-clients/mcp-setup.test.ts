@@ -4,6 +4,8 @@ import { TemporaryFolder } from '../../../../tests/fixtures/skill-folder.ts'
 import { type ConfigFlags, resolveConfig } from '../config/config.ts'
 import { toMcpCommand, toNpxCommand } from './mcp-setup.ts'
 
+const NO_TOOLS = { isVerbose: false, commandTools: false, adminTools: false, authorTools: false }
+
 test('clients on Windows start npx through cmd', () => {
   expect(toNpxCommand(['-y', 'skillstoke'], 'win32')).toEqual({
     command: 'cmd',
@@ -18,7 +20,7 @@ test('the command for MCP clients names only those default roots that exist, but
   folder.writeSkill('skills/pdf')
   process.chdir(folder.path)
   const rootsIn = async (flags: ConfigFlags): Promise<number> => {
-    const { args } = toMcpCommand(await resolveConfig(flags, { HOME: folder.path }))
+    const { args } = toMcpCommand(await resolveConfig(flags, { HOME: folder.path }), NO_TOOLS)
     expect(args[args.indexOf('--root') + 1]).toBe(folder.at('skills'))
     return args.filter(arg => arg === '--root').length
   }

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Config } from '../config/config.ts'
+import { DEFAULT_SCRIPT_RUNNER_OPTIONS } from '../known-values.ts'
 
 /** The command with which an MCP client starts `stoke mcp` for the same sources, from any working directory. */
 export interface McpCommand {
@@ -20,7 +21,15 @@ export function toNpxCommand(
   return platform === 'win32' ? { command: 'cmd', args: ['/c', 'npx', ...args] } : { command: 'npx', args }
 }
 
-export function toMcpCommand(config: Config): McpCommand {
+/** The tools of a server beside those for skills, and whether it writes messages. */
+export interface ToolChoice {
+  readonly isVerbose: boolean
+  readonly commandTools: boolean
+  readonly adminTools: boolean
+  readonly authorTools: boolean
+}
+
+export function toMcpCommand(config: Config, tools: ToolChoice): McpCommand {
   const bin = fileURLToPath(new URL('bin/stoke.js', import.meta.resolve('skillstoke/package.json')))
   const options = [
     ...(config.file === undefined ? [] : ['--config', config.file]),
@@ -32,6 +41,11 @@ export function toMcpCommand(config: Config): McpCommand {
     ...config.linkRoots.flatMap(path => ['--link-root', resolve(path)]),
     ...(config.scope?.include ?? []).flatMap(pattern => ['--include', pattern]),
     ...(config.scope?.exclude ?? []).flatMap(pattern => ['--exclude', pattern]),
+    ...(config.sandbox === DEFAULT_SCRIPT_RUNNER_OPTIONS.sandbox ? [] : ['--sandbox', config.sandbox]),
+    ...(tools.commandTools ? ['--command-tools'] : []),
+    ...(tools.adminTools ? ['--admin-tools'] : []),
+    ...(tools.authorTools ? ['--author-tools'] : []),
+    ...(tools.isVerbose ? ['--verbose'] : []),
     ...['--state', config.stateDirectory],
   ]
   // If this program is in the npx cache, clients start it through npx, because the cache may be cleared. A program

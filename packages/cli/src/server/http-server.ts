@@ -44,9 +44,7 @@ export async function listenOn(server: Server, host: string, ports: readonly num
         throw new UsageError(`cannot listen on ${host}:${port}: ${message}`, { cause: thrown })
     }
   }
-  throw new UsageError(
-    `port ${ports.at(-1)} is in use; name another port with --port, or 0 for any free port`,
-  )
+  throw new UsageError(`port ${ports.at(-1)} is in use; name another port, or 0 for any free port`)
 }
 
 /** Stops listening. Gives streams a short time to send their last events. */

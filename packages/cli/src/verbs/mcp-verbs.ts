@@ -82,8 +82,9 @@ function withClientOptions(command: Command): Command {
     .option('--token-env <variable>', 'environment variable of the client with the bearer token for --url')
 }
 
-function toClientOptions({ name, scope, url, tokenEnv, json }: ClientFlags): {
+function toClientOptions({ name, scope, url, tokenEnv, json, ...flags }: ClientFlags & ToolFlags): {
   name: string
+  tools: ReturnType<typeof toToolOptions>
   scope?: ConfigScope
   url?: string
   tokenVariable?: string
@@ -91,6 +92,7 @@ function toClientOptions({ name, scope, url, tokenEnv, json }: ClientFlags): {
 } {
   return {
     name,
+    tools: toToolOptions(flags),
     json: json === true,
     ...(scope === undefined ? {} : { scope }),
     ...(url === undefined ? {} : { url }),
@@ -123,10 +125,11 @@ in this folder, otherwise the user.
 Examples:
   stoke mcp install claude-code
   stoke mcp install codex --root ~/skills --dry-run
+  stoke mcp --sandbox require --command-tools install gemini --root ~/skills
   stoke mcp install cursor --url http://127.0.0.1:4114/mcp --token-env SKILLS_TOKEN`,
     )
     .action(async (client: McpClientId, _flags: unknown, command: Command) => {
-      const flags = command.optsWithGlobals<ClientFlags>()
+      const flags = command.optsWithGlobals<ClientFlags & ToolFlags>()
       const { installClient } = await import('../commands/mcp-clients.ts')
       const options = { ...toClientOptions(flags), isDryRun: flags.dryRun === true }
       finish(installClient(client, await resolveConfig(flags), options))
@@ -283,7 +286,8 @@ function addToken(program: Command, finish: Finish): void {
     .addHelpText(
       'after',
       `
-The file contains only a hash of the token. A running "stoke serve" reads the file when it starts.
+The file contains only a hash of the token. A running "stoke serve" follows the file. --replace keeps the skills and the
+end of the earlier token, unless you give new ones.
 
 Examples:
   stoke token help-desk --clients clients.json --include "support-*"

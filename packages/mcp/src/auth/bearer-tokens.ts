@@ -72,6 +72,8 @@ export function bearerTokens(clients: readonly BearerClient[]): ClientAccess {
   const names = new Set(clients.map(({ name }) => name))
   if (names.size < clients.length)
     throw new SkillError('INVALID_OPTION', 'two clients of bearerTokens() have the same name')
+  if (new Set(known.map(({ hash }) => hash.toString('hex'))).size < clients.length)
+    throw new SkillError('INVALID_OPTION', 'two clients of bearerTokens() have the same token')
   const scopes = new Map(clients.map(({ name, scope }) => [name, scope]))
   return {
     verifier: {
