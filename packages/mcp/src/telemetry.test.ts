@@ -94,6 +94,7 @@ test('a span continues the trace of the caller', async () => {
     fields: () => ['traceparent'],
   })
   await using it = await open(FILES)
+  const stopEvents = publishEvents(it.skills)
   const stop = bridgeOpenTelemetry(api)
   const client = await it.connect('2026-07-28')
   const traceId = '0af7651916cd43dd8448eb211c80319c'
@@ -103,7 +104,11 @@ test('a span continues the trace of the caller', async () => {
     _meta: { traceparent: `00-${traceId}-b7ad6b7169203331-01` },
   })
   stop()
-  expect(spans.getFinishedSpans()[0]?.spanContext().traceId).toBe(traceId)
+  stopEvents()
+  const [span] = spans.getFinishedSpans()
+  expect(span?.spanContext().traceId).toBe(traceId)
+  const { revision } = it.skills.current.get('refund')
+  expect(span?.events).toMatchObject([{ name: 'skill.used', attributes: { skill: 'refund', revision } }])
   api.propagation.disable()
 })
 

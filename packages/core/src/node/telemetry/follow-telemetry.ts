@@ -1,4 +1,5 @@
-import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { channel, subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { SkillEvents } from '../../index.ts'
 import { channelOf, type PublishedEvent } from './publish-events.ts'
 
@@ -37,8 +38,8 @@ export interface TelemetrySink {
   requestStarted?(request: TracedRequest): void
   /** Called once for each request, also if it failed. */
   requestEnded(request: TracedRequest, seconds: number): void
-  /** Called for each use of a skill, within the call that used it. */
-  used?(use: SkillEvents['skill:used']): void
+  /** Called for each use of a skill. `request` is the request of an MCP client that caused the use. */
+  used?(use: SkillEvents['skill:used'], request: TracedRequest | undefined): void
 }
 
 const REQUESTS = 'tracing:skillstoke:mcp.request'
@@ -47,6 +48,7 @@ const NOTIFICATIONS = 'skillstoke:mcp.notification'
 /** Subscribes a sink to the diagnostics channels of Skillstoke. Returns a function that stops. */
 export function followTelemetry(sink: TelemetrySink): () => void {
   const started = new WeakMap<object, number>()
+  const current = new AsyncLocalStorage<TracedRequest>()
   const listeners: (readonly [string, (message: unknown) => void])[] = []
   const on = (name: string, listener: (message: never) => void): void => {
     listeners.push([name, listener as (message: unknown) => void])
@@ -58,7 +60,7 @@ export function followTelemetry(sink: TelemetrySink): () => void {
 
   onEvent('skill:used', use => {
     sink.count('activations', { skill: use.skill, by: use.by, tool: use.tool ?? '' })
-    sink.used?.(use)
+    sink.used?.(use, current.getStore())
   })
   for (const kind of ['added', 'modified', 'removed'] as const)
     onEvent(`skill:${kind}`, () => sink.count('changes', { kind }))
@@ -85,7 +87,10 @@ export function followTelemetry(sink: TelemetrySink): () => void {
   })
   on(NOTIFICATIONS, ({ method }: { readonly method: string }) => sink.count('notifications', { method }))
   for (const [name, listener] of listeners) subscribe(name, listener)
+  const start = channel(`${REQUESTS}:start`)
+  start.bindStore(current)
   return () => {
+    start.unbindStore(current)
     for (const [name, listener] of listeners) unsubscribe(name, listener)
   }
 }

@@ -76,11 +76,10 @@ export function bridgeOpenTelemetry(api: OpenTelemetryApi): () => void {
   return followTelemetry({
     count: (name, labels) => counters.get(name)?.add(1, labels),
     commandEnded: (seconds, labels) => commands.record(seconds, labels),
-    used({ skill, revision, by, tool, callId, conversation }) {
+    used({ skill, revision, by, tool, callId, conversation }, request) {
       const attributes = toAttributes({ by, tool, 'gen_ai.tool.call.id': callId, conversation })
-      api.trace
-        .getActiveSpan()
-        ?.addEvent('skill.used', { ...toAttributes({ skill, revision }), ...attributes })
+      const span = (request === undefined ? undefined : spans.get(request)) ?? api.trace.getActiveSpan()
+      span?.addEvent('skill.used', { ...toAttributes({ skill, revision }), ...attributes })
     },
     requestStarted(request) {
       const { method, name, traceparent } = request
