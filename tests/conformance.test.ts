@@ -174,7 +174,11 @@ describe('a host with the fixtures of the suite, and with skills', () => {
       )
       const unscored = new Set([...summary.matchAll(/^ {2}[✓✗] (\S+) \(/gm)].map(([, scenario]) => scenario))
       const scored = results.filter(({ scenario }) => !unscored.has(scenario))
-      expect(scored.length, output).toBeGreaterThanOrEqual(30)
+      const list = await run('list', '--server', '--requirements', version)
+      const [, servers = ''] = /Server scenarios[^\n]*\n(.*?)\n\n/s.exec(list) ?? []
+      const required = [...servers.matchAll(/^ {2}- (\S+)/gm)].map(([, scenario]) => scenario)
+      expect(required.length, list).toBeGreaterThan(20)
+      expect(scored.map(({ scenario }) => scenario).sort(), output).toEqual(required.sort())
       expect(
         scored.filter(({ mark, passed }) => mark !== '✓' || passed === 0),
         output,

@@ -16,6 +16,8 @@ const WARM_UP_MS = 5_000
 const MAX_PAUSE_MS = 1_000
 const MAX_WAIT_MS = 10_000
 const SERVERS = ['skillstoke', 'loadSkills'] as const
+type ServerName = (typeof SERVERS)[number]
+type Era = '2026-07-28' | '2025-11-25'
 
 interface Outcome {
   /** Time from a save until all clients that follow the skill have been told and have read the new text. */
@@ -36,8 +38,10 @@ interface Outcome {
 /** Measures servers with 200 clients while skills are edited, beside a server on the catalog of the MCP SDK. */
 export async function* b18({ large }: MeasureOptions): AsyncGenerator<Figure> {
   const seconds = large ? 120 : 20
-  const outcomes = {} as Record<(typeof SERVERS)[number], Outcome>
+  const outcomes = {} as Record<ServerName, Outcome>
   for (const server of SERVERS) outcomes[server] = await measure(server, seconds * 1_000)
+  // The catalog of the SDK has no sessions, so its clients of 2025-11-25 get no notifications.
+  const older = await measure('skillstoke', seconds * 1_000, '2025-11-25')
   const { skillstoke: own, loadSkills: peer } = outcomes
   const common = { id: 'B18', n: CLIENTS }
   const both = (value: number): Figure['value'] => ({ p50: round(value), p99: round(value) })
@@ -46,7 +50,10 @@ export async function* b18({ large }: MeasureOptions): AsyncGenerator<Figure> {
     unit: Figure['unit'],
     target: string,
     read: (outcome: Outcome) => Figure['value'],
-  ): Figure => ({ ...common, what, unit, target, value: read(own), peers: { loadSkills: read(peer) } })
+  ): Figure => ({
+    ...{ ...common, what, unit, target, value: read(own) },
+    peers: { 'clients of 2025-11-25': read(older), loadSkills: read(peer) },
+  })
   yield figure('from a save until every follower has read the new text', 'ms', '-', ({ convergence }) =>
     percentiles(convergence),
   )
@@ -65,11 +72,11 @@ export async function* b18({ large }: MeasureOptions): AsyncGenerator<Figure> {
   yield figure(`processor time of the server in ${seconds} s`, 'ms', '-', each => both(each.processorMs))
 }
 
-async function measure(name: (typeof SERVERS)[number], loadMs: number): Promise<Outcome> {
+async function measure(name: ServerName, loadMs: number, era: Era = '2026-07-28'): Promise<Outcome> {
   using tree = await Tree.make(SKILLS)
   await using server = await Server.start(name, tree)
   const followers = await Promise.all(
-    Array.from({ length: CLIENTS }, (_, index) => Follower.connect(server.url, index % HOT_SKILLS)),
+    Array.from({ length: CLIENTS }, (_, index) => Follower.connect(server.url, index % HOT_SKILLS, era)),
   )
   let edits = 0
   const save = (skill: number): string => {
@@ -143,7 +150,7 @@ async function underLoad(
   return { reads, stale, failed, last }
 }
 
-/** A client of protocol 2026-07-28 that follows one skill. */
+/** A client that follows one skill. */
 class Follower {
   readonly skill: number
   /** Number of notifications so far. */
@@ -156,15 +163,17 @@ class Follower {
     this.skill = skill
   }
 
-  static async connect(url: URL, skill: number): Promise<Follower> {
-    const client = new Client({ name: 'bench', version: '0' }, { versionNegotiation: { mode: 'auto' } })
+  static async connect(url: URL, skill: number, era: Era): Promise<Follower> {
+    const mode = era === '2026-07-28' ? 'auto' : 'legacy'
+    const client = new Client({ name: 'bench', version: '0' }, { versionNegotiation: { mode } })
     await client.connect(new StreamableHTTPClientTransport(url))
     const follower = new Follower(client, skill)
     client.setNotificationHandler('notifications/resources/updated', () => {
       follower.told++
       follower.#wake()
     })
-    await client.listen({ resourcesListChanged: true, resourceSubscriptions: [follower.#uri] })
+    if (era === '2025-11-25') await client.subscribeResource({ uri: follower.#uri })
+    else await client.listen({ resourcesListChanged: true, resourceSubscriptions: [follower.#uri] })
     return follower
   }
 

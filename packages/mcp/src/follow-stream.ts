@@ -4,7 +4,7 @@ import type { ClientAccess } from './client-access.ts'
 import { observeBody } from './observe-body.ts'
 
 export interface FollowStreamOptions {
-  /** @default everybody may use the server */
+  /** Absent if every caller may use the server. */
   readonly access: ClientAccess | undefined
   readonly auth: AuthInfo | undefined
   readonly clock: Clock

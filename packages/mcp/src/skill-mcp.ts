@@ -48,14 +48,18 @@ export interface SkillMcpOptions {
    * @default every caller sees every skill in the scope
    */
   readonly access?: ClientAccess
-  /** Maximum number of HTTP requests of one client in a minute. `Infinity` means no limit. @default Infinity */
+  /**
+   * Maximum number of HTTP requests of one client in a minute. Without `access`, all callers together count as one client.
+   * `Infinity` means no limit.
+   * @default Infinity
+   */
   readonly requestsPerMinute?: number
   /** Called after each request that used a skill or was refused. @default nothing */
   readonly audit?: (entry: AuditEntry) => void
   /** How long a 2026-era client may cache an answer, in whole milliseconds. @default 0 */
   readonly ttlMs?: number
   /**
-   * Who may share a cached answer: the clients of one user (`'private'`), or everybody (`'public'`).
+   * Who may share a cached answer: the clients of one user (`'private'`), or all clients (`'public'`).
    * @default 'private'
    */
   readonly cacheScope?: 'private' | 'public'

@@ -74,7 +74,7 @@ describe.each(MCP_CLIENT_IDS)('the configuration of %s', id => {
   test('a file that is not valid is refused and stays as it is', () => {
     using folder = new TemporaryFolder()
     const path = folder.write('config', '{ "mcpServers": [')
-    expect(() => edit(path)).toThrow('mend the file first, nothing was changed')
+    expect(() => edit(path)).toThrow('fix the file first, nothing was changed')
     expect(readFileSync(path, 'utf8')).toBe('{ "mcpServers": [')
   })
 

@@ -138,7 +138,7 @@ function parseConfig({ format }: McpClient, path: string, text: string): unknown
       return parseToml(text)
     } catch (thrown) {
       const [reason] = toMessage(thrown).split('\n')
-      throw new UsageError(`${path}: ${reason}; mend the file first, nothing was changed`, { cause: thrown })
+      throw new UsageError(`${path}: ${reason}; fix the file first, nothing was changed`, { cause: thrown })
     }
   }
   const errors: ParseError[] = []
@@ -146,7 +146,7 @@ function parseConfig({ format }: McpClient, path: string, text: string): unknown
   const [error] = errors
   if (error !== undefined || typeof value !== 'object' || value === null || Array.isArray(value)) {
     const reason = error === undefined ? 'it is no object' : printParseErrorCode(error.error)
-    throw new UsageError(`${path}: not valid JSON: ${reason}; mend the file first, nothing was changed`)
+    throw new UsageError(`${path}: not valid JSON: ${reason}; fix the file first, nothing was changed`)
   }
   return value
 }

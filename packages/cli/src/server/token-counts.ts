@@ -37,7 +37,7 @@ export class TokenCounts {
   get(skill: Skill): SkillTokens | null {
     const known = this.#counts.get(skill)
     if (known !== undefined) return known
-    // Counting must not retrieve the files of a skill that nobody has loaded yet.
+    // Counting must not retrieve the files of a skill that was not loaded yet.
     if (!this.#isClosed && this.#options.skills.isStored(skill)) {
       this.#wanted.add(skill)
       if (!this.#isRunning) this.#running = this.#run()

@@ -235,8 +235,8 @@ export class SkillReader {
   }
 
   /**
-   * Returns whether all files of a skill are stored. False if the source retrieves files on demand and nobody has loaded
-   * the skill yet. In this case, `load` and `retrieve` retrieve the files.
+   * Returns whether all files of a skill are stored. False if the source retrieves files on demand and the skill was not
+   * loaded yet. In this case, `load` and `retrieve` retrieve the files.
    *
    * @example
    * ```ts
