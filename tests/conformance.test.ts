@@ -178,7 +178,7 @@ describe('a host with the fixtures of the suite, and with skills', () => {
       const [, servers = ''] = /Server scenarios[^\n]*\n(.*?)\n\n/s.exec(list) ?? []
       const required = [...servers.matchAll(/^ {2}- (\S+)/gm)].map(([, scenario]) => scenario)
       expect(required.length, list).toBeGreaterThan(20)
-      expect(scored.map(({ scenario }) => scenario).sort(), output).toEqual(required.sort())
+      expect(new Set(scored.map(({ scenario }) => scenario)), output).toEqual(new Set(required))
       expect(
         scored.filter(({ mark, passed }) => mark !== '✓' || passed === 0),
         output,
