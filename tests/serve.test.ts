@@ -52,6 +52,7 @@ describe('stoke serve', () => {
     folder.writeSkill('skills/support-mail', { body: 'Be very brief.' })
     const answer = await first.callTool({ name: 'skill', arguments: { name: 'support-mail' } })
     expect(JSON.stringify(answer.content)).toContain('Be very brief.')
+    expect(JSON.stringify([answer, first.getInstructions()])).not.toContain(folder.path)
     await expect(connect(serving.url, 'wrong')).rejects.toThrow()
     serving.process.kill('SIGINT')
     await once(serving.process, 'exit')

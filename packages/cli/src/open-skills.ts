@@ -40,6 +40,8 @@ export interface OpenOptions {
   readonly serves?: boolean
   /** Whether scripts may run. `required` makes the command fail if no script can run on this system. @default false */
   readonly runsScripts?: boolean | 'required'
+  /** Whether the agents run on this machine, so that they can use the paths of the folders. @default true */
+  readonly hasDirectories?: boolean
   readonly runtime?: Pick<SkillRuntimeOptions, 'catalog' | 'logger'>
 }
 
@@ -73,7 +75,7 @@ export async function openSkills(config: Config, options: OpenOptions): Promise<
 
 async function createSources(
   config: Config,
-  { watching, polling }: OpenOptions,
+  { watching, polling, hasDirectories = true }: OpenOptions,
 ): Promise<readonly SkillSource[]> {
   const targets = config.roots.filter(root => root.isLinkTarget).map(root => root.path)
   const linked = findLinkedFolders(config.stateDirectory)
@@ -83,6 +85,7 @@ async function createSources(
       label,
       watching,
       reading: config.reading,
+      hasDirectories,
       linkRoots: [...targets.filter(other => other !== path), ...config.linkRoots, ...linked],
       // Needed by `stoke rollback`.
       writable: true,

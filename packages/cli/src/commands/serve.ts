@@ -65,7 +65,8 @@ export async function serve(config: Config, options: ServeOptions): Promise<numb
   const end = new AbortController()
   const stopSignals = listenForSignals(() => end.abort())
   await using audit = await AuditLog.open(options.auditLog, message => logger.warn(message))
-  await using skills = await openServedSkills(config, logger)
+  // Clients may run on other machines, so they get no paths of this one.
+  await using skills = await openServedSkills(config, logger, { hasDirectories: false })
   const { requestsPerMinute, commandTools = false, adminTools = false, authorTools = false } = options
   await using mcp = createSkillsServer(skills, {
     version: readVersion(),

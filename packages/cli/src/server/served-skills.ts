@@ -1,7 +1,7 @@
 import type { Logger, SkillRuntime } from '@skillstoke/core'
 import type { SkillMcpOptions } from '@skillstoke/mcp'
 import type { Config } from '../config/config.ts'
-import { openSkills } from '../open-skills.ts'
+import { type OpenOptions, openSkills } from '../open-skills.ts'
 import { toTerminalLine } from '../output.ts'
 import { createCatalogCounter } from '../tokens.ts'
 
@@ -11,9 +11,14 @@ export interface ServingOptions extends Pick<SkillMcpOptions, 'commandTools' | '
 }
 
 /** Opens the skills that an MCP server serves until it is stopped. */
-export async function openServedSkills(config: Config, logger: Logger): Promise<SkillRuntime> {
+export async function openServedSkills(
+  config: Config,
+  logger: Logger,
+  options: Pick<OpenOptions, 'hasDirectories'> = {},
+): Promise<SkillRuntime> {
   const catalog = { countTokens: createCatalogCounter(config.catalog.maxTokens), ...config.catalog }
   return await openSkills(config, {
+    ...options,
     watching: 'auto',
     serves: true,
     runsScripts: true,

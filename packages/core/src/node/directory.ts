@@ -26,6 +26,10 @@ export interface DirectoryOptions
   readonly label?: string
   /** Folders outside the source's folder that links may point to, for example the roots of other sources. */
   readonly linkRoots?: readonly string[]
+  /**
+   * Whether agents can use the paths of the folders. Set false if the agents run on other machines. @default true
+   */
+  readonly hasDirectories?: boolean
   /** Whether `SkillRuntime.writer` may write skills here. @default false */
   readonly writable?: boolean
 }
@@ -33,6 +37,7 @@ export interface DirectoryOptions
 const KNOWN: KnownOptions<DirectoryOptions> = {
   label: true,
   linkRoots: true,
+  hasDirectories: true,
   writable: true,
   trust: true,
   layout: true,
@@ -72,7 +77,7 @@ export function directory(path: string, options: DirectoryOptions = {}): SkillSo
       'the path of the directory is empty; name a folder such as "./skills"',
     )
   const root = resolve(path)
-  const { label, linkRoots, writable, ...rest } = options
+  const { label, linkRoots, hasDirectories = true, writable, ...rest } = options
   const fileSystem = new NodeFileSystem()
   return new FileSource({
     ...rest,
@@ -81,7 +86,7 @@ export function directory(path: string, options: DirectoryOptions = {}): SkillSo
     root: toSlashes(root),
     displayRoot: path.replace(/(?!^)[\\/]+$/, ''),
     label: label ?? (basename(root) || 'root'),
-    hasDirectories: true,
+    hasDirectories,
     linkRoots: (linkRoots ?? []).map(folder => toSlashes(resolve(folder))),
     isBusy: async directories => isGitBusy(directories),
   })
