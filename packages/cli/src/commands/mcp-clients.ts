@@ -139,6 +139,8 @@ export async function checkClient(
   }
   for (const warning of new Set(checks.flatMap(({ warnings = [] }) => warnings)))
     printLine(`server says ${paint('yellow', toTerminalLine(warning))}`)
+  if (checks.some(({ ok, resources }) => ok && resources === 0))
+    printLine(paint('yellow', 'the server has no skills; name a folder with skills'))
   printLine(`server      ${describeServer(server)}`)
   for (const { client, path } of installed) printLine(`configured  ${client.title}: ${shown(path)}`)
   if (id === undefined) return isFine ? EXIT_OK : EXIT_FINDINGS

@@ -235,7 +235,7 @@ function addServe(program: Command, finish: Finish): void {
     )
     .option(
       '--audit-log <file>',
-      'append one line of JSON for each request that used a skill or was refused; "-" for standard output',
+      'append one line of JSON for each request that used a skill, or was refused because of its token or a limit; "-" for standard output',
     )
     .option('--metrics-port <number>', 'serve metrics for Prometheus on this port of 127.0.0.1', parsePort)
     .addHelpText(
