@@ -1,19 +1,17 @@
 import type { Transport } from '@modelcontextprotocol/client'
-import type { Skill as SkillEntry, SkillsClient } from '@modelcontextprotocol/client/ext/skills'
+import type { SkillsClient } from '@modelcontextprotocol/client/ext/skills'
 import { type Diagnostic, SkillError } from '@skillstoke/core'
 import {
   checkChoice,
   checkNumber,
   checkOptions,
   decodeText,
-  findPathFault,
   type KnownOptions,
   toMessage,
 } from '@skillstoke/core/internal'
 import { checkUrl, createGuardedFetch } from '@skillstoke/core/node'
 import {
   type FetchContext,
-  type FetchedFile,
   type FetchResult,
   type FileTree,
   type ListedSkill,
@@ -21,13 +19,11 @@ import {
   type RemoteSourceOptions,
   refuseTreeEntry,
   restoreTree,
-  type SkillFile,
   type SkillSource,
-  type SkillStore,
-  storeRetrieved,
   storeTree,
   type TreeFetcher,
 } from '@skillstoke/core/source'
+import { folderOf, isRetrieved, type McpSkill, readFiles, sizeOf, toListed } from './remote-skill.ts'
 
 /**
  * A command that starts an MCP server over standard input and output. The source starts this command again for each
@@ -92,11 +88,7 @@ const KNOWN: KnownOptions<McpServerOptions> = {
 }
 
 const MAX_SKILLS = 2_000
-const MAX_SKILL_BYTES = 16 * 1024 * 1024
 const DEFAULT_MAX_SERVER_BYTES = 200_000_000
-const MAX_DYNAMIC_ENTRIES = 1_000
-/** Equals `DIRECTORY_MIME_TYPE` of the MCP SDK. Repeated here, because loading the SDK is slow. */
-const DIRECTORY_TYPE = 'inode/directory'
 
 /**
  * Returns a source that reads the skills of another MCP server through the Skills extension. Each fetch reads the list
@@ -137,6 +129,9 @@ interface ServerAccess {
   readonly maxBytes: number
   readonly retrieval: RetrievalMode
 }
+
+/** Name of the stored file with the list of the server. */
+const LIST_FILE = 'skills.json'
 
 class McpFetcher implements TreeFetcher {
   readonly name: string
@@ -295,145 +290,6 @@ class McpFetcher implements TreeFetcher {
 
   #notice(uri: string, reason: string, isKept: boolean = false): Diagnostic {
     return refuseTreeEntry(this.origin, `${uri}: ${reason}`, isKept)
-  }
-}
-
-/** A listed skill with its entry, which names the URI of each file. */
-interface McpSkill extends ListedSkill {
-  readonly entry: Pick<SkillEntry, 'uri' | 'frontmatter' | 'resources'>
-}
-
-/** Name of the stored file with the list of the server. */
-const LIST_FILE = 'skills.json'
-
-/** @throws {SkillError} INVALID_PATH, TOO_LARGE */
-function toListed({ uri, frontmatter, resources }: SkillEntry): McpSkill {
-  const location = folderOf(uri)
-  if (location === undefined) throw new SkillError('INVALID_PATH', 'its URI cannot be decoded')
-  const fault = findPathFault(location)
-  if (fault !== undefined)
-    throw new SkillError('INVALID_PATH', `its folder ${JSON.stringify(location)} ${fault}`)
-  assertSize(sizeOf({ resources }))
-  const root = rootOf(uri)
-  const files =
-    resources === 'dynamic'
-      ? []
-      : resources.map(file => ({
-          path: pathOf(file.uri, root),
-          digest: file.digest as SkillFile['digest'],
-          size: file.size,
-          isExecutable: false,
-        }))
-  const skillFile = pathOf(uri, root)
-  return { location, skillFile, frontmatter, files, entry: { uri, frontmatter, resources } }
-}
-
-/**
- * Reads and stores the files of a skill that the store does not have. Reads the SKILL.md first, so that no other file is
- * read if its frontmatter or digest is wrong.
- */
-async function readFiles(
-  skills: SkillsClient,
-  skill: McpSkill,
-  { store, hasher, signal }: Omit<FetchContext, 'known'>,
-  budget: { left: number },
-): Promise<ListedSkill> {
-  const { entry, skillFile } = skill
-  const read = async (uri: string, path: string): Promise<FetchedFile> => {
-    const { bytes } = await skills.read(entry, uri, { signal })
-    return { path, kind: 'file', bytes, isExecutable: false }
-  }
-  if (entry.resources === 'dynamic') {
-    const files: FetchedFile[] = []
-    let total = 0
-    const add = async (uri: string, path: string): Promise<void> => {
-      const file = await read(uri, path)
-      total += file.bytes.length
-      assertSize(total, budget.left)
-      files.push(file)
-    }
-    await add(entry.uri, skillFile)
-    for (const { uri, path } of await listDynamic(skills, entry.uri, signal))
-      if (path !== skillFile) await add(uri, path)
-    budget.left -= total
-    return storeRetrieved(skill, files, { store, hasher })
-  }
-  const root = rootOf(entry.uri)
-  const files: FetchedFile[] = []
-  const sorted = entry.resources.toSorted((a, b) => Number(b.uri === entry.uri) - Number(a.uri === entry.uri))
-  for (const { uri, digest } of sorted) {
-    const isStored = (await store.get(digest as SkillFile['digest'])) !== undefined
-    if (!isStored) files.push(await read(uri, pathOf(uri, root)))
-  }
-  storeRetrieved(skill, files, { store, hasher })
-  return skill
-}
-
-/** Lists the files of a skill that has no list of files, if the server can list folders. */
-async function listDynamic(
-  skills: SkillsClient,
-  uri: string,
-  signal: AbortSignal,
-): Promise<readonly { readonly uri: string; readonly path: string }[]> {
-  if (!skills.directoryRead) return []
-  const root = rootOf(uri)
-  const folders = [root.replace(/\/$/, '')]
-  const files: { uri: string; path: string }[] = []
-  for (const folder of folders) {
-    const { resources } = await skills.readDirectory(folder, { signal })
-    for (const child of resources) {
-      const path = pathOf(child.uri, root)
-      if (child.mimeType === DIRECTORY_TYPE) folders.push(child.uri)
-      else files.push({ uri: child.uri, path })
-      if (files.length + folders.length > MAX_DYNAMIC_ENTRIES)
-        throw new SkillError('TOO_LARGE', `it has more than ${MAX_DYNAMIC_ENTRIES} files and folders`)
-    }
-  }
-  return files
-}
-
-/** Whether all files of a skill were retrieved. */
-function isRetrieved(skill: ListedSkill | undefined, store: SkillStore): boolean {
-  return skill !== undefined && skill.files.length > 0 && skill.files.every(({ digest }) => store.has(digest))
-}
-
-/** Returns the folder URI of a skill, with a trailing slash. */
-function rootOf(uri: string): string {
-  return uri.replace(/[^/]*$/, '')
-}
-
-/** @throws {SkillError} INVALID_PATH */
-function pathOf(uri: string, root: string): string {
-  if (!uri.startsWith(root))
-    throw new SkillError('INVALID_PATH', `its file ${JSON.stringify(uri)} is outside its folder`)
-  try {
-    return decodeURIComponent(uri.slice(root.length))
-  } catch {
-    throw new SkillError('INVALID_PATH', `its file ${JSON.stringify(uri)} cannot be decoded`)
-  }
-}
-
-/** @throws {SkillError} TOO_LARGE */
-function assertSize(bytes: number, left: number = MAX_SKILL_BYTES): void {
-  const limit = Math.min(MAX_SKILL_BYTES, left)
-  if (bytes > limit) throw new SkillError('TOO_LARGE', `it has ${bytes} bytes; at most ${limit} are read`)
-}
-
-/** Returns the total size that the entry of a skill declares, in bytes. */
-function sizeOf({ resources }: Pick<SkillEntry, 'resources'>): number {
-  return resources === 'dynamic' ? 0 : resources.reduce((sum, { size }) => sum + size, 0)
-}
-
-/**
- * Returns the folder of a skill, for example `a/b` for `skill://a/b/SKILL.md`. Returns `undefined` if the URI cannot be
- * decoded.
- */
-function folderOf(uri: string): string | undefined {
-  const path = uri.replace(/^[a-z][a-z0-9+.-]*:\/\//i, '').replace(/\/[^/]*$/, '')
-  try {
-    return path.split('/').map(decodeURIComponent).join('/')
-  } catch {
-    return undefined
   }
 }
 
