@@ -52,11 +52,7 @@ const aiSdk: SdkMcpClientKind = {
       listTools: async () => (await client.listTools()).tools.map(({ name }) => name),
       call: async (name, input) => toText((await client.callTool({ name, arguments: input })).content),
       readResource: async uri => JSON.stringify((await client.readResource({ uri })).contents),
-      prompts: {
-        list: async () => (await client.listPrompts()).prompts.map(({ name }) => name),
-        get: async (name, input) =>
-          toText((await client.getPrompt({ name, arguments: input })).messages.map(({ content }) => content)),
-      },
+      prompts: toPrompts(client),
       [Symbol.asyncDispose]: async () => await client.close(),
     }
   },
@@ -108,17 +104,30 @@ const langchain: SdkMcpClientKind = {
       listTools: () => Promise.resolve(tools.map(({ name }) => name)),
       call: async (name, input) => toText(await tools.find(tool => tool.name === name)?.invoke(input)),
       readResource: async uri => JSON.stringify(await servers.readResource('skills', uri)),
-      prompts: {
-        list: async () => (await client.listPrompts()).prompts.map(({ name }) => name),
-        get: async (name, input) =>
-          toText((await client.getPrompt({ name, arguments: input })).messages.map(({ content }) => content)),
-      },
+      prompts: toPrompts(client),
       [Symbol.asyncDispose]: async () => await servers.close(),
     }
   },
 }
 
 export const SDK_MCP_CLIENTS: readonly SdkMcpClientKind[] = [aiSdk, openaiAgents, langchain]
+
+/** The methods for prompts that clients of several SDKs have. */
+interface PromptClient {
+  listPrompts(): Promise<{ readonly prompts: readonly { readonly name: string }[] }>
+  getPrompt(params: {
+    name: string
+    arguments: Record<string, string>
+  }): Promise<{ readonly messages: readonly { readonly content: unknown }[] }>
+}
+
+function toPrompts(client: PromptClient): SdkPrompts {
+  return {
+    list: async () => (await client.listPrompts()).prompts.map(({ name }) => name),
+    get: async (name, input) =>
+      toText((await client.getPrompt({ name, arguments: input })).messages.map(({ content }) => content)),
+  }
+}
 
 /** Joins the texts of the parts of a result. LangChain returns a single part that has metadata without an array. */
 function toText(content: unknown): string {

@@ -14,10 +14,12 @@ export interface FollowStreamOptions {
 
 /** Interval at which the token of an open stream is checked again, in milliseconds. */
 const CHECK_MS = 60_000
+/** Times of tokens are whole seconds, so a shorter interval would check a token several times in its last second. */
+const SHORTEST_CHECK_MS = 1_000
 
 /**
- * Returns the same response. If it is a stream of events, ends the stream when its token ends, and at most a minute after
- * its token is no longer accepted.
+ * Returns the same response. If it is a stream of events, ends the stream at most a second after its token ends, and at
+ * most a minute after its token is no longer accepted.
  */
 export function followStream(
   response: Response,
@@ -32,7 +34,7 @@ export function followStream(
   let cancelCheck: () => void = () => undefined
   const checkLater = ({ expiresAt = Infinity }: AuthInfo): void => {
     const leftMs = expiresAt * 1_000 - clock.now()
-    cancelCheck = clock.after(Math.max(0, Math.min(CHECK_MS, leftMs)), () => void check(), {
+    cancelCheck = clock.after(Math.max(SHORTEST_CHECK_MS, Math.min(CHECK_MS, leftMs)), () => void check(), {
       background: true,
     })
   }

@@ -95,6 +95,24 @@ const put = async (path: string, content: string): Promise<void> => {
   await served.reload()
 }
 
+/** Closes a connection without an answer, as an unreachable server does. */
+function refuse(response: ServerResponse): boolean {
+  response.destroy()
+  return true
+}
+
+/** Returns a new folder, which is removed after the test. */
+function makeFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'stoke-mcp-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  return folder
+}
+
+/** Starts a runtime whose state is in a folder, as each process of a host does. */
+async function openWithState(folder: string): Promise<SkillRuntime> {
+  return await createSkillRuntime({ sources: [mcpServer(url(), options())], state: await openState(folder) })
+}
+
 /** Connects a client to a server in between, which offers the skills of a runtime. */
 async function connectTo(skills: SkillRuntime): Promise<Client> {
   const between = new SkillMcp(skills)
@@ -267,23 +285,14 @@ describe('mcpServer() retrieves the files of a skill when the skill is loaded', 
   })
 
   test('after a restart without the server, only the skills that were loaded before can be loaded', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'stoke-mcp-'))
-    onTestFinished(() => rmSync(folder, { recursive: true }))
+    const folder = makeFolder()
     await put('/s/docx/SKILL.md', text('docx'))
-    const start = async (): Promise<SkillRuntime> =>
-      await createSkillRuntime({
-        sources: [mcpServer(url(), options())],
-        state: await openState(folder),
-      })
     {
-      await using skills = await start()
+      await using skills = await openWithState(folder)
       await skills.load('pdf')
     }
-    intercept = response => {
-      response.destroy()
-      return true
-    }
-    await using skills = await start()
+    intercept = refuse
+    await using skills = await openWithState(folder)
     expect(skills.current.list().map(({ name }) => name)).toEqual(['docx', 'pdf'])
     expect((await skills.load('pdf')).body).toBe('First.')
     await expect(skills.load('docx')).rejects.toMatchObject({
@@ -347,10 +356,7 @@ describe('mcpServer() retrieves the files of a skill when the skill is loaded', 
   test('a server in between says why a prompt cannot be read', async () => {
     await using skills = await open()
     const client = await connectTo(skills)
-    intercept = response => {
-      response.destroy()
-      return true
-    }
+    intercept = refuse
     await expect(client.getPrompt({ name: 'pdf' })).rejects.toThrow('cannot be reached')
   })
 
@@ -465,19 +471,13 @@ describe('mcpServer() with a skill whose files have no digests', () => {
 
   test('after a restart without the server, a skill that was loaded before can be loaded', async () => {
     tamper = toDynamic
-    const folder = mkdtempSync(join(tmpdir(), 'stoke-mcp-'))
-    onTestFinished(() => rmSync(folder, { recursive: true }))
-    const start = async (): Promise<SkillRuntime> =>
-      await createSkillRuntime({ sources: [mcpServer(url(), options())], state: await openState(folder) })
+    const folder = makeFolder()
     {
-      await using skills = await start()
+      await using skills = await openWithState(folder)
       await skills.load('pdf')
     }
-    intercept = response => {
-      response.destroy()
-      return true
-    }
-    await using skills = await start()
+    intercept = refuse
+    await using skills = await openWithState(folder)
     expect((await skills.load('pdf')).body).toBe('First.')
   })
 
@@ -519,10 +519,7 @@ describe('mcpServer() with a skill whose files have no digests', () => {
 
 test('mcpServer() keeps the skills while the server is unreachable, and updates the skills when the server is reachable again', async () => {
   await using skills = await open()
-  intercept = response => {
-    response.destroy()
-    return true
-  }
+  intercept = refuse
   await skills.reload()
   expect([skills.current.list().length, skills.status()[0]?.failures]).toEqual([1, 1])
   intercept = undefined
@@ -532,8 +529,7 @@ test('mcpServer() keeps the skills while the server is unreachable, and updates 
 })
 
 test('mcpServer() stops the server process that it started after each fetch and each load', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'stoke-mcp-'))
-  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const folder = makeFolder()
   const log = join(folder, 'started')
   const program = `
     import { appendFileSync } from 'node:fs'

@@ -117,8 +117,14 @@ export function mcpServer(target: string | McpCommand, options: McpServerOptions
   checkOptions('mcpServer()', options, KNOWN)
   checkNumber('maxBytes', options.maxBytes, 1)
   checkChoice('retrieval', options.retrieval, RETRIEVAL_MODES)
-  const { label, headers = {}, privateHosts = [], maxBytes = DEFAULT_MAX_SERVER_BYTES } = options
-  const { retrieval = 'on-load', headers: _, privateHosts: __, maxBytes: ___, ...remote } = options
+  const {
+    label,
+    headers = {},
+    privateHosts = [],
+    maxBytes = DEFAULT_MAX_SERVER_BYTES,
+    retrieval = 'on-load',
+    ...remote
+  } = options
   const fetcher = new McpFetcher(target, { headers, privateHosts, maxBytes, retrieval })
   return new RemoteSource(fetcher, { ...remote, label: label ?? fetcher.name, origin: fetcher.origin })
 }

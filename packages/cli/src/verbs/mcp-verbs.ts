@@ -6,6 +6,7 @@ import {
   MCP_CLIENT_IDS,
   type McpClientId,
 } from '../mcp-clients/client-ids.ts'
+import type { ToolChoice } from '../mcp-clients/mcp-setup.ts'
 import {
   collect,
   type Finish,
@@ -52,12 +53,7 @@ function withToolOptions(command: Command): Command {
     )
 }
 
-function toToolOptions({ verbose, commandTools, adminTools, authorTools }: ToolFlags): {
-  isVerbose: boolean
-  commandTools: boolean
-  adminTools: boolean
-  authorTools: boolean
-} {
+function toToolOptions({ verbose, commandTools, adminTools, authorTools }: ToolFlags): ToolChoice {
   return {
     isVerbose: verbose === true,
     commandTools: commandTools === true,
@@ -84,7 +80,7 @@ function withClientOptions(command: Command): Command {
 
 function toClientOptions({ name, scope, url, tokenEnv, json, ...flags }: ClientFlags & ToolFlags): {
   name: string
-  tools: ReturnType<typeof toToolOptions>
+  tools: ToolChoice
   scope?: ConfigScope
   url?: string
   tokenVariable?: string
@@ -286,8 +282,8 @@ function addToken(program: Command, finish: Finish): void {
     .addHelpText(
       'after',
       `
-The file contains only a hash of the token. A running "stoke serve" follows the file. --replace keeps the skills and the
-end of the earlier token, unless you give new ones.
+The file contains only a hash of the token. A running "stoke serve" reads the file again after each change. With
+--replace, the client keeps its skills and the end of its token, unless you give new ones.
 
 Examples:
   stoke token help-desk --clients clients.json --include "support-*"

@@ -40,7 +40,7 @@ export class RecapturingStore implements SkillStore {
 
   /** Ensures that all files of a revision are stored. Returns whether they are. */
   async complete({ revision, files }: Pick<Skill, 'revision' | 'files'>): Promise<boolean> {
-    if (this.#hasAll(files)) return true
+    if (this.hasAll(files)) return true
     for (const skill of this.#registry.listKnown())
       if (skill.revision === revision && (await this.#recapture(skill))) return true
     return false
@@ -50,12 +50,12 @@ export class RecapturingStore implements SkillStore {
   async #recapture(skill: Skill): Promise<boolean> {
     await this.#sources.recapture(skill)
     this.#sources.assertOpen()
-    if (!this.#hasAll(skill.files)) return false
+    if (!this.hasAll(skill.files)) return false
     this.#store.putTree(skill.revision, skill.files)
     return true
   }
 
-  #hasAll(files: readonly SkillFile[]): boolean {
+  hasAll(files: readonly SkillFile[]): boolean {
     return files.every(({ digest }) => this.#store.has(digest))
   }
 

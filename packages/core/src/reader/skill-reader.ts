@@ -248,7 +248,7 @@ export class SkillReader {
    * ```
    */
   isStored({ files }: Pick<Skill, 'files'>): boolean {
-    return files.every(({ digest }) => this.#parts.store.has(digest))
+    return this.#parts.store.hasAll(files)
   }
 
   /**

@@ -6,7 +6,7 @@ import { compareText } from '../skill/compare.ts'
 import { type Diagnostic, isError } from '../skill/diagnostic.ts'
 import { digestOf } from '../skill/digest.ts'
 import { DEFAULT_LIMITS, type SkillLimits } from '../skill/limits.ts'
-import { revisionOf, type SkillFile, sortFiles } from '../skill/manifest.ts'
+import { type SkillFile, sortFiles } from '../skill/manifest.ts'
 import { parseSkill } from '../skill/parse-skill.ts'
 import type { ReadingPolicy } from '../skill/reading-policy.ts'
 import { createSkill, type Skill } from '../skill/skill.ts'
@@ -94,8 +94,8 @@ export class ListedSkills {
   }
 
   /**
-   * Retrieves skills, at most four at the same time. Returns the locations of the skills that could not be retrieved. The entry of such a
-   * skill has a diagnostic with the reason.
+   * Retrieves skills, at most four at the same time. Returns the locations of the skills that could not be retrieved. The
+   * entry of such a skill has a diagnostic with the reason.
    */
   async retrieve(
     locations: readonly string[],
@@ -162,7 +162,8 @@ export class ListedSkills {
       listed.files.length === 0
         ? [Object.freeze({ path: skillFile, digest: digestOf(head, hasher), size: 0, isExecutable: false })]
         : this.#check(listed.files, found)
-    if (!files.some(({ path }) => path === skillFile)) found.push(describeSkillFileMissing(skillFile))
+    const own = files.find(({ path }) => path === skillFile)
+    if (own === undefined) found.push(describeSkillFileMissing(skillFile))
     const directoryName = location.slice(location.lastIndexOf('/') + 1)
     const text = stored?.get(skillFile)
     const parsed = parseSkill(text ?? head, {
@@ -175,13 +176,14 @@ export class ListedSkills {
       ...found,
       ...findHidden(stored ?? new Map(), skillFile, this.#limits),
     ]
-    if (!parsed.ok || diagnostics.some(isError))
+    if (!parsed.ok || own === undefined || diagnostics.some(isError))
       return Object.freeze({ location, name: directoryName, skillFile, diagnostics })
     const place = { source: this.#options.label, location, skillFile }
-    const made = createSkill(parsed.value, files, place, diagnostics, hasher)
     const skill: Skill = Object.freeze({
-      ...made,
-      ...toDigests(listed, made, hasher),
+      ...createSkill(parsed.value, files, place, diagnostics, hasher),
+      // Both digests come from the list, so that retrieving the files does not change them.
+      frontmatterDigest: digestOf(JSON.stringify(frontmatter), hasher),
+      bodyDigest: own.digest,
       listedFrontmatter: frontmatter,
     })
     if (stored !== undefined) store.putTree(skill.revision, skill.files)
@@ -202,22 +204,6 @@ export class ListedSkills {
     const bytes = kept.reduce((sum, { size }) => sum + size, 0)
     checkTotals({ files: kept.length, bytes }, this.#limits, found)
     return kept
-  }
-}
-
-/**
- * Returns the digests of the frontmatter and the instructions. They are computed from the list only, so that retrieving
- * the files does not change them.
- */
-function toDigests(
-  { frontmatter, skillFile }: ListedSkill,
-  { files }: Skill,
-  hasher: Hasher,
-): Pick<Skill, 'frontmatterDigest' | 'bodyDigest'> {
-  const file = files.find(({ path }) => path === skillFile)
-  return {
-    frontmatterDigest: digestOf(JSON.stringify(frontmatter), hasher),
-    bodyDigest: file?.digest ?? revisionOf(files, hasher),
   }
 }
 
