@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node
 import { setPriority } from 'node:os'
 import { delimiter, join, resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
+import { fetchNatsServers } from './nats-server.ts'
 import { toPortable } from './portable-command.ts'
 
 // The complete check before a commit, in CI and before a release. Each step is a command that can also be run alone. First, the gate runs the steps that the tests depend on, and ends if one of these steps fails. While the tests run, the gate runs the remaining steps one at a time, with low priority.
@@ -90,6 +91,7 @@ const LOW_PRIORITY = 10
 
 mkdirSync('.tmp', { recursive: true })
 installPrograms()
+fetchNatsServers()
 installFolder('tests/runtimes', 'the runtimes for the tests of the packages')
 const hasSdks = installFolder('tests/sdks', 'the agent SDKs for the tests of the adapters')
 const hasSite = installFolder('site', 'the generator of the documentation site')

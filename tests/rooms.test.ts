@@ -71,7 +71,8 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   compat: ['core', 'scripts'],
   agent: ['core'],
   mcp: ['core'],
-  cli: ['core', 'scripts', 'agent', 'mcp'],
+  fleet: ['core'],
+  cli: ['core', 'scripts', 'agent', 'mcp', 'fleet'],
   dashboard: ['core', 'cli'],
 }
 

@@ -65,6 +65,8 @@ export type SkillErrorCode =
   | 'TIMED_OUT'
   /** The object was closed before the call. */
   | 'CLOSED'
+  /** The content is not signed by a trusted key. */
+  | 'UNTRUSTED'
   /** The JavaScript runtime is too old, or cannot run scripts as child processes. */
   | 'UNSUPPORTED_RUNTIME'
 

@@ -69,6 +69,13 @@ export interface TreeFetcher {
    * files. Throws if a file does not match its listed digest. Required if trees list skills.
    */
   retrieve?(skill: ListedSkill, context: Omit<FetchContext, 'known'>): Promise<ListedSkill>
+  /**
+   * Starts to report news of the origin. Each call of `onNews` requests a fetch. Returns a function that ends the
+   * reports. Fetchers without this method are asked at intervals only.
+   */
+  watch?(onNews: () => void): () => void
+  /** Returns how the fetcher learns of changes now. @default polling at the interval of the source */
+  state?(): SourceState
   /** Returns the last change of a folder in a tree, with its author. */
   describeChange?(tree: FileTree, location: string): Promise<SourceChange | undefined>
   /** Whether a tree is newer than the given version. Only origins with a history have this method. */
@@ -180,6 +187,11 @@ export class RemoteSource implements SkillSource {
     | undefined
   #closing = new AbortController()
   #onHint: ((hint: SourceHint) => void) | undefined
+  /** The store and the hasher of the last scan. */
+  #context: SourceReadContext | undefined
+  #stopNews: (() => void) | undefined
+  /** Whether news came during a fetch, so that another fetch must follow. */
+  #hasMoreNews = false
   #hasBegun = false
   #tree: FileTree | undefined
   /** A tree that was fetched and that the next scan publishes. */
@@ -246,11 +258,14 @@ export class RemoteSource implements SkillSource {
 
   state(): SourceState {
     if (this.#options.polling === 'manual') return { mode: 'manual' }
-    return { mode: 'polling', sweepMs: this.#options.pollMs ?? DEFAULT_FETCH_POLL_MS }
+    const sweepMs = this.#options.pollMs ?? DEFAULT_FETCH_POLL_MS
+    return this.#fetcher.state?.() ?? { mode: 'polling', sweepMs }
   }
 
   async read(context: SourceReadContext): Promise<SourceReading> {
     const isFirst = !this.#hasBegun
+    this.#context = context
+    if (this.#options.polling !== 'manual') this.#stopNews ??= this.#fetcher.watch?.(() => this.#hear())
     if (isFirst) {
       await this.#restore(context)
       this.#hasBegun = true
@@ -264,7 +279,7 @@ export class RemoteSource implements SkillSource {
       const isLate = waitMs === 0 || (await this.#wait(waitAtMost(this.#clock, waitMs, fetching))) === LATE
       if (isLate) return await this.#show(context, true)
     } else if (context.depth !== 'hinted') {
-      if (this.#running !== undefined) await this.#wait(this.#running) // it began before this request
+      while (this.#running !== undefined) await this.#wait(this.#running) // it began before this request
       await this.#wait(this.#start(context))
     }
     if (this.#listed.isWanted) await this.#retrieve(context)
@@ -286,6 +301,8 @@ export class RemoteSource implements SkillSource {
 
   async close(): Promise<void> {
     this.#closing.abort(new SkillError('CLOSED', 'the source is closed'))
+    this.#stopNews?.()
+    this.#stopNews = undefined
     await this.#running
     await this.#fetcher.close?.()
     this.#failure = undefined
@@ -328,7 +345,7 @@ export class RemoteSource implements SkillSource {
   async #retrieve(context: SourceReadContext): Promise<void> {
     const failed = await this.#tryRetrieve(this.#listed.takeWanted(), context)
     if (failed.length === 0) return
-    if (this.#running !== undefined) await this.#wait(this.#running)
+    while (this.#running !== undefined) await this.#wait(this.#running)
     await this.#wait(this.#start(context))
     if (this.#failure === undefined) await this.#tryRetrieve(failed, context)
   }
@@ -360,8 +377,16 @@ export class RemoteSource implements SkillSource {
       this.#running = undefined
       this.#hasNews = true
       if (!this.#isAwaited) this.#onHint?.({ area: '' })
+      if (this.#hasMoreNews) this.#hear()
     })
     return this.#running
+  }
+
+  /** Fetches after news of the origin. */
+  #hear(): void {
+    this.#hasMoreNews = this.#running !== undefined
+    if (this.#running !== undefined || this.#context === undefined || this.#stopNews === undefined) return
+    void this.#start(this.#context)
   }
 
   /** Runs work on the network. The signal aborts after the timeout, and when the source is closed. */

@@ -1,0 +1,292 @@
+import { SkillError } from '@skillstoke/core'
+import { checkOptions, checkWholeNumber, type KnownOptions } from '@skillstoke/core/internal'
+import type { FleetConnection } from './fleet-connection.ts'
+import {
+  AGENTS,
+  ALL_AGENTS,
+  ALL_BLOBS,
+  ALL_HEADS,
+  ALL_LIVE,
+  ALL_RECORDS,
+  BEAT_SCHEDULE_SUBJECT,
+  BEAT_SUBJECT,
+  BLOBS,
+  EPOCH_SUBJECT,
+  HEADS,
+  RECORDS,
+} from './fleet-subjects.ts'
+import { type FleetEpoch, readDocument, writeDocument } from './manifest.ts'
+import {
+  isAtLeast,
+  type NatsEngine,
+  RECOMMENDED_SERVER,
+  type StreamConfig,
+  type StreamDescription,
+} from './nats-engine.ts'
+import type { ManifestSigner } from './signing.ts'
+
+const SECOND_NS = 1e9
+/** How long the server keeps the marker of a removed skill. */
+export const MARKER_SECONDS: number = 30 * 86_400
+/** An agent that has not reported for this time is gone. */
+export const PRESENCE_SECONDS = 60
+
+export interface PrepareFleetOptions {
+  /** How many servers store each message: 1, 3 or 5. @default 3 in a cluster, otherwise 1 */
+  readonly replicas?: number
+  /** Signs the epoch. Needed if agents trust only signed documents. */
+  readonly signer?: ManifestSigner
+  /**
+   * Raises the epoch, so that all agents read everything again. Needed after the streams were restored from a backup.
+   * @default false
+   */
+  readonly isNewEpoch?: boolean
+  /** Changes nothing, and reports what would change. @default false */
+  readonly isDryRun?: boolean
+}
+
+const KNOWN: KnownOptions<PrepareFleetOptions> = {
+  replicas: true,
+  signer: true,
+  isNewEpoch: true,
+  isDryRun: true,
+}
+
+/** What `prepareFleet()` did to one part of the layout. */
+export interface LayoutStep {
+  /** Name of the stream, or `epoch`, or `beat`. */
+  readonly part: string
+  readonly outcome: 'created' | 'changed' | 'unchanged'
+  readonly detail?: string
+}
+
+export interface LayoutReport {
+  /** Version of the server. */
+  readonly server: string
+  readonly epoch: number | undefined
+  readonly steps: readonly LayoutStep[]
+  /** What works less well than it could, for example because the server is old. */
+  readonly warnings: readonly string[]
+}
+
+/**
+ * Creates the streams of a fleet, or brings existing streams to the expected settings. Idempotent. Existing skills stay.
+ * @throws {SkillError} IO_FAILED if the server refuses, or a stream has settings that cannot be changed
+ *
+ * @example
+ * ```ts no-run
+ * import { FleetConnection, prepareFleet } from '@skillstoke/fleet'
+ *
+ * await using fleet = new FleetConnection({ servers: 'nats://127.0.0.1:4222' })
+ * const { steps } = await prepareFleet(fleet)
+ * for (const { part, outcome } of steps) console.log(part, outcome)
+ * ```
+ */
+export async function prepareFleet(
+  fleet: FleetConnection,
+  options: PrepareFleetOptions = {},
+): Promise<LayoutReport> {
+  checkOptions('prepareFleet()', options, KNOWN)
+  checkWholeNumber('replicas', options.replicas, 1, 5)
+  const { isDryRun = false } = options
+  const engine = await fleet.open()
+  const existing = await engine.describeStream(HEADS)
+  const replicas = options.replicas ?? readReplicas(existing) ?? (engine.isClustered ? 3 : 1)
+  const steps: LayoutStep[] = []
+  for (const config of describeStreams(engine, replicas))
+    steps.push(await prepareStream(engine, config, isDryRun))
+  const isCreated = steps.some(({ part, outcome }) => part === HEADS && outcome === 'created')
+  const epoch = await prepareEpoch(fleet, engine, { ...options, isMissing: isCreated && isDryRun })
+  steps.push(epoch.step)
+  if (engine.features.schedules) steps.push(await prepareBeat(engine, isDryRun, isCreated))
+  return {
+    server: engine.version,
+    epoch: epoch.value,
+    steps,
+    warnings: describeWeakness(engine, replicas, fleet.trusted.isRequired),
+  }
+}
+
+function readReplicas(stream: StreamDescription | undefined): number | undefined {
+  const replicas = stream?.config['num_replicas']
+  return typeof replicas === 'number' ? replicas : undefined
+}
+
+/** Returns what is missing in a server, for people. */
+export function describeWeakness(engine: NatsEngine, replicas: number, isSigned: boolean): readonly string[] {
+  const { version, features } = engine
+  const warnings: string[] = []
+  if (!isAtLeast(version, RECOMMENDED_SERVER))
+    warnings.push(
+      `nats-server ${version} lacks current security fixes${features.batchGet ? '' : ', reads in batches'}, atomic batches and expiring markers; use ${RECOMMENDED_SERVER} or newer`,
+    )
+  if (!features.schedules)
+    warnings.push(
+      'this server sends no beat (nats-server 2.14 does), so a cut-off server is noticed after up to 40 s',
+    )
+  if (replicas < 3)
+    warnings.push(
+      `each message is on ${replicas === 1 ? 'one server' : `${replicas} servers`}; use 3 in production`,
+    )
+  if (!isSigned) warnings.push('signatures are not checked; name trusted keys in production')
+  return warnings
+}
+
+/** The settings of all streams. */
+function describeStreams({ features }: NatsEngine, replicas: number): readonly StreamConfig[] {
+  const common = { num_replicas: replicas, storage: 'file', allow_direct: true }
+  const expiring = features.batchGet
+    ? { allow_msg_ttl: true, subject_delete_marker_ttl: MARKER_SECONDS * SECOND_NS }
+    : {}
+  return [
+    {
+      ...common,
+      ...expiring,
+      name: HEADS,
+      subjects: [ALL_HEADS],
+      max_msgs_per_subject: 1,
+      allow_rollup_hdrs: true,
+      republish: { src: ALL_HEADS, dest: ALL_LIVE },
+      ...(features.atomicBatch ? { allow_atomic: true } : {}),
+      ...(features.schedules ? { allow_msg_schedules: true } : {}),
+    },
+    { ...common, name: RECORDS, subjects: [ALL_RECORDS], max_msgs_per_subject: 1 },
+    { ...common, name: BLOBS, subjects: [ALL_BLOBS], max_msgs_per_subject: 1 },
+    {
+      ...common,
+      ...(features.batchGet ? { allow_msg_ttl: true } : {}),
+      name: AGENTS,
+      subjects: [ALL_AGENTS],
+      storage: 'memory',
+      num_replicas: Math.min(replicas, 3),
+      max_msgs_per_subject: 1,
+      max_age: PRESENCE_SECONDS * SECOND_NS,
+      allow_rollup_hdrs: true,
+    },
+  ]
+}
+
+async function prepareStream(
+  engine: NatsEngine,
+  config: StreamConfig,
+  isDryRun: boolean,
+): Promise<LayoutStep> {
+  const { name: part } = config
+  const existing = await engine.describeStream(part)
+  if (existing === undefined) {
+    if (!isDryRun) await engine.writeStream('CREATE', config)
+    return { part, outcome: 'created' }
+  }
+  const differing = findDifferences(config, existing)
+  if (differing.length === 0) return { part, outcome: 'unchanged' }
+  if (!isDryRun) await engine.writeStream('UPDATE', { ...existing.config, ...config })
+  return { part, outcome: 'changed', detail: differing.join(', ') }
+}
+
+/** Returns the names of the settings that differ from the expected ones. */
+export function findDifferences(
+  config: StreamConfig,
+  { config: actual }: StreamDescription,
+): readonly string[] {
+  return Object.keys(config).filter(key => {
+    const [wanted, found] = [config[key], actual[key]]
+    return (
+      JSON.stringify(wanted) !== JSON.stringify(found ?? (typeof wanted === 'boolean' ? false : undefined))
+    )
+  })
+}
+
+async function prepareEpoch(
+  fleet: FleetConnection,
+  engine: NatsEngine,
+  {
+    signer,
+    isNewEpoch = false,
+    isDryRun = false,
+    isMissing,
+  }: PrepareFleetOptions & { readonly isMissing: boolean },
+): Promise<{ readonly step: LayoutStep; readonly value: number | undefined }> {
+  const stored = isMissing ? undefined : await engine.readLast(HEADS, EPOCH_SUBJECT, 'leader')
+  const known = stored === undefined ? undefined : readDocument(stored.data, fleet.trusted)
+  const before = known?.kind === 'epoch' ? known.epoch : undefined
+  if (before !== undefined && !isNewEpoch)
+    return { step: { part: 'epoch', outcome: 'unchanged' }, value: before }
+  if (fleet.trusted.isRequired && signer === undefined)
+    throw new SkillError('INVALID_OPTION', 'agents trust only signed documents; name the signing key')
+  // The time rises even if the earlier epoch was lost with its stream.
+  const epoch = Math.max(Date.now(), (before ?? 0) + 1)
+  const document: FleetEpoch = { kind: 'epoch', epoch, at: new Date(epoch).toISOString() }
+  if (!isDryRun)
+    await engine.store({
+      subject: EPOCH_SUBJECT,
+      data: await writeDocument(document, signer),
+      expectedSeq: stored?.seq ?? 0,
+    })
+  const outcome = before === undefined ? 'created' : 'changed'
+  return { step: { part: 'epoch', outcome }, value: isDryRun ? before : epoch }
+}
+
+async function prepareBeat(engine: NatsEngine, isDryRun: boolean, isCreated: boolean): Promise<LayoutStep> {
+  const part = 'beat'
+  const existing =
+    isCreated && isDryRun ? undefined : await engine.readLast(HEADS, BEAT_SCHEDULE_SUBJECT, 'leader')
+  if (existing !== undefined) return { part, outcome: 'unchanged' }
+  if (!isDryRun) await engine.storeSchedule(BEAT_SCHEDULE_SUBJECT, BEAT_SUBJECT, '1s')
+  return { part, outcome: 'created' }
+}
+
+/** The subjects that one kind of program needs. */
+export interface FleetPermissions {
+  readonly role: 'agent' | 'publisher' | 'administrator'
+  readonly publish: readonly string[]
+  readonly subscribe: readonly string[]
+}
+
+/**
+ * Returns the subjects to grant to each kind of program. `<inbox>` stands for the inbox prefix of the program, and
+ * `<host>` for its host name.
+ *
+ * @example
+ * ```ts
+ * import { describePermissions } from '@skillstoke/fleet'
+ *
+ * console.log(describePermissions().map(({ role }) => role)) // prints [ 'agent', 'publisher', 'administrator' ]
+ * ```
+ */
+export function describePermissions(): readonly FleetPermissions[] {
+  const read = [HEADS, BLOBS].flatMap(name => [`$JS.API.DIRECT.GET.${name}`, `$JS.API.DIRECT.GET.${name}.>`])
+  const records = [RECORDS, AGENTS].map(name => `$JS.API.DIRECT.GET.${name}`)
+  const streams = [HEADS, RECORDS, BLOBS, AGENTS]
+  return [
+    { role: 'agent', publish: [...read, '$KV.AG.<host>.>'], subscribe: [ALL_LIVE, '<inbox>.>'] },
+    {
+      role: 'publisher',
+      publish: [
+        ...read,
+        ...records,
+        ALL_HEADS,
+        ALL_RECORDS,
+        ALL_BLOBS,
+        `$JS.API.STREAM.MSG.GET.${HEADS}`,
+        `$JS.API.STREAM.MSG.GET.${RECORDS}`,
+        `$JS.API.STREAM.MSG.GET.${BLOBS}`,
+        `$JS.API.STREAM.INFO.${HEADS}`,
+      ],
+      subscribe: [ALL_LIVE, '<inbox>.>'],
+    },
+    {
+      role: 'administrator',
+      publish: [
+        ...streams.flatMap(name =>
+          ['CREATE', 'UPDATE', 'INFO'].map(verb => `$JS.API.STREAM.${verb}.${name}`),
+        ),
+        ...[RECORDS, BLOBS].map(name => `$JS.API.STREAM.MSG.DELETE.${name}`),
+        `$JS.API.STREAM.MSG.GET.${HEADS}`,
+        ...read,
+        ...records,
+        ALL_HEADS,
+      ],
+      subscribe: [ALL_LIVE, '<inbox>.>'],
+    },
+  ]
+}

@@ -1,0 +1,329 @@
+import {
+  checkChoice,
+  checkOptions,
+  decodeText,
+  type KnownOptions,
+  mapConcurrently,
+  toMessage,
+} from '@skillstoke/core/internal'
+import {
+  type FetchContext,
+  type FetchedFile,
+  type FetchResult,
+  type FileTree,
+  type ListedSkill,
+  RemoteSource,
+  type RemoteSourceOptions,
+  refuseTreeEntry,
+  restoreTree,
+  type SkillSource,
+  type SkillStore,
+  type SourceChange,
+  type SourceState,
+  storeRetrieved,
+  storeTree,
+  type TreeFetcher,
+} from '@skillstoke/core/source'
+import { downloadFile } from './blobs.ts'
+import { FleetConnection, type FleetConnectionOptions } from './fleet-connection.ts'
+import { checkChannel, DEFAULT_CHANNEL } from './fleet-subjects.ts'
+import type { FeedState, Head, StoredHeads } from './head-table.ts'
+import type { ManifestFile } from './manifest.ts'
+
+/** The values of `FleetRetrieval`. */
+export const FLEET_RETRIEVALS = ['ahead', 'on-load'] as const
+
+/** When the files of a skill are retrieved. */
+export type FleetRetrieval = (typeof FLEET_RETRIEVALS)[number]
+
+export interface FleetSourceOptions
+  extends Pick<RemoteSourceOptions, 'trust' | 'reading' | 'limits' | 'timeoutMs' | 'firstWaitMs' | 'clock'> {
+  /** The channel to follow. @default 'stable' */
+  readonly channel?: string
+  /** Name of the source in digests and messages; the same on every machine. @default 'fleet' */
+  readonly label?: string
+  /**
+   * When the files of a skill are retrieved. `ahead`: before a version becomes visible, so that every visible skill can
+   * be loaded without the servers. `on-load`: when a skill is first loaded; skills that were loaded once are then
+   * retrieved ahead.
+   * @default 'ahead'
+   */
+  readonly retrieval?: FleetRetrieval
+}
+
+const KNOWN: KnownOptions<FleetSourceOptions> = {
+  channel: true,
+  label: true,
+  retrieval: true,
+  trust: true,
+  reading: true,
+  limits: true,
+  timeoutMs: true,
+  firstWaitMs: true,
+  clock: true,
+}
+
+/** Interval of complete reads, besides the live messages. */
+const SWEEP_MS = 300_000
+const RETRY_MS = 1_000
+const STORE_AFTER_MS = 1_000
+const AT_ONCE = 8
+/** Name of the stored file with the heads. */
+const HEADS_FILE = 'heads.json'
+
+/**
+ * Returns a source that follows one channel of a fleet. A published version is visible a few milliseconds later. Without
+ * the servers, the last versions stay, also after a restart if the runtime has a state directory.
+ *
+ * Changes wait for approval by default. If the connection has trusted keys, the default is `trust: 'auto'`, because only
+ * signed versions are accepted.
+ * @param target URL of a server, options of a connection, or a connection that this process shares
+ * @throws {SkillError} INVALID_OPTION
+ *
+ * @example
+ * ```ts no-run
+ * import { createSkillRuntime } from '@skillstoke/core'
+ * import { fleetSource } from '@skillstoke/fleet'
+ *
+ * await using skills = await createSkillRuntime({
+ *   sources: [fleetSource('nats://127.0.0.1:4222', { trust: 'auto' })],
+ * })
+ * console.log(skills.current.list().map(skill => skill.name))
+ * ```
+ */
+export function fleetSource(target: FleetTarget, options: FleetSourceOptions = {}): SkillSource {
+  checkOptions('fleetSource()', options, KNOWN)
+  checkChoice('retrieval', options.retrieval, FLEET_RETRIEVALS)
+  const { channel = DEFAULT_CHANNEL, label = 'fleet', retrieval = 'ahead', ...remote } = options
+  checkChannel(channel)
+  const fetcher = new FleetFetcher(target, channel, retrieval)
+  return new RemoteSource(fetcher, {
+    trust: fetcher.isSigned ? 'auto' : 'review',
+    ...remote,
+    pollMs: SWEEP_MS,
+    label,
+    origin: fetcher.origin,
+  })
+}
+
+/** A fleet to follow: the URL of a server, options of a connection, or a shared connection. */
+export type FleetTarget = string | FleetConnectionOptions | FleetConnection
+
+/** A skill of the fleet, with its head. */
+interface FleetSkill extends ListedSkill {
+  readonly files: readonly ManifestFile[]
+  readonly head: Head
+}
+
+class FleetFetcher implements TreeFetcher {
+  readonly origin: string
+  readonly #target: FleetTarget
+  readonly #channel: string
+  readonly #retrieval: FleetRetrieval
+  #fleet: FleetConnection
+  #context: Omit<FetchContext, 'known' | 'signal'> | undefined
+  /** Listed skills by subject. An unchanged head keeps its object. */
+  #listed = new Map<string, FleetSkill>()
+  #shown: FeedState | undefined
+  #isStored = true
+  #storeTimer: NodeJS.Timeout | undefined
+  #retryTimer: NodeJS.Timeout | undefined
+  /** Whether the next fetch answers a call of `onNews`. */
+  #hasNews = false
+  #onNews: (() => void) | undefined
+  #stopNews: (() => void) | undefined
+
+  constructor(target: FleetTarget, channel: string, retrieval: FleetRetrieval) {
+    this.#target = target
+    this.#channel = channel
+    this.#retrieval = retrieval
+    this.#fleet = this.#openFleet()
+    this.origin = `fleet:${this.#fleet.address}/${channel}`
+  }
+
+  get isSigned(): boolean {
+    return this.#fleet.trusted.isRequired
+  }
+
+  state(): SourceState {
+    const { isConnected, staleSince, lastError } = this.#fleet.feed.health
+    if (isConnected && staleSince === undefined) return { mode: 'events', sweepMs: SWEEP_MS }
+    return { mode: 'polling', sweepMs: SWEEP_MS, reason: lastError ?? 'not connected yet' }
+  }
+
+  watch(onNews: () => void): () => void {
+    this.#onNews = onNews
+    this.#stopNews = this.#fleet.feed.onNews(() => this.#tell())
+    return () => {
+      this.#stopNews?.()
+      this.#onNews = undefined
+    }
+  }
+
+  async restore(context: FetchContext): Promise<FileTree | undefined> {
+    const { feed } = this.#fleet
+    const stored = await restoreTree(this.origin, context)
+    const file = stored?.files.find(({ path }) => path === HEADS_FILE)
+    if (file !== undefined && feed.state.epoch === undefined) {
+      const text = decodeText(await file.read(context.signal)) ?? ''
+      feed.resume(JSON.parse(text) as StoredHeads)
+    }
+    if (feed.state.epoch === undefined) return undefined
+    this.#context = context
+    this.#shown = feed.state
+    for (const head of this.#headsOf(feed.state)) this.#listed.set(head.skill, toListed(head))
+    return this.#toTree(feed.state)
+  }
+
+  async fetch(context: FetchContext): Promise<FetchResult> {
+    const { feed } = this.#fleet
+    const isNews = this.#hasNews
+    this.#hasNews = false
+    await (isNews ? feed.settle() : feed.reload())
+    this.#context = context
+    const { state } = feed
+    const notices = [...state.refusals].flatMap(([subject, reason]) =>
+      subject.includes(`.${this.#channel}.`)
+        ? [refuseTreeEntry(this.origin, `${subject}: ${reason}`, state.heads.has(subject))]
+        : [],
+    )
+    const failures = await this.#list(state, context)
+    notices.push(...failures)
+    if (failures.length > 0) this.#retryTimer ??= setTimeout(() => this.#retry(), RETRY_MS).unref()
+    else if (state !== this.#shown) {
+      // A state with missing files is not stored, so that the next process reads it again.
+      this.#storeSoon()
+      this.#shown = state
+    }
+    const tree = this.#toTree(state)
+    return isSameList(tree.listed, context.known?.listed) ? { notices } : { tree, notices }
+  }
+
+  async retrieve(skill: ListedSkill, context: Omit<FetchContext, 'known'>): Promise<ListedSkill> {
+    await this.#download(skill as FleetSkill, context)
+    return skill
+  }
+
+  async describeChange(tree: FileTree, location: string): Promise<SourceChange | undefined> {
+    const skill = tree.listed?.find(each => each.location === location) as FleetSkill | undefined
+    if (skill === undefined) return undefined
+    const { publisher, version, note } = skill.head.manifest
+    return {
+      author: { kind: 'commit', name: publisher },
+      cause: 'fetch',
+      note: `version ${version}${note === undefined ? '' : `: ${note}`}`,
+    }
+  }
+
+  async close(): Promise<void> {
+    clearTimeout(this.#storeTimer)
+    clearTimeout(this.#retryTimer)
+    this.#stopNews?.()
+    this.#storeNow()
+    if (!(this.#target instanceof FleetConnection)) {
+      await this.#fleet.close()
+      this.#fleet = this.#openFleet()
+    }
+  }
+
+  #openFleet(): FleetConnection {
+    const target = this.#target
+    if (target instanceof FleetConnection) return target
+    return new FleetConnection(typeof target === 'string' ? { servers: target } : target)
+  }
+
+  #tell(): void {
+    this.#hasNews = true
+    this.#onNews?.()
+  }
+
+  #retry(): void {
+    this.#retryTimer = undefined
+    this.#tell()
+  }
+
+  #headsOf({ heads }: FeedState): readonly Head[] {
+    return [...heads.values()].filter(({ channel, isStaged }) => channel === this.#channel && !isStaged)
+  }
+
+  /**
+   * Lists the heads, and retrieves the files that are due. If the files of a head cannot be retrieved, the earlier
+   * version stays. Returns the failures.
+   */
+  async #list(state: FeedState, context: FetchContext) {
+    const listed = new Map<string, FleetSkill>()
+    const failures: ReturnType<typeof refuseTreeEntry>[] = []
+    const listOne = async (head: Head): Promise<void> => {
+      const before = this.#listed.get(head.skill)
+      const skill = before?.head.data === head.data ? before : toListed(head)
+      const isDue = this.#retrieval === 'ahead' || isRetrieved(before, context.store)
+      try {
+        if (isDue && !isRetrieved(skill, context.store)) await this.#download(skill, context)
+        listed.set(head.skill, skill)
+      } catch (thrown) {
+        context.signal.throwIfAborted()
+        if (before !== undefined) listed.set(head.skill, before)
+        failures.push(
+          refuseTreeEntry(
+            this.origin,
+            `${head.channel}/${head.skill}: ${toMessage(thrown)}`,
+            before !== undefined,
+          ),
+        )
+      }
+    }
+    await mapConcurrently(this.#headsOf(state), listOne, AT_ONCE, context.signal)
+    this.#listed = listed
+    return failures
+  }
+
+  async #download(skill: FleetSkill, { store, hasher, signal }: Omit<FetchContext, 'known'>): Promise<void> {
+    const engine = await this.#fleet.open()
+    const missing = skill.files.filter(({ digest }) => !store.has(digest))
+    const files = await mapConcurrently(
+      missing,
+      async file =>
+        ({
+          path: file.path,
+          kind: 'file',
+          bytes: await downloadFile(engine, file, signal),
+          isExecutable: file.isExecutable,
+        }) satisfies FetchedFile,
+      AT_ONCE,
+      signal,
+    )
+    storeRetrieved(skill, files, { store, hasher })
+  }
+
+  #toTree({ epoch, seq }: FeedState): FileTree {
+    const listed = [...this.#listed.values()].sort((a, b) => (a.location < b.location ? -1 : 1))
+    return { version: `${epoch}-${seq}`, files: [], listed }
+  }
+
+  /** Stores the heads soon, so that many versions in a row are stored once. */
+  #storeSoon(): void {
+    this.#isStored = false
+    this.#storeTimer ??= setTimeout(() => this.#storeNow(), STORE_AFTER_MS).unref()
+  }
+
+  #storeNow(): void {
+    this.#storeTimer = undefined
+    if (this.#isStored || this.#context === undefined) return
+    const bytes = new TextEncoder().encode(JSON.stringify(this.#fleet.feed.toStored()))
+    storeTree(this.origin, [{ path: HEADS_FILE, kind: 'file', bytes, isExecutable: false }], this.#context)
+    this.#isStored = true
+  }
+}
+
+function toListed(head: Head): FleetSkill {
+  const { skillFile, frontmatter, files } = head.manifest
+  return { location: head.skill, skillFile, frontmatter, files, head }
+}
+
+function isSameList(listed: readonly ListedSkill[] = [], known: readonly ListedSkill[] | undefined): boolean {
+  return known?.length === listed.length && listed.every((skill, index) => skill === known[index])
+}
+
+function isRetrieved(skill: ListedSkill | undefined, store: SkillStore): boolean {
+  return skill?.files.every(({ digest }) => store.has(digest)) === true
+}

@@ -1,0 +1,111 @@
+import { SkillError } from '@skillstoke/core'
+
+// Names of streams and subjects. One NATS account holds one fleet.
+
+/** Stream of the heads: the newest manifest of each skill in each channel. Also a key-value bucket named `SK`. */
+export const HEADS = 'KV_SK'
+/** Stream of all versions of all skills. */
+export const RECORDS = 'SKV'
+/** Stream of the contents of files. */
+export const BLOBS = 'SKB'
+/** Stream of the reports of agents. Also a key-value bucket named `AG`. */
+export const AGENTS = 'KV_AG'
+
+const HEAD_PREFIX = '$KV.SK.'
+const LIVE_PREFIX = 'sk.live.SK.'
+const STAGE = '_stage'
+
+/** Subject of the epoch of the fleet. */
+export const EPOCH_SUBJECT: string = `${HEAD_PREFIX}_meta`
+/** Subject of the beat, which the server stores every second. */
+export const BEAT_SUBJECT: string = `${HEAD_PREFIX}_beat`
+/** Subject of the message from which the server makes the beat. */
+export const BEAT_SCHEDULE_SUBJECT: string = `${HEAD_PREFIX}_schedule`
+/** Pattern of all subjects of the heads. */
+export const ALL_HEADS: string = `${HEAD_PREFIX}>`
+/** Pattern of the subjects on which the server republishes the heads. */
+export const ALL_LIVE: string = `${LIVE_PREFIX}>`
+export const ALL_RECORDS = 'skv.>'
+export const ALL_BLOBS = 'skb.*'
+export const ALL_AGENTS = '$KV.AG.>'
+
+/** The channel that is used if none is named. */
+export const DEFAULT_CHANNEL = 'stable'
+
+/** The place of one head. */
+export interface HeadPlace {
+  readonly channel: string
+  readonly skill: string
+  /** Whether the head is staged: agents retrieve its files, but do not serve it yet. */
+  readonly isStaged: boolean
+}
+
+export function toHeadSubject({ channel, skill, isStaged }: HeadPlace): string {
+  return `${HEAD_PREFIX}${isStaged ? `${STAGE}.` : ''}${channel}.${escapeToken(skill)}`
+}
+
+/** Returns the place of a head. Returns `undefined` for subjects that are not heads. */
+export function parseHeadSubject(subject: string): HeadPlace | undefined {
+  if (!subject.startsWith(HEAD_PREFIX)) return undefined
+  const tokens = subject.slice(HEAD_PREFIX.length).split('.')
+  const isStaged = tokens[0] === STAGE
+  const [channel, token, ...more] = isStaged ? tokens.slice(1) : tokens
+  if (channel === undefined || token === undefined || more.length > 0) return undefined
+  const skill = unescapeToken(token)
+  return skill === undefined || channel.startsWith('_') ? undefined : { channel, skill, isStaged }
+}
+
+/** Converts the subject of a republished message to the subject in the stream. */
+export function fromLiveSubject(subject: string): string {
+  return `${HEAD_PREFIX}${subject.slice(LIVE_PREFIX.length)}`
+}
+
+export function toRecordSubject(channel: string, skill: string, version: number | '*'): string {
+  return `skv.${channel}.${escapeToken(skill)}.${version}`
+}
+
+/** Returns the place of a version record. Returns `undefined` for other subjects. */
+export function parseRecordSubject(
+  subject: string,
+): { readonly channel: string; readonly skill: string; readonly version: number } | undefined {
+  const [, channel, token, version] = /^skv\.([^.]+)\.([^.]+)\.(\d+)$/.exec(subject) ?? []
+  if (channel === undefined || token === undefined) return undefined
+  const skill = unescapeToken(token)
+  return skill === undefined ? undefined : { channel, skill, version: Number(version) }
+}
+
+/** @param hex SHA-256 as 64 hexadecimal digits */
+export function toBlobSubject(hex: string): string {
+  return `skb.${hex}`
+}
+
+export function toAgentSubject(host: string, agent: string): string {
+  return `$KV.AG.${escapeToken(host)}.${escapeToken(agent)}`
+}
+
+/** @throws {SkillError} INVALID_OPTION */
+export function checkChannel(channel: string): void {
+  if (/^[a-z0-9][a-z0-9-]{0,62}$/.test(channel)) return
+  throw new SkillError(
+    'INVALID_OPTION',
+    `the channel ${JSON.stringify(channel)} is not valid; use at most 63 lower-case letters, digits and hyphens, for example "stable"`,
+  )
+}
+
+/** Writes each byte that is not allowed in a key as `=XX`. */
+function escapeToken(text: string): string {
+  let token = ''
+  for (const byte of new TextEncoder().encode(text)) {
+    const char = String.fromCharCode(byte)
+    token += /[A-Za-z0-9_-]/.test(char) ? char : `=${byte.toString(16).toUpperCase().padStart(2, '0')}`
+  }
+  return token
+}
+
+function unescapeToken(token: string): string | undefined {
+  try {
+    return decodeURIComponent(token.replaceAll('%', '%25').replaceAll('=', '%'))
+  } catch {
+    return undefined
+  }
+}

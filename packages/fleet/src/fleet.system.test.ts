@@ -1,0 +1,127 @@
+import { createSkillRuntime, type SkillRuntime } from '@skillstoke/core'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { findNatsServer } from '../../../scripts/nats-server.ts'
+import { NatsServer } from '../../../tests/fixtures/nats-server.ts'
+import { TemporaryFolder } from '../../../tests/fixtures/skill-folder.ts'
+import {
+  FleetConnection,
+  type FleetSourceOptions,
+  fleetSource,
+  prepareFleet,
+  SkillPublisher,
+} from './index.ts'
+
+// Every test runs on the newest server, and on the oldest supported one.
+describe.each(['newest', 'oldest'] as const)('on the %s server', version => {
+  describe.skipIf(findNatsServer(version) === undefined)('', () => {
+    let server: NatsServer
+    let fleet: FleetConnection
+    let folder: TemporaryFolder
+    let publisher: SkillPublisher
+
+    beforeAll(async () => {
+      server = await NatsServer.start({ version })
+    })
+    afterAll(async () => await server[Symbol.asyncDispose]())
+    beforeEach(async () => {
+      await server.kill('SIGTERM')
+      server.eraseData()
+      await server.restart()
+      fleet = new FleetConnection({ servers: server.url })
+      await prepareFleet(fleet)
+      folder = new TemporaryFolder()
+      publisher = new SkillPublisher(fleet)
+      onTestFinished(async () => {
+        await fleet.close()
+        folder[Symbol.dispose]()
+      })
+    })
+
+    async function follow(options: FleetSourceOptions = {}): Promise<SkillRuntime> {
+      const source = fleetSource(server.url, { trust: 'auto', ...options })
+      const runtime = await createSkillRuntime({ sources: [source] })
+      onTestFinished(async () => await runtime.close())
+      return runtime
+    }
+
+    const names = (runtime: SkillRuntime): readonly string[] => runtime.current.list().map(({ name }) => name)
+
+    test('publishes a folder, which a running agent sees without a reload', async () => {
+      const agent = await follow()
+      expect(names(agent)).toEqual([])
+      folder.writeSkill('maps', { body: 'Use the atlas.' })
+      folder.write(
+        'maps/data/big.bin',
+        new Uint8Array(700_000).map((_, index) => index % 251),
+      )
+      const report = await publisher.publish(folder.path)
+      expect(report.skills).toMatchObject([{ name: 'maps', outcome: 'published', version: 1 }])
+      await vi.waitFor(() => expect(names(agent)).toEqual(['maps']))
+      const skill = agent.current.get('maps')
+      expect(skill.revision).toBe(report.skills[0]?.revision)
+      expect((await agent.load('maps')).body).toContain('Use the atlas.')
+      expect((await agent.readFile(skill, 'data/big.bin')).length).toBe(700_000)
+
+      folder.writeSkill('maps', { body: 'Use the globe.' })
+      expect((await publisher.publish(folder.path)).skills).toMatchObject([
+        { version: 2, previousVersion: 1 },
+      ])
+      await vi.waitFor(async () => expect((await agent.load('maps')).body).toContain('globe'))
+      expect((await publisher.publish(folder.path)).skills).toMatchObject([
+        { outcome: 'unchanged', version: 2 },
+      ])
+    })
+
+    test('removes, rolls back, and lists all versions', async () => {
+      const agent = await follow()
+      for (const body of ['One.', 'Two.', 'Three.']) {
+        folder.writeSkill('maps', { body })
+        await publisher.publish(folder.path, { note: body })
+      }
+      await publisher.rollback('maps', { version: 1 })
+      await vi.waitFor(async () => expect((await agent.load('maps')).body).toContain('One.'))
+      await publisher.remove('maps')
+      await vi.waitFor(() => expect(names(agent)).toEqual([]))
+      await publisher.rollback('maps', { version: 2 })
+      await vi.waitFor(async () => expect((await agent.load('maps')).body).toContain('Two.'))
+      const history = await publisher.history('maps')
+      expect(
+        history.map(each => [each.version, each.kind, 'rollbackOf' in each ? each.rollbackOf : undefined]),
+      ).toEqual([
+        [6, 'skill', 2],
+        [5, 'removal', undefined],
+        [4, 'skill', 1],
+        [3, 'skill', undefined],
+        [2, 'skill', undefined],
+        [1, 'skill', undefined],
+      ])
+    })
+
+    test('two racing publishers never lose a version', async () => {
+      const other = new FleetConnection({ servers: server.url })
+      onTestFinished(async () => await other.close())
+      using theirs = new TemporaryFolder()
+      let conflicts = 0
+      const publishAll = async (to: SkillPublisher, from: TemporaryFolder, word: string): Promise<void> => {
+        for (let i = 0; i < 20; i++) {
+          from.writeSkill('maps', { body: `${word} ${i}` })
+          for (;;)
+            try {
+              await to.publish(from.path)
+              break
+            } catch (thrown) {
+              if ((thrown as { code?: string }).code !== 'CHANGED_SINCE_READ') throw thrown
+              conflicts++
+            }
+        }
+      }
+      await Promise.all([
+        publishAll(publisher, folder, 'ours'),
+        publishAll(new SkillPublisher(other), theirs, 'theirs'),
+      ])
+      const history = await publisher.history('maps')
+      expect(history.map(each => each.version)).toEqual(Array.from({ length: 40 }, (_, index) => 40 - index))
+      expect(conflicts).toBeGreaterThan(0)
+    })
+  })
+})

@@ -1,0 +1,44 @@
+// `@skillstoke/fleet`: publishes skills to many machines and follows them there. No tool may sort the export blocks.
+
+// For every program of a fleet: one connection for each process.
+export {
+  FleetConnection,
+  type FleetConnectionOptions,
+  type FleetCredentials,
+  type FleetTls,
+} from './fleet-connection.ts'
+
+// For agents: a source that follows a channel.
+export {
+  type FleetRetrieval,
+  fleetSource,
+  type FleetSourceOptions,
+  type FleetTarget,
+} from './fleet-source.ts'
+
+// For publishers: versions, channels and signatures.
+export {
+  type ChannelOptions,
+  type PromoteOptions,
+  type PublishedSkill,
+  type PublishOptions,
+  type PublishProgress,
+  type PublishReport,
+  SkillPublisher,
+  type SkillPublisherOptions,
+} from './skill-publisher.ts'
+export type { CollectOptions, CollectReport } from './collect-garbage.ts'
+export type { RefusedSkill } from './publishable.ts'
+export type { VersionRecord } from './version-log.ts'
+export type { ManifestFile, SkillRemoval, SkillVersion } from './manifest.ts'
+export { createSigningKey, loadSigningKey, type ManifestSigner } from './signing.ts'
+
+// For administrators: the streams and the permissions.
+export {
+  describePermissions,
+  type FleetPermissions,
+  type LayoutReport,
+  type LayoutStep,
+  prepareFleet,
+  type PrepareFleetOptions,
+} from './fleet-layout.ts'

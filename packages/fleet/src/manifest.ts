@@ -1,0 +1,192 @@
+import { type Digest, SkillError } from '@skillstoke/core'
+import { findPathFault, revisionOf, sortFiles } from '@skillstoke/core/internal'
+import { nodeHasher } from '@skillstoke/core/node'
+import { DEFAULT_LIMITS, type SkillFile } from '@skillstoke/core/source'
+import type { ManifestSignature, ManifestSigner, TrustedKeys } from './signing.ts'
+
+/** Largest piece of a file in one message of the server. */
+export const CHUNK_BYTES: number = 256 * 1024
+
+/** One file of a published skill. */
+export interface ManifestFile extends SkillFile {
+  /** Digests of the pieces of 256 KiB, in order. Absent if the file is one piece. */
+  readonly chunks?: readonly Digest[]
+}
+
+/** Fields that every version of a skill has. */
+interface VersionFields {
+  readonly channel: string
+  readonly skill: string
+  /** Rises with each version of a skill in a channel. Some numbers may be missing. */
+  readonly version: number
+  /** Identifies one attempt to publish, so that a publisher recognises its own commit after a lost answer. */
+  readonly publishId: string
+  /** Name of the person or program that published the version. */
+  readonly publisher: string
+  /** Time of the publisher in ISO 8601. */
+  readonly at: string
+  /** Why the version was published, for example a commit message. */
+  readonly note?: string
+  /** Position in an atomic batch. An agent applies all heads of a batch together. */
+  readonly batch?: { readonly index: number; readonly count: number }
+}
+
+/** One published version of a skill. */
+export interface SkillVersion extends VersionFields {
+  readonly kind: 'skill'
+  /** The revision of the skill: equal files have equal revisions on every machine. */
+  readonly revision: Digest
+  /** Fields of the frontmatter, as JSON values. */
+  readonly frontmatter: Readonly<Record<string, unknown>>
+  readonly skillFile: string
+  /** All files, sorted bytewise by path. */
+  readonly files: readonly ManifestFile[]
+  /** The earlier version whose files this version has again. */
+  readonly rollbackOf?: number
+  /** The channel and version from which this version was promoted. */
+  readonly promotedFrom?: { readonly channel: string; readonly version: number }
+}
+
+/** The removal of a skill from a channel. */
+export interface SkillRemoval extends VersionFields {
+  readonly kind: 'removal'
+}
+
+/** The epoch of a fleet. Agents take a complete snapshot when the epoch rises. */
+export interface FleetEpoch {
+  readonly kind: 'epoch'
+  /** Rises each time the streams are created or restored. */
+  readonly epoch: number
+  readonly at: string
+}
+
+export type FleetDocument = SkillVersion | SkillRemoval | FleetEpoch
+
+const encoder = new TextEncoder()
+const decoder = new TextDecoder('utf-8', { fatal: true })
+
+/**
+ * Writes a document: one line of JSON, then one line for each signature. The signature covers the bytes of the first
+ * line.
+ */
+export async function writeDocument(
+  document: FleetDocument,
+  signer: ManifestSigner | undefined,
+): Promise<Uint8Array> {
+  const line = JSON.stringify(document)
+  if (signer === undefined) return encoder.encode(`${line}\n`)
+  const value = Buffer.from(await signer.sign(encoder.encode(line))).toString('base64url')
+  return encoder.encode(`${line}\n${signer.publicKey} ${value}\n`)
+}
+
+/**
+ * Reads a document and checks its signature.
+ * @throws {SkillError} UNTRUSTED if no trusted key has signed the document; SKILL_INVALID if the document is not valid
+ */
+export function readDocument(data: Uint8Array, trusted: TrustedKeys): FleetDocument {
+  const [line = '', ...rest] = decode(data).split('\n')
+  if (trusted.isRequired && !trusted.hasSigned(encoder.encode(line), rest.flatMap(parseSignature)))
+    throw new SkillError(
+      'UNTRUSTED',
+      rest.some(text => text !== '') ? 'it is not signed by a trusted key' : 'it is not signed',
+    )
+  let value: unknown
+  try {
+    value = JSON.parse(line)
+  } catch (cause) {
+    throw invalid('it is not JSON', cause)
+  }
+  if (!isRecord(value)) throw invalid('it is no object')
+  switch (value['kind']) {
+    case 'epoch':
+      if (!Number.isSafeInteger(value['epoch'])) throw invalid('its epoch is no whole number')
+      return value as unknown as FleetEpoch
+    case 'removal':
+      checkVersionFields(value)
+      return value as unknown as SkillRemoval
+    case 'skill':
+      checkVersionFields(value)
+      return toSkillVersion(value)
+    default:
+      throw invalid(`its kind is ${JSON.stringify(value['kind'])}; a newer release may be needed`)
+  }
+}
+
+function decode(data: Uint8Array): string {
+  try {
+    return decoder.decode(data)
+  } catch (cause) {
+    throw invalid('it is not UTF-8', cause)
+  }
+}
+
+function parseSignature(line: string): readonly ManifestSignature[] {
+  const [, key, value] = /^(ed25519:\S+) (\S+)$/.exec(line) ?? []
+  return key === undefined || value === undefined ? [] : [{ key, value: Buffer.from(value, 'base64url') }]
+}
+
+function checkVersionFields(value: Readonly<Record<string, unknown>>): void {
+  for (const name of ['channel', 'skill', 'publishId', 'publisher', 'at'])
+    if (typeof value[name] !== 'string') throw invalid(`its field ${name} is no text`)
+  const { version, batch } = value
+  if (!Number.isSafeInteger(version) || (version as number) < 1)
+    throw invalid('its version is no whole number')
+  if (
+    batch !== undefined &&
+    !(isRecord(batch) && Number.isInteger(batch['index']) && Number.isInteger(batch['count']))
+  )
+    throw invalid('its batch is not valid')
+}
+
+/** Checks everything that a reader relies on, because a manifest comes from another machine. */
+function toSkillVersion(value: Readonly<Record<string, unknown>>): SkillVersion {
+  const { frontmatter, skillFile, files, revision } = value
+  if (!isRecord(frontmatter)) throw invalid('its frontmatter is no object')
+  if (typeof skillFile !== 'string') throw invalid('it names no skill file')
+  if (!Array.isArray(files)) throw invalid('it has no list of files')
+  if (files.length > DEFAULT_LIMITS.maxFiles)
+    throw invalid(`it has ${files.length} files; at most ${DEFAULT_LIMITS.maxFiles} are read`)
+  const checked = files.map(toFile)
+  const bytes = checked.reduce((sum, { size }) => sum + size, 0)
+  if (bytes > DEFAULT_LIMITS.maxFolderBytes)
+    throw invalid(`it has ${bytes} bytes; at most ${DEFAULT_LIMITS.maxFolderBytes} are read`)
+  const folded = new Set(checked.map(({ path }) => path.toLowerCase()))
+  if (folded.size < checked.length) throw invalid('two of its paths differ only in case')
+  const sorted = sortFiles(checked)
+  if (!sorted.some(({ path }) => path === skillFile))
+    throw invalid(`it has no file ${JSON.stringify(skillFile)}`)
+  if (revisionOf(sorted, nodeHasher) !== revision) throw invalid('its revision does not match its files')
+  return { ...(value as unknown as SkillVersion), files: sorted }
+}
+
+function toFile(value: unknown): ManifestFile {
+  if (!isRecord(value)) throw invalid('one of its files is no object')
+  const { path, digest, size, isExecutable = false, chunks } = value
+  if (typeof path !== 'string') throw invalid('one of its files has no path')
+  const fault = findPathFault(path) ?? (path === path.normalize('NFC') ? undefined : 'is not in NFC')
+  if (fault !== undefined) throw invalid(`its path ${JSON.stringify(path)} ${fault}`)
+  if (!isDigest(digest)) throw invalid(`its file ${JSON.stringify(path)} has no digest`)
+  if (!Number.isSafeInteger(size) || (size as number) < 0)
+    throw invalid(`its file ${JSON.stringify(path)} has no size`)
+  const file = { path, digest, size: size as number, isExecutable: isExecutable === true }
+  const pieces = Math.max(1, Math.ceil(file.size / CHUNK_BYTES))
+  if (chunks === undefined) {
+    if (pieces > 1) throw invalid(`its file ${JSON.stringify(path)} has no chunks`)
+    return file
+  }
+  if (!Array.isArray(chunks) || !chunks.every(isDigest) || chunks.length !== pieces)
+    throw invalid(`the chunks of its file ${JSON.stringify(path)} are not valid`)
+  return { ...file, chunks }
+}
+
+function isDigest(value: unknown): value is Digest {
+  return typeof value === 'string' && /^sha256:[0-9a-f]{64}$/.test(value)
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function invalid(reason: string, cause?: unknown): SkillError {
+  return new SkillError('SKILL_INVALID', reason, cause === undefined ? {} : { cause })
+}

@@ -1,0 +1,554 @@
+import {
+  type ConnectionOptions,
+  connect,
+  headers as createHeaders,
+  createInbox,
+  type Msg,
+  type MsgHdrs,
+  type NatsConnection,
+  NoRespondersError,
+  RequestError,
+  type Status,
+  TimeoutError,
+} from '@nats-io/transport-node'
+import { SkillError } from '@skillstoke/core'
+import { toMessage } from '@skillstoke/core/internal'
+
+// The only file that speaks to NATS. Requests of JetStream that the client marks as not stable (direct batch gets, atomic
+// batches) are written here in the wire format of their specifications (ADR-31, ADR-50), which is stable.
+
+/** One message of a stream. */
+export interface StoredMessage {
+  readonly subject: string
+  readonly seq: number
+  /** Wall time of the server, in milliseconds since the epoch. */
+  readonly at: number
+  readonly data: Uint8Array
+  /** Whether the message deletes its key. */
+  readonly isMarker: boolean
+}
+
+/** A message to store. The server refuses the message if the newest message of its subject has another sequence. */
+export interface MessageToStore {
+  readonly subject: string
+  readonly data: Uint8Array
+  /** Expected sequence of the newest message of the subject; 0 if the subject must be empty. */
+  readonly expectedSeq: number
+  readonly isMarker?: boolean
+  /** Time after which the server removes the message. Ignored by servers without this feature. */
+  readonly ttlSeconds?: number
+}
+
+/** A page of messages of a stream. */
+export interface MessagePage {
+  readonly messages: readonly StoredMessage[]
+  /** How many messages follow the page. */
+  readonly pending: number
+}
+
+/** Features that depend on the version of the server. Old servers ignore unknown options without an error. */
+export interface ServerFeatures {
+  /** Batched direct gets and expiring messages: 2.11. */
+  readonly batchGet: boolean
+  /** Several messages in one atomic batch: 2.12. */
+  readonly atomicBatch: boolean
+  /** Messages that the server repeats: 2.14. */
+  readonly schedules: boolean
+}
+
+/** The oldest version of the server that works. */
+export const OLDEST_SERVER = '2.9.0'
+/** The oldest version of the server that has all features of the publisher, and current security fixes. */
+export const RECOMMENDED_SERVER = '2.12.0'
+
+/** The server refused a message, because its subject has a newer message than expected. */
+export class SequenceConflict extends Error {
+  override readonly name: string = 'SequenceConflict'
+}
+
+const REQUEST_MS = 2_000
+const IDLE_MS = 2_000
+const PAGE_MESSAGES = 1_000
+// Far below the server's limit of pending bytes, so that a slow reader is never disconnected while it catches up.
+const PAGE_BYTES = 1024 * 1024
+const WRONG_LAST_SEQUENCES: readonly number[] = [10_071, 10_164]
+
+export class NatsEngine {
+  readonly features: ServerFeatures
+  readonly #nc: NatsConnection
+  readonly #inboxPrefix: string | undefined
+
+  private constructor(nc: NatsConnection, inboxPrefix: string | undefined) {
+    this.#nc = nc
+    this.#inboxPrefix = inboxPrefix
+    const { version } = this
+    this.features = {
+      batchGet: isAtLeast(version, '2.11.0'),
+      atomicBatch: isAtLeast(version, '2.12.0'),
+      schedules: isAtLeast(version, '2.14.0'),
+    }
+  }
+
+  /** @throws {SkillError} IO_FAILED if no server answers, refuses the credentials, or is too old */
+  static async connect(options: ConnectionOptions, address: string): Promise<NatsEngine> {
+    let nc: NatsConnection
+    try {
+      nc = await connect({
+        maxReconnectAttempts: -1,
+        reconnectTimeWait: 250,
+        reconnectJitter: 1_000,
+        reconnectJitterTLS: 1_000,
+        timeout: REQUEST_MS,
+        ignoreAuthErrorAbort: true,
+        ...options,
+      })
+    } catch (thrown) {
+      throw new SkillError('IO_FAILED', `no connection to ${address}: ${toMessage(thrown)}`, {
+        cause: thrown,
+      })
+    }
+    const version = nc.info?.version ?? '0.0.0'
+    if (!isAtLeast(version, OLDEST_SERVER)) {
+      await nc.close()
+      throw new SkillError(
+        'IO_FAILED',
+        `${address} runs nats-server ${version}; use ${RECOMMENDED_SERVER} or newer`,
+      )
+    }
+    return new NatsEngine(nc, options.inboxPrefix)
+  }
+
+  get version(): string {
+    return this.#nc.info?.version ?? '0.0.0'
+  }
+
+  /** Host and port of the connected server. */
+  get server(): string {
+    return this.#nc.getServer()
+  }
+
+  get isClosed(): boolean {
+    return this.#nc.isClosed()
+  }
+
+  /** Whether the server is part of a cluster. */
+  get isClustered(): boolean {
+    return this.#nc.info?.cluster !== undefined
+  }
+
+  /** Largest message that the server accepts, in bytes. */
+  get maxPayload(): number {
+    return this.#nc.info?.max_payload ?? 1024 * 1024
+  }
+
+  /** Calls back at each change of the connection, until the connection is closed. */
+  async followStatus(onStatus: (status: Status) => void): Promise<void> {
+    for await (const status of this.#nc.status()) onStatus(status)
+  }
+
+  /** Calls back for each message of a republished stream. Returns a function that ends the subscription. */
+  subscribeLive(
+    subject: string,
+    toSubject: (subject: string) => string,
+    onMessage: (message: StoredMessage) => void,
+  ): () => void {
+    const subscription = this.#nc.subscribe(subject, {
+      callback: (error, message) => {
+        if (error === null) onMessage(toStored(toSubject(message.subject), message))
+      },
+    })
+    return () => subscription.unsubscribe()
+  }
+
+  /** Returns the round-trip time to the server in milliseconds. Rejects if the server does not answer in time. */
+  async ping(timeoutMs: number): Promise<number> {
+    const started = performance.now()
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(
+        () => reject(new SkillError('IO_FAILED', `${this.server} does not answer`)),
+        timeoutMs,
+      )
+    })
+    try {
+      await Promise.race([this.#nc.flush(), late])
+      return performance.now() - started
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  /** Leaves the server and connects to another one, if there is another. */
+  async moveAway(): Promise<void> {
+    await this.#nc.reconnect()
+  }
+
+  /**
+   * Returns the newest message of a subject. `leader`: asks the leader of the stream, whose answer is never outdated.
+   * `any`: asks any replica, as agents may.
+   */
+  async readLast(
+    stream: string,
+    subject: string,
+    from: 'leader' | 'any',
+  ): Promise<StoredMessage | undefined> {
+    if (from === 'leader') {
+      const reply = await this.#request(`$JS.API.STREAM.MSG.GET.${stream}`, { last_by_subj: subject })
+      const { message, error } = reply.json<{
+        readonly message?: {
+          readonly seq: number
+          readonly time: string
+          readonly data?: string
+          readonly hdrs?: string
+        }
+        readonly error?: ApiFault
+      }>()
+      if (error?.err_code === NO_MESSAGE) return undefined
+      if (message === undefined) throw toApiError(stream, error)
+      const hdrs = message.hdrs === undefined ? '' : Buffer.from(message.hdrs, 'base64').toString()
+      return {
+        subject,
+        seq: message.seq,
+        at: Date.parse(message.time),
+        data: Buffer.from(message.data ?? '', 'base64'),
+        isMarker: /^KV-Operation: *(?:DEL|PURGE)/im.test(hdrs) || /^Nats-Marker-Reason:/im.test(hdrs),
+      }
+    }
+    const reply = await this.#request(`$JS.API.DIRECT.GET.${stream}.${subject}`)
+    const code = reply.headers?.code ?? 0
+    if (code === 404) return undefined
+    if (code !== 0) throw new SkillError('IO_FAILED', `${stream}: ${reply.headers?.description}`)
+    return toStored(subject, reply)
+  }
+
+  /** Reads the messages of a stream from a sequence on, in order, in pages of at most 1 MB. */
+  async *readFrom(
+    stream: string,
+    seq: number,
+    subject?: string,
+  ): AsyncGenerator<MessagePage, void, undefined> {
+    if (!this.features.batchGet) {
+      yield* this.#consume(stream, seq, subject)
+      return
+    }
+    for (let next = seq; ; ) {
+      const page = await this.#readPage(stream, next, subject)
+      yield page
+      const last = page.messages.at(-1)
+      if (last === undefined || page.pending === 0) return
+      next = last.seq + 1
+    }
+  }
+
+  /** Returns how many messages a stream has. Returns `undefined` if the server cannot tell an agent. */
+  async countMessages(stream: string): Promise<number | undefined> {
+    if (!this.features.batchGet) return undefined
+    const { messages, pending } = await this.#readPage(stream, 1, undefined, 1)
+    return messages.length + pending
+  }
+
+  /** Stores a message. Returns its sequence. @throws {SequenceConflict} */
+  async store(message: MessageToStore): Promise<number> {
+    const reply = await this.#publish(message.subject, message.data, this.#headersOf(message))
+    return readAck(reply).seq
+  }
+
+  /**
+   * Stores several messages of one stream in one atomic batch. Returns the sequence of the first message; the others
+   * follow it. @throws {SequenceConflict} if any message is refused; then no message is stored
+   */
+  async storeAll(messages: readonly MessageToStore[]): Promise<number> {
+    const [only] = messages
+    if (only !== undefined && messages.length === 1) return await this.store(only)
+    const id = crypto.randomUUID()
+    for (const [index, message] of messages.entries()) {
+      const hdrs = this.#headersOf(message)
+      hdrs.set('Nats-Batch-Id', id)
+      hdrs.set('Nats-Batch-Sequence', String(index + 1))
+      const isLast = index === messages.length - 1
+      if (isLast) hdrs.set('Nats-Batch-Commit', '1')
+      if (!isLast && index > 0) {
+        this.#nc.publish(message.subject, message.data, { headers: hdrs })
+        continue
+      }
+      const reply = await this.#publish(message.subject, message.data, hdrs)
+      if (!isLast) {
+        if (reply.data.length > 0) readAck(reply)
+        continue
+      }
+      const { seq } = readAck(reply)
+      return seq - messages.length + 1
+    }
+    throw new SkillError('INVALID_OPTION', 'a batch needs at least one message')
+  }
+
+  /** Stores the message that makes the server store a copy on `target` again and again. */
+  async storeSchedule(subject: string, target: string, every: string): Promise<void> {
+    const hdrs = createHeaders()
+    hdrs.set('Nats-Schedule', `@every ${every}`)
+    hdrs.set('Nats-Schedule-Target', target)
+    readAck(await this.#publish(subject, new Uint8Array(), hdrs))
+  }
+
+  /** Removes one message. Resolves to false if the message does not exist any more. */
+  async deleteMessage(stream: string, seq: number): Promise<boolean> {
+    const reply = await this.#request(`$JS.API.STREAM.MSG.DELETE.${stream}`, { seq, no_erase: true })
+    const { error } = reply.json<{ readonly error?: ApiFault }>()
+    if (error === undefined) return true
+    if (error.err_code === NO_MESSAGE || error.err_code === SEQUENCE_NOT_FOUND) return false
+    throw toApiError(stream, error)
+  }
+
+  /** Returns the configuration and state of a stream; `undefined` if the stream does not exist. */
+  async describeStream(name: string): Promise<StreamDescription | undefined> {
+    const reply = await this.#request(`$JS.API.STREAM.INFO.${name}`)
+    const answer = reply.json<StreamDescription & { readonly error?: ApiFault }>()
+    if (answer.error?.err_code === STREAM_NOT_FOUND) return undefined
+    if (answer.error !== undefined) throw toApiError(name, answer.error)
+    return answer
+  }
+
+  /** Creates a stream, or changes the settings of a stream. */
+  async writeStream(verb: 'CREATE' | 'UPDATE', config: StreamConfig): Promise<void> {
+    const reply = await this.#request(`$JS.API.STREAM.${verb}.${config.name}`, config)
+    const { error } = reply.json<{ readonly error?: ApiFault }>()
+    if (error !== undefined) throw toApiError(config.name, error)
+  }
+
+  async close(): Promise<void> {
+    await this.#nc.close()
+  }
+
+  #headersOf({ expectedSeq, isMarker = false, ttlSeconds }: MessageToStore): MsgHdrs {
+    const hdrs = createHeaders()
+    hdrs.set('Nats-Expected-Last-Subject-Sequence', String(expectedSeq))
+    if (isMarker) hdrs.set('KV-Operation', 'DEL')
+    if (ttlSeconds !== undefined && this.features.batchGet) hdrs.set('Nats-TTL', `${ttlSeconds}s`)
+    return hdrs
+  }
+
+  async #publish(subject: string, data: Uint8Array, hdrs: MsgHdrs): Promise<Msg> {
+    return await this.#ask(subject, data, hdrs)
+  }
+
+  async #request(subject: string, body?: object): Promise<Msg> {
+    return await this.#ask(
+      subject,
+      body === undefined ? new Uint8Array() : new TextEncoder().encode(JSON.stringify(body)),
+    )
+  }
+
+  /** @throws {SkillError} IO_FAILED; `data.isUnanswered` if the server may have done what was asked */
+  async #ask(subject: string, data: Uint8Array, hdrs?: MsgHdrs): Promise<Msg> {
+    try {
+      return await this.#nc.request(subject, data, {
+        timeout: REQUEST_MS,
+        ...(hdrs === undefined ? {} : { headers: hdrs }),
+      })
+    } catch (thrown) {
+      const isLost =
+        thrown instanceof TimeoutError || (thrown instanceof Error && thrown.cause instanceof TimeoutError)
+      const isRefused =
+        thrown instanceof NoRespondersError || (thrown instanceof RequestError && thrown.isNoResponders())
+      const why = isRefused
+        ? 'no stream answers; run "stoke fleet init", or grant this subject'
+        : isLost
+          ? `no answer within ${REQUEST_MS} ms`
+          : toMessage(thrown)
+      throw new SkillError('IO_FAILED', `${this.server}: ${subject}: ${why}`, {
+        cause: thrown,
+        data: { isUnanswered: !isRefused },
+      })
+    }
+  }
+
+  /** Reads one page with a batched direct get (ADR-31). */
+  async #readPage(
+    stream: string,
+    seq: number,
+    subject?: string,
+    batch: number = PAGE_MESSAGES,
+  ): Promise<MessagePage> {
+    const inbox = createInbox(this.#inboxPrefix)
+    const messages: StoredMessage[] = []
+    let pending = 0
+    const ended = Promise.withResolvers<void>()
+    let timer: NodeJS.Timeout | undefined
+    const expectMore = (): void => {
+      clearTimeout(timer)
+      timer = setTimeout(
+        () =>
+          ended.reject(
+            new SkillError('IO_FAILED', `${this.server}: ${stream}: no answer within ${IDLE_MS} ms`),
+          ),
+        IDLE_MS,
+      )
+    }
+    const subscription = this.#nc.subscribe(inbox, {
+      callback: (error, message) => {
+        const code = message?.headers?.code ?? 0
+        if (error !== null) ended.reject(error)
+        else if (code === 404 || code === 204) {
+          pending = Number(message.headers?.get('Nats-Num-Pending') || 0)
+          ended.resolve()
+        } else if (code !== 0) {
+          const reason = code === 503 ? 'no stream answers' : message.headers?.description
+          ended.reject(new SkillError('IO_FAILED', `${this.server}: ${stream}: ${reason}`))
+        } else {
+          messages.push(toStored(message.headers?.get('Nats-Subject') ?? '', message))
+          expectMore()
+        }
+      },
+    })
+    const request = {
+      seq,
+      batch,
+      max_bytes: PAGE_BYTES,
+      ...(subject === undefined ? {} : { next_by_subj: subject }),
+    }
+    try {
+      this.#nc.publish(`$JS.API.DIRECT.GET.${stream}`, JSON.stringify(request), { reply: inbox })
+      expectMore()
+      await ended.promise
+      return { messages, pending }
+    } finally {
+      clearTimeout(timer)
+      subscription.unsubscribe()
+    }
+  }
+
+  /** Reads messages through a short-lived consumer, for servers before 2.11. */
+  async *#consume(
+    stream: string,
+    seq: number,
+    subject?: string,
+  ): AsyncGenerator<MessagePage, void, undefined> {
+    const inbox = createInbox(this.#inboxPrefix)
+    const subscription = this.#nc.subscribe(inbox)
+    const arriving = subscription[Symbol.asyncIterator]()
+    try {
+      const reply = await this.#request(`$JS.API.CONSUMER.CREATE.${stream}`, {
+        stream_name: stream,
+        config: {
+          deliver_subject: inbox,
+          deliver_policy: 'by_start_sequence',
+          opt_start_seq: Math.max(1, seq),
+          ack_policy: 'none',
+          max_deliver: 1,
+          mem_storage: true,
+          num_replicas: 1,
+          inactive_threshold: IDLE_MS * 5 * 1e6,
+          ...(subject === undefined ? {} : { filter_subject: subject }),
+        },
+      })
+      const { num_pending: total = 0, error } = reply.json<{
+        readonly num_pending?: number
+        readonly error?: ApiFault
+      }>()
+      if (error !== undefined) throw toApiError(stream, error)
+      let messages: StoredMessage[] = []
+      let left = total
+      while (left > 0) {
+        const message = await nextWithin(arriving, IDLE_MS)
+        if (message === undefined) throw new SkillError('IO_FAILED', `${this.server}: ${stream}: no answer`)
+        const delivery = toDelivered(message)
+        messages.push(delivery.message)
+        left = delivery.pending
+        if (left > 0 && messages.length < PAGE_MESSAGES) continue
+        yield { messages, pending: left }
+        messages = []
+      }
+    } finally {
+      // The server removes the consumer when its only subscription has ended.
+      subscription.unsubscribe()
+    }
+  }
+}
+
+/** Settings of a stream, with the names of the server. */
+export interface StreamConfig extends Readonly<Record<string, unknown>> {
+  readonly name: string
+}
+
+async function nextWithin(arriving: AsyncIterator<Msg>, timeoutMs: number): Promise<Msg | undefined> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<undefined>(resolve => (timer = setTimeout(resolve, timeoutMs, undefined)))
+  const result = await Promise.race([arriving.next(), late]).finally(() => clearTimeout(timer))
+  return result === undefined || result.done === true ? undefined : result.value
+}
+
+/** Converts a message of a consumer. Its reply subject has the sequence, the time and the number of messages that follow. */
+function toDelivered(message: Msg): { readonly message: StoredMessage; readonly pending: number } {
+  const tokens = (message.reply ?? '').split('.')
+  // $JS.ACK.<stream>.<consumer>.<deliveries>.<stream sequence>.<consumer sequence>.<time>.<pending>, with a domain and a
+  // hash of the account before the stream on newer servers.
+  const [seq, , time, pending] = (tokens.length > 9 ? tokens.slice(7) : tokens.slice(5)).map(Number)
+  const stored = {
+    subject: message.subject,
+    seq: seq ?? 0,
+    at: (time ?? 0) / 1e6,
+    data: message.data,
+    isMarker: isMarker(message.headers),
+  }
+  return { message: stored, pending: pending ?? 0 }
+}
+
+/** What the server tells about a stream. */
+export interface StreamDescription {
+  readonly config: StreamConfig
+  readonly created: string
+  readonly state: { readonly messages: number; readonly bytes: number; readonly last_seq: number }
+  readonly cluster?: {
+    readonly leader?: string
+    readonly replicas?: readonly { readonly name: string; readonly current: boolean; readonly lag?: number }[]
+  }
+}
+
+interface ApiFault {
+  readonly code: number
+  readonly err_code?: number
+  readonly description: string
+}
+
+const NO_MESSAGE = 10_037
+const SEQUENCE_NOT_FOUND = 10_043
+const STREAM_NOT_FOUND = 10_059
+
+function toApiError(stream: string, error: ApiFault | undefined): SkillError {
+  const hint = error?.err_code === STREAM_NOT_FOUND ? '; run "stoke fleet init"' : ''
+  return new SkillError('IO_FAILED', `${stream}: ${error?.description ?? 'invalid answer'}${hint}`)
+}
+
+/** @throws {SequenceConflict} */
+function readAck(reply: Msg): { readonly seq: number } {
+  const { seq, error } = reply.json<{ readonly seq?: number; readonly error?: ApiFault }>()
+  if (seq !== undefined && error === undefined) return { seq }
+  if (WRONG_LAST_SEQUENCES.includes(error?.err_code ?? 0)) throw new SequenceConflict(error?.description)
+  throw new SkillError('IO_FAILED', `the server refused a message: ${error?.description ?? 'invalid answer'}`)
+}
+
+/** Converts a direct or republished message. */
+function toStored(subject: string, { headers, data }: Msg): StoredMessage {
+  return {
+    subject,
+    seq: Number(headers?.get('Nats-Sequence') || 0),
+    at: Date.parse(headers?.get('Nats-Time-Stamp') ?? ''),
+    data,
+    isMarker: isMarker(headers),
+  }
+}
+
+function isMarker(headers: MsgHdrs | undefined): boolean {
+  const operation = headers?.get('KV-Operation')
+  return operation === 'DEL' || operation === 'PURGE' || headers?.has('Nats-Marker-Reason') === true
+}
+
+/** Compares two versions such as `2.12.0`. */
+export function isAtLeast(version: string, least: string): boolean {
+  const [a, b] = [version, least].map(text => text.split(/[.-]/).slice(0, 3).map(Number))
+  for (let i = 0; i < 3; i++) {
+    const difference = (a?.[i] ?? 0) - (b?.[i] ?? 0)
+    if (difference !== 0) return difference > 0
+  }
+  return true
+}

@@ -1,0 +1,73 @@
+import {
+  createSkillRuntime,
+  readFrontmatter,
+  type Skill,
+  SkillError,
+  type SkillRuntime,
+} from '@skillstoke/core'
+import { directory } from '@skillstoke/core/node'
+
+/** A skill that can be published, with its bytes. */
+export interface PublishableSkill {
+  readonly name: string
+  readonly revision: Skill['revision']
+  readonly skillFile: string
+  readonly files: Skill['files']
+  readFile(path: string): Promise<Uint8Array>
+  readFrontmatter(): Promise<Readonly<Record<string, unknown>>>
+}
+
+/** A folder with a fault, which is not published. */
+export interface RefusedSkill {
+  readonly name: string
+  readonly reason: string
+}
+
+/** What is there to publish at one moment. */
+export interface Publishable {
+  readonly skills: readonly PublishableSkill[]
+  readonly refused: readonly RefusedSkill[]
+}
+
+/** Lists the skills that a runtime serves. The newest text of a refused skill is broken or waits for approval. */
+export function listServed(runtime: SkillRuntime): Publishable {
+  const generation = runtime.current
+  const skills = generation.list().map(skill => toPublishable(skill, runtime))
+  const refused = generation
+    .reports()
+    .filter(({ status }) => status === 'broken' || status === 'pending' || status === 'rejected')
+    .map(({ name, status, diagnostics }) => {
+      const fault = diagnostics.find(({ severity }) => severity === 'error')
+      return { name, reason: fault?.message ?? `its newest text is ${status}` }
+    })
+  return { skills, refused }
+}
+
+/**
+ * Reads a folder of skills, or the folder of one skill, for as long as `work` runs.
+ * @throws {SkillError} NOT_FOUND if the folder does not exist or has no skill
+ */
+export async function withFolder<T>(folder: string, work: (found: Publishable) => Promise<T>): Promise<T> {
+  await using runtime = await createSkillRuntime({ sources: [directory(folder, { trust: 'auto' })] })
+  const found = listServed(runtime)
+  if (found.skills.length === 0 && found.refused.length === 0)
+    throw new SkillError(
+      'NOT_FOUND',
+      `${JSON.stringify(folder)} has no skill; name a folder with a SKILL.md, or a folder that contains such folders`,
+    )
+  return await work(found)
+}
+
+function toPublishable(skill: Skill, runtime: SkillRuntime): PublishableSkill {
+  const { name, revision, skillFile, files } = skill
+  return {
+    name,
+    revision,
+    skillFile,
+    files,
+    readFile: async path => await runtime.readFile(skill, path),
+    readFrontmatter: async () =>
+      skill.listedFrontmatter ??
+      readFrontmatter(await runtime.readFile(skill, skillFile)) ?? { name, description: skill.description }, // The frontmatter had to be repaired. Agents read the same text with the same repair.
+  }
+}

@@ -1,0 +1,23 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { SkillError } from '@skillstoke/core'
+
+/** How long a publisher waits for a new leader. A crashed leader is replaced after 4 to 9 seconds. */
+const RETRY_MS = 20_000
+const PAUSE_MS = 250
+
+/**
+ * Repeats work that fails because the servers do not answer. The work must be idempotent, because an answer may be lost
+ * after the server has stored a message.
+ */
+export async function retrying<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  const end = performance.now() + RETRY_MS
+  for (;;) {
+    signal.throwIfAborted()
+    try {
+      return await work()
+    } catch (thrown) {
+      if (!SkillError.isInstance(thrown, 'IO_FAILED') || performance.now() > end) throw thrown
+      await sleep(PAUSE_MS, undefined, { signal })
+    }
+  }
+}
