@@ -8,7 +8,6 @@ import type { NatsEngine, StoredMessage } from './nats-engine.ts'
 
 /** Without any message for this time, the server is asked whether it still answers. */
 const SILENCE_MS = 3_000
-const PING_MS = 1_000
 const TICK_MS = 1_000
 /** Interval of the requests that find lost messages, with 25 % jitter. */
 const PROBE_MS = 30_000
@@ -256,27 +255,17 @@ export class FleetFeed {
       this.#requestRead()
     }
     if (now - this.#heardAt < SILENCE_MS) return
-    try {
-      await engine.ping(PING_MS)
-      this.#heardAt = performance.now()
-    } catch (thrown) {
-      if (!this.#isLinked || this.#isClosed) return
-      this.#noteStale(toMessage(thrown))
-      await this.#move(engine)
+    const isAlive = await engine.checkAlive()
+    this.#heardAt = performance.now()
+    if (this.#isClosed) return
+    if (!isAlive) {
+      this.#noteStale(`${engine.server} does not answer`)
       return
     }
     const isCutOff = this.#beatAt !== undefined && now - this.#beatAt > NO_BEAT_MS
     if (!isCutOff || now - this.#movedAt < MOVE_AGAIN_MS) return
     this.#movedAt = now
-    await this.#move(engine)
-  }
-
-  async #move(engine: NatsEngine): Promise<void> {
-    try {
-      await engine.moveAway()
-    } catch {
-      // The connection was closed or lost in the meantime, and is restored in the background.
-    }
+    await engine.moveAway()
   }
 
   #requestRead(): void {

@@ -7,10 +7,12 @@ import {
   type MsgHdrs,
   type NatsConnection,
   NoRespondersError,
+  PermissionViolationError,
   RequestError,
   type Status,
   TimeoutError,
 } from '@nats-io/transport-node'
+import { NodeTransport } from '@nats-io/transport-node/lib/node_transport.js'
 import { SkillError } from '@skillstoke/core'
 import { toMessage } from '@skillstoke/core/internal'
 
@@ -68,6 +70,7 @@ export class SequenceConflict extends Error {
 
 const REQUEST_MS = 2_000
 const IDLE_MS = 2_000
+const PING_MS = 1_000
 const PAGE_MESSAGES = 1_000
 // Far below the server's limit of pending bytes, so that a slow reader is never disconnected while it catches up.
 const PAGE_BYTES = 1024 * 1024
@@ -77,6 +80,7 @@ export class NatsEngine {
   readonly features: ServerFeatures
   readonly #nc: NatsConnection
   readonly #inboxPrefix: string | undefined
+  #checking: Promise<boolean> | undefined
 
   private constructor(nc: NatsConnection, inboxPrefix: string | undefined) {
     this.#nc = nc
@@ -92,6 +96,7 @@ export class NatsEngine {
   /** @throws {SkillError} IO_FAILED if no server answers, refuses the credentials, or is too old */
   static async connect(options: ConnectionOptions, address: string): Promise<NatsEngine> {
     let nc: NatsConnection
+    guardWrites()
     try {
       nc = await connect({
         maxReconnectAttempts: -1,
@@ -160,27 +165,37 @@ export class NatsEngine {
     return () => subscription.unsubscribe()
   }
 
-  /** Returns the round-trip time to the server in milliseconds. Rejects if the server does not answer in time. */
-  async ping(timeoutMs: number): Promise<number> {
-    const started = performance.now()
-    let timer: NodeJS.Timeout | undefined
-    const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(
-        () => reject(new SkillError('IO_FAILED', `${this.server} does not answer`)),
-        timeoutMs,
-      )
-    })
-    try {
-      await Promise.race([this.#nc.flush(), late])
-      return performance.now() - started
-    } finally {
-      clearTimeout(timer)
-    }
+  /**
+   * Asks the server for a sign of life. If the server does not answer within a second, moves to another server, or to the
+   * same one again. A stopped server keeps its connections open, so only a question shows that it is stopped. Returns
+   * whether the server answered.
+   */
+  async checkAlive(): Promise<boolean> {
+    this.#checking ??= this.#ping().finally(() => (this.#checking = undefined))
+    const isAlive = await this.#checking
+    if (!isAlive) await this.moveAway()
+    return isAlive
   }
 
   /** Leaves the server and connects to another one, if there is another. */
   async moveAway(): Promise<void> {
-    await this.#nc.reconnect()
+    try {
+      await this.#nc.reconnect()
+    } catch {
+      // The connection was closed or lost in the meantime, and is restored in the background.
+    }
+  }
+
+  async #ping(): Promise<boolean> {
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<boolean>(resolve => {
+      timer = setTimeout(resolve, PING_MS, false)
+    })
+    const answered = this.#nc.flush().then(
+      () => true,
+      () => false,
+    )
+    return await Promise.race([answered, late]).finally(() => clearTimeout(timer))
   }
 
   /**
@@ -338,7 +353,7 @@ export class NatsEngine {
     )
   }
 
-  /** @throws {SkillError} IO_FAILED; `data.isUnanswered` if the server may have done what was asked */
+  /** @throws {SkillError} IO_FAILED; `data.isPermanent` if the same request would fail again */
   async #ask(subject: string, data: Uint8Array, hdrs?: MsgHdrs): Promise<Msg> {
     try {
       return await this.#nc.request(subject, data, {
@@ -346,18 +361,12 @@ export class NatsEngine {
         ...(hdrs === undefined ? {} : { headers: hdrs }),
       })
     } catch (thrown) {
-      const isLost =
-        thrown instanceof TimeoutError || (thrown instanceof Error && thrown.cause instanceof TimeoutError)
-      const isRefused =
-        thrown instanceof NoRespondersError || (thrown instanceof RequestError && thrown.isNoResponders())
-      const why = isRefused
-        ? 'no stream answers; run "stoke fleet init", or grant this subject'
-        : isLost
-          ? `no answer within ${REQUEST_MS} ms`
-          : toMessage(thrown)
-      throw new SkillError('IO_FAILED', `${this.server}: ${subject}: ${why}`, {
+      const cause = thrown instanceof RequestError ? thrown.cause : thrown
+      const isForbidden = cause instanceof PermissionViolationError
+      if (cause instanceof TimeoutError) void this.checkAlive()
+      throw new SkillError('IO_FAILED', `${this.server}: ${subject}: ${describeRefusal(cause)}`, {
         cause: thrown,
-        data: { isUnanswered: !isRefused },
+        data: { isPermanent: isForbidden },
       })
     }
   }
@@ -376,13 +385,10 @@ export class NatsEngine {
     let timer: NodeJS.Timeout | undefined
     const expectMore = (): void => {
       clearTimeout(timer)
-      timer = setTimeout(
-        () =>
-          ended.reject(
-            new SkillError('IO_FAILED', `${this.server}: ${stream}: no answer within ${IDLE_MS} ms`),
-          ),
-        IDLE_MS,
-      )
+      timer = setTimeout(() => {
+        void this.checkAlive()
+        ended.reject(new SkillError('IO_FAILED', `${this.server}: ${stream}: no answer within ${IDLE_MS} ms`))
+      }, IDLE_MS)
     }
     const subscription = this.#nc.subscribe(inbox, {
       callback: (error, message) => {
@@ -493,6 +499,28 @@ function toDelivered(message: Msg): { readonly message: StoredMessage; readonly 
   return { message: stored, pending: pending ?? 0 }
 }
 
+let isGuarded = false
+
+/**
+ * Stops the client from writing to a socket that the server has ended. The client removes the error listeners of such a
+ * socket, so the error of the write would end the whole process. Seen with @nats-io/transport-node 3.4.0; remove this when
+ * its `_send` checks the socket itself.
+ */
+function guardWrites(): void {
+  if (isGuarded) return
+  isGuarded = true
+  const send = NodeTransport.prototype._send
+  NodeTransport.prototype._send = async function (this: NodeTransport, frame: Uint8Array): Promise<void> {
+    if (this.socket?.writable === true) await send.call(this, frame)
+  }
+}
+
+function describeRefusal(thrown: unknown): string {
+  if (thrown instanceof PermissionViolationError) return 'the server does not permit this subject; grant it'
+  if (thrown instanceof NoRespondersError) return 'no stream answers; run "stoke fleet init"'
+  return thrown instanceof TimeoutError ? `no answer within ${REQUEST_MS} ms` : toMessage(thrown)
+}
+
 /** What the server tells about a stream. */
 export interface StreamDescription {
   readonly config: StreamConfig
@@ -516,7 +544,9 @@ const STREAM_NOT_FOUND = 10_059
 
 function toApiError(stream: string, error: ApiFault | undefined): SkillError {
   const hint = error?.err_code === STREAM_NOT_FOUND ? '; run "stoke fleet init"' : ''
-  return new SkillError('IO_FAILED', `${stream}: ${error?.description ?? 'invalid answer'}${hint}`)
+  const isPermanent = (error?.code ?? 500) < 500
+  const message = `${stream}: ${error?.description ?? 'invalid answer'}${hint}`
+  return new SkillError('IO_FAILED', message, { data: { isPermanent } })
 }
 
 /** @throws {SequenceConflict} */
@@ -524,7 +554,7 @@ function readAck(reply: Msg): { readonly seq: number } {
   const { seq, error } = reply.json<{ readonly seq?: number; readonly error?: ApiFault }>()
   if (seq !== undefined && error === undefined) return { seq }
   if (WRONG_LAST_SEQUENCES.includes(error?.err_code ?? 0)) throw new SequenceConflict(error?.description)
-  throw new SkillError('IO_FAILED', `the server refused a message: ${error?.description ?? 'invalid answer'}`)
+  throw toApiError('the server refused a message', error)
 }
 
 /** Converts a direct or republished message. */

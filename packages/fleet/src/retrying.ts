@@ -16,7 +16,8 @@ export async function retrying<T>(signal: AbortSignal, work: () => Promise<T>): 
     try {
       return await work()
     } catch (thrown) {
-      if (!SkillError.isInstance(thrown, 'IO_FAILED') || performance.now() > end) throw thrown
+      const isPassing = SkillError.isInstance(thrown, 'IO_FAILED') && thrown.data['isPermanent'] !== true
+      if (!isPassing || performance.now() > end) throw thrown
       await sleep(PAUSE_MS, undefined, { signal })
     }
   }

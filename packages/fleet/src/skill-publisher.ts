@@ -189,7 +189,7 @@ export class SkillPublisher {
     checkWholeNumber('version', version, 1)
     const change = await this.#begin(rest)
     const { engine, channel } = change
-    const records = await readRecords(this.#fleet, engine, channel, name)
+    const records = await readRecords(this.#fleet, engine, { channel, skill: name }, change.signal)
     const head = await this.#readHead(change, name)
     const current = head.record?.kind === 'skill' ? head.record.revision : undefined
     const target = records.find(record =>
@@ -300,7 +300,7 @@ export class SkillPublisher {
     { channel = DEFAULT_CHANNEL }: Pick<ChannelOptions, 'channel'> = {},
   ): Promise<readonly VersionRecord[]> {
     checkChannel(channel)
-    const records = await readRecords(this.#fleet, await this.#fleet.open(), channel, name)
+    const records = await readRecords(this.#fleet, await this.#fleet.open(), { channel, skill: name })
     if (records.length === 0) throw notFound(name, channel)
     return records
   }
@@ -475,7 +475,7 @@ export class SkillPublisher {
   /** Reads the records of a skill without a head, because its next version must be higher than all of them. */
   async #recordsIfNew(change: Change, head: LeaderHead, name: string): Promise<readonly VersionRecord[]> {
     return head.record === undefined
-      ? await readRecords(this.#fleet, change.engine, change.channel, name)
+      ? await readRecords(this.#fleet, change.engine, { channel: change.channel, skill: name }, change.signal)
       : []
   }
 

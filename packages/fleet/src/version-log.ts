@@ -3,6 +3,9 @@ import type { FleetConnection } from './fleet-connection.ts'
 import { HEADS, parseRecordSubject, RECORDS, toHeadSubject, toRecordSubject } from './fleet-subjects.ts'
 import { readDocument, type SkillRemoval, type SkillVersion } from './manifest.ts'
 import { type NatsEngine, SequenceConflict, type StoredMessage } from './nats-engine.ts'
+import { retrying } from './retrying.ts'
+
+const NEVER = new AbortController().signal
 
 /** A version of a skill, or its removal. */
 export type VersionRecord = SkillVersion | SkillRemoval
@@ -20,10 +23,15 @@ export interface LeaderHead {
 export async function readLeaderHead(
   fleet: FleetConnection,
   engine: NatsEngine,
-  place: { readonly channel: string; readonly skill: string; readonly isStaged?: boolean },
+  {
+    channel,
+    skill,
+    isStaged = false,
+  }: { readonly channel: string; readonly skill: string; readonly isStaged?: boolean },
+  signal: AbortSignal = NEVER,
 ): Promise<LeaderHead> {
-  const subject = toHeadSubject({ isStaged: false, ...place })
-  const stored = await engine.readLast(HEADS, subject, 'leader')
+  const subject = toHeadSubject({ channel, skill, isStaged })
+  const stored = await retrying(signal, async () => await engine.readLast(HEADS, subject, 'leader'))
   if (stored === undefined) return { seq: 0, record: undefined, stored }
   const isEmpty = stored.isMarker && stored.data.length === 0
   return { seq: stored.seq, record: isEmpty ? undefined : readRecord(fleet, stored), stored }
@@ -50,17 +58,20 @@ export async function storeRecord(
 export async function readRecords(
   fleet: FleetConnection,
   engine: NatsEngine,
-  channel: string,
-  skill: string,
+  { channel, skill }: { readonly channel: string; readonly skill: string },
+  signal: AbortSignal = NEVER,
 ): Promise<readonly VersionRecord[]> {
   const records = new Map<number, VersionRecord>()
-  for await (const { messages } of engine.readFrom(RECORDS, 1, toRecordSubject(channel, skill, '*')))
-    for (const message of messages) {
-      const version = parseRecordSubject(message.subject)?.version
-      const record = tryReadRecord(fleet, message)
-      if (record !== undefined && record.version === version) records.set(version, record)
-    }
-  const { record: head } = await readLeaderHead(fleet, engine, { channel, skill })
+  const readAll = async (): Promise<void> => {
+    for await (const { messages } of engine.readFrom(RECORDS, 1, toRecordSubject(channel, skill, '*')))
+      for (const message of messages) {
+        const version = parseRecordSubject(message.subject)?.version
+        const record = tryReadRecord(fleet, message)
+        if (record !== undefined && record.version === version) records.set(version, record)
+      }
+  }
+  await retrying(signal, readAll)
+  const { record: head } = await readLeaderHead(fleet, engine, { channel, skill }, signal)
   if (head !== undefined) records.set(head.version, head)
   return [...records.values()].sort((a, b) => b.version - a.version)
 }
