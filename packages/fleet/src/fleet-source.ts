@@ -1,3 +1,4 @@
+import { SkillError } from '@skillstoke/core'
 import {
   checkChoice,
   checkOptions,
@@ -29,6 +30,7 @@ import { FleetConnection, type FleetConnectionOptions } from './fleet-connection
 import { checkChannel, DEFAULT_CHANNEL } from './fleet-subjects.ts'
 import type { FeedState, Head, StoredHeads } from './head-table.ts'
 import type { ManifestFile } from './manifest.ts'
+import { listHeads } from './skill-set.ts'
 
 /** The values of `FleetRetrieval`. */
 export const FLEET_RETRIEVALS = ['ahead', 'on-load'] as const
@@ -171,7 +173,7 @@ class FleetFetcher implements TreeFetcher {
     if (feed.state.epoch === undefined) return undefined
     this.#context = context
     this.#shown = feed.state
-    for (const head of this.#headsOf(feed.state)) this.#listed.set(head.skill, toListed(head))
+    for (const head of listHeads(feed.state, this.#channel)) this.#listed.set(head.skill, toListed(head))
     return this.#toTree(feed.state)
   }
 
@@ -242,10 +244,6 @@ class FleetFetcher implements TreeFetcher {
     this.#tell()
   }
 
-  #headsOf({ heads }: FeedState): readonly Head[] {
-    return [...heads.values()].filter(({ channel, isStaged }) => channel === this.#channel && !isStaged)
-  }
-
   /**
    * Lists the heads, and retrieves the files that are due. If the files of a head cannot be retrieved, the earlier
    * version stays. Returns the failures.
@@ -272,9 +270,23 @@ class FleetFetcher implements TreeFetcher {
         )
       }
     }
-    await mapConcurrently(this.#headsOf(state), listOne, AT_ONCE, context.signal)
+    await mapConcurrently(listHeads(state, this.#channel), listOne, AT_ONCE, context.signal)
     this.#listed = listed
+    for (const head of listHeads(state, this.#channel, { isStaged: true }))
+      await this.#prefetch(head, context)
     return failures
+  }
+
+  /** Retrieves the files of a staged version, which is not served yet. A failure only delays its activation. */
+  async #prefetch(head: Head, context: FetchContext): Promise<void> {
+    const skill = toListed(head)
+    if (isRetrieved(skill, context.store)) return
+    try {
+      await this.#download(skill, context)
+    } catch (thrown) {
+      context.signal.throwIfAborted()
+      if (!SkillError.isInstance(thrown)) throw thrown
+    }
   }
 
   async #download(skill: FleetSkill, { store, hasher, signal }: Omit<FetchContext, 'known'>): Promise<void> {

@@ -1,12 +1,17 @@
 import { createSkillRuntime, type SkillRuntime } from '@skillstoke/core'
+import { directory } from '@skillstoke/core/node'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { findNatsServer } from '../../../scripts/nats-server.ts'
 import { NatsServer } from '../../../tests/fixtures/nats-server.ts'
 import { TemporaryFolder } from '../../../tests/fixtures/skill-folder.ts'
 import {
   FleetConnection,
+  FleetReporter,
   type FleetSourceOptions,
+  FleetStatus,
+  type FleetTarget,
   fleetSource,
+  LivePublisher,
   prepareFleet,
   SkillPublisher,
 } from './index.ts'
@@ -37,8 +42,11 @@ describe.each(['newest', 'oldest'] as const)('on the %s server', version => {
       })
     })
 
-    async function follow(options: FleetSourceOptions = {}): Promise<SkillRuntime> {
-      const source = fleetSource(server.url, { trust: 'auto', ...options })
+    async function follow(
+      options: FleetSourceOptions = {},
+      target: FleetTarget = server.url,
+    ): Promise<SkillRuntime> {
+      const source = fleetSource(target, { trust: 'auto', ...options })
       const runtime = await createSkillRuntime({ sources: [source] })
       onTestFinished(async () => await runtime.close())
       return runtime
@@ -95,6 +103,93 @@ describe.each(['newest', 'oldest'] as const)('on the %s server', version => {
         [2, 'skill', undefined],
         [1, 'skill', undefined],
       ])
+    })
+
+    test('promotes a channel, and keeps channels apart', async () => {
+      const [stable, canary] = [await follow(), await follow({ channel: 'canary' })]
+      folder.writeSkill('maps', { body: 'New.' })
+      folder.writeSkill('notes')
+      await publisher.publish(folder.path, { channel: 'canary' })
+      await vi.waitFor(() => expect(names(canary)).toEqual(['maps', 'notes']))
+      expect(names(stable)).toEqual([])
+      const report = await publisher.promote({ from: 'canary', to: 'stable' }, { names: ['maps'] })
+      expect(report).toMatchObject({ channel: 'stable', skills: [{ name: 'maps', version: 1 }] })
+      await vi.waitFor(() => expect(names(stable)).toEqual(['maps']))
+      expect((await publisher.history('maps'))[0]).toMatchObject({
+        promotedFrom: { channel: 'canary', version: 1 },
+      })
+      const again = await publisher.promote({ from: 'canary', to: 'stable' })
+      expect(again.skills.map(({ name, outcome }) => [name, outcome])).toEqual([['notes', 'published']])
+    })
+
+    test('a staged version is retrieved by the agents and served only after its activation', async () => {
+      const agent = await follow({}, fleet)
+      await using reporter = new FleetReporter(fleet, { runtime: agent, agent: 'one', host: 'here' })
+      folder.writeSkill('maps', { body: 'Old.' })
+      await publisher.publish(folder.path)
+      await vi.waitFor(() => expect(names(agent)).toEqual(['maps']))
+      folder.writeSkill('maps', { body: 'New.' })
+      await publisher.publish(folder.path, { isStaged: true })
+      await vi.waitFor(() => expect(reporter.report.staged).toBe(1))
+      expect((await agent.load('maps')).body).toContain('Old.')
+      expect((await publisher.activate()).skills).toMatchObject([{ name: 'maps', version: 2 }])
+      await vi.waitFor(async () => expect((await agent.load('maps')).body).toContain('New.'))
+      await expect(publisher.activate()).rejects.toMatchObject({ code: 'SKILL_NOT_FOUND' })
+    })
+
+    test('the status shows which agent serves what', async () => {
+      const agent = await follow({}, fleet)
+      const held = await follow({ trust: 'review' }, fleet)
+      await using first = new FleetReporter(fleet, {
+        runtime: agent,
+        agent: 'one',
+        host: 'a',
+        sandbox: 'none',
+      })
+      await using second = new FleetReporter(fleet, { runtime: held, agent: 'two', host: 'b' })
+      folder.writeSkill('maps')
+      await publisher.publish(folder.path)
+      folder.writeSkill('maps', { body: 'Newer.' })
+      await publisher.publish(folder.path, { note: 'newer text' })
+      const status = new FleetStatus(fleet)
+      await vi.waitFor(async () => {
+        const report = await status.read()
+        expect(report.digest).toBe(first.report.digest)
+        expect(report.agents.map(each => [each.host, each.agent, each.state])).toEqual([
+          ['a', 'one', 'current'],
+          ['b', 'two', 'held'],
+        ])
+        expect(report.skills).toMatchObject([{ name: 'maps', version: 2, note: 'newer text' }])
+        expect(report.agents[0]).toMatchObject({
+          sandbox: 'none',
+          skills: 1,
+          digest: report.digest,
+          errors: [],
+        })
+        expect(report.agents[0]?.lagMs).toBeLessThan(5_000)
+      })
+      await second.close()
+      await vi.waitFor(async () => expect((await status.read()).agents.map(each => each.host)).toEqual(['a']))
+    })
+
+    test('a live publisher follows a folder, keeps rollbacks, and mirrors removals', async () => {
+      const agent = await follow()
+      folder.writeSkill('maps', { body: 'One.' })
+      folder.writeSkill('notes')
+      await using runtime = await createSkillRuntime({ sources: [directory(folder.path, { trust: 'auto' })] })
+      await using live = new LivePublisher(publisher, runtime, { isMirror: true })
+      await live.settled()
+      await vi.waitFor(() => expect(names(agent)).toEqual(['maps', 'notes']))
+      folder.writeSkill('maps', { body: 'Two.' })
+      await vi.waitFor(async () => expect((await agent.load('maps')).body).toContain('Two.'))
+      await publisher.rollback('maps')
+      await vi.waitFor(async () => expect((await agent.load('maps')).body).toContain('One.'))
+      folder.remove('notes')
+      await vi.waitFor(() => expect(names(agent)).toEqual(['maps']))
+      await live.settled()
+      expect((await agent.load('maps')).body).toContain('One.')
+      folder.writeSkill('maps', { body: 'Three.' })
+      await vi.waitFor(async () => expect((await agent.load('maps')).body).toContain('Three.'))
     })
 
     test('two racing publishers never lose a version', async () => {

@@ -27,11 +27,24 @@ export {
   SkillPublisher,
   type SkillPublisherOptions,
 } from './skill-publisher.ts'
+export { LivePublisher, type LivePublisherOptions } from './live-publisher.ts'
 export type { CollectOptions, CollectReport } from './collect-garbage.ts'
 export type { RefusedSkill } from './publishable.ts'
 export type { VersionRecord } from './version-log.ts'
 export type { ManifestFile, SkillRemoval, SkillVersion } from './manifest.ts'
 export { createSigningKey, loadSigningKey, type ManifestSigner } from './signing.ts'
+
+// For people who look: who runs what.
+export {
+  AGENT_STATES,
+  type AgentState,
+  type AgentStatus,
+  type FleetReport,
+  type FleetSkillStatus,
+  FleetStatus,
+  type FleetStatusOptions,
+} from './fleet-status.ts'
+export { type AgentReport, FleetReporter, type FleetReporterOptions } from './fleet-reporter.ts'
 
 // For administrators: the streams and the permissions.
 export {

@@ -262,6 +262,13 @@ export class NatsEngine {
     return messages.length + pending
   }
 
+  /** Sends a message to a stream without waiting for an answer. */
+  send(subject: string, data: Uint8Array, { isMarker = false }: { readonly isMarker?: boolean } = {}): void {
+    const hdrs = createHeaders()
+    if (isMarker) hdrs.set('KV-Operation', 'DEL')
+    this.#nc.publish(subject, data, { headers: hdrs })
+  }
+
   /** Stores a message. Returns its sequence. @throws {SequenceConflict} */
   async store(message: MessageToStore): Promise<number> {
     const reply = await this.#publish(message.subject, message.data, this.#headersOf(message))

@@ -18,6 +18,7 @@ import {
 } from './publishable.ts'
 import { retrying } from './retrying.ts'
 import type { ManifestSigner } from './signing.ts'
+import { listHeads } from './skill-set.ts'
 import {
   type LeaderHead,
   readLeaderHead,
@@ -61,6 +62,11 @@ export interface PublishOptions extends ChannelOptions {
    * Publishes the files, but agents serve them only after `activate()`. @default false
    */
   readonly isStaged?: boolean
+  /**
+   * Leaves a skill that was rolled back as it is, until it has files that were not published before. A program that
+   * publishes every change of a folder needs this. @default false
+   */
+  readonly keepsRollbacks?: boolean
 }
 
 export interface PromoteOptions extends ChannelOptions {
@@ -76,10 +82,10 @@ export interface PublishProgress {
   readonly total: number
 }
 
-/** What happened to one skill. */
+/** What happened to one skill. `rolled-back`: the files were published before and rolled back, so nothing was done. */
 export interface PublishedSkill {
   readonly name: string
-  readonly outcome: 'published' | 'unchanged' | 'removed'
+  readonly outcome: 'published' | 'unchanged' | 'removed' | 'rolled-back'
   /** The version now. In a dry run: the version that the skill would have. */
   readonly version: number
   /** The version before; absent if the skill is new. */
@@ -108,7 +114,13 @@ const CHANNEL: KnownOptions<ChannelOptions> = {
   signal: true,
   onProgress: true,
 }
-const PUBLISH: KnownOptions<PublishOptions> = { ...CHANNEL, names: true, isMirror: true, isStaged: true }
+const PUBLISH: KnownOptions<PublishOptions> = {
+  ...CHANNEL,
+  names: true,
+  isMirror: true,
+  isStaged: true,
+  keepsRollbacks: true,
+}
 const PROMOTE: KnownOptions<PromoteOptions> = { ...CHANNEL, names: true }
 
 const AT_ONCE = 32
@@ -317,7 +329,11 @@ export class SkillPublisher {
     const { isMirror = false, isStaged = false } = options
     const change = await this.#begin(options)
     const chosen = chooseNames(skills, refused, options.names)
-    const byName = new Map(chosen.map(skill => [skill.name, skill]))
+    const idle = isStaged || options.expect !== undefined ? [] : await this.#findIdle(change, chosen, options)
+    const idleNames = new Set(idle.map(({ name }) => name))
+    const byName = new Map(
+      chosen.filter(({ name }) => !idleNames.has(name)).map(skill => [skill.name, skill]),
+    )
     const names = [...byName.keys()]
     const pieces = new Map<Digest, Piece>()
     const planned = await this.#plan(
@@ -348,7 +364,46 @@ export class SkillPublisher {
     const report = await this.#commit(change, planned, options, names)
     const { names: named } = options
     const concerned = refused.filter(({ name }) => named === undefined || named.includes(name))
-    return { ...report, refused: concerned, uploadedBytes: uploaded }
+    const all = [...report.skills, ...idle].sort(compareNames)
+    return { ...report, skills: all, refused: concerned, uploadedBytes: uploaded }
+  }
+
+  /**
+   * Finds the skills that need no version, with one read of all heads. So a change of one skill among thousands costs
+   * one request and not thousands.
+   */
+  async #findIdle(
+    change: Change,
+    skills: readonly PublishableSkill[],
+    { keepsRollbacks = false }: PublishOptions,
+  ): Promise<readonly PublishedSkill[]> {
+    const { feed } = this.#fleet
+    await retrying(change.signal, async () => await feed.reload())
+    const heads = new Map(listHeads(feed.state, change.channel).map(head => [head.skill, head.manifest]))
+    const idle: PublishedSkill[] = []
+    for (const { name, revision } of skills) {
+      const head = heads.get(name)
+      if (head === undefined) continue
+      const same = { name, version: head.version, revision: head.revision }
+      if (head.revision === revision) idle.push({ ...same, outcome: 'unchanged' })
+      else if (keepsRollbacks && (await this.#wasRolledBack(change, head, revision)))
+        idle.push({ ...same, outcome: 'rolled-back' })
+    }
+    return idle
+  }
+
+  /** Whether a version between a rollback and its target has these files. */
+  async #wasRolledBack(change: Change, head: SkillVersion, revision: Digest): Promise<boolean> {
+    const { version, rollbackOf, skill, channel } = head
+    if (rollbackOf === undefined) return false
+    const records = await readRecords(this.#fleet, change.engine, { channel, skill }, change.signal)
+    return records.some(
+      record =>
+        record.kind === 'skill' &&
+        record.revision === revision &&
+        record.version > rollbackOf &&
+        record.version < version,
+    )
   }
 
   /** Plans the removal of all skills of the channel that are not listed. */
@@ -440,7 +495,7 @@ export class SkillPublisher {
       if (record?.kind === 'skill')
         unchanged.push({ name, outcome: 'unchanged', version: record.version, revision: record.revision })
     }
-    const skills = [...changed, ...unchanged].sort((a, b) => (a.name < b.name ? -1 : 1))
+    const skills = [...changed, ...unchanged].sort(compareNames)
     return { channel, skills, refused: [], uploadedBytes: 0 }
   }
 
@@ -554,6 +609,10 @@ class Change {
       ...(note === undefined ? {} : { note }),
     }
   }
+}
+
+function compareNames(a: PublishedSkill, b: PublishedSkill): number {
+  return a.name < b.name ? -1 : 1
 }
 
 function isSame({ record }: LeaderHead, { revision }: { readonly revision: Digest }): boolean {

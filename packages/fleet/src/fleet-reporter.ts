@@ -1,0 +1,214 @@
+import { randomUUID } from 'node:crypto'
+import { hostname } from 'node:os'
+import { SkillError, type SkillRuntime } from '@skillstoke/core'
+import { checkOptions, type KnownOptions } from '@skillstoke/core/internal'
+import type { FleetConnection } from './fleet-connection.ts'
+import { checkChannel, DEFAULT_CHANNEL, toAgentSubject } from './fleet-subjects.ts'
+import { digestOfSet, listHeads } from './skill-set.ts'
+
+export interface FleetReporterOptions {
+  readonly runtime: SkillRuntime
+  /** Label of the source that follows the fleet. @default 'fleet' */
+  readonly source?: string
+  /** The channel of the source. @default 'stable' */
+  readonly channel?: string
+  /** @default the name of this machine */
+  readonly host?: string
+  /** Name of this process, unique on its host. @default 'agent-' and the process id */
+  readonly agent?: string
+  /** How scripts are contained on this machine, for people. @default not reported */
+  readonly sandbox?: string
+}
+
+const KNOWN: KnownOptions<FleetReporterOptions> = {
+  runtime: true,
+  source: true,
+  channel: true,
+  host: true,
+  agent: true,
+  sandbox: true,
+}
+
+/** What one process reports about itself. */
+export interface AgentReport {
+  readonly host: string
+  readonly agent: string
+  /** Differs between two processes with the same name. */
+  readonly instance: string
+  readonly pid: number
+  readonly channel: string
+  /** Digest of the names and revisions of the skills of the fleet that the process serves. */
+  readonly digest: string
+  /** How many skills of the fleet the process serves. */
+  readonly skills: number
+  /** How many newer revisions wait for approval, or were rejected. */
+  readonly held: number
+  /** The generation of the process, which includes its other sources. */
+  readonly generation: { readonly number: number; readonly digest: string }
+  /** Epoch and sequence that the process has received. */
+  readonly epoch?: number
+  readonly seq: number
+  /** How many staged versions have all their files on this machine. */
+  readonly staged: number
+  /**
+   * Milliseconds from the last commit until the process served it. Contains the difference between the clocks of the
+   * server and of this machine.
+   */
+  readonly lagMs?: number
+  /** Wall time since which the process may miss changes, in milliseconds since the epoch. */
+  readonly staleSince?: number
+  readonly sandbox?: string
+  /** Errors of the source, for people. At most five. */
+  readonly errors: readonly string[]
+  /** Wall time of the report, in milliseconds since the epoch. */
+  readonly at: number
+}
+
+const REPEAT_MS = 20_000
+const COLLECT_MS = 200
+const MAX_ERRORS = 5
+
+/**
+ * Reports to the fleet what this process serves: after each change, and every 20 seconds. A process that ends without
+ * `close()` disappears from the status after 60 seconds.
+ *
+ * @example
+ * ```ts no-run
+ * import { createSkillRuntime } from '@skillstoke/core'
+ * import { FleetConnection, FleetReporter, fleetSource } from '@skillstoke/fleet'
+ *
+ * await using fleet = new FleetConnection({ servers: 'nats://127.0.0.1:4222' })
+ * await using runtime = await createSkillRuntime({ sources: [fleetSource(fleet)] })
+ * await using reporter = new FleetReporter(fleet, { runtime, agent: 'support-1' })
+ * console.log(reporter.report.digest)
+ * ```
+ */
+export class FleetReporter implements AsyncDisposable {
+  readonly #fleet: FleetConnection
+  readonly #options: FleetReporterOptions
+  readonly #host: string
+  readonly #agent: string
+  readonly #channel: string
+  readonly #label: string
+  readonly #instance: string = randomUUID()
+  readonly #unsubscribe: (() => void)[]
+  readonly #timer: NodeJS.Timeout
+  #soon: NodeJS.Timeout | undefined
+  /** Sequence of the newest head whose version was served. What was published before the start has no delay. */
+  #servedSeq: number
+  #lagMs: number | undefined
+  #isClosed = false
+
+  /** @throws {SkillError} INVALID_OPTION if the runtime has no such source */
+  constructor(fleet: FleetConnection, options: FleetReporterOptions) {
+    checkOptions('FleetReporter', options, KNOWN)
+    this.#fleet = fleet
+    this.#options = options
+    this.#host = options.host ?? hostname()
+    this.#agent = options.agent ?? `agent-${process.pid}`
+    this.#channel = options.channel ?? DEFAULT_CHANNEL
+    this.#label = options.source ?? 'fleet'
+    checkChannel(this.#channel)
+    const labels = options.runtime.status().map(({ label }) => label)
+    if (!labels.includes(this.#label))
+      throw new SkillError(
+        'INVALID_OPTION',
+        `the runtime has no source ${JSON.stringify(this.#label)}; its sources are: ${labels.join(', ')}`,
+      )
+    this.#servedSeq = fleet.feed.state.seq
+    this.#unsubscribe = [
+      options.runtime.subscribe(() => this.#noteServed()),
+      fleet.feed.onNews(() => this.#sendSoon()),
+    ]
+    this.#timer = setInterval(() => this.#sendSoon(), REPEAT_MS).unref()
+    this.#noteServed()
+  }
+
+  /** What the process reports now. */
+  get report(): AgentReport {
+    const { runtime, sandbox } = this.#options
+    const { current } = runtime
+    const served = current.list().filter(({ source }) => source === this.#label)
+    const reports = current.reports().filter(({ source }) => source === this.#label)
+    const { state, health } = this.#fleet.feed
+    const source = current.sources().find(({ label }) => label === this.#label)
+    const errors = [
+      ...(health.lastError === undefined ? [] : [health.lastError]),
+      ...(source?.diagnostics ?? [])
+        .filter(({ severity }) => severity !== 'info')
+        .map(({ message }) => message),
+      ...reports.flatMap(({ name, diagnostics }) =>
+        diagnostics
+          .filter(({ severity }) => severity === 'error')
+          .map(({ message }) => `${name}: ${message}`),
+      ),
+    ]
+    return {
+      host: this.#host,
+      agent: this.#agent,
+      instance: this.#instance,
+      pid: process.pid,
+      channel: this.#channel,
+      digest: digestOfSet(served),
+      skills: served.length,
+      held: reports.filter(({ status }) => status === 'pending' || status === 'rejected').length,
+      generation: { number: current.number, digest: current.digest },
+      ...(state.epoch === undefined ? {} : { epoch: state.epoch }),
+      seq: state.seq,
+      staged: listHeads(state, this.#channel, { isStaged: true }).filter(({ manifest }) =>
+        runtime.isStored(manifest),
+      ).length,
+      ...(this.#lagMs === undefined ? {} : { lagMs: this.#lagMs }),
+      ...(health.staleSince === undefined ? {} : { staleSince: health.staleSince }),
+      ...(sandbox === undefined ? {} : { sandbox }),
+      errors: errors.slice(0, MAX_ERRORS),
+      at: Date.now(),
+    }
+  }
+
+  /** Removes this process from the status. Idempotent. */
+  async close(): Promise<void> {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    for (const unsubscribe of this.#unsubscribe) unsubscribe()
+    clearInterval(this.#timer)
+    clearTimeout(this.#soon)
+    try {
+      const engine = await this.#fleet.open()
+      engine.send(toAgentSubject(this.#host, this.#agent), new Uint8Array(), { isMarker: true })
+      await engine.checkAlive()
+    } catch {
+      // Without a server, the last report expires.
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+
+  /** Measures how long the newest served version was on its way. */
+  #noteServed(): void {
+    const served = new Map(this.#options.runtime.current.list().map(skill => [skill.name, skill.revision]))
+    for (const { seq, at, skill, manifest } of listHeads(this.#fleet.feed.state, this.#channel)) {
+      if (seq <= this.#servedSeq || served.get(skill) !== manifest.revision) continue
+      this.#lagMs = Math.max(0, Date.now() - at)
+      this.#servedSeq = seq
+    }
+    this.#sendSoon()
+  }
+
+  #sendSoon(): void {
+    if (!this.#isClosed) this.#soon ??= setTimeout(() => void this.#send(), COLLECT_MS).unref()
+  }
+
+  async #send(): Promise<void> {
+    this.#soon = undefined
+    try {
+      const engine = await this.#fleet.open()
+      const data = new TextEncoder().encode(JSON.stringify(this.report))
+      if (!this.#isClosed) engine.send(toAgentSubject(this.#host, this.#agent), data)
+    } catch {
+      // The next report comes within 20 seconds.
+    }
+  }
+}

@@ -1,0 +1,175 @@
+import { checkOptions, type KnownOptions } from '@skillstoke/core/internal'
+import type { FleetConnection } from './fleet-connection.ts'
+import type { AgentReport } from './fleet-reporter.ts'
+import { AGENTS, checkChannel, DEFAULT_CHANNEL } from './fleet-subjects.ts'
+import { digestOfSet, listHeads } from './skill-set.ts'
+
+export interface FleetStatusOptions {
+  /** @default 'stable' */
+  readonly channel?: string
+}
+
+const KNOWN: KnownOptions<FleetStatusOptions> = { channel: true }
+
+/** The values of `AgentState`. */
+export const AGENT_STATES = ['current', 'behind', 'held', 'stale'] as const
+
+/**
+ * How an agent stands to its channel. `current`: serves what was published. `behind`: serves something else. `held`: has
+ * received everything, but a revision waits for approval or was rejected. `stale`: has no contact to the servers.
+ */
+export type AgentState = (typeof AGENT_STATES)[number]
+
+/** The newest report of one agent. */
+export interface AgentStatus extends AgentReport {
+  readonly state: AgentState
+  /** Milliseconds since the report. */
+  readonly ageMs: number
+}
+
+/** One published skill. */
+export interface FleetSkillStatus {
+  readonly name: string
+  readonly version: number
+  readonly revision: string
+  readonly publisher: string
+  /** Wall time of the commit at the server, in milliseconds since the epoch. */
+  readonly at: number
+  readonly note?: string
+  /** The version that is staged and not yet live. */
+  readonly staged?: number
+}
+
+/** The state of a channel and of its agents at one moment. */
+export interface FleetReport {
+  readonly channel: string
+  readonly servers: string
+  readonly serverVersion: string
+  readonly epoch: number
+  readonly seq: number
+  /** Digest of what the channel has. The same digest in an agent means that the agent serves the same revisions. */
+  readonly digest: string
+  /** Sorted by name. */
+  readonly skills: readonly FleetSkillStatus[]
+  /** Agents of this channel, sorted by host and name. */
+  readonly agents: readonly AgentStatus[]
+  readonly counts: Readonly<Record<AgentState, number>>
+  /** All channels with skills or agents. */
+  readonly channels: readonly string[]
+  /** Heads that were refused, for example because of their signature. */
+  readonly refusals: readonly { readonly subject: string; readonly reason: string }[]
+}
+
+/**
+ * Reads who runs what in a channel. Agents that have not reported for 60 seconds are not listed.
+ *
+ * @example
+ * ```ts no-run
+ * import { FleetConnection, FleetStatus } from '@skillstoke/fleet'
+ *
+ * await using fleet = new FleetConnection({ servers: 'nats://127.0.0.1:4222' })
+ * const { agents } = await new FleetStatus(fleet).read()
+ * for (const { host, agent, state, lagMs } of agents) console.log(host, agent, state, lagMs)
+ * ```
+ */
+export class FleetStatus {
+  readonly #fleet: FleetConnection
+  readonly #channel: string
+
+  /** @throws {SkillError} INVALID_OPTION */
+  constructor(fleet: FleetConnection, options: FleetStatusOptions = {}) {
+    checkOptions('FleetStatus', options, KNOWN)
+    this.#fleet = fleet
+    this.#channel = options.channel ?? DEFAULT_CHANNEL
+    checkChannel(this.#channel)
+  }
+
+  /** @throws {SkillError} IO_FAILED if the servers do not answer */
+  async read(): Promise<FleetReport> {
+    const { feed, address } = this.#fleet
+    await feed.reload()
+    const engine = await this.#fleet.open()
+    const all: AgentReport[] = []
+    for await (const { messages } of engine.readFrom(AGENTS, 1))
+      for (const { data, isMarker } of messages) {
+        const report = isMarker ? undefined : parseReport(data)
+        if (report !== undefined) all.push(report)
+      }
+    const { state } = feed
+    const heads = listHeads(state, this.#channel)
+    const staged = new Map(
+      listHeads(state, this.#channel, { isStaged: true }).map(head => [head.skill, head.manifest.version]),
+    )
+    const digest = digestOfSet(
+      heads.map(({ skill, manifest }) => ({ name: skill, revision: manifest.revision })),
+    )
+    const agents = all
+      .filter(({ channel }) => channel === this.#channel)
+      .map(report => ({
+        ...report,
+        state: stateOf(report, digest),
+        ageMs: Math.max(0, Date.now() - report.at),
+      }))
+      .sort((a, b) => (`${a.host} ${a.agent}` < `${b.host} ${b.agent}` ? -1 : 1))
+    const count = (wanted: AgentState): number => agents.filter(each => each.state === wanted).length
+    return {
+      channel: this.#channel,
+      servers: address,
+      serverVersion: engine.version,
+      epoch: state.epoch ?? 0,
+      seq: state.seq,
+      digest,
+      skills: heads
+        .map(({ skill, at, manifest }) => {
+          const { version, revision, publisher, note } = manifest
+          const next = staged.get(skill)
+          return {
+            name: skill,
+            version,
+            revision,
+            publisher,
+            at,
+            ...(note === undefined ? {} : { note }),
+            ...(next === undefined ? {} : { staged: next }),
+          }
+        })
+        .sort((a, b) => (a.name < b.name ? -1 : 1)),
+      agents,
+      counts: {
+        current: count('current'),
+        behind: count('behind'),
+        held: count('held'),
+        stale: count('stale'),
+      },
+      channels: [
+        ...new Set([
+          ...[...state.heads.values()].map(({ channel }) => channel),
+          ...all.map(({ channel }) => channel),
+        ]),
+      ].sort(),
+      refusals: [...state.refusals].map(([subject, reason]) => ({ subject, reason })),
+    }
+  }
+}
+
+function stateOf({ digest, held, staleSince }: AgentReport, expected: string): AgentState {
+  if (staleSince !== undefined) return 'stale'
+  if (digest === expected) return 'current'
+  return held > 0 ? 'held' : 'behind'
+}
+
+/** Reports come from other machines, so a report with a wrong form is left out. */
+function parseReport(data: Uint8Array): AgentReport | undefined {
+  try {
+    const value = JSON.parse(new TextDecoder().decode(data)) as Partial<AgentReport>
+    const hasTexts = [value.host, value.agent, value.channel, value.digest].every(
+      text => typeof text === 'string',
+    )
+    const hasNumbers = [value.at, value.held, value.seq, value.staged].every(
+      number => typeof number === 'number',
+    )
+    return hasTexts && hasNumbers && Array.isArray(value.errors) ? (value as AgentReport) : undefined
+  } catch {
+    return undefined
+  }
+}

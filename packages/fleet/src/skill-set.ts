@@ -1,0 +1,20 @@
+import { compareText, digestOf } from '@skillstoke/core/internal'
+import { nodeHasher } from '@skillstoke/core/node'
+import type { FeedState, Head } from './head-table.ts'
+
+/** Returns the heads of a channel, sorted by sequence. */
+export function listHeads(
+  { heads }: FeedState,
+  channel: string,
+  { isStaged = false }: { readonly isStaged?: boolean } = {},
+): readonly Head[] {
+  return [...heads.values()]
+    .filter(head => head.channel === channel && head.isStaged === isStaged)
+    .sort((a, b) => a.seq - b.seq)
+}
+
+/** Returns the digest of a set of skills. Machines that serve the same revisions have the same digest. */
+export function digestOfSet(skills: readonly { readonly name: string; readonly revision: string }[]): string {
+  const lines = skills.map(({ name, revision }) => `${name}\0${revision}\n`)
+  return digestOf(lines.sort(compareText).join(''), nodeHasher)
+}
