@@ -5,6 +5,7 @@ import { findStateDirectory } from './config/state-place.ts'
 import { EXIT_OK, EXIT_USAGE, UsageError } from './exit-code.ts'
 import { nameProgram } from './program-name.ts'
 import { addChatVerbs } from './verbs/chat-verbs.ts'
+import { addFleetVerbs } from './verbs/fleet-verbs.ts'
 import { addFollowVerbs } from './verbs/follow-verbs.ts'
 import { addLookVerbs } from './verbs/look-verbs.ts'
 import { addMcpVerbs } from './verbs/mcp-verbs.ts'
@@ -83,6 +84,7 @@ Examples:
   stoke why pdf                  show where a skill stopped on its way to a conversation
   stoke pending                  list the changes that wait for approval
   stoke rollback pdf             restore the previous revision as a new change
+  stoke fleet publish ./skills   publish the skills to many machines
 
 Without --root, commands read ./skills, ./.agents/skills, ./.claude/skills and ~/.agents/skills, in this order.
 Configuration: flags, then environment variables, then ./skillstoke.json.
@@ -99,5 +101,6 @@ Exit codes: 0 success, 1 findings, 2 usage error, 130 interrupted.`,
   addRunVerbs(program, finish)
   addTrustVerbs(program, finish)
   addProjectVerbs(program, finish)
+  addFleetVerbs(program, finish)
   return program
 }

@@ -70,7 +70,22 @@ export async function openSkills(config: Config, options: OpenOptions): Promise<
     ...(scripts === undefined ? {} : { scripts }),
     ...options.runtime,
   })
+  if (options.serves === true) await reportToFleets(skills, sources)
   return warnings.tellRestWhenClosed(skills)
+}
+
+/** Reports to each followed fleet what this process serves, until the runtime is closed. */
+async function reportToFleets(skills: SkillRuntime, sources: readonly SkillSource[]): Promise<void> {
+  if (!sources.some(({ origin }) => origin.startsWith('fleet:'))) return
+  const { FleetReporter, isFleetSource } = await import('@skillstoke/fleet')
+  const reporters = sources
+    .filter(isFleetSource)
+    .map(source => new FleetReporter(source, { runtime: skills, agent: `stoke-${process.pid}` }))
+  const close = skills.close.bind(skills)
+  skills.close = async () => {
+    await Promise.all(reporters.map(async reporter => await reporter.close()))
+    await close()
+  }
 }
 
 async function createSources(

@@ -107,7 +107,7 @@ export async function prepareFleet(
   }
 }
 
-function readReplicas(stream: StreamDescription | undefined): number | undefined {
+export function readReplicas(stream: StreamDescription | undefined): number | undefined {
   const replicas = stream?.config['num_replicas']
   return typeof replicas === 'number' ? replicas : undefined
 }
@@ -133,7 +133,7 @@ export function describeWeakness(engine: NatsEngine, replicas: number, isSigned:
 }
 
 /** The settings of all streams. */
-function describeStreams({ features }: NatsEngine, replicas: number): readonly StreamConfig[] {
+export function describeStreams({ features }: NatsEngine, replicas: number): readonly StreamConfig[] {
   const common = { num_replicas: replicas, storage: 'file', allow_direct: true }
   const expiring = features.batchGet
     ? { allow_msg_ttl: true, subject_delete_marker_ttl: MARKER_SECONDS * SECOND_NS }

@@ -1,17 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
-import { SkillError, type SkillRuntime } from '@skillstoke/core'
+import { type Digest, SkillError, type SkillRuntime } from '@skillstoke/core'
 import { checkOptions, type KnownOptions } from '@skillstoke/core/internal'
 import type { FleetConnection } from './fleet-connection.ts'
-import { checkChannel, DEFAULT_CHANNEL, toAgentSubject } from './fleet-subjects.ts'
+import type { FleetSource } from './fleet-source.ts'
+import { toAgentSubject } from './fleet-subjects.ts'
 import { digestOfSet, listHeads } from './skill-set.ts'
 
 export interface FleetReporterOptions {
+  /** The runtime that serves the skills of the source. */
   readonly runtime: SkillRuntime
-  /** Label of the source that follows the fleet. @default 'fleet' */
-  readonly source?: string
-  /** The channel of the source. @default 'stable' */
-  readonly channel?: string
   /** @default the name of this machine */
   readonly host?: string
   /** Name of this process, unique on its host. @default 'agent-' and the process id */
@@ -22,8 +20,6 @@ export interface FleetReporterOptions {
 
 const KNOWN: KnownOptions<FleetReporterOptions> = {
   runtime: true,
-  source: true,
-  channel: true,
   host: true,
   agent: true,
   sandbox: true,
@@ -38,7 +34,7 @@ export interface AgentReport {
   readonly pid: number
   readonly channel: string
   /** Digest of the names and revisions of the skills of the fleet that the process serves. */
-  readonly digest: string
+  readonly digest: Digest
   /** How many skills of the fleet the process serves. */
   readonly skills: number
   /** How many newer revisions wait for approval, or were rejected. */
@@ -75,21 +71,20 @@ const MAX_ERRORS = 5
  * @example
  * ```ts no-run
  * import { createSkillRuntime } from '@skillstoke/core'
- * import { FleetConnection, FleetReporter, fleetSource } from '@skillstoke/fleet'
+ * import { FleetReporter, fleetSource } from '@skillstoke/fleet'
  *
- * await using fleet = new FleetConnection({ servers: 'nats://127.0.0.1:4222' })
- * await using runtime = await createSkillRuntime({ sources: [fleetSource(fleet)] })
- * await using reporter = new FleetReporter(fleet, { runtime, agent: 'support-1' })
+ * const source = fleetSource('nats://127.0.0.1:4222')
+ * await using runtime = await createSkillRuntime({ sources: [source] })
+ * await using reporter = new FleetReporter(source, { runtime, agent: 'support-1' })
  * console.log(reporter.report.digest)
  * ```
  */
 export class FleetReporter implements AsyncDisposable {
+  readonly #source: FleetSource
   readonly #fleet: FleetConnection
   readonly #options: FleetReporterOptions
   readonly #host: string
   readonly #agent: string
-  readonly #channel: string
-  readonly #label: string
   readonly #instance: string = randomUUID()
   readonly #unsubscribe: (() => void)[]
   readonly #timer: NodeJS.Timeout
@@ -100,20 +95,19 @@ export class FleetReporter implements AsyncDisposable {
   #isClosed = false
 
   /** @throws {SkillError} INVALID_OPTION if the runtime has no such source */
-  constructor(fleet: FleetConnection, options: FleetReporterOptions) {
+  constructor(source: FleetSource, options: FleetReporterOptions) {
     checkOptions('FleetReporter', options, KNOWN)
+    const fleet = source.connection
+    this.#source = source
     this.#fleet = fleet
     this.#options = options
     this.#host = options.host ?? hostname()
     this.#agent = options.agent ?? `agent-${process.pid}`
-    this.#channel = options.channel ?? DEFAULT_CHANNEL
-    this.#label = options.source ?? 'fleet'
-    checkChannel(this.#channel)
     const labels = options.runtime.status().map(({ label }) => label)
-    if (!labels.includes(this.#label))
+    if (!labels.includes(source.label))
       throw new SkillError(
         'INVALID_OPTION',
-        `the runtime has no source ${JSON.stringify(this.#label)}; its sources are: ${labels.join(', ')}`,
+        `the runtime has no source ${JSON.stringify(source.label)}; its sources are: ${labels.join(', ')}`,
       )
     this.#servedSeq = fleet.feed.state.seq
     this.#unsubscribe = [
@@ -128,10 +122,10 @@ export class FleetReporter implements AsyncDisposable {
   get report(): AgentReport {
     const { runtime, sandbox } = this.#options
     const { current } = runtime
-    const served = current.list().filter(({ source }) => source === this.#label)
-    const reports = current.reports().filter(({ source }) => source === this.#label)
+    const served = current.list().filter(({ source }) => source === this.#source.label)
+    const reports = current.reports().filter(({ source }) => source === this.#source.label)
     const { state, health } = this.#fleet.feed
-    const source = current.sources().find(({ label }) => label === this.#label)
+    const source = current.sources().find(({ label }) => label === this.#source.label)
     const errors = [
       ...(health.lastError === undefined ? [] : [health.lastError]),
       ...(source?.diagnostics ?? [])
@@ -148,14 +142,14 @@ export class FleetReporter implements AsyncDisposable {
       agent: this.#agent,
       instance: this.#instance,
       pid: process.pid,
-      channel: this.#channel,
+      channel: this.#source.channel,
       digest: digestOfSet(served),
       skills: served.length,
       held: reports.filter(({ status }) => status === 'pending' || status === 'rejected').length,
       generation: { number: current.number, digest: current.digest },
       ...(state.epoch === undefined ? {} : { epoch: state.epoch }),
       seq: state.seq,
-      staged: listHeads(state, this.#channel, { isStaged: true }).filter(({ manifest }) =>
+      staged: listHeads(state, this.#source.channel, { isStaged: true }).filter(({ manifest }) =>
         runtime.isStored(manifest),
       ).length,
       ...(this.#lagMs === undefined ? {} : { lagMs: this.#lagMs }),
@@ -189,9 +183,9 @@ export class FleetReporter implements AsyncDisposable {
   /** Measures how long the newest served version was on its way. */
   #noteServed(): void {
     const served = new Map(this.#options.runtime.current.list().map(skill => [skill.name, skill.revision]))
-    for (const { seq, at, skill, manifest } of listHeads(this.#fleet.feed.state, this.#channel)) {
+    for (const { seq, at, skill, manifest } of listHeads(this.#fleet.feed.state, this.#source.channel)) {
       if (seq <= this.#servedSeq || served.get(skill) !== manifest.revision) continue
-      this.#lagMs = Math.max(0, Date.now() - at)
+      this.#lagMs = at === 0 ? undefined : Math.max(0, Date.now() - at)
       this.#servedSeq = seq
     }
     this.#sendSoon()

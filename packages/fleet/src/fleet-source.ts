@@ -39,7 +39,10 @@ export const FLEET_RETRIEVALS = ['ahead', 'on-load'] as const
 export type FleetRetrieval = (typeof FLEET_RETRIEVALS)[number]
 
 export interface FleetSourceOptions
-  extends Pick<RemoteSourceOptions, 'trust' | 'reading' | 'limits' | 'timeoutMs' | 'firstWaitMs' | 'clock'> {
+  extends Pick<
+    RemoteSourceOptions,
+    'trust' | 'reading' | 'limits' | 'polling' | 'timeoutMs' | 'firstWaitMs' | 'clock'
+  > {
   /** The channel to follow. @default 'stable' */
   readonly channel?: string
   /** Name of the source in digests and messages; the same on every machine. @default 'fleet' */
@@ -60,6 +63,7 @@ const KNOWN: KnownOptions<FleetSourceOptions> = {
   trust: true,
   reading: true,
   limits: true,
+  polling: true,
   timeoutMs: true,
   firstWaitMs: true,
   clock: true,
@@ -93,19 +97,50 @@ const HEADS_FILE = 'heads.json'
  * console.log(skills.current.list().map(skill => skill.name))
  * ```
  */
-export function fleetSource(target: FleetTarget, options: FleetSourceOptions = {}): SkillSource {
+export function fleetSource(target: FleetTarget, options: FleetSourceOptions = {}): FleetSource {
   checkOptions('fleetSource()', options, KNOWN)
   checkChoice('retrieval', options.retrieval, FLEET_RETRIEVALS)
   const { channel = DEFAULT_CHANNEL, label = 'fleet', retrieval = 'ahead', ...remote } = options
   checkChannel(channel)
-  const fetcher = new FleetFetcher(target, channel, retrieval)
-  return new RemoteSource(fetcher, {
-    trust: fetcher.isSigned ? 'auto' : 'review',
-    ...remote,
-    pollMs: SWEEP_MS,
-    label,
-    origin: fetcher.origin,
-  })
+  return new FleetSource(new FleetFetcher(target, channel, retrieval), { ...remote, label })
+}
+
+/** A source that follows one channel of a fleet. `fleetSource()` creates it. */
+export class FleetSource extends RemoteSource {
+  readonly channel: string
+  readonly #fetcher: FleetFetcher
+
+  constructor(fetcher: FleetFetcher, options: Omit<RemoteSourceOptions, 'origin'>) {
+    super(fetcher, {
+      trust: fetcher.isSigned ? 'auto' : 'review',
+      ...options,
+      pollMs: SWEEP_MS,
+      origin: fetcher.origin,
+    })
+    this.channel = fetcher.channel
+    this.#fetcher = fetcher
+  }
+
+  /** The connection of the source. If the source opened the connection itself, it ends with the source. */
+  get connection(): FleetConnection {
+    return this.#fetcher.fleet
+  }
+}
+
+/**
+ * Whether a source follows a fleet.
+ *
+ * @example
+ * ```ts
+ * import { directory } from '@skillstoke/core/node'
+ * import { fleetSource, isFleetSource } from '@skillstoke/fleet'
+ *
+ * const sources = [directory('./skills'), fleetSource('nats://127.0.0.1:4222')]
+ * console.log(sources.filter(isFleetSource).map(({ channel }) => channel)) // prints [ 'stable' ]
+ * ```
+ */
+export function isFleetSource(source: SkillSource): source is FleetSource {
+  return source instanceof FleetSource
 }
 
 /** A fleet to follow: the URL of a server, options of a connection, or a shared connection. */
@@ -120,9 +155,9 @@ interface FleetSkill extends ListedSkill {
 class FleetFetcher implements TreeFetcher {
   readonly origin: string
   readonly #target: FleetTarget
-  readonly #channel: string
+  readonly channel: string
   readonly #retrieval: FleetRetrieval
-  #fleet: FleetConnection
+  fleet: FleetConnection
   #context: Omit<FetchContext, 'known' | 'signal'> | undefined
   /** Listed skills by subject. An unchanged head keeps its object. */
   #listed = new Map<string, FleetSkill>()
@@ -137,25 +172,25 @@ class FleetFetcher implements TreeFetcher {
 
   constructor(target: FleetTarget, channel: string, retrieval: FleetRetrieval) {
     this.#target = target
-    this.#channel = channel
+    this.channel = channel
     this.#retrieval = retrieval
-    this.#fleet = this.#openFleet()
-    this.origin = `fleet:${this.#fleet.address}/${channel}`
+    this.fleet = this.#openFleet()
+    this.origin = `fleet:${this.fleet.address}/${channel}`
   }
 
   get isSigned(): boolean {
-    return this.#fleet.trusted.isRequired
+    return this.fleet.trusted.isRequired
   }
 
   state(): SourceState {
-    const { isConnected, staleSince, lastError } = this.#fleet.feed.health
+    const { isConnected, staleSince, lastError } = this.fleet.feed.health
     if (isConnected && staleSince === undefined) return { mode: 'events', sweepMs: SWEEP_MS }
     return { mode: 'polling', sweepMs: SWEEP_MS, reason: lastError ?? 'not connected yet' }
   }
 
   watch(onNews: () => void): () => void {
     this.#onNews = onNews
-    this.#stopNews = this.#fleet.feed.onNews(() => this.#tell())
+    this.#stopNews = this.fleet.feed.onNews(() => this.#tell())
     return () => {
       this.#stopNews?.()
       this.#onNews = undefined
@@ -163,7 +198,7 @@ class FleetFetcher implements TreeFetcher {
   }
 
   async restore(context: FetchContext): Promise<FileTree | undefined> {
-    const { feed } = this.#fleet
+    const { feed } = this.fleet
     const stored = await restoreTree(this.origin, context)
     const file = stored?.files.find(({ path }) => path === HEADS_FILE)
     if (file !== undefined && feed.state.epoch === undefined) {
@@ -173,19 +208,19 @@ class FleetFetcher implements TreeFetcher {
     if (feed.state.epoch === undefined) return undefined
     this.#context = context
     this.#shown = feed.state
-    for (const head of listHeads(feed.state, this.#channel)) this.#listed.set(head.skill, toListed(head))
+    for (const head of listHeads(feed.state, this.channel)) this.#listed.set(head.skill, toListed(head))
     return this.#toTree(feed.state)
   }
 
   async fetch(context: FetchContext): Promise<FetchResult> {
-    const { feed } = this.#fleet
+    const { feed } = this.fleet
     const isNews = this.#hasNews
     this.#hasNews = false
     await (isNews ? feed.settle() : feed.reload())
     this.#context = context
     const { state } = feed
     const notices = [...state.refusals].flatMap(([subject, reason]) =>
-      subject.includes(`.${this.#channel}.`)
+      subject.includes(`.${this.channel}.`)
         ? [refuseTreeEntry(this.origin, `${subject}: ${reason}`, state.heads.has(subject))]
         : [],
     )
@@ -223,8 +258,8 @@ class FleetFetcher implements TreeFetcher {
     this.#stopNews?.()
     this.#storeNow()
     if (!(this.#target instanceof FleetConnection)) {
-      await this.#fleet.close()
-      this.#fleet = this.#openFleet()
+      await this.fleet.close()
+      this.fleet = this.#openFleet()
     }
   }
 
@@ -270,10 +305,9 @@ class FleetFetcher implements TreeFetcher {
         )
       }
     }
-    await mapConcurrently(listHeads(state, this.#channel), listOne, AT_ONCE, context.signal)
+    await mapConcurrently(listHeads(state, this.channel), listOne, AT_ONCE, context.signal)
     this.#listed = listed
-    for (const head of listHeads(state, this.#channel, { isStaged: true }))
-      await this.#prefetch(head, context)
+    for (const head of listHeads(state, this.channel, { isStaged: true })) await this.#prefetch(head, context)
     return failures
   }
 
@@ -290,7 +324,7 @@ class FleetFetcher implements TreeFetcher {
   }
 
   async #download(skill: FleetSkill, { store, hasher, signal }: Omit<FetchContext, 'known'>): Promise<void> {
-    const engine = await this.#fleet.open()
+    const engine = await this.fleet.open()
     const missing = skill.files.filter(({ digest }) => !store.has(digest))
     const files = await mapConcurrently(
       missing,
@@ -321,7 +355,7 @@ class FleetFetcher implements TreeFetcher {
   #storeNow(): void {
     this.#storeTimer = undefined
     if (this.#isStored || this.#context === undefined) return
-    const bytes = new TextEncoder().encode(JSON.stringify(this.#fleet.feed.toStored()))
+    const bytes = new TextEncoder().encode(JSON.stringify(this.fleet.feed.toStored()))
     storeTree(this.origin, [{ path: HEADS_FILE, kind: 'file', bytes, isExecutable: false }], this.#context)
     this.#isStored = true
   }

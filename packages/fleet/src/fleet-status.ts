@@ -1,3 +1,4 @@
+import type { Digest } from '@skillstoke/core'
 import { checkOptions, type KnownOptions } from '@skillstoke/core/internal'
 import type { FleetConnection } from './fleet-connection.ts'
 import type { AgentReport } from './fleet-reporter.ts'
@@ -31,9 +32,9 @@ export interface AgentStatus extends AgentReport {
 export interface FleetSkillStatus {
   readonly name: string
   readonly version: number
-  readonly revision: string
+  readonly revision: Digest
   readonly publisher: string
-  /** Wall time of the commit at the server, in milliseconds since the epoch. */
+  /** Wall time of the commit, in milliseconds since the epoch. */
   readonly at: number
   readonly note?: string
   /** The version that is staged and not yet live. */
@@ -48,7 +49,7 @@ export interface FleetReport {
   readonly epoch: number
   readonly seq: number
   /** Digest of what the channel has. The same digest in an agent means that the agent serves the same revisions. */
-  readonly digest: string
+  readonly digest: Digest
   /** Sorted by name. */
   readonly skills: readonly FleetSkillStatus[]
   /** Agents of this channel, sorted by host and name. */
@@ -128,7 +129,7 @@ export class FleetStatus {
             version,
             revision,
             publisher,
-            at,
+            at: at === 0 ? Date.parse(manifest.at) : at,
             ...(note === undefined ? {} : { note }),
             ...(next === undefined ? {} : { staged: next }),
           }
@@ -152,7 +153,7 @@ export class FleetStatus {
   }
 }
 
-function stateOf({ digest, held, staleSince }: AgentReport, expected: string): AgentState {
+function stateOf({ digest, held, staleSince }: AgentReport, expected: Digest): AgentState {
   if (staleSince !== undefined) return 'stale'
   if (digest === expected) return 'current'
   return held > 0 ? 'held' : 'behind'
@@ -162,13 +163,14 @@ function stateOf({ digest, held, staleSince }: AgentReport, expected: string): A
 function parseReport(data: Uint8Array): AgentReport | undefined {
   try {
     const value = JSON.parse(new TextDecoder().decode(data)) as Partial<AgentReport>
-    const hasTexts = [value.host, value.agent, value.channel, value.digest].every(
-      text => typeof text === 'string',
-    )
+    const hasTexts = [value.host, value.agent, value.channel].every(text => typeof text === 'string')
+    const hasDigest = /^sha256:[0-9a-f]{64}$/.test(value.digest ?? '')
     const hasNumbers = [value.at, value.held, value.seq, value.staged].every(
       number => typeof number === 'number',
     )
-    return hasTexts && hasNumbers && Array.isArray(value.errors) ? (value as AgentReport) : undefined
+    return hasTexts && hasDigest && hasNumbers && Array.isArray(value.errors)
+      ? (value as AgentReport)
+      : undefined
   } catch {
     return undefined
   }

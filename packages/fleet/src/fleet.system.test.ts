@@ -7,6 +7,7 @@ import { TemporaryFolder } from '../../../tests/fixtures/skill-folder.ts'
 import {
   FleetConnection,
   FleetReporter,
+  type FleetSource,
   type FleetSourceOptions,
   FleetStatus,
   type FleetTarget,
@@ -23,6 +24,7 @@ describe.each(['newest', 'oldest'] as const)('on the %s server', version => {
     let fleet: FleetConnection
     let folder: TemporaryFolder
     let publisher: SkillPublisher
+    const sources = new WeakMap<SkillRuntime, FleetSource>()
 
     beforeAll(async () => {
       server = await NatsServer.start({ version })
@@ -49,7 +51,14 @@ describe.each(['newest', 'oldest'] as const)('on the %s server', version => {
       const source = fleetSource(target, { trust: 'auto', ...options })
       const runtime = await createSkillRuntime({ sources: [source] })
       onTestFinished(async () => await runtime.close())
+      sources.set(runtime, source)
       return runtime
+    }
+
+    function reportOf(runtime: SkillRuntime, agent: string, host: string): FleetReporter {
+      const source = sources.get(runtime)
+      if (source === undefined) throw new Error('this runtime follows no fleet')
+      return new FleetReporter(source, { runtime, agent, host, sandbox: 'none' })
     }
 
     const names = (runtime: SkillRuntime): readonly string[] => runtime.current.list().map(({ name }) => name)
@@ -124,7 +133,7 @@ describe.each(['newest', 'oldest'] as const)('on the %s server', version => {
 
     test('a staged version is retrieved by the agents and served only after its activation', async () => {
       const agent = await follow({}, fleet)
-      await using reporter = new FleetReporter(fleet, { runtime: agent, agent: 'one', host: 'here' })
+      await using reporter = reportOf(agent, 'one', 'here')
       folder.writeSkill('maps', { body: 'Old.' })
       await publisher.publish(folder.path)
       await vi.waitFor(() => expect(names(agent)).toEqual(['maps']))
@@ -140,13 +149,8 @@ describe.each(['newest', 'oldest'] as const)('on the %s server', version => {
     test('the status shows which agent serves what', async () => {
       const agent = await follow({}, fleet)
       const held = await follow({ trust: 'review' }, fleet)
-      await using first = new FleetReporter(fleet, {
-        runtime: agent,
-        agent: 'one',
-        host: 'a',
-        sandbox: 'none',
-      })
-      await using second = new FleetReporter(fleet, { runtime: held, agent: 'two', host: 'b' })
+      await using first = reportOf(agent, 'one', 'a')
+      await using second = reportOf(held, 'two', 'b')
       folder.writeSkill('maps')
       await publisher.publish(folder.path)
       folder.writeSkill('maps', { body: 'Newer.' })
@@ -166,7 +170,8 @@ describe.each(['newest', 'oldest'] as const)('on the %s server', version => {
           digest: report.digest,
           errors: [],
         })
-        expect(report.agents[0]?.lagMs).toBeLessThan(5_000)
+        // Servers before 2.10 republish messages without their time.
+        if (version === 'newest') expect(report.agents[0]?.lagMs).toBeLessThan(5_000)
       })
       await second.close()
       await vi.waitFor(async () => expect((await status.read()).agents.map(each => each.host)).toEqual(['a']))

@@ -8,7 +8,7 @@ import type { TrustedKeys } from './signing.ts'
 export interface Head extends HeadPlace {
   /** Sequence in the stream. */
   readonly seq: number
-  /** Wall time of the server when it stored the head, in milliseconds since the epoch. */
+  /** Wall time of the server when it stored the head, in milliseconds since the epoch; 0 if it is unknown. */
   readonly at: number
   readonly manifest: SkillVersion
   /** The stored document, with its signatures. */
@@ -139,7 +139,7 @@ export class HeadTable {
   apply(message: StoredMessage): boolean {
     if (message.seq <= this.#seq) return false
     this.#seq = message.seq
-    this.#at = message.at
+    this.#at = Math.max(this.#at, message.at)
     const isNews = this.#applyHead(message)
     if (isNews) this.#isChanged = true
     return isNews

@@ -10,10 +10,13 @@ export {
 
 // For agents: a source that follows a channel.
 export {
+  FLEET_RETRIEVALS,
   type FleetRetrieval,
-  fleetSource,
+  type FleetSource,
   type FleetSourceOptions,
   type FleetTarget,
+  fleetSource,
+  isFleetSource,
 } from './fleet-source.ts'
 
 // For publishers: versions, channels and signatures.
@@ -47,6 +50,12 @@ export {
 export { type AgentReport, FleetReporter, type FleetReporterOptions } from './fleet-reporter.ts'
 
 // For administrators: the streams and the permissions.
+export {
+  type ExamineOptions,
+  examineFleet,
+  type FleetExamination,
+  type FleetFinding,
+} from './examine-fleet.ts'
 export {
   describePermissions,
   type FleetPermissions,

@@ -23,7 +23,10 @@ import { toMessage } from '@skillstoke/core/internal'
 export interface StoredMessage {
   readonly subject: string
   readonly seq: number
-  /** Wall time of the server, in milliseconds since the epoch. */
+  /**
+   * Wall time of the server, in milliseconds since the epoch; 0 if it is unknown, because servers before 2.10 republish
+   * messages without their time.
+   */
   readonly at: number
   readonly data: Uint8Array
   /** Whether the message deletes its key. */
@@ -569,7 +572,7 @@ function toStored(subject: string, { headers, data }: Msg): StoredMessage {
   return {
     subject,
     seq: Number(headers?.get('Nats-Sequence') || 0),
-    at: Date.parse(headers?.get('Nats-Time-Stamp') ?? ''),
+    at: Date.parse(headers?.get('Nats-Time-Stamp') ?? '') || 0,
     data,
     isMarker: isMarker(headers),
   }

@@ -1,3 +1,4 @@
+import type { Digest } from '@skillstoke/core'
 import { compareText, digestOf } from '@skillstoke/core/internal'
 import { nodeHasher } from '@skillstoke/core/node'
 import type { FeedState, Head } from './head-table.ts'
@@ -14,7 +15,7 @@ export function listHeads(
 }
 
 /** Returns the digest of a set of skills. Machines that serve the same revisions have the same digest. */
-export function digestOfSet(skills: readonly { readonly name: string; readonly revision: string }[]): string {
+export function digestOfSet(skills: readonly { readonly name: string; readonly revision: string }[]): Digest {
   const lines = skills.map(({ name, revision }) => `${name}\0${revision}\n`)
   return digestOf(lines.sort(compareText).join(''), nodeHasher)
 }

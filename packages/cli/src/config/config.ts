@@ -15,7 +15,7 @@ import { SANDBOX_MODES } from '../known-values.ts'
 import { type LoadedConfigFile, loadConfigFile } from './config-file.ts'
 import { DEFAULT_HOST, DEFAULT_PORT, DEFAULT_ROOTS } from './defaults.ts'
 import { parseSourceFlag, type RemoteConfig, resolveRemotes } from './remote-config.ts'
-import type { RemoteAccess } from './source-kinds.ts'
+import type { ConfigSource, RemoteAccess } from './source-kinds.ts'
 import { findStateDirectory, withoutEmpty } from './state-place.ts'
 
 /** A root directory. The label of a root is the same on every machine. */
@@ -84,6 +84,8 @@ export interface Config {
 export interface ConfigFlags {
   readonly root?: readonly string[]
   readonly source?: readonly string[]
+  readonly fleet?: string
+  readonly trustedKey?: readonly string[]
   readonly frozen?: boolean
   readonly gitBaseUrl?: string
   readonly privateHost?: readonly string[]
@@ -102,6 +104,14 @@ export interface ConfigFlags {
   readonly newToken?: boolean
   readonly model?: string
   readonly baseUrl?: string
+}
+
+/** Returns the source that `--fleet` names. */
+function listFleet({ fleet, trustedKey }: ConfigFlags): readonly ConfigSource[] {
+  if (fleet === undefined) return []
+  const url = fleet.includes('://') ? fleet : `nats://${fleet}`
+  const keys = trustedKey === undefined ? {} : { trustedKeys: trustedKey }
+  return [{ ...parseSourceFlag(`fleet+${url}`), ...keys }]
 }
 
 const MIN_TOKEN_LENGTH = 16
@@ -126,7 +136,7 @@ export async function resolveConfig(
   const given = flags.root?.length ? flags.root : splitPaths(environment['SKILLSTOKE_ROOTS'])
   const scope = resolveScope(flags, file)
   // If the user names roots or sources, these replace the default roots and all roots and sources in the file.
-  const isAnyGiven = given.length > 0 || (flags.source ?? []).length > 0
+  const isAnyGiven = given.length > 0 || (flags.source ?? []).length > 0 || flags.fleet !== undefined
   const gitBaseUrl = flags.gitBaseUrl ?? environment['SKILLSTOKE_GIT_BASE_URL']
   const privateHosts = flags.privateHost ?? environment['SKILLSTOKE_PRIVATE_HOSTS']?.split(',') ?? []
   const access = { ...(gitBaseUrl === undefined ? {} : { gitBaseUrl }), privateHosts }
@@ -136,6 +146,7 @@ export async function resolveConfig(
     remotes: await resolveRemotes(
       [
         ...(flags.source ?? []).map(text => ({ source: parseSourceFlag(text), isNamed: true })),
+        ...listFleet(flags).map(source => ({ source, isNamed: true })),
         ...(isAnyGiven ? [] : (file?.sources ?? [])).map(each => ({ ...each, isNamed: false })),
       ],
       roots.map(root => root.label),
@@ -146,6 +157,7 @@ export async function resolveConfig(
     areRootsChosen:
       given.length > 0 ||
       (flags.source ?? []).length > 0 ||
+      flags.fleet !== undefined ||
       (namedFile !== undefined && file?.roots !== undefined),
     areRootsOfFile: !isAnyGiven && file?.roots !== undefined,
     linkRoots: [...(flags.linkRoot ?? []), ...(file?.linkRoots ?? [])],

@@ -19,6 +19,7 @@ const WORDS: Readonly<
   wellKnown: ['well-known+https://example.com', { wellKnown: 'https://example.com' }],
   npm: [`npm:${resolve('.')}`, { npm: resolve('.') }],
   mcp: ['mcp+https://example.com/mcp', { mcp: 'https://example.com/mcp' }],
+  fleet: ['fleet+nats://example.com:4222#canary', { fleet: 'nats://example.com:4222', channel: 'canary' }],
 }
 
 test.each(SOURCE_KIND_NAMES)(
@@ -40,7 +41,7 @@ test.each(SOURCE_KIND_NAMES)(
 
 test('the help text and the JSON Schema contain every kind of source', () => {
   expect(describeSourceForms({ isDetailed: true })).toBe(
-    'a repository (URL, owner/repo or file:///folder, with #branch:folder), x.zip, x.tar.gz, well-known+https://host, npm:folder, mcp+https://host/mcp',
+    'a repository (URL, owner/repo or file:///folder, with #branch:folder), x.zip, x.tar.gz, well-known+https://host, npm:folder, mcp+https://host/mcp, fleet+nats://host:4222 (with #channel)',
   )
   const schema = JSON.stringify(toJsonSchema())
   for (const name of SOURCE_KIND_NAMES) expect(schema).toContain(`"required":["${name}"]`)

@@ -7,7 +7,7 @@ import { UsageError } from '../exit-code.ts'
 import { GIT_UPDATES, RETRIEVAL_MODES } from '../known-values.ts'
 
 /** Kinds of remote sources. Each kind is also the name of a field in the configuration. */
-export const SOURCE_KIND_NAMES = ['git', 'archive', 'wellKnown', 'npm', 'mcp'] as const
+export const SOURCE_KIND_NAMES = ['git', 'archive', 'wellKnown', 'npm', 'mcp', 'fleet'] as const
 
 export type SourceKindName = (typeof SOURCE_KIND_NAMES)[number]
 
@@ -19,6 +19,8 @@ export interface ConfigSource extends Readonly<Partial<Record<SourceKindName, st
   readonly path?: string | undefined
   readonly retrieval?: RetrievalMode | undefined
   readonly packages?: readonly string[] | undefined
+  readonly channel?: string | undefined
+  readonly trustedKeys?: readonly string[] | undefined
   readonly label?: string | undefined
   readonly pollSeconds?: number | undefined
   readonly maxMegabytes?: number | undefined
@@ -201,6 +203,42 @@ export const SOURCE_KINDS: Readonly<Record<SourceKindName, SourceKind>> = {
       })
     },
     toFlag: ({ mcp = '' }) => `mcp+${mcp}`,
+  },
+  fleet: {
+    form: 'fleet+nats://host:4222',
+    detail: '(with #channel)',
+    parse: word => {
+      if (!/^fleet\+(?:nats|tls):/i.test(word)) return undefined
+      const [place, channel] = splitPlace(word.slice('fleet+'.length))
+      return { fleet: place, channel: channel || undefined }
+    },
+    fields: ({ z, path, common: { label } }) => ({
+      fleet: path.describe(
+        'URL of a server of a fleet, nats://host:4222 or tls://host; several with commas.',
+      ),
+      channel: path.optional().describe('Channel to follow; the default is "stable".'),
+      trustedKeys: z
+        .array(path)
+        .optional()
+        .describe(
+          'Public keys "ed25519:…". Only versions that one of them signed are accepted, and they need no approval.',
+        ),
+      ...(label === undefined ? {} : { label }),
+    }),
+    create: async ({ fleet = '', channel, trustedKeys }, { common, isNamed }) => {
+      const [{ fleetSource }, { resolveFleet }] = await Promise.all([
+        import('@skillstoke/fleet'),
+        import('./fleet-config.ts'),
+      ])
+      const { pollMs: _pollMs, ...rest } = common
+      // A configuration file of a project must not name a server that gets the credentials.
+      const target = isNamed
+        ? resolveFleet({ fleet, ...(trustedKeys === undefined ? {} : { trustedKey: trustedKeys }) })
+            .connection
+        : { servers: fleet, ...(trustedKeys === undefined ? {} : { trustedKeys }) }
+      return fleetSource(target, { ...rest, ...(channel === undefined ? {} : { channel }) })
+    },
+    toFlag: ({ fleet = '', channel }) => `fleet+${fleet}${channel === undefined ? '' : `#${channel}`}`,
   },
 }
 

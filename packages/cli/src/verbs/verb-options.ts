@@ -25,6 +25,12 @@ export function withSharedOptions(command: Command): Command {
 export function withSourceOptions(command: Command): Command {
   command.option('--source <place>', `${describeSourceForms({ isDetailed: true })}; repeatable`, collect)
   return withAccessOptions(withRootOptions(command))
+    .option('--fleet <url>', 'server of a fleet to follow, for example nats://host:4222#canary')
+    .option(
+      '--trusted-key <key>',
+      'public key whose signed versions of the fleet are accepted without approval; repeatable',
+      collect,
+    )
     .option(
       '--frozen',
       'hold every change for approval, until dev or mcp serves these folders without --frozen',

@@ -1,0 +1,78 @@
+import { readFileSync } from 'node:fs'
+import { toMessage } from '@skillstoke/core/internal'
+import {
+  type FleetConnectionOptions,
+  type FleetCredentials,
+  loadSigningKey,
+  type ManifestSigner,
+} from '@skillstoke/fleet'
+import { UsageError } from '../exit-code.ts'
+
+/** Options of the command line that name a fleet and the identity of this program. */
+export interface FleetFlags {
+  readonly fleet?: string
+  readonly channel?: string
+  readonly trustedKey?: readonly string[]
+  readonly creds?: string
+  readonly tlsCa?: string
+  readonly tlsCert?: string
+  readonly tlsKey?: string
+  readonly signingKey?: string
+}
+
+export interface FleetConfig {
+  readonly connection: FleetConnectionOptions
+  readonly channel: string | undefined
+  readonly signer: ManifestSigner | undefined
+}
+
+/**
+ * Resolves the settings of a fleet from flags, then from environment variables.
+ * @throws {UsageError} if no server is named, or a file cannot be read
+ */
+export function resolveFleet(flags: FleetFlags, environment: NodeJS.ProcessEnv = process.env): FleetConfig {
+  const read = (flag: string | undefined, name: string): string | undefined =>
+    flag ?? (environment[name] === '' ? undefined : environment[name])
+  const place = read(flags.fleet, 'SKILLSTOKE_FLEET')
+  if (place === undefined)
+    throw new UsageError('name a server with --fleet nats://host:4222, or set SKILLSTOKE_FLEET')
+  const [servers = '', namedChannel] = place.split('#')
+  const keys = flags.trustedKey ?? read(undefined, 'SKILLSTOKE_FLEET_KEYS')?.split(',')
+  const creds = read(flags.creds, 'SKILLSTOKE_FLEET_CREDS')
+  const caFile = read(flags.tlsCa, 'SKILLSTOKE_FLEET_CA')
+  const certFile = read(flags.tlsCert, 'SKILLSTOKE_FLEET_CERT')
+  const keyFile = read(flags.tlsKey, 'SKILLSTOKE_FLEET_CERT_KEY')
+  const inboxPrefix = read(undefined, 'SKILLSTOKE_FLEET_INBOX')
+  const signingKey = read(flags.signingKey, 'SKILLSTOKE_FLEET_SIGNING_KEY')
+  const tls = {
+    ...(caFile === undefined ? {} : { caFile }),
+    ...(certFile === undefined ? {} : { certFile }),
+    ...(keyFile === undefined ? {} : { keyFile }),
+  }
+  return {
+    connection: {
+      servers,
+      name: 'stoke',
+      ...(keys === undefined ? {} : { trustedKeys: keys.map(key => key.trim()) }),
+      ...(creds === undefined ? {} : { credentials: readCredentials(creds) }),
+      ...(Object.keys(tls).length === 0 ? {} : { tls }),
+      ...(inboxPrefix === undefined ? {} : { inboxPrefix }),
+    },
+    channel: flags.channel ?? namedChannel,
+    signer: signingKey === undefined ? undefined : loadSigningKey(readText(signingKey, 'signing key')),
+  }
+}
+
+/** A file with a JWT and a seed, or with the seed of an nkey. */
+function readCredentials(file: string): FleetCredentials {
+  const text = readText(file, 'credentials')
+  return text.includes('BEGIN NATS USER JWT') ? { kind: 'creds', text } : { kind: 'nkey', seed: text.trim() }
+}
+
+function readText(file: string, what: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (thrown) {
+    throw new UsageError(`the ${what} in ${JSON.stringify(file)} cannot be read: ${toMessage(thrown)}`)
+  }
+}

@@ -1,0 +1,35 @@
+import { EXIT_OK } from '../exit-code.ts'
+import { printJson, printLine } from '../output.ts'
+import type { FleetVerbFlags } from '../verbs/fleet-verbs.ts'
+import { ProgressLine } from './progress-line.ts'
+import { withFleet } from './with-fleet.ts'
+
+interface CollectFlags extends FleetVerbFlags {
+  readonly keep?: number
+  readonly grace?: number
+}
+
+const HOUR_MS = 3_600_000
+
+/** Implements `stoke fleet gc`: removes old versions and unused files. */
+export async function collect({ keep, grace, ...flags }: CollectFlags): Promise<number> {
+  return await withFleet(flags, async ({ publisher }) => {
+    using line = new ProgressLine()
+    const report = await publisher.collectGarbage({
+      isDryRun: flags.dryRun === true,
+      ...(keep === undefined ? {} : { keepVersions: keep }),
+      ...(grace === undefined ? {} : { graceMs: grace * HOUR_MS }),
+      onProgress: ({ step, done }) => line.show(step === 'list' ? 'listed' : 'removed', done),
+    })
+    line.end()
+    if (flags.json === true) printJson(report)
+    else {
+      const removed = flags.dryRun === true ? 'would remove' : 'removed'
+      const { versions, pieces, bytes, keptPieces } = report
+      printLine(
+        `${removed} ${versions} versions and ${pieces} pieces of files (${bytes} bytes); ${keptPieces} pieces stay`,
+      )
+    }
+    return EXIT_OK
+  })
+}

@@ -1,0 +1,29 @@
+import { examineFleet } from '@skillstoke/fleet'
+import { EXIT_FINDINGS, EXIT_OK } from '../exit-code.ts'
+import { printJson, printLine, toTerminalLine } from '../output.ts'
+import type { FleetVerbFlags } from '../verbs/fleet-verbs.ts'
+import { ProgressLine } from './progress-line.ts'
+import { withFleet } from './with-fleet.ts'
+
+/** Implements `stoke fleet doctor`: examines a fleet. Exits with 1 after an error. */
+export async function doctor(flags: FleetVerbFlags): Promise<number> {
+  return await withFleet(flags, async ({ fleet }) => {
+    using line = new ProgressLine()
+    const examination = await examineFleet(fleet, {
+      onProgress: ({ done, total }) => line.show('files', done, total),
+    })
+    line.end()
+    const { findings, serverVersion, servers, skills, pieces } = examination
+    const hasErrors = findings.some(({ severity }) => severity === 'error')
+    if (flags.json === true) printJson(examination)
+    else {
+      printLine(
+        `nats-server ${serverVersion} at ${servers}; examined ${skills} skills and ${pieces} pieces of files`,
+      )
+      for (const { severity, message, fix } of findings)
+        printLine(`${severity}: ${toTerminalLine(message)}${fix === undefined ? '' : `; ${fix}`}`)
+      if (!hasErrors) printLine('no errors')
+    }
+    return hasErrors ? EXIT_FINDINGS : EXIT_OK
+  })
+}

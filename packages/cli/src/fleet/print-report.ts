@@ -1,0 +1,45 @@
+import { shortDigest } from '@skillstoke/core/internal'
+import type { PublishedSkill, PublishReport } from '@skillstoke/fleet'
+import { EXIT_FINDINGS, EXIT_OK } from '../exit-code.ts'
+import { formatTable, printJson, printLine, toTerminalLine } from '../output.ts'
+
+const OUTCOMES: Readonly<Record<PublishedSkill['outcome'], string>> = {
+  published: 'published',
+  unchanged: 'unchanged',
+  removed: 'removed',
+  'rolled-back': 'left as rolled back',
+}
+
+/** Prints what a change did. Returns the exit code. */
+export function printReport(
+  report: PublishReport,
+  { json = false, dryRun = false }: { readonly json?: boolean; readonly dryRun?: boolean },
+): number {
+  if (json) printJson(report)
+  else for (const line of describeReport(report, dryRun)) printLine(line)
+  return report.refused.length > 0 ? EXIT_FINDINGS : EXIT_OK
+}
+
+export function describeReport(
+  { channel, skills, refused, uploadedBytes }: PublishReport,
+  isDryRun: boolean = false,
+): readonly string[] {
+  const changed = skills.filter(({ outcome }) => outcome !== 'unchanged')
+  const unchanged = skills.length - changed.length
+  const rows = changed.map(({ name, outcome, version, previousVersion, revision }) => [
+    toTerminalLine(name),
+    previousVersion === undefined ? `version ${version}` : `version ${previousVersion} -> ${version}`,
+    revision === undefined ? '' : shortDigest(revision),
+    `${isDryRun ? 'would be ' : ''}${OUTCOMES[outcome]}`,
+  ])
+  const counts = [
+    `${channel}: ${changed.length} changed, ${unchanged} unchanged`,
+    ...(uploadedBytes > 0 ? [`${uploadedBytes} bytes of new files`] : []),
+    ...(isDryRun ? ['nothing was written'] : []),
+  ]
+  return [
+    ...(rows.length > 0 ? [formatTable(rows)] : []),
+    ...refused.map(({ name, reason }) => `refused ${toTerminalLine(name)}: ${toTerminalLine(reason)}`),
+    counts.join('; '),
+  ]
+}

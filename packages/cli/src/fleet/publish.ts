@@ -1,0 +1,139 @@
+import { existsSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { createSkillRuntime, type SkillRuntime } from '@skillstoke/core'
+import { toMessage } from '@skillstoke/core/internal'
+import { directory } from '@skillstoke/core/node'
+import type { SkillSource } from '@skillstoke/core/source'
+import { FleetStatus, LivePublisher, type PublishOptions, type PublishReport } from '@skillstoke/fleet'
+import { createRemote, parseSourceFlag } from '../config/remote-config.ts'
+import { findStateDirectory } from '../config/state-place.ts'
+import { EXIT_FINDINGS, EXIT_INTERRUPTED, UsageError } from '../exit-code.ts'
+import { printJsonLine, printLine, toTerminalLine } from '../output.ts'
+import { listenForSignals } from '../signals.ts'
+import type { PublishFlags } from '../verbs/fleet-verbs.ts'
+import { describeReport, printReport } from './print-report.ts'
+import { ProgressLine } from './progress-line.ts'
+import { type OpenFleet, withFleet } from './with-fleet.ts'
+
+const PREFETCH_MS = 60_000
+const ASK_MS = 500
+
+/** Implements `stoke fleet publish`: publishes the skills of a folder or of another source, once or until Ctrl-C. */
+export async function publish(folder: string | undefined, flags: PublishFlags): Promise<number> {
+  const {
+    watch = false,
+    mirror = false,
+    stage = false,
+    prefetch = false,
+    source,
+    name,
+    dryRun = false,
+  } = flags
+  if (folder !== undefined && source !== undefined)
+    throw new UsageError('name a folder or --source, not both')
+  if (watch && (dryRun || prefetch || name !== undefined || flags.expect !== undefined))
+    throw new UsageError('--watch does not go together with --dry-run, --prefetch, --name or --expect')
+  if (prefetch && dryRun) throw new UsageError('--prefetch does not go together with --dry-run')
+  return await withFleet(flags, async open => {
+    await using runtime = await createSkillRuntime({ sources: [await openSource(folder, source)] })
+    if (watch) return await follow(runtime, open, flags)
+    using line = new ProgressLine()
+    const options: PublishOptions = {
+      ...open.inChannel,
+      isDryRun: dryRun,
+      isMirror: mirror,
+      isStaged: stage || prefetch,
+      ...(name === undefined ? {} : { names: name }),
+      ...(flags.expect === undefined ? {} : { expect: flags.expect }),
+      ...(flags.note === undefined ? {} : { note: flags.note }),
+      onProgress: ({ step, done, total }) => line.show(step, done, total),
+    }
+    const report = await open.publisher.publish(runtime, options)
+    line.end()
+    if (prefetch && report.skills.some(({ outcome }) => outcome === 'published'))
+      return await activateWhenReady(report, open, flags, line)
+    return printReport(report, flags)
+  })
+}
+
+/** Opens what is to be published. The person who publishes it approves it, so it needs no other approval. */
+async function openSource(folder: string = './skills', place: string | undefined): Promise<SkillSource> {
+  if (place === undefined) {
+    if (!existsSync(folder))
+      throw new UsageError(`there is no folder ${JSON.stringify(folder)}; name the folder with the skills`)
+    return directory(folder, { trust: 'auto' })
+  }
+  const named = { source: parseSourceFlag(place), isNamed: true, label: 'published' }
+  const privateHosts = process.env['SKILLSTOKE_PRIVATE_HOSTS']?.split(',') ?? []
+  const setup = { access: { privateHosts }, stateDirectory: findStateDirectory({}), reading: {} }
+  return await createRemote(
+    { ...named, source: { ...named.source, pollSeconds: 10 } },
+    { ...setup, trust: 'auto', polling: 'auto' },
+  )
+}
+
+/** Publishes every change until the first signal. */
+async function follow(runtime: SkillRuntime, open: OpenFleet, flags: PublishFlags): Promise<number> {
+  const ended = Promise.withResolvers<void>()
+  const stopListening = listenForSignals(() => ended.resolve())
+  const say = (line: string): void => {
+    if (flags.json !== true) printLine(`${new Date().toTimeString().slice(0, 8)}  ${line}`)
+  }
+  const onReport = (report: PublishReport): void => {
+    if (flags.json === true) printJsonLine(report)
+    else for (const line of describeReport(report)) say(line)
+  }
+  const live = new LivePublisher(open.publisher, runtime, {
+    ...open.inChannel,
+    isMirror: flags.mirror === true,
+    isStaged: flags.stage === true,
+    ...(flags.note === undefined ? {} : { note: flags.note }),
+    onReport,
+    onError: (thrown, retryMs) =>
+      process.stderr.write(`error: ${toTerminalLine(toMessage(thrown))}; next attempt in ${retryMs} ms\n`),
+  })
+  try {
+    say('publishing each change; Ctrl-C ends this')
+    await ended.promise
+    return EXIT_INTERRUPTED
+  } finally {
+    await live.close()
+    stopListening()
+  }
+}
+
+/** Waits until every agent has the staged files, then makes the staged versions live. */
+async function activateWhenReady(
+  staged: PublishReport,
+  { fleet, publisher, inChannel }: OpenFleet,
+  flags: PublishFlags,
+  line: ProgressLine,
+): Promise<number> {
+  const names = staged.skills.filter(({ outcome }) => outcome === 'published').map(({ name }) => name)
+  const status = new FleetStatus(fleet, inChannel)
+  const end = performance.now() + PREFETCH_MS
+  for (;;) {
+    const { agents, skills } = await status.read()
+    const total = skills.filter(skill => skill.staged !== undefined).length
+    const late = agents.filter(agent => agent.staged < Math.max(total, names.length))
+    line.show('agents with the files', agents.length - late.length, agents.length)
+    if (late.length === 0) break
+    if (performance.now() > end) {
+      line.end()
+      await publisher.unstage({ ...inChannel, names })
+      const list = late.map(({ host, agent }) => `${host}/${agent}`).join(', ')
+      process.stderr.write(
+        `error: after ${PREFETCH_MS / 1_000} s, ${late.length} of ${agents.length} agents have not all files: ${toTerminalLine(list)}; nothing was activated\n`,
+      )
+      return EXIT_FINDINGS
+    }
+    await sleep(ASK_MS)
+  }
+  line.end()
+  const report = await publisher.activate({
+    ...inChannel,
+    names,
+    ...(flags.note === undefined ? {} : { note: flags.note }),
+  })
+  return printReport({ ...report, refused: staged.refused, uploadedBytes: staged.uploadedBytes }, flags)
+}

@@ -1,0 +1,141 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { shortDigest } from '@skillstoke/core/internal'
+import { type AgentState, type FleetReport, FleetStatus } from '@skillstoke/fleet'
+import { EXIT_FINDINGS, EXIT_INTERRUPTED, EXIT_OK } from '../exit-code.ts'
+import {
+  createPaint,
+  formatTable,
+  type Paint,
+  printJson,
+  printJsonLine,
+  printLine,
+  toTerminalLine,
+} from '../output.ts'
+import { listenForSignals } from '../signals.ts'
+import type { FleetVerbFlags } from '../verbs/fleet-verbs.ts'
+import { withFleet } from './with-fleet.ts'
+
+const WATCH_MS = 2_000
+
+/** Implements `stoke fleet log`: lists the versions of a skill. */
+export async function log(name: string, flags: FleetVerbFlags): Promise<number> {
+  return await withFleet(flags, async ({ publisher, inChannel }) => {
+    const records = await publisher.history(name, inChannel)
+    if (flags.json === true) {
+      printJson(records)
+      return EXIT_OK
+    }
+    const rows = records.map(record => [
+      String(record.version),
+      record.kind === 'skill' ? shortDigest(record.revision) : '-',
+      record.at.slice(0, 16).replace('T', ' '),
+      toTerminalLine(record.publisher),
+      [
+        record.kind === 'removal' ? 'removed' : '',
+        record.kind === 'skill' && record.rollbackOf !== undefined
+          ? `rollback to version ${record.rollbackOf}`
+          : '',
+        record.kind === 'skill' && record.promotedFrom !== undefined
+          ? `from ${record.promotedFrom.channel}, version ${record.promotedFrom.version}`
+          : '',
+        toTerminalLine(record.note ?? ''),
+      ]
+        .filter(text => text !== '')
+        .join('; '),
+    ])
+    printLine(formatTable([['VERSION', 'REVISION', 'TIME (UTC)', 'BY', 'NOTE'], ...rows]))
+    return EXIT_OK
+  })
+}
+
+/** Implements `stoke fleet status`: shows the versions of a channel, and which agent serves what. */
+export async function status(flags: FleetVerbFlags & { readonly watch?: boolean }): Promise<number> {
+  return await withFleet(flags, async ({ fleet, inChannel }) => {
+    const reader = new FleetStatus(fleet, inChannel)
+    const paint = createPaint(process.stdout.isTTY === true && !process.env['NO_COLOR'])
+    if (flags.watch !== true) {
+      const report = await reader.read()
+      if (flags.json === true) printJson(report)
+      else for (const line of describeStatus(report, paint)) printLine(line)
+      return report.counts.current === report.agents.length && report.refusals.length === 0
+        ? EXIT_OK
+        : EXIT_FINDINGS
+    }
+    const abort = new AbortController()
+    const stopListening = listenForSignals(() => abort.abort())
+    try {
+      while (!abort.signal.aborted) {
+        const report = await reader.read()
+        if (flags.json === true) printJsonLine(report)
+        else
+          printLine(
+            `${process.stdout.isTTY === true ? '\u001b[2J\u001b[H' : ''}${describeStatus(report, paint).join('\n')}`,
+          )
+        await sleep(WATCH_MS, undefined, { signal: abort.signal }).catch(() => undefined)
+      }
+      return EXIT_INTERRUPTED
+    } finally {
+      stopListening()
+    }
+  })
+}
+
+const COLORS: Readonly<Record<AgentState, Parameters<Paint>[0]>> = {
+  current: 'green',
+  behind: 'yellow',
+  held: 'yellow',
+  stale: 'red',
+}
+
+function describeStatus(report: FleetReport, paint: Paint): readonly string[] {
+  const { channel, channels, servers, serverVersion, digest, skills, agents, counts, refusals } = report
+  const lines = [
+    `${paint('bold', channel)}  ${skills.length} skills  ${shortDigest(digest)}  nats-server ${serverVersion} at ${servers}`,
+  ]
+  const others = channels.filter(each => each !== channel)
+  if (others.length > 0) lines.push(`other channels: ${others.join(', ')}`)
+  if (skills.length > 0)
+    lines.push(
+      '',
+      formatTable([
+        ['SKILL', 'VERSION', 'REVISION', 'PUBLISHED (UTC)', 'BY', 'NOTE'],
+        ...skills.map(skill => [
+          toTerminalLine(skill.name),
+          skill.staged === undefined ? String(skill.version) : `${skill.version} (${skill.staged} staged)`,
+          shortDigest(skill.revision),
+          new Date(skill.at).toISOString().slice(0, 16).replace('T', ' '),
+          toTerminalLine(skill.publisher),
+          toTerminalLine(skill.note ?? ''),
+        ]),
+      ]),
+    )
+  lines.push('')
+  if (agents.length === 0) lines.push('no agent has reported in the last 60 seconds')
+  else
+    lines.push(
+      formatTable([
+        ['HOST', 'AGENT', 'STATE', 'DIGEST', 'LAG', 'SANDBOX', 'NOTE'],
+        ...agents.map(agent => [
+          toTerminalLine(agent.host),
+          toTerminalLine(agent.agent),
+          paint(COLORS[agent.state], agent.state),
+          shortDigest(agent.digest),
+          agent.lagMs === undefined ? '-' : `${agent.lagMs} ms`,
+          toTerminalLine(agent.sandbox ?? '-'),
+          toTerminalLine(
+            [
+              agent.staleSince === undefined ? '' : `stale since ${new Date(agent.staleSince).toISOString()}`,
+              agent.held > 0 ? `${agent.held} held` : '',
+              ...agent.errors,
+            ]
+              .filter(text => text !== '')
+              .join('; '),
+          ),
+        ]),
+      ]),
+      `${agents.length} agents: ${counts.current} current, ${counts.behind} behind, ${counts.held} held, ${counts.stale} stale`,
+    )
+  for (const { subject, reason } of refusals)
+    lines.push(`refused ${toTerminalLine(subject)}: ${toTerminalLine(reason)}`)
+  return lines
+}
