@@ -58,7 +58,7 @@ describe.each(entryPoints)('the exported names of $name', entryPoint => {
   })
 })
 
-test.each(['agent', 'compat', 'mcp', 'scripts'])(
+test.each(['agent', 'compat', 'fleet', 'mcp', 'scripts'])(
   'the declarations of %s never mention internal types of the core',
   folder => {
     const dist = join('packages', folder, 'dist')

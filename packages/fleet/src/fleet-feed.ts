@@ -41,7 +41,7 @@ export class FleetFeed {
   #running: Promise<void> | undefined
   /** Whether messages may have been missed since the last read. */
   #isDirty = true
-  /** Whether the number of messages is to be compared. */
+  /** Whether the epoch and the number of messages are to be compared: after a reconnect, and every 30 seconds. */
   #isUnchecked = true
   #isLinked = false
   #newestSeen = 0
@@ -119,13 +119,14 @@ export class FleetFeed {
       const engine = await this.#connection.open()
       this.#follow(engine)
       this.#isDirty = false
-      await this.#checkEpoch(engine)
+      if (this.#isUnchecked) await this.#checkEpoch(engine)
       await this.#readNew(engine)
       if (this.#isUnchecked) await this.#checkCount(engine)
       this.#probeAt = performance.now() + PROBE_MS * (0.75 + Math.random() / 2)
       if (!this.#isDirty) this.#noteFresh()
     } catch (thrown) {
       this.#isDirty = true
+      this.#isUnchecked = true
       this.#noteStale(toMessage(thrown))
       if (this.#isClosed) throw new SkillError('CLOSED', 'the connection to the fleet is closed')
       throw thrown
@@ -164,10 +165,12 @@ export class FleetFeed {
     if (this.#table.isBehind(message)) {
       // Within one epoch, a later message never has a lower sequence. So the stream was restored or created again.
       this.#hasWentBack = true
+      this.#isUnchecked = true
       this.#requestRead()
       return
     }
     this.#newestSeen = Math.max(this.#newestSeen, message.seq)
+    if (message.subject === EPOCH_SUBJECT) this.#isUnchecked = true
     if (message.subject === EPOCH_SUBJECT || this.#running !== undefined || this.#isDirty) {
       if (message.seq > this.#table.seq) this.#requestRead()
       return

@@ -1,5 +1,5 @@
 import type { Digest } from '@skillstoke/core'
-import { checkOptions, type KnownOptions } from '@skillstoke/core/internal'
+import { checkOptions, decodeUnmarkedText, type KnownOptions } from '@skillstoke/core/internal'
 import type { FleetConnection } from './fleet-connection.ts'
 import type { AgentReport } from './fleet-reporter.ts'
 import { AGENTS, checkChannel, DEFAULT_CHANNEL } from './fleet-subjects.ts'
@@ -162,7 +162,7 @@ function stateOf({ digest, held, staleSince }: AgentReport, expected: Digest): A
 /** Reports come from other machines, so a report with a wrong form is left out. */
 function parseReport(data: Uint8Array): AgentReport | undefined {
   try {
-    const value = JSON.parse(new TextDecoder().decode(data)) as Partial<AgentReport>
+    const value = JSON.parse(decodeUnmarkedText(data)) as Partial<AgentReport>
     const hasTexts = [value.host, value.agent, value.channel].every(text => typeof text === 'string')
     const hasDigest = /^sha256:[0-9a-f]{64}$/.test(value.digest ?? '')
     const hasNumbers = [value.at, value.held, value.seq, value.staged].every(

@@ -1,4 +1,4 @@
-import { toMessage } from '@skillstoke/core/internal'
+import { decodeUnmarkedText, toMessage } from '@skillstoke/core/internal'
 import { EPOCH_SUBJECT, type HeadPlace, parseHeadSubject } from './fleet-subjects.ts'
 import { readDocument, type SkillVersion } from './manifest.ts'
 import type { StoredMessage } from './nats-engine.ts'
@@ -107,7 +107,6 @@ export class HeadTable {
   }
 
   toStored(): StoredHeads {
-    const decoder = new TextDecoder()
     return {
       epoch: this.#epoch ?? 0,
       seq: this.#seq,
@@ -116,7 +115,7 @@ export class HeadTable {
         subject,
         seq,
         at,
-        text: decoder.decode(data),
+        text: decodeUnmarkedText(data),
       })),
       others: [...this.#others].map(([subject, version]) => ({ subject, version })),
     }

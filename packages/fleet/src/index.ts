@@ -27,6 +27,7 @@ export {
   type PublishOptions,
   type PublishProgress,
   type PublishReport,
+  type RollbackOptions,
   SkillPublisher,
   type SkillPublisherOptions,
 } from './skill-publisher.ts'

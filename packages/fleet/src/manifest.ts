@@ -1,5 +1,5 @@
 import { type Digest, SkillError } from '@skillstoke/core'
-import { findPathFault, revisionOf, sortFiles } from '@skillstoke/core/internal'
+import { decodeText, findPathFault, revisionOf, sortFiles } from '@skillstoke/core/internal'
 import { nodeHasher } from '@skillstoke/core/node'
 import { DEFAULT_LIMITS, type SkillFile } from '@skillstoke/core/source'
 import type { ManifestSignature, ManifestSigner, TrustedKeys } from './signing.ts'
@@ -63,7 +63,6 @@ export interface FleetEpoch {
 export type FleetDocument = SkillVersion | SkillRemoval | FleetEpoch
 
 const encoder = new TextEncoder()
-const decoder = new TextDecoder('utf-8', { fatal: true })
 
 /**
  * Writes a document: one line of JSON, then one line for each signature. The signature covers the bytes of the first
@@ -84,11 +83,13 @@ export async function writeDocument(
  * @throws {SkillError} UNTRUSTED if no trusted key has signed the document; SKILL_INVALID if the document is not valid
  */
 export function readDocument(data: Uint8Array, trusted: TrustedKeys): FleetDocument {
-  const [line = '', ...rest] = decode(data).split('\n')
+  const text = decodeText(data)
+  if (text === undefined) throw invalid('it is not UTF-8')
+  const [line = '', ...rest] = text.split('\n')
   if (trusted.isRequired && !trusted.hasSigned(encoder.encode(line), rest.flatMap(parseSignature)))
     throw new SkillError(
       'UNTRUSTED',
-      rest.some(text => text !== '') ? 'it is not signed by a trusted key' : 'it is not signed',
+      rest.some(each => each !== '') ? 'it is not signed by a trusted key' : 'it is not signed',
     )
   let value: unknown
   try {
@@ -109,14 +110,6 @@ export function readDocument(data: Uint8Array, trusted: TrustedKeys): FleetDocum
       return toSkillVersion(value)
     default:
       throw invalid(`its kind is ${JSON.stringify(value['kind'])}; a newer release may be needed`)
-  }
-}
-
-function decode(data: Uint8Array): string {
-  try {
-    return decoder.decode(data)
-  } catch (cause) {
-    throw invalid('it is not UTF-8', cause)
   }
 }
 

@@ -73,6 +73,9 @@ export class SequenceConflict extends Error {
 
 const REQUEST_MS = 2_000
 const IDLE_MS = 2_000
+/** Limit for one attempt to read, and the number of attempts. */
+const READ_MS = 1_000
+const READ_ATTEMPTS = 3
 const PING_MS = 1_000
 const PAGE_MESSAGES = 1_000
 // Far below the server's limit of pending bytes, so that a slow reader is never disconnected while it catches up.
@@ -232,7 +235,9 @@ export class NatsEngine {
         isMarker: /^KV-Operation: *(?:DEL|PURGE)/im.test(hdrs) || /^Nats-Marker-Reason:/im.test(hdrs),
       }
     }
-    const reply = await this.#request(`$JS.API.DIRECT.GET.${stream}.${subject}`)
+    const ask = async (): Promise<Msg> =>
+      await this.#request(`$JS.API.DIRECT.GET.${stream}.${subject}`, undefined, READ_MS)
+    const reply = await this.#repeatRead(ask)
     const code = reply.headers?.code ?? 0
     if (code === 404) return undefined
     if (code !== 0) throw new SkillError('IO_FAILED', `${stream}: ${reply.headers?.description}`)
@@ -250,7 +255,8 @@ export class NatsEngine {
       return
     }
     for (let next = seq; ; ) {
-      const page = await this.#readPage(stream, next, subject)
+      const from = next
+      const page = await this.#repeatRead(async () => await this.#readPage(stream, from, subject))
       yield page
       const last = page.messages.at(-1)
       if (last === undefined || page.pending === 0) return
@@ -261,7 +267,8 @@ export class NatsEngine {
   /** Returns how many messages a stream has. Returns `undefined` if the server cannot tell an agent. */
   async countMessages(stream: string): Promise<number | undefined> {
     if (!this.features.batchGet) return undefined
-    const { messages, pending } = await this.#readPage(stream, 1, undefined, 1)
+    const readOne = async (): Promise<MessagePage> => await this.#readPage(stream, 1, undefined, 1)
+    const { messages, pending } = await this.#repeatRead(readOne)
     return messages.length + pending
   }
 
@@ -353,32 +360,55 @@ export class NatsEngine {
   }
 
   async #publish(subject: string, data: Uint8Array, hdrs: MsgHdrs): Promise<Msg> {
-    return await this.#ask(subject, data, hdrs)
+    return await this.#ask(subject, data, { hdrs })
   }
 
-  async #request(subject: string, body?: object): Promise<Msg> {
-    return await this.#ask(
-      subject,
-      body === undefined ? new Uint8Array() : new TextEncoder().encode(JSON.stringify(body)),
-    )
+  async #request(subject: string, body?: object, timeoutMs?: number): Promise<Msg> {
+    const data = body === undefined ? new Uint8Array() : new TextEncoder().encode(JSON.stringify(body))
+    return await this.#ask(subject, data, { timeoutMs })
   }
 
   /** @throws {SkillError} IO_FAILED; `data.isPermanent` if the same request would fail again */
-  async #ask(subject: string, data: Uint8Array, hdrs?: MsgHdrs): Promise<Msg> {
+  async #ask(
+    subject: string,
+    data: Uint8Array,
+    {
+      hdrs,
+      timeoutMs = REQUEST_MS,
+    }: { readonly hdrs?: MsgHdrs; readonly timeoutMs?: number | undefined } = {},
+  ): Promise<Msg> {
     try {
       return await this.#nc.request(subject, data, {
-        timeout: REQUEST_MS,
+        timeout: timeoutMs,
         ...(hdrs === undefined ? {} : { headers: hdrs }),
       })
     } catch (thrown) {
       const cause = thrown instanceof RequestError ? thrown.cause : thrown
       const isForbidden = cause instanceof PermissionViolationError
       if (cause instanceof TimeoutError) void this.checkAlive()
-      throw new SkillError('IO_FAILED', `${this.server}: ${subject}: ${describeRefusal(cause)}`, {
+      throw new SkillError('IO_FAILED', `${this.server}: ${subject}: ${describeRefusal(cause, timeoutMs)}`, {
         cause: thrown,
-        data: { isPermanent: isForbidden },
+        data: { isPermanent: isForbidden, isUnanswered: cause instanceof TimeoutError },
       })
     }
+  }
+
+  /**
+   * Reads again if there was no answer. A direct get may reach a replica on a server that is stopped, and the next
+   * attempt reaches another one.
+   */
+  async #repeatRead<T>(read: () => Promise<T>): Promise<T> {
+    for (let attempt = 1; ; attempt++)
+      try {
+        return await read()
+      } catch (thrown) {
+        if (
+          attempt === READ_ATTEMPTS ||
+          !SkillError.isInstance(thrown) ||
+          thrown.data['isUnanswered'] !== true
+        )
+          throw thrown
+      }
   }
 
   /** Reads one page with a batched direct get (ADR-31). */
@@ -397,8 +427,9 @@ export class NatsEngine {
       clearTimeout(timer)
       timer = setTimeout(() => {
         void this.checkAlive()
-        ended.reject(new SkillError('IO_FAILED', `${this.server}: ${stream}: no answer within ${IDLE_MS} ms`))
-      }, IDLE_MS)
+        const message = `${this.server}: ${stream}: no answer within ${READ_MS} ms`
+        ended.reject(new SkillError('IO_FAILED', message, { data: { isUnanswered: true } }))
+      }, READ_MS)
     }
     const subscription = this.#nc.subscribe(inbox, {
       callback: (error, message) => {
@@ -519,16 +550,18 @@ let isGuarded = false
 function guardWrites(): void {
   if (isGuarded) return
   isGuarded = true
-  const send = NodeTransport.prototype._send
-  NodeTransport.prototype._send = async function (this: NodeTransport, frame: Uint8Array): Promise<void> {
+  const name = '_send'
+  const send = Reflect.get(NodeTransport.prototype, name)
+  const guarded = async function (this: NodeTransport, frame: Uint8Array): Promise<void> {
     if (this.socket?.writable === true) await send.call(this, frame)
   }
+  Reflect.set(NodeTransport.prototype, name, guarded)
 }
 
-function describeRefusal(thrown: unknown): string {
+function describeRefusal(thrown: unknown, timeoutMs: number): string {
   if (thrown instanceof PermissionViolationError) return 'the server does not permit this subject; grant it'
   if (thrown instanceof NoRespondersError) return 'no stream answers; run "stoke fleet init"'
-  return thrown instanceof TimeoutError ? `no answer within ${REQUEST_MS} ms` : toMessage(thrown)
+  return thrown instanceof TimeoutError ? `no answer within ${timeoutMs} ms` : toMessage(thrown)
 }
 
 /** What the server tells about a stream. */

@@ -6,6 +6,7 @@ import { hexOf, type Piece, piecesOf, splitFile, uploadPieces } from './blobs.ts
 import { type CollectOptions, type CollectReport, collectGarbage } from './collect-garbage.ts'
 import { type CommittedHead, commitHeads, type PlannedHead } from './commit-heads.ts'
 import type { FleetConnection } from './fleet-connection.ts'
+import type { FleetStatusOptions } from './fleet-status.ts'
 import { BLOBS, checkChannel, DEFAULT_CHANNEL, toBlobSubject } from './fleet-subjects.ts'
 import { CHUNK_BYTES, type ManifestFile, type SkillRemoval, type SkillVersion } from './manifest.ts'
 import type { NatsEngine } from './nats-engine.ts'
@@ -74,6 +75,11 @@ export interface PromoteOptions extends ChannelOptions {
   readonly names?: readonly string[]
 }
 
+export interface RollbackOptions extends ChannelOptions {
+  /** The earlier version. @default the newest version with other files than the current one */
+  readonly version?: number
+}
+
 /** How far a call is. */
 export interface PublishProgress {
   /** `compare`: skills; `upload`: pieces of files; `commit`: skills. */
@@ -121,7 +127,10 @@ const PUBLISH: KnownOptions<PublishOptions> = {
   isStaged: true,
   keepsRollbacks: true,
 }
+const ROLLBACK: KnownOptions<RollbackOptions> = { ...CHANNEL, version: true }
 const PROMOTE: KnownOptions<PromoteOptions> = { ...CHANNEL, names: true }
+
+const HISTORY: KnownOptions<FleetStatusOptions> = { channel: true }
 
 const AT_ONCE = 32
 
@@ -189,15 +198,11 @@ export class SkillPublisher {
 
   /**
    * Publishes the files of an earlier version again, as a new version.
-   * @param options.version is the earlier version; the default is the newest one with other files than the current one
    * @throws {SkillError} REVISION_NOT_FOUND if there is no such version, or its files were collected; CHANGED_SINCE_READ
    */
-  async rollback(
-    name: string,
-    options: ChannelOptions & { readonly version?: number } = {},
-  ): Promise<PublishReport> {
+  async rollback(name: string, options: RollbackOptions = {}): Promise<PublishReport> {
+    checkOptions('SkillPublisher.rollback()', options, ROLLBACK)
     const { version, ...rest } = options
-    checkOptions('SkillPublisher.rollback()', rest, CHANNEL)
     checkWholeNumber('version', version, 1)
     const change = await this.#begin(rest)
     const { engine, channel } = change
@@ -307,10 +312,9 @@ export class SkillPublisher {
   }
 
   /** Returns the versions of a skill, newest first. @throws {SkillError} SKILL_NOT_FOUND, IO_FAILED */
-  async history(
-    name: string,
-    { channel = DEFAULT_CHANNEL }: Pick<ChannelOptions, 'channel'> = {},
-  ): Promise<readonly VersionRecord[]> {
+  async history(name: string, options: FleetStatusOptions = {}): Promise<readonly VersionRecord[]> {
+    checkOptions('SkillPublisher.history()', options, HISTORY)
+    const { channel = DEFAULT_CHANNEL } = options
     checkChannel(channel)
     const records = await readRecords(this.#fleet, await this.#fleet.open(), { channel, skill: name })
     if (records.length === 0) throw notFound(name, channel)
