@@ -7,8 +7,8 @@ import { readDocument } from './manifest.ts'
 import type { NatsEngine, StoredMessage } from './nats-engine.ts'
 
 /** Without any message for this time, the server is asked whether it still answers. */
-const SILENCE_MS = 3_000
-const TICK_MS = 1_000
+const SILENCE_MS = 2_500
+const TICK_MS = 500
 /** Interval of the requests that find lost messages, with 25 % jitter. */
 const PROBE_MS = 30_000
 /** If the server answers but its beats stay away for this time, the feed moves to another server. */

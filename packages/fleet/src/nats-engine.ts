@@ -9,6 +9,7 @@ import {
   NoRespondersError,
   PermissionViolationError,
   RequestError,
+  type Server,
   type Status,
   TimeoutError,
 } from '@nats-io/transport-node'
@@ -73,9 +74,12 @@ export class SequenceConflict extends Error {
 
 const REQUEST_MS = 2_000
 const IDLE_MS = 2_000
-/** Limit for one attempt to read, and the number of attempts. */
-const READ_MS = 1_000
-const READ_ATTEMPTS = 3
+/** Limit for one attempt to read, the time after which the next attempt starts, and the number of attempts. */
+const READ_MS = 1_500
+const READ_AGAIN_MS = 400
+const READ_ATTEMPTS = 5
+/** How long a server that did not answer is avoided. */
+const AVOID_MS = 30_000
 const PING_MS = 1_000
 const PAGE_MESSAGES = 1_000
 // Far below the server's limit of pending bytes, so that a slow reader is never disconnected while it catches up.
@@ -86,11 +90,13 @@ export class NatsEngine {
   readonly features: ServerFeatures
   readonly #nc: NatsConnection
   readonly #inboxPrefix: string | undefined
+  readonly #avoided: AvoidedServer
   #checking: Promise<boolean> | undefined
 
-  private constructor(nc: NatsConnection, inboxPrefix: string | undefined) {
+  private constructor(nc: NatsConnection, inboxPrefix: string | undefined, avoided: AvoidedServer) {
     this.#nc = nc
     this.#inboxPrefix = inboxPrefix
+    this.#avoided = avoided
     const { version } = this
     this.features = {
       batchGet: isAtLeast(version, '2.11.0'),
@@ -102,6 +108,7 @@ export class NatsEngine {
   /** @throws {SkillError} IO_FAILED if no server answers, refuses the credentials, or is too old */
   static async connect(options: ConnectionOptions, address: string): Promise<NatsEngine> {
     let nc: NatsConnection
+    const avoided: AvoidedServer = { listen: undefined, untilMs: 0 }
     guardWrites()
     try {
       nc = await connect({
@@ -111,6 +118,7 @@ export class NatsEngine {
         reconnectJitterTLS: 1_000,
         timeout: REQUEST_MS,
         ignoreAuthErrorAbort: true,
+        reconnectToServer: pool => chooseServer(pool, avoided),
         ...options,
       })
     } catch (thrown) {
@@ -126,7 +134,7 @@ export class NatsEngine {
         `${address} runs nats-server ${version}; use ${RECOMMENDED_SERVER} or newer`,
       )
     }
-    return new NatsEngine(nc, options.inboxPrefix)
+    return new NatsEngine(nc, options.inboxPrefix, avoided)
   }
 
   get version(): string {
@@ -185,6 +193,8 @@ export class NatsEngine {
 
   /** Leaves the server and connects to another one, if there is another. */
   async moveAway(): Promise<void> {
+    this.#avoided.listen = this.server
+    this.#avoided.untilMs = performance.now() + AVOID_MS
     try {
       await this.#nc.reconnect()
     } catch {
@@ -394,21 +404,27 @@ export class NatsEngine {
   }
 
   /**
-   * Reads again if there was no answer. A direct get may reach a replica on a server that is stopped, and the next
-   * attempt reaches another one.
+   * Asks again while there is no answer, and takes the first answer. A direct get may reach a replica on a server that is
+   * stopped, and the next attempt reaches another one.
    */
   async #repeatRead<T>(read: () => Promise<T>): Promise<T> {
-    for (let attempt = 1; ; attempt++)
-      try {
-        return await read()
-      } catch (thrown) {
-        if (
-          attempt === READ_ATTEMPTS ||
-          !SkillError.isInstance(thrown) ||
-          thrown.data['isUnanswered'] !== true
-        )
-          throw thrown
-      }
+    const first = Promise.withResolvers<T>()
+    let running = 0
+    let attempts = 0
+    const start = (): void => {
+      attempts++
+      running++
+      read().then(first.resolve, (thrown: unknown) => {
+        running--
+        const isLost = SkillError.isInstance(thrown) && thrown.data['isUnanswered'] === true
+        if (!isLost || (running === 0 && attempts === READ_ATTEMPTS)) first.reject(thrown)
+      })
+    }
+    start()
+    const timer = setInterval(() => {
+      if (attempts < READ_ATTEMPTS) start()
+    }, READ_AGAIN_MS)
+    return await first.promise.finally(() => clearInterval(timer))
   }
 
   /** Reads one page with a batched direct get (ADR-31). */
@@ -538,6 +554,17 @@ function toDelivered(message: Msg): { readonly message: StoredMessage; readonly 
     isMarker: isMarker(message.headers),
   }
   return { message: stored, pending: pending ?? 0 }
+}
+
+interface AvoidedServer {
+  listen: string | undefined
+  untilMs: number
+}
+
+/** Chooses the next server to connect to: the first one that is not avoided. */
+function chooseServer(pool: readonly Server[], { listen, untilMs }: AvoidedServer): Server | null {
+  if (performance.now() > untilMs) return null
+  return pool.find(server => server.listen !== listen) ?? null
 }
 
 let isGuarded = false
