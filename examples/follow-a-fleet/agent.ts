@@ -7,7 +7,7 @@ import { FleetReporter, fleetSource } from '@skillstoke/fleet'
 const [servers = '', trustedKey = '', state = ''] = process.argv.slice(2)
 const source = fleetSource({ servers, trustedKeys: [trustedKey] })
 await using skills = await createSkillRuntime({ sources: [source], state: await openState(state) })
-await using _reporter = new FleetReporter(source, { runtime: skills, host: 'machine-2', agent: 'support' })
+const reporter = new FleetReporter(source, { runtime: skills, host: 'machine-2', agent: 'support' })
 const conversation = skills.session({ id: 'chat-1' })
 
 let body: string | undefined
@@ -25,3 +25,4 @@ while (!isEnded) {
   body = newest
   await new Promise(resolve => setTimeout(resolve, 50))
 }
+await reporter.close()
