@@ -20,6 +20,7 @@ import { b15 } from './figures/b15.ts'
 import { b16 } from './figures/b16.ts'
 import { b17 } from './figures/b17.ts'
 import { b18 } from './figures/b18.ts'
+import { b19 } from './figures/b19.ts'
 
 // npm run bench -- [B1 B3 ...] [--json] [--large]
 // Each benchmark runs in its own process, so that no benchmark inherits memory or compiled code from another.
@@ -44,6 +45,7 @@ const BENCHMARKS: Readonly<Record<string, Measure>> = {
   B16: b16,
   B17: b17,
   B18: b18,
+  B19: b19,
 }
 
 const args = process.argv.slice(2)

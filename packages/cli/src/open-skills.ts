@@ -10,6 +10,7 @@ import type {
   SkillState,
   WatchingMode,
 } from '@skillstoke/core/source'
+import type { FleetSource } from '@skillstoke/fleet'
 import type { ChildProcesses } from '@skillstoke/scripts'
 import type { Config } from './config/config.ts'
 import { CONFIG_FILE_NAME } from './config/config-file.ts'
@@ -74,13 +75,22 @@ export async function openSkills(config: Config, options: OpenOptions): Promise<
   return warnings.tellRestWhenClosed(skills)
 }
 
+const fleets = new WeakMap<SkillRuntime, readonly FleetSource[]>()
+
+/** Returns the sources of a serving runtime that follow a fleet. */
+export function fleetsOf(skills: SkillRuntime): readonly FleetSource[] {
+  return fleets.get(skills) ?? []
+}
+
 /** Reports to each followed fleet what this process serves, until the runtime is closed. */
 async function reportToFleets(skills: SkillRuntime, sources: readonly SkillSource[]): Promise<void> {
   if (!sources.some(({ origin }) => origin.startsWith('fleet:'))) return
   const { FleetReporter, isFleetSource } = await import('@skillstoke/fleet')
-  const reporters = sources
-    .filter(isFleetSource)
-    .map(source => new FleetReporter(source, { runtime: skills, agent: `stoke-${process.pid}` }))
+  const followed = sources.filter(isFleetSource)
+  fleets.set(skills, followed)
+  const reporters = followed.map(
+    source => new FleetReporter(source, { runtime: skills, agent: `stoke-${process.pid}` }),
+  )
   const close = skills.close.bind(skills)
   skills.close = async () => {
     await Promise.all(reporters.map(async reporter => await reporter.close()))

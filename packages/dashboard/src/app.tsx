@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import type { ApiClient } from 'skillstoke/client'
+import { FleetView } from './fleet-view.tsx'
 import { Header } from './header.tsx'
 import { Help } from './help.tsx'
 import { route } from './route.ts'
@@ -47,6 +48,8 @@ function View({ client }: { readonly client: ApiClient }): ComponentChildren {
       return <Sessions client={client} />
     case 'sources':
       return <Sources client={client} />
+    case 'fleet':
+      return <FleetView client={client} />
     default:
       return value satisfies never
   }

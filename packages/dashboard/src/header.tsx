@@ -12,6 +12,7 @@ const CONNECTION_TEXT: Readonly<Record<Connection, string>> = {
 
 export function Header(): ComponentChildren {
   const waiting = rows.value.filter(row => row.status === 'pending').length
+  const fleets = status.value?.sources.filter(({ path }) => path.startsWith('fleet:')).length ?? 0
   const broken = rows.value.filter(row => row.status === 'broken').length
   return (
     <header class="bar">
@@ -29,6 +30,11 @@ export function Header(): ComponentChildren {
         <Tab target={{ view: 'sources' }} count={status.value?.sources.length ?? 0}>
           Sources
         </Tab>
+        {fleets > 0 && (
+          <Tab target={{ view: 'fleet' }} count={fleets}>
+            Fleet
+          </Tab>
+        )}
       </nav>
       <p class="facts" role="status" aria-live="polite">
         {waiting > 0 && <span class="badge pending">{waiting} pending</span>}

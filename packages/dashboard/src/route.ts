@@ -6,6 +6,7 @@ export type Route =
   | { readonly view: 'timeline' }
   | { readonly view: 'sessions' }
   | { readonly view: 'sources' }
+  | { readonly view: 'fleet' }
 
 export const route = signal<Route>({ view: 'skills' })
 
@@ -29,7 +30,7 @@ export function go(target: Route): void {
 
 function parse(hash: string): Route {
   const [view, name] = hash.replace(/^#\/?/, '').split('/')
-  if (view === 'timeline' || view === 'sessions' || view === 'sources') return { view }
+  if (view === 'timeline' || view === 'sessions' || view === 'sources' || view === 'fleet') return { view }
   try {
     return name === undefined || name === ''
       ? { view: 'skills' }

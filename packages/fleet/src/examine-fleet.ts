@@ -3,7 +3,7 @@ import { checkOptions, type KnownOptions, mapConcurrently, toMessage } from '@sk
 import { hexOf, piecesOf } from './blobs.ts'
 import type { FleetConnection } from './fleet-connection.ts'
 import { describeStreams, describeWeakness, findDifferences, readReplicas } from './fleet-layout.ts'
-import { BEAT_SUBJECT, BLOBS, HEADS, toBlobSubject } from './fleet-subjects.ts'
+import { BEAT_SCHEDULE_SUBJECT, BEAT_SUBJECT, BLOBS, HEADS, toBlobSubject } from './fleet-subjects.ts'
 import type { NatsEngine } from './nats-engine.ts'
 
 /** Something that is wrong, or could be better. */
@@ -112,7 +112,9 @@ async function examineStreams(engine: NatsEngine, findings: FleetFinding[]): Pro
 async function examineBeat(engine: NatsEngine, findings: FleetFinding[]): Promise<void> {
   if (!engine.features.schedules) return
   const beat = await engine.readLast(HEADS, BEAT_SUBJECT, 'leader')
-  const ageMs = beat === undefined ? Infinity : Date.now() - beat.at
+  // The first beat comes a second after its schedule.
+  const newest = beat ?? (await engine.readLast(HEADS, BEAT_SCHEDULE_SUBJECT, 'leader'))
+  const ageMs = newest === undefined ? Infinity : Date.now() - newest.at
   if (ageMs < OLD_BEAT_MS) return
   const message =
     beat === undefined ? 'there is no beat' : `the last beat is ${Math.round(ageMs / 1_000)} s old`

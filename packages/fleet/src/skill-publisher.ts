@@ -7,7 +7,14 @@ import { type CollectOptions, type CollectReport, collectGarbage } from './colle
 import { type CommittedHead, commitHeads, type PlannedHead } from './commit-heads.ts'
 import type { FleetConnection } from './fleet-connection.ts'
 import type { FleetStatusOptions } from './fleet-status.ts'
-import { BLOBS, checkChannel, DEFAULT_CHANNEL, toBlobSubject } from './fleet-subjects.ts'
+import {
+  BLOBS,
+  checkChannel,
+  DEFAULT_CHANNEL,
+  EPOCH_SUBJECT,
+  HEADS,
+  toBlobSubject,
+} from './fleet-subjects.ts'
 import { CHUNK_BYTES, type ManifestFile, type SkillRemoval, type SkillVersion } from './manifest.ts'
 import type { NatsEngine } from './nats-engine.ts'
 import {
@@ -509,6 +516,8 @@ export class SkillPublisher {
     checkWholeNumber('expect', options.expect, 0)
     const engine = await this.#fleet.open()
     const signal = options.signal ?? new AbortController().signal
+    // Fails at once if there is no stream. Later requests wait for a new leader, and cannot tell this from no stream.
+    await retrying(signal, async () => await engine.readLast(HEADS, EPOCH_SUBJECT, 'leader'))
     return new Change({ engine, channel, signal, options, publisher: this.#publisher })
   }
 

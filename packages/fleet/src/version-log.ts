@@ -70,8 +70,9 @@ export async function readRecords(
         if (record !== undefined && record.version === version) records.set(version, record)
       }
   }
-  await retrying(signal, readAll)
+  // The leader is asked first, because it tells a missing stream from one without a leader.
   const { record: head } = await readLeaderHead(fleet, engine, { channel, skill }, signal)
+  await retrying(signal, readAll)
   if (head !== undefined) records.set(head.version, head)
   return [...records.values()].sort((a, b) => b.version - a.version)
 }

@@ -1,11 +1,14 @@
 import type { SkillExplanation } from '@skillstoke/core'
 import { checkNumber, checkOptions, type KnownOptions, LONGEST_TIMER_MS } from '@skillstoke/core/internal'
+import type { PublishReport } from '@skillstoke/fleet'
 import { createParser } from 'eventsource-parser'
 import { ApiError } from './api-error.ts'
 import {
   type ApiFailure,
   type DecideRequest,
   type FileText,
+  type FleetList,
+  type FleetRollbackRequest,
   type GrantRequest,
   KEY_HEADER,
   type LoginResult,
@@ -206,6 +209,19 @@ export class ApiClient {
   /** Restores an earlier revision. `revision` is the whole digest. @throws {ApiError} NOT_FOUND, CONFLICT, READ_ONLY */
   async rollback(skill: string, revision: string): Promise<RollbackResult> {
     return (await this.#request('POST', '/api/rollback', { skill, revision })) as RollbackResult
+  }
+
+  /** Returns the followed fleets: the published versions, and which agent serves what. */
+  async fleet(): Promise<FleetList> {
+    return (await this.#request('GET', '/api/fleet')) as FleetList
+  }
+
+  /**
+   * Publishes an earlier version of a skill to a fleet again. Needs the rights of a publisher.
+   * @throws {ApiError} NOT_FOUND; CONFLICT if the skill has not the expected version
+   */
+  async rollbackFleet(request: FleetRollbackRequest): Promise<PublishReport> {
+    return (await this.#request('POST', '/api/fleet/rollback', request)) as PublishReport
   }
 
   /** Returns a file of a skill, from the same revision that `skill()` returns. @throws {ApiError} NOT_FOUND */

@@ -17,6 +17,7 @@ import type {
   ScriptLine,
 } from '@skillstoke/core/source'
 import type { RollbackOutcome, SourceReport } from '@skillstoke/core/types'
+import type { FleetReport } from '@skillstoke/fleet'
 import type { DecisionVerb, GrantVerb } from './decision-verbs.ts'
 
 /**
@@ -420,3 +421,28 @@ export type ApiErrorCode =
   | 'READ_ONLY'
   | 'IO_FAILED'
   | 'FAILED'
+
+/** The fleets that the dev server follows. */
+export interface FleetList {
+  readonly fleets: readonly {
+    /** Label of the source. */
+    readonly label: string
+    readonly channel: string
+    readonly servers: string
+    /** The state of the channel and of its agents; `null` if the servers do not answer. */
+    readonly report: FleetReport | null
+    /** Why the servers do not answer; `null` if they do. */
+    readonly failure: string | null
+  }[]
+}
+
+/** Asks for an earlier version of a published skill. */
+export interface FleetRollbackRequest {
+  /** Label of the source that follows the fleet. */
+  readonly source: string
+  readonly skill: string
+  /** @default the newest version with other files */
+  readonly version?: number
+  /** The version that the caller has seen. */
+  readonly expect: number
+}

@@ -43,7 +43,6 @@ export function resolveFleet(flags: FleetFlags, environment: NodeJS.ProcessEnv =
   const certFile = read(flags.tlsCert, 'SKILLSTOKE_FLEET_CERT')
   const keyFile = read(flags.tlsKey, 'SKILLSTOKE_FLEET_CERT_KEY')
   const inboxPrefix = read(undefined, 'SKILLSTOKE_FLEET_INBOX')
-  const signingKey = read(flags.signingKey, 'SKILLSTOKE_FLEET_SIGNING_KEY')
   const tls = {
     ...(caFile === undefined ? {} : { caFile }),
     ...(certFile === undefined ? {} : { certFile }),
@@ -59,8 +58,17 @@ export function resolveFleet(flags: FleetFlags, environment: NodeJS.ProcessEnv =
       ...(inboxPrefix === undefined ? {} : { inboxPrefix }),
     },
     channel: flags.channel ?? namedChannel,
-    signer: signingKey === undefined ? undefined : loadSigningKey(readText(signingKey, 'signing key')),
+    signer: readSigner(flags.signingKey, environment),
   }
+}
+
+/** Reads the key that signs versions. @throws {UsageError} if the file cannot be read */
+export function readSigner(
+  named?: string,
+  environment: NodeJS.ProcessEnv = process.env,
+): ManifestSigner | undefined {
+  const file = named ?? environment['SKILLSTOKE_FLEET_SIGNING_KEY']
+  return file === undefined || file === '' ? undefined : loadSigningKey(readText(file, 'signing key'))
 }
 
 /** A file with a JWT and a seed, or with the seed of an nkey. */

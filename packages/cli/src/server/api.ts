@@ -9,6 +9,7 @@ import { findNotSkills } from '../not-skills.ts'
 import { fail } from './api-failure.ts'
 import { addChatRoutes } from './chat-routes.ts'
 import { streamEvents } from './event-stream.ts'
+import { addFleetRoutes } from './fleet-routes.ts'
 import type { LiveState } from './live-state.ts'
 import { findMeant } from './meant-folder.ts'
 import type { Playground } from './playground.ts'
@@ -83,6 +84,7 @@ export function createApi(options: ApiOptions): Hono {
   api.get('/skills/:name/why', context => explain(context, options))
   addReviewRoutes(api, skills)
   addRunRoutes(api, skills, signal)
+  addFleetRoutes(api, skills)
   addChatRoutes(api, options)
   api.get('/sessions', async context => {
     await skills.fresh(BOUND)

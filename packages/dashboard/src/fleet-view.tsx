@@ -1,0 +1,204 @@
+import { useSignal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
+import { useEffect } from 'preact/hooks'
+import type { ApiClient, FleetList } from 'skillstoke/client'
+import { formatCount, formatTime, plural, shortDigest } from './format.ts'
+import { useAction } from './use-action.ts'
+import { useLoaded } from './use-loaded.ts'
+
+type Fleet = FleetList['fleets'][number]
+type Report = NonNullable<Fleet['report']>
+type AgentState = Report['agents'][number]['state']
+
+const REFRESH_MS = 2_000
+
+/** The badge of each state of an agent. */
+const BADGES: Readonly<Record<AgentState, string>> = {
+  current: 'ok',
+  behind: 'warning',
+  held: 'pending',
+  stale: 'broken',
+}
+
+/** Renders the fleets that the dev server follows: the published versions, and which agent serves what. */
+export function FleetView({ client }: { readonly client: ApiClient }): ComponentChildren {
+  const round = useSignal(0)
+  useEffect(() => {
+    const timer = setInterval(() => round.value++, REFRESH_MS)
+    return () => clearInterval(timer)
+  }, [])
+  const asked = useLoaded(() => client.fleet(), [round.value])
+  if (asked === undefined) return <p class="empty">Loading …</p>
+  if ('failure' in asked) return <p role="alert">{asked.failure}</p>
+  return (
+    <>
+      {asked.value.fleets.map(fleet => (
+        <FleetSection key={fleet.label} fleet={fleet} client={client} onChange={() => round.value++} />
+      ))}
+    </>
+  )
+}
+
+interface FleetProps {
+  readonly fleet: Fleet
+  readonly client: ApiClient
+  /** Called after a change, so that the newest state is shown at once. */
+  readonly onChange: () => void
+}
+
+function FleetSection({ fleet, client, onChange }: FleetProps): ComponentChildren {
+  const { label, channel, servers, report, failure } = fleet
+  const id = `fleet-${label}`
+  return (
+    <section class="fleet" aria-labelledby={id}>
+      <h2 id={id}>
+        {channel} <span class="path">{servers}</span>
+      </h2>
+      {failure !== null && <p role="alert">{failure}</p>}
+      {report !== null && (
+        <>
+          <p>
+            {plural(report.skills.length, 'skill')}{' '}
+            <code title={report.digest}>{shortDigest(report.digest)}</code>, nats-server{' '}
+            {report.serverVersion}. {describeAgents(report)}
+          </p>
+          <Agents report={report} />
+          <Versions report={report} label={label} client={client} onChange={onChange} />
+          {report.refusals.length > 0 && (
+            <ul class="findings" aria-label="Refused versions">
+              {report.refusals.map(({ subject, reason }) => (
+                <li key={subject} class="error">
+                  <strong>{subject}</strong> was refused: {reason}
+                </li>
+              ))}
+            </ul>
+          )}
+        </>
+      )}
+    </section>
+  )
+}
+
+function describeAgents({ agents, counts }: Report): string {
+  if (agents.length === 0) return 'No agent has reported in the last 60 seconds.'
+  const states = (Object.keys(counts) as AgentState[]).filter(state => counts[state] > 0)
+  return `${plural(agents.length, 'agent')}: ${states.map(state => `${formatCount(counts[state])} ${state}`).join(', ')}.`
+}
+
+function Agents({ report }: { readonly report: Report }): ComponentChildren {
+  if (report.agents.length === 0) return null
+  return (
+    <div class="scrolls">
+      <table class="history" aria-label="Agents">
+        <thead>
+          <tr>
+            <th scope="col">Host</th>
+            <th scope="col">Agent</th>
+            <th scope="col">State</th>
+            <th scope="col">Digest</th>
+            <th scope="col">Generation</th>
+            <th scope="col">Lag</th>
+            <th scope="col">Sandbox</th>
+            <th scope="col">Problems</th>
+          </tr>
+        </thead>
+        <tbody>
+          {report.agents.map(agent => (
+            <tr key={`${agent.host} ${agent.agent}`}>
+              <td data-label="Host">{agent.host}</td>
+              <td data-label="Agent">{agent.agent}</td>
+              <td data-label="State">
+                <span class={`badge ${BADGES[agent.state]}`}>{agent.state}</span>
+              </td>
+              <td data-label="Digest">
+                <code title={agent.digest}>{shortDigest(agent.digest)}</code>
+              </td>
+              <td data-label="Generation">{agent.generation.number}</td>
+              <td data-label="Lag">{agent.lagMs === undefined ? '–' : `${formatCount(agent.lagMs)} ms`}</td>
+              <td data-label="Sandbox">{agent.sandbox ?? '–'}</td>
+              <td data-label="Problems">
+                {agent.staleSince !== undefined &&
+                  `stale since ${formatTime(new Date(agent.staleSince).toISOString())} `}
+                {agent.held > 0 && `${formatCount(agent.held)} held `}
+                {agent.errors.join('; ')}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  )
+}
+
+interface VersionsProps {
+  readonly report: Report
+  readonly label: string
+  readonly client: ApiClient
+  readonly onChange: () => void
+}
+
+/** Renders the published versions. Each version above 1 has a button that publishes the version before it again. */
+function Versions({ report, label, client, onChange }: VersionsProps): ComponentChildren {
+  const { isRunning, failure, run } = useAction()
+  if (report.skills.length === 0) return <p class="empty">Nothing is published in this channel.</p>
+  return (
+    <>
+      {failure !== undefined && <p role="alert">{failure}</p>}
+      <div class="scrolls">
+        <table class="history" aria-label="Published versions">
+          <thead>
+            <tr>
+              <th scope="col">Skill</th>
+              <th scope="col">Version</th>
+              <th scope="col">Revision</th>
+              <th scope="col">Published</th>
+              <th scope="col">By</th>
+              <th scope="col">Note</th>
+              <th scope="col">
+                <span class="hidden">Actions</span>
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {report.skills.map(({ name, version, revision, at, publisher, note, staged }) => (
+              <tr key={name}>
+                <td data-label="Skill">{name}</td>
+                <td data-label="Version">
+                  {version}
+                  {staged !== undefined && <span class="badge pending">{staged} staged</span>}
+                </td>
+                <td data-label="Revision">
+                  <code title={revision}>{shortDigest(revision)}</code>
+                </td>
+                <td data-label="Published">
+                  <time dateTime={new Date(at).toISOString()}>
+                    {new Date(at).toLocaleDateString('en-GB')} {formatTime(new Date(at).toISOString())}
+                  </time>
+                </td>
+                <td data-label="By">{publisher}</td>
+                <td data-label="Note">{note}</td>
+                <td>
+                  {version > 1 && (
+                    <button
+                      type="button"
+                      class="plain"
+                      disabled={isRunning}
+                      onClick={() =>
+                        run(async () => {
+                          await client.rollbackFleet({ source: label, skill: name, expect: version })
+                          onChange()
+                        })
+                      }
+                    >
+                      Roll back <span class="hidden">{name} on all machines</span>
+                    </button>
+                  )}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </>
+  )
+}

@@ -1,0 +1,234 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { BIN } from './fixtures/cli.ts'
+import { NATS_SERVER, NatsServer } from './fixtures/nats-server.ts'
+import { TemporaryFolder } from './fixtures/skill-folder.ts'
+
+vi.setConfig({ testTimeout: 60_000 })
+const LONG = { timeout: 20_000, interval: 50 }
+
+interface Ended {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+describe.skipIf(NATS_SERVER === undefined)('stoke fleet', () => {
+  let server: NatsServer
+  let folder: TemporaryFolder
+
+  beforeAll(async () => {
+    server = await NatsServer.start()
+  })
+  afterAll(async () => await server[Symbol.asyncDispose]())
+  beforeEach(async () => {
+    await server.kill('SIGTERM')
+    server.eraseData()
+    await server.restart()
+    folder = new TemporaryFolder()
+    const own = folder
+    onTestFinished(() => own[Symbol.dispose]())
+  })
+
+  function start(args: readonly string[], environment: NodeJS.ProcessEnv = {}): ChildProcess {
+    const env = { ...process.env, NO_COLOR: '1', SKILLSTOKE_FLEET: server.url, ...environment }
+    return spawn(process.execPath, [BIN, ...args], {
+      cwd: folder.path,
+      env,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+  }
+
+  async function stoke(args: readonly string[], environment?: NodeJS.ProcessEnv): Promise<Ended> {
+    const child = start(args, environment)
+    let [stdout, stderr] = ['', '']
+    child.stdout?.on('data', (chunk: Buffer) => (stdout += chunk.toString()))
+    child.stderr?.on('data', (chunk: Buffer) => (stderr += chunk.toString()))
+    const [code] = (await once(child, 'close')) as [number | null]
+    return { code, stdout, stderr }
+  }
+
+  async function fleet(...args: readonly string[]): Promise<Ended> {
+    return await stoke(['fleet', ...args])
+  }
+
+  async function readStatus(...args: readonly string[]): Promise<Record<string, unknown>> {
+    return JSON.parse((await fleet('status', '--json', ...args)).stdout) as Record<string, unknown>
+  }
+
+  /** Starts `stoke dev` with its own state, as on another machine. Ends it with the test. */
+  function startDev(...args: readonly string[]): { readonly output: () => string } {
+    let output = ''
+    const child = start([
+      'dev',
+      '--fleet',
+      server.url,
+      '--state',
+      folder.at('other-machine'),
+      '--port',
+      '0',
+      ...args,
+    ])
+    child.stdout?.on('data', (chunk: Buffer) => (output += chunk.toString()))
+    child.stderr?.on('data', (chunk: Buffer) => (output += chunk.toString()))
+    onTestFinished(async () => {
+      child.kill('SIGTERM')
+      await once(child, 'close')
+    })
+    return { output: () => output }
+  }
+
+  test('init creates the streams once, shows the permissions, and changes nothing the second time', async () => {
+    const before = await fleet('doctor')
+    expect(before.code).toBe(1)
+    expect(before.stdout).toContain('the stream KV_SK is missing; run "stoke fleet init"')
+    const rehearsal = await fleet('init', '--dry-run')
+    expect(rehearsal.stdout).toMatch(/KV_SK +would be created/)
+    const first = await fleet('init')
+    expect(first.code).toBe(0)
+    expect(first.stdout).toMatch(/KV_SK +created/)
+    expect(first.stdout).toContain('sk.live.SK.>')
+    const second = JSON.parse((await fleet('init', '--json')).stdout) as { steps: { outcome: string }[] }
+    expect(second.steps.map(({ outcome }) => outcome)).toEqual(Array.from({ length: 6 }, () => 'unchanged'))
+    expect((await fleet('doctor')).code).toBe(0)
+  })
+
+  test('a publication reaches another machine, whose conversation is told at its next step', async () => {
+    const key = folder.at('fleet.pem')
+    const made = await fleet('key', key, '--json')
+    const { publicKey } = JSON.parse(made.stdout) as { publicKey: string }
+    expect(statSync(key).mode & 0o777).toBe(0o600)
+    const signed = ['--signing-key', key, '--trusted-key', publicKey]
+    expect((await fleet('init', ...signed)).code).toBe(0)
+    folder.writeSkill('skills/maps', { body: 'Use the atlas.' })
+    expect((await fleet('publish', ...signed)).stdout).toMatch(/maps +version 1/)
+
+    const dev = startDev('--trusted-key', publicKey, '--ask', 'Which maps does maps know?')
+    await vi.waitFor(() => expect(dev.output()).toContain('turn 1'), LONG)
+    const publishing = start(['fleet', 'publish', '--watch', ...signed])
+    await once(publishing.stdout ?? publishing, 'data')
+    folder.writeSkill('skills/maps', { description: 'Answers questions about maps.', body: 'Use the globe.' })
+    await vi.waitFor(() => expect(dev.output()).toMatch(/turn 2/), LONG)
+    const ended = once(publishing, 'close')
+    publishing.kill('SIGINT')
+    expect(await ended).toEqual([130, null])
+
+    const status = await readStatus('--trusted-key', publicKey)
+    expect(status).toMatchObject({ skills: [{ name: 'maps', version: 2 }], agents: [{ state: 'current' }] })
+    // Somebody without the key cannot change what agents serve.
+    folder.writeSkill('skills/maps', { description: 'Evil.' })
+    await fleet('publish')
+    await vi.waitFor(async () => {
+      const { stdout, code } = await fleet('status', '--trusted-key', publicKey)
+      expect(stdout).toContain('it is not signed')
+      expect(code).toBe(1)
+    }, LONG)
+    expect(dev.output()).not.toContain('Evil')
+  })
+
+  test('a machine without trusted keys holds new versions for approval, and the status shows it', async () => {
+    await fleet('init')
+    folder.writeSkill('skills/maps')
+    await fleet('publish')
+    startDev('--no-agent')
+    await vi.waitFor(
+      async () => expect(await readStatus()).toMatchObject({ agents: [{ state: 'held', held: 1 }] }),
+      LONG,
+    )
+    const approved = await stoke([
+      'approve',
+      'maps',
+      '--yes',
+      '--fleet',
+      server.url,
+      '--state',
+      folder.at('other-machine'),
+    ])
+    expect(approved.code, approved.stderr).toBe(0)
+    await vi.waitFor(
+      async () => expect(await readStatus()).toMatchObject({ agents: [{ state: 'current' }] }),
+      LONG,
+    )
+  })
+
+  test('promote, rollback, remove, log and gc work on versions', async () => {
+    await fleet('init')
+    folder.writeSkill('skills/maps', { body: 'One.' })
+    await fleet('publish', '--channel', 'canary', '--note', 'first')
+    folder.writeSkill('skills/maps', { body: 'Two.' })
+    await fleet('publish', '--channel', 'canary')
+    expect((await fleet('promote', '--from', 'canary', '--dry-run')).stdout).toContain('would be published')
+    expect((await fleet('log', 'maps')).code).toBe(2)
+    expect((await fleet('promote', '--from', 'canary')).stdout).toMatch(/maps +version 1/)
+    expect((await fleet('rollback', 'maps', '--channel', 'canary')).stdout).toContain('version 2 -> 3')
+    const conflict = await fleet('remove', 'maps', '--channel', 'canary', '--expect', '2')
+    expect(conflict.code).toBe(2)
+    expect(conflict.stderr).toContain('has version 3, and not the expected version 2')
+    expect((await fleet('remove', 'maps', '--channel', 'canary')).code).toBe(0)
+    const { stdout } = await fleet('log', 'maps', '--channel', 'canary')
+    expect(stdout).toMatch(/^4 .*removed$/m)
+    expect(stdout).toMatch(/^3 .*rollback to version 1/m)
+    expect(stdout).toMatch(/^1 .*first$/m)
+    expect((await fleet('gc', '--keep', '1', '--dry-run')).stdout).toContain('would remove 2 versions')
+    expect((await fleet('doctor')).stdout).toContain('no errors')
+  })
+
+  test('a broken skill is refused and its last version stays', async () => {
+    await fleet('init')
+    folder.writeSkill('skills/maps')
+    folder.writeSkill('skills/notes')
+    await fleet('publish')
+    folder.write('skills/maps/SKILL.md', 'This text has no description.')
+    folder.writeSkill('skills/notes', { body: 'Newer.' })
+    const { code, stdout } = await fleet('publish', '--mirror')
+    expect(code).toBe(1)
+    expect(stdout).toContain('refused maps')
+    expect(await readStatus()).toMatchObject({
+      skills: [
+        { name: 'maps', version: 1 },
+        { name: 'notes', version: 2 },
+      ],
+    })
+  })
+
+  test('--prefetch activates a version when every agent has its files', async () => {
+    await fleet('init')
+    folder.writeSkill('skills/maps', { body: 'One.' })
+    await fleet('publish')
+    startDev('--no-agent')
+    await vi.waitFor(async () => expect(await readStatus()).toMatchObject({ agents: [{}] }), LONG)
+    folder.writeSkill('skills/maps', { body: 'Two.' })
+    expect((await fleet('publish', '--prefetch')).stdout).toContain('version 1 -> 2')
+    expect(await readStatus()).toMatchObject({ skills: [{ version: 2 }] })
+    expect((await fleet('activate')).stderr).toContain('nothing is staged')
+  })
+
+  test('wrong usage says what would be right', async () => {
+    const cases: readonly [args: readonly string[], message: string][] = [
+      [['publish', './nothing'], 'there is no folder "./nothing"'],
+      [['publish', '--channel', 'No Channel'], 'the channel "No Channel" is not valid'],
+      [['status', '--fleet', 'http://x'], 'use nats://host:4222'],
+      [['status', '--trusted-key', 'abc'], 'use "ed25519:"'],
+      [['init', '--signing-key', 'missing.pem'], 'cannot be read'],
+      [['publish', '--watch', '--dry-run'], '--watch does not go together'],
+      [['log', 'maps'], 'fleet init"'],
+      [['publish'], 'fleet init"'],
+      [['status'], 'fleet init"'],
+    ]
+    folder.writeSkill('skills/maps')
+    for (const [args, message] of cases) {
+      const { code, stderr } = await fleet(...args)
+      expect(stderr, args.join(' ')).toContain(message)
+      expect(code).toBe(2)
+    }
+    const { stderr } = await stoke(['fleet', 'status'], { SKILLSTOKE_FLEET: '' })
+    expect(stderr).toContain('name a server with --fleet')
+    await fleet('key', folder.at('k.pem'))
+    const before = readFileSync(folder.at('k.pem'), 'utf8')
+    expect((await fleet('key', folder.at('k.pem'))).stderr).toContain('keys are never overwritten')
+    expect(readFileSync(folder.at('k.pem'), 'utf8')).toBe(before)
+    expect(existsSync(folder.at('nothing'))).toBe(false)
+  })
+})
