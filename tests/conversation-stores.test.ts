@@ -1,3 +1,7 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { rmSync, symlinkSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { PGlite } from '@electric-sql/pglite'
 import {
   type ConversationStore,
@@ -9,7 +13,7 @@ import {
 } from '@skillstoke/agent'
 import { conversationStoreConformance } from '@skillstoke/agent/testing'
 import { PGliteDialect } from 'kysely'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { POSTGRES_PROGRAMS, PostgresServer } from './fixtures/postgres-server.ts'
 import { TemporaryFolder } from './fixtures/skill-folder.ts'
 
@@ -62,6 +66,44 @@ describe.skipIf(POSTGRES_PROGRAMS === undefined)('openPostgresStore() with a Pos
     expect(await stores[0]?.list('t')).toHaveLength(60)
     for (const store of stores) await store.close()
   })
+
+  test('many agent processes lose no acknowledged message when the database fails over', async () => {
+    const primary = await PostgresServer.start()
+    const standby = await primary.startStandby()
+    using folder = new TemporaryFolder()
+    // The address that agents know. A fail-over points it to the other server, as a name server or a proxy does.
+    const address = folder.at('database')
+    symlinkSync(primary.socketFolder, address)
+    const url = `postgresql://postgres@/postgres?host=${encodeURIComponent(address)}`
+    const conversations = Array.from({ length: 6 }, (_, index) => `c${index}`)
+    const acknowledged: string[] = []
+    const writers = conversations.map(conversation => {
+      const program = resolve('tests/fixtures/conversation-writer.ts')
+      const child = spawn(process.execPath, [program, url, conversation, '150'], {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      })
+      child.stdout.on('data', (chunk: Buffer) => acknowledged.push(...chunk.toString().trim().split('\n')))
+      return once(child, 'close')
+    })
+    try {
+      await vi.waitFor(() => expect(acknowledged.length).toBeGreaterThan(150), { timeout: 20_000 })
+      await primary.crash()
+      const before = acknowledged.length
+      await standby.promote()
+      rmSync(address)
+      symlinkSync(standby.socketFolder, address)
+      expect(await Promise.all(writers)).toEqual(conversations.map(() => [0, null]))
+      expect(acknowledged.length).toBeGreaterThan(before)
+      await using store = await openPostgresStore(standby.connect())
+      for (const conversation of conversations) {
+        const ids = (await store.read('tenant', conversation)).map(({ id }) => id)
+        expect(ids).toEqual(Array.from({ length: 150 }, (_, index) => `${conversation}-${index}`))
+      }
+    } finally {
+      await standby[Symbol.asyncDispose]()
+      await primary[Symbol.asyncDispose]()
+    }
+  }, 90_000)
 
   test('a database that cannot be reached is reported with its reason', async () => {
     const pool = server.connect()

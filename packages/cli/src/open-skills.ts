@@ -82,14 +82,30 @@ export function fleetsOf(skills: SkillRuntime): readonly FleetSource[] {
   return fleets.get(skills) ?? []
 }
 
+/** Returns how scripts are contained; `undefined` if no script runs here. */
+async function findContainment(skills: SkillRuntime): Promise<string | undefined> {
+  try {
+    return (await skills.scripts.containment()).kind
+  } catch (thrown) {
+    if (SkillError.isInstance(thrown)) return undefined
+    throw thrown
+  }
+}
+
 /** Reports to each followed fleet what this process serves, until the runtime is closed. */
 async function reportToFleets(skills: SkillRuntime, sources: readonly SkillSource[]): Promise<void> {
   if (!sources.some(({ origin }) => origin.startsWith('fleet:'))) return
   const { FleetReporter, isFleetSource } = await import('@skillstoke/fleet')
   const followed = sources.filter(isFleetSource)
   fleets.set(skills, followed)
+  const sandbox = await findContainment(skills)
   const reporters = followed.map(
-    source => new FleetReporter(source, { runtime: skills, agent: `stoke-${process.pid}` }),
+    source =>
+      new FleetReporter(source, {
+        runtime: skills,
+        agent: `stoke-${process.pid}`,
+        ...(sandbox === undefined ? {} : { sandbox }),
+      }),
   )
   const close = skills.close.bind(skills)
   skills.close = async () => {

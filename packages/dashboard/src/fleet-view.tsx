@@ -89,6 +89,7 @@ function Agents({ report }: { readonly report: Report }): ComponentChildren {
   if (report.agents.length === 0) return null
   return (
     <div class="scrolls">
+      <h3>Agents</h3>
       <table class="history" aria-label="Agents">
         <thead>
           <tr>
@@ -145,6 +146,7 @@ function Versions({ report, label, client, onChange }: VersionsProps): Component
     <>
       {failure !== undefined && <p role="alert">{failure}</p>}
       <div class="scrolls">
+        <h3>Published versions</h3>
         <table class="history" aria-label="Published versions">
           <thead>
             <tr>
