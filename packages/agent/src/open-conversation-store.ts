@@ -1,3 +1,4 @@
+import type { EventEmitter } from 'node:events'
 import { dirname, resolve } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { SkillError } from '@skillstoke/core'
@@ -22,7 +23,7 @@ const SQLITE: SqlEngine = {
 }
 
 const POSTGRES: SqlEngine = {
-  retry: retryConflicts,
+  retry: async work => await retryConflicts(work),
   locksRows: true,
   // The clock of the server, because the clocks of several machines differ.
   now: () => sql<string>`floor(extract(epoch from clock_timestamp()) * 1000)`,
@@ -84,10 +85,23 @@ export async function openConversationStore(path: string): Promise<SqlConversati
  */
 export async function openPostgresStore(pool: PostgresPool | Dialect): Promise<SqlConversationStore> {
   return await open('in PostgreSQL', POSTGRES, async () => ({
-    dialect: 'createDriver' in pool ? pool : new PostgresDialect({ pool }),
+    dialect: 'createDriver' in pool ? pool : new PostgresDialect({ pool: withoutCrash(pool) }),
     // Kysely takes a lock of the database while it migrates.
-    migrate: async work => await retryConflicts(work),
+    // A wrong address is reported at once, so the opening does not wait for a fail-over.
+    migrate: async work => await retryConflicts(work, 0),
   }))
+}
+
+/**
+ * Keeps the process alive when the server ends a connection. A connection without a listener for errors would end the
+ * whole process. The query that runs on the connection fails, and is repeated.
+ */
+function withoutCrash(pool: PostgresPool): PostgresPool {
+  const ignore = (): void => undefined
+  const emitter = pool as Partial<EventEmitter>
+  emitter.on?.('error', ignore) // idle connections
+  emitter.on?.('connect', (client: Partial<EventEmitter>) => client.on?.('error', ignore))
+  return pool
 }
 
 interface Opened {
@@ -124,18 +138,35 @@ async function migrateToLatest(db: Database): Promise<void> {
 
 // Error codes of PostgreSQL after which the same transaction may succeed: serialization failure, deadlock, and a
 // reference to a shared text that another transaction has just removed.
-const RETRIABLE: readonly unknown[] = ['40001', '40P01', '23503']
+const CONFLICTS: readonly unknown[] = ['40001', '40P01', '23503']
+// Codes while a database fails over: the server shuts down, crashed or starts, the standby is not promoted yet, or nothing
+// listens at the address.
+const AWAY: readonly unknown[] = [
+  ...['57P01', '57P02', '57P03', '25006', '08000', '08003', '08006'],
+  ...['ECONNREFUSED', 'ECONNRESET', 'ENOENT', 'EPIPE', 'ETIMEDOUT'],
+]
+/** The package `pg` reports a broken connection without a code. */
+const BROKEN = /^(?:Connection terminated|Client has encountered a connection error|timeout expired)/
 const MAX_PAUSE_MS = 20
+const AWAY_PAUSE_MS = 250
+/** How long a call waits for a fail-over. */
+const FAILOVER_MS = 30_000
 
-async function retryConflicts<T>(work: () => Promise<T>): Promise<T> {
-  const end = performance.now() + BUSY_TIMEOUT_MS
+/**
+ * Repeats work after a conflict, and while the database fails over. An answer may be lost after the commit, so the work
+ * must be idempotent, as appends are by the ids of their messages.
+ */
+async function retryConflicts<T>(work: () => Promise<T>, failoverMs: number = FAILOVER_MS): Promise<T> {
+  const start = performance.now()
   for (;;) {
     try {
       return await work()
     } catch (thrown) {
-      const { code } = thrown as { readonly code?: unknown }
-      if (!RETRIABLE.includes(code) || performance.now() > end) throw thrown
-      await setTimeout(Math.random() * MAX_PAUSE_MS)
+      const { code, message = '' } = thrown as { readonly code?: unknown; readonly message?: string }
+      const isAway = AWAY.includes(code) || BROKEN.test(message)
+      const limitMs = isAway ? failoverMs : BUSY_TIMEOUT_MS
+      if (!(isAway || CONFLICTS.includes(code)) || performance.now() > start + limitMs) throw thrown
+      await setTimeout(isAway ? AWAY_PAUSE_MS : Math.random() * MAX_PAUSE_MS)
     }
   }
 }

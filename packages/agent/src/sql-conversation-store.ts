@@ -149,17 +149,20 @@ export class SqlConversationStore implements ConversationStore, AsyncDisposable 
       .where('seq', '>', range.after ?? 0)
       .orderBy('seq')
     if (range.limit !== undefined) query = query.limit(range.limit)
-    const rows = await query.execute()
+    const rows = await this.#engine.retry(async () => await query.execute())
     const [first, last] = [rows[0]?.seq, rows.at(-1)?.seq]
     if (first === undefined || last === undefined) return []
-    const uses = await this.#database
-      .selectFrom('skill_use')
-      .selectAll()
-      .where('tenant', '=', tenant)
-      .where('conversation', '=', conversation)
-      .where('seq', '>=', first)
-      .where('seq', '<=', last)
-      .execute()
+    const uses = await this.#engine.retry(
+      async () =>
+        await this.#database
+          .selectFrom('skill_use')
+          .selectAll()
+          .where('tenant', '=', tenant)
+          .where('conversation', '=', conversation)
+          .where('seq', '>=', first)
+          .where('seq', '<=', last)
+          .execute(),
+    )
     return rows.map(row =>
       toMessageOf(
         row,
@@ -170,18 +173,21 @@ export class SqlConversationStore implements ConversationStore, AsyncDisposable 
 
   async readSession(tenant: string, conversation: string, atSeq?: number): Promise<SessionState | undefined> {
     this.#assertOpen()
-    const row = await this.#database
-      .selectFrom('session')
-      .$if(atSeq !== undefined, query => query.where('session.seq', '<=', atSeq ?? 0))
-      .innerJoin('listing', 'listing.digest', 'session.listing')
-      .leftJoin('text', 'text.digest', 'session.catalog')
-      .select(['session.generation', 'session.ledger', 'session.seen', 'listing.announced'])
-      .select('text.content as catalog')
-      .where('session.tenant', '=', tenant)
-      .where('session.conversation', '=', conversation)
-      .orderBy('session.seq', 'desc')
-      .limit(1)
-      .executeTakeFirst()
+    const row = await this.#engine.retry(
+      async () =>
+        await this.#database
+          .selectFrom('session')
+          .$if(atSeq !== undefined, query => query.where('session.seq', '<=', atSeq ?? 0))
+          .innerJoin('listing', 'listing.digest', 'session.listing')
+          .leftJoin('text', 'text.digest', 'session.catalog')
+          .select(['session.generation', 'session.ledger', 'session.seen', 'listing.announced'])
+          .select('text.content as catalog')
+          .where('session.tenant', '=', tenant)
+          .where('session.conversation', '=', conversation)
+          .orderBy('session.seq', 'desc')
+          .limit(1)
+          .executeTakeFirst(),
+    )
     if (row === undefined) return undefined
     // A session state of format version 1 has no catalog.
     const frozen = row.catalog === null ? undefined : (JSON.parse(row.catalog) as SessionState['catalog'])
@@ -206,7 +212,11 @@ export class SqlConversationStore implements ConversationStore, AsyncDisposable 
       .limit(page.limit ?? DEFAULT_PAGE_SIZE)
     if (page.after !== undefined) query = query.where('id', '>', page.after)
     // The driver of PostgreSQL returns 64-bit integers as text.
-    return (await query.execute()).map(({ id, seq, updated }) => ({ id, seq, at: Number(updated) }))
+    return (await this.#engine.retry(async () => await query.execute())).map(({ id, seq, updated }) => ({
+      id,
+      seq,
+      at: Number(updated),
+    }))
   }
 
   async findUses(
@@ -215,22 +225,25 @@ export class SqlConversationStore implements ConversationStore, AsyncDisposable 
     limit: number = DEFAULT_PAGE_SIZE,
   ): Promise<readonly StoredUse[]> {
     this.#assertOpen()
-    const rows = await this.#database
-      .selectFrom('skill_use')
-      .innerJoin('message', join =>
-        join
-          .onRef('message.tenant', '=', 'skill_use.tenant')
-          .onRef('message.conversation', '=', 'skill_use.conversation')
-          .onRef('message.seq', '=', 'skill_use.seq'),
-      )
-      .selectAll('skill_use')
-      .select('message.at as at')
-      .where('skill_use.tenant', '=', tenant)
-      .where('skill_use.skill', '=', skill)
-      .orderBy('message.at', 'desc')
-      .orderBy('skill_use.seq', 'desc')
-      .limit(limit)
-      .execute()
+    const rows = await this.#engine.retry(
+      async () =>
+        await this.#database
+          .selectFrom('skill_use')
+          .innerJoin('message', join =>
+            join
+              .onRef('message.tenant', '=', 'skill_use.tenant')
+              .onRef('message.conversation', '=', 'skill_use.conversation')
+              .onRef('message.seq', '=', 'skill_use.seq'),
+          )
+          .selectAll('skill_use')
+          .select('message.at as at')
+          .where('skill_use.tenant', '=', tenant)
+          .where('skill_use.skill', '=', skill)
+          .orderBy('message.at', 'desc')
+          .orderBy('skill_use.seq', 'desc')
+          .limit(limit)
+          .execute(),
+    )
     return rows.map(row => ({
       ...toUse(row),
       conversation: row.conversation,
@@ -284,12 +297,15 @@ export class SqlConversationStore implements ConversationStore, AsyncDisposable 
 
   async removeInactive(tenant: string, before: number): Promise<number> {
     this.#assertOpen()
-    const found = await this.#database
-      .selectFrom('conversation')
-      .select('id')
-      .where('tenant', '=', tenant)
-      .where('updated', '<', before)
-      .execute()
+    const found = await this.#engine.retry(
+      async () =>
+        await this.#database
+          .selectFrom('conversation')
+          .select('id')
+          .where('tenant', '=', tenant)
+          .where('updated', '<', before)
+          .execute(),
+    )
     let removed = 0
     for (const { id } of found)
       await this.#write(async writing => {
