@@ -4,6 +4,8 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createSkillRuntime } from '@skillstoke/core'
+import { directory } from '@skillstoke/core/node'
+import { NO_SETTLE } from '@skillstoke/core/source'
 import { FleetConnection, fleetSource, prepareFleet, SkillPublisher } from '@skillstoke/fleet'
 import { findFreePort, NatsServer } from '../../tests/fixtures/nats-server.ts'
 import { skillText, TemporaryFolder } from '../../tests/fixtures/skill-folder.ts'
@@ -11,7 +13,9 @@ import { type Figure, type MeasureOptions, percentiles, round } from '../figure.
 
 const PROCESSES = 3
 const PUBLICATIONS = 25
-const EVERY_MS = 200
+const LEAST_PAUSE_MS = 200
+/** All agents share the processor of one machine. A longer pause keeps them from being always busy. */
+const PAUSE_PER_AGENT_MS = 1.5
 const AGENTS = [50, 500, 2_000]
 const COLD_SKILLS = 1_000
 const MAX_WAIT_MS = 20_000
@@ -66,13 +70,16 @@ async function measure(client: Client, agents: number): Promise<Outcome> {
   await using fleet = new FleetConnection({ servers: server.url })
   await prepareFleet(fleet)
   using folder = new TemporaryFolder()
+  const sources = [directory(folder.path, { trust: 'auto' })]
+  await using laptop = await createSkillRuntime({ sources, tuning: { settle: NO_SETTLE } })
   const publisher = new SkillPublisher(fleet)
   const publish = async (): Promise<void> => {
     folder.write(
       'skill-0/SKILL.md',
       skillText('skill-0', { description: `Published at ${process.hrtime.bigint()}.` }),
     )
-    await publisher.publish(folder.path)
+    await laptop.reload()
+    await publisher.publish(laptop)
   }
   for (let i = 1; i < 5; i++) folder.write(`skill-0/resources/${i}.md`, `${'resource '.repeat(600)}${i}\n`)
   await publish()
@@ -87,7 +94,7 @@ async function measure(client: Client, agents: number): Promise<Outcome> {
     await Promise.all(children.map(takeSamples))
     const before = { processorMs: processorMsOf(server.pid), bytes: await sentBytes(monitor) }
     for (let i = 0; i < PUBLICATIONS; i++) {
-      const next = delay(EVERY_MS)
+      const next = delay(Math.max(LEAST_PAUSE_MS, agents * PAUSE_PER_AGENT_MS))
       await publish()
       await next
     }

@@ -22,6 +22,7 @@ import { checkLayout, type FileLayout } from './file-layout.ts'
 import { FileSource } from './file-source.ts'
 import { ListedSkills } from './listed-skills.ts'
 import type { NotSkillQuery, NotSkills } from './not-skill.ts'
+import { NO_SETTLE, type SettlePolicy } from './settle.ts'
 import type {
   MarkReason,
   SkillSource,
@@ -165,6 +166,8 @@ export class RemoteSource implements SkillSource {
   readonly trust: SourceTrust
   readonly reading: Partial<ReadingPolicy>
   readonly isRemote = true
+  /** Every fetched tree is complete, so nothing has to settle. */
+  readonly settle: SettlePolicy = NO_SETTLE
   readonly versions: SourceVersions = {
     current: () => this.#tree?.version,
     follows: async earlier =>
