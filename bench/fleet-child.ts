@@ -8,7 +8,7 @@ import { FleetConnection, fleetSource } from '@skillstoke/fleet'
 // answers each message of the parent with the milliseconds from each publication until each agent served it.
 
 /** A mark in a description: the monotonic time of the publication in nanoseconds. */
-export const MARK = /at (\d+)/
+const MARK = /at (\d+)/
 
 const [client, url, count] = process.argv.slice(2) as [keyof typeof CLIENTS, string, string]
 const samples: number[] = []

@@ -134,7 +134,7 @@ async function* measureColdStart(): AsyncGenerator<Figure> {
   const publishMs = performance.now() - started
   const times: Record<string, number[]> = { ahead: [], 'on-load': [] }
   for (const retrieval of ['ahead', 'on-load'] as const)
-    for (let round_ = 0; round_ < 5; round_++) {
+    for (let run = 0; run < 5; run++) {
       const at = performance.now()
       const source = fleetSource(server.url, { trust: 'auto', retrieval, firstWaitMs: 60_000 })
       await using runtime = await createSkillRuntime({ sources: [source] })
