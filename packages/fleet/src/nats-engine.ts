@@ -90,13 +90,13 @@ export class NatsEngine {
   readonly features: ServerFeatures
   readonly #nc: NatsConnection
   readonly #inboxPrefix: string | undefined
-  readonly #avoided: AvoidedServer
+  readonly #dialing: Dialing
   #checking: Promise<boolean> | undefined
 
-  private constructor(nc: NatsConnection, inboxPrefix: string | undefined, avoided: AvoidedServer) {
+  private constructor(nc: NatsConnection, inboxPrefix: string | undefined, dialing: Dialing) {
     this.#nc = nc
     this.#inboxPrefix = inboxPrefix
-    this.#avoided = avoided
+    this.#dialing = dialing
     const { version } = this
     this.features = {
       batchGet: isAtLeast(version, '2.11.0'),
@@ -108,7 +108,7 @@ export class NatsEngine {
   /** @throws {SkillError} IO_FAILED if no server answers, refuses the credentials, or is too old */
   static async connect(options: ConnectionOptions, address: string): Promise<NatsEngine> {
     let nc: NatsConnection
-    const avoided: AvoidedServer = { listen: undefined, untilMs: 0 }
+    const dialing: Dialing = { listen: undefined, untilMs: 0, attemptsLeft: countServers(options) + 1 }
     guardWrites()
     try {
       nc = await connect({
@@ -118,13 +118,13 @@ export class NatsEngine {
         reconnectJitterTLS: 1_000,
         timeout: REQUEST_MS,
         ignoreAuthErrorAbort: true,
-        reconnectToServer: pool => chooseServer(pool, avoided),
+        reconnectToServer: pool => chooseServer(pool, dialing),
         ...options,
       })
+      dialing.attemptsLeft = Infinity
     } catch (thrown) {
-      throw new SkillError('IO_FAILED', `no connection to ${address}: ${toMessage(thrown)}`, {
-        cause: thrown,
-      })
+      const cause = dialing.attemptsLeft < 0 ? await findRefusal(options, thrown) : thrown
+      throw new SkillError('IO_FAILED', `no connection to ${address}: ${toMessage(cause)}`, { cause })
     }
     const version = nc.info?.version ?? '0.0.0'
     if (!isAtLeast(version, OLDEST_SERVER)) {
@@ -134,7 +134,7 @@ export class NatsEngine {
         `${address} runs nats-server ${version}; use ${RECOMMENDED_SERVER} or newer`,
       )
     }
-    return new NatsEngine(nc, options.inboxPrefix, avoided)
+    return new NatsEngine(nc, options.inboxPrefix, dialing)
   }
 
   get version(): string {
@@ -193,8 +193,8 @@ export class NatsEngine {
 
   /** Leaves the server and connects to another one, if there is another. */
   async moveAway(): Promise<void> {
-    this.#avoided.listen = this.server
-    this.#avoided.untilMs = performance.now() + AVOID_MS
+    this.#dialing.listen = this.server
+    this.#dialing.untilMs = performance.now() + AVOID_MS
     try {
       await this.#nc.reconnect()
     } catch {
@@ -556,15 +556,43 @@ function toDelivered(message: Msg): { readonly message: StoredMessage; readonly 
   return { message: stored, pending: pending ?? 0 }
 }
 
-interface AvoidedServer {
+interface Dialing {
+  /** The server to avoid, and until when. */
   listen: string | undefined
   untilMs: number
+  /** How many attempts are left until the first connection. */
+  attemptsLeft: number
 }
 
-/** Chooses the next server to connect to: the first one that is not avoided. */
-function chooseServer(pool: readonly Server[], { listen, untilMs }: AvoidedServer): Server | null {
-  if (performance.now() > untilMs) return null
-  return pool.find(server => server.listen !== listen) ?? null
+/**
+ * Chooses the next server to connect to: the first one that is not avoided. Throws if the first connection needs too many
+ * attempts. A server that refuses the credentials names the other servers of its cluster, so the client would try them
+ * for ever.
+ */
+function chooseServer(pool: readonly Server[], dialing: Dialing): Server | null {
+  if (--dialing.attemptsLeft < 0) throw new Error('no server accepts the connection')
+  if (performance.now() > dialing.untilMs) return null
+  return pool.find(server => server.listen !== dialing.listen) ?? null
+}
+
+function countServers({ servers = [] }: ConnectionOptions): number {
+  return typeof servers === 'string' ? 1 : servers.length
+}
+
+/** Connects again without the other servers of the cluster, to find the reason why the servers refuse a connection. */
+async function findRefusal(options: ConnectionOptions, thrown: unknown): Promise<unknown> {
+  try {
+    const nc = await connect({
+      ...options,
+      timeout: REQUEST_MS,
+      ignoreClusterUpdates: true,
+      reconnect: false,
+    })
+    await nc.close()
+    return thrown
+  } catch (refusal) {
+    return refusal
+  }
 }
 
 let isGuarded = false
