@@ -2,9 +2,9 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { createUser } from '@nats-io/nkeys'
 import { createSkillRuntime } from '@skillstoke/core'
 import {
+  createNkey,
   describePermissions,
   FleetConnection,
   fleetSource,
@@ -103,9 +103,9 @@ describe.skipIf(NATS_SERVER === undefined)('three servers with nats.conf', () =>
     createCertificates(folder)
     const keys: Record<string, string> = {}
     for (const role of ['ADMINISTRATOR', 'PUBLISHER', 'AGENT']) {
-      const pair = createUser()
-      keys[`${role}_NKEY`] = pair.getPublicKey()
-      seeds[role.toLowerCase()] = new TextDecoder().decode(pair.getSeed())
+      const { seed, publicKey } = createNkey()
+      keys[`${role}_NKEY`] = publicKey
+      seeds[role.toLowerCase()] = seed
     }
     const routes = [await findFreePort(), await findFreePort(), await findFreePort()]
     servers = []

@@ -36,7 +36,7 @@ export type { CollectOptions, CollectReport } from './collect-garbage.ts'
 export type { RefusedSkill } from './publishable.ts'
 export type { VersionRecord } from './version-log.ts'
 export type { ManifestFile, SkillRemoval, SkillVersion } from './manifest.ts'
-export { createSigningKey, loadSigningKey, type ManifestSigner } from './signing.ts'
+export { createNkey, createSigningKey, loadSigningKey, type ManifestSigner } from './signing.ts'
 
 // For people who look: who runs what.
 export {

@@ -6,7 +6,9 @@ import {
   sign,
   verify,
 } from 'node:crypto'
+import { nkeys } from '@nats-io/transport-node'
 import { SkillError } from '@skillstoke/core'
+import { decodeUnmarkedText } from '@skillstoke/core/internal'
 
 /** Signs what a publisher writes. Implement this interface if the key is in a key management service. */
 export interface ManifestSigner {
@@ -62,6 +64,23 @@ export function loadSigningKey(pem: string): ManifestSigner {
       `the signing key is a key for ${key.asymmetricKeyType}; use ed25519`,
     )
   return Object.freeze({ publicKey: toPublicKey(key), sign: (data: Uint8Array) => sign(null, data, key) })
+}
+
+/**
+ * Creates an nkey, with which a program identifies itself at the servers. The public half goes into the configuration of
+ * the servers, and the seed into the `credentials` of the program.
+ *
+ * @example
+ * ```ts
+ * import { createNkey } from '@skillstoke/fleet'
+ *
+ * const { seed, publicKey } = createNkey()
+ * console.log(seed.slice(0, 2), publicKey.slice(0, 1)) // prints SU U
+ * ```
+ */
+export function createNkey(): { readonly seed: string; readonly publicKey: string } {
+  const pair = nkeys.createUser()
+  return { seed: decodeUnmarkedText(pair.getSeed()), publicKey: pair.getPublicKey() }
 }
 
 /** Checks signatures against the keys that an agent trusts. */

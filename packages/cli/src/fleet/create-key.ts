@@ -1,13 +1,16 @@
 import { writeFileSync } from 'node:fs'
-import { createSigningKey } from '@skillstoke/fleet'
+import { createNkey, createSigningKey } from '@skillstoke/fleet'
 import { EXIT_OK, UsageError } from '../exit-code.ts'
 import { printJson, printLine } from '../output.ts'
 
-/** Implements `stoke fleet key`: writes a new private key that only this user can read. Never overwrites a file. */
-export function createKey(file: string, { json }: { readonly json: boolean }): number {
-  const { privateKey, publicKey } = createSigningKey()
+/** Implements `stoke fleet key`: writes a new secret that only this user can read. Never overwrites a file. */
+export function createKey(
+  file: string,
+  { json, isNkey }: { readonly json: boolean; readonly isNkey: boolean },
+): number {
+  const { secret, publicKey, use } = isNkey ? makeNkey() : makeSigningKey()
   try {
-    writeFileSync(file, privateKey, { flag: 'wx', mode: 0o600 })
+    writeFileSync(file, secret, { flag: 'wx', mode: 0o600 })
   } catch (cause) {
     const isThere = (cause as NodeJS.ErrnoException).code === 'EEXIST'
     const why = isThere
@@ -18,7 +21,24 @@ export function createKey(file: string, { json }: { readonly json: boolean }): n
   if (json) printJson({ file, publicKey })
   else {
     printLine(publicKey)
-    printLine(`The private key is in ${file}. Give the line above to every agent with --trusted-key.`)
+    printLine(`The secret half is in ${file}. ${use}`)
   }
   return EXIT_OK
+}
+
+interface MadeKey {
+  readonly secret: string
+  readonly publicKey: string
+  /** What to do with the public half. */
+  readonly use: string
+}
+
+function makeSigningKey(): MadeKey {
+  const { privateKey, publicKey } = createSigningKey()
+  return { secret: privateKey, publicKey, use: 'Give the line above to every agent with --trusted-key.' }
+}
+
+function makeNkey(): MadeKey {
+  const { seed, publicKey } = createNkey()
+  return { secret: `${seed}\n`, publicKey, use: 'Put the line above into the configuration of the servers.' }
 }

@@ -91,13 +91,14 @@ Examples:
 function addKey(fleet: Command, finish: Finish): void {
   fleet
     .command('key')
-    .description('create a signing key, and print its public key')
+    .description('create a signing key, or the identity of a program, and print its public half')
     .argument('<file>', 'file for the private key; must not exist')
+    .option('--nkey', 'create an nkey, with which a program identifies itself at the servers')
     .option('--json', 'print JSON')
-    .addHelpText('after', '\nExamples:\n  stoke fleet key fleet.pem')
-    .action(async (file: string, flags: { json?: boolean }) => {
+    .addHelpText('after', '\nExamples:\n  stoke fleet key fleet.pem\n  stoke fleet key --nkey agent.nk')
+    .action(async (file: string, flags: { json?: boolean; nkey?: boolean }) => {
       const { createKey } = await import('../fleet/create-key.ts')
-      finish(createKey(file, { json: flags.json === true }))
+      finish(createKey(file, { json: flags.json === true, isNkey: flags.nkey === true }))
     })
 }
 
