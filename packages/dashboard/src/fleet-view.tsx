@@ -23,11 +23,12 @@ const BADGES: Readonly<Record<AgentState, string>> = {
 /** Renders the fleets that the dev server follows: the published versions, and which agent serves what. */
 export function FleetView({ client }: { readonly client: ApiClient }): ComponentChildren {
   const round = useSignal(0)
-  useEffect(() => {
-    const timer = setInterval(() => round.value++, REFRESH_MS)
-    return () => clearInterval(timer)
-  }, [])
   const asked = useLoaded(() => client.fleet(), [round.value])
+  // Asks again only after an answer, because servers that are away answer late.
+  useEffect(() => {
+    const timer = setTimeout(() => round.value++, REFRESH_MS)
+    return () => clearTimeout(timer)
+  }, [asked])
   if (asked === undefined) return <p class="empty">Loading …</p>
   if ('failure' in asked) return <p role="alert">{asked.failure}</p>
   return (

@@ -157,7 +157,8 @@ export function describeStreams({ features }: NatsEngine, replicas: number): rea
       ...(features.batchGet ? { allow_msg_ttl: true } : {}),
       name: AGENTS,
       subjects: [ALL_AGENTS],
-      storage: 'memory',
+      // A single server forgets a stream in its memory when it ends.
+      storage: replicas < 3 ? 'file' : 'memory',
       num_replicas: Math.min(replicas, 3),
       max_msgs_per_subject: 1,
       max_age: PRESENCE_SECONDS * SECOND_NS,
@@ -179,7 +180,8 @@ async function prepareStream(
   }
   const differing = findDifferences(config, existing)
   if (differing.length === 0) return { part, outcome: 'unchanged' }
-  if (!isDryRun) await engine.writeStream('UPDATE', { ...existing.config, ...config })
+  if (!isDryRun)
+    await engine.writeStream('UPDATE', { ...existing.config, ...config, storage: existing.config['storage'] })
   return { part, outcome: 'changed', detail: differing.join(', ') }
 }
 
@@ -189,6 +191,7 @@ export function findDifferences(
   { config: actual }: StreamDescription,
 ): readonly string[] {
   return Object.keys(config).filter(key => {
+    if (key === 'storage') return false // cannot be changed
     const [wanted, found] = [config[key], actual[key]]
     return (
       JSON.stringify(wanted) !== JSON.stringify(found ?? (typeof wanted === 'boolean' ? false : undefined))
