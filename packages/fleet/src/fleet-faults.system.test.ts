@@ -1,9 +1,10 @@
+import { createHash } from 'node:crypto'
 import { connect, headers } from '@nats-io/transport-node'
 import { createSkillRuntime, type SkillRuntime } from '@skillstoke/core'
 import { openState } from '@skillstoke/core/node'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { NATS_SERVER, NatsCluster, NatsServer } from '../../../tests/fixtures/nats-server.ts'
-import { TemporaryFolder } from '../../../tests/fixtures/skill-folder.ts'
+import { skillText, TemporaryFolder } from '../../../tests/fixtures/skill-folder.ts'
 import {
   createSigningKey,
   FleetConnection,
@@ -284,6 +285,51 @@ describe.skipIf(NATS_SERVER === undefined)('a fleet under faults', { timeout: 60
       expect(told.join()).toContain('not signed')
     }, LONG)
     expect(numberOf(agent, 'maps')).toBe(1)
+  })
+
+  test('a file whose stored bytes were tampered with is never served, and the earlier version stays', async () => {
+    const server = await startServer()
+    const fleet = connectTo({ servers: server.url })
+    await prepareFleet(fleet)
+    const folder = createFolder()
+    folder.writeSkill('maps', describeNumber(1))
+    const publisher = new SkillPublisher(fleet)
+    await publisher.publish(folder.path)
+    const agent = await follow(server.url)
+    const hex = createHash('sha256')
+      .update(skillText('maps', describeNumber(2)))
+      .digest('hex')
+    const nc = await connect({ servers: server.url })
+    onTestFinished(async () => await nc.close())
+    await nc.request(`skb.${hex}`, skillText('maps', describeNumber(666)))
+    folder.writeSkill('maps', describeNumber(2))
+    await publisher.publish(folder.path)
+    await vi.waitFor(() => {
+      const told = agent.current
+        .sources()
+        .flatMap(({ diagnostics }) => diagnostics.map(({ message }) => message))
+      expect(told.join()).toContain('does not match its digest')
+    }, LONG)
+    expect(numberOf(agent, 'maps')).toBe(1)
+    // When the right bytes are there, the agent retrieves them by itself.
+    await nc.request(`skb.${hex}`, skillText('maps', describeNumber(2)))
+    await vi.waitFor(() => expect(numberOf(agent, 'maps')).toBe(2), LONG)
+  })
+
+  test('two agents of a machine with one state directory retrieve each file once', async () => {
+    const server = await startServer()
+    const fleet = connectTo({ servers: server.url })
+    await prepareFleet(fleet)
+    const [folder, state] = [createFolder(), createFolder()]
+    folder.writeSkill('maps', describeNumber(1))
+    await new SkillPublisher(fleet).publish(folder.path)
+    const first = await follow(server.url, { state: state.path })
+    await first.close()
+    const nc = await connect({ servers: server.url })
+    onTestFinished(async () => await nc.close())
+    await nc.request('$JS.API.STREAM.PURGE.SKB', '{}')
+    const second = await follow(server.url, { state: state.path })
+    expect((await second.load('maps')).description).toContain('Edition 1')
   })
 
   test('a publisher that died before its commit changed nothing, and its files are collected', async () => {
