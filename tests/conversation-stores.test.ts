@@ -17,6 +17,9 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { POSTGRES_PROGRAMS, PostgresServer } from './fixtures/postgres-server.ts'
 import { TemporaryFolder } from './fixtures/skill-folder.ts'
 
+/** Messages of each process in the test of a fail-over. */
+const MESSAGES = 400
+
 describe('openPostgresStore() with PGlite', () => {
   describe.each(conversationStoreConformance)('$name', promise => {
     test('passes', async () => {
@@ -79,14 +82,21 @@ describe.skipIf(POSTGRES_PROGRAMS === undefined)('openPostgresStore() with a Pos
     const acknowledged: string[] = []
     const writers = conversations.map(conversation => {
       const program = resolve('tests/fixtures/conversation-writer.ts')
-      const child = spawn(process.execPath, [program, url, conversation, '150'], {
+      const child = spawn(process.execPath, [program, url, conversation, String(MESSAGES)], {
         stdio: ['ignore', 'pipe', 'inherit'],
       })
       child.stdout.on('data', (chunk: Buffer) => acknowledged.push(...chunk.toString().trim().split('\n')))
       return once(child, 'close')
     })
     try {
-      await vi.waitFor(() => expect(acknowledged.length).toBeGreaterThan(150), { timeout: 20_000 })
+      // All processes are in the middle of their work.
+      await vi.waitFor(
+        () => {
+          for (const each of conversations)
+            expect(acknowledged.filter(id => id.startsWith(`${each}-`)).length).toBeGreaterThan(5)
+        },
+        { timeout: 60_000 },
+      )
       await primary.crash()
       const before = acknowledged.length
       await standby.promote()
@@ -97,13 +107,13 @@ describe.skipIf(POSTGRES_PROGRAMS === undefined)('openPostgresStore() with a Pos
       await using store = await openPostgresStore(standby.connect())
       for (const conversation of conversations) {
         const ids = (await store.read('tenant', conversation)).map(({ id }) => id)
-        expect(ids).toEqual(Array.from({ length: 150 }, (_, index) => `${conversation}-${index}`))
+        expect(ids).toEqual(Array.from({ length: MESSAGES }, (_, index) => `${conversation}-${index}`))
       }
     } finally {
       await standby[Symbol.asyncDispose]()
       await primary[Symbol.asyncDispose]()
     }
-  }, 90_000)
+  }, 180_000)
 
   test('a database that cannot be reached is reported with its reason', async () => {
     const pool = server.connect()
