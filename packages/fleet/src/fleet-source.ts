@@ -255,6 +255,7 @@ class FleetFetcher implements TreeFetcher {
   async close(): Promise<void> {
     clearTimeout(this.#storeTimer)
     clearTimeout(this.#retryTimer)
+    this.#retryTimer = undefined
     this.#stopNews?.()
     this.#storeNow()
     if (!(this.#target instanceof FleetConnection)) {

@@ -486,8 +486,8 @@ export class SkillPublisher {
     const { engine, signal, channel } = change
     let committed: readonly CommittedHead[] = []
     if (options.isDryRun !== true) {
-      for (const { head } of planned)
-        if (head.record !== undefined && head.stored !== undefined) {
+      for (const { head, isStaged } of planned)
+        if (!isStaged && head.record !== undefined && head.stored !== undefined) {
           const { record, stored } = head
           await retrying(signal, async () => await storeRecord(engine, record, stored.data))
         }
