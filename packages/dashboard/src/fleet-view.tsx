@@ -3,6 +3,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
 import type { ApiClient, FleetList } from 'skillstoke/client'
 import { formatCount, formatTime, plural, shortDigest } from './format.ts'
+import { Moment } from './moment.tsx'
 import { useAction } from './use-action.ts'
 import { useLoaded } from './use-loaded.ts'
 
@@ -174,9 +175,7 @@ function Versions({ report, label, client, onChange }: VersionsProps): Component
                   <code title={revision}>{shortDigest(revision)}</code>
                 </td>
                 <td data-label="Published">
-                  <time dateTime={new Date(at).toISOString()}>
-                    {new Date(at).toLocaleDateString('en-GB')} {formatTime(new Date(at).toISOString())}
-                  </time>
+                  <Moment at={at} />
                 </td>
                 <td data-label="By">{publisher}</td>
                 <td data-label="Note">{note}</td>

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import type { ApiClient } from 'skillstoke/client'
-import { formatTime, shortDigest } from './format.ts'
+import { shortDigest } from './format.ts'
+import { Moment } from './moment.tsx'
 import { useAction } from './use-action.ts'
 import { useLoaded } from './use-loaded.ts'
 
@@ -47,9 +48,7 @@ export function HistoryView({ name, serving, version, client }: HistoryViewProps
                 </td>
                 <td data-label="Event">{event}</td>
                 <td data-label="Time">
-                  <time dateTime={new Date(at).toISOString()}>
-                    {new Date(at).toLocaleDateString('en-GB')} {formatTime(new Date(at).toISOString())}
-                  </time>
+                  <Moment at={at} />
                 </td>
                 <td data-label="Cause">{cause}</td>
                 <td data-label="By">

@@ -51,7 +51,7 @@ export class FleetFeed {
   #probeAt = 0
   #staleSince: number | undefined = Date.now()
   #lastError: string | undefined
-  #hasWentBack = false
+  #wentBack = false
   #isClosed = false
 
   constructor(connection: FleetConnection) {
@@ -164,7 +164,7 @@ export class FleetFeed {
     if (message.subject === BEAT_SUBJECT) this.#beatAt = now
     if (this.#table.isBehind(message)) {
       // Within one epoch, a later message never has a lower sequence. So the stream was restored or created again.
-      this.#hasWentBack = true
+      this.#wentBack = true
       this.#isUnchecked = true
       this.#requestRead()
       return
@@ -202,15 +202,11 @@ export class FleetFeed {
     if (document.epoch !== known) {
       this.#table.beginSnapshot(document.epoch)
       this.#newestSeen = 0
-      this.#hasWentBack = false
+      this.#wentBack = false
       return
     }
     const beat = await engine.readLast(HEADS, BEAT_SUBJECT, 'any')
-    if (
-      this.#hasWentBack ||
-      this.#table.isBehind(message) ||
-      (beat !== undefined && this.#table.isBehind(beat))
-    )
+    if (this.#wentBack || this.#table.isBehind(message) || (beat !== undefined && this.#table.isBehind(beat)))
       throw new SkillError(
         'IO_FAILED',
         `the stream went back behind sequence ${this.#table.seq}, as after a restored backup; run "stoke fleet init --new-epoch"`,
