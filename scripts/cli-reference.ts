@@ -22,14 +22,17 @@ export function renderCliReference(): string {
     ...program.commands.map(
       verb => `| [\`stoke ${verb.name()}\`](#stoke-${verb.name()}) | ${toSentence(verb)} |`,
     ),
-    ...program.commands.flatMap(renderVerb),
+    ...program.commands.flatMap(verb => renderVerb(verb, 'stoke')),
     '',
   ].join('\n')
 }
 
-function renderVerb(verb: Command): readonly string[] {
+/** Renders a verb and the verbs below it. `parent` is the command line before its name. */
+function renderVerb(verb: Command, parent: string): readonly string[] {
+  const name = `${parent} ${verb.name()}`
+  const level = '#'.repeat(name.split(' ').length)
   const help = verb.createHelp()
-  const aliases = verb.aliases().map(alias => `\`stoke ${alias}\``)
+  const aliases = verb.aliases().map(alias => `\`${parent} ${alias}\``)
   const args = verb.registeredArguments.map(argument => [`\`${argument.name()}\``, argument.description])
   const options = help
     .visibleOptions(verb)
@@ -37,16 +40,17 @@ function renderVerb(verb: Command): readonly string[] {
     .map(option => [`\`${option.flags}\``, describeOption(option)])
   return [
     '',
-    `## stoke ${verb.name()}`,
+    `${level} ${name}`,
     '',
     `${toSentence(verb)}${aliases.length === 0 ? '' : ` Also: ${aliases.join(', ')}.`}`,
     '',
     '```text',
-    `stoke ${verb.name()} ${verb.usage()}`.trim(),
+    `${name} ${verb.usage()}`.trim(),
     '```',
     ...renderTable('argument', args),
     ...renderTable('option', options),
     ...renderNotes(verb),
+    ...verb.commands.flatMap(each => renderVerb(each, name)),
   ]
 }
 

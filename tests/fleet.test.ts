@@ -115,17 +115,31 @@ describe.skipIf(NATS_SERVER === undefined)('stoke fleet', () => {
     publishing.kill('SIGINT')
     expect(await ended).toEqual([130, null])
 
-    const status = await readStatus('--trusted-key', publicKey)
-    expect(status).toMatchObject({ skills: [{ name: 'maps', version: 2 }], agents: [{ state: 'current' }] })
+    await vi.waitFor(async () => {
+      const status = await readStatus('--trusted-key', publicKey)
+      expect(status).toMatchObject({ skills: [{ name: 'maps', version: 2 }], agents: [{ state: 'current' }] })
+    }, LONG)
     // Somebody without the key cannot change what agents serve.
     folder.writeSkill('skills/maps', { description: 'Evil.' })
-    await fleet('publish')
+    expect((await fleet('publish')).stderr).toContain('trust only signed versions; name the signing key')
+    const foreign = folder.at('foreign.pem')
+    await fleet('key', foreign)
+    const refused = await fleet('publish', '--signing-key', foreign, '--trusted-key', publicKey)
+    expect(refused.stderr).toContain('is none of the trusted keys')
+    expect((await fleet('publish', '--signing-key', foreign)).code).toBe(0)
     await vi.waitFor(async () => {
       const { stdout, code } = await fleet('status', '--trusted-key', publicKey)
-      expect(stdout).toContain('it is not signed')
+      expect(stdout).toContain('it is not signed by a trusted key')
       expect(code).toBe(1)
     }, LONG)
     expect(dev.output()).not.toContain('Evil')
+    // The owner of the key publishes over the forged version.
+    folder.writeSkill('skills/maps', { description: 'Answers questions about maps.', body: 'Use the chart.' })
+    expect((await fleet('publish', ...signed)).stdout).toMatch(/maps +version 3/)
+    await vi.waitFor(async () => {
+      const { code } = await fleet('status', '--trusted-key', publicKey)
+      expect(code).toBe(0)
+    }, LONG)
   })
 
   test('a machine without trusted keys holds new versions for approval, and the status shows it', async () => {

@@ -66,6 +66,7 @@ function FleetSection({ fleet, client, onChange }: FleetProps): ComponentChildre
           </p>
           <Agents report={report} />
           <Versions report={report} label={label} client={client} onChange={onChange} />
+          <Staged report={report} />
           {report.refusals.length > 0 && (
             <ul class="findings" aria-label="Refused versions">
               {report.refusals.map(({ subject, reason }) => (
@@ -164,13 +165,10 @@ function Versions({ report, label, client, onChange }: VersionsProps): Component
             </tr>
           </thead>
           <tbody>
-            {report.skills.map(({ name, version, revision, at, publisher, note, staged }) => (
+            {report.skills.map(({ name, version, revision, at, publisher, note }) => (
               <tr key={name}>
                 <td data-label="Skill">{name}</td>
-                <td data-label="Version">
-                  {version}
-                  {staged !== undefined && <span class="badge pending">{staged} staged</span>}
-                </td>
+                <td data-label="Version">{version}</td>
                 <td data-label="Revision">
                   <code title={revision}>{shortDigest(revision)}</code>
                 </td>
@@ -203,4 +201,11 @@ function Versions({ report, label, client, onChange }: VersionsProps): Component
       </div>
     </>
   )
+}
+
+/** Renders the versions that agents retrieve, but do not serve yet. */
+function Staged({ report }: { readonly report: Report }): ComponentChildren {
+  if (report.staged.length === 0) return null
+  const list = report.staged.map(({ name, version }) => `${name}, version ${version}`).join('; ')
+  return <p class="note">Staged, not live yet: {list}</p>
 }

@@ -4,11 +4,14 @@ import { digestOf, mapConcurrently } from '@skillstoke/core/internal'
 import { nodeHasher } from '@skillstoke/core/node'
 import { BLOBS, toBlobSubject } from './fleet-subjects.ts'
 import { CHUNK_BYTES, type ManifestFile } from './manifest.ts'
-import { type NatsEngine, SequenceConflict } from './nats-engine.ts'
+import { type MessageToStore, type NatsEngine, SequenceConflict, type StoredMessage } from './nats-engine.ts'
 import { retrying } from './retrying.ts'
 
-/** How long a blob without a user stays. A publisher renews blobs that are older than half of this time. */
-export const DEFAULT_GRACE_MS: number = 7 * 86_400_000
+/**
+ * A publisher stores a piece anew if the stored one is older. So a collection that keeps everything younger than this, and
+ * the time that a publisher needs, never removes a piece that is about to be used.
+ */
+export const RENEW_AFTER_MS = 3_600_000
 const AT_ONCE = 32
 const LAG_ATTEMPTS = 3
 const LAG_MS = 50
@@ -59,19 +62,49 @@ export async function uploadPieces(
 /** Stores one piece. Returns whether it is new. */
 async function uploadPiece(engine: NatsEngine, digest: Digest, data: Uint8Array): Promise<boolean> {
   const subject = toBlobSubject(hexOf(digest))
+  // A collection may remove the stored piece between two requests.
+  for (;;) {
+    if (await storeUnlessConflict(engine, { subject, data, expectedSeq: 0 })) return true
+    const stored = await engine.readLast(BLOBS, subject, 'leader')
+    if (stored !== undefined && (await renewPiece(engine, stored, data))) return false
+  }
+}
+
+/**
+ * Renews the stored pieces of a file, so that a collection that has already listed them leaves them.
+ * @throws {SkillError} REVISION_NOT_FOUND if a piece is missing
+ */
+export async function renewFile(engine: NatsEngine, file: ManifestFile, signal: AbortSignal): Promise<void> {
+  const renew = async (digest: Digest): Promise<void> => {
+    const subject = toBlobSubject(hexOf(digest))
+    for (;;) {
+      const stored = await retrying(signal, async () => await engine.readLast(BLOBS, subject, 'leader'))
+      if (stored === undefined)
+        throw new SkillError(
+          'REVISION_NOT_FOUND',
+          `the content of ${JSON.stringify(file.path)} was collected`,
+        )
+      if (await retrying(signal, async () => await renewPiece(engine, stored, stored.data))) return
+    }
+  }
+  await mapConcurrently(piecesOf(file), renew, AT_ONCE, signal)
+}
+
+/** Returns whether a stored piece is young, or was stored anew. */
+async function renewPiece(engine: NatsEngine, stored: StoredMessage, data: Uint8Array): Promise<boolean> {
+  const { subject, seq, at } = stored
+  if (Date.now() - at < RENEW_AFTER_MS) return true
+  return await storeUnlessConflict(engine, { subject, data, expectedSeq: seq })
+}
+
+async function storeUnlessConflict(engine: NatsEngine, message: MessageToStore): Promise<boolean> {
   try {
-    await engine.store({ subject, data, expectedSeq: 0 })
+    await engine.store(message)
     return true
   } catch (thrown) {
-    if (!(thrown instanceof SequenceConflict)) throw thrown
+    if (thrown instanceof SequenceConflict) return false
+    throw thrown
   }
-  const stored = await engine.readLast(BLOBS, subject, 'leader')
-  if (stored !== undefined && Date.now() - stored.at < DEFAULT_GRACE_MS / 2) return false
-  // Makes the piece young again, so that a collection that has already listed it leaves it.
-  await engine.store({ subject, data, expectedSeq: stored?.seq ?? 0 }).catch((thrown: unknown) => {
-    if (!(thrown instanceof SequenceConflict)) throw thrown
-  })
-  return false
 }
 
 /**

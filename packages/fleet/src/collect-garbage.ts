@@ -1,5 +1,6 @@
+import { SkillError } from '@skillstoke/core'
 import { checkNumber, checkOptions, checkWholeNumber, type KnownOptions } from '@skillstoke/core/internal'
-import { DEFAULT_GRACE_MS, hexOf, piecesOf } from './blobs.ts'
+import { hexOf, piecesOf } from './blobs.ts'
 import type { FleetConnection } from './fleet-connection.ts'
 import {
   ALL_BLOBS,
@@ -12,11 +13,15 @@ import {
 } from './fleet-subjects.ts'
 import { readDocument } from './manifest.ts'
 import type { NatsEngine, StoredMessage } from './nats-engine.ts'
+import { TrustedKeys } from './signing.ts'
 
 export interface CollectOptions {
   /** How many versions of each skill stay, besides the current one. @default 20 */
   readonly keepVersions?: number
-  /** Files younger than this stay, because a publisher may be about to use them. @default 7 days */
+  /**
+   * Files younger than this stay, because a publisher may be about to use them. Less than two hours is safe only while
+   * nobody publishes. @default 7 days
+   */
   readonly graceMs?: number
   /** Removes nothing. @default false */
   readonly isDryRun?: boolean
@@ -42,6 +47,24 @@ export interface CollectReport {
 }
 
 export const DEFAULT_KEEP_VERSIONS = 20
+export const DEFAULT_GRACE_MS: number = 7 * 86_400_000
+
+/** A stored message, without its content. */
+interface Listed {
+  readonly stream: string
+  readonly subject: string
+  readonly seq: number
+  readonly at: number
+  readonly size: number
+}
+
+interface ListedRecord extends Listed {
+  readonly version: number
+  /** Subjects of the pieces that the version needs. */
+  readonly pieces: readonly string[]
+}
+
+const NO_KEYS = new TrustedKeys([])
 
 /**
  * Removes old version records and unused files. Each message is removed by its sequence. So a file that a publisher
@@ -63,75 +86,76 @@ export async function collectGarbage(
   const engine = await fleet.open()
   const before = Date.now() - graceMs
   let done = 0
-  const remove = async (stream: string, { seq }: StoredMessage): Promise<boolean> => {
+  const remove = async ({ stream, seq }: Listed): Promise<boolean> => {
     onProgress?.({ step: 'remove', done: ++done })
     return isDryRun || (await engine.deleteMessage(stream, seq))
   }
   // The blobs are listed first. A blob that is uploaded later is not in the list, so it stays.
-  const blobs = await list(engine, BLOBS, onProgress)
-  const { old, used } = await findUsed(fleet, engine, keepVersions)
+  const blobs: Listed[] = []
+  for await (const { messages } of engine.readFrom(BLOBS, 1, ALL_BLOBS)) {
+    blobs.push(...messages.map(message => toListed(BLOBS, message)))
+    onProgress?.({ step: 'list', done: blobs.length })
+  }
+  const { old, used } = await findUsed(engine, keepVersions)
   let versions = 0
-  for (const record of old) if (await remove(RECORDS, record)) versions++
+  for (const record of old) if (await remove(record)) versions++
   let [pieces, bytes] = [0, 0]
   for (const blob of blobs) {
     if (used.has(blob.subject) || blob.at > before) continue
-    if (!(await remove(BLOBS, blob))) continue
+    if (!(await remove(blob))) continue
     pieces++
-    bytes += blob.data.length
+    bytes += blob.size
   }
   return { versions, pieces, bytes, keptPieces: blobs.length - pieces }
 }
 
 /** Returns the records that are too old, and the subjects of the blobs that heads and other records need. */
 async function findUsed(
-  fleet: FleetConnection,
   engine: NatsEngine,
   keepVersions: number,
-): Promise<{ readonly old: readonly StoredMessage[]; readonly used: ReadonlySet<string> }> {
-  const used = new Set<string>()
-  const records = new Map<string, StoredMessage[]>()
+): Promise<{ readonly old: readonly Listed[]; readonly used: ReadonlySet<string> }> {
+  const records = new Map<string, ListedRecord[]>()
   for await (const { messages } of engine.readFrom(RECORDS, 1))
     for (const message of messages) {
       const place = parseRecordSubject(message.subject)
       if (place === undefined) continue
-      const key = `${place.channel}.${place.skill}`
-      records.set(key, [...(records.get(key) ?? []), message])
+      const { channel, skill, version } = place
+      const record = { ...toListed(RECORDS, message), version, pieces: listPieces(message) }
+      const key = `${channel}.${skill}`
+      const known = records.get(key)
+      if (known === undefined) records.set(key, [record])
+      else known.push(record)
     }
-  const old: StoredMessage[] = []
+  const old: Listed[] = []
+  const used = new Set<string>()
   for (const group of records.values()) {
-    group.sort((a, b) => versionOf(b) - versionOf(a))
-    for (const [index, record] of group.entries())
-      if (index > keepVersions) old.push(record)
-      else use(fleet, record, used)
+    group.sort((a, b) => b.version - a.version)
+    old.push(...group.slice(keepVersions + 1))
+    for (const { pieces } of group.slice(0, keepVersions + 1)) for (const piece of pieces) used.add(piece)
   }
   // The heads are read last, so that a version that was published in the meantime is found.
   for await (const { messages } of engine.readFrom(HEADS, 1))
     for (const message of messages)
-      if (parseHeadSubject(message.subject) !== undefined) use(fleet, message, used)
+      if (parseHeadSubject(message.subject) !== undefined)
+        for (const piece of listPieces(message)) used.add(piece)
   return { old, used }
 }
 
-function use(fleet: FleetConnection, { data, isMarker }: StoredMessage, used: Set<string>): void {
-  if (isMarker && data.length === 0) return
-  const document = readDocument(data, fleet.trusted)
-  if (document.kind !== 'skill') return
-  for (const file of document.files)
-    for (const digest of piecesOf(file)) used.add(toBlobSubject(hexOf(digest)))
-}
-
-async function list(
-  engine: NatsEngine,
-  stream: string,
-  onProgress: CollectOptions['onProgress'],
-): Promise<readonly StoredMessage[]> {
-  const found: StoredMessage[] = []
-  for await (const { messages } of engine.readFrom(stream, 1, ALL_BLOBS)) {
-    found.push(...messages)
-    onProgress?.({ step: 'list', done: found.length })
+/**
+ * Returns the subjects of the pieces that a version needs. A document without a trusted signature counts too, because
+ * agents without pinned keys serve it. A document that is not valid needs nothing.
+ */
+function listPieces({ data }: StoredMessage): readonly string[] {
+  try {
+    const document = readDocument(data, NO_KEYS)
+    if (document.kind !== 'skill') return []
+    return document.files.flatMap(piecesOf).map(digest => toBlobSubject(hexOf(digest)))
+  } catch (thrown) {
+    if (SkillError.isInstance(thrown)) return []
+    throw thrown
   }
-  return found
 }
 
-function versionOf({ subject }: StoredMessage): number {
-  return parseRecordSubject(subject)?.version ?? 0
+function toListed(stream: string, { subject, seq, at, data }: StoredMessage): Listed {
+  return { stream, subject, seq, at, size: data.length }
 }

@@ -1,4 +1,5 @@
 import { SkillError } from '@skillstoke/core'
+import { mapConcurrently } from '@skillstoke/core/internal'
 import type { FleetConnection } from './fleet-connection.ts'
 import { MARKER_SECONDS } from './fleet-layout.ts'
 import { toHeadSubject } from './fleet-subjects.ts'
@@ -16,26 +17,30 @@ export interface PlannedHead {
   readonly expectedSeq: number
 }
 
-export interface CommittedHead {
-  readonly record: VersionRecord
-  readonly seq: number
-}
-
 /** The server accepts at most 1,000 messages in one batch. */
 const MAX_BATCH = 500
+const AT_ONCE = 32
 
 /**
  * Writes heads, which is the commit of what was published. A server with atomic batches commits up to 500 heads
- * together; an older server commits them one after the other.
+ * together; an older server commits them one after the other. Returns the sequences of the heads.
  * @throws {SkillError} CHANGED_SINCE_READ if another publisher was first; TOO_LARGE
  */
 export async function commitHeads(
   fleet: FleetConnection,
   engine: NatsEngine,
   planned: readonly PlannedHead[],
-  { signer, signal }: { readonly signer: ManifestSigner | undefined; readonly signal: AbortSignal },
-): Promise<readonly CommittedHead[]> {
-  const committed: CommittedHead[] = []
+  {
+    signer,
+    signal,
+    onCommitted,
+  }: {
+    readonly signer: ManifestSigner | undefined
+    readonly signal: AbortSignal
+    readonly onCommitted: (done: number) => void
+  },
+): Promise<readonly number[]> {
+  const seqs: number[] = []
   const size = engine.features.atomicBatch ? MAX_BATCH : 1
   for (let start = 0; start < planned.length; start += size) {
     const group = planned.slice(start, start + size)
@@ -47,12 +52,17 @@ export async function commitHeads(
       toMessage(record, isStaged, expectedSeq, documents[index] as Uint8Array, engine),
     )
     const firstSeq = await commitGroup(fleet, engine, group, messages, signal)
-    committed.push(...records.map((record, index) => ({ record, seq: firstSeq + index })))
-    for (const [index, record] of records.entries())
-      if (group[index]?.isStaged === false)
-        await retrying(signal, async () => await storeRecord(engine, record, documents[index] as Uint8Array))
+    seqs.push(...group.map((_, index) => firstSeq + index))
+    const log = async (record: VersionRecord): Promise<void> => {
+      const index = records.indexOf(record)
+      if (group[index]?.isStaged === true) return
+      const document = documents[index] as Uint8Array
+      await retrying(signal, async () => await storeRecord(fleet, engine, record, document))
+    }
+    await mapConcurrently(records, log, AT_ONCE, signal)
+    onCommitted(seqs.length)
   }
-  return committed
+  return seqs
 }
 
 /** @throws {SkillError} TOO_LARGE */

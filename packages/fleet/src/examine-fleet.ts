@@ -65,7 +65,7 @@ export async function examineFleet(
       findings.push({ severity: 'error', message: toMessage(thrown) })
     }
     const { heads, refusals } = fleet.feed.state
-    for (const [subject, reason] of refusals)
+    for (const [subject, { reason }] of refusals)
       findings.push({ severity: 'error', message: `${subject}: ${reason}`, fix: 'publish this skill again' })
     skills = heads.size
     pieces = await examineFiles(fleet, engine, findings, options)
@@ -138,7 +138,7 @@ async function examineFiles(
       findings.push({
         severity: 'error',
         message: `${owner} has no content`,
-        fix: 'publish this skill again',
+        fix: 'publish this skill again with --repair',
       })
     onProgress?.({ done: ++done, total: owners.size })
   }

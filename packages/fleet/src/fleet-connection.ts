@@ -115,9 +115,8 @@ export class FleetConnection implements AsyncDisposable {
     return await this.open()
   }
 
-  /** The heads of the fleet, which all readers of this process share. */
+  /** The heads of the fleet, which all readers of this process share. After the end of the connection, the last ones. */
   get feed(): FleetFeed {
-    this.#assertOpen()
     this.#feed ??= new FleetFeed(this)
     return this.#feed
   }

@@ -1,79 +1,27 @@
 import { createHash } from 'node:crypto'
 import { connect, headers } from '@nats-io/transport-node'
-import { createSkillRuntime, type SkillRuntime } from '@skillstoke/core'
-import { openState } from '@skillstoke/core/node'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { NATS_SERVER, NatsCluster, NatsServer } from '../../../tests/fixtures/nats-server.ts'
-import { skillText, TemporaryFolder } from '../../../tests/fixtures/skill-folder.ts'
 import {
-  createSigningKey,
-  FleetConnection,
-  type FleetConnectionOptions,
-  type FleetSourceOptions,
-  fleetSource,
-  loadSigningKey,
-  prepareFleet,
-  SkillPublisher,
-} from './index.ts'
+  connectTo,
+  createFolder,
+  describeNumber,
+  follow,
+  LONG,
+  namesOf,
+  numberOf,
+  problemsOf,
+  startServer,
+  watchNumbers,
+} from '../../../tests/fixtures/fleet.ts'
+import { NATS_SERVER, NatsCluster } from '../../../tests/fixtures/nats-server.ts'
+import { skillText } from '../../../tests/fixtures/skill-folder.ts'
+import { createSigningKey, loadSigningKey, prepareFleet, SkillPublisher } from './index.ts'
+import { writeDocument } from './manifest.ts'
+import type { ManifestSigner } from './signing.ts'
 
-const LONG = { timeout: 25_000, interval: 50 }
+const decoder = new TextDecoder()
 
 describe.skipIf(NATS_SERVER === undefined)('a fleet under faults', { timeout: 60_000 }, () => {
-  async function startServer(config?: string): Promise<NatsServer> {
-    const server = await NatsServer.start(config === undefined ? {} : { config })
-    onTestFinished(async () => await server[Symbol.asyncDispose]())
-    return server
-  }
-
-  function connectTo(options: FleetConnectionOptions): FleetConnection {
-    const fleet = new FleetConnection(options)
-    onTestFinished(async () => await fleet.close())
-    return fleet
-  }
-
-  function createFolder(): TemporaryFolder {
-    const folder = new TemporaryFolder()
-    onTestFinished(() => folder[Symbol.dispose]())
-    return folder
-  }
-
-  async function follow(
-    target: FleetConnection | string,
-    options: FleetSourceOptions & { readonly state?: string } = {},
-  ): Promise<SkillRuntime> {
-    const { state, ...rest } = options
-    const source = fleetSource(target, { trust: 'auto', ...rest })
-    const runtime = await createSkillRuntime({
-      sources: [source],
-      ...(state === undefined ? {} : { state: await openState(state) }),
-    })
-    onTestFinished(async () => await runtime.close())
-    return runtime
-  }
-
-  /** Records every body that an agent serves, and fails if the agent goes back to an earlier number. */
-  function watchNumbers(
-    agent: SkillRuntime,
-    name: string,
-  ): { readonly last: () => number; readonly wentBack: () => boolean } {
-    let [last, back] = [-1, false]
-    agent.subscribe(async () => {
-      const number = numberOf(agent, name)
-      if (number < last) back = true
-      last = number
-    })
-    return { last: () => last, wentBack: () => back }
-  }
-
-  /** The number in the description. */
-  function numberOf(agent: SkillRuntime, name: string): number {
-    return Number(/\d+/.exec(agent.current.find(name)?.description ?? '')?.[0] ?? -1)
-  }
-
-  const describeNumber = (number: number): { description: string } => ({
-    description: `Edition ${number} of this.`,
-  })
-
   test('a server that crashes and comes back loses nothing, and no agent goes back', async () => {
     const server = await startServer()
     const fleet = connectTo({ servers: server.url })
@@ -165,7 +113,7 @@ describe.skipIf(NATS_SERVER === undefined)('a fleet under faults', { timeout: 60
     const publisher = new SkillPublisher(fleet)
     await publisher.publish(folder.path)
     const before = await follow(server.url, { state: state.path })
-    expect(before.current.list().map(({ name }) => name)).toEqual(['maps', 'notes'])
+    expect(namesOf(before)).toEqual(['maps', 'notes'])
     await before.close()
     const { skills } = await publisher.remove('maps')
     const seq = skills[0]?.seq ?? 0
@@ -178,7 +126,7 @@ describe.skipIf(NATS_SERVER === undefined)('a fleet under faults', { timeout: 60
     expect(reply.json()).toMatchObject({ success: true, purged: 1 })
     expect(seq).toBeGreaterThan(0)
     const after = await follow(server.url, { state: state.path })
-    await vi.waitFor(() => expect(after.current.list().map(({ name }) => name)).toEqual(['notes']), LONG)
+    await vi.waitFor(() => expect(namesOf(after)).toEqual(['notes']), LONG)
   })
 
   test('after the streams were lost, a new epoch brings every agent to the newly published skills', async () => {
@@ -220,46 +168,35 @@ describe.skipIf(NATS_SERVER === undefined)('a fleet under faults', { timeout: 60
     expect(numberOf(agent, 'maps')).toBe(1)
     const good = await (await trusting.open()).readLast('KV_SK', '$KV.SK.stable.maps', 'leader')
 
-    const open = connectTo({ servers: server.url })
-    const attacks: readonly [string, () => Promise<unknown>][] = [
-      ['not signed', async () => await new SkillPublisher(open).publish(folder.path)],
-      [
-        'not signed by a trusted key',
-        async () =>
-          await new SkillPublisher(open, { signer: loadSigningKey(theirs.privateKey) }).publish(folder.path),
-      ],
-    ]
-    for (const [index, [reason, attack]] of attacks.entries()) {
-      folder.writeSkill('maps', describeNumber(50 + index))
-      await attack()
-      await vi.waitFor(() => {
-        const told = agent.current
-          .sources()
-          .flatMap(({ diagnostics }) => diagnostics.map(({ message }) => message))
-        expect(told.join()).toContain(reason)
-      }, LONG)
-      expect(numberOf(agent, 'maps')).toBe(1)
-    }
-    // An administrator repairs the head with a newer signed version, and then an attacker replays the first one.
-    folder.writeSkill('maps', describeNumber(2))
+    const [line] = decoder.decode(good?.data).split('\n')
+    const forged = { ...JSON.parse(line ?? ''), version: 2, publishId: 'forged' }
     const nc = await connect({ servers: server.url })
     onTestFinished(async () => await nc.close())
-    await nc.request('$JS.API.STREAM.PURGE.KV_SK', JSON.stringify({ filter: '$KV.SK.stable.maps' }))
-    await nc.request('$JS.API.STREAM.PURGE.SKV', JSON.stringify({ filter: 'skv.stable.maps.*' }))
+    const attacks: readonly [string, ManifestSigner | undefined][] = [
+      ['not signed', undefined],
+      ['not signed by a trusted key', loadSigningKey(theirs.privateKey)],
+    ]
+    for (const [reason, attacker] of attacks) {
+      const document = await writeDocument(forged, attacker)
+      await nc.request('$KV.SK.stable.maps', document)
+      await nc.request('skv.stable.maps.2', document)
+      await vi.waitFor(() => expect(problemsOf(agent)).toContain(reason), LONG)
+      expect(numberOf(agent, 'maps')).toBe(1)
+    }
+    // The next publication replaces the forged head and the forged record.
     const signed = new SkillPublisher(trusting, { signer })
-    for (let version = 1; version <= 3; version++) {
+    for (let version = 2; version <= 3; version++) {
       folder.writeSkill('maps', describeNumber(100 + version))
       await signed.publish(folder.path)
     }
     await vi.waitFor(() => expect(numberOf(agent, 'maps')).toBe(103), LONG)
+    expect((await signed.history('maps')).map(({ version }) => version)).toEqual([3, 2, 1])
+    // An attacker replays the first version, which is well signed.
     await nc.request('$KV.SK.stable.maps', good?.data)
-    await vi.waitFor(() => {
-      const told = agent.current
-        .sources()
-        .flatMap(({ diagnostics }) => diagnostics.map(({ message }) => message))
-      expect(told.join()).toContain('older than 3')
-    }, LONG)
+    await vi.waitFor(() => expect(problemsOf(agent)).toContain('older than 3'), LONG)
     expect(numberOf(agent, 'maps')).toBe(103)
+    expect((await signed.publish(folder.path)).skills).toMatchObject([{ outcome: 'published', version: 4 }])
+    await vi.waitFor(() => expect(problemsOf(agent)).toBe(''), LONG)
   })
 
   test('a forged removal and a tampered file change nothing for agents with pinned keys', async () => {
@@ -279,10 +216,7 @@ describe.skipIf(NATS_SERVER === undefined)('a fleet under faults', { timeout: 60
     marker.set('KV-Operation', 'DEL')
     await nc.request('$KV.SK.stable.maps', new Uint8Array(), { headers: marker, timeout: 2_000 })
     await vi.waitFor(() => {
-      const told = agent.current
-        .sources()
-        .flatMap(({ diagnostics }) => diagnostics.map(({ message }) => message))
-      expect(told.join()).toContain('not signed')
+      expect(problemsOf(agent)).toContain('not signed')
     }, LONG)
     expect(numberOf(agent, 'maps')).toBe(1)
   })
@@ -305,10 +239,7 @@ describe.skipIf(NATS_SERVER === undefined)('a fleet under faults', { timeout: 60
     folder.writeSkill('maps', describeNumber(2))
     await publisher.publish(folder.path)
     await vi.waitFor(() => {
-      const told = agent.current
-        .sources()
-        .flatMap(({ diagnostics }) => diagnostics.map(({ message }) => message))
-      expect(told.join()).toContain('does not match its digest')
+      expect(problemsOf(agent)).toContain('does not match its digest')
     }, LONG)
     expect(numberOf(agent, 'maps')).toBe(1)
     // When the right bytes are there, the agent retrieves them by itself.

@@ -2,7 +2,7 @@ import { SkillError } from '@skillstoke/core'
 import { toMessage } from '@skillstoke/core/internal'
 import type { FleetConnection } from './fleet-connection.ts'
 import { ALL_LIVE, BEAT_SUBJECT, EPOCH_SUBJECT, fromLiveSubject, HEADS } from './fleet-subjects.ts'
-import { type FeedState, HeadTable, type StoredHeads } from './head-table.ts'
+import { type FeedState, HeadTable } from './head-table.ts'
 import { readDocument } from './manifest.ts'
 import type { NatsEngine, StoredMessage } from './nats-engine.ts'
 
@@ -33,7 +33,7 @@ export interface FeedHealth {
  */
 export class FleetFeed {
   readonly #connection: FleetConnection
-  readonly #table: HeadTable
+  #table: HeadTable
   readonly #listeners = new Set<() => void>()
   #engine: NatsEngine | undefined
   #unsubscribe: (() => void) | undefined
@@ -51,7 +51,8 @@ export class FleetFeed {
   #probeAt = 0
   #staleSince: number | undefined = Date.now()
   #lastError: string | undefined
-  #wentBack = false
+  /** A message that was heard although it should have been known. */
+  #suspect: StoredMessage | undefined
   #isClosed = false
 
   constructor(connection: FleetConnection) {
@@ -79,14 +80,10 @@ export class FleetFeed {
     return () => this.#listeners.delete(listener)
   }
 
-  /** Continues from the heads that an earlier process stored. */
-  resume(stored: StoredHeads): void {
-    this.#table.resume(stored)
-  }
-
-  /** The heads for the next process. */
-  toStored(): StoredHeads {
-    return this.#table.toStored()
+  /** Continues from a state that an earlier process stored. Does nothing if the feed has begun. */
+  resume(state: FeedState): void {
+    if (this.#engine === undefined && this.#running === undefined && this.#table.epoch === undefined)
+      this.#table.resume(state)
   }
 
   /**
@@ -94,36 +91,43 @@ export class FleetFeed {
    * @throws {SkillError} IO_FAILED if the servers do not answer, or the stream went back
    */
   async reload(): Promise<void> {
-    await this.#running?.catch(() => undefined)
+    await this.#running?.catch(() => undefined) // it may have begun before the call
     this.#isDirty = true
-    await this.settle()
+    await this.#run()
   }
 
-  /** Resolves when everything that the feed has heard of is in the state. @throws {SkillError} IO_FAILED */
+  /** Resolves when everything that the feed has heard of before the call is in the state. @throws {SkillError} IO_FAILED */
   async settle(): Promise<void> {
-    while (this.#isDirty || this.#running !== undefined) {
-      this.#running ??= this.#catchUp().finally(() => (this.#running = undefined))
-      await this.#running
-    }
+    await this.#running
+    if (this.#isDirty) await this.#run()
   }
 
   close(): void {
     this.#isClosed = true
+    this.#isLinked = false
+    this.#noteStale('the connection is closed')
     clearInterval(this.#timer)
     this.#unsubscribe?.()
     this.#listeners.clear()
   }
 
+  #run(): Promise<void> {
+    this.#running ??= this.#catchUp().finally(() => (this.#running = undefined))
+    return this.#running
+  }
+
   async #catchUp(): Promise<void> {
+    const isUnchecked = this.#isUnchecked
     try {
       const engine = await this.#connection.open()
       this.#follow(engine)
       this.#isDirty = false
-      if (this.#isUnchecked) await this.#checkEpoch(engine)
-      await this.#readNew(engine)
-      if (this.#isUnchecked) await this.#checkCount(engine)
+      this.#isUnchecked = false
+      if (isUnchecked) await this.#checkEpoch(engine)
+      await this.#readNew(engine, this.#table)
+      if (isUnchecked) await this.#checkCount(engine)
       this.#probeAt = performance.now() + PROBE_MS * (0.75 + Math.random() / 2)
-      if (!this.#isDirty) this.#noteFresh()
+      if (this.#isLinked) this.#noteFresh()
     } catch (thrown) {
       this.#isDirty = true
       this.#isUnchecked = true
@@ -163,30 +167,27 @@ export class FleetFeed {
     this.#heardAt = now
     if (message.subject === BEAT_SUBJECT) this.#beatAt = now
     if (this.#table.isBehind(message)) {
-      // Within one epoch, a later message never has a lower sequence. So the stream was restored or created again.
-      this.#wentBack = true
+      this.#suspect = message
       this.#isUnchecked = true
       this.#requestRead()
       return
     }
     this.#newestSeen = Math.max(this.#newestSeen, message.seq)
     if (message.subject === EPOCH_SUBJECT) this.#isUnchecked = true
-    if (message.subject === EPOCH_SUBJECT || this.#running !== undefined || this.#isDirty) {
-      if (message.seq > this.#table.seq) this.#requestRead()
-      return
-    }
     if (message.seq <= this.#table.seq) return
-    if (message.seq > this.#table.seq + 1) {
+    const isNext = message.seq === this.#table.seq + 1
+    if (!isNext || message.subject === EPOCH_SUBJECT || this.#running !== undefined || this.#isDirty) {
       this.#requestRead()
       return
     }
-    const isNews = this.#table.apply(message)
+    const { heads } = this.#table.state
+    this.#table.apply(message)
     if (!this.#table.publish()) return // the rest of a batch follows
     this.#noteFresh()
-    if (isNews) this.#tell()
+    if (this.#table.state.heads !== heads) this.#tell()
   }
 
-  /** Reads the epoch, and starts a snapshot if the epoch has risen. */
+  /** Reads the epoch, and takes a snapshot if the epoch has risen. */
   async #checkEpoch(engine: NatsEngine): Promise<void> {
     const message = await engine.readLast(HEADS, EPOCH_SUBJECT, 'any')
     if (message === undefined)
@@ -200,27 +201,63 @@ export class FleetFeed {
         `the fleet has epoch ${document.epoch}, but this machine has already seen ${known}; run "stoke fleet init --new-epoch"`,
       )
     if (document.epoch !== known) {
-      this.#table.beginSnapshot(document.epoch)
       this.#newestSeen = 0
-      this.#wentBack = false
+      this.#suspect = undefined
+      await this.#takeSnapshot(engine, document.epoch)
       return
     }
+    await this.#checkOrder(engine, message)
+  }
+
+  /**
+   * Checks that the stream was not restored from a backup. Within one epoch, only a restored stream has a message that is
+   * newer than the known one of its subject, but has no higher sequence. A heard message alone proves nothing, because it
+   * may have been on its way for long. But if the stream has passed the known sequence in the meantime, only a complete
+   * reading shows whether something is missing.
+   */
+  async #checkOrder(engine: NatsEngine, epoch: StoredMessage): Promise<void> {
     const beat = await engine.readLast(HEADS, BEAT_SUBJECT, 'any')
-    if (this.#wentBack || this.#table.isBehind(message) || (beat !== undefined && this.#table.isBehind(beat)))
+    const suspect =
+      this.#suspect === undefined ? undefined : await engine.readLast(HEADS, this.#suspect.subject, 'any')
+    const behind = [epoch, beat, suspect].find(each => each !== undefined && this.#table.isBehind(each))
+    if (behind !== undefined) {
+      this.#suspect = behind
       throw new SkillError(
         'IO_FAILED',
         `the stream went back behind sequence ${this.#table.seq}, as after a restored backup; run "stoke fleet init --new-epoch"`,
       )
+    }
+    if (this.#suspect === undefined) return
+    await this.#takeSnapshot(engine, this.#table.epoch ?? 0)
+    this.#suspect = undefined
   }
 
-  /** Reads from the known sequence to the end. Asks again while the replica is behind a message that was heard. */
-  async #readNew(engine: NatsEngine): Promise<void> {
+  /** Reads the whole stream, and only then replaces the table. */
+  async #takeSnapshot(engine: NatsEngine, epoch: number): Promise<void> {
+    const snapshot = this.#table.startSnapshot(epoch)
+    if (epoch === this.#table.epoch) this.#newestSeen = Math.max(this.#newestSeen, this.#table.seq)
+    await this.#readNew(engine, snapshot)
+    this.#table = snapshot
+  }
+
+  /**
+   * Reads from the sequence of a table to the end. Asks again while the replica is behind a message that was heard.
+   * @throws {SkillError} IO_FAILED if the replica stays behind
+   */
+  async #readNew(engine: NatsEngine, table: HeadTable): Promise<void> {
     for (let attempt = 0; ; attempt++) {
-      for await (const { messages } of engine.readFrom(HEADS, this.#table.seq + 1))
-        for (const message of messages) this.#table.apply(message)
-      const isComplete = this.#table.publish() && this.#table.seq >= this.#newestSeen
-      if (isComplete || attempt === LAG_ATTEMPTS) {
-        this.#table.publish({ isForced: true })
+      for await (const { messages } of engine.readFrom(HEADS, table.seq + 1))
+        for (const message of messages) table.apply(message)
+      const isCurrent = table.seq >= this.#newestSeen
+      if (isCurrent && table.publish()) return
+      if (attempt === LAG_ATTEMPTS) {
+        if (!isCurrent) {
+          const missing = this.#newestSeen
+          this.#newestSeen = 0 // the message may belong to a stream that was lost
+          const message = `${engine.server} has the heads up to sequence ${table.seq}, and not yet ${missing}`
+          throw new SkillError('IO_FAILED', message)
+        }
+        table.publish({ isForced: true }) // the rest of the batch was replaced or removed
         return
       }
       await new Promise(resolve => setTimeout(resolve, 10 * 2 ** attempt))
@@ -233,15 +270,11 @@ export class FleetFeed {
    */
   async #checkCount(engine: NatsEngine): Promise<void> {
     const count = await engine.countMessages(HEADS)
-    if (count !== undefined && count !== this.#table.subjectCount) {
-      await this.#readNew(engine)
-      const again = await engine.countMessages(HEADS)
-      if (again !== this.#table.subjectCount) {
-        this.#table.beginSnapshot(this.#table.epoch ?? 0)
-        await this.#readNew(engine)
-      }
-    }
-    this.#isUnchecked = false
+    if (count === undefined || count === this.#table.subjectCount) return
+    await this.#readNew(engine, this.#table)
+    const again = await engine.countMessages(HEADS)
+    if (again === this.#table.subjectCount) return
+    await this.#takeSnapshot(engine, this.#table.epoch ?? 0)
   }
 
   async #tick(): Promise<void> {

@@ -15,11 +15,12 @@ import {
   HEADS,
   RECORDS,
 } from './fleet-subjects.ts'
-import { type FleetEpoch, readDocument, writeDocument } from './manifest.ts'
+import { type FleetEpoch, isSignedDocument, readDocument, writeDocument } from './manifest.ts'
 import {
   isAtLeast,
   type NatsEngine,
   RECOMMENDED_SERVER,
+  type StoredMessage,
   type StreamConfig,
   type StreamDescription,
 } from './nats-engine.ts'
@@ -210,9 +211,9 @@ async function prepareEpoch(
   }: PrepareFleetOptions & { readonly isMissing: boolean },
 ): Promise<{ readonly step: LayoutStep; readonly value: number | undefined }> {
   const stored = isMissing ? undefined : await engine.readLast(HEADS, EPOCH_SUBJECT, 'leader')
-  const known = stored === undefined ? undefined : readDocument(stored.data, fleet.trusted)
-  const before = known?.kind === 'epoch' ? known.epoch : undefined
-  if (before !== undefined && !isNewEpoch)
+  const before = stored === undefined ? undefined : readEpoch(fleet, stored)
+  const isUnsigned = signer !== undefined && stored !== undefined && !isSignedDocument(stored.data)
+  if (before !== undefined && !isNewEpoch && !isUnsigned)
     return { step: { part: 'epoch', outcome: 'unchanged' }, value: before }
   if (fleet.trusted.isRequired && signer === undefined)
     throw new SkillError('INVALID_OPTION', 'agents trust only signed documents; name the signing key')
@@ -225,8 +226,19 @@ async function prepareEpoch(
       data: await writeDocument(document, signer),
       expectedSeq: stored?.seq ?? 0,
     })
-  const outcome = before === undefined ? 'created' : 'changed'
+  const outcome = stored === undefined ? 'created' : 'changed'
   return { step: { part: 'epoch', outcome }, value: isDryRun ? before : epoch }
+}
+
+/** Returns the epoch. Returns `undefined` if agents refuse the document, for example because it is not signed. */
+function readEpoch(fleet: FleetConnection, { data }: StoredMessage): number | undefined {
+  try {
+    const document = readDocument(data, fleet.trusted)
+    return document.kind === 'epoch' ? document.epoch : undefined
+  } catch (thrown) {
+    if (SkillError.isInstance(thrown)) return undefined
+    throw thrown
+  }
 }
 
 async function prepareBeat(engine: NatsEngine, isDryRun: boolean, isCreated: boolean): Promise<LayoutStep> {

@@ -113,6 +113,7 @@ export class FleetReporter implements AsyncDisposable {
     this.#unsubscribe = [
       options.runtime.subscribe(() => this.#noteServed()),
       fleet.feed.onNews(() => this.#sendSoon()),
+      source.onPrefetched(() => this.#sendSoon()),
     ]
     this.#timer = setInterval(() => this.#sendSoon(), REPEAT_MS).unref()
     this.#noteServed()

@@ -1,4 +1,4 @@
-import { SkillError } from '@skillstoke/core'
+import { type Diagnostic, SkillError } from '@skillstoke/core'
 import {
   checkChoice,
   checkOptions,
@@ -27,8 +27,15 @@ import {
 } from '@skillstoke/core/source'
 import { downloadFile } from './blobs.ts'
 import { FleetConnection, type FleetConnectionOptions } from './fleet-connection.ts'
-import { checkChannel, DEFAULT_CHANNEL } from './fleet-subjects.ts'
-import type { FeedState, Head, StoredHeads } from './head-table.ts'
+import { checkChannel, DEFAULT_CHANNEL, parseHeadSubject } from './fleet-subjects.ts'
+import {
+  type FeedState,
+  fromStoredHeads,
+  type Head,
+  type ReplacedHead,
+  type StoredHeads,
+  toStoredHeads,
+} from './head-table.ts'
 import type { ManifestFile } from './manifest.ts'
 import { listHeads } from './skill-set.ts'
 
@@ -71,7 +78,8 @@ const KNOWN: KnownOptions<FleetSourceOptions> = {
 
 /** Interval of complete reads, besides the live messages. */
 const SWEEP_MS = 300_000
-const RETRY_MS = 1_000
+const FIRST_RETRY_MS = 1_000
+const LAST_RETRY_MS = 60_000
 const STORE_AFTER_MS = 1_000
 const AT_ONCE = 8
 /** Name of the stored file with the heads. */
@@ -125,6 +133,11 @@ export class FleetSource extends RemoteSource {
   get connection(): FleetConnection {
     return this.#fetcher.fleet
   }
+
+  /** Calls back after files of staged versions have arrived. Returns a function that ends this. */
+  onPrefetched(listener: () => void): () => void {
+    return this.#fetcher.onPrefetched(listener)
+  }
 }
 
 /**
@@ -152,23 +165,37 @@ interface FleetSkill extends ListedSkill {
   readonly head: Head
 }
 
+/** A head whose files could not be retrieved. */
+interface RetrievalFailure extends ReplacedHead {
+  readonly notice: Diagnostic
+}
+
+/** What is stored soon. */
+interface Unstored {
+  readonly state: FeedState
+  readonly failures: readonly RetrievalFailure[]
+}
+
 class FleetFetcher implements TreeFetcher {
   readonly origin: string
   readonly #target: FleetTarget
   readonly channel: string
   readonly #retrieval: FleetRetrieval
   fleet: FleetConnection
-  #context: Omit<FetchContext, 'known' | 'signal'> | undefined
-  /** Listed skills by subject. An unchanged head keeps its object. */
+  #context: Pick<FetchContext, 'store' | 'hasher'> | undefined
+  /** Listed skills by name. An unchanged head keeps its object. */
   #listed = new Map<string, FleetSkill>()
   #shown: FeedState | undefined
-  #isStored = true
+  #unstored: Unstored | undefined
   #storeTimer: NodeJS.Timeout | undefined
   #retryTimer: NodeJS.Timeout | undefined
-  /** Whether the next fetch answers a call of `onNews`. */
-  #hasNews = false
+  #retryMs = FIRST_RETRY_MS
   #onNews: (() => void) | undefined
   #stopNews: (() => void) | undefined
+  readonly #prefetchListeners = new Set<() => void>()
+  /** Ends when all prefetches have ended, which run one after the other. Never rejects. */
+  #prefetching: Promise<void> = Promise.resolve()
+  #closing = new AbortController()
 
   constructor(target: FleetTarget, channel: string, retrieval: FleetRetrieval) {
     this.#target = target
@@ -190,48 +217,47 @@ class FleetFetcher implements TreeFetcher {
 
   watch(onNews: () => void): () => void {
     this.#onNews = onNews
-    this.#stopNews = this.fleet.feed.onNews(() => this.#tell())
+    this.#stopNews = this.fleet.feed.onNews(onNews)
     return () => {
       this.#stopNews?.()
       this.#onNews = undefined
     }
   }
 
+  onPrefetched(listener: () => void): () => void {
+    this.#prefetchListeners.add(listener)
+    return () => this.#prefetchListeners.delete(listener)
+  }
+
   async restore(context: FetchContext): Promise<FileTree | undefined> {
-    const { feed } = this.fleet
     const stored = await restoreTree(this.origin, context)
     const file = stored?.files.find(({ path }) => path === HEADS_FILE)
-    if (file !== undefined && feed.state.epoch === undefined) {
-      const text = decodeText(await file.read(context.signal)) ?? ''
-      feed.resume(JSON.parse(text) as StoredHeads)
-    }
-    if (feed.state.epoch === undefined) return undefined
-    this.#context = context
-    this.#shown = feed.state
-    for (const head of listHeads(feed.state, this.channel)) this.#listed.set(head.skill, toListed(head))
-    return this.#toTree(feed.state)
+    if (file === undefined) return undefined
+    const text = decodeText(await file.read(context.signal)) ?? ''
+    const state = fromStoredHeads(JSON.parse(text) as StoredHeads, this.fleet.trusted)
+    this.fleet.feed.resume(state)
+    this.#shown = state
+    for (const head of listHeads(state, this.channel)) this.#listed.set(head.skill, toListed(head))
+    return this.#toTree(state)
   }
 
   async fetch(context: FetchContext): Promise<FetchResult> {
     const { feed } = this.fleet
-    const isNews = this.#hasNews
-    this.#hasNews = false
-    await (isNews ? feed.settle() : feed.reload())
+    await (context.isNews === true ? feed.settle() : feed.reload())
     this.#context = context
     const { state } = feed
-    const notices = [...state.refusals].flatMap(([subject, reason]) =>
-      subject.includes(`.${this.channel}.`)
+    const notices = [...state.refusals].flatMap(([subject, { reason }]) =>
+      parseHeadSubject(subject)?.channel === this.channel
         ? [refuseTreeEntry(this.origin, `${subject}: ${reason}`, state.heads.has(subject))]
         : [],
     )
     const failures = await this.#list(state, context)
-    notices.push(...failures)
-    if (failures.length > 0) this.#retryTimer ??= setTimeout(() => this.#retry(), RETRY_MS).unref()
-    else if (state !== this.#shown) {
-      // A state with missing files is not stored, so that the next process reads it again.
-      this.#storeSoon()
-      this.#shown = state
-    }
+    notices.push(...failures.map(({ notice }) => notice))
+    if (failures.length > 0) this.#retryLater()
+    else this.#retryMs = FIRST_RETRY_MS
+    if (state.heads !== this.#shown?.heads || failures.length > 0) this.#storeSoon({ state, failures })
+    this.#shown = state
+    this.#prefetching = this.#prefetching.then(async () => await this.#prefetch(state, context))
     const tree = this.#toTree(state)
     return isSameList(tree.listed, context.known?.listed) ? { notices } : { tree, notices }
   }
@@ -257,11 +283,14 @@ class FleetFetcher implements TreeFetcher {
     clearTimeout(this.#retryTimer)
     this.#retryTimer = undefined
     this.#stopNews?.()
+    this.#shown = undefined
+    this.#closing.abort(new SkillError('CLOSED', 'the source is closed'))
+    await this.#prefetching
+    this.#closing = new AbortController()
     this.#storeNow()
-    if (!(this.#target instanceof FleetConnection)) {
-      await this.fleet.close()
-      this.fleet = this.#openFleet()
-    }
+    if (this.#target instanceof FleetConnection) return
+    await this.fleet.close()
+    this.fleet = this.#openFleet()
   }
 
   #openFleet(): FleetConnection {
@@ -270,14 +299,15 @@ class FleetFetcher implements TreeFetcher {
     return new FleetConnection(typeof target === 'string' ? { servers: target } : target)
   }
 
-  #tell(): void {
-    this.#hasNews = true
-    this.#onNews?.()
-  }
-
-  #retry(): void {
-    this.#retryTimer = undefined
-    this.#tell()
+  /** Fetches again after a failure. A random part spreads the requests of many machines. */
+  #retryLater(): void {
+    if (this.#retryTimer !== undefined) return
+    const waitMs = this.#retryMs * (0.75 + Math.random() / 2)
+    this.#retryMs = Math.min(LAST_RETRY_MS, this.#retryMs * 2)
+    this.#retryTimer = setTimeout(() => {
+      this.#retryTimer = undefined
+      this.#onNews?.()
+    }, waitMs).unref()
   }
 
   /**
@@ -286,7 +316,7 @@ class FleetFetcher implements TreeFetcher {
    */
   async #list(state: FeedState, context: FetchContext) {
     const listed = new Map<string, FleetSkill>()
-    const failures: ReturnType<typeof refuseTreeEntry>[] = []
+    const failures: RetrievalFailure[] = []
     const listOne = async (head: Head): Promise<void> => {
       const before = this.#listed.get(head.skill)
       const skill = before?.head.data === head.data ? before : toListed(head)
@@ -297,31 +327,31 @@ class FleetFetcher implements TreeFetcher {
       } catch (thrown) {
         context.signal.throwIfAborted()
         if (before !== undefined) listed.set(head.skill, before)
-        failures.push(
-          refuseTreeEntry(
-            this.origin,
-            `${head.channel}/${head.skill}: ${toMessage(thrown)}`,
-            before !== undefined,
-          ),
-        )
+        const reason = `${head.channel}/${head.skill}: ${toMessage(thrown)}`
+        const notice = refuseTreeEntry(this.origin, reason, before !== undefined)
+        failures.push({ head, before: before?.head, notice })
       }
     }
     await mapConcurrently(listHeads(state, this.channel), listOne, AT_ONCE, context.signal)
     this.#listed = listed
-    for (const head of listHeads(state, this.channel, { isStaged: true })) await this.#prefetch(head, context)
     return failures
   }
 
-  /** Retrieves the files of a staged version, which is not served yet. A failure only delays its activation. */
-  async #prefetch(head: Head, context: FetchContext): Promise<void> {
-    const skill = toListed(head)
-    if (isRetrieved(skill, context.store)) return
-    try {
-      await this.#download(skill, context)
-    } catch (thrown) {
-      context.signal.throwIfAborted()
-      if (!SkillError.isInstance(thrown)) throw thrown
+  /** Retrieves the files of staged versions, which are not served yet, besides the versions that are served. */
+  async #prefetch(state: FeedState, { store, hasher }: FetchContext): Promise<void> {
+    const { signal } = this.#closing
+    let isPrefetched = false
+    for (const head of listHeads(state, this.channel, { isStaged: true })) {
+      const skill = toListed(head)
+      if (signal.aborted || isRetrieved(skill, store)) continue
+      try {
+        await this.#download(skill, { store, hasher, signal })
+        isPrefetched = true
+      } catch {
+        if (!signal.aborted) this.#retryLater()
+      }
     }
+    if (isPrefetched) for (const listener of this.#prefetchListeners) listener()
   }
 
   async #download(skill: FleetSkill, { store, hasher, signal }: Omit<FetchContext, 'known'>): Promise<void> {
@@ -348,17 +378,22 @@ class FleetFetcher implements TreeFetcher {
   }
 
   /** Stores the heads soon, so that many versions in a row are stored once. */
-  #storeSoon(): void {
-    this.#isStored = false
+  #storeSoon(unstored: Unstored): void {
+    this.#unstored = unstored
     this.#storeTimer ??= setTimeout(() => this.#storeNow(), STORE_AFTER_MS).unref()
   }
 
   #storeNow(): void {
     this.#storeTimer = undefined
-    if (this.#isStored || this.#context === undefined) return
-    const bytes = new TextEncoder().encode(JSON.stringify(this.fleet.feed.toStored()))
-    storeTree(this.origin, [{ path: HEADS_FILE, kind: 'file', bytes, isExecutable: false }], this.#context)
-    this.#isStored = true
+    if (this.#unstored === undefined || this.#context === undefined) return
+    const { state, failures } = this.#unstored
+    const bytes = new TextEncoder().encode(JSON.stringify(toStoredHeads(state, failures)))
+    this.#unstored = undefined
+    try {
+      storeTree(this.origin, [{ path: HEADS_FILE, kind: 'file', bytes, isExecutable: false }], this.#context)
+    } catch {
+      // The state was closed before the source. The next process reads the heads from the servers.
+    }
   }
 }
 

@@ -1,8 +1,9 @@
-import type { Digest } from '@skillstoke/core'
+import { type Digest, SkillError } from '@skillstoke/core'
 import { checkOptions, decodeUnmarkedText, type KnownOptions } from '@skillstoke/core/internal'
 import type { FleetConnection } from './fleet-connection.ts'
 import type { AgentReport } from './fleet-reporter.ts'
 import { AGENTS, checkChannel, DEFAULT_CHANNEL } from './fleet-subjects.ts'
+import type { NatsEngine } from './nats-engine.ts'
 import { digestOfSet, listHeads } from './skill-set.ts'
 
 export interface FleetStatusOptions {
@@ -37,8 +38,14 @@ export interface FleetSkillStatus {
   /** Wall time of the commit, in milliseconds since the epoch. */
   readonly at: number
   readonly note?: string
-  /** The version that is staged and not yet live. */
-  readonly staged?: number
+}
+
+/** A version that agents retrieve, but do not serve yet. */
+export interface StagedSkill {
+  readonly name: string
+  readonly version: number
+  /** Sequence of the staged version. An agent with a lower sequence has not heard of it. */
+  readonly seq: number
 }
 
 /** The state of a channel and of its agents at one moment. */
@@ -52,6 +59,8 @@ export interface FleetReport {
   readonly digest: Digest
   /** Sorted by name. */
   readonly skills: readonly FleetSkillStatus[]
+  /** Staged versions, sorted by name. */
+  readonly staged: readonly StagedSkill[]
   /** Agents of this channel, sorted by host and name. */
   readonly agents: readonly AgentStatus[]
   readonly counts: Readonly<Record<AgentState, number>>
@@ -90,17 +99,9 @@ export class FleetStatus {
     const { feed, address } = this.#fleet
     await feed.reload()
     const engine = await this.#fleet.open()
-    const all: AgentReport[] = []
-    for await (const { messages } of engine.readFrom(AGENTS, 1))
-      for (const { data, isMarker } of messages) {
-        const report = isMarker ? undefined : parseReport(data)
-        if (report !== undefined) all.push(report)
-      }
+    const all = await readReports(engine)
     const { state } = feed
     const heads = listHeads(state, this.#channel)
-    const staged = new Map(
-      listHeads(state, this.#channel, { isStaged: true }).map(head => [head.skill, head.manifest.version]),
-    )
     const digest = digestOfSet(
       heads.map(({ skill, manifest }) => ({ name: skill, revision: manifest.revision })),
     )
@@ -123,7 +124,6 @@ export class FleetStatus {
       skills: heads
         .map(({ skill, at, manifest }) => {
           const { version, revision, publisher, note } = manifest
-          const next = staged.get(skill)
           return {
             name: skill,
             version,
@@ -131,10 +131,12 @@ export class FleetStatus {
             publisher,
             at: at === 0 ? Date.parse(manifest.at) : at,
             ...(note === undefined ? {} : { note }),
-            ...(next === undefined ? {} : { staged: next }),
           }
         })
-        .sort((a, b) => (a.name < b.name ? -1 : 1)),
+        .sort(compareNames),
+      staged: listHeads(state, this.#channel, { isStaged: true })
+        .map(({ skill, seq, manifest }) => ({ name: skill, version: manifest.version, seq }))
+        .sort(compareNames),
       agents,
       counts: {
         current: count('current'),
@@ -148,9 +150,28 @@ export class FleetStatus {
           ...all.map(({ channel }) => channel),
         ]),
       ].sort(),
-      refusals: [...state.refusals].map(([subject, reason]) => ({ subject, reason })),
+      refusals: [...state.refusals].map(([subject, { reason }]) => ({ subject, reason })),
     }
   }
+}
+
+/** Reads the reports of all agents. A fleet without the stream of the reports has no agents to show. */
+async function readReports(engine: NatsEngine): Promise<readonly AgentReport[]> {
+  const reports: AgentReport[] = []
+  try {
+    for await (const { messages } of engine.readFrom(AGENTS, 1))
+      for (const { data, isMarker } of messages) {
+        const report = isMarker ? undefined : parseReport(data)
+        if (report !== undefined) reports.push(report)
+      }
+  } catch (thrown) {
+    if (!SkillError.isInstance(thrown, 'IO_FAILED') || thrown.data['isMissing'] !== true) throw thrown
+  }
+  return reports
+}
+
+function compareNames(a: { readonly name: string }, b: { readonly name: string }): number {
+  return a.name < b.name ? -1 : 1
 }
 
 function stateOf({ digest, held, staleSince }: AgentReport, expected: Digest): AgentState {

@@ -1,18 +1,33 @@
 import { decodeUnmarkedText, toMessage } from '@skillstoke/core/internal'
-import { EPOCH_SUBJECT, type HeadPlace, parseHeadSubject } from './fleet-subjects.ts'
+import { type HeadPlace, parseHeadSubject, toHeadSubject } from './fleet-subjects.ts'
 import { readDocument, type SkillVersion } from './manifest.ts'
 import type { StoredMessage } from './nats-engine.ts'
 import type { TrustedKeys } from './signing.ts'
 
-/** The newest version of a skill in a channel. */
-export interface Head extends HeadPlace {
+/** The newest message of a subject. */
+interface Place {
   /** Sequence in the stream. */
   readonly seq: number
-  /** Wall time of the server when it stored the head, in milliseconds since the epoch; 0 if it is unknown. */
+  /** Wall time of the server when it stored the message, in milliseconds since the epoch; 0 if it is unknown. */
   readonly at: number
+}
+
+/** The newest version of a skill in a channel. */
+export interface Head extends HeadPlace, Place {
   readonly manifest: SkillVersion
   /** The stored document, with its signatures. */
   readonly data: Uint8Array
+}
+
+/** A subject without a head: a marker, the beat, or a document that was refused and replaced none. */
+export interface OtherSubject extends Place {
+  /** The version that the skill had last; 0 without a version. */
+  readonly version: number
+}
+
+/** A document that was refused. The earlier head of its subject stays. */
+export interface Refusal extends Place {
+  readonly reason: string
 }
 
 /** All heads at one sequence. Immutable. */
@@ -22,23 +37,69 @@ export interface FeedState {
   readonly seq: number
   /** Heads by subject. */
   readonly heads: ReadonlyMap<string, Head>
-  /** Why a newer head was refused, by subject. The earlier head stays. */
-  readonly refusals: ReadonlyMap<string, string>
+  /** Refused documents by subject. */
+  readonly refusals: ReadonlyMap<string, Refusal>
+  /** All other subjects of the stream. */
+  readonly others: ReadonlyMap<string, OtherSubject>
 }
 
 /** Heads that a process stores for the next one. */
 export interface StoredHeads {
   readonly epoch: number
   readonly seq: number
-  readonly at: number
-  readonly heads: readonly {
-    readonly subject: string
-    readonly seq: number
-    readonly at: number
-    readonly text: string
-  }[]
-  /** Other subjects of the stream: markers, and heads that were refused. */
-  readonly others: readonly { readonly subject: string; readonly version: number }[]
+  readonly heads: readonly (Place & { readonly subject: string; readonly text: string })[]
+  readonly others: readonly (OtherSubject & { readonly subject: string })[]
+}
+
+/** A head whose files could not be retrieved, and the earlier head that is served instead. */
+export interface ReplacedHead {
+  readonly head: Head
+  readonly before: Head | undefined
+}
+
+/**
+ * Returns a state in the form in which it is stored. After a replaced or refused head, the next process reads all heads
+ * again, because it may reach the files or have other keys.
+ */
+export function toStoredHeads(state: FeedState, replaced: readonly ReplacedHead[]): StoredHeads {
+  const heads = new Map(state.heads)
+  for (const { head, before } of replaced) {
+    const subject = toHeadSubject(head)
+    if (before === undefined) heads.delete(subject)
+    else heads.set(subject, before)
+  }
+  const isComplete = replaced.length === 0 && state.refusals.size === 0
+  return {
+    epoch: state.epoch ?? 0,
+    seq: isComplete ? state.seq : 0,
+    heads: [...heads].map(([subject, { seq, at, data }]) => ({
+      subject,
+      seq,
+      at,
+      text: decodeUnmarkedText(data),
+    })),
+    others: [...state.others].map(([subject, other]) => ({ subject, ...other })),
+  }
+}
+
+/** Reads stored heads. Heads that no trusted key has signed are refused again. */
+export function fromStoredHeads({ epoch, seq, heads, others }: StoredHeads, trusted: TrustedKeys): FeedState {
+  const table = new HeadTable(trusted)
+  table.resume({
+    epoch,
+    seq: 0,
+    heads: new Map(),
+    refusals: new Map(),
+    others: new Map(others.map(({ subject, ...other }) => [subject, other])),
+  })
+  const messages = heads.map(({ text, ...head }) => ({
+    ...head,
+    data: new TextEncoder().encode(text),
+    isMarker: false,
+  }))
+  for (const message of messages.sort((a, b) => a.seq - b.seq)) table.apply(message)
+  table.publish({ isForced: true })
+  return { ...table.state, seq: table.state.refusals.size === 0 ? seq : 0 }
 }
 
 /**
@@ -49,18 +110,23 @@ export class HeadTable {
   readonly #trusted: TrustedKeys
   #epoch: number | undefined
   #seq = 0
-  /** Server time of the last applied message. */
-  #at = 0
   #heads = new Map<string, Head>()
-  /** Versions of all other subjects; 0 without a version. */
-  #others = new Map<string, number>()
-  #refusals = new Map<string, string>()
+  #others = new Map<string, OtherSubject>()
+  #refusals = new Map<string, Refusal>()
   /** Heads from before a snapshot that is being read. */
   #before: ReadonlyMap<string, Head> | undefined
   /** Whether the rest of a batch must follow. */
   #isPartial = false
-  #state: FeedState = { epoch: undefined, seq: 0, heads: new Map(), refusals: new Map() }
+  #state: FeedState = {
+    epoch: undefined,
+    seq: 0,
+    heads: new Map(),
+    refusals: new Map(),
+    others: new Map(),
+  }
   #isChanged = false
+  /** Whether the published state has the same map of other subjects. */
+  #isShared = false
 
   constructor(trusted: TrustedKeys) {
     this.#trusted = trusted
@@ -82,66 +148,44 @@ export class HeadTable {
     return new Set([...this.#heads.keys(), ...this.#others.keys()]).size
   }
 
-  /** Whether a message is newer than the table, but has a lower sequence. */
-  isBehind({ seq, at }: StoredMessage): boolean {
-    return seq <= this.#seq && at > this.#at
+  /**
+   * Whether a message is newer than the known message of its subject, but has no higher sequence than the table. The
+   * stream was then created again or restored.
+   */
+  isBehind({ subject, seq, at }: StoredMessage): boolean {
+    if (seq > this.#seq) return false
+    const known = this.#refusals.get(subject) ?? this.#heads.get(subject) ?? this.#others.get(subject)
+    return known === undefined || (seq !== known.seq && at > known.at)
   }
 
-  resume({ epoch, seq, at, heads, others }: StoredHeads): void {
-    this.#epoch = epoch
-    this.#seq = seq
-    this.#at = at
-    this.#others = new Map(others.map(({ subject, version }) => [subject, version]))
-    for (const { subject, seq: headSeq, at: headAt, text } of heads) {
-      const message = {
-        subject,
-        seq: headSeq,
-        at: headAt,
-        data: new TextEncoder().encode(text),
-        isMarker: false,
-      }
-      this.#applyHead(message)
-    }
-    this.#isChanged = true
-    this.publish({ isForced: true })
+  /** Continues from a state that an earlier process stored. */
+  resume(state: FeedState): void {
+    this.#epoch = state.epoch
+    this.#seq = state.seq
+    this.#heads = new Map(state.heads)
+    this.#others = new Map(state.others)
+    this.#refusals = new Map(state.refusals)
+    this.#state = state
+    this.#isShared = false
   }
 
-  toStored(): StoredHeads {
-    return {
-      epoch: this.#epoch ?? 0,
-      seq: this.#seq,
-      at: this.#at,
-      heads: [...this.#heads].map(([subject, { seq, at, data }]) => ({
-        subject,
-        seq,
-        at,
-        text: decodeUnmarkedText(data),
-      })),
-      others: [...this.#others].map(([subject, version]) => ({ subject, version })),
-    }
+  /**
+   * Returns an empty table for a complete reading of the stream. What the stream does not contain is gone. Within an epoch,
+   * versions do not fall there either, and a refused head leaves the earlier one in place.
+   */
+  startSnapshot(epoch: number): HeadTable {
+    const snapshot = new HeadTable(this.#trusted)
+    snapshot.#epoch = epoch
+    snapshot.#isChanged = true
+    if (epoch === this.#epoch) snapshot.#before = this.#heads
+    return snapshot
   }
 
-  /** Starts from an empty stream. What the snapshot does not contain is gone when it is published. */
-  beginSnapshot(epoch: number): void {
-    const isSame = epoch === this.#epoch
-    this.#before = isSame ? this.#heads : undefined
-    this.#epoch = epoch
-    this.#seq = 0
-    this.#at = 0
-    this.#heads = new Map()
-    this.#others = new Map()
-    this.#refusals = new Map()
-    this.#isChanged = true
-  }
-
-  /** Applies the next message. Returns whether a head changed or was refused. */
-  apply(message: StoredMessage): boolean {
-    if (message.seq <= this.#seq) return false
+  /** Applies the next message. */
+  apply(message: StoredMessage): void {
+    if (message.seq <= this.#seq) return
     this.#seq = message.seq
-    this.#at = Math.max(this.#at, message.at)
-    const isNews = this.#applyHead(message)
-    if (isNews) this.#isChanged = true
-    return isNews
+    if (this.#applyHead(message)) this.#isChanged = true
   }
 
   /**
@@ -152,34 +196,35 @@ export class HeadTable {
     if (this.#isPartial && !isForced) return false
     this.#isPartial = false
     this.#before = undefined
-    if (this.#isChanged || this.#state.epoch !== this.#epoch)
-      this.#state = {
-        epoch: this.#epoch,
-        seq: this.#seq,
-        heads: new Map(this.#heads),
-        refusals: new Map(this.#refusals),
-      }
-    else if (this.#state.seq !== this.#seq) this.#state = { ...this.#state, seq: this.#seq }
+    this.#state = {
+      epoch: this.#epoch,
+      seq: this.#seq,
+      heads: this.#isChanged ? new Map(this.#heads) : this.#state.heads,
+      refusals: this.#isChanged ? new Map(this.#refusals) : this.#state.refusals,
+      others: this.#others,
+    }
     this.#isChanged = false
+    this.#isShared = true
     return true
   }
 
+  /** Returns whether a head changed or was refused. */
   #applyHead(message: StoredMessage): boolean {
     const { subject, seq, at, data } = message
     const place = parseHeadSubject(subject)
     this.#isPartial = false
     if (place === undefined) {
-      this.#others.set(subject, 0)
+      this.#ownOthers().set(subject, { seq, at, version: 0 })
       return false
     }
     const known = this.#heads.get(subject) ?? this.#before?.get(subject)
-    const least = Math.max(known?.manifest.version ?? 0, this.#others.get(subject) ?? 0)
+    const least = Math.max(known?.manifest.version ?? 0, this.#others.get(subject)?.version ?? 0)
+    const isEmptyMarker = message.isMarker && data.length === 0
+    // A marker without a document is the end of an expired removal. Without pinned keys it may also be a removal that
+    // another program wrote.
+    if (isEmptyMarker && (known === undefined || !this.#trusted.isRequired))
+      return this.#remove(subject, { seq, at, version: least })
     try {
-      // Without pinned keys, a marker that another program wrote counts as a removal.
-      if (message.isMarker && data.length === 0 && !this.#trusted.isRequired) {
-        this.#remove(subject, least)
-        return known !== undefined
-      }
       const document = readDocument(data, this.#trusted)
       if (document.kind === 'epoch') throw new Error('it is an epoch')
       if (document.skill !== place.skill || document.channel !== place.channel)
@@ -187,24 +232,30 @@ export class HeadTable {
       if (document.version < least) throw new Error(`its version ${document.version} is older than ${least}`)
       const { batch } = document
       this.#isPartial = batch !== undefined && batch.index < batch.count - 1
-      if (document.kind === 'removal') {
-        this.#remove(subject, document.version)
-        return known !== undefined
-      }
+      if (document.kind === 'removal') return this.#remove(subject, { seq, at, version: document.version })
       this.#refusals.delete(subject)
-      this.#others.delete(subject)
+      if (this.#others.has(subject)) this.#ownOthers().delete(subject)
       this.#heads.set(subject, { ...place, seq, at, manifest: document, data })
     } catch (thrown) {
-      this.#refusals.set(subject, toMessage(thrown))
-      if (known === undefined) this.#others.set(subject, least)
+      this.#refusals.set(subject, { seq, at, reason: toMessage(thrown) })
+      if (known === undefined) this.#ownOthers().set(subject, { seq, at, version: least })
       else this.#heads.set(subject, known)
     }
-    return subject !== EPOCH_SUBJECT
+    return true
   }
 
-  #remove(subject: string, version: number): void {
-    this.#heads.delete(subject)
-    this.#refusals.delete(subject)
-    this.#others.set(subject, version)
+  /** Returns whether something was removed. */
+  #remove(subject: string, other: OtherSubject): boolean {
+    const wasRefused = this.#refusals.delete(subject)
+    const wasThere = this.#heads.delete(subject) || this.#before?.has(subject) === true
+    this.#ownOthers().set(subject, other)
+    return wasRefused || wasThere
+  }
+
+  /** Returns the other subjects to change. A published state keeps its own map. */
+  #ownOthers(): Map<string, OtherSubject> {
+    if (this.#isShared) this.#others = new Map(this.#others)
+    this.#isShared = false
+    return this.#others
   }
 }

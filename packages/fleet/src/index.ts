@@ -20,17 +20,16 @@ export {
 } from './fleet-source.ts'
 
 // For publishers: versions, channels and signatures.
-export {
-  type ChannelOptions,
-  type PromoteOptions,
-  type PublishedSkill,
-  type PublishOptions,
-  type PublishProgress,
-  type PublishReport,
-  type RollbackOptions,
-  SkillPublisher,
-  type SkillPublisherOptions,
-} from './skill-publisher.ts'
+export { SkillPublisher, type SkillPublisherOptions } from './skill-publisher.ts'
+export type {
+  ChannelOptions,
+  PromoteOptions,
+  PublishedSkill,
+  PublishOptions,
+  PublishProgress,
+  PublishReport,
+  RollbackOptions,
+} from './publish-options.ts'
 export { LivePublisher, type LivePublisherOptions } from './live-publisher.ts'
 export type { CollectOptions, CollectReport } from './collect-garbage.ts'
 export type { RefusedSkill } from './publishable.ts'
@@ -47,6 +46,7 @@ export {
   type FleetSkillStatus,
   FleetStatus,
   type FleetStatusOptions,
+  type StagedSkill,
 } from './fleet-status.ts'
 export { type AgentReport, FleetReporter, type FleetReporterOptions } from './fleet-reporter.ts'
 

@@ -1,13 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { SkillError, type SkillRuntime } from '@skillstoke/core'
 import { checkOptions, type KnownOptions } from '@skillstoke/core/internal'
-import type { PublishOptions, PublishReport, SkillPublisher } from './skill-publisher.ts'
+import type { PublishOptions, PublishReport } from './publish-options.ts'
+import { listAwaited } from './publishable.ts'
+import type { SkillPublisher } from './skill-publisher.ts'
 
 export interface LivePublisherOptions
   extends Pick<PublishOptions, 'channel' | 'isMirror' | 'isStaged' | 'note'> {
   /** Called after each attempt that changed something or refused a folder. */
   readonly onReport?: (report: PublishReport) => void
-  /** Called after a failed attempt. The next attempt follows by itself. */
+  /** Called after a failed attempt. The next attempt follows by itself. If a callback throws, Node prints a warning. */
   readonly onError?: (error: unknown, retryMs: number) => void
 }
 
@@ -25,8 +27,9 @@ const LAST_RETRY_MS = 30_000
 
 /**
  * Publishes every change of a runtime: a folder while somebody edits it, or a git source on each commit. What was
- * published is the state of the runtime, so after the loss of a cluster a new one is filled by itself. A skill that was
- * rolled back in the fleet stays so until it changes again.
+ * published is the state of the runtime, so after the loss of a cluster a new one is filled by itself as soon as it has an
+ * epoch. A skill that was rolled back in the fleet stays so until it changes again. With `isMirror`, nothing is removed
+ * until all sources of the runtime were read.
  *
  * @example
  * ```ts no-run
@@ -44,10 +47,12 @@ export class LivePublisher implements AsyncDisposable {
   readonly #publisher: SkillPublisher
   readonly #runtime: SkillRuntime
   readonly #options: LivePublisherOptions
-  readonly #unsubscribe: () => void
+  readonly #unsubscribe: readonly (() => void)[]
   readonly #abort = new AbortController()
   #isDirty = false
   #running: Promise<void> | undefined
+  /** The epoch of the fleet that was filled. */
+  #epoch: number | undefined
 
   /** @throws {SkillError} INVALID_OPTION */
   constructor(publisher: SkillPublisher, runtime: SkillRuntime, options: LivePublisherOptions = {}) {
@@ -55,7 +60,10 @@ export class LivePublisher implements AsyncDisposable {
     this.#publisher = publisher
     this.#runtime = runtime
     this.#options = options
-    this.#unsubscribe = runtime.subscribe(() => this.#start())
+    this.#unsubscribe = [
+      runtime.subscribe(() => this.#start()),
+      publisher.connection.feed.onNews(() => void this.#checkEpoch()),
+    ]
     this.#start()
   }
 
@@ -66,7 +74,7 @@ export class LivePublisher implements AsyncDisposable {
 
   /** Ends after the attempt that is running. Idempotent. */
   async close(): Promise<void> {
-    this.#unsubscribe()
+    for (const unsubscribe of this.#unsubscribe) unsubscribe()
     this.#abort.abort(new SkillError('CLOSED', 'the publisher is closed'))
     await this.#running
   }
@@ -77,31 +85,61 @@ export class LivePublisher implements AsyncDisposable {
 
   #start(): void {
     this.#isDirty = true
-    if (!this.#abort.signal.aborted) this.#running ??= this.#run().finally(() => (this.#running = undefined))
+    if (this.#abort.signal.aborted) return
+    this.#running ??= this.#run().finally(() => {
+      this.#running = undefined
+      if (this.#isDirty) this.#start() // the runtime changed after the last attempt
+    })
+  }
+
+  /** Publishes everything again if the fleet has begun a new epoch. */
+  async #checkEpoch(): Promise<void> {
+    const { feed } = this.#publisher.connection
+    try {
+      await feed.settle()
+    } catch {
+      return // the feed reports news again when the servers answer
+    }
+    if (this.#epoch !== undefined && feed.state.epoch !== this.#epoch) this.#start()
   }
 
   async #run(): Promise<void> {
     const { signal } = this.#abort
-    const { onReport, onError, ...publish } = this.#options
+    const { onReport, onError, isMirror = false, ...options } = this.#options
+    const { feed } = this.#publisher.connection
     let retryMs = FIRST_RETRY_MS
     while (this.#isDirty && !signal.aborted) {
       this.#isDirty = false
+      let report: PublishReport
       try {
-        const report = await this.#publisher.publish(this.#runtime, {
-          ...publish,
+        await feed.reload()
+        this.#epoch = feed.state.epoch
+        report = await this.#publisher.publish(this.#runtime, {
+          ...options,
+          isMirror: isMirror && listAwaited(this.#runtime).length === 0,
           keepsRollbacks: true,
           signal,
         })
-        retryMs = FIRST_RETRY_MS
-        const isIdle = report.skills.every(({ outcome }) => outcome === 'unchanged')
-        if (!isIdle || report.refused.length > 0) onReport?.(report)
       } catch (thrown) {
         if (signal.aborted) return
         this.#isDirty = true
-        onError?.(thrown, retryMs)
+        call(() => onError?.(thrown, retryMs))
         await sleep(retryMs, undefined, { signal }).catch(() => undefined)
         retryMs = Math.min(LAST_RETRY_MS, retryMs * 2)
+        continue
       }
+      retryMs = FIRST_RETRY_MS
+      const isIdle = report.skills.every(({ outcome }) => outcome === 'unchanged')
+      if (!isIdle || report.refused.length > 0) call(() => onReport?.(report))
     }
+  }
+}
+
+/** Calls a function of the host, whose failure must not end the publishing. */
+function call(callback: () => void): void {
+  try {
+    callback()
+  } catch (thrown) {
+    process.emitWarning(thrown instanceof Error ? thrown : String(thrown))
   }
 }

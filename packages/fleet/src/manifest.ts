@@ -113,6 +113,12 @@ export function readDocument(data: Uint8Array, trusted: TrustedKeys): FleetDocum
   }
 }
 
+/** Whether a document has a signature, of whatever key. */
+export function isSignedDocument(data: Uint8Array): boolean {
+  const [, ...rest] = (decodeText(data) ?? '').split('\n')
+  return rest.flatMap(parseSignature).length > 0
+}
+
 function parseSignature(line: string): readonly ManifestSignature[] {
   const [, key, value] = /^(ed25519:\S+) (\S+)$/.exec(line) ?? []
   return key === undefined || value === undefined ? [] : [{ key, value: Buffer.from(value, 'base64url') }]

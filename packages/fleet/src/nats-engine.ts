@@ -455,8 +455,10 @@ export class NatsEngine {
           pending = Number(message.headers?.get('Nats-Num-Pending') || 0)
           ended.resolve()
         } else if (code !== 0) {
-          const reason = code === 503 ? 'no stream answers' : message.headers?.description
-          ended.reject(new SkillError('IO_FAILED', `${this.server}: ${stream}: ${reason}`))
+          const isMissing = code === 503
+          const reason = isMissing ? 'no stream answers' : message.headers?.description
+          const text = `${this.server}: ${stream}: ${reason}`
+          ended.reject(new SkillError('IO_FAILED', text, { data: { isMissing } }))
         } else {
           messages.push(toStored(message.headers?.get('Nats-Subject') ?? '', message))
           expectMore()
@@ -639,12 +641,15 @@ interface ApiFault {
 const NO_MESSAGE = 10_037
 const SEQUENCE_NOT_FOUND = 10_043
 const STREAM_NOT_FOUND = 10_059
+const INCOMPLETE_BATCH = 10_176
 
 function toApiError(stream: string, error: ApiFault | undefined): SkillError {
-  const hint = error?.err_code === STREAM_NOT_FOUND ? '; run "stoke fleet init"' : ''
-  const isPermanent = (error?.code ?? 500) < 500
+  const isMissing = error?.err_code === STREAM_NOT_FOUND
+  const hint = isMissing ? '; run "stoke fleet init"' : ''
+  // A batch is incomplete if one of its messages was lost on the way.
+  const isPermanent = (error?.code ?? 500) < 500 && error?.err_code !== INCOMPLETE_BATCH
   const message = `${stream}: ${error?.description ?? 'invalid answer'}${hint}`
-  return new SkillError('IO_FAILED', message, { data: { isPermanent } })
+  return new SkillError('IO_FAILED', message, { data: { isPermanent, isMissing } })
 }
 
 /** @throws {SequenceConflict} */

@@ -27,6 +27,8 @@ export interface RefusedSkill {
 export interface Publishable {
   readonly skills: readonly PublishableSkill[]
   readonly refused: readonly RefusedSkill[]
+  /** Labels of the sources that were not read yet, so that more skills may follow. */
+  readonly awaited: readonly string[]
 }
 
 /** Lists the skills that a runtime serves. The newest text of a refused skill is broken or waits for approval. */
@@ -40,7 +42,16 @@ export function listServed(runtime: SkillRuntime): Publishable {
       const fault = diagnostics.find(({ severity }) => severity === 'error')
       return { name, reason: fault?.message ?? `its newest text is ${status}` }
     })
-  return { skills, refused }
+  return { skills, refused, awaited: listAwaited(runtime) }
+}
+
+/** Lists the sources of a runtime that were never read. A source that was read before keeps its skills. */
+export function listAwaited(runtime: SkillRuntime): readonly string[] {
+  const unread = runtime.status().filter(({ lastReadAt }) => lastReadAt === undefined)
+  const fetching = runtime.current
+    .sources()
+    .filter(({ diagnostics }) => diagnostics.some(({ code }) => code === 'SOURCE_AWAITED'))
+  return [...new Set([...unread, ...fetching].map(({ label }) => label))]
 }
 
 /**

@@ -97,6 +97,10 @@ export class TrustedKeys {
     return this.#keys.size > 0
   }
 
+  has(publicKey: string): boolean {
+    return this.#keys.has(publicKey)
+  }
+
   /** Whether one of the signatures was made by a trusted key. */
   hasSigned(data: Uint8Array, signatures: readonly ManifestSignature[]): boolean {
     return signatures.some(({ key, value }) => {

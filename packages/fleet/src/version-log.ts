@@ -4,6 +4,7 @@ import { HEADS, parseRecordSubject, RECORDS, toHeadSubject, toRecordSubject } fr
 import { readDocument, type SkillRemoval, type SkillVersion } from './manifest.ts'
 import { type NatsEngine, SequenceConflict, type StoredMessage } from './nats-engine.ts'
 import { retrying } from './retrying.ts'
+import type { TrustedKeys } from './signing.ts'
 
 const NEVER = new AbortController().signal
 
@@ -14,80 +15,103 @@ export type VersionRecord = SkillVersion | SkillRemoval
 export interface LeaderHead {
   /** Sequence of the head; 0 if there is none. */
   readonly seq: number
-  /** Absent if there is no head, or if another program wrote a marker without a document. */
+  /**
+   * Absent if there is no head, if another program wrote a marker without a document, or if agents refuse the document.
+   * A publisher can replace such a head.
+   */
   readonly record: VersionRecord | undefined
   readonly stored: StoredMessage | undefined
 }
 
-/** Reads the head of a skill from the leader, which decides about commits. @throws {SkillError} UNTRUSTED */
+interface SkillPlace {
+  readonly channel: string
+  readonly skill: string
+}
+
+/** Reads the head of a skill from the leader, which decides about commits. @throws {SkillError} IO_FAILED */
 export async function readLeaderHead(
   fleet: FleetConnection,
   engine: NatsEngine,
-  {
-    channel,
-    skill,
-    isStaged = false,
-  }: { readonly channel: string; readonly skill: string; readonly isStaged?: boolean },
+  { channel, skill, isStaged = false }: SkillPlace & { readonly isStaged?: boolean },
   signal: AbortSignal = NEVER,
 ): Promise<LeaderHead> {
   const subject = toHeadSubject({ channel, skill, isStaged })
   const stored = await retrying(signal, async () => await engine.readLast(HEADS, subject, 'leader'))
   if (stored === undefined) return { seq: 0, record: undefined, stored }
-  const isEmpty = stored.isMarker && stored.data.length === 0
-  return { seq: stored.seq, record: isEmpty ? undefined : readRecord(fleet, stored), stored }
+  return { seq: stored.seq, record: tryReadRecord(fleet.trusted, stored, { channel, skill }), stored }
 }
 
 /**
  * Stores the record of a head. A publisher may have ended between its commit and its record, so the next publisher does
- * this again before it replaces the head.
+ * this again before it replaces the head. A record that readers refuse is replaced.
  */
 export async function storeRecord(
+  fleet: FleetConnection,
   engine: NatsEngine,
-  record: VersionRecord,
+  { channel, skill, version }: VersionRecord,
   data: Uint8Array,
 ): Promise<void> {
-  const subject = toRecordSubject(record.channel, record.skill, record.version)
-  try {
-    await engine.store({ subject, data, expectedSeq: 0 })
-  } catch (thrown) {
-    if (!(thrown instanceof SequenceConflict)) throw thrown // the record is already stored
+  const subject = toRecordSubject(channel, skill, version)
+  for (let expectedSeq = 0; ; ) {
+    try {
+      await engine.store({ subject, data, expectedSeq })
+      return
+    } catch (thrown) {
+      if (!(thrown instanceof SequenceConflict)) throw thrown
+    }
+    const stored = await engine.readLast(RECORDS, subject, 'leader')
+    if (stored !== undefined && tryReadRecord(fleet.trusted, stored, { channel, skill }) !== undefined) return
+    expectedSeq = stored?.seq ?? 0
   }
+}
+
+/** Whether there is a record of a version. */
+export async function hasRecord(
+  engine: NatsEngine,
+  { channel, skill, version }: SkillPlace & { readonly version: number },
+  signal: AbortSignal,
+): Promise<boolean> {
+  const subject = toRecordSubject(channel, skill, version)
+  return (await retrying(signal, async () => await engine.readLast(RECORDS, subject, 'leader'))) !== undefined
 }
 
 /** Returns all records of a skill in a channel, newest first, including the head. */
 export async function readRecords(
   fleet: FleetConnection,
   engine: NatsEngine,
-  { channel, skill }: { readonly channel: string; readonly skill: string },
+  place: SkillPlace,
   signal: AbortSignal = NEVER,
 ): Promise<readonly VersionRecord[]> {
   const records = new Map<number, VersionRecord>()
   const readAll = async (): Promise<void> => {
-    for await (const { messages } of engine.readFrom(RECORDS, 1, toRecordSubject(channel, skill, '*')))
+    for await (const { messages } of engine.readFrom(
+      RECORDS,
+      1,
+      toRecordSubject(place.channel, place.skill, '*'),
+    ))
       for (const message of messages) {
-        const version = parseRecordSubject(message.subject)?.version
-        const record = tryReadRecord(fleet, message)
-        if (record !== undefined && record.version === version) records.set(version, record)
+        const record = tryReadRecord(fleet.trusted, message, place)
+        if (record?.version === parseRecordSubject(message.subject)?.version && record !== undefined)
+          records.set(record.version, record)
       }
   }
   // The leader is asked first, because it tells a missing stream from one without a leader.
-  const { record: head } = await readLeaderHead(fleet, engine, { channel, skill }, signal)
+  const { record: head } = await readLeaderHead(fleet, engine, place, signal)
   await retrying(signal, readAll)
   if (head !== undefined) records.set(head.version, head)
   return [...records.values()].sort((a, b) => b.version - a.version)
 }
 
-/** @throws {SkillError} UNTRUSTED, SKILL_INVALID */
-export function readRecord(fleet: FleetConnection, { data, subject }: StoredMessage): VersionRecord {
-  const document = readDocument(data, fleet.trusted)
-  if (document.kind !== 'epoch') return document
-  throw new SkillError('SKILL_INVALID', `${subject} has the document of an epoch`)
-}
-
-/** Records that are not valid or not trusted are no versions. */
-function tryReadRecord(fleet: FleetConnection, message: StoredMessage): VersionRecord | undefined {
+/** Documents that are not valid or not trusted, and documents of other skills, are no versions. */
+function tryReadRecord(
+  trusted: TrustedKeys,
+  { data }: StoredMessage,
+  { channel, skill }: SkillPlace,
+): VersionRecord | undefined {
   try {
-    return readRecord(fleet, message)
+    const document = readDocument(data, trusted)
+    const isOwn = document.kind !== 'epoch' && document.channel === channel && document.skill === skill
+    return isOwn ? document : undefined
   } catch (thrown) {
     if (SkillError.isInstance(thrown)) return undefined
     throw thrown

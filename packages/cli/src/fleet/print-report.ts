@@ -8,6 +8,7 @@ const OUTCOMES: Readonly<Record<PublishedSkill['outcome'], string>> = {
   unchanged: 'unchanged',
   removed: 'removed',
   'rolled-back': 'left as rolled back',
+  unstaged: 'no longer staged',
 }
 
 /** Prints what a change did. Returns the exit code. */

@@ -4,7 +4,14 @@ import { createSkillRuntime, type SkillRuntime } from '@skillstoke/core'
 import { toMessage } from '@skillstoke/core/internal'
 import { directory } from '@skillstoke/core/node'
 import type { SkillSource } from '@skillstoke/core/source'
-import { FleetStatus, LivePublisher, type PublishOptions, type PublishReport } from '@skillstoke/fleet'
+import {
+  type AgentStatus,
+  FleetStatus,
+  LivePublisher,
+  type PublishOptions,
+  type PublishReport,
+  type StagedSkill,
+} from '@skillstoke/fleet'
 import { createRemote, parseSourceFlag } from '../config/remote-config.ts'
 import { findStateDirectory } from '../config/state-place.ts'
 import { EXIT_FINDINGS, EXIT_INTERRUPTED, UsageError } from '../exit-code.ts'
@@ -25,14 +32,17 @@ export async function publish(folder: string | undefined, flags: PublishFlags): 
     mirror = false,
     stage = false,
     prefetch = false,
+    repair = false,
     source,
     name,
     dryRun = false,
   } = flags
   if (folder !== undefined && source !== undefined)
     throw new UsageError('name a folder or --source, not both')
-  if (watch && (dryRun || prefetch || name !== undefined || flags.expect !== undefined))
-    throw new UsageError('--watch does not go together with --dry-run, --prefetch, --name or --expect')
+  if (watch && (dryRun || prefetch || repair || name !== undefined || flags.expect !== undefined))
+    throw new UsageError(
+      '--watch does not go together with --dry-run, --prefetch, --repair, --name or --expect',
+    )
   if (prefetch && dryRun) throw new UsageError('--prefetch does not go together with --dry-run')
   return await withFleet(flags, async open => {
     await using runtime = await createSkillRuntime({ sources: [await openSource(folder, source)] })
@@ -43,6 +53,7 @@ export async function publish(folder: string | undefined, flags: PublishFlags): 
       isDryRun: dryRun,
       isMirror: mirror,
       isStaged: stage || prefetch,
+      isRepair: repair,
       ...(name === undefined ? {} : { names: name }),
       ...(flags.expect === undefined ? {} : { expect: flags.expect }),
       ...(flags.note === undefined ? {} : { note: flags.note }),
@@ -50,8 +61,7 @@ export async function publish(folder: string | undefined, flags: PublishFlags): 
     }
     const report = await open.publisher.publish(runtime, options)
     line.end()
-    if (prefetch && report.skills.some(({ outcome }) => outcome === 'published'))
-      return await activateWhenReady(report, open, flags, line)
+    if (prefetch) return await activateWhenReady(report, open, flags, line)
     return printReport(report, flags)
   })
 }
@@ -102,38 +112,57 @@ async function follow(runtime: SkillRuntime, open: OpenFleet, flags: PublishFlag
   }
 }
 
-/** Waits until every agent has the staged files, then makes the staged versions live. */
+/** Waits until every agent has the files of the staged skills, then makes them live. */
 async function activateWhenReady(
-  staged: PublishReport,
+  report: PublishReport,
   { fleet, publisher, inChannel }: OpenFleet,
   flags: PublishFlags,
   line: ProgressLine,
 ): Promise<number> {
-  const names = staged.skills.filter(({ outcome }) => outcome === 'published').map(({ name }) => name)
   const status = new FleetStatus(fleet, inChannel)
-  const end = performance.now() + PREFETCH_MS
-  for (;;) {
-    const { agents, skills } = await status.read()
-    const total = skills.filter(skill => skill.staged !== undefined).length
-    const late = agents.filter(agent => agent.staged < Math.max(total, names.length))
-    line.show('agents with the files', agents.length - late.length, agents.length)
-    if (late.length === 0) break
-    if (performance.now() > end) {
-      line.end()
+  const wanted = new Set(report.skills.map(({ name }) => name))
+  const staged = (await status.read()).staged.filter(({ name }) => wanted.has(name))
+  if (staged.length === 0) return printReport(report, flags)
+  const names = staged.map(({ name }) => name)
+  const interrupt = new AbortController()
+  const stopListening = listenForSignals(() => interrupt.abort())
+  try {
+    const late = await waitForAgents(status, staged, interrupt.signal, line)
+    if (interrupt.signal.aborted || late.length > 0) {
       await publisher.unstage({ ...inChannel, names })
       const list = late.map(({ host, agent }) => `${host}/${agent}`).join(', ')
-      process.stderr.write(
-        `error: after ${PREFETCH_MS / 1_000} s, ${late.length} of ${agents.length} agents have not all files: ${toTerminalLine(list)}; nothing was activated\n`,
-      )
-      return EXIT_FINDINGS
+      const reason = interrupt.signal.aborted
+        ? 'interrupted'
+        : `after ${PREFETCH_MS / 1_000} s, ${late.length} agents have not all files: ${toTerminalLine(list)}`
+      process.stderr.write(`error: ${reason}; nothing was activated\n`)
+      return interrupt.signal.aborted ? EXIT_INTERRUPTED : EXIT_FINDINGS
     }
-    await sleep(ASK_MS)
+  } finally {
+    stopListening()
+    line.end()
   }
-  line.end()
-  const report = await publisher.activate({
-    ...inChannel,
-    names,
-    ...(flags.note === undefined ? {} : { note: flags.note }),
-  })
-  return printReport({ ...report, refused: staged.refused, uploadedBytes: staged.uploadedBytes }, flags)
+  const note = flags.note === undefined ? {} : { note: flags.note }
+  const activated = await publisher.activate({ ...inChannel, names, ...note })
+  const others = report.skills.filter(({ name }) => !names.includes(name))
+  return printReport({ ...report, skills: [...activated.skills, ...others] }, flags)
+}
+
+/** Returns the agents that do not have all files of the staged skills when the time is over. */
+async function waitForAgents(
+  status: FleetStatus,
+  wanted: readonly StagedSkill[],
+  interrupt: AbortSignal,
+  line: ProgressLine,
+): Promise<readonly AgentStatus[]> {
+  const newest = Math.max(...wanted.map(({ seq }) => seq))
+  const end = performance.now() + PREFETCH_MS
+  for (;;) {
+    const { agents, staged, epoch } = await status.read()
+    const late = agents.filter(
+      agent => agent.epoch !== epoch || agent.seq < newest || agent.staged < staged.length,
+    )
+    line.show('agents with the files', agents.length - late.length, agents.length)
+    if (late.length === 0 || interrupt.aborted || performance.now() > end) return late
+    await sleep(ASK_MS, undefined, { signal: interrupt }).catch(() => undefined)
+  }
 }

@@ -88,7 +88,8 @@ const COLORS: Readonly<Record<AgentState, Parameters<Paint>[0]>> = {
 }
 
 function describeStatus(report: FleetReport, paint: Paint): readonly string[] {
-  const { channel, channels, servers, serverVersion, digest, skills, agents, counts, refusals } = report
+  const { channel, channels, servers, serverVersion, digest, skills, staged, agents, counts, refusals } =
+    report
   const lines = [
     `${paint('bold', channel)}  ${skills.length} skills  ${shortDigest(digest)}  nats-server ${serverVersion} at ${servers}`,
   ]
@@ -101,7 +102,7 @@ function describeStatus(report: FleetReport, paint: Paint): readonly string[] {
         ['SKILL', 'VERSION', 'REVISION', 'PUBLISHED (UTC)', 'BY', 'NOTE'],
         ...skills.map(skill => [
           toTerminalLine(skill.name),
-          skill.staged === undefined ? String(skill.version) : `${skill.version} (${skill.staged} staged)`,
+          String(skill.version),
           shortDigest(skill.revision),
           new Date(skill.at).toISOString().slice(0, 16).replace('T', ' '),
           toTerminalLine(skill.publisher),
@@ -109,6 +110,8 @@ function describeStatus(report: FleetReport, paint: Paint): readonly string[] {
         ]),
       ]),
     )
+  for (const { name, version } of staged)
+    lines.push(`staged, not live yet: ${toTerminalLine(name)} version ${version}`)
   lines.push('')
   if (agents.length === 0) lines.push('no agent has reported in the last 60 seconds')
   else

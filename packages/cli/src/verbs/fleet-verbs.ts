@@ -109,6 +109,7 @@ export interface PublishFlags extends FleetVerbFlags {
   readonly mirror?: boolean
   readonly stage?: boolean
   readonly prefetch?: boolean
+  readonly repair?: boolean
   readonly expect?: number
   readonly note?: string
 }
@@ -128,6 +129,7 @@ function addPublish(fleet: Command, finish: Finish): void {
     )
     .option('--stage', 'publish the files, which agents serve only after "stoke fleet activate"')
     .option('--prefetch', 'stage, wait until every agent has the files, then activate')
+    .option('--repair', 'upload the files of unchanged skills too, if the servers have lost them')
     .addHelpText(
       'after',
       `

@@ -42,6 +42,11 @@ export interface FetchContext {
   readonly signal: AbortSignal
   /** The tree that the source serves now, with the files of listed skills that were retrieved since the fetch. */
   readonly known: FileTree | undefined
+  /**
+   * Whether only news of the origin caused the fetch. Otherwise the fetch must find everything that the origin had when
+   * it began. @default false
+   */
+  readonly isNews?: boolean
 }
 
 export interface FetchResult {
@@ -195,6 +200,8 @@ export class RemoteSource implements SkillSource {
   #stopNews: (() => void) | undefined
   /** Whether news came during a fetch, so that another fetch must follow. */
   #hasMoreNews = false
+  /** Whether a scan waits for the end of a fetch to start its own fetch. */
+  #isRequested = false
   #hasBegun = false
   #tree: FileTree | undefined
   /** A tree that was fetched and that the next scan publishes. */
@@ -282,8 +289,7 @@ export class RemoteSource implements SkillSource {
       const isLate = waitMs === 0 || (await this.#wait(waitAtMost(this.#clock, waitMs, fetching))) === LATE
       if (isLate) return await this.#show(context, true)
     } else if (context.depth !== 'hinted') {
-      while (this.#running !== undefined) await this.#wait(this.#running) // it began before this request
-      await this.#wait(this.#start(context))
+      await this.#fetchAnew(context)
     }
     if (this.#listed.isWanted) await this.#retrieve(context)
     this.#hasNews = false
@@ -348,8 +354,7 @@ export class RemoteSource implements SkillSource {
   async #retrieve(context: SourceReadContext): Promise<void> {
     const failed = await this.#tryRetrieve(this.#listed.takeWanted(), context)
     if (failed.length === 0) return
-    while (this.#running !== undefined) await this.#wait(this.#running)
-    await this.#wait(this.#start(context))
+    await this.#fetchAnew(context)
     if (this.#failure === undefined) await this.#tryRetrieve(failed, context)
   }
 
@@ -369,13 +374,25 @@ export class RemoteSource implements SkillSource {
     )
   }
 
+  /** Waits for a fetch that begins after this call. A running fetch may have begun before the request. */
+  async #fetchAnew(context: SourceReadContext): Promise<void> {
+    this.#isRequested = true
+    try {
+      if (this.#running !== undefined) await this.#wait(this.#running)
+    } finally {
+      this.#isRequested = false
+    }
+    await this.#wait(this.#start(context))
+  }
+
   /**
    * Starts a fetch. The next scan uses the result of the fetch. If no scan waits for the fetch, a hint requests
    * one.
    */
-  #start(context: SourceReadContext): Promise<void> {
+  #start(context: SourceReadContext, isNews: boolean = false): Promise<void> {
     this.#firstFault = undefined
-    const fetching = this.#withinTime(async signal => await this.#fetch(context, signal))
+    this.#hasMoreNews = false
+    const fetching = this.#withinTime(async signal => await this.#fetch(context, isNews, signal))
     this.#running = fetching.finally(() => {
       this.#running = undefined
       this.#hasNews = true
@@ -385,11 +402,12 @@ export class RemoteSource implements SkillSource {
     return this.#running
   }
 
-  /** Fetches after news of the origin. */
+  /** Fetches after news of the origin. A fetch that is about to begin anyway contains the news. */
   #hear(): void {
     this.#hasMoreNews = this.#running !== undefined
-    if (this.#running !== undefined || this.#context === undefined || this.#stopNews === undefined) return
-    void this.#start(this.#context)
+    const isAwaited = !this.#hasBegun || this.#isRequested || this.#running !== undefined
+    if (isAwaited || this.#context === undefined || this.#stopNews === undefined) return
+    void this.#start(this.#context, true)
   }
 
   /** Runs work on the network. The signal aborts after the timeout, and when the source is closed. */
@@ -410,10 +428,10 @@ export class RemoteSource implements SkillSource {
     }
   }
 
-  async #fetch({ store, hasher }: SourceReadContext, signal: AbortSignal): Promise<void> {
+  async #fetch({ store, hasher }: SourceReadContext, isNews: boolean, signal: AbortSignal): Promise<void> {
     try {
       const known = this.#arrived ?? this.#withRetrieved(this.#tree)
-      const result = await untilAborted(signal, this.#fetcher.fetch({ store, hasher, signal, known }))
+      const result = await untilAborted(signal, this.#fetcher.fetch({ store, hasher, signal, known, isNews }))
       this.#arrived = result.tree ?? this.#arrived
       this.#notices = result.notices ?? []
       this.#listed.forgetFaults()

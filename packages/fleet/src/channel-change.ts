@@ -1,0 +1,274 @@
+import { randomUUID } from 'node:crypto'
+import { SkillError } from '@skillstoke/core'
+import { checkWholeNumber, mapConcurrently } from '@skillstoke/core/internal'
+import { renewFile } from './blobs.ts'
+import { commitHeads, type PlannedHead } from './commit-heads.ts'
+import type { FleetConnection } from './fleet-connection.ts'
+import { checkChannel, DEFAULT_CHANNEL, EPOCH_SUBJECT, HEADS } from './fleet-subjects.ts'
+import { isSignedDocument, type ManifestFile, type SkillVersion } from './manifest.ts'
+import type { NatsEngine } from './nats-engine.ts'
+import type { ChannelOptions, PublishedSkill, PublishReport } from './publish-options.ts'
+import { retrying } from './retrying.ts'
+import type { ManifestSigner } from './signing.ts'
+import { listHeads } from './skill-set.ts'
+import { hasRecord, type LeaderHead, readLeaderHead, readRecords, storeRecord } from './version-log.ts'
+
+const AT_ONCE = 32
+
+/** A version to commit, with the live head of its skill. */
+export interface Planned extends PlannedHead {
+  readonly head: LeaderHead
+}
+
+/** What is to be committed, and what stays. */
+export interface Plan {
+  readonly planned: readonly Planned[]
+  readonly unchanged: readonly PublishedSkill[]
+}
+
+/** What a new version of a skill contains. */
+export type VersionContent = Pick<
+  SkillVersion,
+  'revision' | 'frontmatter' | 'skillFile' | 'files' | 'rollbackOf' | 'promotedFrom' | 'note'
+>
+
+/** Who changes a channel. */
+export interface ChannelAuthor {
+  readonly fleet: FleetConnection
+  readonly signer: ManifestSigner | undefined
+  readonly publisher: string
+}
+
+/** One call that changes a channel: reads the heads from the leader, plans new versions, and commits them. */
+export class ChannelChange {
+  readonly engine: NatsEngine
+  readonly channel: string
+  readonly signal: AbortSignal
+  readonly fleet: FleetConnection
+  readonly #author: ChannelAuthor
+  readonly #options: ChannelOptions
+
+  private constructor(author: ChannelAuthor, engine: NatsEngine, channel: string, options: ChannelOptions) {
+    this.engine = engine
+    this.channel = channel
+    this.signal = options.signal ?? new AbortController().signal
+    this.fleet = author.fleet
+    this.#author = author
+    this.#options = options
+  }
+
+  /**
+   * Begins a change of the channel that the options name.
+   * @throws {SkillError} INVALID_OPTION if agents would refuse what the author signs
+   */
+  static async begin(author: ChannelAuthor, options: ChannelOptions): Promise<ChannelChange> {
+    const { fleet, signer } = author
+    const { channel = DEFAULT_CHANNEL } = options
+    checkChannel(channel)
+    checkWholeNumber('expect', options.expect, 0)
+    if (fleet.trusted.isRequired && signer !== undefined && !fleet.trusted.has(signer.publicKey))
+      throw new SkillError(
+        'INVALID_OPTION',
+        `the key of the signer, ${signer.publicKey}, is none of the trusted keys, so agents would refuse what it signs`,
+      )
+    const engine = await fleet.open()
+    const change = new ChannelChange(author, engine, channel, options)
+    // Fails at once if there is no stream. Later requests wait for a new leader, and cannot tell this from no stream.
+    const readEpoch = async () => await engine.readLast(HEADS, EPOCH_SUBJECT, 'leader')
+    const epoch = await retrying(change.signal, readEpoch)
+    const isSigned = epoch !== undefined && isSignedDocument(epoch.data)
+    if (signer === undefined && (fleet.trusted.isRequired || isSigned))
+      throw new SkillError(
+        'INVALID_OPTION',
+        'the agents of this fleet trust only signed versions; name the signing key',
+      )
+    return change
+  }
+
+  /** Reads the live head of a skill. @throws {SkillError} CHANGED_SINCE_READ if it has not the expected version */
+  async readHead(name: string): Promise<LeaderHead> {
+    const { expect } = this.#options
+    const place = { channel: this.channel, skill: name }
+    const head = await readLeaderHead(this.fleet, this.engine, place, this.signal)
+    const version = head.record?.kind === 'skill' ? head.record.version : 0
+    if (expect === undefined || expect === version) return head
+    throw new SkillError(
+      'CHANGED_SINCE_READ',
+      `${this.channel}/${name} has version ${version}, and not the expected version ${expect}`,
+      { data: { channel: this.channel, skill: name, version } },
+    )
+  }
+
+  async readStaged(name: string): Promise<LeaderHead> {
+    const place = { channel: this.channel, skill: name, isStaged: true }
+    return await readLeaderHead(this.fleet, this.engine, place, this.signal)
+  }
+
+  /** Returns the names of all skills of a channel, or of its staged skills, sorted. */
+  async listNames(
+    channel: string,
+    { isStaged = false }: { readonly isStaged?: boolean } = {},
+  ): Promise<readonly string[]> {
+    const { feed } = this.fleet
+    await retrying(this.signal, async () => await feed.reload())
+    return listHeads(feed.state, channel, { isStaged })
+      .map(({ skill }) => skill)
+      .sort()
+  }
+
+  /**
+   * Plans versions of several skills. `create` returns the content of the new version, or `undefined` if the skill has
+   * this content already.
+   */
+  async plan(
+    names: readonly string[],
+    create: (name: string, head: LeaderHead) => Promise<VersionContent | undefined>,
+    { isStaged = false }: { readonly isStaged?: boolean } = {},
+  ): Promise<Plan> {
+    const { expect, onProgress } = this.#options
+    if (expect !== undefined && names.length !== 1)
+      throw new SkillError('INVALID_OPTION', `expect is for one skill, and this call is for ${names.length}`)
+    const unchanged: PublishedSkill[] = []
+    let done = 0
+    const planOne = async (name: string): Promise<Planned | undefined> => {
+      const head = await this.readHead(name)
+      const staged = isStaged ? await this.readStaged(name) : undefined
+      const current = staged?.record?.kind === 'skill' ? staged : head
+      const content = await create(name, current)
+      onProgress?.({ step: 'compare', done: ++done, total: names.length })
+      if (content !== undefined)
+        return {
+          head,
+          record: await this.createVersion(name, content, staged === undefined ? [head] : [head, staged]),
+          isStaged,
+          expectedSeq: (staged ?? head).seq,
+        }
+      if (current.record?.kind === 'skill') {
+        const { version, revision } = current.record
+        unchanged.push({ name, outcome: 'unchanged', version, revision })
+      }
+      return undefined
+    }
+    const planned = await mapConcurrently(names, planOne, AT_ONCE, this.signal)
+    return { planned: planned.filter(each => each !== undefined), unchanged }
+  }
+
+  /** Returns the version that follows all known versions of a skill. */
+  async createVersion(
+    name: string,
+    content: VersionContent,
+    heads: readonly LeaderHead[],
+    { least = 1 }: { readonly least?: number } = {},
+  ): Promise<SkillVersion> {
+    const version = Math.max(least, (await this.#findNewest(name, heads)) + 1)
+    return { kind: 'skill', ...content, ...this.#describe(name, version) }
+  }
+
+  /** Plans the removal of a skill. The skill may have a head that agents refuse. */
+  async planRemoval(name: string, head: LeaderHead): Promise<Planned> {
+    const version = (await this.#findNewest(name, [head])) + 1
+    const record = { kind: 'removal', ...this.#describe(name, version) } as const
+    return { head, record, isStaged: false, expectedSeq: head.seq }
+  }
+
+  /** Plans that a staged version is no longer staged. Such a removal takes no version of its own. */
+  planUnstaging(name: string, staged: LeaderHead): Planned {
+    const record = { kind: 'removal', ...this.#describe(name, staged.record?.version ?? 1) } as const
+    return { head: staged, record, isStaged: true, expectedSeq: staged.seq }
+  }
+
+  /** Keeps files from a garbage collection that runs at the same time. @throws {SkillError} REVISION_NOT_FOUND */
+  async renewFiles(files: readonly ManifestFile[]): Promise<void> {
+    for (const file of files) await renewFile(this.engine, file, this.signal)
+  }
+
+  /** Commits a plan, unless the call is a dry run. @throws {SkillError} CHANGED_SINCE_READ, TOO_LARGE, IO_FAILED */
+  async commit({ planned, unchanged }: Plan): Promise<PublishReport> {
+    const { channel } = this
+    const committed = this.#options.isDryRun === true ? undefined : await this.#write(planned)
+    const live = new Set(planned.filter(({ isStaged }) => !isStaged).map(({ record }) => record.skill))
+    // The end of a staged version is part of its activation.
+    const changed = planned
+      .map((each, index) => toPublished(each, committed?.[index]))
+      .filter(({ name, outcome }) => outcome !== 'unstaged' || !live.has(name))
+    return {
+      channel,
+      skills: [...changed, ...unchanged].sort(compareNames),
+      refused: [],
+      uploadedBytes: 0,
+    }
+  }
+
+  /** Returns the sequences of the commits. */
+  async #write(planned: readonly Planned[]): Promise<readonly number[]> {
+    const { fleet, engine, signal } = this
+    const { onProgress } = this.#options
+    const complete = async ({ head: { record, stored }, isStaged }: Planned): Promise<void> => {
+      if (isStaged || record === undefined || stored === undefined) return
+      await retrying(signal, async () => await storeRecord(fleet, engine, record, stored.data))
+    }
+    await mapConcurrently(planned, complete, AT_ONCE, signal)
+    const onCommitted = (done: number): void => onProgress?.({ step: 'commit', done, total: planned.length })
+    return await commitHeads(fleet, engine, planned, { signer: this.#author.signer, signal, onCommitted })
+  }
+
+  /** Returns the newest version of a skill; 0 if it had none. */
+  async #findNewest(name: string, heads: readonly LeaderHead[]): Promise<number> {
+    const place = { channel: this.channel, skill: name }
+    const newest = Math.max(0, ...heads.map(({ record }) => record?.version ?? 0))
+    // The head may be missing or refused, or may have been replaced by an earlier one. Then the records tell more.
+    const hasNewer =
+      heads[0]?.record === undefined ||
+      (await hasRecord(this.engine, { ...place, version: newest + 1 }, this.signal))
+    if (!hasNewer) return newest
+    const records = await readRecords(this.fleet, this.engine, place, this.signal)
+    return Math.max(newest, ...records.map(({ version }) => version))
+  }
+
+  #describe(skill: string, version: number) {
+    const { note } = this.#options
+    return {
+      channel: this.channel,
+      skill,
+      version,
+      publishId: randomUUID(),
+      publisher: this.#author.publisher,
+      at: new Date().toISOString(),
+      ...(note === undefined ? {} : { note }),
+    }
+  }
+}
+
+export function isSame({ record }: LeaderHead, { revision }: Pick<SkillVersion, 'revision'>): boolean {
+  return record?.kind === 'skill' && record.revision === revision
+}
+
+/** Returns what a version contains, without what belongs to its place and its author. */
+export function contentOf({ revision, frontmatter, skillFile, files, note }: SkillVersion): VersionContent {
+  return { revision, frontmatter, skillFile, files, ...(note === undefined ? {} : { note }) }
+}
+
+export function compareNames(a: { readonly name: string }, b: { readonly name: string }): number {
+  return a.name < b.name ? -1 : 1
+}
+
+export function notFound(name: string, channel: string): SkillError {
+  return new SkillError('SKILL_NOT_FOUND', `the channel ${channel} has no skill ${JSON.stringify(name)}`, {
+    data: { channel, skill: name },
+  })
+}
+
+function toPublished(
+  { head: { record: before }, record, isStaged }: Planned,
+  seq: number | undefined,
+): PublishedSkill {
+  const removal = isStaged ? 'unstaged' : 'removed'
+  return {
+    name: record.skill,
+    outcome: record.kind === 'skill' ? 'published' : removal,
+    version: record.version,
+    ...(before?.kind === 'skill' ? { previousVersion: before.version } : {}),
+    ...(record.kind === 'skill' ? { revision: record.revision } : {}),
+    ...(seq === undefined ? {} : { seq }),
+  }
+}

@@ -1,0 +1,84 @@
+import type { Digest } from '@skillstoke/core'
+import type { RefusedSkill } from './publishable.ts'
+
+/** Options of every call that changes a channel. */
+export interface ChannelOptions {
+  /** @default 'stable' */
+  readonly channel?: string
+  /**
+   * The version that the skill must have now; 0 if it must not exist. Allowed if the call changes one skill.
+   * @default the version that the call reads first
+   */
+  readonly expect?: number
+  /** Why the version is published. Recorded with each version. */
+  readonly note?: string
+  /** Reports what would change, and changes nothing. @default false */
+  readonly isDryRun?: boolean
+  readonly signal?: AbortSignal
+  readonly onProgress?: (progress: PublishProgress) => void
+}
+
+export interface PublishOptions extends ChannelOptions {
+  /** Names of the skills to publish. @default all */
+  readonly names?: readonly string[]
+  /** Removes all other skills of the channel. @default false */
+  readonly isMirror?: boolean
+  /**
+   * Publishes the files, but agents serve them only after `activate()`. @default false
+   */
+  readonly isStaged?: boolean
+  /**
+   * Leaves a skill that was rolled back as it is, until it has files that were not published before. A program that
+   * publishes every change of a folder needs this. @default false
+   */
+  readonly keepsRollbacks?: boolean
+  /**
+   * Uploads the files of unchanged skills too, if the servers have lost them. @default false
+   */
+  readonly isRepair?: boolean
+}
+
+export interface PromoteOptions extends ChannelOptions {
+  /** Names of the skills to promote. @default all skills of the channel `from` */
+  readonly names?: readonly string[]
+}
+
+export interface RollbackOptions extends ChannelOptions {
+  /** The earlier version. @default the newest version with other files than the current one */
+  readonly version?: number
+}
+
+/** How far a call is. */
+export interface PublishProgress {
+  /** `compare`: skills; `upload`: pieces of files; `commit`: skills. */
+  readonly step: 'compare' | 'upload' | 'commit'
+  readonly done: number
+  readonly total: number
+}
+
+/**
+ * What happened to one skill. `rolled-back`: the files were published before and rolled back, so nothing was done.
+ * `unstaged`: the staged version is no longer staged.
+ */
+export interface PublishedSkill {
+  readonly name: string
+  readonly outcome: 'published' | 'unchanged' | 'removed' | 'rolled-back' | 'unstaged'
+  /** The version now. In a dry run: the version that the skill would have. */
+  readonly version: number
+  /** The version before; absent if the skill is new. */
+  readonly previousVersion?: number
+  /** Absent if the skill was removed. */
+  readonly revision?: Digest
+  /** Sequence of the commit; absent if nothing was committed. */
+  readonly seq?: number
+}
+
+export interface PublishReport {
+  readonly channel: string
+  /** Sorted by name. */
+  readonly skills: readonly PublishedSkill[]
+  /** Folders that were not published. What agents have of them stays. */
+  readonly refused: readonly RefusedSkill[]
+  /** Bytes of files that the servers did not have. */
+  readonly uploadedBytes: number
+}

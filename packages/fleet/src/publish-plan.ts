@@ -1,0 +1,164 @@
+import { type Digest, SkillError } from '@skillstoke/core'
+import { type Piece, splitFile } from './blobs.ts'
+import { type ChannelChange, isSame, type Plan, type Planned, type VersionContent } from './channel-change.ts'
+import { CHUNK_BYTES, type ManifestFile, type SkillVersion } from './manifest.ts'
+import type { PublishedSkill, PublishOptions } from './publish-options.ts'
+import type { Publishable, PublishableSkill, RefusedSkill } from './publishable.ts'
+import { retrying } from './retrying.ts'
+import { type LeaderHead, readRecords } from './version-log.ts'
+
+const NONE: ReadonlyMap<Digest, ManifestFile> = new Map()
+
+/** What a publication commits, and what it uploads before. */
+export interface Publication extends Plan {
+  readonly pieces: readonly Piece[]
+}
+
+/** Compares what is there to publish with a channel. @throws {SkillError} SKILL_NOT_FOUND, SKILL_INVALID, SOURCE_MISSING */
+export async function planPublication(
+  change: ChannelChange,
+  found: Publishable,
+  options: PublishOptions,
+): Promise<Publication> {
+  const { isMirror = false, isStaged = false, isRepair = false, expect } = options
+  const chosen = chooseNames(found.skills, found.refused, options.names)
+  // A repair and an expected version need a look at the leader's head of each skill.
+  const idle = isStaged || isRepair || expect !== undefined ? [] : await findIdle(change, chosen, options)
+  const idleNames = new Set(idle.map(({ name }) => name))
+  const byName = new Map(chosen.filter(({ name }) => !idleNames.has(name)).map(skill => [skill.name, skill]))
+  const pieces = new Map<Digest, Piece>()
+  const create = async (name: string, head: LeaderHead): Promise<VersionContent | undefined> => {
+    const skill = byName.get(name) as PublishableSkill
+    const isUnchanged = isSame(head, skill)
+    if (isUnchanged && !isRepair) return undefined
+    const files = await readFiles(skill, isRepair ? NONE : knownFiles(head), pieces)
+    if (isUnchanged) return undefined
+    const { revision, skillFile } = skill
+    return { revision, frontmatter: await skill.readFrontmatter(), skillFile, files }
+  }
+  const { planned, unchanged } = await change.plan([...byName.keys()], create, { isStaged })
+  const removals = isMirror ? await planRemovals(change, found) : []
+  return {
+    planned: [...planned, ...removals],
+    unchanged: [...unchanged, ...idle],
+    pieces: [...pieces.values()],
+  }
+}
+
+/**
+ * Finds the skills that need no version, with one read of all heads. So a change of one skill among thousands costs one
+ * request and not thousands. A skill whose newest head was refused needs a version.
+ */
+async function findIdle(
+  change: ChannelChange,
+  skills: readonly PublishableSkill[],
+  { keepsRollbacks = false }: PublishOptions,
+): Promise<readonly PublishedSkill[]> {
+  const { feed } = change.fleet
+  await retrying(change.signal, async () => await feed.reload())
+  const { refusals, heads } = feed.state
+  const byName = new Map(
+    [...heads]
+      .filter(([subject, { channel, isStaged }]) => {
+        return channel === change.channel && !isStaged && !refusals.has(subject)
+      })
+      .map(([, { skill, manifest }]) => [skill, manifest]),
+  )
+  const idle: PublishedSkill[] = []
+  for (const { name, revision } of skills) {
+    const head = byName.get(name)
+    if (head === undefined) continue
+    const same = { name, version: head.version, revision: head.revision }
+    if (head.revision === revision) idle.push({ ...same, outcome: 'unchanged' })
+    else if (keepsRollbacks && (await wasRolledBack(change, head, revision)))
+      idle.push({ ...same, outcome: 'rolled-back' })
+  }
+  return idle
+}
+
+/** Whether a version between a rollback and its target has these files. */
+async function wasRolledBack(change: ChannelChange, head: SkillVersion, revision: Digest): Promise<boolean> {
+  const { version, rollbackOf, skill, channel } = head
+  if (rollbackOf === undefined) return false
+  const records = await readRecords(change.fleet, change.engine, { channel, skill }, change.signal)
+  return records.some(
+    record =>
+      record.kind === 'skill' &&
+      record.revision === revision &&
+      record.version > rollbackOf &&
+      record.version < version,
+  )
+}
+
+/** Plans the removal of all skills of the channel that are not there. */
+async function planRemovals(
+  change: ChannelChange,
+  { skills, refused, awaited }: Publishable,
+): Promise<readonly Planned[]> {
+  const kept = new Set([...skills, ...refused].map(({ name }) => name))
+  const others = (await change.listNames(change.channel)).filter(name => !kept.has(name))
+  if (others.length === 0) return []
+  const reason =
+    awaited.length > 0
+      ? `${awaited.join(', ')} could not be read yet`
+      : kept.size === 0
+        ? 'there is no skill to publish'
+        : undefined
+  if (reason !== undefined)
+    throw new SkillError(
+      'SOURCE_MISSING',
+      `${reason}, and the channel ${JSON.stringify(change.channel)} has ${others.length} other skills; they stay. Remove them one by one if they are to go`,
+    )
+  const planned: Planned[] = []
+  for (const name of others) {
+    const head = await change.readHead(name)
+    if (head.record?.kind === 'skill') planned.push(await change.planRemoval(name, head))
+  }
+  return planned
+}
+
+function knownFiles({ record }: LeaderHead): ReadonlyMap<Digest, ManifestFile> {
+  return new Map(record?.kind === 'skill' ? record.files.map(file => [file.digest, file]) : [])
+}
+
+/** Reads the files that the current head does not have, and collects their pieces. */
+async function readFiles(
+  skill: PublishableSkill,
+  known: ReadonlyMap<Digest, ManifestFile>,
+  pieces: Map<Digest, Piece>,
+): Promise<readonly ManifestFile[]> {
+  const files: ManifestFile[] = []
+  for (const { path, digest, size, isExecutable } of skill.files) {
+    const before = known.get(digest)
+    const file = { path, digest, size, isExecutable }
+    if (before !== undefined) {
+      files.push(before.chunks === undefined ? file : { ...file, chunks: before.chunks })
+      continue
+    }
+    const split = splitFile(await skill.readFile(path))
+    for (const piece of split) pieces.set(piece.digest, piece)
+    files.push(size <= CHUNK_BYTES ? file : { ...file, chunks: split.map(piece => piece.digest) })
+  }
+  return files
+}
+
+/** @throws {SkillError} SKILL_NOT_FOUND, SKILL_INVALID */
+function chooseNames(
+  skills: readonly PublishableSkill[],
+  refused: readonly RefusedSkill[],
+  names: readonly string[] | undefined,
+): readonly PublishableSkill[] {
+  if (names === undefined) return skills
+  return names.map(name => {
+    const skill = skills.find(each => each.name === name)
+    if (skill !== undefined) return skill
+    const fault = refused.find(each => each.name === name)
+    if (fault !== undefined) throw new SkillError('SKILL_INVALID', `${JSON.stringify(name)}: ${fault.reason}`)
+    const available = skills.map(each => each.name)
+    throw new SkillError(
+      'SKILL_NOT_FOUND',
+      `there is no skill ${JSON.stringify(name)} to publish; there are: ${available.join(', ')}`,
+      { data: { available } },
+    )
+  })
+}
