@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { createSkillRuntime, renderSkillText, SkillError, type SkillRuntime } from '../index.ts'
 import {
+  type FetchContext,
   type FetchResult,
   type FileTree,
   NO_SETTLE,
@@ -26,7 +27,7 @@ class Place implements TreeFetcher {
     return this.stored
   }
 
-  async fetch({ signal, known }: { signal: AbortSignal; known: FileTree | undefined }): Promise<FetchResult> {
+  async fetch({ signal, known }: FetchContext): Promise<FetchResult> {
     this.fetches++
     await this.answer(signal)
     const tree = this.tree()
@@ -305,3 +306,67 @@ async function nextGeneration(skills: SkillRuntime): Promise<void> {
   await promise
   stop()
 }
+
+/** A place that reports news. */
+class NewsyPlace extends Place {
+  /** Reports news; absent while nobody listens. */
+  tell: (() => void) | undefined
+  readonly causes: (boolean | undefined)[] = []
+  running = 0
+  overlaps = 0
+  restoring: Promise<void> = Promise.resolve()
+
+  watch(onNews: () => void): () => void {
+    this.tell = onNews
+    return () => (this.tell = undefined)
+  }
+
+  override async restore(): Promise<FileTree | undefined> {
+    await this.restoring
+    return this.stored
+  }
+
+  override async fetch(context: FetchContext): Promise<FetchResult> {
+    this.causes.push(context.isNews)
+    if (++this.running > 1) this.overlaps++
+    try {
+      return await super.fetch(context)
+    } finally {
+      this.running--
+    }
+  }
+}
+
+test('news during the start causes no second fetch at the same time', async () => {
+  const place = new NewsyPlace()
+  place.put('maps', 'One.')
+  const restored = Promise.withResolvers<void>()
+  place.restoring = restored.promise
+  const opening = open(place)
+  await expect.poll(() => place.tell).toBeDefined()
+  place.tell?.()
+  restored.resolve()
+  await using skills = await opening
+  expect(skills.current.list()).toHaveLength(1)
+  expect(place).toMatchObject({ fetches: 1, overlaps: 0 })
+})
+
+test('a reload ends although news never end, and its fetch is no answer to news', async () => {
+  const place = new NewsyPlace()
+  place.put('maps', 'One.')
+  await using skills = await open(place)
+  // Each fetch causes the next news, so another fetch would always follow.
+  place.answer = async () => {
+    await new Promise(resolve => setImmediate(resolve))
+    place.tell?.()
+  }
+  place.tell?.()
+  await expect.poll(() => place.fetches).toBeGreaterThan(3)
+  place.put('maps', 'Two.')
+  const before = place.causes.length
+  await skills.reload()
+  expect((await skills.load('maps')).body).toContain('Two.')
+  expect(place.causes.slice(before)).toContain(false)
+  expect(place.overlaps).toBe(0)
+  place.answer = () => undefined
+})
