@@ -337,7 +337,7 @@ export class NatsEngine {
     const reply = await this.#request(`$JS.API.STREAM.MSG.DELETE.${stream}`, { seq, no_erase: true })
     const { error } = reply.json<{ readonly error?: ApiFault }>()
     if (error === undefined) return true
-    if (error.err_code === NO_MESSAGE || error.err_code === SEQUENCE_NOT_FOUND) return false
+    if (GONE.includes(error.err_code) || /no message found/.test(error.description)) return false
     throw toApiError(stream, error)
   }
 
@@ -639,7 +639,7 @@ interface ApiFault {
 }
 
 const NO_MESSAGE = 10_037
-const SEQUENCE_NOT_FOUND = 10_043
+const GONE: readonly unknown[] = [NO_MESSAGE, 10_043]
 const STREAM_NOT_FOUND = 10_059
 const INCOMPLETE_BATCH = 10_176
 

@@ -1,0 +1,176 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import {
+  connectTo,
+  createFolder,
+  describeNumber,
+  follow,
+  LONG,
+  namesOf,
+  numberOf,
+  startServer,
+  watchNumbers,
+} from '../../../tests/fixtures/fleet.ts'
+import { NatsProxy } from '../../../tests/fixtures/nats-proxy.ts'
+import { NATS_SERVER } from '../../../tests/fixtures/nats-server.ts'
+import { skillText } from '../../../tests/fixtures/skill-folder.ts'
+import { prepareFleet, SkillPublisher } from './index.ts'
+
+const AGENT = fileURLToPath(new URL('../../../tests/fixtures/fleet-agent.ts', import.meta.url))
+const HEADS = /HPUB \$KV\.SK\.(?!_)/
+
+async function startProxy(port: number): Promise<NatsProxy> {
+  const proxy = await NatsProxy.start(port)
+  onTestFinished(async () => await proxy[Symbol.asyncDispose]())
+  return proxy
+}
+
+/** Starts an agent in a process of its own, and collects the numbers that it serves. */
+function startProcess(url: string) {
+  const child = spawn(process.execPath, [AGENT, url, 'maps'], { stdio: ['ignore', 'pipe', 'inherit'] })
+  onTestFinished(async () => {
+    const closed = once(child, 'close')
+    child.kill('SIGKILL')
+    await closed
+  })
+  const numbers: number[] = []
+  createInterface(child.stdout).on('line', line => numbers.push(Number(line)))
+  return { child, numbers, last: (): number | undefined => numbers.at(-1) }
+}
+
+describe.skipIf(NATS_SERVER === undefined)('a fleet on a bad network', { timeout: 90_000 }, () => {
+  test('a publisher whose acknowledgements are lost publishes each version once', async () => {
+    const server = await startServer()
+    await prepareFleet(connectTo({ servers: server.url }))
+    const proxy = await startProxy(server.port)
+    const publisher = new SkillPublisher(connectTo({ servers: proxy.url }))
+    const folder = createFolder()
+    const agent = await follow(server.url)
+    const watched = watchNumbers(agent, 'maps')
+    for (let number = 1; number <= 3; number++) {
+      folder.writeSkill('maps', describeNumber(number))
+      const { lost } = proxy
+      proxy.losesAnswersTo = sent => proxy.lost === lost && HEADS.test(sent)
+      const { skills } = await publisher.publish(folder.path)
+      expect(skills).toMatchObject([{ outcome: 'published', version: number }])
+      expect(proxy.lost).toBe(lost + 1)
+    }
+    expect((await publisher.history('maps')).map(({ version }) => version)).toEqual([3, 2, 1])
+    await vi.waitFor(() => expect(numberOf(agent, 'maps')).toBe(3), LONG)
+    expect(watched.wentBack()).toBe(false)
+  })
+
+  test('an atomic batch is visible whole or not at all, also if the server crashes within it or its answer is lost', async () => {
+    const server = await startServer()
+    await prepareFleet(connectTo({ servers: server.url }))
+    const proxy = await startProxy(server.port)
+    const publisher = new SkillPublisher(connectTo({ servers: proxy.url }))
+    const folder = createFolder()
+    const names = ['a', 'b', 'c', 'd', 'e']
+    const write = (number: number): void => {
+      for (const name of names) folder.writeSkill(name, describeNumber(number))
+    }
+    write(1)
+    await publisher.publish(folder.path)
+    const agent = await follow(server.url)
+    const mixed: number[][] = []
+    agent.subscribe(() => {
+      const numbers = names.map(name => numberOf(agent, name))
+      if (new Set(numbers).size > 1) mixed.push(numbers)
+    })
+    const faults = ['lost answer', 'crash at the first message', 'crash at the commit'] as const
+    for (const [index, fault] of faults.entries()) {
+      write(index + 2)
+      const { lost } = proxy
+      let restarting: Promise<void> | undefined
+      const restart = async (): Promise<void> => {
+        await server.kill('SIGKILL')
+        await server.restart()
+      }
+      proxy.losesAnswersTo = sent => {
+        if (!HEADS.test(sent) || proxy.lost > lost || restarting !== undefined) return false
+        if (fault === 'lost answer') return sent.includes('Nats-Batch-Commit')
+        if (fault === 'crash at the commit' && !sent.includes('Nats-Batch-Commit')) return false
+        restarting = restart()
+        return false
+      }
+      const { skills } = await publisher.publish(folder.path)
+      await restarting
+      expect(proxy.lost + (restarting === undefined ? 0 : 1)).toBeGreaterThan(lost)
+      expect(skills.map(({ version }) => version)).toEqual(names.map(() => index + 2))
+      await vi.waitFor(() => expect(numberOf(agent, 'e')).toBe(index + 2), LONG)
+    }
+    expect(mixed).toEqual([])
+    for (const name of names) expect(await publisher.history(name)).toHaveLength(4)
+  })
+
+  test('an agent that reads too slowly is disconnected by the server, and converges afterwards', async () => {
+    const server = await startServer({ config: 'max_pending: 1MB\nwrite_deadline: "1s"' })
+    const fleet = connectTo({ servers: server.url })
+    await prepareFleet(fleet)
+    const proxy = await startProxy(server.port)
+    const folder = createFolder()
+    const publisher = new SkillPublisher(fleet)
+    // The frontmatter is part of every head, so the heads of one publication have 900 KB.
+    const note = 'x'.repeat(15_000)
+    const names = Array.from({ length: 60 }, (_, index) => `s${index}`)
+    const publish = async (number: number): Promise<void> => {
+      for (const name of names) {
+        const text = skillText(name, describeNumber(number))
+        folder.write(`${name}/SKILL.md`, text.replace('\n---\n', `\nmetadata:\n  note: ${note}\n---\n`))
+      }
+      await publisher.publish(folder.path)
+    }
+    await publish(1)
+    const slow = await follow(proxy.url)
+    const watched = watchNumbers(slow, 's59')
+    const fast = await follow(server.url)
+    await vi.waitFor(() => expect(slow.status()[0]?.mode).toBe('events'), LONG)
+    proxy.hold()
+    let number = 1
+    while (!server.log.includes('Slow Consumer') && number < 60) await publish(++number)
+    expect(server.log).toContain('Slow Consumer')
+    expect(numberOf(slow, 's59')).toBeLessThan(number)
+    await vi.waitFor(() => expect(numberOf(fast, 's59')).toBe(number), LONG) // not slowed down by the other one
+    proxy.release()
+    await vi.waitFor(() => expect(numberOf(slow, 's59')).toBe(number), LONG)
+    folder.writeSkill('notes')
+    await publisher.publish(folder.path)
+    await vi.waitFor(() => expect(namesOf(slow)).toContain('notes'), LONG)
+    expect(watched.wentBack()).toBe(false)
+  })
+
+  test('agents that were stopped for 30 seconds converge within seconds, and never go back', async () => {
+    const server = await startServer()
+    const fleet = connectTo({ servers: server.url })
+    await prepareFleet(fleet)
+    const folder = createFolder()
+    const publisher = new SkillPublisher(fleet)
+    const publish = async (number: number): Promise<void> => {
+      folder.writeSkill('maps', describeNumber(number))
+      await publisher.publish(folder.path)
+    }
+    await publish(1)
+    const agents = [0, 1, 2].map(() => startProcess(server.url))
+    const [first, ...others] = agents
+    await vi.waitFor(() => expect(agents.map(({ last }) => last())).toEqual([1, 1, 1]), LONG)
+    for (const { child } of others) child.kill('SIGSTOP')
+    const end = performance.now() + 30_000
+    let number = 1
+    while (performance.now() < end) {
+      await publish(++number)
+      await vi.waitFor(() => expect(first?.last()).toBe(number), LONG)
+      await sleep(100)
+    }
+    expect(others.map(({ last }) => last())).toEqual([1, 1])
+    for (const { child } of others) child.kill('SIGCONT')
+    await vi.waitFor(() => expect(agents.map(({ last }) => last())).toEqual([number, number, number]), LONG)
+    await publish(++number)
+    await vi.waitFor(() => expect(agents.map(({ last }) => last())).toEqual([number, number, number]), LONG)
+    for (const { numbers } of agents) expect(numbers).toEqual([...numbers].sort((a, b) => a - b))
+  })
+})

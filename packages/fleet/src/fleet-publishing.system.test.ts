@@ -1,0 +1,267 @@
+import { connect } from '@nats-io/transport-node'
+import { createSkillRuntime } from '@skillstoke/core'
+import { directory } from '@skillstoke/core/node'
+import { RemoteSource, type TreeFetcher } from '@skillstoke/core/source'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import {
+  connectTo,
+  createFolder,
+  describeNumber,
+  follow,
+  LONG,
+  namesOf,
+  numberOf,
+  problemsOf,
+  startAgent,
+  startServer,
+} from '../../../tests/fixtures/fleet.ts'
+import { NATS_SERVER, type NatsServer } from '../../../tests/fixtures/nats-server.ts'
+import type { TemporaryFolder } from '../../../tests/fixtures/skill-folder.ts'
+import {
+  createSigningKey,
+  examineFleet,
+  type FleetConnection,
+  type FleetFinding,
+  FleetReporter,
+  FleetStatus,
+  LivePublisher,
+  loadSigningKey,
+  prepareFleet,
+  SkillPublisher,
+} from './index.ts'
+
+const WEEK_MS = 7 * 86_400_000
+
+interface Fleet {
+  readonly server: NatsServer
+  readonly fleet: FleetConnection
+  readonly folder: TemporaryFolder
+  readonly publisher: SkillPublisher
+}
+
+async function startFleet(): Promise<Fleet> {
+  const server = await startServer()
+  const fleet = connectTo({ servers: server.url })
+  await prepareFleet(fleet)
+  return { server, fleet, folder: createFolder(), publisher: new SkillPublisher(fleet) }
+}
+
+/** Sends a request to the server, as an administrator with other tools does. */
+async function request(server: NatsServer, subject: string, payload: string): Promise<void> {
+  const nc = await connect({ servers: server.url })
+  await nc.request(subject, payload)
+  await nc.close()
+}
+
+/** Returns the findings about files that a version needs and the servers do not have. */
+async function findLostFiles(fleet: FleetConnection): Promise<readonly FleetFinding[]> {
+  return (await examineFleet(fleet)).findings.filter(({ message }) => message.endsWith('has no content'))
+}
+
+/** Moves the clock of this process. Timers go on as before. */
+function moveClock(ms: number): void {
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + ms })
+  onTestFinished(() => void vi.useRealTimers())
+}
+
+describe.skipIf(NATS_SERVER === undefined)('publishing to a fleet', { timeout: 60_000 }, () => {
+  test('a version can be staged, discarded and staged again, and staged versions are no history', async () => {
+    const { server, folder, publisher } = await startFleet()
+    folder.writeSkill('maps', describeNumber(1))
+    await publisher.publish(folder.path)
+    const { runtime, source } = await startAgent(server.url)
+    await using reporter = new FleetReporter(source, { runtime, agent: 'one' })
+    for (const number of [2, 3]) {
+      folder.writeSkill('maps', describeNumber(number))
+      const { skills } = await publisher.publish(folder.path, { isStaged: true })
+      expect(skills).toMatchObject([{ outcome: 'published', version: number }])
+      await vi.waitFor(() => expect(reporter.report.staged).toBe(1), LONG)
+      if (number === 3) break
+      expect((await publisher.unstage()).skills).toMatchObject([{ outcome: 'unstaged', version: 2 }])
+      await vi.waitFor(() => expect(reporter.report.staged).toBe(0), LONG)
+    }
+    expect(problemsOf(runtime)).toBe('')
+    expect(await publisher.history('maps')).toMatchObject([{ version: 1 }])
+    // What is staged already is not staged again.
+    expect((await publisher.publish(folder.path, { isStaged: true })).skills).toMatchObject([
+      { outcome: 'unchanged', version: 3 },
+    ])
+    expect((await publisher.activate()).skills).toMatchObject([{ outcome: 'published', version: 3 }])
+    await vi.waitFor(() => expect(numberOf(runtime, 'maps')).toBe(3), LONG)
+    expect((await publisher.history('maps')).map(({ version }) => version)).toEqual([3, 1])
+    expect((await publisher.unstage()).skills).toEqual([])
+  })
+
+  test('the status lists a staged skill that is not live, and works without the stream of reports', async () => {
+    const { server, fleet, folder, publisher } = await startFleet()
+    folder.writeSkill('maps')
+    await publisher.publish(folder.path, { isStaged: true })
+    await request(server, '$JS.API.STREAM.DELETE.KV_AG', '')
+    const report = await new FleetStatus(fleet).read()
+    expect(report).toMatchObject({ skills: [], staged: [{ name: 'maps', version: 1 }], agents: [] })
+  })
+
+  test('without a trusted key, nothing is published to a signed fleet', async () => {
+    const server = await startServer()
+    const [ours, theirs] = [createSigningKey(), createSigningKey()]
+    const signer = loadSigningKey(ours.privateKey)
+    const trusting = connectTo({ servers: server.url, trustedKeys: [ours.publicKey] })
+    await prepareFleet(trusting, { signer })
+    const folder = createFolder()
+    folder.writeSkill('maps')
+    const attempts = [
+      new SkillPublisher(trusting),
+      new SkillPublisher(connectTo({ servers: server.url })),
+      new SkillPublisher(trusting, { signer: loadSigningKey(theirs.privateKey) }),
+    ]
+    for (const publisher of attempts)
+      await expect(publisher.publish(folder.path)).rejects.toMatchObject({ code: 'INVALID_OPTION' })
+    const signed = new SkillPublisher(trusting, { signer })
+    expect((await signed.publish(folder.path)).skills).toMatchObject([{ version: 1 }])
+    // A head that agents refuse can be removed.
+    await request(server, '$KV.SK.stable.notes', 'not a document')
+    const agent = await follow(trusting)
+    expect(problemsOf(agent)).toContain('stable.notes')
+    expect((await signed.remove('notes')).skills).toMatchObject([{ outcome: 'removed' }])
+    await vi.waitFor(() => expect(problemsOf(agent)).toBe(''), LONG)
+  })
+
+  test('a fleet that was open can be signed later', async () => {
+    const { server, folder, publisher } = await startFleet()
+    folder.writeSkill('maps', describeNumber(1))
+    await publisher.publish(folder.path)
+    const key = createSigningKey()
+    const signer = loadSigningKey(key.privateKey)
+    const trusting = connectTo({ servers: server.url, trustedKeys: [key.publicKey] })
+    const { steps } = await prepareFleet(trusting, { signer })
+    expect(steps.find(({ part }) => part === 'epoch')?.outcome).toBe('changed')
+    const agent = await follow(trusting)
+    expect(agent.current.list()).toEqual([])
+    await new SkillPublisher(trusting, { signer }).publish(folder.path)
+    await vi.waitFor(() => expect(numberOf(agent, 'maps')).toBe(1), LONG)
+    expect((await prepareFleet(trusting, { signer })).steps.map(({ outcome }) => outcome)).not.toContain(
+      'changed',
+    )
+  })
+
+  test('a mirror removes nothing while a source is not read yet', async () => {
+    const { folder, publisher, server } = await startFleet()
+    for (const name of ['local/maps', 'remote/notes']) folder.writeSkill(name)
+    for (const part of ['local', 'remote']) await publisher.publish(folder.at(part))
+    const agent = await follow(server.url)
+    expect(namesOf(agent)).toEqual(['maps', 'notes'])
+    const answer = Promise.withResolvers<void>()
+    const fetcher: TreeFetcher = {
+      restore: async () => undefined,
+      fetch: async () => {
+        await answer.promise
+        return { tree: { version: '1', files: [] } }
+      },
+    }
+    const remote = new RemoteSource(fetcher, { label: 'far', origin: 'far:away', firstWaitMs: 0 })
+    const sources = [directory(folder.at('local'), { trust: 'auto' }), remote]
+    await using runtime = await createSkillRuntime({ sources })
+    await expect(publisher.publish(runtime, { isMirror: true })).rejects.toMatchObject({
+      code: 'SOURCE_MISSING',
+      message: expect.stringContaining('far could not be read yet'),
+    })
+    await using live = new LivePublisher(publisher, runtime, { isMirror: true })
+    folder.writeSkill('local/maps', describeNumber(2))
+    await vi.waitFor(() => expect(numberOf(agent, 'maps')).toBe(2), LONG)
+    expect(namesOf(agent)).toEqual(['maps', 'notes'])
+    answer.resolve()
+    await vi.waitFor(() => expect(namesOf(agent)).toEqual(['maps']), LONG)
+    await live.settled()
+  })
+
+  test('a live publisher fills a fleet that was lost, and goes on after a callback has thrown', async () => {
+    const { server, fleet, folder, publisher } = await startFleet()
+    folder.writeSkill('maps', describeNumber(1))
+    await using runtime = await createSkillRuntime({ sources: [directory(folder.path, { trust: 'auto' })] })
+    const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined)
+    onTestFinished(() => warned.mockRestore())
+    const fault = new Error('a fault of the host')
+    const fail = (): void => {
+      throw fault
+    }
+    await using live = new LivePublisher(publisher, runtime, { onReport: fail, onError: fail })
+    await live.settled()
+    expect(warned).toHaveBeenCalledWith(fault)
+    const agent = await follow(server.url)
+    expect(numberOf(agent, 'maps')).toBe(1)
+    await server.kill('SIGKILL')
+    server.eraseData()
+    await server.restart()
+    await vi.waitFor(async () => await prepareFleet(fleet), LONG)
+    // Nothing has changed in the folder.
+    await vi.waitFor(async () => expect(await publisher.history('maps')).toHaveLength(1), LONG)
+    folder.writeSkill('maps', describeNumber(2))
+    await vi.waitFor(() => expect(numberOf(agent, 'maps')).toBe(2), LONG)
+  })
+
+  test('a collection beside a publisher that uses old files again removes none that a version needs', async () => {
+    const { server, fleet, folder, publisher } = await startFleet()
+    // Every file but the published one has no user, and is old enough to be collected.
+    for (let number = 0; number < 12; number++) {
+      folder.writeSkill('maps', describeNumber(number))
+      await publisher.publish(folder.path)
+    }
+    moveClock(2 * WEEK_MS)
+    const collector = new SkillPublisher(connectTo({ servers: server.url }))
+    let removed = 0
+    for (let number = 0; number < 12; number++) {
+      folder.writeSkill('maps', describeNumber(number))
+      const collections = [0, 1].map(async () => await collector.collectGarbage({ keepVersions: 0 }))
+      const [, ...reports] = await Promise.all([publisher.publish(folder.path), ...collections])
+      for (const { pieces } of reports) removed += pieces
+      expect(await findLostFiles(fleet)).toEqual([])
+    }
+    expect(removed).toBeGreaterThan(0)
+  })
+
+  test('a rollback keeps the files of its version from a collection that has listed them', async () => {
+    const { fleet, server, folder, publisher } = await startFleet()
+    for (const number of [1, 2]) {
+      folder.writeSkill('maps', describeNumber(number))
+      await publisher.publish(folder.path)
+    }
+    moveClock(2 * WEEK_MS)
+    const collector = new SkillPublisher(connectTo({ servers: server.url }))
+    let rollingBack: Promise<unknown> | undefined
+    // The rollback begins when the collection has listed the files.
+    await collector.collectGarbage({
+      keepVersions: 0,
+      onProgress: ({ step }) => {
+        if (step === 'list') rollingBack ??= publisher.rollback('maps').catch((thrown: unknown) => thrown)
+      },
+    })
+    const outcome = await rollingBack
+    expect(await findLostFiles(fleet)).toEqual([])
+    expect(outcome).toSatisfy(
+      value => (value as { code?: string }).code === 'REVISION_NOT_FOUND' || 'skills' in (value as object),
+    )
+  })
+
+  test('a collection passes documents that are not valid', async () => {
+    const { server, folder, publisher } = await startFleet()
+    folder.writeSkill('maps')
+    await publisher.publish(folder.path)
+    await request(server, 'skv.stable.maps.9', 'not a document')
+    await request(server, '$KV.SK.stable.notes', 'not a document')
+    expect(await publisher.collectGarbage({ graceMs: 0 })).toMatchObject({ pieces: 0, keptPieces: 1 })
+  })
+
+  test('a repair uploads files that the servers have lost, without a new version', async () => {
+    const { server, fleet, folder, publisher } = await startFleet()
+    folder.writeSkill('maps')
+    await publisher.publish(folder.path)
+    await request(server, '$JS.API.STREAM.PURGE.SKB', '{}')
+    expect(await findLostFiles(fleet)).toMatchObject([{ fix: 'publish this skill again with --repair' }])
+    const report = await publisher.publish(folder.path, { isRepair: true })
+    expect(report.skills).toMatchObject([{ outcome: 'unchanged', version: 1 }])
+    expect(report.uploadedBytes).toBeGreaterThan(0)
+    expect(await findLostFiles(fleet)).toEqual([])
+    const agent = await follow(server.url)
+    expect(namesOf(agent)).toEqual(['maps'])
+  })
+})
