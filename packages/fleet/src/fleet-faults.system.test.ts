@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto'
 import { connect, headers } from '@nats-io/transport-node'
+import { createSkillRuntime, type SkillRuntime } from '@skillstoke/core'
+import { openState } from '@skillstoke/core/node'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import {
   connectTo,
@@ -15,7 +17,14 @@ import {
 } from '../../../tests/fixtures/fleet.ts'
 import { NATS_SERVER, NatsCluster } from '../../../tests/fixtures/nats-server.ts'
 import { skillText } from '../../../tests/fixtures/skill-folder.ts'
-import { createSigningKey, loadSigningKey, prepareFleet, SkillPublisher } from './index.ts'
+import {
+  createSigningKey,
+  FleetConnection,
+  fleetSource,
+  loadSigningKey,
+  prepareFleet,
+  SkillPublisher,
+} from './index.ts'
 import { writeDocument } from './manifest.ts'
 import type { ManifestSigner } from './signing.ts'
 
@@ -295,5 +304,178 @@ describe.skipIf(NATS_SERVER === undefined)('a fleet under faults', { timeout: 60
       { outcome: 'published', version: 2 },
     ])
     await vi.waitFor(() => expect(numberOf(agent, 'maps')).toBe(2), LONG)
+  })
+
+  test('a restored backup is noticed, and a new epoch brings every agent to it', async () => {
+    const server = await startServer()
+    const fleet = connectTo({ servers: server.url })
+    await prepareFleet(fleet)
+    const folder = createFolder()
+    const publisher = new SkillPublisher(fleet)
+    const publish = async (number: number): Promise<void> => {
+      folder.writeSkill('maps', describeNumber(number))
+      await publisher.publish(folder.path)
+    }
+    await publish(1)
+    await server.kill('SIGTERM')
+    const restore = server.backUp()
+    await server.restart()
+    const agent = await follow(server.url)
+    const watched = watchNumbers(agent, 'maps')
+    for (let number = 2; number <= 40; number++) await publish(number)
+    await vi.waitFor(() => expect(numberOf(agent, 'maps')).toBe(40), LONG)
+    await server.kill('SIGTERM')
+    restore()
+    await server.restart()
+    await vi.waitFor(() => expect(agent.status()[0]?.reason).toContain('the stream went back'), LONG)
+    expect(numberOf(agent, 'maps')).toBe(40)
+    expect(watched.wentBack()).toBe(false)
+    await vi.waitFor(async () => await prepareFleet(fleet, { isNewEpoch: true }), LONG)
+    await vi.waitFor(() => expect(numberOf(agent, 'maps')).toBe(1), LONG)
+    await publish(2)
+    await vi.waitFor(() => expect(numberOf(agent, 'maps')).toBe(2), LONG)
+    expect(agent.status()[0]?.mode).toBe('events')
+  })
+
+  test('a message that was on its way for long is no sign of a restored stream', async () => {
+    const server = await startServer()
+    const fleet = connectTo({ servers: server.url })
+    await prepareFleet(fleet)
+    const folder = createFolder()
+    const publisher = new SkillPublisher(fleet)
+    for (const number of [1, 2]) {
+      folder.writeSkill('maps', describeNumber(number))
+      await publisher.publish(folder.path)
+    }
+    const agent = await follow(fleet)
+    await vi.waitFor(() => expect(agent.status()[0]?.mode).toBe('events'), LONG)
+    // The clock of the leader that stored this message was ahead.
+    const nc = await connect({ servers: server.url })
+    onTestFinished(async () => await nc.close())
+    const late = headers()
+    late.set('Nats-Sequence', '2')
+    late.set('Nats-Time-Stamp', new Date(Date.now() + 3_600_000).toISOString())
+    const news = vi.fn()
+    onTestFinished(fleet.feed.onNews(news))
+    nc.publish('sk.live.SK.stable.maps', new Uint8Array(), { headers: late })
+    await vi.waitFor(() => expect(news).toHaveBeenCalled())
+    await agent.reload()
+    expect(agent.status()[0]).toMatchObject({ mode: 'events' })
+    expect(numberOf(agent, 'maps')).toBe(2)
+    folder.writeSkill('maps', describeNumber(3))
+    await publisher.publish(folder.path)
+    await vi.waitFor(() => expect(numberOf(agent, 'maps')).toBe(3), LONG)
+  })
+
+  test('two sources with one connection continue from the state of an earlier process, without the server', async () => {
+    const server = await startServer()
+    const fleet = connectTo({ servers: server.url })
+    await prepareFleet(fleet)
+    const [folder, state] = [createFolder(), createFolder()]
+    const publisher = new SkillPublisher(fleet)
+    const channels = ['stable', 'canary']
+    const start = async (): Promise<SkillRuntime> => {
+      const shared = new FleetConnection({ servers: server.url })
+      const runtime = await createSkillRuntime({
+        sources: channels.map(channel => fleetSource(shared, { channel, label: channel, trust: 'auto' })),
+        state: await openState(state.path),
+      })
+      onTestFinished(async () => await shared.close())
+      return runtime
+    }
+    const descriptions = (runtime: SkillRuntime): readonly (string | undefined)[] =>
+      channels.map(channel => runtime.current.find(`${channel}/maps`)?.description)
+    for (const [index, channel] of channels.entries()) {
+      folder.writeSkill('maps', describeNumber(index))
+      await publisher.publish(folder.path, { channel })
+    }
+    const before = await start()
+    const served = descriptions(before)
+    expect(served).toEqual(['Edition 0 of this.', 'Edition 1 of this.'])
+    await before.close()
+    await server.kill('SIGTERM')
+    const offline = await start()
+    expect(descriptions(offline)).toEqual(served)
+    await server.restart()
+    folder.writeSkill('maps', describeNumber(9))
+    await publisher.publish(folder.path, { channel: 'canary' })
+    await vi.waitFor(() => {
+      expect(descriptions(offline)).toEqual(['Edition 0 of this.', 'Edition 9 of this.'])
+    }, LONG)
+    await offline.close()
+  })
+
+  test('a version whose files were missing at the end of a process is retrieved by the next one', async () => {
+    const server = await startServer()
+    const fleet = connectTo({ servers: server.url })
+    await prepareFleet(fleet)
+    const [folder, state] = [createFolder(), createFolder()]
+    const publisher = new SkillPublisher(fleet)
+    folder.writeSkill('maps', describeNumber(1))
+    await publisher.publish(folder.path)
+    const before = await follow(server.url, { state: state.path })
+    const nc = await connect({ servers: server.url })
+    onTestFinished(async () => await nc.close())
+    const text = skillText('maps', describeNumber(2))
+    const subject = `skb.${createHash('sha256').update(text).digest('hex')}`
+    await nc.request(subject, 'other bytes')
+    folder.writeSkill('maps', describeNumber(2))
+    folder.writeSkill('notes', describeNumber(1))
+    await publisher.publish(folder.path)
+    await vi.waitFor(() => expect(problemsOf(before)).toContain('does not match its digest'), LONG)
+    await vi.waitFor(() => expect(namesOf(before)).toEqual(['maps', 'notes']), LONG)
+    await before.close()
+    await server.kill('SIGTERM')
+    const offline = await follow(server.url, { state: state.path })
+    expect([numberOf(offline, 'maps'), numberOf(offline, 'notes')]).toEqual([1, 1])
+    await offline.close()
+    await server.restart()
+    await vi.waitFor(async () => await nc.request(subject, text), LONG)
+    const after = await follow(server.url, { state: state.path })
+    await vi.waitFor(() => expect(numberOf(after, 'maps')).toBe(2), LONG)
+  })
+
+  test('a version that was refused is served after the next start has its key', async () => {
+    const server = await startServer()
+    const [first, second] = [createSigningKey(), createSigningKey()]
+    const admin = connectTo({ servers: server.url, trustedKeys: [first.publicKey] })
+    await prepareFleet(admin, { signer: loadSigningKey(first.privateKey) })
+    const [folder, state] = [createFolder(), createFolder()]
+    folder.writeSkill('maps', describeNumber(1))
+    await new SkillPublisher(admin, { signer: loadSigningKey(first.privateKey) }).publish(folder.path)
+    const start = async (...keys: readonly string[]): Promise<SkillRuntime> =>
+      await follow({ servers: server.url, trustedKeys: keys }, { state: state.path })
+    const before = await start(first.publicKey)
+    folder.writeSkill('maps', describeNumber(2))
+    const newer = new SkillPublisher(connectTo({ servers: server.url }), {
+      signer: loadSigningKey(second.privateKey),
+    })
+    await newer.publish(folder.path)
+    await vi.waitFor(() => expect(problemsOf(before)).toContain('not signed by a trusted key'), LONG)
+    expect(numberOf(before, 'maps')).toBe(1)
+    await before.close()
+    const after = await start(first.publicKey, second.publicKey)
+    await vi.waitFor(() => expect(numberOf(after, 'maps')).toBe(2), LONG)
+    await after.close()
+    // A key that is no longer trusted takes its versions along, also those that are stored.
+    await server.kill('SIGTERM')
+    expect(namesOf(await start(first.publicKey))).toEqual([])
+  })
+
+  test('after its connection was closed, a source keeps its skills and can be closed', async () => {
+    const server = await startServer()
+    const fleet = connectTo({ servers: server.url })
+    await prepareFleet(fleet)
+    const [folder, state] = [createFolder(), createFolder()]
+    folder.writeSkill('maps', describeNumber(1))
+    await new SkillPublisher(fleet).publish(folder.path)
+    const agent = await follow(fleet, { state: state.path })
+    expect(numberOf(agent, 'maps')).toBe(1)
+    await fleet.close()
+    expect(agent.status()[0]).toMatchObject({ mode: 'polling', reason: 'the connection is closed' })
+    expect((await agent.load('maps')).description).toContain('Edition 1')
+    await agent.close()
+    const next = await follow(server.url, { state: state.path })
+    expect(numberOf(next, 'maps')).toBe(1)
   })
 })
