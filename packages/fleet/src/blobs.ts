@@ -4,7 +4,8 @@ import { digestOf, mapConcurrently } from '@skillstoke/core/internal'
 import { nodeHasher } from '@skillstoke/core/node'
 import { BLOBS, toBlobSubject } from './fleet-subjects.ts'
 import { CHUNK_BYTES, type ManifestFile } from './manifest.ts'
-import { type MessageToStore, type NatsEngine, SequenceConflict, type StoredMessage } from './nats-engine.ts'
+import type { MessageToStore, NatsEngine } from './nats-engine.ts'
+import { SequenceConflict, type StoredMessage } from './nats-messages.ts'
 import { retrying } from './retrying.ts'
 
 /**

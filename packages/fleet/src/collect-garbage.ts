@@ -12,7 +12,8 @@ import {
   toBlobSubject,
 } from './fleet-subjects.ts'
 import { readDocument } from './manifest.ts'
-import type { NatsEngine, StoredMessage } from './nats-engine.ts'
+import type { NatsEngine } from './nats-engine.ts'
+import type { StoredMessage } from './nats-messages.ts'
 import { TrustedKeys } from './signing.ts'
 
 export interface CollectOptions {

@@ -4,7 +4,8 @@ import type { FleetConnection } from './fleet-connection.ts'
 import { ALL_LIVE, BEAT_SUBJECT, EPOCH_SUBJECT, fromLiveSubject, HEADS } from './fleet-subjects.ts'
 import { type FeedState, HeadTable } from './head-table.ts'
 import { readDocument } from './manifest.ts'
-import type { NatsEngine, StoredMessage } from './nats-engine.ts'
+import type { NatsEngine } from './nats-engine.ts'
+import type { StoredMessage } from './nats-messages.ts'
 
 /** Without any message for this time, the server is asked whether it still answers. */
 const SILENCE_MS = 2_500

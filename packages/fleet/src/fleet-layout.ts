@@ -17,13 +17,12 @@ import {
 } from './fleet-subjects.ts'
 import { type FleetEpoch, isSignedDocument, readDocument, writeDocument } from './manifest.ts'
 import {
-  isAtLeast,
   type NatsEngine,
   RECOMMENDED_SERVER,
-  type StoredMessage,
   type StreamConfig,
   type StreamDescription,
 } from './nats-engine.ts'
+import { isAtLeast, type StoredMessage } from './nats-messages.ts'
 import type { ManifestSigner } from './signing.ts'
 
 const SECOND_NS = 1e9

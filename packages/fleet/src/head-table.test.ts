@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { EPOCH_SUBJECT, toHeadSubject } from './fleet-subjects.ts'
 import { fromStoredHeads, HeadTable, toStoredHeads } from './head-table.ts'
 import { type FleetDocument, type SkillVersion, writeDocument } from './manifest.ts'
-import type { StoredMessage } from './nats-engine.ts'
+import type { StoredMessage } from './nats-messages.ts'
 import { createSigningKey, loadSigningKey, TrustedKeys } from './signing.ts'
 
 const NO_KEYS = new TrustedKeys([])

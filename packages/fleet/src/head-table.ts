@@ -1,7 +1,7 @@
 import { decodeUnmarkedText, toMessage } from '@skillstoke/core/internal'
 import { type HeadPlace, parseHeadSubject, toHeadSubject } from './fleet-subjects.ts'
 import { readDocument, type SkillVersion } from './manifest.ts'
-import type { StoredMessage } from './nats-engine.ts'
+import type { StoredMessage } from './nats-messages.ts'
 import type { TrustedKeys } from './signing.ts'
 
 /** The newest message of a subject. */

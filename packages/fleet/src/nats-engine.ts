@@ -1,38 +1,35 @@
 import {
   type ConnectionOptions,
-  connect,
   headers as createHeaders,
   createInbox,
   type Msg,
   type MsgHdrs,
   type NatsConnection,
-  NoRespondersError,
   PermissionViolationError,
   RequestError,
-  type Server,
   type Status,
   TimeoutError,
 } from '@nats-io/transport-node'
-import { NodeTransport } from '@nats-io/transport-node/lib/node_transport.js'
 import { SkillError } from '@skillstoke/core'
-import { toMessage } from '@skillstoke/core/internal'
+import { dial, type ServerChoice } from './nats-dialing.ts'
+import {
+  type ApiFault,
+  describeRefusal,
+  fromLeader,
+  isAtLeast,
+  isGone,
+  isNoMessage,
+  isNoStream,
+  type LeaderMessage,
+  readAck,
+  type StoredMessage,
+  toApiError,
+  toDelivered,
+  toStored,
+} from './nats-messages.ts'
 
-// The only file that speaks to NATS. Requests of JetStream that the client marks as not stable (direct batch gets, atomic
-// batches) are written here in the wire format of their specifications (ADR-31, ADR-50), which is stable.
-
-/** One message of a stream. */
-export interface StoredMessage {
-  readonly subject: string
-  readonly seq: number
-  /**
-   * Wall time of the server, in milliseconds since the epoch; 0 if it is unknown, because servers before 2.10 republish
-   * messages without their time.
-   */
-  readonly at: number
-  readonly data: Uint8Array
-  /** Whether the message deletes its key. */
-  readonly isMarker: boolean
-}
+// The only file that sends requests to NATS. Requests of JetStream that the client marks as not stable (direct batch gets,
+// atomic batches) are written here in the wire format of their specifications (ADR-31, ADR-50), which is stable.
 
 /** A message to store. The server refuses the message if the newest message of its subject has another sequence. */
 export interface MessageToStore {
@@ -67,36 +64,28 @@ export const OLDEST_SERVER = '2.9.0'
 /** The oldest version of the server that has all features of the publisher, and current security fixes. */
 export const RECOMMENDED_SERVER = '2.12.0'
 
-/** The server refused a message, because its subject has a newer message than expected. */
-export class SequenceConflict extends Error {
-  override readonly name: string = 'SequenceConflict'
-}
-
 const REQUEST_MS = 2_000
 const IDLE_MS = 2_000
 /** Limit for one attempt to read, the time after which the next attempt starts, and the number of attempts. */
 const READ_MS = 1_500
 const READ_AGAIN_MS = 400
 const READ_ATTEMPTS = 5
-/** How long a server that did not answer is avoided. */
-const AVOID_MS = 30_000
 const PING_MS = 1_000
 const PAGE_MESSAGES = 1_000
 // Far below the server's limit of pending bytes, so that a slow reader is never disconnected while it catches up.
 const PAGE_BYTES = 1024 * 1024
-const WRONG_LAST_SEQUENCES: readonly number[] = [10_071, 10_164]
 
 export class NatsEngine {
   readonly features: ServerFeatures
   readonly #nc: NatsConnection
   readonly #inboxPrefix: string | undefined
-  readonly #dialing: Dialing
+  readonly #choice: ServerChoice
   #checking: Promise<boolean> | undefined
 
-  private constructor(nc: NatsConnection, inboxPrefix: string | undefined, dialing: Dialing) {
+  private constructor(nc: NatsConnection, inboxPrefix: string | undefined, choice: ServerChoice) {
     this.#nc = nc
     this.#inboxPrefix = inboxPrefix
-    this.#dialing = dialing
+    this.#choice = choice
     const { version } = this
     this.features = {
       batchGet: isAtLeast(version, '2.11.0'),
@@ -107,25 +96,7 @@ export class NatsEngine {
 
   /** @throws {SkillError} IO_FAILED if no server answers, refuses the credentials, or is too old */
   static async connect(options: ConnectionOptions, address: string): Promise<NatsEngine> {
-    let nc: NatsConnection
-    const dialing: Dialing = { listen: undefined, untilMs: 0, attemptsLeft: countServers(options) + 1 }
-    guardWrites()
-    try {
-      nc = await connect({
-        maxReconnectAttempts: -1,
-        reconnectTimeWait: 250,
-        reconnectJitter: 1_000,
-        reconnectJitterTLS: 1_000,
-        timeout: REQUEST_MS,
-        ignoreAuthErrorAbort: true,
-        reconnectToServer: pool => chooseServer(pool, dialing),
-        ...options,
-      })
-      dialing.attemptsLeft = Infinity
-    } catch (thrown) {
-      const cause = dialing.attemptsLeft < 0 ? await findRefusal(options, thrown) : thrown
-      throw new SkillError('IO_FAILED', `no connection to ${address}: ${toMessage(cause)}`, { cause })
-    }
+    const { nc, choice } = await dial(options, address)
     const version = nc.info?.version ?? '0.0.0'
     if (!isAtLeast(version, OLDEST_SERVER)) {
       await nc.close()
@@ -134,7 +105,7 @@ export class NatsEngine {
         `${address} runs nats-server ${version}; use ${RECOMMENDED_SERVER} or newer`,
       )
     }
-    return new NatsEngine(nc, options.inboxPrefix, dialing)
+    return new NatsEngine(nc, options.inboxPrefix, choice)
   }
 
   get version(): string {
@@ -193,8 +164,7 @@ export class NatsEngine {
 
   /** Leaves the server and connects to another one, if there is another. */
   async moveAway(): Promise<void> {
-    this.#dialing.listen = this.server
-    this.#dialing.untilMs = performance.now() + AVOID_MS
+    this.#choice.avoid(this.server)
     try {
       await this.#nc.reconnect()
     } catch {
@@ -226,24 +196,12 @@ export class NatsEngine {
     if (from === 'leader') {
       const reply = await this.#request(`$JS.API.STREAM.MSG.GET.${stream}`, { last_by_subj: subject })
       const { message, error } = reply.json<{
-        readonly message?: {
-          readonly seq: number
-          readonly time: string
-          readonly data?: string
-          readonly hdrs?: string
-        }
+        readonly message?: LeaderMessage
         readonly error?: ApiFault
       }>()
-      if (error?.err_code === NO_MESSAGE) return undefined
+      if (isNoMessage(error)) return undefined
       if (message === undefined) throw toApiError(stream, error)
-      const hdrs = message.hdrs === undefined ? '' : Buffer.from(message.hdrs, 'base64').toString()
-      return {
-        subject,
-        seq: message.seq,
-        at: Date.parse(message.time),
-        data: Buffer.from(message.data ?? '', 'base64'),
-        isMarker: /^KV-Operation: *(?:DEL|PURGE)/im.test(hdrs) || /^Nats-Marker-Reason:/im.test(hdrs),
-      }
+      return fromLeader(subject, message)
     }
     const ask = async (): Promise<Msg> =>
       await this.#request(`$JS.API.DIRECT.GET.${stream}.${subject}`, undefined, READ_MS)
@@ -337,7 +295,7 @@ export class NatsEngine {
     const reply = await this.#request(`$JS.API.STREAM.MSG.DELETE.${stream}`, { seq, no_erase: true })
     const { error } = reply.json<{ readonly error?: ApiFault }>()
     if (error === undefined) return true
-    if (GONE.includes(error.err_code) || /no message found/.test(error.description)) return false
+    if (isGone(error)) return false
     throw toApiError(stream, error)
   }
 
@@ -345,7 +303,7 @@ export class NatsEngine {
   async describeStream(name: string): Promise<StreamDescription | undefined> {
     const reply = await this.#request(`$JS.API.STREAM.INFO.${name}`)
     const answer = reply.json<StreamDescription & { readonly error?: ApiFault }>()
-    if (answer.error?.err_code === STREAM_NOT_FOUND) return undefined
+    if (isNoStream(answer.error)) return undefined
     if (answer.error !== undefined) throw toApiError(name, answer.error)
     return answer
   }
@@ -542,85 +500,6 @@ async function nextWithin(arriving: AsyncIterator<Msg>, timeoutMs: number): Prom
   return result === undefined || result.done === true ? undefined : result.value
 }
 
-/** Converts a message of a consumer. Its reply subject has the sequence, the time and the number of messages that follow. */
-function toDelivered(message: Msg): { readonly message: StoredMessage; readonly pending: number } {
-  const tokens = (message.reply ?? '').split('.')
-  // $JS.ACK.<stream>.<consumer>.<deliveries>.<stream sequence>.<consumer sequence>.<time>.<pending>, with a domain and a
-  // hash of the account before the stream on newer servers.
-  const [seq, , time, pending] = (tokens.length > 9 ? tokens.slice(7) : tokens.slice(5)).map(Number)
-  const stored = {
-    subject: message.subject,
-    seq: seq ?? 0,
-    at: (time ?? 0) / 1e6,
-    data: message.data,
-    isMarker: isMarker(message.headers),
-  }
-  return { message: stored, pending: pending ?? 0 }
-}
-
-interface Dialing {
-  /** The server to avoid, and until when. */
-  listen: string | undefined
-  untilMs: number
-  /** How many attempts are left until the first connection. */
-  attemptsLeft: number
-}
-
-/**
- * Chooses the next server to connect to: the first one that is not avoided. Throws if the first connection needs too many
- * attempts. A server that refuses the credentials names the other servers of its cluster, so the client would try them
- * for ever.
- */
-function chooseServer(pool: readonly Server[], dialing: Dialing): Server | null {
-  if (--dialing.attemptsLeft < 0) throw new Error('no server accepts the connection')
-  if (performance.now() > dialing.untilMs) return null
-  return pool.find(server => server.listen !== dialing.listen) ?? null
-}
-
-function countServers({ servers = [] }: ConnectionOptions): number {
-  return typeof servers === 'string' ? 1 : servers.length
-}
-
-/** Connects again without the other servers of the cluster, to find the reason why the servers refuse a connection. */
-async function findRefusal(options: ConnectionOptions, thrown: unknown): Promise<unknown> {
-  try {
-    const nc = await connect({
-      ...options,
-      timeout: REQUEST_MS,
-      ignoreClusterUpdates: true,
-      reconnect: false,
-    })
-    await nc.close()
-    return thrown
-  } catch (refusal) {
-    return refusal
-  }
-}
-
-let isGuarded = false
-
-/**
- * Stops the client from writing to a socket that the server has ended. The client removes the error listeners of such a
- * socket, so the error of the write would end the whole process. Seen with @nats-io/transport-node 3.4.0; remove this when
- * its `_send` checks the socket itself.
- */
-function guardWrites(): void {
-  if (isGuarded) return
-  isGuarded = true
-  const name = '_send'
-  const send = Reflect.get(NodeTransport.prototype, name)
-  const guarded = async function (this: NodeTransport, frame: Uint8Array): Promise<void> {
-    if (this.socket?.writable === true) await send.call(this, frame)
-  }
-  Reflect.set(NodeTransport.prototype, name, guarded)
-}
-
-function describeRefusal(thrown: unknown, timeoutMs: number): string {
-  if (thrown instanceof PermissionViolationError) return 'the server does not permit this subject; grant it'
-  if (thrown instanceof NoRespondersError) return 'no stream answers; run "stoke fleet init"'
-  return thrown instanceof TimeoutError ? `no answer within ${timeoutMs} ms` : toMessage(thrown)
-}
-
 /** What the server tells about a stream. */
 export interface StreamDescription {
   readonly config: StreamConfig
@@ -630,58 +509,4 @@ export interface StreamDescription {
     readonly leader?: string
     readonly replicas?: readonly { readonly name: string; readonly current: boolean; readonly lag?: number }[]
   }
-}
-
-interface ApiFault {
-  readonly code: number
-  readonly err_code?: number
-  readonly description: string
-}
-
-const NO_MESSAGE = 10_037
-const GONE: readonly unknown[] = [NO_MESSAGE, 10_043]
-const STREAM_NOT_FOUND = 10_059
-const INCOMPLETE_BATCH = 10_176
-
-function toApiError(stream: string, error: ApiFault | undefined): SkillError {
-  const isMissing = error?.err_code === STREAM_NOT_FOUND
-  const hint = isMissing ? '; run "stoke fleet init"' : ''
-  // A batch is incomplete if one of its messages was lost on the way.
-  const isPermanent = (error?.code ?? 500) < 500 && error?.err_code !== INCOMPLETE_BATCH
-  const message = `${stream}: ${error?.description ?? 'invalid answer'}${hint}`
-  return new SkillError('IO_FAILED', message, { data: { isPermanent, isMissing } })
-}
-
-/** @throws {SequenceConflict} */
-function readAck(reply: Msg): { readonly seq: number } {
-  const { seq, error } = reply.json<{ readonly seq?: number; readonly error?: ApiFault }>()
-  if (seq !== undefined && error === undefined) return { seq }
-  if (WRONG_LAST_SEQUENCES.includes(error?.err_code ?? 0)) throw new SequenceConflict(error?.description)
-  throw toApiError('the server refused a message', error)
-}
-
-/** Converts a direct or republished message. */
-function toStored(subject: string, { headers, data }: Msg): StoredMessage {
-  return {
-    subject,
-    seq: Number(headers?.get('Nats-Sequence') || 0),
-    at: Date.parse(headers?.get('Nats-Time-Stamp') ?? '') || 0,
-    data,
-    isMarker: isMarker(headers),
-  }
-}
-
-function isMarker(headers: MsgHdrs | undefined): boolean {
-  const operation = headers?.get('KV-Operation')
-  return operation === 'DEL' || operation === 'PURGE' || headers?.has('Nats-Marker-Reason') === true
-}
-
-/** Compares two versions such as `2.12.0`. */
-export function isAtLeast(version: string, least: string): boolean {
-  const [a, b] = [version, least].map(text => text.split(/[.-]/).slice(0, 3).map(Number))
-  for (let i = 0; i < 3; i++) {
-    const difference = (a?.[i] ?? 0) - (b?.[i] ?? 0)
-    if (difference !== 0) return difference > 0
-  }
-  return true
 }

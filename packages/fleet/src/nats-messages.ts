@@ -1,0 +1,149 @@
+import {
+  type Msg,
+  type MsgHdrs,
+  NoRespondersError,
+  PermissionViolationError,
+  TimeoutError,
+} from '@nats-io/transport-node'
+import { SkillError } from '@skillstoke/core'
+import { toMessage } from '@skillstoke/core/internal'
+
+// The form of messages and errors on the wire.
+
+/** One message of a stream. */
+export interface StoredMessage {
+  readonly subject: string
+  readonly seq: number
+  /**
+   * Wall time of the server, in milliseconds since the epoch; 0 if it is unknown, because servers before 2.10 republish
+   * messages without their time.
+   */
+  readonly at: number
+  readonly data: Uint8Array
+  /** Whether the message deletes its key. */
+  readonly isMarker: boolean
+}
+
+/** The server refused a message, because its subject has a newer message than expected. */
+export class SequenceConflict extends Error {
+  override readonly name: string = 'SequenceConflict'
+}
+
+const WRONG_LAST_SEQUENCES: readonly number[] = [10_071, 10_164]
+
+/** Converts a message of a consumer. Its reply subject has the sequence, the time and the number of messages that follow. */
+export function toDelivered(message: Msg): { readonly message: StoredMessage; readonly pending: number } {
+  const tokens = (message.reply ?? '').split('.')
+  // $JS.ACK.<stream>.<consumer>.<deliveries>.<stream sequence>.<consumer sequence>.<time>.<pending>, with a domain and a
+  // hash of the account before the stream on newer servers.
+  const [seq, , time, pending] = (tokens.length > 9 ? tokens.slice(7) : tokens.slice(5)).map(Number)
+  const stored = {
+    subject: message.subject,
+    seq: seq ?? 0,
+    at: (time ?? 0) / 1e6,
+    data: message.data,
+    isMarker: isMarker(message.headers),
+  }
+  return { message: stored, pending: pending ?? 0 }
+}
+
+export function describeRefusal(thrown: unknown, timeoutMs: number): string {
+  if (thrown instanceof PermissionViolationError) return 'the server does not permit this subject; grant it'
+  if (thrown instanceof NoRespondersError) return 'no stream answers; run "stoke fleet init"'
+  return thrown instanceof TimeoutError ? `no answer within ${timeoutMs} ms` : toMessage(thrown)
+}
+
+/** An error that JetStream answers. */
+export interface ApiFault {
+  readonly code: number
+  readonly err_code?: number
+  readonly description: string
+}
+
+const NO_MESSAGE = 10_037
+const SEQUENCE_NOT_FOUND = 10_043
+const STREAM_NOT_FOUND = 10_059
+const INCOMPLETE_BATCH = 10_176
+
+export function isNoMessage(error: ApiFault | undefined): boolean {
+  return error?.err_code === NO_MESSAGE
+}
+
+export function isNoStream(error: ApiFault | undefined): boolean {
+  return error?.err_code === STREAM_NOT_FOUND
+}
+
+/** Whether a message that was to be removed does not exist any more. */
+export function isGone(error: ApiFault): boolean {
+  // The last message of a stream is missing with a general code, which only its text explains.
+  return (
+    isNoMessage(error) || error.err_code === SEQUENCE_NOT_FOUND || error.description === 'no message found'
+  )
+}
+
+export function toApiError(stream: string, error: ApiFault | undefined): SkillError {
+  const isMissing = isNoStream(error)
+  const hint = isMissing ? '; run "stoke fleet init"' : ''
+  // A batch is incomplete if one of its messages was lost on the way.
+  const isPermanent = (error?.code ?? 500) < 500 && error?.err_code !== INCOMPLETE_BATCH
+  const message = `${stream}: ${error?.description ?? 'invalid answer'}${hint}`
+  return new SkillError('IO_FAILED', message, { data: { isPermanent, isMissing } })
+}
+
+/** @throws {SequenceConflict} */
+export function readAck(reply: Msg): { readonly seq: number } {
+  const { seq, error } = reply.json<{ readonly seq?: number; readonly error?: ApiFault }>()
+  if (seq !== undefined && error === undefined) return { seq }
+  if (WRONG_LAST_SEQUENCES.includes(error?.err_code ?? 0)) throw new SequenceConflict(error?.description)
+  throw toApiError('the server refused a message', error)
+}
+
+/** A message in the answer of the leader. */
+export interface LeaderMessage {
+  readonly seq: number
+  readonly time: string
+  /** In Base64. */
+  readonly data?: string
+  /** In Base64. */
+  readonly hdrs?: string
+}
+
+export function fromLeader(
+  subject: string,
+  { seq, time, data = '', hdrs = '' }: LeaderMessage,
+): StoredMessage {
+  const text = Buffer.from(hdrs, 'base64').toString()
+  return {
+    subject,
+    seq,
+    at: Date.parse(time),
+    data: Buffer.from(data, 'base64'),
+    isMarker: /^KV-Operation: *(?:DEL|PURGE)/im.test(text) || /^Nats-Marker-Reason:/im.test(text),
+  }
+}
+
+/** Converts a direct or republished message. */
+export function toStored(subject: string, { headers, data }: Msg): StoredMessage {
+  return {
+    subject,
+    seq: Number(headers?.get('Nats-Sequence') || 0),
+    at: Date.parse(headers?.get('Nats-Time-Stamp') ?? '') || 0,
+    data,
+    isMarker: isMarker(headers),
+  }
+}
+
+function isMarker(headers: MsgHdrs | undefined): boolean {
+  const operation = headers?.get('KV-Operation')
+  return operation === 'DEL' || operation === 'PURGE' || headers?.has('Nats-Marker-Reason') === true
+}
+
+/** Compares two versions such as `2.12.0`. */
+export function isAtLeast(version: string, least: string): boolean {
+  const [a, b] = [version, least].map(text => text.split(/[.-]/).slice(0, 3).map(Number))
+  for (let i = 0; i < 3; i++) {
+    const difference = (a?.[i] ?? 0) - (b?.[i] ?? 0)
+    if (difference !== 0) return difference > 0
+  }
+  return true
+}
