@@ -12,7 +12,7 @@ import {
   openPostgresStore,
 } from '@skillstoke/agent'
 import { conversationStoreConformance } from '@skillstoke/agent/testing'
-import { PGliteDialect } from 'kysely'
+import { type Driver, PGliteDialect } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { POSTGRES_PROGRAMS, PostgresServer } from './fixtures/postgres-server.ts'
 import { TemporaryFolder } from './fixtures/skill-folder.ts'
@@ -21,6 +21,40 @@ import { TemporaryFolder } from './fixtures/skill-folder.ts'
 const MESSAGES = 400
 
 describe('openPostgresStore() with PGlite', () => {
+  test('work whose answer was lost after its commit is done once', async () => {
+    const lost = Object.assign(new Error('the connection was lost'), { code: '08006' })
+    let isLosing = false
+    class LosingDialect extends PGliteDialect {
+      override createDriver(): Driver {
+        const driver = super.createDriver()
+        const commit = driver.commitTransaction.bind(driver)
+        driver.commitTransaction = async connection => {
+          await commit(connection)
+          if (isLosing) {
+            isLosing = false
+            throw lost
+          }
+        }
+        return driver
+      }
+    }
+    await using store = await openPostgresStore(new LosingDialect({ pglite: new PGlite() }))
+    const once = async (work: () => Promise<unknown>): Promise<void> => {
+      isLosing = true
+      await work()
+      expect(isLosing).toBe(false)
+    }
+    const message = (id: string) => ({ id, role: 'user', content: id, at: 0 }) as const
+    await once(async () => await store.append('t', 'c', 0, [message('a'), message('b')]))
+    await once(async () => await store.fork('t', 'c', 1, 'fork'))
+    await once(async () => await store.claim('t', 'fork', { holder: 'one', expectSeq: 1, leaseMs: 60_000 }))
+    await once(async () => await store.release('t', 'fork', 'one'))
+    expect((await store.read('t', 'fork')).map(({ id }) => id)).toEqual(['a'])
+    await once(async () => await store.remove('t', 'c'))
+    expect((await store.list('t')).map(({ id }) => id)).toEqual(['fork'])
+    await expect(store.fork('t', 'fork', 1, 'fork')).rejects.toMatchObject({ actualSeq: 1 })
+  })
+
   describe.each(conversationStoreConformance)('$name', promise => {
     test('passes', async () => {
       await using store = await openPostgresStore(new PGliteDialect({ pglite: new PGlite() }))

@@ -253,12 +253,17 @@ export class SqlConversationStore implements ConversationStore, AsyncDisposable 
   }
 
   async fork(tenant: string, conversation: string, atSeq: number, newConversation: string): Promise<void> {
+    let attempts = 0
     await this.#write(async writing => {
+      attempts++
       // Inserts first, because a transaction of SQLite takes its lock with its first write.
       const { numInsertedOrUpdatedRows } = await insertHead(writing, tenant, newConversation)
       if (numInsertedOrUpdatedRows === 0n) {
         const { seq, ...head } = await this.#lock(writing, tenant, newConversation)
         assertFree(newConversation, head, undefined)
+        // The answer to the first attempt may have been lost after its commit.
+        const parts = { conversation, atSeq, newConversation, seq }
+        if (seq > 0 && attempts > 1 && (await isCopy(writing, tenant, parts))) return
         if (seq > 0) throw new ConversationConflictError(newConversation, 0, seq)
       }
       const source = await writing
@@ -451,6 +456,33 @@ async function isRepeat(
     .limit(messages.length)
     .execute()
   return messages.every((message, index) => stored[index]?.id === message.id)
+}
+
+/** Whether a conversation of `seq` messages has the messages of another one up to a position, and no others. */
+async function isCopy(
+  writing: Writing,
+  tenant: string,
+  parts: {
+    readonly conversation: string
+    readonly atSeq: number
+    readonly newConversation: string
+    readonly seq: number
+  },
+): Promise<boolean> {
+  const readIds = async (from: string, end: number): Promise<readonly string[]> => {
+    const rows = await writing
+      .selectFrom('message')
+      .select('id')
+      .where('tenant', '=', tenant)
+      .where('conversation', '=', from)
+      .where('seq', '<=', end)
+      .orderBy('seq')
+      .execute()
+    return rows.map(({ id }) => id)
+  }
+  const source = await readIds(parts.conversation, parts.atSeq)
+  const copy = await readIds(parts.newConversation, parts.seq)
+  return source.length === copy.length && source.every((id, index) => id === copy[index])
 }
 
 async function saveSession(
