@@ -26,6 +26,19 @@ const CLIENTS = {
       last = text
     })
   },
+  /** The heads alone, without a runtime and without files, as the other client reads them. */
+  async heads(): Promise<void> {
+    const { feed } = new FleetConnection({ servers: url })
+    await feed.reload()
+    let last = ''
+    feed.onNews(async () => {
+      await feed.settle()
+      const [head] = [...feed.state.heads.values()].filter(({ skill }) => skill === 'skill-0')
+      const text = String(head?.manifest.frontmatter['description'])
+      if (text !== last) note(text)
+      last = text
+    })
+  },
   /** What tutorials show: one watch of the bucket for each agent. */
   async 'kv.watch'(): Promise<void> {
     const nc = await connect({ servers: url, maxReconnectAttempts: -1, timeout: 30_000 })

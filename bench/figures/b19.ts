@@ -24,7 +24,7 @@ const MAX_WATCHES = 1_000
 /** `/proc/<pid>/stat` counts in hundredths of a second. */
 const TICK_MS = 10
 
-type Client = 'skillstoke' | 'kv.watch'
+type Client = 'skillstoke' | 'heads' | 'kv.watch'
 
 interface Outcome {
   readonly samples: readonly number[]
@@ -37,10 +37,13 @@ interface Outcome {
 export async function* b19(_options: MeasureOptions): AsyncGenerator<Figure> {
   for (const agents of AGENTS) {
     const own = await measure('skillstoke', agents)
-    const peer = agents <= MAX_WATCHES ? await measure('kv.watch', agents) : undefined
+    const heads = await measure('heads', agents)
+    const watch = agents <= MAX_WATCHES ? await measure('kv.watch', agents) : undefined
     const common = { id: 'B19', n: agents }
-    const peers = (read: (outcome: Outcome) => Figure['value']): Figure['peers'] =>
-      peer === undefined ? {} : { 'kv.watch': read(peer) }
+    const peers = (read: (outcome: Outcome) => Figure['value']): Figure['peers'] => ({
+      'heads without files': read(heads),
+      ...(watch === undefined ? {} : { 'kv.watch': read(watch) }),
+    })
     const figure = (
       what: string,
       unit: Figure['unit'],

@@ -232,7 +232,11 @@ function addUpkeep(fleet: Command, finish: Finish): void {
       'versions of each skill to keep, besides the current one (default: 20)',
       parseCount,
     )
-    .option('--grace <hours>', 'keep unused files that are younger (default: 168)', parseCount)
+    .option(
+      '--grace <hours>',
+      'keep unused files that are younger; below 2 only while nobody publishes (default: 168)',
+      parseCount,
+    )
     .option('--dry-run', 'show what would be removed, and remove nothing')
     .addHelpText('after', '\nExamples:\n  stoke fleet gc --dry-run\n  stoke fleet gc --keep 5')
     .action(async (flags: FleetVerbFlags & { keep?: number; grace?: number }) => {
