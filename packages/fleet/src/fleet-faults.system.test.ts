@@ -12,6 +12,7 @@ import {
   namesOf,
   numberOf,
   problemsOf,
+  startFleet,
   startServer,
   watchNumbers,
 } from '../../../tests/fixtures/fleet.ts'
@@ -32,11 +33,7 @@ const decoder = new TextDecoder()
 
 describe.skipIf(NATS_SERVER === undefined)('a fleet under faults', { timeout: 60_000 }, () => {
   test('a server that crashes and comes back loses nothing, and no agent goes back', async () => {
-    const server = await startServer()
-    const fleet = connectTo({ servers: server.url })
-    await prepareFleet(fleet)
-    const folder = createFolder()
-    const publisher = new SkillPublisher(fleet)
+    const { server, publisher, publish } = await startFleet()
     const agents = await Promise.all([follow(server.url), follow(server.url), follow(server.url)])
     const watched = agents.map(agent => watchNumbers(agent, 'maps'))
     const crash = (async () => {
@@ -46,8 +43,7 @@ describe.skipIf(NATS_SERVER === undefined)('a fleet under faults', { timeout: 60
       await server.restart()
     })()
     for (let i = 1; i <= 30; i++) {
-      folder.writeSkill('maps', describeNumber(i))
-      await publisher.publish(folder.path)
+      await publish(i)
     }
     await crash
     await vi.waitFor(() => expect(agents.map(agent => numberOf(agent, 'maps'))).toEqual([30, 30, 30]), LONG)
@@ -58,9 +54,7 @@ describe.skipIf(NATS_SERVER === undefined)('a fleet under faults', { timeout: 60
   })
 
   test('a stopped server is noticed although its connections stay open', async () => {
-    const server = await startServer()
-    const fleet = connectTo({ servers: server.url })
-    await prepareFleet(fleet)
+    const { server, fleet } = await startFleet()
     const agent = await follow(fleet)
     await vi.waitFor(() => expect(agent.status()[0]?.mode).toBe('events'), LONG)
     server.pause()
@@ -114,12 +108,9 @@ describe.skipIf(NATS_SERVER === undefined)('a fleet under faults', { timeout: 60
   })
 
   test('an agent that was away sees the removal of a skill even if the marker was purged', async () => {
-    const server = await startServer()
-    const fleet = connectTo({ servers: server.url })
-    await prepareFleet(fleet)
-    const [folder, state] = [createFolder(), createFolder()]
+    const { server, folder, publisher } = await startFleet()
+    const state = createFolder()
     for (const name of ['maps', 'notes']) folder.writeSkill(name)
-    const publisher = new SkillPublisher(fleet)
     await publisher.publish(folder.path)
     const before = await follow(server.url, { state: state.path })
     expect(namesOf(before)).toEqual(['maps', 'notes'])
@@ -139,10 +130,7 @@ describe.skipIf(NATS_SERVER === undefined)('a fleet under faults', { timeout: 60
   })
 
   test('after the streams were lost, a new epoch brings every agent to the newly published skills', async () => {
-    const server = await startServer()
-    const fleet = connectTo({ servers: server.url })
-    await prepareFleet(fleet)
-    const folder = createFolder()
+    const { server, fleet, folder, publish } = await startFleet()
     for (const name of ['maps', 'notes']) folder.writeSkill(name, describeNumber(7))
     await new SkillPublisher(fleet).publish(folder.path)
     const agent = await follow(server.url)
@@ -158,8 +146,7 @@ describe.skipIf(NATS_SERVER === undefined)('a fleet under faults', { timeout: 60
     expect(numberOf(agent, 'maps')).toBe(7)
     await vi.waitFor(async () => await prepareFleet(fleet), LONG)
     folder.remove('notes')
-    folder.writeSkill('maps', describeNumber(8))
-    await new SkillPublisher(fleet).publish(folder.path)
+    await publish(8)
     await vi.waitFor(() => expect(numberOf(agent, 'maps')).toBe(8), LONG)
     expect(agent.current.find('notes')).toBeUndefined()
   })
@@ -231,13 +218,8 @@ describe.skipIf(NATS_SERVER === undefined)('a fleet under faults', { timeout: 60
   })
 
   test('a file whose stored bytes were tampered with is never served, and the earlier version stays', async () => {
-    const server = await startServer()
-    const fleet = connectTo({ servers: server.url })
-    await prepareFleet(fleet)
-    const folder = createFolder()
-    folder.writeSkill('maps', describeNumber(1))
-    const publisher = new SkillPublisher(fleet)
-    await publisher.publish(folder.path)
+    const { server, publish } = await startFleet()
+    await publish(1)
     const agent = await follow(server.url)
     const hex = createHash('sha256')
       .update(skillText('maps', describeNumber(2)))
@@ -245,8 +227,7 @@ describe.skipIf(NATS_SERVER === undefined)('a fleet under faults', { timeout: 60
     const nc = await connect({ servers: server.url })
     onTestFinished(async () => await nc.close())
     await nc.request(`skb.${hex}`, skillText('maps', describeNumber(666)))
-    folder.writeSkill('maps', describeNumber(2))
-    await publisher.publish(folder.path)
+    await publish(2)
     await vi.waitFor(() => {
       expect(problemsOf(agent)).toContain('does not match its digest')
     }, LONG)
@@ -257,12 +238,9 @@ describe.skipIf(NATS_SERVER === undefined)('a fleet under faults', { timeout: 60
   })
 
   test('two agents of a machine with one state directory retrieve each file once', async () => {
-    const server = await startServer()
-    const fleet = connectTo({ servers: server.url })
-    await prepareFleet(fleet)
-    const [folder, state] = [createFolder(), createFolder()]
-    folder.writeSkill('maps', describeNumber(1))
-    await new SkillPublisher(fleet).publish(folder.path)
+    const { server, publish } = await startFleet()
+    const state = createFolder()
+    await publish(1)
     const first = await follow(server.url, { state: state.path })
     await first.close()
     const nc = await connect({ servers: server.url })
@@ -273,13 +251,8 @@ describe.skipIf(NATS_SERVER === undefined)('a fleet under faults', { timeout: 60
   })
 
   test('a publisher that died before its commit changed nothing, and its files are collected', async () => {
-    const server = await startServer()
-    const fleet = connectTo({ servers: server.url })
-    await prepareFleet(fleet)
-    const folder = createFolder()
-    folder.writeSkill('maps', describeNumber(1))
-    const publisher = new SkillPublisher(fleet)
-    await publisher.publish(folder.path)
+    const { fleet, folder, publisher, publish } = await startFleet()
+    await publish(1)
     const agent = await follow(fleet)
     folder.writeSkill('maps', describeNumber(2))
     const abort = new AbortController()
@@ -307,15 +280,7 @@ describe.skipIf(NATS_SERVER === undefined)('a fleet under faults', { timeout: 60
   })
 
   test('a restored backup is noticed, and a new epoch brings every agent to it', async () => {
-    const server = await startServer()
-    const fleet = connectTo({ servers: server.url })
-    await prepareFleet(fleet)
-    const folder = createFolder()
-    const publisher = new SkillPublisher(fleet)
-    const publish = async (number: number): Promise<void> => {
-      folder.writeSkill('maps', describeNumber(number))
-      await publisher.publish(folder.path)
-    }
+    const { server, fleet, publish } = await startFleet()
     await publish(1)
     await server.kill('SIGTERM')
     const restore = server.backUp()
@@ -338,14 +303,9 @@ describe.skipIf(NATS_SERVER === undefined)('a fleet under faults', { timeout: 60
   })
 
   test('a message that was on its way for long is no sign of a restored stream', async () => {
-    const server = await startServer()
-    const fleet = connectTo({ servers: server.url })
-    await prepareFleet(fleet)
-    const folder = createFolder()
-    const publisher = new SkillPublisher(fleet)
+    const { server, fleet, publish } = await startFleet()
     for (const number of [1, 2]) {
-      folder.writeSkill('maps', describeNumber(number))
-      await publisher.publish(folder.path)
+      await publish(number)
     }
     const agent = await follow(fleet)
     await vi.waitFor(() => expect(agent.status()[0]?.mode).toBe('events'), LONG)
@@ -362,17 +322,13 @@ describe.skipIf(NATS_SERVER === undefined)('a fleet under faults', { timeout: 60
     await agent.reload()
     expect(agent.status()[0]).toMatchObject({ mode: 'events' })
     expect(numberOf(agent, 'maps')).toBe(2)
-    folder.writeSkill('maps', describeNumber(3))
-    await publisher.publish(folder.path)
+    await publish(3)
     await vi.waitFor(() => expect(numberOf(agent, 'maps')).toBe(3), LONG)
   })
 
   test('two sources with one connection continue from the state of an earlier process, without the server', async () => {
-    const server = await startServer()
-    const fleet = connectTo({ servers: server.url })
-    await prepareFleet(fleet)
-    const [folder, state] = [createFolder(), createFolder()]
-    const publisher = new SkillPublisher(fleet)
+    const { server, folder, publisher } = await startFleet()
+    const state = createFolder()
     const channels = ['stable', 'canary']
     const start = async (): Promise<SkillRuntime> => {
       const shared = new FleetConnection({ servers: server.url })
@@ -406,13 +362,9 @@ describe.skipIf(NATS_SERVER === undefined)('a fleet under faults', { timeout: 60
   })
 
   test('a version whose files were missing at the end of a process is retrieved by the next one', async () => {
-    const server = await startServer()
-    const fleet = connectTo({ servers: server.url })
-    await prepareFleet(fleet)
-    const [folder, state] = [createFolder(), createFolder()]
-    const publisher = new SkillPublisher(fleet)
-    folder.writeSkill('maps', describeNumber(1))
-    await publisher.publish(folder.path)
+    const { server, folder, publisher, publish } = await startFleet()
+    const state = createFolder()
+    await publish(1)
     const before = await follow(server.url, { state: state.path })
     const nc = await connect({ servers: server.url })
     onTestFinished(async () => await nc.close())
@@ -463,12 +415,9 @@ describe.skipIf(NATS_SERVER === undefined)('a fleet under faults', { timeout: 60
   })
 
   test('after its connection was closed, a source keeps its skills and can be closed', async () => {
-    const server = await startServer()
-    const fleet = connectTo({ servers: server.url })
-    await prepareFleet(fleet)
-    const [folder, state] = [createFolder(), createFolder()]
-    folder.writeSkill('maps', describeNumber(1))
-    await new SkillPublisher(fleet).publish(folder.path)
+    const { server, fleet, publish } = await startFleet()
+    const state = createFolder()
+    await publish(1)
     const agent = await follow(fleet, { state: state.path })
     expect(numberOf(agent, 'maps')).toBe(1)
     await fleet.close()

@@ -12,6 +12,7 @@ import {
   LONG,
   namesOf,
   numberOf,
+  startFleet,
   startServer,
   watchNumbers,
 } from '../../../tests/fixtures/fleet.ts'
@@ -109,12 +110,10 @@ describe.skipIf(NATS_SERVER === undefined)('a fleet on a bad network', { timeout
   })
 
   test('an agent that reads too slowly is disconnected by the server, and converges afterwards', async () => {
-    const server = await startServer({ config: 'max_pending: 1MB\nwrite_deadline: "1s"' })
-    const fleet = connectTo({ servers: server.url })
-    await prepareFleet(fleet)
+    const { server, folder, publisher } = await startFleet({
+      config: 'max_pending: 1MB\nwrite_deadline: "1s"',
+    })
     const proxy = await startProxy(server.port)
-    const folder = createFolder()
-    const publisher = new SkillPublisher(fleet)
     // The frontmatter is part of every head, so the heads of one publication have 900 KB.
     const note = 'x'.repeat(15_000)
     const names = Array.from({ length: 60 }, (_, index) => `s${index}`)
@@ -145,15 +144,7 @@ describe.skipIf(NATS_SERVER === undefined)('a fleet on a bad network', { timeout
   })
 
   test('agents that were stopped for 30 seconds converge within seconds, and never go back', async () => {
-    const server = await startServer()
-    const fleet = connectTo({ servers: server.url })
-    await prepareFleet(fleet)
-    const folder = createFolder()
-    const publisher = new SkillPublisher(fleet)
-    const publish = async (number: number): Promise<void> => {
-      folder.writeSkill('maps', describeNumber(number))
-      await publisher.publish(folder.path)
-    }
+    const { server, publish } = await startFleet()
     await publish(1)
     const agents = [0, 1, 2].map(() => startProcess(server.url))
     const [first, ...others] = agents

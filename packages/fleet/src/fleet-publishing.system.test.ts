@@ -13,10 +13,10 @@ import {
   numberOf,
   problemsOf,
   startAgent,
+  startFleet,
   startServer,
 } from '../../../tests/fixtures/fleet.ts'
 import { NATS_SERVER, type NatsServer } from '../../../tests/fixtures/nats-server.ts'
-import type { TemporaryFolder } from '../../../tests/fixtures/skill-folder.ts'
 import {
   createSigningKey,
   examineFleet,
@@ -32,20 +32,6 @@ import {
 } from './index.ts'
 
 const WEEK_MS = 7 * 86_400_000
-
-interface Fleet {
-  readonly server: NatsServer
-  readonly fleet: FleetConnection
-  readonly folder: TemporaryFolder
-  readonly publisher: SkillPublisher
-}
-
-async function startFleet(): Promise<Fleet> {
-  const server = await startServer()
-  const fleet = connectTo({ servers: server.url })
-  await prepareFleet(fleet)
-  return { server, fleet, folder: createFolder(), publisher: new SkillPublisher(fleet) }
-}
 
 /** Sends a request to the server, as an administrator with other tools does. */
 async function request(server: NatsServer, subject: string, payload: string): Promise<void> {
