@@ -17,6 +17,7 @@ import {
   startServer,
 } from '../../../tests/fixtures/fleet.ts'
 import { NATS_SERVER, type NatsServer } from '../../../tests/fixtures/nats-server.ts'
+import { skillText } from '../../../tests/fixtures/skill-folder.ts'
 import {
   createSigningKey,
   examineFleet,
@@ -159,6 +160,30 @@ describe.skipIf(NATS_SERVER === undefined)('publishing to a fleet', { timeout: 6
     answer.resolve()
     await vi.waitFor(() => expect(namesOf(agent)).toEqual(['maps']), LONG)
     await live.settled()
+  })
+
+  test('a mirror keeps a skill that may be in a folder that cannot be read', async () => {
+    const { folder, publisher } = await startFleet()
+    folder.write('a/SKILL.md', skillText('maps'))
+    folder.writeSkill('notes')
+    await publisher.publish(folder.path)
+    folder.write('a/SKILL.md', '---\nname: maps\ndescription: [\n---\n')
+    folder.remove('notes')
+    folder.writeSkill('other')
+    const report = await publisher.publish(folder.path, { isMirror: true })
+    expect(report.skills.map(({ name, outcome }) => [name, outcome])).toEqual([
+      ['maps', 'kept'],
+      ['notes', 'kept'],
+      ['other', 'published'],
+    ])
+    expect(report.refused).toHaveLength(1)
+    folder.write('a/SKILL.md', skillText('maps'))
+    const mended = await publisher.publish(folder.path, { isMirror: true })
+    expect(mended.skills).toMatchObject([
+      { name: 'maps', outcome: 'unchanged' },
+      { name: 'notes', outcome: 'removed' },
+      { name: 'other', outcome: 'unchanged' },
+    ])
   })
 
   test('a live publisher fills a fleet that was lost, and goes on after a callback has thrown', async () => {

@@ -351,7 +351,8 @@ class FleetFetcher implements TreeFetcher {
         if (!signal.aborted) this.#retryLater()
       }
     }
-    if (isPrefetched) for (const listener of this.#prefetchListeners) listener()
+    // A listener that throws must not end the prefetches that follow.
+    if (isPrefetched) for (const listener of this.#prefetchListeners) queueMicrotask(listener)
   }
 
   async #download(skill: FleetSkill, { store, hasher, signal }: Omit<FetchContext, 'known'>): Promise<void> {

@@ -58,11 +58,12 @@ export interface PublishProgress {
 
 /**
  * What happened to one skill. `rolled-back`: the files were published before and rolled back, so nothing was done.
- * `unstaged`: the staged version is no longer staged.
+ * `unstaged`: the staged version is no longer staged. `kept`: a mirror would remove the skill, but a refused folder may
+ * contain it.
  */
 export interface PublishedSkill {
   readonly name: string
-  readonly outcome: 'published' | 'unchanged' | 'removed' | 'rolled-back' | 'unstaged'
+  readonly outcome: 'published' | 'unchanged' | 'removed' | 'rolled-back' | 'unstaged' | 'kept'
   /** The version now. In a dry run: the version that the skill would have. */
   readonly version: number
   /** The version before; absent if the skill is new. */

@@ -7,6 +7,7 @@ import type { Publishable, PublishableSkill, RefusedSkill } from './publishable.
 import { retrying } from './retrying.ts'
 import { type LeaderHead, readRecords } from './version-log.ts'
 
+const NO_PLAN: Plan = { planned: [], unchanged: [] }
 const NONE: ReadonlyMap<Digest, ManifestFile> = new Map()
 
 /** What a publication commits, and what it uploads before. */
@@ -37,10 +38,10 @@ export async function planPublication(
     return { revision, frontmatter: await skill.readFrontmatter(), skillFile, files }
   }
   const { planned, unchanged } = await change.plan([...byName.keys()], create, { isStaged })
-  const removals = isMirror ? await planRemovals(change, found) : []
+  const removals = isMirror ? await planRemovals(change, found) : NO_PLAN
   return {
-    planned: [...planned, ...removals],
-    unchanged: [...unchanged, ...idle],
+    planned: [...planned, ...removals.planned],
+    unchanged: [...unchanged, ...idle, ...removals.unchanged],
     pieces: [...pieces.values()],
   }
 }
@@ -90,14 +91,12 @@ async function wasRolledBack(change: ChannelChange, head: SkillVersion, revision
   )
 }
 
-/** Plans the removal of all skills of the channel that are not there. */
-async function planRemovals(
-  change: ChannelChange,
-  { skills, refused, awaited }: Publishable,
-): Promise<readonly Planned[]> {
+/** Plans the removal of all skills of the channel that are not there. @throws {SkillError} SOURCE_MISSING */
+async function planRemovals(change: ChannelChange, { skills, refused, awaited }: Publishable): Promise<Plan> {
   const kept = new Set([...skills, ...refused].map(({ name }) => name))
-  const others = (await change.listNames(change.channel)).filter(name => !kept.has(name))
-  if (others.length === 0) return []
+  const published = new Set(await change.listNames(change.channel))
+  const others = [...published].filter(name => !kept.has(name))
+  if (others.length === 0) return NO_PLAN
   const reason =
     awaited.length > 0
       ? `${awaited.join(', ')} could not be read yet`
@@ -109,12 +108,18 @@ async function planRemovals(
       'SOURCE_MISSING',
       `${reason}, and the channel ${JSON.stringify(change.channel)} has ${others.length} other skills; they stay. Remove them one by one if they are to go`,
     )
+  // The name of a folder that cannot be read may be unknown, and then it may be the name of one of the others.
+  const isKept = refused.some(({ name }) => !published.has(name))
   const planned: Planned[] = []
+  const unchanged: PublishedSkill[] = []
   for (const name of others) {
     const head = await change.readHead(name)
-    if (head.record?.kind === 'skill') planned.push(await change.planRemoval(name, head))
+    if (head.record?.kind !== 'skill') continue
+    const { version, revision } = head.record
+    if (isKept) unchanged.push({ name, outcome: 'kept', version, revision })
+    else planned.push(await change.planRemoval(name, head))
   }
-  return planned
+  return { planned, unchanged }
 }
 
 function knownFiles({ record }: LeaderHead): ReadonlyMap<Digest, ManifestFile> {

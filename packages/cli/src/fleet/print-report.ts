@@ -9,6 +9,7 @@ const OUTCOMES: Readonly<Record<PublishedSkill['outcome'], string>> = {
   removed: 'removed',
   'rolled-back': 'left as rolled back',
   unstaged: 'no longer staged',
+  kept: 'kept, because a refused folder may contain it',
 }
 
 /** Prints what a change did. Returns the exit code. */
@@ -31,7 +32,7 @@ export function describeReport(
     toTerminalLine(name),
     previousVersion === undefined ? `version ${version}` : `version ${previousVersion} -> ${version}`,
     revision === undefined ? '' : shortDigest(revision),
-    `${isDryRun ? 'would be ' : ''}${OUTCOMES[outcome]}`,
+    `${isDryRun && outcome !== 'kept' ? 'would be ' : ''}${OUTCOMES[outcome]}`,
   ])
   const counts = [
     `${channel}: ${changed.length} changed, ${unchanged} unchanged`,
