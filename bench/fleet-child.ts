@@ -31,13 +31,14 @@ const CLIENTS = {
     const { feed } = new FleetConnection({ servers: url })
     await feed.reload()
     let last = ''
-    feed.onNews(async () => {
+    const show = async (): Promise<void> => {
       await feed.settle()
       const [head] = [...feed.state.heads.values()].filter(({ skill }) => skill === 'skill-0')
       const text = String(head?.manifest.frontmatter['description'])
       if (text !== last) note(text)
       last = text
-    })
+    }
+    feed.onNews(() => void show())
   },
   /** What tutorials show: one watch of the bucket for each agent. */
   async 'kv.watch'(): Promise<void> {
