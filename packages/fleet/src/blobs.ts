@@ -67,7 +67,12 @@ async function uploadPiece(engine: NatsEngine, digest: Digest, data: Uint8Array)
   for (;;) {
     if (await storeUnlessConflict(engine, { subject, data, expectedSeq: 0 })) return true
     const stored = await engine.readLast(BLOBS, subject, 'leader')
-    if (stored !== undefined && (await renewPiece(engine, stored, data))) return false
+    if (stored === undefined) continue
+    // Somebody may have stored other bytes under the digest.
+    const isRight = digestOf(stored.data, nodeHasher) === digest
+    if (isRight && (await renewPiece(engine, stored, data))) return false
+    if (!isRight && (await storeUnlessConflict(engine, { subject, data, expectedSeq: stored.seq })))
+      return true
   }
 }
 

@@ -5,7 +5,7 @@ import { renewFile } from './blobs.ts'
 import { commitHeads, type PlannedHead } from './commit-heads.ts'
 import type { FleetConnection } from './fleet-connection.ts'
 import { checkChannel, DEFAULT_CHANNEL, EPOCH_SUBJECT, HEADS } from './fleet-subjects.ts'
-import { isSignedDocument, type ManifestFile, type SkillVersion } from './manifest.ts'
+import { isSignedDocument, type ManifestFile, type SkillRemoval, type SkillVersion } from './manifest.ts'
 import type { NatsEngine } from './nats-engine.ts'
 import type { ChannelOptions, PublishedSkill, PublishReport } from './publish-options.ts'
 import { retrying } from './retrying.ts'
@@ -76,6 +76,9 @@ export class ChannelChange {
     // Fails at once if there is no stream. Later requests wait for a new leader, and cannot tell this from no stream.
     const readEpoch = async () => await engine.readLast(HEADS, EPOCH_SUBJECT, 'leader')
     const epoch = await retrying(change.signal, readEpoch)
+    const stream = await retrying(change.signal, async () => await engine.describeStream(HEADS))
+    // Names and unchanged skills are read from any replica, which may be behind the leader.
+    fleet.feed.expect(stream?.state.last_seq ?? 0)
     const isSigned = epoch !== undefined && isSignedDocument(epoch.data)
     if (signer === undefined && (fleet.trusted.isRequired || isSigned))
       throw new SkillError(
@@ -149,7 +152,7 @@ export class ChannelChange {
       }
       return undefined
     }
-    const planned = await mapConcurrently(names, planOne, AT_ONCE, this.signal)
+    const planned = await mapConcurrently([...new Set(names)], planOne, AT_ONCE, this.signal)
     return { planned: planned.filter(each => each !== undefined), unchanged }
   }
 
@@ -165,9 +168,17 @@ export class ChannelChange {
   }
 
   /** Plans the removal of a skill. The skill may have a head that agents refuse. */
-  async planRemoval(name: string, head: LeaderHead): Promise<Planned> {
+  async planRemoval(
+    name: string,
+    head: LeaderHead,
+    { isMirrored = false }: { readonly isMirrored?: boolean } = {},
+  ): Promise<Planned> {
     const version = (await this.#findNewest(name, [head])) + 1
-    const record = { kind: 'removal', ...this.#describe(name, version) } as const
+    const record: SkillRemoval = {
+      kind: 'removal',
+      ...this.#describe(name, version),
+      ...(isMirrored ? { isMirrored } : {}),
+    }
     return { head, record, isStaged: false, expectedSeq: head.seq }
   }
 
@@ -209,7 +220,10 @@ export class ChannelChange {
     }
     await mapConcurrently(planned, complete, AT_ONCE, signal)
     const onCommitted = (done: number): void => onProgress?.({ step: 'commit', done, total: planned.length })
-    return await commitHeads(fleet, engine, planned, { signer: this.#author.signer, signal, onCommitted })
+    const { signer } = this.#author
+    const seqs = await commitHeads(fleet, engine, planned, { signer, signal, onCommitted })
+    fleet.feed.expect(Math.max(0, ...seqs))
+    return seqs
   }
 
   /** Returns the newest version of a skill; 0 if it had none. */

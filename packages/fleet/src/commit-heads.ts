@@ -127,5 +127,5 @@ async function describeConflict(
     const message = `${channel}/${skill} ${now}; look at it, then publish again`
     return new SkillError('CHANGED_SINCE_READ', message, { cause, data: { channel, skill, version } })
   }
-  return cause
+  return new SkillError('CHANGED_SINCE_READ', 'the channel has changed; publish again', { cause })
 }

@@ -1,5 +1,12 @@
 import { type Digest, SkillError } from '@skillstoke/core'
-import { checkOptions, type KnownOptions, mapConcurrently, toMessage } from '@skillstoke/core/internal'
+import {
+  checkOptions,
+  digestOf,
+  type KnownOptions,
+  mapConcurrently,
+  toMessage,
+} from '@skillstoke/core/internal'
+import { nodeHasher } from '@skillstoke/core/node'
 import { hexOf, piecesOf } from './blobs.ts'
 import type { FleetConnection } from './fleet-connection.ts'
 import { describeStreams, describeWeakness, findDifferences, readReplicas } from './fleet-layout.ts'
@@ -134,10 +141,10 @@ async function examineFiles(
   let done = 0
   const examine = async ([digest, owner]: readonly [Digest, string]): Promise<void> => {
     const stored = await engine.readLast(BLOBS, toBlobSubject(hexOf(digest)), 'any')
-    if (stored === undefined)
+    if (stored === undefined || digestOf(stored.data, nodeHasher) !== digest)
       findings.push({
         severity: 'error',
-        message: `${owner} has no content`,
+        message: `${owner} has ${stored === undefined ? 'no' : 'other'} content`,
         fix: 'publish this skill again with --repair',
       })
     onProgress?.({ done: ++done, total: owners.size })

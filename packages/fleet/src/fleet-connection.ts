@@ -1,6 +1,7 @@
 import { type ConnectionOptions, credsAuthenticator, nkeyAuthenticator } from '@nats-io/transport-node'
 import { SkillError } from '@skillstoke/core'
-import { checkOptions, type KnownOptions } from '@skillstoke/core/internal'
+import { checkOptions, digestOf, type KnownOptions } from '@skillstoke/core/internal'
+import { nodeHasher } from '@skillstoke/core/node'
 import { FleetFeed } from './fleet-feed.ts'
 import { NatsEngine } from './nats-engine.ts'
 import { TrustedKeys } from './signing.ts'
@@ -71,6 +72,8 @@ const KNOWN_TLS: KnownOptions<FleetTls> = { caFile: true, certFile: true, keyFil
 export class FleetConnection implements AsyncDisposable {
   /** Host and port of the servers, without credentials. */
   readonly address: string
+  /** Who this program is at the servers, without a secret; absent without credentials. */
+  readonly user: string | undefined
   /** The keys whose signatures are trusted. */
   readonly trusted: TrustedKeys
   readonly #options: ConnectionOptions
@@ -90,6 +93,7 @@ export class FleetConnection implements AsyncDisposable {
     this.trusted = new TrustedKeys(options.trustedKeys ?? [])
     this.address = urls.map(url => url.host).join(',')
     const { name = 'skillstoke', inboxPrefix, tls, credentials = credentialsOf(first) } = options
+    this.user = credentials === undefined ? undefined : nameUser(credentials)
     this.#options = {
       servers: urls.map(url => `${url.hostname}:${url.port || '4222'}`),
       name,
@@ -153,10 +157,35 @@ function parseServer(text: string): URL {
 
 function credentialsOf({ username, password }: URL): FleetCredentials | undefined {
   if (username === '') return undefined
-  const user = decodeURIComponent(username)
-  return password === ''
-    ? { kind: 'token', token: user }
-    : { kind: 'password', user, password: decodeURIComponent(password) }
+  try {
+    const user = decodeURIComponent(username)
+    return password === ''
+      ? { kind: 'token', token: user }
+      : { kind: 'password', user, password: decodeURIComponent(password) }
+  } catch {
+    throw new SkillError(
+      'INVALID_OPTION',
+      'the user or password in the URL of the server is not valid; write "%" as "%25"',
+    )
+  }
+}
+
+/** Names a user by a name, a public key or a digest. */
+function nameUser(credentials: FleetCredentials): string {
+  const digest = (secret: string): string =>
+    digestOf(secret, nodeHasher).slice('sha256:'.length, 'sha256:'.length + 12)
+  switch (credentials.kind) {
+    case 'password':
+      return credentials.user
+    case 'token':
+      return digest(credentials.token)
+    case 'nkey':
+      return digest(credentials.seed.trim())
+    case 'creds':
+      return digest(credentials.text.trim())
+    default:
+      return ''
+  }
 }
 
 function toAuthentication(credentials: FleetCredentials): ConnectionOptions {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { connect, headers } from '@nats-io/transport-node'
+import { connect, headers, type NatsConnection } from '@nats-io/transport-node'
 import { createSkillRuntime, type SkillRuntime } from '@skillstoke/core'
 import { openState } from '@skillstoke/core/node'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
@@ -16,10 +16,11 @@ import {
   startServer,
   watchNumbers,
 } from '../../../tests/fixtures/fleet.ts'
-import { NATS_SERVER, NatsCluster } from '../../../tests/fixtures/nats-server.ts'
+import { NATS_SERVER, NatsCluster, type NatsServer } from '../../../tests/fixtures/nats-server.ts'
 import { skillText } from '../../../tests/fixtures/skill-folder.ts'
 import {
   createSigningKey,
+  examineFleet,
   FleetConnection,
   fleetSource,
   loadSigningKey,
@@ -30,6 +31,25 @@ import { writeDocument } from './manifest.ts'
 import type { ManifestSigner } from './signing.ts'
 
 const decoder = new TextDecoder()
+
+/** Connects to a server as other programs do. */
+async function startClient(server: NatsServer): Promise<NatsConnection> {
+  const nc = await connect({ servers: server.url })
+  onTestFinished(async () => await nc.close())
+  return nc
+}
+
+/** Replaces the uploaded file of a numbered version just before the version is committed. */
+function tamperWith(nc: NatsConnection, number: number): ManifestSigner {
+  const key = loadSigningKey(createSigningKey().privateKey)
+  const text = skillText('maps', describeNumber(number))
+  const subject = `skb.${createHash('sha256').update(text).digest('hex')}`
+  const sign = async (data: Uint8Array): Promise<Uint8Array> => {
+    await nc.request(subject, 'other bytes')
+    return await key.sign(data)
+  }
+  return { publicKey: key.publicKey, sign }
+}
 
 describe.skipIf(NATS_SERVER === undefined)('a fleet under faults', { timeout: 60_000 }, () => {
   test('a server that crashes and comes back loses nothing, and no agent goes back', async () => {
@@ -88,20 +108,28 @@ describe.skipIf(NATS_SERVER === undefined)('a fleet under faults', { timeout: 60
       )
     await publish(1)
     await expectAll(1)
-    const leader = (await (await fleet.open()).describeStream('KV_SK'))?.cluster?.leader
-    const crashed = cluster.servers.find(({ port }) => `n${port}` === leader)
+    const findLeader = async (): Promise<NatsServer | undefined> => {
+      const leader = (await (await fleet.open()).describeStream('KV_SK'))?.cluster?.leader
+      return cluster.servers.find(({ port }) => `n${port}` === leader)
+    }
+    const crashed = await findLeader()
     await crashed?.kill('SIGKILL')
     await publish(2)
     await expectAll(2)
     await crashed?.restart()
     await publish(3)
     await expectAll(3)
-    cluster.servers[0]?.pause()
+    const stopped = await vi.waitFor(async () => {
+      const leader = await findLeader()
+      expect(leader).toBeDefined()
+      return leader
+    }, LONG)
+    stopped?.pause()
     try {
       await publish(4)
       await expectAll(4)
     } finally {
-      cluster.servers[0]?.resume()
+      stopped?.resume()
     }
     expect(watched.map(({ wentBack }) => wentBack())).toEqual([false, false, false])
     expect(await publisher.history('maps')).toHaveLength(4)
@@ -166,8 +194,7 @@ describe.skipIf(NATS_SERVER === undefined)('a fleet under faults', { timeout: 60
 
     const [line] = decoder.decode(good?.data).split('\n')
     const forged = { ...JSON.parse(line ?? ''), version: 2, publishId: 'forged' }
-    const nc = await connect({ servers: server.url })
-    onTestFinished(async () => await nc.close())
+    const nc = await startClient(server)
     const attacks: readonly [string, ManifestSigner | undefined][] = [
       ['not signed', undefined],
       ['not signed by a trusted key', loadSigningKey(theirs.privateKey)],
@@ -195,7 +222,7 @@ describe.skipIf(NATS_SERVER === undefined)('a fleet under faults', { timeout: 60
     await vi.waitFor(() => expect(problemsOf(agent)).toBe(''), LONG)
   })
 
-  test('a forged removal and a tampered file change nothing for agents with pinned keys', async () => {
+  test('a forged removal changes nothing for agents with pinned keys', async () => {
     const server = await startServer()
     const key = createSigningKey()
     const signer = loadSigningKey(key.privateKey)
@@ -206,8 +233,7 @@ describe.skipIf(NATS_SERVER === undefined)('a fleet under faults', { timeout: 60
     const publisher = new SkillPublisher(trusting, { signer })
     await publisher.publish(folder.path)
     const agent = await follow(trusting)
-    const nc = await connect({ servers: server.url })
-    onTestFinished(async () => await nc.close())
+    const nc = await startClient(server)
     const marker = headers()
     marker.set('KV-Operation', 'DEL')
     await nc.request('$KV.SK.stable.maps', new Uint8Array(), { headers: marker, timeout: 2_000 })
@@ -217,23 +243,20 @@ describe.skipIf(NATS_SERVER === undefined)('a fleet under faults', { timeout: 60
     expect(numberOf(agent, 'maps')).toBe(1)
   })
 
-  test('a file whose stored bytes were tampered with is never served, and the earlier version stays', async () => {
-    const { server, publish } = await startFleet()
+  test('a file whose stored bytes were tampered with is never served, and a repair brings it', async () => {
+    const { server, fleet, folder, publisher, publish } = await startFleet()
     await publish(1)
     const agent = await follow(server.url)
-    const hex = createHash('sha256')
-      .update(skillText('maps', describeNumber(2)))
-      .digest('hex')
-    const nc = await connect({ servers: server.url })
-    onTestFinished(async () => await nc.close())
-    await nc.request(`skb.${hex}`, skillText('maps', describeNumber(666)))
-    await publish(2)
-    await vi.waitFor(() => {
-      expect(problemsOf(agent)).toContain('does not match its digest')
-    }, LONG)
+    const tampering = new SkillPublisher(fleet, { signer: tamperWith(await startClient(server), 2) })
+    folder.writeSkill('maps', describeNumber(2))
+    await tampering.publish(folder.path)
+    await vi.waitFor(() => expect(problemsOf(agent)).toContain('does not match its digest'), LONG)
     expect(numberOf(agent, 'maps')).toBe(1)
-    // When the right bytes are there, the agent retrieves them by itself.
-    await nc.request(`skb.${hex}`, skillText('maps', describeNumber(2)))
+    const { findings } = await examineFleet(fleet)
+    expect(findings.map(({ message }) => message)).toContain('stable/maps: SKILL.md has other content')
+    const { skills } = await publisher.publish(folder.path, { isRepair: true })
+    expect(skills).toMatchObject([{ outcome: 'unchanged', version: 2 }])
+    // The agent retrieves the right bytes by itself.
     await vi.waitFor(() => expect(numberOf(agent, 'maps')).toBe(2), LONG)
   })
 
@@ -243,8 +266,7 @@ describe.skipIf(NATS_SERVER === undefined)('a fleet under faults', { timeout: 60
     await publish(1)
     const first = await follow(server.url, { state: state.path })
     await first.close()
-    const nc = await connect({ servers: server.url })
-    onTestFinished(async () => await nc.close())
+    const nc = await startClient(server)
     await nc.request('$JS.API.STREAM.PURGE.SKB', '{}')
     const second = await follow(server.url, { state: state.path })
     expect((await second.load('maps')).description).toContain('Edition 1')
@@ -310,8 +332,7 @@ describe.skipIf(NATS_SERVER === undefined)('a fleet under faults', { timeout: 60
     const agent = await follow(fleet)
     await vi.waitFor(() => expect(agent.status()[0]?.mode).toBe('events'), LONG)
     // The clock of the leader that stored this message was ahead.
-    const nc = await connect({ servers: server.url })
-    onTestFinished(async () => await nc.close())
+    const nc = await startClient(server)
     const late = headers()
     late.set('Nats-Sequence', '2')
     late.set('Nats-Time-Stamp', new Date(Date.now() + 3_600_000).toISOString())
@@ -361,30 +382,34 @@ describe.skipIf(NATS_SERVER === undefined)('a fleet under faults', { timeout: 60
     await offline.close()
   })
 
-  test('a version whose files were missing at the end of a process is retrieved by the next one', async () => {
-    const { server, folder, publisher, publish } = await startFleet()
+  test('each process begins with what the one before it served', async () => {
+    const { server, fleet, folder, publisher, publish } = await startFleet()
     const state = createFolder()
+    const startOffline = async (): Promise<readonly number[]> => {
+      await server.kill('SIGTERM')
+      const offline = await follow(server.url, { state: state.path })
+      const numbers = [numberOf(offline, 'maps'), numberOf(offline, 'notes')]
+      await offline.close()
+      await server.restart()
+      return numbers
+    }
     await publish(1)
     const before = await follow(server.url, { state: state.path })
-    const nc = await connect({ servers: server.url })
-    onTestFinished(async () => await nc.close())
-    const text = skillText('maps', describeNumber(2))
-    const subject = `skb.${createHash('sha256').update(text).digest('hex')}`
-    await nc.request(subject, 'other bytes')
+    const tampering = new SkillPublisher(fleet, { signer: tamperWith(await startClient(server), 2) })
     folder.writeSkill('maps', describeNumber(2))
     folder.writeSkill('notes', describeNumber(1))
-    await publisher.publish(folder.path)
+    await tampering.publish(folder.path)
     await vi.waitFor(() => expect(problemsOf(before)).toContain('does not match its digest'), LONG)
     await vi.waitFor(() => expect(namesOf(before)).toEqual(['maps', 'notes']), LONG)
     await before.close()
-    await server.kill('SIGTERM')
-    const offline = await follow(server.url, { state: state.path })
-    expect([numberOf(offline, 'maps'), numberOf(offline, 'notes')]).toEqual([1, 1])
-    await offline.close()
-    await server.restart()
-    await vi.waitFor(async () => await nc.request(subject, text), LONG)
+    expect(await startOffline()).toEqual([1, 1])
+    // The files come while the next process runs, and the one after it serves them without the server.
     const after = await follow(server.url, { state: state.path })
+    await vi.waitFor(() => expect(problemsOf(after)).toContain('does not match its digest'), LONG)
+    await vi.waitFor(async () => await publisher.publish(folder.path, { isRepair: true }), LONG)
     await vi.waitFor(() => expect(numberOf(after, 'maps')).toBe(2), LONG)
+    await after.close()
+    expect(await startOffline()).toEqual([2, 1])
   })
 
   test('a version that was refused is served after the next start has its key', async () => {

@@ -1,8 +1,9 @@
 import { SkillError } from '@skillstoke/core'
 import { toMessage } from '@skillstoke/core/internal'
+import { callHost } from './call-host.ts'
 import type { FleetConnection } from './fleet-connection.ts'
 import { ALL_LIVE, BEAT_SUBJECT, EPOCH_SUBJECT, fromLiveSubject, HEADS } from './fleet-subjects.ts'
-import { type FeedState, HeadTable } from './head-table.ts'
+import { type FeedState, HeadTable, type KnownEpoch } from './head-table.ts'
 import { readDocument } from './manifest.ts'
 import type { NatsEngine } from './nats-engine.ts'
 import type { StoredMessage } from './nats-messages.ts'
@@ -17,6 +18,8 @@ const NO_BEAT_MS = 10_000
 const MOVE_AGAIN_MS = 60_000
 /** How often a lagging replica is asked again. */
 const LAG_ATTEMPTS = 8
+const FIRST_RETRY_MS = 1_000
+const LAST_RETRY_MS = 60_000
 
 /** Where a feed stands. */
 export interface FeedHealth {
@@ -54,6 +57,9 @@ export class FleetFeed {
   #lastError: string | undefined
   /** A message that was heard although it should have been known. */
   #suspect: StoredMessage | undefined
+  /** How many reads have failed in a row, and until when no listener is asked to read again. */
+  #failures = 0
+  #quietUntil = 0
   #isClosed = false
 
   constructor(connection: FleetConnection) {
@@ -73,6 +79,11 @@ export class FleetFeed {
       ...(this.#staleSince === undefined ? {} : { staleSince: this.#staleSince }),
       ...(this.#lastError === undefined ? {} : { lastError: this.#lastError }),
     }
+  }
+
+  /** Whether the feed has heard of something that it has not read. */
+  get hasNews(): boolean {
+    return this.#isDirty
   }
 
   /** Calls back after each change of the state, and when the feed may be outdated. Returns a function that ends this. */
@@ -103,6 +114,11 @@ export class FleetFeed {
     if (this.#isDirty) await this.#run()
   }
 
+  /** Lets the next read go on until a sequence that the leader has. A replica may be behind. */
+  expect(seq: number): void {
+    this.#newestSeen = Math.max(this.#newestSeen, seq)
+  }
+
   close(): void {
     this.#isClosed = true
     this.#isLinked = false
@@ -119,22 +135,32 @@ export class FleetFeed {
 
   async #catchUp(): Promise<void> {
     const isUnchecked = this.#isUnchecked
+    const { heads } = this.state
     try {
       const engine = await this.#connection.open()
       this.#follow(engine)
       this.#isDirty = false
       this.#isUnchecked = false
+      this.#table.forgetNewEpoch()
       if (isUnchecked) await this.#checkEpoch(engine)
       await this.#readNew(engine, this.#table)
+      const { newEpoch } = this.#table
+      if (newEpoch !== undefined) await this.#enterEpoch(engine, newEpoch)
       if (isUnchecked) await this.#checkCount(engine)
-      this.#probeAt = performance.now() + PROBE_MS * (0.75 + Math.random() / 2)
+      this.#probeAt = performance.now() + jitter(PROBE_MS)
+      this.#failures = 0
+      this.#quietUntil = 0
       if (this.#isLinked) this.#noteFresh()
     } catch (thrown) {
       this.#isDirty = true
       this.#isUnchecked = true
       this.#noteStale(toMessage(thrown))
+      this.#quietUntil =
+        performance.now() + jitter(Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** this.#failures++))
       if (this.#isClosed) throw new SkillError('CLOSED', 'the connection to the fleet is closed')
       throw thrown
+    } finally {
+      if (this.state.heads !== heads) this.#tell()
     }
   }
 
@@ -156,8 +182,9 @@ export class FleetFeed {
         this.#heardAt = performance.now()
         this.#beatAt = undefined
         this.#isUnchecked = true
+        this.#quietUntil = 0
         this.#requestRead()
-      } else if (type === 'slowConsumer' || type === 'error') this.#requestRead()
+      } else if (type === 'slowConsumer') this.#requestRead()
       else if (type === 'close') this.#isLinked = false
     })
     this.#timer ??= setInterval(() => void this.#tick(), TICK_MS).unref()
@@ -174,9 +201,9 @@ export class FleetFeed {
       return
     }
     this.#newestSeen = Math.max(this.#newestSeen, message.seq)
-    if (message.subject === EPOCH_SUBJECT) this.#isUnchecked = true
     if (message.seq <= this.#table.seq) return
     const isNext = message.seq === this.#table.seq + 1
+    if (message.subject === EPOCH_SUBJECT) this.#quietUntil = 0
     if (!isNext || message.subject === EPOCH_SUBJECT || this.#running !== undefined || this.#isDirty) {
       this.#requestRead()
       return
@@ -188,26 +215,38 @@ export class FleetFeed {
     if (this.#table.state.heads !== heads) this.#tell()
   }
 
-  /** Reads the epoch, and takes a snapshot if the epoch has risen. */
+  /** Reads the epoch, and takes a snapshot if it is another one. */
   async #checkEpoch(engine: NatsEngine): Promise<void> {
     const message = await engine.readLast(HEADS, EPOCH_SUBJECT, 'any')
     if (message === undefined)
       throw new SkillError('IO_FAILED', `${this.#connection.address} has no epoch; run "stoke fleet init"`)
     const document = readDocument(message.data, this.#connection.trusted)
+    if (document.kind === 'epoch' && this.#table.isEpoch(document)) await this.#checkOrder(engine, message)
+    else await this.#enterEpoch(engine, message)
+  }
+
+  /**
+   * Takes a snapshot of another epoch. Epochs only rise. Without trusted keys, a fleet with another id may have any epoch,
+   * because it is another fleet at the same address.
+   */
+  async #enterEpoch(engine: NatsEngine, { data }: StoredMessage): Promise<void> {
+    const { trusted, address } = this.#connection
+    const document = readDocument(data, trusted)
     if (document.kind !== 'epoch') throw new SkillError('IO_FAILED', 'the epoch of the fleet is not valid')
     const known = this.#table.epoch
-    if (known !== undefined && document.epoch < known)
+    const isSame = this.#table.isEpoch(document)
+    const isOther = known !== undefined && known.id !== document.id
+    const isLower = known !== undefined && document.epoch <= known.epoch && !isSame
+    if (isLower && (trusted.isRequired || !isOther)) {
+      const fleet = isOther ? ' of another fleet; use another state directory, or' : ';'
       throw new SkillError(
         'IO_FAILED',
-        `the fleet has epoch ${document.epoch}, but this machine has already seen ${known}; run "stoke fleet init --new-epoch"`,
+        `${address} has epoch ${document.epoch}, but this machine has already seen ${known.epoch}${fleet} run "stoke fleet init --new-epoch"`,
       )
-    if (document.epoch !== known) {
-      this.#newestSeen = 0
-      this.#suspect = undefined
-      await this.#takeSnapshot(engine, document.epoch)
-      return
     }
-    await this.#checkOrder(engine, message)
+    this.#newestSeen = isSame ? Math.max(this.#newestSeen, this.#table.seq) : 0
+    this.#suspect = undefined
+    await this.#takeSnapshot(engine, { document, data })
   }
 
   /**
@@ -229,16 +268,25 @@ export class FleetFeed {
       )
     }
     if (this.#suspect === undefined) return
-    await this.#takeSnapshot(engine, this.#table.epoch ?? 0)
+    await this.#readAgain(engine)
     this.#suspect = undefined
   }
 
   /** Reads the whole stream, and only then replaces the table. */
-  async #takeSnapshot(engine: NatsEngine, epoch: number): Promise<void> {
+  async #takeSnapshot(engine: NatsEngine, epoch: KnownEpoch): Promise<void> {
     const snapshot = this.#table.startSnapshot(epoch)
-    if (epoch === this.#table.epoch) this.#newestSeen = Math.max(this.#newestSeen, this.#table.seq)
     await this.#readNew(engine, snapshot)
-    this.#table = snapshot
+    const { newEpoch } = snapshot
+    if (newEpoch === undefined) this.#table = snapshot
+    else await this.#enterEpoch(engine, newEpoch)
+  }
+
+  /** Reads the whole stream of the same epoch. A replica that is behind must not take anything back. */
+  async #readAgain(engine: NatsEngine): Promise<void> {
+    const { epoch } = this.#table.state
+    if (epoch === undefined) return
+    this.#newestSeen = Math.max(this.#newestSeen, this.#table.seq)
+    await this.#takeSnapshot(engine, epoch)
   }
 
   /**
@@ -249,6 +297,7 @@ export class FleetFeed {
     for (let attempt = 0; ; attempt++) {
       for await (const { messages } of engine.readFrom(HEADS, table.seq + 1))
         for (const message of messages) table.apply(message)
+      if (table.newEpoch !== undefined) return
       const isCurrent = table.seq >= this.#newestSeen
       if (isCurrent && table.publish()) return
       if (attempt === LAG_ATTEMPTS) {
@@ -275,13 +324,14 @@ export class FleetFeed {
     await this.#readNew(engine, this.#table)
     const again = await engine.countMessages(HEADS)
     if (again === this.#table.subjectCount) return
-    await this.#takeSnapshot(engine, this.#table.epoch ?? 0)
+    await this.#readAgain(engine)
   }
 
   async #tick(): Promise<void> {
     const engine = this.#engine
     if (engine === undefined || !this.#isLinked || this.#isClosed) return
     const now = performance.now()
+    if (this.#isDirty && this.#failures > 0 && this.#running === undefined) this.#requestRead()
     if (now > this.#probeAt && this.#running === undefined) {
       this.#probeAt = now + PROBE_MS
       this.#isUnchecked = true
@@ -301,13 +351,14 @@ export class FleetFeed {
     await engine.moveAway()
   }
 
+  /** Asks the listeners to read. After a failure, they are asked at growing intervals. */
   #requestRead(): void {
     this.#isDirty = true
-    this.#tell()
+    if (performance.now() >= this.#quietUntil) this.#tell()
   }
 
   #tell(): void {
-    for (const listener of this.#listeners) listener()
+    for (const listener of this.#listeners) callHost(listener)
   }
 
   #noteFresh(): void {
@@ -319,4 +370,9 @@ export class FleetFeed {
     this.#staleSince ??= Date.now()
     this.#lastError = reason
   }
+}
+
+/** Returns a time that differs by up to 25 %, so that many machines do not ask at the same moment. */
+export function jitter(ms: number): number {
+  return ms * (0.75 + Math.random() / 2)
 }

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { SkillError } from '@skillstoke/core'
 import { checkOptions, checkWholeNumber, type KnownOptions } from '@skillstoke/core/internal'
 import type { FleetConnection } from './fleet-connection.ts'
@@ -15,14 +16,15 @@ import {
   HEADS,
   RECORDS,
 } from './fleet-subjects.ts'
-import { type FleetEpoch, isSignedDocument, readDocument, writeDocument } from './manifest.ts'
+import { tryReadEpoch } from './head-table.ts'
+import { type FleetEpoch, isSignedDocument, writeDocument } from './manifest.ts'
 import {
   type NatsEngine,
   RECOMMENDED_SERVER,
   type StreamConfig,
   type StreamDescription,
 } from './nats-engine.ts'
-import { isAtLeast, type StoredMessage } from './nats-messages.ts'
+import { isAtLeast, SequenceConflict } from './nats-messages.ts'
 import type { ManifestSigner } from './signing.ts'
 
 const SECOND_NS = 1e9
@@ -209,34 +211,29 @@ async function prepareEpoch(
     isMissing,
   }: PrepareFleetOptions & { readonly isMissing: boolean },
 ): Promise<{ readonly step: LayoutStep; readonly value: number | undefined }> {
-  const stored = isMissing ? undefined : await engine.readLast(HEADS, EPOCH_SUBJECT, 'leader')
-  const before = stored === undefined ? undefined : readEpoch(fleet, stored)
-  const isUnsigned = signer !== undefined && stored !== undefined && !isSignedDocument(stored.data)
-  if (before !== undefined && !isNewEpoch && !isUnsigned)
-    return { step: { part: 'epoch', outcome: 'unchanged' }, value: before }
-  if (fleet.trusted.isRequired && signer === undefined)
-    throw new SkillError('INVALID_OPTION', 'agents trust only signed documents; name the signing key')
-  // The time rises even if the earlier epoch was lost with its stream.
-  const epoch = Math.max(Date.now(), (before ?? 0) + 1)
-  const document: FleetEpoch = { kind: 'epoch', epoch, at: new Date(epoch).toISOString() }
-  if (!isDryRun)
-    await engine.store({
-      subject: EPOCH_SUBJECT,
-      data: await writeDocument(document, signer),
-      expectedSeq: stored?.seq ?? 0,
-    })
-  const outcome = stored === undefined ? 'created' : 'changed'
-  return { step: { part: 'epoch', outcome }, value: isDryRun ? before : epoch }
-}
-
-/** Returns the epoch. Returns `undefined` if agents refuse the document, for example because it is not signed. */
-function readEpoch(fleet: FleetConnection, { data }: StoredMessage): number | undefined {
-  try {
-    const document = readDocument(data, fleet.trusted)
-    return document.kind === 'epoch' ? document.epoch : undefined
-  } catch (thrown) {
-    if (SkillError.isInstance(thrown)) return undefined
-    throw thrown
+  for (;;) {
+    const stored = isMissing ? undefined : await engine.readLast(HEADS, EPOCH_SUBJECT, 'leader')
+    // Agents may refuse the stored document, for example because it is not signed.
+    const before = stored === undefined ? undefined : tryReadEpoch(stored.data, fleet.trusted)?.document
+    const isUnsigned = signer !== undefined && stored !== undefined && !isSignedDocument(stored.data)
+    if (before !== undefined && !isNewEpoch && !isUnsigned)
+      return { step: { part: 'epoch', outcome: 'unchanged' }, value: before.epoch }
+    if (fleet.trusted.isRequired && signer === undefined)
+      throw new SkillError('INVALID_OPTION', 'agents trust only signed documents; name the signing key')
+    // The time rises even if the earlier epoch was lost with its stream.
+    const epoch = Math.max(Date.now(), (before?.epoch ?? 0) + 1)
+    const { id = randomUUID() } = before ?? {}
+    const document: FleetEpoch = { kind: 'epoch', id, epoch, at: new Date(epoch).toISOString() }
+    const data = await writeDocument(document, signer)
+    const step = { part: 'epoch', outcome: stored === undefined ? 'created' : 'changed' } as const
+    if (isDryRun) return { step, value: before?.epoch }
+    try {
+      await engine.store({ subject: EPOCH_SUBJECT, data, expectedSeq: stored?.seq ?? 0 })
+      return { step, value: epoch }
+    } catch (thrown) {
+      // Another administrator was first.
+      if (!(thrown instanceof SequenceConflict)) throw thrown
+    }
   }
 }
 
@@ -258,7 +255,8 @@ export interface FleetPermissions {
 
 /**
  * Returns the subjects to grant to each kind of program. `<inbox>` stands for the inbox prefix of the program, and
- * `<host>` for its host name.
+ * `<host>` for its host name with each dot written as `=2E`.
+ * @param server version of the server; versions before 2.11 need more subjects
  *
  * @example
  * ```ts
@@ -267,12 +265,20 @@ export interface FleetPermissions {
  * console.log(describePermissions().map(({ role }) => role)) // prints [ 'agent', 'publisher', 'administrator' ]
  * ```
  */
-export function describePermissions(): readonly FleetPermissions[] {
+export function describePermissions(server: string = RECOMMENDED_SERVER): readonly FleetPermissions[] {
+  // Old servers have no batched direct gets, so streams are read with short-lived consumers.
+  const consume = isAtLeast(server, '2.11.0')
+    ? []
+    : [HEADS, RECORDS, BLOBS, AGENTS].map(name => `$JS.API.CONSUMER.CREATE.${name}`)
   const read = [HEADS, BLOBS].flatMap(name => [`$JS.API.DIRECT.GET.${name}`, `$JS.API.DIRECT.GET.${name}.>`])
-  const records = [RECORDS, AGENTS].map(name => `$JS.API.DIRECT.GET.${name}`)
+  const records = [...[RECORDS, AGENTS].map(name => `$JS.API.DIRECT.GET.${name}`), ...consume]
   const streams = [HEADS, RECORDS, BLOBS, AGENTS]
   return [
-    { role: 'agent', publish: [...read, '$KV.AG.<host>.>'], subscribe: [ALL_LIVE, '<inbox>.>'] },
+    {
+      role: 'agent',
+      publish: [...read, ...consume.slice(0, 1), '$KV.AG.<host>.>'],
+      subscribe: [ALL_LIVE, '<inbox>.>'],
+    },
     {
       role: 'publisher',
       publish: [

@@ -148,7 +148,7 @@ export class FleetReporter implements AsyncDisposable {
       skills: served.length,
       held: reports.filter(({ status }) => status === 'pending' || status === 'rejected').length,
       generation: { number: current.number, digest: current.digest },
-      ...(state.epoch === undefined ? {} : { epoch: state.epoch }),
+      ...(state.epoch === undefined ? {} : { epoch: state.epoch.document.epoch }),
       seq: state.seq,
       staged: listHeads(state, this.#source.channel, { isStaged: true }).filter(({ manifest }) =>
         runtime.isStored(manifest),

@@ -17,6 +17,7 @@ import {
   type RemoteSourceOptions,
   refuseTreeEntry,
   restoreTree,
+  type SkillLimits,
   type SkillSource,
   type SkillStore,
   type SourceChange,
@@ -26,6 +27,7 @@ import {
   type TreeFetcher,
 } from '@skillstoke/core/source'
 import { downloadFile } from './blobs.ts'
+import { callHost } from './call-host.ts'
 import { FleetConnection, type FleetConnectionOptions } from './fleet-connection.ts'
 import { checkChannel, DEFAULT_CHANNEL, parseHeadSubject } from './fleet-subjects.ts'
 import {
@@ -37,6 +39,7 @@ import {
   toStoredHeads,
 } from './head-table.ts'
 import type { ManifestFile } from './manifest.ts'
+import { RetryTimer } from './retry-timer.ts'
 import { listHeads } from './skill-set.ts'
 
 /** The values of `FleetRetrieval`. */
@@ -46,12 +49,11 @@ export const FLEET_RETRIEVALS = ['ahead', 'on-load'] as const
 export type FleetRetrieval = (typeof FLEET_RETRIEVALS)[number]
 
 export interface FleetSourceOptions
-  extends Pick<
-    RemoteSourceOptions,
-    'trust' | 'reading' | 'limits' | 'polling' | 'timeoutMs' | 'firstWaitMs' | 'clock'
-  > {
+  extends Pick<RemoteSourceOptions, 'trust' | 'reading' | 'polling' | 'timeoutMs' | 'firstWaitMs' | 'clock'> {
   /** The channel to follow. @default 'stable' */
   readonly channel?: string
+  /** Lower limits than the default ones. Higher ones have no effect, because they are the same in the whole fleet. */
+  readonly limits?: Partial<SkillLimits>
   /** Name of the source in digests and messages; the same on every machine. @default 'fleet' */
   readonly label?: string
   /**
@@ -78,8 +80,6 @@ const KNOWN: KnownOptions<FleetSourceOptions> = {
 
 /** Interval of complete reads, besides the live messages. */
 const SWEEP_MS = 300_000
-const FIRST_RETRY_MS = 1_000
-const LAST_RETRY_MS = 60_000
 const STORE_AFTER_MS = 1_000
 const AT_ONCE = 8
 /** Name of the stored file with the heads. */
@@ -187,14 +187,20 @@ class FleetFetcher implements TreeFetcher {
   #listed = new Map<string, FleetSkill>()
   #shown: FeedState | undefined
   #unstored: Unstored | undefined
+  /** Whether a failed download keeps the stored state from being complete. */
+  #isIncomplete = false
   #storeTimer: NodeJS.Timeout | undefined
-  #retryTimer: NodeJS.Timeout | undefined
-  #retryMs = FIRST_RETRY_MS
+  readonly #retry: RetryTimer = new RetryTimer(() => this.#onNews?.())
+  /** Whether the feed reads for this source. What it tells then, this source sees anyway. */
+  #isReading = false
   #onNews: (() => void) | undefined
   #stopNews: (() => void) | undefined
   readonly #prefetchListeners = new Set<() => void>()
   /** Ends when all prefetches have ended, which run one after the other. Never rejects. */
   #prefetching: Promise<void> = Promise.resolve()
+  readonly #prefetchRetry: RetryTimer = new RetryTimer(() => this.#onNews?.())
+  /** Why files of staged versions could not be retrieved. */
+  #prefetchFaults: readonly string[] = []
   #closing = new AbortController()
 
   constructor(target: FleetTarget, channel: string, retrieval: FleetRetrieval) {
@@ -202,7 +208,9 @@ class FleetFetcher implements TreeFetcher {
     this.channel = channel
     this.#retrieval = retrieval
     this.fleet = this.#openFleet()
-    this.origin = `fleet:${this.fleet.address}/${channel}`
+    // Two users of one server may be in two accounts, which have different fleets.
+    const { user, address } = this.fleet
+    this.origin = `fleet:${user === undefined ? '' : `${user}@`}${address}/${channel}`
   }
 
   get isSigned(): boolean {
@@ -217,7 +225,9 @@ class FleetFetcher implements TreeFetcher {
 
   watch(onNews: () => void): () => void {
     this.#onNews = onNews
-    this.#stopNews = this.fleet.feed.onNews(onNews)
+    this.#stopNews = this.fleet.feed.onNews(() => {
+      if (!this.#isReading) onNews()
+    })
     return () => {
       this.#stopNews?.()
       this.#onNews = undefined
@@ -235,6 +245,7 @@ class FleetFetcher implements TreeFetcher {
     if (file === undefined) return undefined
     const text = decodeText(await file.read(context.signal)) ?? ''
     const state = fromStoredHeads(JSON.parse(text) as StoredHeads, this.fleet.trusted)
+    if (state === undefined) return undefined
     this.fleet.feed.resume(state)
     this.#shown = state
     for (const head of listHeads(state, this.channel)) this.#listed.set(head.skill, toListed(head))
@@ -243,7 +254,13 @@ class FleetFetcher implements TreeFetcher {
 
   async fetch(context: FetchContext): Promise<FetchResult> {
     const { feed } = this.fleet
-    await (context.isNews === true ? feed.settle() : feed.reload())
+    this.#isReading = true
+    try {
+      await (context.isNews === true ? feed.settle() : feed.reload())
+    } finally {
+      this.#isReading = false
+    }
+    if (feed.hasNews) this.#onNews?.() // it came while the feed was reading
     this.#context = context
     const { state } = feed
     const notices = [...state.refusals].flatMap(([subject, { reason }]) =>
@@ -252,10 +269,16 @@ class FleetFetcher implements TreeFetcher {
         : [],
     )
     const failures = await this.#list(state, context)
-    notices.push(...failures.map(({ notice }) => notice))
-    if (failures.length > 0) this.#retryLater()
-    else this.#retryMs = FIRST_RETRY_MS
-    if (state.heads !== this.#shown?.heads || failures.length > 0) this.#storeSoon({ state, failures })
+    notices.push(
+      ...failures.map(({ notice }) => notice),
+      ...this.#prefetchFaults.map(fault => refuseTreeEntry(this.origin, fault, false)),
+    )
+    if (failures.length > 0) this.#retry.noteFailure()
+    else this.#retry.noteSuccess()
+    const isIncomplete = failures.length > 0
+    if (state.heads !== this.#shown?.heads || isIncomplete || this.#isIncomplete)
+      this.#storeSoon({ state, failures })
+    this.#isIncomplete = isIncomplete
     this.#shown = state
     this.#prefetching = this.#prefetching.then(async () => await this.#prefetch(state, context))
     const tree = this.#toTree(state)
@@ -280,8 +303,8 @@ class FleetFetcher implements TreeFetcher {
 
   async close(): Promise<void> {
     clearTimeout(this.#storeTimer)
-    clearTimeout(this.#retryTimer)
-    this.#retryTimer = undefined
+    this.#retry.cancel()
+    this.#prefetchRetry.cancel()
     this.#stopNews?.()
     this.#shown = undefined
     this.#closing.abort(new SkillError('CLOSED', 'the source is closed'))
@@ -297,17 +320,6 @@ class FleetFetcher implements TreeFetcher {
     const target = this.#target
     if (target instanceof FleetConnection) return target
     return new FleetConnection(typeof target === 'string' ? { servers: target } : target)
-  }
-
-  /** Fetches again after a failure. A random part spreads the requests of many machines. */
-  #retryLater(): void {
-    if (this.#retryTimer !== undefined) return
-    const waitMs = this.#retryMs * (0.75 + Math.random() / 2)
-    this.#retryMs = Math.min(LAST_RETRY_MS, this.#retryMs * 2)
-    this.#retryTimer = setTimeout(() => {
-      this.#retryTimer = undefined
-      this.#onNews?.()
-    }, waitMs).unref()
   }
 
   /**
@@ -340,6 +352,7 @@ class FleetFetcher implements TreeFetcher {
   /** Retrieves the files of staged versions, which are not served yet, besides the versions that are served. */
   async #prefetch(state: FeedState, { store, hasher }: FetchContext): Promise<void> {
     const { signal } = this.#closing
+    const faults: string[] = []
     let isPrefetched = false
     for (const head of listHeads(state, this.channel, { isStaged: true })) {
       const skill = toListed(head)
@@ -347,12 +360,17 @@ class FleetFetcher implements TreeFetcher {
       try {
         await this.#download(skill, { store, hasher, signal })
         isPrefetched = true
-      } catch {
-        if (!signal.aborted) this.#retryLater()
+      } catch (thrown) {
+        faults.push(`${head.channel}/${head.skill}, staged: ${toMessage(thrown)}`)
       }
     }
-    // A listener that throws must not end the prefetches that follow.
-    if (isPrefetched) for (const listener of this.#prefetchListeners) queueMicrotask(listener)
+    if (signal.aborted) return
+    const isNew = faults.join() !== this.#prefetchFaults.join()
+    this.#prefetchFaults = faults
+    if (faults.length > 0) this.#prefetchRetry.noteFailure()
+    else this.#prefetchRetry.noteSuccess()
+    if (isNew) this.#onNews?.() // the next fetch reports it
+    if (isPrefetched) for (const listener of this.#prefetchListeners) callHost(listener)
   }
 
   async #download(skill: FleetSkill, { store, hasher, signal }: Omit<FetchContext, 'known'>): Promise<void> {
@@ -375,7 +393,7 @@ class FleetFetcher implements TreeFetcher {
 
   #toTree({ epoch, seq }: FeedState): FileTree {
     const listed = [...this.#listed.values()].sort((a, b) => (a.location < b.location ? -1 : 1))
-    return { version: `${epoch}-${seq}`, files: [], listed }
+    return { version: `${epoch?.document.id}-${epoch?.document.epoch}-${seq}`, files: [], listed }
   }
 
   /** Stores the heads soon, so that many versions in a row are stored once. */

@@ -118,7 +118,7 @@ export class FleetStatus {
       channel: this.#channel,
       servers: address,
       serverVersion: engine.version,
-      epoch: state.epoch ?? 0,
+      epoch: state.epoch?.document.epoch ?? 0,
       seq: state.seq,
       digest,
       skills: heads
@@ -157,17 +157,19 @@ export class FleetStatus {
 
 /** Reads the reports of all agents. A fleet without the stream of the reports has no agents to show. */
 async function readReports(engine: NatsEngine): Promise<readonly AgentReport[]> {
-  const reports: AgentReport[] = []
+  // An agent that reports between two pages comes twice.
+  const reports = new Map<string, AgentReport>()
   try {
     for await (const { messages } of engine.readFrom(AGENTS, 1))
-      for (const { data, isMarker } of messages) {
+      for (const { subject, data, isMarker } of messages) {
         const report = isMarker ? undefined : parseReport(data)
-        if (report !== undefined) reports.push(report)
+        if (report === undefined) reports.delete(subject)
+        else reports.set(subject, report)
       }
   } catch (thrown) {
     if (!SkillError.isInstance(thrown, 'IO_FAILED') || thrown.data['isMissing'] !== true) throw thrown
   }
-  return reports
+  return [...reports.values()]
 }
 
 function compareNames(a: { readonly name: string }, b: { readonly name: string }): number {

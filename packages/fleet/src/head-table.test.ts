@@ -2,8 +2,8 @@ import { digestOf, revisionOf } from '@skillstoke/core/internal'
 import { nodeHasher } from '@skillstoke/core/node'
 import { expect, test } from 'vitest'
 import { EPOCH_SUBJECT, toHeadSubject } from './fleet-subjects.ts'
-import { fromStoredHeads, HeadTable, toStoredHeads } from './head-table.ts'
-import { type FleetDocument, type SkillVersion, writeDocument } from './manifest.ts'
+import { fromStoredHeads, HeadTable, type KnownEpoch, toStoredHeads } from './head-table.ts'
+import { type FleetDocument, type FleetEpoch, type SkillVersion, writeDocument } from './manifest.ts'
 import type { StoredMessage } from './nats-messages.ts'
 import { createSigningKey, loadSigningKey, TrustedKeys } from './signing.ts'
 
@@ -55,6 +55,11 @@ async function messageOf(
 function removalOf(skill: string, version: number): FleetDocument & { skill: string } {
   const { channel, publishId, publisher, at } = versionOf(skill, version)
   return { kind: 'removal', channel, skill, version, publishId, publisher, at }
+}
+
+async function epochOf(epoch: number): Promise<KnownEpoch> {
+  const document: FleetEpoch = { kind: 'epoch', id: 'fleet', epoch, at: '2026-11-25T00:00:00Z' }
+  return { document, data: await writeDocument(document, signer) }
 }
 
 /** Applies messages and publishes. Returns the versions by skill. */
@@ -112,13 +117,18 @@ test('with pinned keys, an empty marker removes nothing, and after a signed remo
 test('a snapshot within an epoch removes what is gone, and does not go back', async () => {
   const table = new HeadTable(KEYS)
   await versionsAfter(table, messageOf(1, versionOf('maps', 3)), messageOf(2, versionOf('notes', 1)))
-  const same = table.startSnapshot(7)
+  const [seven, eight] = await Promise.all([epochOf(7), epochOf(8)])
+  const first = table.startSnapshot(seven)
+  await versionsAfter(first, messageOf(1, versionOf('maps', 3)))
+  const same = first.startSnapshot(eight)
   expect(await versionsAfter(same, messageOf(1, versionOf('maps', 1)))).toEqual({ maps: 1 })
-  const next = same.startSnapshot(7)
+  const next = same.startSnapshot(eight)
   expect(await versionsAfter(next, messageOf(1, versionOf('notes', 5)))).toEqual({ notes: 5 })
-  const older = next.startSnapshot(7)
+  const older = next.startSnapshot(eight)
   expect(await versionsAfter(older, messageOf(1, versionOf('notes', 4)))).toEqual({ notes: 5 })
-  expect(await versionsAfter(older.startSnapshot(8), messageOf(1, versionOf('notes', 1)))).toEqual({
+  expect(
+    await versionsAfter(older.startSnapshot(await epochOf(9)), messageOf(1, versionOf('notes', 1))),
+  ).toEqual({
     notes: 1,
   })
 })
@@ -136,36 +146,48 @@ test('only a message that is newer than the known one of its subject shows that 
 })
 
 test('stored heads are the served ones, and are read again from the start after a refusal or a failure', async () => {
-  const table = new HeadTable(KEYS)
+  const table = new HeadTable(KEYS).startSnapshot(await epochOf(1))
   await versionsAfter(table, messageOf(1, versionOf('maps', 1)), messageOf(2, versionOf('notes', 1)))
   const [maps] = table.state.heads.values()
   const stored = toStoredHeads(table.state, [])
   expect(stored).toMatchObject({ seq: 2, heads: [{ seq: 1 }, { seq: 2 }] })
-  expect(fromStoredHeads(stored, KEYS).heads).toEqual(table.state.heads)
+  expect(fromStoredHeads(stored, KEYS)?.heads).toEqual(table.state.heads)
   await versionsAfter(table, messageOf(3, versionOf('maps', 2)))
   const newer = table.state.heads.get(subjectOf('maps'))
   if (maps === undefined || newer === undefined) throw new Error('the head is missing')
   const replaced = fromStoredHeads(toStoredHeads(table.state, [{ head: newer, before: maps }]), KEYS)
-  expect(replaced.seq).toBe(0)
-  expect(replaced.heads.get(subjectOf('maps'))?.manifest.version).toBe(1)
-  expect(
-    fromStoredHeads(toStoredHeads(table.state, [{ head: newer, before: undefined }]), KEYS).heads.has(
-      subjectOf('maps'),
-    ),
-  ).toBe(false)
+  expect(replaced?.seq).toBe(0)
+  expect(replaced?.heads.get(subjectOf('maps'))?.manifest.version).toBe(1)
+  const left = fromStoredHeads(toStoredHeads(table.state, [{ head: newer, before: undefined }]), KEYS)
+  expect(left?.heads.has(subjectOf('maps'))).toBe(false)
 })
 
 test('stored heads are checked with the keys of the next process', async () => {
-  const open = new HeadTable(NO_KEYS)
+  const open = new HeadTable(NO_KEYS).startSnapshot(await epochOf(1))
   await versionsAfter(
     open,
     messageOf(1, versionOf('maps', 1)),
     messageOf(2, versionOf('notes', 1), { isSigned: false }),
   )
   const restored = fromStoredHeads(toStoredHeads(open.state, []), KEYS)
-  expect([...restored.heads.values()].map(({ skill }) => skill)).toEqual(['maps'])
+  expect([...(restored?.heads.values() ?? [])].map(({ skill }) => skill)).toEqual(['maps'])
   expect(restored).toMatchObject({ seq: 0 })
-  expect(restored.refusals.get(subjectOf('notes'))?.reason).toBe('it is not signed')
+  expect(restored?.refusals.get(subjectOf('notes'))?.reason).toBe('it is not signed')
+  // Without a trusted epoch, the heads belong to another fleet.
+  const other = new TrustedKeys([createSigningKey().publicKey])
+  expect(fromStoredHeads(toStoredHeads(open.state, []), other)).toBeUndefined()
+})
+
+test('after a message with another epoch, a table accepts nothing', async () => {
+  const table = new HeadTable(KEYS).startSnapshot(await epochOf(1))
+  await versionsAfter(table, messageOf(1, versionOf('maps', 5)))
+  const { document, data } = await epochOf(2)
+  const epoch = messageOf(2, document, { subject: EPOCH_SUBJECT, data })
+  expect(await versionsAfter(table, epoch, messageOf(3, versionOf('maps', 1)))).toEqual({ maps: 5 })
+  expect(table.state.refusals.size).toBe(0)
+  expect(table).toMatchObject({ seq: 1, newEpoch: { seq: 2 } })
+  table.forgetNewEpoch()
+  expect(table.newEpoch).toBeUndefined()
 })
 
 test('a published state stays as it is while later messages are applied', async () => {

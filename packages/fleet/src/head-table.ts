@@ -1,8 +1,11 @@
+import { SkillError } from '@skillstoke/core'
 import { decodeUnmarkedText, toMessage } from '@skillstoke/core/internal'
-import { type HeadPlace, parseHeadSubject, toHeadSubject } from './fleet-subjects.ts'
-import { readDocument, type SkillVersion } from './manifest.ts'
+import { EPOCH_SUBJECT, type HeadPlace, parseHeadSubject, toHeadSubject } from './fleet-subjects.ts'
+import { type FleetEpoch, readDocument, type SkillVersion } from './manifest.ts'
 import type { StoredMessage } from './nats-messages.ts'
 import type { TrustedKeys } from './signing.ts'
+
+const encoder = new TextEncoder()
 
 /** The newest message of a subject. */
 interface Place {
@@ -30,10 +33,17 @@ export interface Refusal extends Place {
   readonly reason: string
 }
 
+/** The epoch that a table belongs to. */
+export interface KnownEpoch {
+  readonly document: FleetEpoch
+  /** The stored document, with its signatures. */
+  readonly data: Uint8Array
+}
+
 /** All heads at one sequence. Immutable. */
 export interface FeedState {
   /** The epoch; `undefined` before the first read. */
-  readonly epoch: number | undefined
+  readonly epoch: KnownEpoch | undefined
   readonly seq: number
   /** Heads by subject. */
   readonly heads: ReadonlyMap<string, Head>
@@ -45,7 +55,8 @@ export interface FeedState {
 
 /** Heads that a process stores for the next one. */
 export interface StoredHeads {
-  readonly epoch: number
+  /** The document of the epoch. */
+  readonly epoch: string
   readonly seq: number
   readonly heads: readonly (Place & { readonly subject: string; readonly text: string })[]
   readonly others: readonly (OtherSubject & { readonly subject: string })[]
@@ -70,7 +81,7 @@ export function toStoredHeads(state: FeedState, replaced: readonly ReplacedHead[
   }
   const isComplete = replaced.length === 0 && state.refusals.size === 0
   return {
-    epoch: state.epoch ?? 0,
+    epoch: state.epoch === undefined ? '' : decodeUnmarkedText(state.epoch.data),
     seq: isComplete ? state.seq : 0,
     heads: [...heads].map(([subject, { seq, at, data }]) => ({
       subject,
@@ -82,11 +93,19 @@ export function toStoredHeads(state: FeedState, replaced: readonly ReplacedHead[
   }
 }
 
-/** Reads stored heads. Heads that no trusted key has signed are refused again. */
-export function fromStoredHeads({ epoch, seq, heads, others }: StoredHeads, trusted: TrustedKeys): FeedState {
+/**
+ * Reads stored heads. Heads that no trusted key has signed are refused again. Returns `undefined` if not even the epoch is
+ * trusted, because the heads then belong to another fleet.
+ */
+export function fromStoredHeads(
+  { epoch, seq, heads, others }: StoredHeads,
+  trusted: TrustedKeys,
+): FeedState | undefined {
+  const known = tryReadEpoch(encoder.encode(epoch), trusted)
+  if (known === undefined) return undefined
   const table = new HeadTable(trusted)
   table.resume({
-    epoch,
+    epoch: known,
     seq: 0,
     heads: new Map(),
     refusals: new Map(),
@@ -94,12 +113,23 @@ export function fromStoredHeads({ epoch, seq, heads, others }: StoredHeads, trus
   })
   const messages = heads.map(({ text, ...head }) => ({
     ...head,
-    data: new TextEncoder().encode(text),
+    data: encoder.encode(text),
     isMarker: false,
   }))
   for (const message of messages.sort((a, b) => a.seq - b.seq)) table.apply(message)
   table.publish({ isForced: true })
   return { ...table.state, seq: table.state.refusals.size === 0 ? seq : 0 }
+}
+
+/** Returns the epoch in a document. Returns `undefined` if the document is not valid or not trusted. */
+export function tryReadEpoch(data: Uint8Array, trusted: TrustedKeys): KnownEpoch | undefined {
+  try {
+    const document = readDocument(data, trusted)
+    return document.kind === 'epoch' ? { document, data } : undefined
+  } catch (thrown) {
+    if (SkillError.isInstance(thrown)) return undefined
+    throw thrown
+  }
 }
 
 /**
@@ -108,7 +138,7 @@ export function fromStoredHeads({ epoch, seq, heads, others }: StoredHeads, trus
  */
 export class HeadTable {
   readonly #trusted: TrustedKeys
-  #epoch: number | undefined
+  #epoch: KnownEpoch | undefined
   #seq = 0
   #heads = new Map<string, Head>()
   #others = new Map<string, OtherSubject>()
@@ -117,6 +147,8 @@ export class HeadTable {
   #before: ReadonlyMap<string, Head> | undefined
   /** Whether the rest of a batch must follow. */
   #isPartial = false
+  /** A message with another epoch. What follows it belongs to that epoch. */
+  #newEpoch: StoredMessage | undefined
   #state: FeedState = {
     epoch: undefined,
     seq: 0,
@@ -136,8 +168,18 @@ export class HeadTable {
     return this.#state
   }
 
-  get epoch(): number | undefined {
-    return this.#epoch
+  get epoch(): FleetEpoch | undefined {
+    return this.#epoch?.document
+  }
+
+  /** The message with a newer epoch than that of the table. The table accepts nothing until a snapshot replaces it. */
+  get newEpoch(): StoredMessage | undefined {
+    return this.#newEpoch
+  }
+
+  /** Reads the message with the newer epoch again, because another one may have replaced it. */
+  forgetNewEpoch(): void {
+    this.#newEpoch = undefined
   }
 
   get seq(): number {
@@ -173,17 +215,26 @@ export class HeadTable {
    * Returns an empty table for a complete reading of the stream. What the stream does not contain is gone. Within an epoch,
    * versions do not fall there either, and a refused head leaves the earlier one in place.
    */
-  startSnapshot(epoch: number): HeadTable {
+  startSnapshot(epoch: KnownEpoch): HeadTable {
     const snapshot = new HeadTable(this.#trusted)
     snapshot.#epoch = epoch
     snapshot.#isChanged = true
-    if (epoch === this.#epoch) snapshot.#before = this.#heads
+    if (this.isEpoch(epoch.document)) snapshot.#before = this.#heads
     return snapshot
+  }
+
+  /** Whether the table belongs to an epoch. */
+  isEpoch({ id, epoch }: FleetEpoch): boolean {
+    return this.#epoch?.document.id === id && this.#epoch.document.epoch === epoch
   }
 
   /** Applies the next message. */
   apply(message: StoredMessage): void {
-    if (message.seq <= this.#seq) return
+    if (message.seq <= this.#seq || this.#newEpoch !== undefined) return
+    if (message.subject === EPOCH_SUBJECT && !isSameData(message.data, this.#epoch?.data)) {
+      this.#newEpoch = message
+      return
+    }
     this.#seq = message.seq
     if (this.#applyHead(message)) this.#isChanged = true
   }
@@ -258,4 +309,8 @@ export class HeadTable {
     this.#isShared = false
     return this.#others
   }
+}
+
+function isSameData(a: Uint8Array, b: Uint8Array | undefined): boolean {
+  return b !== undefined && Buffer.compare(a, b) === 0
 }

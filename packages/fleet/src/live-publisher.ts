@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { SkillError, type SkillRuntime } from '@skillstoke/core'
 import { checkOptions, type KnownOptions } from '@skillstoke/core/internal'
+import { callHost } from './call-host.ts'
+import type { FeedState } from './head-table.ts'
 import type { PublishOptions, PublishReport } from './publish-options.ts'
 import { listAwaited } from './publishable.ts'
 import type { SkillPublisher } from './skill-publisher.ts'
@@ -52,11 +54,13 @@ export class LivePublisher implements AsyncDisposable {
   #isDirty = false
   #running: Promise<void> | undefined
   /** The epoch of the fleet that was filled. */
-  #epoch: number | undefined
+  #epoch: string | undefined
 
   /** @throws {SkillError} INVALID_OPTION */
   constructor(publisher: SkillPublisher, runtime: SkillRuntime, options: LivePublisherOptions = {}) {
     checkOptions('LivePublisher', options, KNOWN)
+    if (options.isMirror === true && options.isStaged === true)
+      throw new SkillError('INVALID_OPTION', 'isMirror does not go together with isStaged')
     this.#publisher = publisher
     this.#runtime = runtime
     this.#options = options
@@ -100,7 +104,7 @@ export class LivePublisher implements AsyncDisposable {
     } catch {
       return // the feed reports news again when the servers answer
     }
-    if (this.#epoch !== undefined && feed.state.epoch !== this.#epoch) this.#start()
+    if (this.#epoch !== undefined && nameEpoch(feed.state) !== this.#epoch) this.#start()
   }
 
   async #run(): Promise<void> {
@@ -113,7 +117,7 @@ export class LivePublisher implements AsyncDisposable {
       let report: PublishReport
       try {
         await feed.reload()
-        this.#epoch = feed.state.epoch
+        this.#epoch = nameEpoch(feed.state)
         report = await this.#publisher.publish(this.#runtime, {
           ...options,
           isMirror: isMirror && listAwaited(this.#runtime).length === 0,
@@ -123,23 +127,18 @@ export class LivePublisher implements AsyncDisposable {
       } catch (thrown) {
         if (signal.aborted) return
         this.#isDirty = true
-        call(() => onError?.(thrown, retryMs))
+        callHost(() => onError?.(thrown, retryMs))
         await sleep(retryMs, undefined, { signal }).catch(() => undefined)
         retryMs = Math.min(LAST_RETRY_MS, retryMs * 2)
         continue
       }
       retryMs = FIRST_RETRY_MS
       const isIdle = report.skills.every(({ outcome }) => outcome === 'unchanged')
-      if (!isIdle || report.refused.length > 0) call(() => onReport?.(report))
+      if (!isIdle || report.refused.length > 0) callHost(() => onReport?.(report))
     }
   }
 }
 
-/** Calls a function of the host, whose failure must not end the publishing. */
-function call(callback: () => void): void {
-  try {
-    callback()
-  } catch (thrown) {
-    process.emitWarning(thrown instanceof Error ? thrown : String(thrown))
-  }
+function nameEpoch({ epoch }: FeedState): string {
+  return `${epoch?.document.id} ${epoch?.document.epoch}`
 }

@@ -50,11 +50,15 @@ export interface SkillVersion extends VersionFields {
 /** The removal of a skill from a channel. */
 export interface SkillRemoval extends VersionFields {
   readonly kind: 'removal'
+  /** Whether a mirror removed the skill because its folder was gone. The skill comes back with its folder. */
+  readonly isMirrored?: true
 }
 
 /** The epoch of a fleet. Agents take a complete snapshot when the epoch rises. */
 export interface FleetEpoch {
   readonly kind: 'epoch'
+  /** Identifies the fleet. Another fleet at the same address has another id. */
+  readonly id: string
   /** Rises each time the streams are created or restored. */
   readonly epoch: number
   readonly at: string
@@ -101,6 +105,7 @@ export function readDocument(data: Uint8Array, trusted: TrustedKeys): FleetDocum
   switch (value['kind']) {
     case 'epoch':
       if (!Number.isSafeInteger(value['epoch'])) throw invalid('its epoch is no whole number')
+      if (typeof value['id'] !== 'string') throw invalid('its field id is no text')
       return value as unknown as FleetEpoch
     case 'removal':
       checkVersionFields(value)
@@ -143,14 +148,9 @@ function toSkillVersion(value: Readonly<Record<string, unknown>>): SkillVersion 
   if (!isRecord(frontmatter)) throw invalid('its frontmatter is no object')
   if (typeof skillFile !== 'string') throw invalid('it names no skill file')
   if (!Array.isArray(files)) throw invalid('it has no list of files')
-  if (files.length > DEFAULT_LIMITS.maxFiles)
-    throw invalid(`it has ${files.length} files; at most ${DEFAULT_LIMITS.maxFiles} are read`)
   const checked = files.map(toFile)
-  const bytes = checked.reduce((sum, { size }) => sum + size, 0)
-  if (bytes > DEFAULT_LIMITS.maxFolderBytes)
-    throw invalid(`it has ${bytes} bytes; at most ${DEFAULT_LIMITS.maxFolderBytes} are read`)
-  const folded = new Set(checked.map(({ path }) => path.toLowerCase()))
-  if (folded.size < checked.length) throw invalid('two of its paths differ only in case')
+  const fault = findFilesFault(checked)
+  if (fault !== undefined) throw invalid(fault)
   const sorted = sortFiles(checked)
   if (!sorted.some(({ path }) => path === skillFile))
     throw invalid(`it has no file ${JSON.stringify(skillFile)}`)
@@ -158,12 +158,31 @@ function toSkillVersion(value: Readonly<Record<string, unknown>>): SkillVersion 
   return { ...(value as unknown as SkillVersion), files: sorted }
 }
 
+/**
+ * Returns why no agent may accept a list of files. The limits are the same on all machines, so that a version that one
+ * agent accepts is accepted by all.
+ */
+export function findFilesFault(files: readonly SkillFile[]): string | undefined {
+  const { maxFiles, maxFolderBytes } = DEFAULT_LIMITS
+  if (files.length > maxFiles) return `it has ${files.length} files; at most ${maxFiles} are read`
+  const bytes = files.reduce((sum, { size }) => sum + size, 0)
+  if (bytes > maxFolderBytes) return `it has ${bytes} bytes; at most ${maxFolderBytes} are read`
+  const folded = new Map<string, string>()
+  for (const { path } of files) {
+    const fault = findPathFault(path) ?? (path === path.normalize('NFC') ? undefined : 'is not in NFC')
+    if (fault !== undefined) return `its path ${JSON.stringify(path)} ${fault}`
+    const other = folded.get(path.toLowerCase())
+    if (other !== undefined)
+      return `its paths ${JSON.stringify(other)} and ${JSON.stringify(path)} differ only in case`
+    folded.set(path.toLowerCase(), path)
+  }
+  return undefined
+}
+
 function toFile(value: unknown): ManifestFile {
   if (!isRecord(value)) throw invalid('one of its files is no object')
   const { path, digest, size, isExecutable = false, chunks } = value
   if (typeof path !== 'string') throw invalid('one of its files has no path')
-  const fault = findPathFault(path) ?? (path === path.normalize('NFC') ? undefined : 'is not in NFC')
-  if (fault !== undefined) throw invalid(`its path ${JSON.stringify(path)} ${fault}`)
   if (!isDigest(digest)) throw invalid(`its file ${JSON.stringify(path)} has no digest`)
   if (!Number.isSafeInteger(size) || (size as number) < 0)
     throw invalid(`its file ${JSON.stringify(path)} has no size`)

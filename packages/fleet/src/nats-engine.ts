@@ -69,6 +69,8 @@ const IDLE_MS = 2_000
 /** Limit for one attempt to read, the time after which the next attempt starts, and the number of attempts. */
 const READ_MS = 1_500
 const READ_AGAIN_MS = 400
+/** A page takes longer than one message, in particular while many agents start. */
+const PAGE_AGAIN_MS = 1_000
 const READ_ATTEMPTS = 5
 const PING_MS = 1_000
 const PAGE_MESSAGES = 1_000
@@ -80,6 +82,8 @@ export class NatsEngine {
   readonly #nc: NatsConnection
   readonly #inboxPrefix: string | undefined
   readonly #choice: ServerChoice
+  /** Called with each subject on which the server permits no messages of this program. */
+  readonly #refusals = new Set<(subject: string) => void>()
   #checking: Promise<boolean> | undefined
 
   private constructor(nc: NatsConnection, inboxPrefix: string | undefined, choice: ServerChoice) {
@@ -92,6 +96,11 @@ export class NatsEngine {
       atomicBatch: isAtLeast(version, '2.12.0'),
       schedules: isAtLeast(version, '2.14.0'),
     }
+    void this.followStatus(status => {
+      const error = status.type === 'error' ? status.error : undefined
+      if (error instanceof PermissionViolationError && error.operation === 'publish')
+        for (const listener of this.#refusals) listener(error.subject)
+    })
   }
 
   /** @throws {SkillError} IO_FAILED if no server answers, refuses the credentials, or is too old */
@@ -224,7 +233,10 @@ export class NatsEngine {
     }
     for (let next = seq; ; ) {
       const from = next
-      const page = await this.#repeatRead(async () => await this.#readPage(stream, from, subject))
+      const page = await this.#repeatRead(
+        async () => await this.#readPage(stream, from, subject),
+        PAGE_AGAIN_MS,
+      )
       yield page
       const last = page.messages.at(-1)
       if (last === undefined || page.pending === 0) return
@@ -365,7 +377,7 @@ export class NatsEngine {
    * Asks again while there is no answer, and takes the first answer. A direct get may reach a replica on a server that is
    * stopped, and the next attempt reaches another one.
    */
-  async #repeatRead<T>(read: () => Promise<T>): Promise<T> {
+  async #repeatRead<T>(read: () => Promise<T>, againMs: number = READ_AGAIN_MS): Promise<T> {
     const first = Promise.withResolvers<T>()
     let running = 0
     let attempts = 0
@@ -381,7 +393,7 @@ export class NatsEngine {
     start()
     const timer = setInterval(() => {
       if (attempts < READ_ATTEMPTS) start()
-    }, READ_AGAIN_MS)
+    }, againMs)
     return await first.promise.finally(() => clearInterval(timer))
   }
 
@@ -429,12 +441,20 @@ export class NatsEngine {
       max_bytes: PAGE_BYTES,
       ...(subject === undefined ? {} : { next_by_subj: subject }),
     }
+    const target = `$JS.API.DIRECT.GET.${stream}`
+    const onRefusal = (subject: string): void => {
+      if (subject !== target) return
+      const message = `${this.server}: ${subject}: the server does not permit this subject; grant it`
+      ended.reject(new SkillError('IO_FAILED', message, { data: { isPermanent: true } }))
+    }
+    this.#refusals.add(onRefusal)
     try {
-      this.#nc.publish(`$JS.API.DIRECT.GET.${stream}`, JSON.stringify(request), { reply: inbox })
+      this.#nc.publish(target, JSON.stringify(request), { reply: inbox })
       expectMore()
       await ended.promise
       return { messages, pending }
     } finally {
+      this.#refusals.delete(onRefusal)
       clearTimeout(timer)
       subscription.unsubscribe()
     }

@@ -28,8 +28,8 @@ export interface PublishOptions extends ChannelOptions {
    */
   readonly isStaged?: boolean
   /**
-   * Leaves a skill that was rolled back as it is, until it has files that were not published before. A program that
-   * publishes every change of a folder needs this. @default false
+   * Leaves a skill that was rolled back or removed as it is, until it has other files than those that were taken back. A
+   * program that publishes every change of a folder needs this. @default false
    */
   readonly keepsRollbacks?: boolean
   /**
@@ -57,7 +57,7 @@ export interface PublishProgress {
 }
 
 /**
- * What happened to one skill. `rolled-back`: the files were published before and rolled back, so nothing was done.
+ * What happened to one skill. `rolled-back`: the files were published before and rolled back or removed, so nothing was done.
  * `unstaged`: the staged version is no longer staged. `kept`: a mirror would remove the skill, but a refused folder may
  * contain it.
  */

@@ -1,12 +1,14 @@
 import { type Digest, SkillError } from '@skillstoke/core'
+import { mapConcurrently } from '@skillstoke/core/internal'
 import { type Piece, splitFile } from './blobs.ts'
 import { type ChannelChange, isSame, type Plan, type Planned, type VersionContent } from './channel-change.ts'
-import { CHUNK_BYTES, type ManifestFile, type SkillVersion } from './manifest.ts'
+import { CHUNK_BYTES, type ManifestFile, type SkillRemoval, type SkillVersion } from './manifest.ts'
 import type { PublishedSkill, PublishOptions } from './publish-options.ts'
 import type { Publishable, PublishableSkill, RefusedSkill } from './publishable.ts'
 import { retrying } from './retrying.ts'
 import { type LeaderHead, readRecords } from './version-log.ts'
 
+const AT_ONCE = 32
 const NO_PLAN: Plan = { planned: [], unchanged: [] }
 const NONE: ReadonlyMap<Digest, ManifestFile> = new Map()
 
@@ -23,6 +25,8 @@ export async function planPublication(
 ): Promise<Publication> {
   const { isMirror = false, isStaged = false, isRepair = false, expect } = options
   const chosen = chooseNames(found.skills, found.refused, options.names)
+  // Only the compare-and-set of a live head makes sure that its files are still in use.
+  const isKnown = !isRepair && !isStaged
   // A repair and an expected version need a look at the leader's head of each skill.
   const idle = isStaged || isRepair || expect !== undefined ? [] : await findIdle(change, chosen, options)
   const idleNames = new Set(idle.map(({ name }) => name))
@@ -32,7 +36,7 @@ export async function planPublication(
     const skill = byName.get(name) as PublishableSkill
     const isUnchanged = isSame(head, skill)
     if (isUnchanged && !isRepair) return undefined
-    const files = await readFiles(skill, isRepair ? NONE : knownFiles(head), pieces)
+    const files = await readFiles(skill, isKnown ? knownFiles(head) : NONE, pieces)
     if (isUnchanged) return undefined
     const { revision, skillFile } = skill
     return { revision, frontmatter: await skill.readFrontmatter(), skillFile, files }
@@ -66,15 +70,33 @@ async function findIdle(
       .map(([, { skill, manifest }]) => [skill, manifest]),
   )
   const idle: PublishedSkill[] = []
-  for (const { name, revision } of skills) {
+  const findOne = async ({ name, revision }: PublishableSkill): Promise<void> => {
     const head = byName.get(name)
-    if (head === undefined) continue
+    if (head === undefined) {
+      const removal = keepsRollbacks ? await findRemoval(change, name, revision) : undefined
+      if (removal !== undefined)
+        idle.push({ name, version: removal.version, revision, outcome: 'rolled-back' })
+      return
+    }
     const same = { name, version: head.version, revision: head.revision }
     if (head.revision === revision) idle.push({ ...same, outcome: 'unchanged' })
     else if (keepsRollbacks && (await wasRolledBack(change, head, revision)))
       idle.push({ ...same, outcome: 'rolled-back' })
   }
+  await mapConcurrently(skills, findOne, AT_ONCE, change.signal)
   return idle
+}
+
+/** Returns the removal of a skill that had these files, if somebody removed it on purpose. */
+async function findRemoval(
+  change: ChannelChange,
+  skill: string,
+  revision: Digest,
+): Promise<SkillRemoval | undefined> {
+  const { fleet, engine, channel, signal } = change
+  const [removal, before] = await readRecords(fleet, engine, { channel, skill }, signal)
+  const isOwn = before?.kind === 'skill' && before.revision === revision
+  return removal?.kind === 'removal' && removal.isMirrored !== true && isOwn ? removal : undefined
 }
 
 /** Whether a version between a rollback and its target has these files. */
@@ -92,7 +114,10 @@ async function wasRolledBack(change: ChannelChange, head: SkillVersion, revision
 }
 
 /** Plans the removal of all skills of the channel that are not there. @throws {SkillError} SOURCE_MISSING */
-async function planRemovals(change: ChannelChange, { skills, refused, awaited }: Publishable): Promise<Plan> {
+async function planRemovals(
+  change: ChannelChange,
+  { skills, refused, unnamed, awaited }: Publishable,
+): Promise<Plan> {
   const kept = new Set([...skills, ...refused].map(({ name }) => name))
   const published = new Set(await change.listNames(change.channel))
   const others = [...published].filter(name => !kept.has(name))
@@ -108,8 +133,8 @@ async function planRemovals(change: ChannelChange, { skills, refused, awaited }:
       'SOURCE_MISSING',
       `${reason}, and the channel ${JSON.stringify(change.channel)} has ${others.length} other skills; they stay. Remove them one by one if they are to go`,
     )
-  // The name of a folder that cannot be read may be unknown, and then it may be the name of one of the others.
-  const isKept = refused.some(({ name }) => !published.has(name))
+  // A folder without a readable name may contain any of the others.
+  const isKept = unnamed.some(name => !published.has(name))
   const planned: Planned[] = []
   const unchanged: PublishedSkill[] = []
   for (const name of others) {
@@ -117,7 +142,7 @@ async function planRemovals(change: ChannelChange, { skills, refused, awaited }:
     if (head.record?.kind !== 'skill') continue
     const { version, revision } = head.record
     if (isKept) unchanged.push({ name, outcome: 'kept', version, revision })
-    else planned.push(await change.planRemoval(name, head))
+    else planned.push(await change.planRemoval(name, head, { isMirrored: true }))
   }
   return { planned, unchanged }
 }

@@ -1,11 +1,13 @@
 import {
   createSkillRuntime,
+  type Diagnostic,
   readFrontmatter,
   type Skill,
   SkillError,
   type SkillRuntime,
 } from '@skillstoke/core'
 import { directory } from '@skillstoke/core/node'
+import { findFilesFault } from './manifest.ts'
 
 /** A skill that can be published, with its bytes. */
 export interface PublishableSkill {
@@ -27,22 +29,40 @@ export interface RefusedSkill {
 export interface Publishable {
   readonly skills: readonly PublishableSkill[]
   readonly refused: readonly RefusedSkill[]
+  /** Names of refused folders whose text does not tell the name of the skill. */
+  readonly unnamed: readonly string[]
   /** Labels of the sources that were not read yet, so that more skills may follow. */
   readonly awaited: readonly string[]
 }
 
+/** Faults of a text whose name cannot be read. */
+const UNNAMED = /^(?:ENCODING|TEXT|FRONTMATTER|YAML|SKILL_FILE|NAME)_/
+
 /** Lists the skills that a runtime serves. The newest text of a refused skill is broken or waits for approval. */
 export function listServed(runtime: SkillRuntime): Publishable {
   const generation = runtime.current
-  const skills = generation.list().map(skill => toPublishable(skill, runtime))
-  const refused = generation
+  const skills: PublishableSkill[] = []
+  const refused: RefusedSkill[] = []
+  for (const skill of generation.list()) {
+    const fault = findFilesFault(skill.files)
+    if (fault === undefined) skills.push(toPublishable(skill, runtime))
+    else refused.push({ name: skill.name, reason: fault })
+  }
+  const faulty = generation
     .reports()
     .filter(({ status }) => status === 'broken' || status === 'pending' || status === 'rejected')
-    .map(({ name, status, diagnostics }) => {
-      const fault = diagnostics.find(({ severity }) => severity === 'error')
-      return { name, reason: fault?.message ?? `its newest text is ${status}` }
-    })
-  return { skills, refused, awaited: listAwaited(runtime) }
+  for (const { name, status, diagnostics } of faulty) {
+    const reason = diagnostics.find(isError)?.message ?? `its newest text is ${status}`
+    if (refused.every(each => each.name !== name)) refused.push({ name, reason })
+  }
+  const unnamed = faulty
+    .filter(({ diagnostics }) => diagnostics.some(each => isError(each) && UNNAMED.test(each.code)))
+    .map(({ name }) => name)
+  return { skills, refused, unnamed, awaited: listAwaited(runtime) }
+}
+
+function isError({ severity }: Diagnostic): boolean {
+  return severity === 'error'
 }
 
 /** Lists the sources of a runtime that were never read. A source that was read before keeps its skills. */

@@ -1,5 +1,5 @@
 import { hostname, userInfo } from 'node:os'
-import { type Digest, SkillError, type SkillRuntime } from '@skillstoke/core'
+import { SkillError, type SkillRuntime } from '@skillstoke/core'
 import { checkOptions, checkWholeNumber, type KnownOptions } from '@skillstoke/core/internal'
 import { uploadPieces } from './blobs.ts'
 import {
@@ -14,6 +14,7 @@ import { type CollectOptions, type CollectReport, collectGarbage } from './colle
 import type { FleetConnection } from './fleet-connection.ts'
 import type { FleetStatusOptions } from './fleet-status.ts'
 import { checkChannel, DEFAULT_CHANNEL } from './fleet-subjects.ts'
+import type { SkillVersion } from './manifest.ts'
 import type {
   ChannelOptions,
   PromoteOptions,
@@ -93,11 +94,9 @@ export class SkillPublisher {
   async publish(what: string | SkillRuntime, options: PublishOptions = {}): Promise<PublishReport> {
     checkOptions('SkillPublisher.publish()', options, PUBLISH)
     const { isMirror = false, isStaged = false, names } = options
-    if (isMirror && (isStaged || names !== undefined))
-      throw new SkillError(
-        'INVALID_OPTION',
-        `isMirror does not go together with ${isStaged ? 'isStaged' : 'names'}`,
-      )
+    const conflicting = isStaged ? 'isStaged' : names === undefined ? 'expect' : 'names'
+    if (isMirror && (isStaged || names !== undefined || options.expect !== undefined))
+      throw new SkillError('INVALID_OPTION', `isMirror does not go together with ${conflicting}`)
     if (typeof what === 'string')
       return await withFolder(what, async found => await this.#publish(found, options))
     return await this.#publish(listServed(what), options)
@@ -166,12 +165,17 @@ export class SkillPublisher {
       const { record } = await readLeaderHead(fleet, engine, { channel: from, skill: name }, signal)
       if (record?.kind !== 'skill') throw notFound(name, from)
       if (isSame(head, record)) return undefined
+      if (options.isDryRun !== true) await change.renewFiles(record.files)
       return { ...contentOf(record), promotedFrom: { channel: from, version: record.version } }
     })
     return await change.commit(plan)
   }
 
-  /** Makes staged versions live. @throws {SkillError} SKILL_NOT_FOUND if nothing is staged; CHANGED_SINCE_READ */
+  /**
+   * Makes staged versions live.
+   * @throws {SkillError} SKILL_NOT_FOUND if nothing is staged; CHANGED_SINCE_READ if another version was published after the
+   * staged one, unless `expect` names it
+   */
   async activate(options: PromoteOptions = {}): Promise<PublishReport> {
     checkOptions('SkillPublisher.activate()', options, PROMOTE)
     const change = await ChannelChange.begin(this.#author, options)
@@ -186,6 +190,7 @@ export class SkillPublisher {
       if (record?.kind !== 'skill') throw notFound(name, `${channel}, staged`)
       const head = await change.readHead(name)
       if (!isSame(head, record)) {
+        assertNotOvertaken(head, record, options)
         const least = { least: record.version }
         const live = await change.createVersion(name, contentOf(record), [head], least)
         planned.push({ head, record: live, isStaged: false, expectedSeq: head.seq })
@@ -240,13 +245,33 @@ export class SkillPublisher {
   }
 }
 
-/** Returns the version to go back to. By default it is the newest one with other files than the current one. */
+/**
+ * Returns the version to go back to. By default it is the newest one with other files than the current one. After a
+ * rollback, only versions before its target count, so that a second rollback does not go forward.
+ */
 function findTarget(
   records: readonly VersionRecord[],
   { record: head }: LeaderHead,
   version: number | undefined,
 ): VersionRecord | undefined {
   if (version !== undefined) return records.find(record => record.version === version)
-  const current: Digest | undefined = head?.kind === 'skill' ? head.revision : undefined
-  return records.find(record => record.kind === 'skill' && record.revision !== current)
+  const current = head?.kind === 'skill' ? head : undefined
+  const limit = current?.rollbackOf ?? Infinity
+  return records.find(
+    record => record.kind === 'skill' && record.revision !== current?.revision && record.version < limit,
+  )
+}
+
+/** @throws {SkillError} CHANGED_SINCE_READ */
+function assertNotOvertaken(
+  { record: live }: LeaderHead,
+  { channel, skill, version }: SkillVersion,
+  { expect }: ChannelOptions,
+): void {
+  if (live?.kind !== 'skill' || live.version < version || expect !== undefined) return
+  throw new SkillError(
+    'CHANGED_SINCE_READ',
+    `${channel}/${skill} has version ${live.version} now, which ${live.publisher} published after version ${version} was staged; stage again, or expect version ${live.version}`,
+    { data: { channel, skill, version: live.version } },
+  )
 }
