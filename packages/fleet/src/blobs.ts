@@ -52,7 +52,10 @@ export async function uploadPieces(
 ): Promise<UploadReport> {
   let total = 0
   const upload = async ({ digest, bytes }: Piece): Promise<void> => {
-    const isNew = await retrying(signal, async () => await uploadPiece(engine, digest, bytes))
+    const isNew = await engine.sending.run(
+      bytes.length,
+      async () => await retrying(signal, async () => await uploadPiece(engine, digest, bytes)),
+    )
     if (isNew) total += bytes.length
     onPiece(bytes.length)
   }
@@ -105,7 +108,7 @@ async function renewPiece(engine: NatsEngine, stored: StoredMessage, data: Uint8
 
 async function storeUnlessConflict(engine: NatsEngine, message: MessageToStore): Promise<boolean> {
   try {
-    await engine.store(message)
+    await engine.store(message, engine.sending.used)
     return true
   } catch (thrown) {
     if (thrown instanceof SequenceConflict) return false
@@ -122,10 +125,12 @@ export async function downloadFile(
   file: ManifestFile,
   signal: AbortSignal,
 ): Promise<Uint8Array> {
-  const digests = piecesOf(file)
   const read = async (digest: Digest): Promise<Uint8Array> =>
-    await downloadPiece(engine, digest, file.path, signal)
-  const parts = await mapConcurrently(digests, read, AT_ONCE, signal)
+    await engine.receiving.run(
+      Math.min(file.size, CHUNK_BYTES),
+      async () => await downloadPiece(engine, digest, file.path, signal),
+    )
+  const parts = await mapConcurrently(piecesOf(file), read, AT_ONCE, signal)
   const [first = new Uint8Array()] = parts
   if (parts.length === 1) return first
   const bytes = Buffer.concat(parts)
@@ -141,6 +146,7 @@ async function downloadPiece(
   signal: AbortSignal,
 ): Promise<Uint8Array> {
   for (let attempt = 0; ; attempt++) {
+    signal.throwIfAborted()
     const stored = await engine.readLast(BLOBS, toBlobSubject(hexOf(digest)), 'any')
     if (stored !== undefined && digestOf(stored.data, nodeHasher) === digest) return stored.data
     if (stored !== undefined)

@@ -5,13 +5,13 @@ import { renewFile } from './blobs.ts'
 import { commitHeads, type PlannedHead } from './commit-heads.ts'
 import type { FleetConnection } from './fleet-connection.ts'
 import { checkChannel, DEFAULT_CHANNEL, EPOCH_SUBJECT, HEADS } from './fleet-subjects.ts'
-import { isSignedDocument, type ManifestFile, type SkillRemoval, type SkillVersion } from './manifest.ts'
+import { listSigners, type ManifestFile, type SkillRemoval, type SkillVersion } from './manifest.ts'
 import type { NatsEngine } from './nats-engine.ts'
 import type { ChannelOptions, PublishedSkill, PublishReport } from './publish-options.ts'
 import { retrying } from './retrying.ts'
 import type { ManifestSigner } from './signing.ts'
 import { listHeads } from './skill-set.ts'
-import { hasRecord, type LeaderHead, readLeaderHead, readRecords, storeRecord } from './version-log.ts'
+import { findNewestVersion, hasRecord, type LeaderHead, readLeaderHead, storeRecord } from './version-log.ts'
 
 const AT_ONCE = 32
 
@@ -45,6 +45,7 @@ export class ChannelChange {
   readonly channel: string
   readonly signal: AbortSignal
   readonly fleet: FleetConnection
+  readonly signer: ManifestSigner | undefined
   readonly #author: ChannelAuthor
   readonly #options: ChannelOptions
 
@@ -53,6 +54,7 @@ export class ChannelChange {
     this.channel = channel
     this.signal = options.signal ?? new AbortController().signal
     this.fleet = author.fleet
+    this.signer = author.signer
     this.#author = author
     this.#options = options
   }
@@ -79,7 +81,7 @@ export class ChannelChange {
     const stream = await retrying(change.signal, async () => await engine.describeStream(HEADS))
     // Names and unchanged skills are read from any replica, which may be behind the leader.
     fleet.feed.expect(stream?.state.last_seq ?? 0)
-    const isSigned = epoch !== undefined && isSignedDocument(epoch.data)
+    const isSigned = epoch !== undefined && listSigners(epoch.data).length > 0
     if (signer === undefined && (fleet.trusted.isRequired || isSigned))
       throw new SkillError(
         'INVALID_OPTION',
@@ -220,13 +222,13 @@ export class ChannelChange {
     }
     await mapConcurrently(planned, complete, AT_ONCE, signal)
     const onCommitted = (done: number): void => onProgress?.({ step: 'commit', done, total: planned.length })
-    const { signer } = this.#author
+    const { signer } = this
     const seqs = await commitHeads(fleet, engine, planned, { signer, signal, onCommitted })
     fleet.feed.expect(Math.max(0, ...seqs))
     return seqs
   }
 
-  /** Returns the newest version of a skill; 0 if it had none. */
+  /** Returns the newest version of a skill; 0 if it had none. Versions that are not trusted count too. */
   async #findNewest(name: string, heads: readonly LeaderHead[]): Promise<number> {
     const place = { channel: this.channel, skill: name }
     const newest = Math.max(0, ...heads.map(({ record }) => record?.version ?? 0))
@@ -235,8 +237,8 @@ export class ChannelChange {
       heads[0]?.record === undefined ||
       (await hasRecord(this.engine, { ...place, version: newest + 1 }, this.signal))
     if (!hasNewer) return newest
-    const records = await readRecords(this.fleet, this.engine, place, this.signal)
-    return Math.max(newest, ...records.map(({ version }) => version))
+    const stored = heads.flatMap(head => (head.stored === undefined ? [] : [head.stored]))
+    return await findNewestVersion(this.engine, place, { newest, stored, signal: this.signal })
   }
 
   #describe(skill: string, version: number) {
@@ -253,8 +255,14 @@ export class ChannelChange {
   }
 }
 
-export function isSame({ record }: LeaderHead, { revision }: Pick<SkillVersion, 'revision'>): boolean {
-  return record?.kind === 'skill' && record.revision === revision
+/** Whether a head has the files of a version, and the signature of the author. */
+export function isSame(
+  { record, stored }: LeaderHead,
+  { revision }: Pick<SkillVersion, 'revision'>,
+  signer: ManifestSigner | undefined,
+): boolean {
+  if (record?.kind !== 'skill' || record.revision !== revision) return false
+  return signer === undefined || (stored !== undefined && listSigners(stored.data).includes(signer.publicKey))
 }
 
 /** Returns what a version contains, without what belongs to its place and its author. */

@@ -206,19 +206,19 @@ describe.skipIf(NATS_SERVER === undefined)('a fleet under faults', { timeout: 60
       await vi.waitFor(() => expect(problemsOf(agent)).toContain(reason), LONG)
       expect(numberOf(agent, 'maps')).toBe(1)
     }
-    // The next publication replaces the forged head and the forged record.
+    // The next publication replaces the forged head. It does not use the number of the forged record again.
     const signed = new SkillPublisher(trusting, { signer })
     for (let version = 2; version <= 3; version++) {
       folder.writeSkill('maps', describeNumber(100 + version))
       await signed.publish(folder.path)
     }
     await vi.waitFor(() => expect(numberOf(agent, 'maps')).toBe(103), LONG)
-    expect((await signed.history('maps')).map(({ version }) => version)).toEqual([3, 2, 1])
+    expect((await signed.history('maps')).map(({ version }) => version)).toEqual([4, 3, 1])
     // An attacker replays the first version, which is well signed.
     await nc.request('$KV.SK.stable.maps', good?.data)
-    await vi.waitFor(() => expect(problemsOf(agent)).toContain('older than 3'), LONG)
+    await vi.waitFor(() => expect(problemsOf(agent)).toContain('older than 4'), LONG)
     expect(numberOf(agent, 'maps')).toBe(103)
-    expect((await signed.publish(folder.path)).skills).toMatchObject([{ outcome: 'published', version: 4 }])
+    expect((await signed.publish(folder.path)).skills).toMatchObject([{ outcome: 'published', version: 5 }])
     await vi.waitFor(() => expect(problemsOf(agent)).toBe(''), LONG)
   })
 

@@ -3,7 +3,7 @@ import { toMessage } from '@skillstoke/core/internal'
 import { callHost } from './call-host.ts'
 import type { FleetConnection } from './fleet-connection.ts'
 import { ALL_LIVE, BEAT_SUBJECT, EPOCH_SUBJECT, fromLiveSubject, HEADS } from './fleet-subjects.ts'
-import { type FeedState, HeadTable, type KnownEpoch } from './head-table.ts'
+import { type FeedState, HeadTable, type KnownEpoch, newestSeq } from './head-table.ts'
 import { readDocument } from './manifest.ts'
 import type { NatsEngine } from './nats-engine.ts'
 import type { StoredMessage } from './nats-messages.ts'
@@ -38,6 +38,8 @@ export interface FeedHealth {
 export class FleetFeed {
   readonly #connection: FleetConnection
   #table: HeadTable
+  /** Stored states that the table was not compared with yet. */
+  readonly #resumed: FeedState[] = []
   readonly #listeners = new Set<() => void>()
   #engine: NatsEngine | undefined
   #unsubscribe: (() => void) | undefined
@@ -92,10 +94,13 @@ export class FleetFeed {
     return () => this.#listeners.delete(listener)
   }
 
-  /** Continues from a state that an earlier process stored. Does nothing if the feed has begun. */
+  /**
+   * Continues from a state that an earlier process stored. If the feed has begun and is behind this state, the next read
+   * continues from the state, so that a stream that went back is noticed.
+   */
   resume(state: FeedState): void {
-    if (this.#engine === undefined && this.#running === undefined && this.#table.epoch === undefined)
-      this.#table.resume(state)
+    this.#resumed.push(state)
+    if (this.#engine === undefined && this.#running === undefined) this.#takeResumed()
   }
 
   /**
@@ -128,12 +133,22 @@ export class FleetFeed {
     this.#listeners.clear()
   }
 
+  #takeResumed(): void {
+    for (const state of this.#resumed.splice(0)) {
+      if (!isAhead(state, this.#table)) continue
+      this.#table.resume(state)
+      this.#isDirty = true
+      this.#isUnchecked = true
+    }
+  }
+
   #run(): Promise<void> {
     this.#running ??= this.#catchUp().finally(() => (this.#running = undefined))
     return this.#running
   }
 
   async #catchUp(): Promise<void> {
+    this.#takeResumed()
     const isUnchecked = this.#isUnchecked
     const { heads } = this.state
     try {
@@ -375,4 +390,13 @@ export class FleetFeed {
 /** Returns a time that differs by up to 25 %, so that many machines do not ask at the same moment. */
 export function jitter(ms: number): number {
   return ms * (0.75 + Math.random() / 2)
+}
+
+/** Whether a stored state is further in the same fleet than a table, or the table is empty. */
+function isAhead(state: FeedState, table: HeadTable): boolean {
+  const [stored, known] = [state.epoch?.document, table.epoch]
+  if (stored === undefined) return false
+  if (known === undefined) return true
+  if (stored.id !== known.id) return false
+  return stored.epoch > known.epoch || (stored.epoch === known.epoch && newestSeq(state) > table.seq)
 }

@@ -17,7 +17,7 @@ import {
   RECORDS,
 } from './fleet-subjects.ts'
 import { tryReadEpoch } from './head-table.ts'
-import { type FleetEpoch, isSignedDocument, writeDocument } from './manifest.ts'
+import { type FleetEpoch, listSigners, writeDocument } from './manifest.ts'
 import {
   type NatsEngine,
   RECOMMENDED_SERVER,
@@ -215,10 +215,11 @@ async function prepareEpoch(
     const stored = isMissing ? undefined : await engine.readLast(HEADS, EPOCH_SUBJECT, 'leader')
     // Agents may refuse the stored document, for example because it is not signed.
     const before = stored === undefined ? undefined : tryReadEpoch(stored.data, fleet.trusted)?.document
-    const isUnsigned = signer !== undefined && stored !== undefined && !isSignedDocument(stored.data)
-    if (before !== undefined && !isNewEpoch && !isUnsigned)
+    const signers = stored === undefined ? [] : listSigners(stored.data)
+    const isOwn = signer === undefined || signers.includes(signer.publicKey)
+    if (before !== undefined && !isNewEpoch && isOwn)
       return { step: { part: 'epoch', outcome: 'unchanged' }, value: before.epoch }
-    if (fleet.trusted.isRequired && signer === undefined)
+    if (signer === undefined && (fleet.trusted.isRequired || signers.length > 0))
       throw new SkillError('INVALID_OPTION', 'agents trust only signed documents; name the signing key')
     // The time rises even if the earlier epoch was lost with its stream.
     const epoch = Math.max(Date.now(), (before?.epoch ?? 0) + 1)

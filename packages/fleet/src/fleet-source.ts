@@ -22,7 +22,6 @@ import {
   type SkillStore,
   type SourceChange,
   type SourceState,
-  storeRetrieved,
   storeTree,
   type TreeFetcher,
 } from '@skillstoke/core/source'
@@ -34,6 +33,7 @@ import {
   type FeedState,
   fromStoredHeads,
   type Head,
+  newestSeq,
   type ReplacedHead,
   type StoredHeads,
   toStoredHeads,
@@ -81,9 +81,13 @@ const KNOWN: KnownOptions<FleetSourceOptions> = {
 /** Interval of complete reads, besides the live messages. */
 const SWEEP_MS = 300_000
 const STORE_AFTER_MS = 1_000
+/** Limit for one fetch. A server that does not answer is noticed sooner, so this is for slow connections. */
+const TIMEOUT_MS = 300_000
 const AT_ONCE = 8
 /** Name of the stored file with the heads. */
 const HEADS_FILE = 'heads.json'
+/** Name of the stored file with the position of the heads in the stream. */
+const POSITION_FILE = 'position.json'
 
 /**
  * Returns a source that follows one channel of a fleet. A published version is visible a few milliseconds later. Without
@@ -121,6 +125,7 @@ export class FleetSource extends RemoteSource {
   constructor(fetcher: FleetFetcher, options: Omit<RemoteSourceOptions, 'origin'>) {
     super(fetcher, {
       trust: fetcher.isSigned ? 'auto' : 'review',
+      timeoutMs: TIMEOUT_MS,
       ...options,
       pollMs: SWEEP_MS,
       origin: fetcher.origin,
@@ -190,6 +195,8 @@ class FleetFetcher implements TreeFetcher {
   /** Whether a failed download keeps the stored state from being complete. */
   #isIncomplete = false
   #storeTimer: NodeJS.Timeout | undefined
+  /** Ends when everything is stored. Never rejects. */
+  #storing: Promise<void> = Promise.resolve()
   readonly #retry: RetryTimer = new RetryTimer(() => this.#onNews?.())
   /** Whether the feed reads for this source. What it tells then, this source sees anyway. */
   #isReading = false
@@ -240,11 +247,9 @@ class FleetFetcher implements TreeFetcher {
   }
 
   async restore(context: FetchContext): Promise<FileTree | undefined> {
-    const stored = await restoreTree(this.origin, context)
-    const file = stored?.files.find(({ path }) => path === HEADS_FILE)
-    if (file === undefined) return undefined
-    const text = decodeText(await file.read(context.signal)) ?? ''
-    const state = fromStoredHeads(JSON.parse(text) as StoredHeads, this.fleet.trusted)
+    const stored = await this.#readStored(HEADS_FILE, context)
+    const state =
+      stored === undefined ? undefined : fromStoredHeads(stored as StoredHeads, this.fleet.trusted)
     if (state === undefined) return undefined
     this.fleet.feed.resume(state)
     this.#shown = state
@@ -310,10 +315,14 @@ class FleetFetcher implements TreeFetcher {
     this.#closing.abort(new SkillError('CLOSED', 'the source is closed'))
     await this.#prefetching
     this.#closing = new AbortController()
-    this.#storeNow()
+    this.#storeTimer = undefined
+    await this.#storing
+    await this.#storeNow()
     if (this.#target instanceof FleetConnection) return
+    const { state } = this.fleet.feed
     await this.fleet.close()
     this.fleet = this.#openFleet()
+    this.fleet.feed.resume(state) // the next use of this source must not go back
   }
 
   #openFleet(): FleetConnection {
@@ -350,7 +359,7 @@ class FleetFetcher implements TreeFetcher {
   }
 
   /** Retrieves the files of staged versions, which are not served yet, besides the versions that are served. */
-  async #prefetch(state: FeedState, { store, hasher }: FetchContext): Promise<void> {
+  async #prefetch(state: FeedState, { store }: FetchContext): Promise<void> {
     const { signal } = this.#closing
     const faults: string[] = []
     let isPrefetched = false
@@ -358,7 +367,7 @@ class FleetFetcher implements TreeFetcher {
       const skill = toListed(head)
       if (signal.aborted || isRetrieved(skill, store)) continue
       try {
-        await this.#download(skill, { store, hasher, signal })
+        await this.#download(skill, { store, signal })
         isPrefetched = true
       } catch (thrown) {
         faults.push(`${head.channel}/${head.skill}, staged: ${toMessage(thrown)}`)
@@ -373,22 +382,16 @@ class FleetFetcher implements TreeFetcher {
     if (isPrefetched) for (const listener of this.#prefetchListeners) callHost(listener)
   }
 
-  async #download(skill: FleetSkill, { store, hasher, signal }: Omit<FetchContext, 'known'>): Promise<void> {
+  async #download(
+    skill: FleetSkill,
+    { store, signal }: Pick<FetchContext, 'store' | 'signal'>,
+  ): Promise<void> {
     const engine = await this.fleet.open()
     const missing = skill.files.filter(({ digest }) => !store.has(digest))
-    const files = await mapConcurrently(
-      missing,
-      async file =>
-        ({
-          path: file.path,
-          kind: 'file',
-          bytes: await downloadFile(engine, file, signal),
-          isExecutable: file.isExecutable,
-        }) satisfies FetchedFile,
-      AT_ONCE,
-      signal,
-    )
-    storeRetrieved(skill, files, { store, hasher })
+    // Each file is stored as it arrives, so that an attempt that is interrupted has not to begin again.
+    const download = async (file: ManifestFile): Promise<void> =>
+      store.put(file.digest, await downloadFile(engine, file, signal))
+    await mapConcurrently(missing, download, AT_ONCE, signal)
   }
 
   #toTree({ epoch, seq }: FeedState): FileTree {
@@ -396,24 +399,63 @@ class FleetFetcher implements TreeFetcher {
     return { version: `${epoch?.document.id}-${epoch?.document.epoch}-${seq}`, files: [], listed }
   }
 
-  /** Stores the heads soon, so that many versions in a row are stored once. */
+  /** Stores heads: the first ones at once, and later ones at most once each second. */
   #storeSoon(unstored: Unstored): void {
     this.#unstored = unstored
-    this.#storeTimer ??= setTimeout(() => this.#storeNow(), STORE_AFTER_MS).unref()
+    if (this.#storeTimer !== undefined) return
+    this.#storing = this.#storing.then(async () => await this.#storeNow())
+    this.#storeTimer = setTimeout(() => {
+      this.#storeTimer = undefined
+      if (this.#unstored !== undefined) this.#storeSoon(this.#unstored)
+    }, STORE_AFTER_MS).unref()
   }
 
-  #storeNow(): void {
-    this.#storeTimer = undefined
-    if (this.#unstored === undefined || this.#context === undefined) return
-    const { state, failures } = this.#unstored
-    const bytes = new TextEncoder().encode(JSON.stringify(toStoredHeads(state, failures)))
+  async #storeNow(): Promise<void> {
+    const [unstored, context] = [this.#unstored, this.#context]
+    if (unstored === undefined || context === undefined) return
     this.#unstored = undefined
+    const heads = toStoredHeads(unstored.state, unstored.failures)
+    const position = positionOf(unstored.state)
     try {
-      storeTree(this.origin, [{ path: HEADS_FILE, kind: 'file', bytes, isExecutable: false }], this.#context)
+      // Another process with the same state directory may be further.
+      const stored = await this.#readStored(POSITION_FILE, context)
+      if (stored !== undefined && isBefore(position, stored as StoredPosition)) return
+      const files = Object.entries({ [HEADS_FILE]: heads, [POSITION_FILE]: position }).map(
+        ([path, value]): FetchedFile => {
+          const bytes = new TextEncoder().encode(JSON.stringify(value))
+          return { path, kind: 'file', bytes, isExecutable: false }
+        },
+      )
+      storeTree(this.origin, files, context)
     } catch {
       // The state was closed before the source. The next process reads the heads from the servers.
     }
   }
+
+  async #readStored(path: string, context: Pick<FetchContext, 'store' | 'hasher'>): Promise<unknown> {
+    const stored = await restoreTree(this.origin, context)
+    const file = stored?.files.find(each => each.path === path)
+    return file === undefined
+      ? undefined
+      : JSON.parse(decodeText(await file.read(new AbortController().signal)) ?? '')
+  }
+}
+
+/** Where stored heads are in the stream. */
+interface StoredPosition {
+  readonly id: string | undefined
+  readonly epoch: number
+  readonly seq: number
+}
+
+function positionOf(state: FeedState): StoredPosition {
+  const { id, epoch = 0 } = state.epoch?.document ?? {}
+  return { id, epoch, seq: newestSeq(state) }
+}
+
+/** Whether a position is before another one of the same fleet. */
+function isBefore(a: StoredPosition, b: StoredPosition): boolean {
+  return a.id === b.id && (a.epoch < b.epoch || (a.epoch === b.epoch && a.seq < b.seq))
 }
 
 function toListed(head: Head): FleetSkill {

@@ -1,11 +1,12 @@
 import { SkillError } from '@skillstoke/core'
 import { decodeUnmarkedText, toMessage } from '@skillstoke/core/internal'
 import { EPOCH_SUBJECT, type HeadPlace, parseHeadSubject, toHeadSubject } from './fleet-subjects.ts'
-import { type FleetEpoch, readDocument, type SkillVersion } from './manifest.ts'
+import { type FleetEpoch, readDocument, type SkillRemoval, type SkillVersion } from './manifest.ts'
 import type { StoredMessage } from './nats-messages.ts'
-import type { TrustedKeys } from './signing.ts'
+import { TrustedKeys } from './signing.ts'
 
 const encoder = new TextEncoder()
+const NO_KEYS = new TrustedKeys([])
 
 /** The newest message of a subject. */
 interface Place {
@@ -60,6 +61,13 @@ export interface StoredHeads {
   readonly seq: number
   readonly heads: readonly (Place & { readonly subject: string; readonly text: string })[]
   readonly others: readonly (OtherSubject & { readonly subject: string })[]
+}
+
+/** The highest sequence that a state contains. A state that must be read again has the sequence 0. */
+export function newestSeq({ seq, heads, others }: FeedState): number {
+  let newest = seq
+  for (const place of [...heads.values(), ...others.values()]) newest = Math.max(newest, place.seq)
+  return newest
 }
 
 /** A head whose files could not be retrieved, and the earlier head that is served instead. */
@@ -281,13 +289,14 @@ export class HeadTable {
       if (document.skill !== place.skill || document.channel !== place.channel)
         throw new Error(`it belongs to ${document.channel}/${document.skill}`)
       if (document.version < least) throw new Error(`its version ${document.version} is older than ${least}`)
-      const { batch } = document
-      this.#isPartial = batch !== undefined && batch.index < batch.count - 1
+      this.#isPartial = hasFollower(document)
       if (document.kind === 'removal') return this.#remove(subject, { seq, at, version: document.version })
       this.#refusals.delete(subject)
       if (this.#others.has(subject)) this.#ownOthers().delete(subject)
       this.#heads.set(subject, { ...place, seq, at, manifest: document, data })
     } catch (thrown) {
+      // Also a refused member of a batch is followed by the others.
+      this.#isPartial = hasUntrustedFollower(data)
       this.#refusals.set(subject, { seq, at, reason: toMessage(thrown) })
       if (known === undefined) this.#ownOthers().set(subject, { seq, at, version: least })
       else this.#heads.set(subject, known)
@@ -313,4 +322,19 @@ export class HeadTable {
 
 function isSameData(a: Uint8Array, b: Uint8Array | undefined): boolean {
   return b !== undefined && Buffer.compare(a, b) === 0
+}
+
+/** Whether other members of an atomic batch follow a document. */
+function hasFollower({ batch }: SkillVersion | SkillRemoval): boolean {
+  return batch !== undefined && batch.index < batch.count - 1
+}
+
+function hasUntrustedFollower(data: Uint8Array): boolean {
+  try {
+    const document = readDocument(data, NO_KEYS)
+    return document.kind !== 'epoch' && hasFollower(document)
+  } catch (thrown) {
+    if (SkillError.isInstance(thrown)) return false
+    throw thrown
+  }
 }

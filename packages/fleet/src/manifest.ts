@@ -5,11 +5,11 @@ import { DEFAULT_LIMITS, type SkillFile } from '@skillstoke/core/source'
 import type { ManifestSignature, ManifestSigner, TrustedKeys } from './signing.ts'
 
 /** Largest piece of a file in one message of the server. */
-export const CHUNK_BYTES: number = 256 * 1024
+export const CHUNK_BYTES: number = 64 * 1024
 
 /** One file of a published skill. */
 export interface ManifestFile extends SkillFile {
-  /** Digests of the pieces of 256 KiB, in order. Absent if the file is one piece. */
+  /** Digests of the pieces of 64 KiB, in order. Absent if the file is one piece. */
   readonly chunks?: readonly Digest[]
 }
 
@@ -118,10 +118,10 @@ export function readDocument(data: Uint8Array, trusted: TrustedKeys): FleetDocum
   }
 }
 
-/** Whether a document has a signature, of whatever key. */
-export function isSignedDocument(data: Uint8Array): boolean {
+/** Returns the public keys that a document names as its signers. The signatures are not checked. */
+export function listSigners(data: Uint8Array): readonly string[] {
   const [, ...rest] = (decodeText(data) ?? '').split('\n')
-  return rest.flatMap(parseSignature).length > 0
+  return rest.flatMap(parseSignature).map(({ key }) => key)
 }
 
 function parseSignature(line: string): readonly ManifestSignature[] {

@@ -11,6 +11,7 @@ import {
   TimeoutError,
 } from '@nats-io/transport-node'
 import { SkillError } from '@skillstoke/core'
+import { ByteBudget } from './byte-budget.ts'
 import { dial, type ServerChoice } from './nats-dialing.ts'
 import {
   type ApiFault,
@@ -66,25 +67,38 @@ export const RECOMMENDED_SERVER = '2.12.0'
 
 const REQUEST_MS = 2_000
 const IDLE_MS = 2_000
-/** Limit for one attempt to read, the time after which the next attempt starts, and the number of attempts. */
+const SENDING_BYTES = 256 * 1024
+const RECEIVING_BYTES = 1024 * 1024
+/** The slowest connection on which files can be uploaded: 32 KB each second. */
+const LEAST_BYTES_PER_MS = 32
+/** Without progress: the time until a read has failed, the time until its next attempt, and the number of attempts. */
 const READ_MS = 1_500
 const READ_AGAIN_MS = 400
-/** A page takes longer than one message, in particular while many agents start. */
-const PAGE_AGAIN_MS = 1_000
 const READ_ATTEMPTS = 5
 const PING_MS = 1_000
+/** How often a waiting request looks for progress, and what counts as such. A beat has fewer bytes. */
+const PROGRESS_MS = 100
+const PROGRESS_BYTES = 8_192
+/** Limit for a read while bytes arrive. */
+const LONGEST_READ_MS = 60_000
 const PAGE_MESSAGES = 1_000
 // Far below the server's limit of pending bytes, so that a slow reader is never disconnected while it catches up.
 const PAGE_BYTES = 1024 * 1024
 
 export class NatsEngine {
   readonly features: ServerFeatures
+  /** Contents of files that are being sent, and that are being received. */
+  readonly sending: ByteBudget = new ByteBudget(SENDING_BYTES)
+  readonly receiving: ByteBudget = new ByteBudget(RECEIVING_BYTES)
   readonly #nc: NatsConnection
   readonly #inboxPrefix: string | undefined
   readonly #choice: ServerChoice
   /** Called with each subject on which the server permits no messages of this program. */
   readonly #refusals = new Set<(subject: string) => void>()
   #checking: Promise<boolean> | undefined
+  /** When the last bytes arrived, and how many had arrived then. */
+  #progressAt = 0
+  #countedBytes = 0
 
   private constructor(nc: NatsConnection, inboxPrefix: string | undefined, choice: ServerChoice) {
     this.#nc = nc
@@ -181,16 +195,29 @@ export class NatsEngine {
     }
   }
 
+  /** Whether the server answers before nothing has arrived for a second. On a slow connection, the answer comes late. */
   async #ping(): Promise<boolean> {
-    let timer: NodeJS.Timeout | undefined
-    const late = new Promise<boolean>(resolve => {
-      timer = setTimeout(resolve, PING_MS, false)
-    })
     const answered = this.#nc.flush().then(
       () => true,
       () => false,
     )
-    return await Promise.race([answered, late]).finally(() => clearTimeout(timer))
+    const stalled = Promise.withResolvers<boolean>()
+    const askedAt = performance.now()
+    const timer = setInterval(() => {
+      if (this.#idleMs(askedAt) >= PING_MS) stalled.resolve(false)
+    }, PROGRESS_MS)
+    return await Promise.race([answered, stalled.promise]).finally(() => clearInterval(timer))
+  }
+
+  /** Milliseconds since a request or since the last progress of the connection, whichever is less. */
+  #idleMs(askedAt: number): number {
+    const now = performance.now()
+    const { inBytes } = this.#nc.stats()
+    if (inBytes - this.#countedBytes >= PROGRESS_BYTES) {
+      this.#countedBytes = inBytes
+      this.#progressAt = now
+    }
+    return now - Math.max(askedAt, this.#progressAt)
   }
 
   /**
@@ -213,7 +240,7 @@ export class NatsEngine {
       return fromLeader(subject, message)
     }
     const ask = async (): Promise<Msg> =>
-      await this.#request(`$JS.API.DIRECT.GET.${stream}.${subject}`, undefined, READ_MS)
+      await this.#request(`$JS.API.DIRECT.GET.${stream}.${subject}`, undefined, LONGEST_READ_MS)
     const reply = await this.#repeatRead(ask)
     const code = reply.headers?.code ?? 0
     if (code === 404) return undefined
@@ -233,10 +260,7 @@ export class NatsEngine {
     }
     for (let next = seq; ; ) {
       const from = next
-      const page = await this.#repeatRead(
-        async () => await this.#readPage(stream, from, subject),
-        PAGE_AGAIN_MS,
-      )
+      const page = await this.#repeatRead(async () => await this.#readPage(stream, from, subject))
       yield page
       const last = page.messages.at(-1)
       if (last === undefined || page.pending === 0) return
@@ -259,10 +283,19 @@ export class NatsEngine {
     this.#nc.publish(subject, data, { headers: hdrs })
   }
 
-  /** Stores a message. Returns its sequence. @throws {SequenceConflict} */
-  async store(message: MessageToStore): Promise<number> {
-    const reply = await this.#publish(message.subject, message.data, this.#headersOf(message))
-    return readAck(reply).seq
+  /**
+   * Stores a message. Returns its sequence. `queuedBytes` is what other messages of the same program wait to send, for which
+   * a slow connection needs more time. @throws {SequenceConflict} @throws {SkillError} TOO_LARGE, IO_FAILED
+   */
+  async store(message: MessageToStore, queuedBytes: number = 0): Promise<number> {
+    const { subject, data } = message
+    if (data.length > this.maxPayload)
+      throw new SkillError(
+        'TOO_LARGE',
+        `a message for ${subject} has ${data.length} bytes; the server accepts ${this.maxPayload}`,
+      )
+    const timeoutMs = REQUEST_MS + (data.length + queuedBytes) / LEAST_BYTES_PER_MS
+    return readAck(await this.#ask(subject, data, { hdrs: this.#headersOf(message), timeoutMs })).seq
   }
 
   /**
@@ -374,26 +407,29 @@ export class NatsEngine {
   }
 
   /**
-   * Asks again while there is no answer, and takes the first answer. A direct get may reach a replica on a server that is
-   * stopped, and the next attempt reaches another one.
+   * Asks again while nothing arrives, and takes the first answer. A direct get may reach a replica on a server that is
+   * stopped, and the next attempt reaches another one. While bytes arrive, the answer may be behind others on a slow
+   * connection, so another attempt would only make the connection slower.
    */
-  async #repeatRead<T>(read: () => Promise<T>, againMs: number = READ_AGAIN_MS): Promise<T> {
+  async #repeatRead<T>(read: () => Promise<T>): Promise<T> {
     const first = Promise.withResolvers<T>()
-    let running = 0
     let attempts = 0
+    let askedAt = 0
     const start = (): void => {
       attempts++
-      running++
-      read().then(first.resolve, (thrown: unknown) => {
-        running--
-        const isLost = SkillError.isInstance(thrown) && thrown.data['isUnanswered'] === true
-        if (!isLost || (running === 0 && attempts === READ_ATTEMPTS)) first.reject(thrown)
-      })
+      askedAt = performance.now()
+      read().then(first.resolve, first.reject)
     }
     start()
     const timer = setInterval(() => {
-      if (attempts < READ_ATTEMPTS) start()
-    }, againMs)
+      const idleMs = this.#idleMs(askedAt)
+      if (attempts < READ_ATTEMPTS) {
+        if (idleMs >= READ_AGAIN_MS) start()
+      } else if (idleMs >= READ_MS) {
+        void this.checkAlive()
+        first.reject(new SkillError('IO_FAILED', `${this.server} does not answer`))
+      }
+    }, PROGRESS_MS)
     return await first.promise.finally(() => clearInterval(timer))
   }
 
@@ -408,15 +444,6 @@ export class NatsEngine {
     const messages: StoredMessage[] = []
     let pending = 0
     const ended = Promise.withResolvers<void>()
-    let timer: NodeJS.Timeout | undefined
-    const expectMore = (): void => {
-      clearTimeout(timer)
-      timer = setTimeout(() => {
-        void this.checkAlive()
-        const message = `${this.server}: ${stream}: no answer within ${READ_MS} ms`
-        ended.reject(new SkillError('IO_FAILED', message, { data: { isUnanswered: true } }))
-      }, READ_MS)
-    }
     const subscription = this.#nc.subscribe(inbox, {
       callback: (error, message) => {
         const code = message?.headers?.code ?? 0
@@ -431,7 +458,6 @@ export class NatsEngine {
           ended.reject(new SkillError('IO_FAILED', text, { data: { isMissing } }))
         } else {
           messages.push(toStored(message.headers?.get('Nats-Subject') ?? '', message))
-          expectMore()
         }
       },
     })
@@ -450,12 +476,10 @@ export class NatsEngine {
     this.#refusals.add(onRefusal)
     try {
       this.#nc.publish(target, JSON.stringify(request), { reply: inbox })
-      expectMore()
       await ended.promise
       return { messages, pending }
     } finally {
       this.#refusals.delete(onRefusal)
-      clearTimeout(timer)
       subscription.unsubscribe()
     }
   }

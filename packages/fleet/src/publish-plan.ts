@@ -2,7 +2,13 @@ import { type Digest, SkillError } from '@skillstoke/core'
 import { mapConcurrently } from '@skillstoke/core/internal'
 import { type Piece, splitFile } from './blobs.ts'
 import { type ChannelChange, isSame, type Plan, type Planned, type VersionContent } from './channel-change.ts'
-import { CHUNK_BYTES, type ManifestFile, type SkillRemoval, type SkillVersion } from './manifest.ts'
+import {
+  CHUNK_BYTES,
+  listSigners,
+  type ManifestFile,
+  type SkillRemoval,
+  type SkillVersion,
+} from './manifest.ts'
 import type { PublishedSkill, PublishOptions } from './publish-options.ts'
 import type { Publishable, PublishableSkill, RefusedSkill } from './publishable.ts'
 import { retrying } from './retrying.ts'
@@ -28,13 +34,13 @@ export async function planPublication(
   // Only the compare-and-set of a live head makes sure that its files are still in use.
   const isKnown = !isRepair && !isStaged
   // A repair and an expected version need a look at the leader's head of each skill.
-  const idle = isStaged || isRepair || expect !== undefined ? [] : await findIdle(change, chosen, options)
+  const idle = isRepair || expect !== undefined ? [] : await findIdle(change, chosen, options)
   const idleNames = new Set(idle.map(({ name }) => name))
   const byName = new Map(chosen.filter(({ name }) => !idleNames.has(name)).map(skill => [skill.name, skill]))
   const pieces = new Map<Digest, Piece>()
   const create = async (name: string, head: LeaderHead): Promise<VersionContent | undefined> => {
     const skill = byName.get(name) as PublishableSkill
-    const isUnchanged = isSame(head, skill)
+    const isUnchanged = isSame(head, skill, change.signer)
     if (isUnchanged && !isRepair) return undefined
     const files = await readFiles(skill, isKnown ? knownFiles(head) : NONE, pieces)
     if (isUnchanged) return undefined
@@ -57,7 +63,7 @@ export async function planPublication(
 async function findIdle(
   change: ChannelChange,
   skills: readonly PublishableSkill[],
-  { keepsRollbacks = false }: PublishOptions,
+  { keepsRollbacks = false, isStaged = false }: PublishOptions,
 ): Promise<readonly PublishedSkill[]> {
   const { feed } = change.fleet
   await retrying(change.signal, async () => await feed.reload())
@@ -67,7 +73,7 @@ async function findIdle(
       .filter(([subject, { channel, isStaged }]) => {
         return channel === change.channel && !isStaged && !refusals.has(subject)
       })
-      .map(([, { skill, manifest }]) => [skill, manifest]),
+      .map(([, head]) => [head.skill, head]),
   )
   const idle: PublishedSkill[] = []
   const findOne = async ({ name, revision }: PublishableSkill): Promise<void> => {
@@ -78,9 +84,12 @@ async function findIdle(
         idle.push({ name, version: removal.version, revision, outcome: 'rolled-back' })
       return
     }
-    const same = { name, version: head.version, revision: head.revision }
-    if (head.revision === revision) idle.push({ ...same, outcome: 'unchanged' })
-    else if (keepsRollbacks && (await wasRolledBack(change, head, revision)))
+    const { manifest, data } = head
+    const same = { name, version: manifest.version, revision: manifest.revision }
+    const isSigned = change.signer === undefined || listSigners(data).includes(change.signer.publicKey)
+    if (manifest.revision === revision) {
+      if (isSigned && !isStaged) idle.push({ ...same, outcome: 'unchanged' })
+    } else if (keepsRollbacks && (await wasRolledBack(change, manifest, revision)))
       idle.push({ ...same, outcome: 'rolled-back' })
   }
   await mapConcurrently(skills, findOne, AT_ONCE, change.signal)

@@ -164,7 +164,7 @@ export class SkillPublisher {
     const plan = await change.plan(options.names ?? (await change.listNames(from)), async (name, head) => {
       const { record } = await readLeaderHead(fleet, engine, { channel: from, skill: name }, signal)
       if (record?.kind !== 'skill') throw notFound(name, from)
-      if (isSame(head, record)) return undefined
+      if (isSame(head, record, change.signer)) return undefined
       if (options.isDryRun !== true) await change.renewFiles(record.files)
       return { ...contentOf(record), promotedFrom: { channel: from, version: record.version } }
     })
@@ -189,7 +189,7 @@ export class SkillPublisher {
       const { record } = staged
       if (record?.kind !== 'skill') throw notFound(name, `${channel}, staged`)
       const head = await change.readHead(name)
-      if (!isSame(head, record)) {
+      if (!isSame(head, record, change.signer)) {
         assertNotOvertaken(head, record, options)
         const least = { least: record.version }
         const live = await change.createVersion(name, contentOf(record), [head], least)

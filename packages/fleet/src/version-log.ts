@@ -5,9 +5,10 @@ import { readDocument, type SkillRemoval, type SkillVersion } from './manifest.t
 import type { NatsEngine } from './nats-engine.ts'
 import { SequenceConflict, type StoredMessage } from './nats-messages.ts'
 import { retrying } from './retrying.ts'
-import type { TrustedKeys } from './signing.ts'
+import { TrustedKeys } from './signing.ts'
 
 const NEVER = new AbortController().signal
+const NO_KEYS = new TrustedKeys([])
 
 /** A version of a skill, or its removal. */
 export type VersionRecord = SkillVersion | SkillRemoval
@@ -74,6 +75,37 @@ export async function hasRecord(
 ): Promise<boolean> {
   const subject = toRecordSubject(channel, skill, version)
   return (await retrying(signal, async () => await engine.readLast(RECORDS, subject, 'leader'))) !== undefined
+}
+
+/** A version far above the others is an error or an attack, and must not use up the numbers. */
+const MAX_STEP = 1_000_000
+
+/**
+ * Returns the highest version of a skill in its records and in other documents. Records and documents that are not trusted
+ * count too, because a version that is used twice could not be told from the other.
+ */
+export async function findNewestVersion(
+  engine: NatsEngine,
+  { channel, skill }: SkillPlace,
+  {
+    newest,
+    stored,
+    signal,
+  }: {
+    readonly newest: number
+    readonly stored: readonly StoredMessage[]
+    readonly signal: AbortSignal
+  },
+): Promise<number> {
+  const versions = stored.map(message => tryReadRecord(NO_KEYS, message, { channel, skill })?.version ?? 0)
+  await retrying(signal, async () => {
+    for await (const { messages } of engine.readFrom(RECORDS, 1, toRecordSubject(channel, skill, '*')))
+      for (const { subject } of messages) versions.push(parseRecordSubject(subject)?.version ?? 0)
+  })
+  let highest = newest
+  for (const version of versions.sort((a, b) => a - b))
+    if (version <= highest + MAX_STEP) highest = Math.max(highest, version)
+  return highest
 }
 
 /** Returns all records of a skill in a channel, newest first, including the head. */
