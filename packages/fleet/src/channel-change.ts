@@ -121,6 +121,15 @@ export class ChannelChange {
       .sort()
   }
 
+  /** @throws {SkillError} INVALID_OPTION if a version is expected, and the call is for several skills */
+  assertExpectable(names: readonly string[]): void {
+    if (this.#options.expect === undefined || names.length === 1) return
+    throw new SkillError(
+      'INVALID_OPTION',
+      `the option expect is for one skill, and this call is for ${names.length}; name one skill`,
+    )
+  }
+
   /**
    * Plans versions of several skills. `create` returns the content of the new version, or `undefined` if the skill has
    * this content already.
@@ -130,9 +139,8 @@ export class ChannelChange {
     create: (name: string, head: LeaderHead) => Promise<VersionContent | undefined>,
     { isStaged = false }: { readonly isStaged?: boolean } = {},
   ): Promise<Plan> {
-    const { expect, onProgress } = this.#options
-    if (expect !== undefined && names.length !== 1)
-      throw new SkillError('INVALID_OPTION', `expect is for one skill, and this call is for ${names.length}`)
+    const { onProgress } = this.#options
+    this.assertExpectable(names)
     const unchanged: PublishedSkill[] = []
     let done = 0
     const planOne = async (name: string): Promise<Planned | undefined> => {

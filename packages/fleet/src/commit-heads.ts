@@ -77,7 +77,7 @@ function toMessage(
   if (data.length > engine.maxPayload - 4096)
     throw new SkillError(
       'TOO_LARGE',
-      `the manifest of ${JSON.stringify(record.skill)} has ${data.length} bytes, because the skill has many files; the server accepts ${engine.maxPayload}`,
+      `the manifest of ${JSON.stringify(record.skill)} has ${data.length} bytes, and the server accepts ${engine.maxPayload - 4096}; the skill has too many files, or a long note or frontmatter`,
     )
   const isMarker = record.kind === 'removal'
   return {

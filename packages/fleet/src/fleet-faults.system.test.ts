@@ -7,12 +7,14 @@ import {
   connectTo,
   createFolder,
   describeNumber,
+  endProcess,
   follow,
   LONG,
   namesOf,
   numberOf,
   problemsOf,
   startFleet,
+  startProcess,
   startServer,
   watchNumbers,
 } from '../../../tests/fixtures/fleet.ts'
@@ -322,6 +324,70 @@ describe.skipIf(NATS_SERVER === undefined)('a fleet under faults', { timeout: 60
     await publish(2)
     await vi.waitFor(() => expect(numberOf(agent, 'maps')).toBe(2), LONG)
     expect(agent.status()[0]?.mode).toBe('events')
+  })
+
+  test('a restored backup takes nothing back from a new process, whatever else uses its connection', async () => {
+    const { server, publish } = await startFleet()
+    const state = createFolder()
+    await publish(1)
+    await server.kill('SIGTERM')
+    const restore = server.backUp()
+    await server.restart()
+    for (let number = 2; number <= 40; number++) await publish(number)
+    await (await follow(server.url, { state: state.path })).close()
+    await server.kill('SIGTERM')
+    restore()
+    await server.restart()
+    const shared = connectTo({ servers: server.url })
+    await shared.feed.reload()
+    const canary = fleetSource(shared, { channel: 'canary', label: 'canary', trust: 'auto' })
+    const stable = fleetSource(shared, { trust: 'auto' })
+    await using runtime = await createSkillRuntime({
+      sources: [canary, stable],
+      state: await openState(state.path),
+    })
+    const watched = watchNumbers(runtime, 'maps')
+    await vi.waitFor(() => expect(runtime.status()[1]?.reason).toContain('the stream went back'), LONG)
+    expect(numberOf(runtime, 'maps')).toBe(40)
+    expect(watched.wentBack()).toBe(false)
+  })
+
+  test('a process that is killed right after it has served a version leaves this version to the next one', async () => {
+    const { server, publish } = await startFleet()
+    const state = createFolder()
+    await publish(1)
+    for (let number = 2; number <= 4; number++) {
+      const agent = startProcess(server.url, 'maps', state.path)
+      await vi.waitFor(() => expect(agent.last()).toBe(number - 1), LONG)
+      await publish(number)
+      await vi.waitFor(() => expect(agent.last()).toBe(number), LONG)
+      await endProcess(agent.child)
+      await server.kill('SIGTERM')
+      const offline = startProcess(server.url, 'maps', state.path)
+      await vi.waitFor(() => expect(offline.last()).toBe(number), LONG)
+      await endProcess(offline.child)
+      await server.restart()
+    }
+  })
+
+  test('of two agents with one state directory, the one that is behind stores nothing', async () => {
+    const { server, publish } = await startFleet()
+    const state = createFolder()
+    await publish(1)
+    const connection = connectTo({ servers: server.url })
+    const ahead = await follow(server.url, { state: state.path })
+    const behind = await follow(connection, { state: state.path })
+    for (const number of [2, 3]) {
+      await publish(number)
+      await vi.waitFor(() => expect(numberOf(behind, 'maps')).toBe(number), LONG)
+    }
+    await connection.close()
+    await publish(4)
+    await vi.waitFor(() => expect(numberOf(ahead, 'maps')).toBe(4), LONG)
+    await ahead.close()
+    await behind.close()
+    await server.kill('SIGTERM')
+    expect(numberOf(await follow(server.url, { state: state.path }), 'maps')).toBe(4)
   })
 
   test('a message that was on its way for long is no sign of a restored stream', async () => {

@@ -1,8 +1,5 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { createInterface } from 'node:readline'
+import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import {
   connectTo,
@@ -13,6 +10,7 @@ import {
   namesOf,
   numberOf,
   startFleet,
+  startProcess,
   startServer,
   watchNumbers,
 } from '../../../tests/fixtures/fleet.ts'
@@ -21,26 +19,12 @@ import { NATS_SERVER } from '../../../tests/fixtures/nats-server.ts'
 import { skillText } from '../../../tests/fixtures/skill-folder.ts'
 import { prepareFleet, SkillPublisher } from './index.ts'
 
-const AGENT = fileURLToPath(new URL('../../../tests/fixtures/fleet-agent.ts', import.meta.url))
 const HEADS = /HPUB \$KV\.SK\.(?!_)/
 
 async function startProxy(port: number): Promise<NatsProxy> {
   const proxy = await NatsProxy.start(port)
   onTestFinished(async () => await proxy[Symbol.asyncDispose]())
   return proxy
-}
-
-/** Starts an agent in a process of its own, and collects the numbers that it serves. */
-function startProcess(url: string) {
-  const child = spawn(process.execPath, [AGENT, url, 'maps'], { stdio: ['ignore', 'pipe', 'inherit'] })
-  onTestFinished(async () => {
-    const closed = once(child, 'close')
-    child.kill('SIGKILL')
-    await closed
-  })
-  const numbers: number[] = []
-  createInterface(child.stdout).on('line', line => numbers.push(Number(line)))
-  return { child, numbers, last: (): number | undefined => numbers.at(-1) }
 }
 
 describe.skipIf(NATS_SERVER === undefined)('a fleet on a bad network', { timeout: 90_000 }, () => {
@@ -143,10 +127,28 @@ describe.skipIf(NATS_SERVER === undefined)('a fleet on a bad network', { timeout
     expect(watched.wentBack()).toBe(false)
   })
 
+  test('over a slow line, files are carried once and a new version arrives', async () => {
+    const server = await startServer()
+    await prepareFleet(connectTo({ servers: server.url }))
+    const proxy = await startProxy(server.port)
+    proxy.bytesPerSecond = 500_000
+    const folder = createFolder()
+    folder.writeSkill('maps', describeNumber(1))
+    for (let index = 0; index < 4; index++) folder.write(`maps/data/${index}.bin`, randomBytes(500_000))
+    const publisher = new SkillPublisher(connectTo({ servers: proxy.url }))
+    await publisher.publish(folder.path)
+    expect(proxy.carried).toBeLessThan(2_500_000)
+    proxy.carried = 0
+    const agent = await follow(connectTo({ servers: proxy.url }), { firstWaitMs: 0 })
+    await vi.waitFor(() => expect(numberOf(agent, 'maps')).toBe(1), LONG)
+    expect(proxy.carried).toBeLessThan(2_500_000)
+    expect(agent.status()[0]?.mode).toBe('events')
+  })
+
   test('agents that were stopped for 30 seconds converge within seconds, and never go back', async () => {
     const { server, publish } = await startFleet()
     await publish(1)
-    const agents = [0, 1, 2].map(() => startProcess(server.url))
+    const agents = [0, 1, 2].map(() => startProcess(server.url, 'maps'))
     const [first, ...others] = agents
     await vi.waitFor(() => expect(agents.map(({ last }) => last())).toEqual([1, 1, 1]), LONG)
     for (const { child } of others) child.kill('SIGSTOP')

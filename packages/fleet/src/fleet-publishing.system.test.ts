@@ -28,6 +28,7 @@ import {
   LivePublisher,
   loadSigningKey,
   type ManifestSigner,
+  type PublishReport,
   prepareFleet,
   SkillPublisher,
 } from './index.ts'
@@ -114,10 +115,10 @@ describe.skipIf(NATS_SERVER === undefined)('publishing to a fleet', { timeout: 6
     await vi.waitFor(() => expect(problemsOf(agent)).toBe(''), LONG)
   })
 
-  test('a fleet that was open can be signed later', async () => {
-    const { server, folder, publisher } = await startFleet()
-    folder.writeSkill('maps', describeNumber(1))
-    await publisher.publish(folder.path)
+  test('a fleet that was open can be signed later, and its versions go on', async () => {
+    const { server, folder, publisher, publish } = await startFleet()
+    for (const number of [1, 2, 3]) await publish(number)
+    const open = await follow(server.url)
     const key = createSigningKey()
     const signer = loadSigningKey(key.privateKey)
     const trusting = connectTo({ servers: server.url, trustedKeys: [key.publicKey] })
@@ -125,11 +126,145 @@ describe.skipIf(NATS_SERVER === undefined)('publishing to a fleet', { timeout: 6
     expect(steps.find(({ part }) => part === 'epoch')?.outcome).toBe('changed')
     const agent = await follow(trusting)
     expect(agent.current.list()).toEqual([])
-    await new SkillPublisher(trusting, { signer }).publish(folder.path)
-    await vi.waitFor(() => expect(numberOf(agent, 'maps')).toBe(1), LONG)
+    const signed = new SkillPublisher(trusting, { signer })
+    expect((await signed.publish(folder.path)).skills).toMatchObject([{ outcome: 'published', version: 4 }])
+    await vi.waitFor(() => expect(numberOf(agent, 'maps')).toBe(3), LONG)
+    folder.writeSkill('maps', describeNumber(4))
+    await signed.publish(folder.path)
+    await vi.waitFor(() => expect([agent, open].map(each => numberOf(each, 'maps'))).toEqual([4, 4]), LONG)
+    expect(problemsOf(open)).toBe('')
+    expect((await publisher.history('maps')).map(({ version }) => version)).toEqual([5, 4, 3, 2, 1])
     expect((await prepareFleet(trusting, { signer })).steps.map(({ outcome }) => outcome)).not.toContain(
       'changed',
     )
+    // Nobody takes the signature away by accident.
+    await expect(
+      prepareFleet(connectTo({ servers: server.url }), { isNewEpoch: true }),
+    ).rejects.toMatchObject({ code: 'INVALID_OPTION' })
+  })
+
+  test('a key is replaced by publishing with the new one while both are trusted', async () => {
+    const server = await startServer()
+    const [first, second] = [createSigningKey(), createSigningKey()]
+    const trust = (...keys: readonly string[]): FleetConnection =>
+      connectTo({ servers: server.url, trustedKeys: keys })
+    const old = trust(first.publicKey)
+    const folder = createFolder()
+    for (const name of ['maps', 'notes']) folder.writeSkill(name, describeNumber(1))
+    const signer = loadSigningKey(first.privateKey)
+    await prepareFleet(old, { signer })
+    await new SkillPublisher(old, { signer }).publish(folder.path)
+    const agent = await follow(trust(first.publicKey, second.publicKey))
+    const both = trust(first.publicKey, second.publicKey)
+    const newer = { signer: loadSigningKey(second.privateKey) }
+    await prepareFleet(both, newer)
+    const publisher = new SkillPublisher(both, newer)
+    folder.writeSkill('maps', describeNumber(2))
+    expect((await publisher.publish(folder.path)).skills).toMatchObject([
+      { name: 'maps', outcome: 'published', version: 2 },
+      { name: 'notes', outcome: 'published', version: 2 },
+    ])
+    expect((await publisher.publish(folder.path)).skills).toMatchObject([
+      { outcome: 'unchanged' },
+      { outcome: 'unchanged' },
+    ])
+    const after = await follow(trust(second.publicKey))
+    expect(namesOf(after)).toEqual(['maps', 'notes'])
+    await vi.waitFor(() => expect(numberOf(agent, 'maps')).toBe(2), LONG)
+    expect([problemsOf(agent), problemsOf(after)]).toEqual(['', ''])
+  })
+
+  test('what every agent would refuse is not published', async () => {
+    const { server, folder, publisher } = await startFleet()
+    folder.writeSkill('maps')
+    folder.write('maps/data/a.md', 'lower case')
+    folder.write('maps/data/A.md', 'upper case')
+    folder.writeSkill('notes')
+    const report = await publisher.publish(folder.path)
+    expect(report.skills).toMatchObject([{ name: 'notes', outcome: 'published' }])
+    expect(report.refused).toMatchObject([{ name: 'maps', reason: expect.stringContaining('only in case') }])
+    const agent = await follow(server.url)
+    expect([namesOf(agent), problemsOf(agent)]).toEqual([['notes'], ''])
+  })
+
+  test('an activation does not replace a version that was published after the staging', async () => {
+    const { folder, publisher, publish } = await startFleet()
+    await publish(1)
+    folder.writeSkill('maps', describeNumber(2))
+    await publisher.publish(folder.path, { isStaged: true })
+    await publish(3)
+    await expect(publisher.activate()).rejects.toMatchObject({
+      code: 'CHANGED_SINCE_READ',
+      message: expect.stringContaining('stage again, or expect version 2'),
+    })
+    expect((await publisher.activate({ expect: 2 })).skills).toMatchObject([{ version: 3 }])
+    await expect(publisher.unstage({ names: ['maps'] })).rejects.toMatchObject({ code: 'SKILL_NOT_FOUND' })
+    await expect(publisher.promote({ from: 'typo', to: 'stable' })).rejects.toMatchObject({
+      code: 'SKILL_NOT_FOUND',
+    })
+  })
+
+  test('each rollback goes further back', async () => {
+    const { server, publisher, publish } = await startFleet()
+    for (const number of [1, 2, 3]) await publish(number)
+    const agent = await follow(server.url)
+    for (const number of [2, 1]) {
+      await publisher.rollback('maps')
+      await vi.waitFor(() => expect(numberOf(agent, 'maps')).toBe(number), LONG)
+    }
+    await expect(publisher.rollback('maps')).rejects.toMatchObject({ code: 'REVISION_NOT_FOUND' })
+  })
+
+  test('a live publisher takes back neither rollbacks nor removals of others, also of staged versions', async () => {
+    const { server, folder, publisher, publish } = await startFleet()
+    for (const number of [1, 2]) await publish(number)
+    folder.writeSkill('notes')
+    await publisher.publish(folder.path)
+    await publisher.rollback('maps')
+    await publisher.remove('notes')
+    await using runtime = await createSkillRuntime({ sources: [directory(folder.path, { trust: 'auto' })] })
+    const reports: PublishReport[] = []
+    for (const isStaged of [false, true]) {
+      await using live = new LivePublisher(publisher, runtime, {
+        isStaged,
+        onReport: report => reports.push(report),
+      })
+      await live.settled()
+    }
+    expect(reports.map(({ skills }) => skills.map(({ name, outcome }) => [name, outcome]))).toEqual([
+      [
+        ['maps', 'rolled-back'],
+        ['notes', 'rolled-back'],
+      ],
+      [
+        ['maps', 'rolled-back'],
+        ['notes', 'rolled-back'],
+      ],
+    ])
+    const agent = await follow(server.url)
+    expect(namesOf(agent)).toEqual(['maps'])
+    // A removal by a mirror ends when the folder is back.
+    await using mirror = new LivePublisher(publisher, runtime, { isMirror: true })
+    folder.writeSkill('more')
+    await vi.waitFor(() => expect(namesOf(agent)).toEqual(['maps', 'more']), LONG)
+    folder.remove('more')
+    await vi.waitFor(() => expect(namesOf(agent)).toEqual(['maps']), LONG)
+    folder.writeSkill('more')
+    await vi.waitFor(() => expect(namesOf(agent)).toEqual(['maps', 'more']), LONG)
+    await mirror.settled()
+  })
+
+  test('several administrators prepare a fleet at the same time, and a name may be given twice', async () => {
+    const server = await startServer()
+    const fleet = connectTo({ servers: server.url })
+    const reports = await Promise.all(Array.from({ length: 5 }, async () => await prepareFleet(fleet)))
+    expect(new Set(reports.map(({ epoch }) => epoch)).size).toBe(1)
+    const folder = createFolder()
+    folder.writeSkill('maps')
+    const publisher = new SkillPublisher(fleet)
+    const names = ['maps', 'maps']
+    expect((await publisher.publish(folder.path, { names })).skills).toHaveLength(1)
+    expect((await publisher.promote({ from: 'stable', to: 'canary' }, { names })).skills).toHaveLength(1)
   })
 
   test('a mirror removes nothing while a source is not read yet', async () => {

@@ -63,6 +63,7 @@ export interface AgentReport {
 const REPEAT_MS = 20_000
 const COLLECT_MS = 200
 const MAX_ERRORS = 5
+const MAX_NAME = 200
 
 /**
  * Reports to the fleet what this process serves: after each change, and every 20 seconds. A process that ends without
@@ -97,6 +98,7 @@ export class FleetReporter implements AsyncDisposable {
   /** @throws {SkillError} INVALID_OPTION if the runtime has no such source */
   constructor(source: FleetSource, options: FleetReporterOptions) {
     checkOptions('FleetReporter', options, KNOWN)
+    for (const name of ['host', 'agent'] as const) checkName(name, options[name])
     const fleet = source.connection
     this.#source = source
     this.#fleet = fleet
@@ -206,4 +208,13 @@ export class FleetReporter implements AsyncDisposable {
       // The next report comes within 20 seconds.
     }
   }
+}
+
+/** @throws {SkillError} INVALID_OPTION */
+function checkName(option: 'host' | 'agent', name: string | undefined): void {
+  if (name === undefined || (name.length > 0 && name.length <= MAX_NAME)) return
+  throw new SkillError(
+    'INVALID_OPTION',
+    `${option} has ${name.length} characters; use 1 to ${MAX_NAME}, for example "support-1"`,
+  )
 }

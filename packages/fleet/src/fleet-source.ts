@@ -80,7 +80,8 @@ const KNOWN: KnownOptions<FleetSourceOptions> = {
 
 /** Interval of complete reads, besides the live messages. */
 const SWEEP_MS = 300_000
-const STORE_AFTER_MS = 1_000
+/** How many times longer than the storing of heads the pause after it is. */
+const STORE_PAUSE = 20
 /** Limit for one fetch. A server that does not answer is noticed sooner, so this is for slow connections. */
 const TIMEOUT_MS = 300_000
 const AT_ONCE = 8
@@ -399,15 +400,19 @@ class FleetFetcher implements TreeFetcher {
     return { version: `${epoch?.document.id}-${epoch?.document.epoch}-${seq}`, files: [], listed }
   }
 
-  /** Stores heads: the first ones at once, and later ones at most once each second. */
+  /** Stores heads at once, but spends at most a twentieth of the time on it. */
   #storeSoon(unstored: Unstored): void {
     this.#unstored = unstored
     if (this.#storeTimer !== undefined) return
-    this.#storing = this.#storing.then(async () => await this.#storeNow())
-    this.#storeTimer = setTimeout(() => {
-      this.#storeTimer = undefined
-      if (this.#unstored !== undefined) this.#storeSoon(this.#unstored)
-    }, STORE_AFTER_MS).unref()
+    const startedAt = performance.now()
+    this.#storing = this.#storing.then(async () => {
+      await this.#storeNow()
+      const pauseMs = (performance.now() - startedAt) * STORE_PAUSE
+      this.#storeTimer = setTimeout(() => {
+        this.#storeTimer = undefined
+        if (this.#unstored !== undefined) this.#storeSoon(this.#unstored)
+      }, pauseMs).unref()
+    })
   }
 
   async #storeNow(): Promise<void> {
@@ -427,6 +432,7 @@ class FleetFetcher implements TreeFetcher {
         },
       )
       storeTree(this.origin, files, context)
+      await context.store.flush()
     } catch {
       // The state was closed before the source. The next process reads the heads from the servers.
     }

@@ -453,7 +453,9 @@ export class NatsEngine {
           ended.resolve()
         } else if (code !== 0) {
           const isMissing = code === 503
-          const reason = isMissing ? 'no stream answers' : message.headers?.description
+          const reason = isMissing
+            ? 'no stream answers; run "stoke fleet init"'
+            : message.headers?.description
           const text = `${this.server}: ${stream}: ${reason}`
           ended.reject(new SkillError('IO_FAILED', text, { data: { isMissing } }))
         } else {

@@ -54,6 +54,7 @@ const PUBLISH: KnownOptions<PublishOptions> = {
 }
 const ROLLBACK: KnownOptions<RollbackOptions> = { ...CHANNEL, version: true }
 const PROMOTE: KnownOptions<PromoteOptions> = { ...CHANNEL, names: true }
+const { expect: _expect, ...UNSTAGE }: KnownOptions<PromoteOptions> = PROMOTE
 const HISTORY: KnownOptions<FleetStatusOptions> = { channel: true }
 
 /**
@@ -80,6 +81,8 @@ export class SkillPublisher {
   constructor(fleet: FleetConnection, options: SkillPublisherOptions = {}) {
     checkOptions('SkillPublisher', options, KNOWN)
     const { signer, publisher = `${userInfo().username}@${hostname()}` } = options
+    if (typeof publisher !== 'string' || publisher === '')
+      throw new SkillError('INVALID_OPTION', `publisher is ${JSON.stringify(publisher)}; use a name`)
     this.connection = fleet
     this.#author = { fleet, signer, publisher }
   }
@@ -161,7 +164,10 @@ export class SkillPublisher {
     if (from === to) throw new SkillError('INVALID_OPTION', `both channels are ${JSON.stringify(from)}`)
     const change = await ChannelChange.begin(this.#author, { ...options, channel: to })
     const { fleet, engine, signal } = change
-    const plan = await change.plan(options.names ?? (await change.listNames(from)), async (name, head) => {
+    const names = options.names ?? (await change.listNames(from))
+    if (names.length === 0)
+      throw new SkillError('SKILL_NOT_FOUND', `the channel ${JSON.stringify(from)} has no skills to promote`)
+    const plan = await change.plan(names, async (name, head) => {
       const { record } = await readLeaderHead(fleet, engine, { channel: from, skill: name }, signal)
       if (record?.kind !== 'skill') throw notFound(name, from)
       if (isSame(head, record, change.signer)) return undefined
@@ -180,14 +186,15 @@ export class SkillPublisher {
     checkOptions('SkillPublisher.activate()', options, PROMOTE)
     const change = await ChannelChange.begin(this.#author, options)
     const { channel } = change
-    const names = options.names ?? (await change.listNames(channel, { isStaged: true }))
+    const names = [...new Set(options.names ?? (await change.listNames(channel, { isStaged: true })))]
     if (names.length === 0)
       throw new SkillError('SKILL_NOT_FOUND', `nothing is staged in the channel ${JSON.stringify(channel)}`)
+    change.assertExpectable(names)
     const planned: Planned[] = []
     for (const name of names) {
       const staged = await change.readStaged(name)
       const { record } = staged
-      if (record?.kind !== 'skill') throw notFound(name, `${channel}, staged`)
+      if (record?.kind !== 'skill') throw notStaged(name, channel)
       const head = await change.readHead(name)
       if (!isSame(head, record, change.signer)) {
         assertNotOvertaken(head, record, options)
@@ -200,14 +207,16 @@ export class SkillPublisher {
     return await change.commit({ planned, unchanged: [] })
   }
 
-  /** Discards staged versions. @throws {SkillError} IO_FAILED */
-  async unstage(options: PromoteOptions = {}): Promise<PublishReport> {
-    checkOptions('SkillPublisher.unstage()', options, PROMOTE)
+  /** Discards staged versions. @throws {SkillError} SKILL_NOT_FOUND if a named skill is not staged; IO_FAILED */
+  async unstage(options: Omit<PromoteOptions, 'expect'> = {}): Promise<PublishReport> {
+    checkOptions('SkillPublisher.unstage()', options, UNSTAGE)
     const change = await ChannelChange.begin(this.#author, options)
     const planned: Planned[] = []
-    for (const name of options.names ?? (await change.listNames(change.channel, { isStaged: true }))) {
+    const names = options.names ?? (await change.listNames(change.channel, { isStaged: true }))
+    for (const name of new Set(names)) {
       const staged = await change.readStaged(name)
       if (staged.record?.kind === 'skill') planned.push(change.planUnstaging(name, staged))
+      else if (options.names !== undefined) throw notStaged(name, change.channel)
     }
     return await change.commit({ planned, unchanged: [] })
   }
@@ -260,6 +269,11 @@ function findTarget(
   return records.find(
     record => record.kind === 'skill' && record.revision !== current?.revision && record.version < limit,
   )
+}
+
+function notStaged(name: string, channel: string): SkillError {
+  const message = `no version of ${JSON.stringify(name)} is staged in the channel ${JSON.stringify(channel)}`
+  return new SkillError('SKILL_NOT_FOUND', message, { data: { channel, skill: name } })
 }
 
 /** @throws {SkillError} CHANGED_SINCE_READ */
