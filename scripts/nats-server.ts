@@ -82,3 +82,9 @@ function fetchFrom(suite: string, file: string): void {
     rmSync(apt, { recursive: true, force: true })
   }
 }
+
+if (process.argv[1] === import.meta.filename) {
+  fetchNatsServers()
+  for (const version of ['newest', 'oldest'] as const)
+    console.log(version, findNatsServer(version) ?? 'is missing')
+}

@@ -42,7 +42,11 @@ describe.skipIf(CHROMIUM === undefined || NATS_SERVER === undefined)('the fleet 
     const shots = process.env['SCREENSHOTS']
     if (shots !== undefined) await page.screenshot({ path: `${shots}/fleet.png` })
 
-    await page.getByRole('button', { name: 'Roll back maps on all machines' }).click()
+    await page.getByRole('button', { name: 'Roll back maps' }).click()
+    await page.getByRole('button', { name: 'Cancel' }).click()
+    expect(await publisher.history('maps')).toHaveLength(2)
+    await page.getByRole('button', { name: 'Roll back maps' }).click()
+    await page.getByRole('button', { name: 'Yes, roll back maps' }).click()
     await versions.getByRole('row', { name: /maps 3 .* rolled back on the page/ }).waitFor()
     expect((await publisher.history('maps'))[0]).toMatchObject({ version: 3, rollbackOf: 1 })
     // A version that somebody published in the meantime is not overwritten.
@@ -53,8 +57,12 @@ describe.skipIf(CHROMIUM === undefined || NATS_SERVER === undefined)('the fleet 
 
     await page.setViewportSize({ width: 390, height: 800 })
     expect(await isTooWide(page)).toBe(false)
+    // Only the view scrolls, and not the page around it.
+    expect(await page.evaluate('document.documentElement.scrollHeight <= window.innerHeight')).toBe(true)
+    if (shots !== undefined) await page.screenshot({ path: `${shots}/fleet-390.png` })
     await server.kill('SIGKILL')
-    await page.getByRole('alert').waitFor()
+    await page.getByRole('alert').filter({ hasText: 'This is the state of' }).waitFor()
+    await page.getByText('rolled back on the page').waitFor()
     await server.restart()
     await versions.waitFor()
     expect(opened.trouble).toEqual([])

@@ -135,7 +135,7 @@ describe.skipIf(NATS_SERVER === undefined)('stoke fleet', () => {
     expect(dev.output()).not.toContain('Evil')
     // The owner of the key publishes over the forged version.
     folder.writeSkill('skills/maps', { description: 'Answers questions about maps.', body: 'Use the chart.' })
-    expect((await fleet('publish', ...signed)).stdout).toMatch(/maps +version 3/)
+    expect((await fleet('publish', ...signed)).stdout).toMatch(/maps +version 4/)
     await vi.waitFor(async () => {
       const { code } = await fleet('status', '--trusted-key', publicKey)
       expect(code).toBe(0)
@@ -227,6 +227,9 @@ describe.skipIf(NATS_SERVER === undefined)('stoke fleet', () => {
       [['status', '--trusted-key', 'abc'], 'use "ed25519:"'],
       [['init', '--signing-key', 'missing.pem'], 'cannot be read'],
       [['publish', '--watch', '--dry-run'], '--watch does not go together'],
+      [['publish', '--watch', '--mirror', '--stage'], '--mirror does not go together'],
+      [['publish', '--prefetch', '--stage'], '--prefetch does not go together'],
+      [['init', '--replicas', '3'], 'runs alone; use 1'],
       [['log', 'maps'], 'fleet init"'],
       [['publish'], 'fleet init"'],
       [['status'], 'fleet init"'],

@@ -48,11 +48,12 @@ function startAgent(): { readonly process: ChildProcess; next(): Promise<string>
 
 await using fleet = new FleetConnection({ servers: url, trustedKeys: [publicKey] })
 const signer = loadSigningKey(privateKey)
-for (;;)
+for (let attempt = 0; ; attempt++)
   try {
     await prepareFleet(fleet, { signer })
     break
-  } catch {
+  } catch (thrown) {
+    if (attempt === 100) throw thrown
     await new Promise(resolve => setTimeout(resolve, 50)) // the server is still starting
   }
 const publisher = new SkillPublisher(fleet, { signer, publisher: 'ada@laptop' })
@@ -101,7 +102,12 @@ console.log('the running agent followed, and kept its skills without the servers
 
 function startServer(): ChildProcess {
   const args = ['-js', '-sd', join(base, 'server'), '-a', '127.0.0.1', '-p', String(port)]
-  return spawn(process.env['NATS_SERVER'] ?? 'nats-server', args, { stdio: 'ignore' })
+  const child = spawn(process.env['NATS_SERVER'] ?? 'nats-server', args, { stdio: 'ignore' })
+  child.once('error', ({ message }) => {
+    console.error(`nats-server cannot be started: ${message}; install it, or name it with NATS_SERVER`)
+    process.exit(1)
+  })
+  return child
 }
 
 async function findFreePort(): Promise<number> {

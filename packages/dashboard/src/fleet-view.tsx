@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
-import { useEffect } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
 import type { ApiClient, FleetList } from 'skillstoke/client'
 import { formatCount, formatTime, plural, shortDigest } from './format.ts'
 import { Moment } from './moment.tsx'
@@ -49,14 +49,22 @@ interface FleetProps {
 }
 
 function FleetSection({ fleet, client, onChange }: FleetProps): ComponentChildren {
-  const { label, channel, servers, report, failure } = fleet
+  const { label, channel, servers, failure } = fleet
+  const last = useRef<{ readonly report: Report; readonly at: Date } | null>(null)
+  if (fleet.report !== null) last.current = { report: fleet.report, at: new Date() }
+  const report = last.current?.report ?? null
   const id = `fleet-${label}`
   return (
     <section class="fleet" aria-labelledby={id}>
       <h2 id={id}>
         {channel} <span class="path">{servers}</span>
       </h2>
-      {failure !== null && <p role="alert">{failure}</p>}
+      {failure !== null && (
+        <p role="alert">
+          {failure}
+          {last.current !== null && `. This is the state of ${formatTime(last.current.at.toISOString())}.`}
+        </p>
+      )}
       {report !== null && (
         <>
           <p>
@@ -179,19 +187,18 @@ function Versions({ report, label, client, onChange }: VersionsProps): Component
                 <td data-label="Note">{note}</td>
                 <td>
                   {version > 1 && (
-                    <button
-                      type="button"
-                      class="plain"
-                      disabled={isRunning}
-                      onClick={() =>
+                    <RollbackButton
+                      name={name}
+                      version={version}
+                      agents={report.agents.length}
+                      isRunning={isRunning}
+                      onConfirm={() =>
                         run(async () => {
                           await client.rollbackFleet({ source: label, skill: name, expect: version })
                           onChange()
                         })
                       }
-                    >
-                      Roll back <span class="hidden">{name} on all machines</span>
-                    </button>
+                    />
                   )}
                 </td>
               </tr>
@@ -200,6 +207,43 @@ function Versions({ report, label, client, onChange }: VersionsProps): Component
         </table>
       </div>
     </>
+  )
+}
+
+interface RollbackProps {
+  readonly name: string
+  readonly version: number
+  readonly agents: number
+  readonly isRunning: boolean
+  readonly onConfirm: () => void
+}
+
+/** Renders a button that asks before it changes what all agents serve. */
+function RollbackButton({ name, version, agents, isRunning, onConfirm }: RollbackProps): ComponentChildren {
+  const isAsking = useSignal(false)
+  if (!isAsking.value)
+    return (
+      <button type="button" class="plain" disabled={isRunning} onClick={() => (isAsking.value = true)}>
+        Roll back <span class="hidden">{name}</span>
+      </button>
+    )
+  return (
+    <span>
+      Replace version {version} with the version before it on {plural(agents, 'agent')}?{' '}
+      <button
+        type="button"
+        class="plain"
+        onClick={() => {
+          isAsking.value = false
+          onConfirm()
+        }}
+      >
+        Yes, roll back <span class="hidden">{name}</span>
+      </button>{' '}
+      <button type="button" class="plain" onClick={() => (isAsking.value = false)}>
+        Cancel
+      </button>
+    </span>
   )
 }
 

@@ -60,7 +60,9 @@ export async function examineFleet(
   const engine = await fleet.open()
   const findings: FleetFinding[] = []
   const replicas = await examineStreams(engine, findings)
-  for (const message of describeWeakness(engine, replicas, fleet.trusted.isRequired))
+  // Without streams, nothing is stored at all.
+  const shown = replicas === 0 ? 3 : replicas
+  for (const message of describeWeakness(engine, shown, fleet.trusted.isRequired))
     findings.push({ severity: 'warning', message })
   let [skills, pieces] = [0, 0]
   if (replicas > 0) {

@@ -94,6 +94,11 @@ export async function prepareFleet(
   const engine = await fleet.open()
   const existing = await engine.describeStream(HEADS)
   const replicas = options.replicas ?? readReplicas(existing) ?? (engine.isClustered ? 3 : 1)
+  if (replicas > 1 && !engine.isClustered)
+    throw new SkillError(
+      'INVALID_OPTION',
+      `replicas is ${replicas}, and ${fleet.address} runs alone; use 1, or start three servers`,
+    )
   const steps: LayoutStep[] = []
   for (const config of describeStreams(engine, replicas))
     steps.push(await prepareStream(engine, config, isDryRun))

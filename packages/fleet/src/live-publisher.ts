@@ -11,7 +11,10 @@ export interface LivePublisherOptions
   extends Pick<PublishOptions, 'channel' | 'isMirror' | 'isStaged' | 'note'> {
   /** Called after each attempt that changed something or refused a folder. */
   readonly onReport?: (report: PublishReport) => void
-  /** Called after a failed attempt. The next attempt follows by itself. If a callback throws, Node prints a warning. */
+  /**
+   * Called after a failed attempt. The next attempt follows by itself. Without this function, and if a callback throws,
+   * Node prints a warning.
+   */
   readonly onError?: (error: unknown, retryMs: number) => void
 }
 
@@ -127,7 +130,10 @@ export class LivePublisher implements AsyncDisposable {
       } catch (thrown) {
         if (signal.aborted) return
         this.#isDirty = true
-        callHost(() => onError?.(thrown, retryMs))
+        callHost(() => {
+          if (onError === undefined) throw thrown // which becomes a warning
+          onError(thrown, retryMs)
+        })
         await sleep(retryMs, undefined, { signal }).catch(() => undefined)
         retryMs = Math.min(LAST_RETRY_MS, retryMs * 2)
         continue

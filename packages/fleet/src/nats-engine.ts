@@ -5,6 +5,7 @@ import {
   type Msg,
   type MsgHdrs,
   type NatsConnection,
+  NoRespondersError,
   PermissionViolationError,
   RequestError,
   type Status,
@@ -399,6 +400,10 @@ export class NatsEngine {
       const cause = thrown instanceof RequestError ? thrown.cause : thrown
       const isForbidden = cause instanceof PermissionViolationError
       if (cause instanceof TimeoutError) void this.checkAlive()
+      if (cause instanceof NoRespondersError)
+        throw new SkillError('IO_FAILED', `${this.server} has no fleet; run "stoke fleet init"`, {
+          cause: thrown,
+        })
       throw new SkillError('IO_FAILED', `${this.server}: ${subject}: ${describeRefusal(cause, timeoutMs)}`, {
         cause: thrown,
         data: { isPermanent: isForbidden, isUnanswered: cause instanceof TimeoutError },

@@ -1,10 +1,4 @@
-import {
-  type Msg,
-  type MsgHdrs,
-  NoRespondersError,
-  PermissionViolationError,
-  TimeoutError,
-} from '@nats-io/transport-node'
+import { type Msg, type MsgHdrs, PermissionViolationError, TimeoutError } from '@nats-io/transport-node'
 import { SkillError } from '@skillstoke/core'
 import { toMessage } from '@skillstoke/core/internal'
 
@@ -49,7 +43,6 @@ export function toDelivered(message: Msg): { readonly message: StoredMessage; re
 
 export function describeRefusal(thrown: unknown, timeoutMs: number): string {
   if (thrown instanceof PermissionViolationError) return 'the server does not permit this subject; grant it'
-  if (thrown instanceof NoRespondersError) return 'no stream answers; run "stoke fleet init"'
   return thrown instanceof TimeoutError ? `no answer within ${timeoutMs} ms` : toMessage(thrown)
 }
 

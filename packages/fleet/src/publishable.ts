@@ -6,6 +6,7 @@ import {
   SkillError,
   type SkillRuntime,
 } from '@skillstoke/core'
+import { describePlace, isError } from '@skillstoke/core/internal'
 import { directory } from '@skillstoke/core/node'
 import { findFilesFault } from './manifest.ts'
 
@@ -52,7 +53,10 @@ export function listServed(runtime: SkillRuntime): Publishable {
     .reports()
     .filter(({ status }) => status === 'broken' || status === 'pending' || status === 'rejected')
   for (const { name, status, diagnostics } of faulty) {
-    const reason = diagnostics.find(isError)?.message ?? `its newest text is ${status}`
+    // A text that cannot be read has other faults only because of this one.
+    const errors = diagnostics.filter(isError)
+    const fault = errors.find(({ code }) => UNNAMED.test(code)) ?? errors[0]
+    const reason = fault === undefined ? `its newest text is ${status}` : describeFault(fault)
     if (refused.every(each => each.name !== name)) refused.push({ name, reason })
   }
   const unnamed = faulty
@@ -61,8 +65,9 @@ export function listServed(runtime: SkillRuntime): Publishable {
   return { skills, refused, unnamed, awaited: listAwaited(runtime) }
 }
 
-function isError({ severity }: Diagnostic): boolean {
-  return severity === 'error'
+function describeFault(fault: Diagnostic): string {
+  const place = describePlace(fault)
+  return `${place === '' ? '' : `${place}: `}${fault.message}${fault.fix === undefined ? '' : `; ${fault.fix}`}`
 }
 
 /** Lists the sources of a runtime that were never read. A source that was read before keeps its skills. */

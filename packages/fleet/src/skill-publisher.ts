@@ -139,6 +139,13 @@ export class SkillPublisher {
         { data: { channel, skill: name, versions: known } },
       )
     }
+    if (isSame(head, target, change.signer)) {
+      const { version: current, revision } = head.record as SkillVersion
+      return await change.commit({
+        planned: [],
+        unchanged: [{ name, outcome: 'unchanged', version: current, revision }],
+      })
+    }
     if (options.isDryRun !== true) await change.renewFiles(target.files)
     const { note: _note, ...content } = contentOf(target)
     const record = await change.createVersion(name, { ...content, rollbackOf: target.version }, [head])

@@ -107,10 +107,14 @@ export interface ConfigFlags {
 }
 
 /** Returns the source that `--fleet` names. */
-function listFleet({ fleet, trustedKey }: ConfigFlags): readonly ConfigSource[] {
+function listFleet(
+  { fleet, trustedKey }: ConfigFlags,
+  environment: NodeJS.ProcessEnv,
+): readonly ConfigSource[] {
   if (fleet === undefined) return []
   const url = fleet.includes('://') ? fleet : `nats://${fleet}`
-  const keys = trustedKey === undefined ? {} : { trustedKeys: trustedKey }
+  const trusted = trustedKey ?? environment['SKILLSTOKE_FLEET_KEYS']?.split(',')
+  const keys = trusted === undefined ? {} : { trustedKeys: trusted.map(key => key.trim()) }
   return [{ ...parseSourceFlag(`fleet+${url}`), ...keys }]
 }
 
@@ -146,7 +150,7 @@ export async function resolveConfig(
     remotes: await resolveRemotes(
       [
         ...(flags.source ?? []).map(text => ({ source: parseSourceFlag(text), isNamed: true })),
-        ...listFleet(flags).map(source => ({ source, isNamed: true })),
+        ...listFleet(flags, environment).map(source => ({ source, isNamed: true })),
         ...(isAnyGiven ? [] : (file?.sources ?? [])).map(each => ({ ...each, isNamed: false })),
       ],
       roots.map(root => root.label),
@@ -189,6 +193,8 @@ function repeatOptions(flags: ConfigFlags): readonly string[] {
   return [
     ...each('--root', flags.root),
     ...each('--source', flags.source),
+    ...each('--fleet', flags.fleet?.replace(/\/\/[^@/]*@/, '//…@')),
+    ...each('--trusted-key', flags.trustedKey),
     ...each('--git-base-url', flags.gitBaseUrl),
     ...each('--private-host', flags.privateHost),
     ...each('--link-root', flags.linkRoot),

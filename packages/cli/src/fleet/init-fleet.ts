@@ -18,12 +18,20 @@ export async function initFleet(flags: InitFlags): Promise<number> {
       ...(flags.replicas === undefined ? {} : { replicas: flags.replicas }),
       ...(signer === undefined ? {} : { signer }),
     })
-    const permissions = describePermissions()
+    const permissions = describePermissions(report.server)
     if (flags.json === true) {
       printJson({ ...report, permissions })
       return EXIT_OK
     }
-    printLine(`nats-server ${report.server} at ${fleet.address}`)
+    printLine(
+      'Permissions to grant. <inbox> is the inbox prefix of a program, and <host> its host name with each dot as =2E.',
+    )
+    for (const { role, publish, subscribe } of permissions) {
+      printLine(`\n${role}`)
+      for (const subject of publish) printLine(`  publish    ${subject}`)
+      for (const subject of subscribe) printLine(`  subscribe  ${subject}`)
+    }
+    printLine(`\nnats-server ${report.server} at ${fleet.address}`)
     const would = flags.dryRun === true ? 'would be ' : ''
     printLine(
       formatTable(
@@ -35,12 +43,7 @@ export async function initFleet(flags: InitFlags): Promise<number> {
       ),
     )
     for (const warning of report.warnings) printLine(`warning: ${warning}`)
-    printLine('\nPermissions to grant; <inbox> is the inbox prefix of a program, and <host> its host name:')
-    for (const { role, publish, subscribe } of permissions) {
-      printLine(`\n${role}`)
-      for (const subject of publish) printLine(`  publish    ${subject}`)
-      for (const subject of subscribe) printLine(`  subscribe  ${subject}`)
-    }
+    if (flags.dryRun !== true) printLine('next: stoke fleet publish ./skills')
     return EXIT_OK
   })
 }

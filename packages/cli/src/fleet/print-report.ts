@@ -7,7 +7,7 @@ const OUTCOMES: Readonly<Record<PublishedSkill['outcome'], string>> = {
   published: 'published',
   unchanged: 'unchanged',
   removed: 'removed',
-  'rolled-back': 'left as rolled back',
+  'rolled-back': 'left as it is, because somebody rolled it back or removed it; --force publishes it',
   unstaged: 'no longer staged',
   kept: 'kept, because a refused folder may contain it',
 }
@@ -15,16 +15,20 @@ const OUTCOMES: Readonly<Record<PublishedSkill['outcome'], string>> = {
 /** Prints what a change did. Returns the exit code. */
 export function printReport(
   report: PublishReport,
-  { json = false, dryRun = false }: { readonly json?: boolean; readonly dryRun?: boolean },
+  {
+    json = false,
+    dryRun = false,
+    isStaged = false,
+  }: { readonly json?: boolean; readonly dryRun?: boolean; readonly isStaged?: boolean },
 ): number {
   if (json) printJson(report)
-  else for (const line of describeReport(report, dryRun)) printLine(line)
+  else for (const line of describeReport(report, { isDryRun: dryRun, isStaged })) printLine(line)
   return report.refused.length > 0 ? EXIT_FINDINGS : EXIT_OK
 }
 
 export function describeReport(
   { channel, skills, refused, uploadedBytes }: PublishReport,
-  isDryRun: boolean = false,
+  { isDryRun = false, isStaged = false }: { readonly isDryRun?: boolean; readonly isStaged?: boolean } = {},
 ): readonly string[] {
   const changed = skills.filter(({ outcome }) => outcome !== 'unchanged')
   const unchanged = skills.length - changed.length
@@ -32,12 +36,13 @@ export function describeReport(
     toTerminalLine(name),
     previousVersion === undefined ? `version ${version}` : `version ${previousVersion} -> ${version}`,
     revision === undefined ? '' : shortDigest(revision),
-    `${isDryRun && outcome !== 'kept' ? 'would be ' : ''}${OUTCOMES[outcome]}`,
+    `${isDryRun && outcome !== 'kept' ? 'would be ' : ''}${isStaged && outcome === 'published' ? 'staged' : OUTCOMES[outcome]}`,
   ])
   const counts = [
     `${channel}: ${changed.length} changed, ${unchanged} unchanged`,
     ...(uploadedBytes > 0 ? [`${uploadedBytes} bytes of new files`] : []),
     ...(isDryRun ? ['nothing was written'] : []),
+    ...(isStaged && !isDryRun && changed.length > 0 ? ['run "stoke fleet activate" to make it live'] : []),
   ]
   return [
     ...(rows.length > 0 ? [formatTable(rows)] : []),

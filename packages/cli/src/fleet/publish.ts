@@ -1,11 +1,10 @@
 import { existsSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createSkillRuntime, type SkillRuntime } from '@skillstoke/core'
+import { createSkillRuntime, SkillError, type SkillRuntime } from '@skillstoke/core'
 import { toMessage } from '@skillstoke/core/internal'
 import { directory } from '@skillstoke/core/node'
 import type { SkillSource } from '@skillstoke/core/source'
 import {
-  type AgentStatus,
   FleetStatus,
   LivePublisher,
   type PublishOptions,
@@ -22,7 +21,8 @@ import { describeReport, printReport } from './print-report.ts'
 import { ProgressLine } from './progress-line.ts'
 import { type OpenFleet, withFleet } from './with-fleet.ts'
 
-const PREFETCH_MS = 60_000
+/** Shorter than the time after which the report of a stopped agent expires, so that such an agent counts as late. */
+const PREFETCH_MS = 30_000
 const ASK_MS = 500
 
 /** Implements `stoke fleet publish`: publishes the skills of a folder or of another source, once or until Ctrl-C. */
@@ -33,6 +33,7 @@ export async function publish(folder: string | undefined, flags: PublishFlags): 
     stage = false,
     prefetch = false,
     repair = false,
+    force = false,
     source,
     name,
     dryRun = false,
@@ -43,7 +44,10 @@ export async function publish(folder: string | undefined, flags: PublishFlags): 
     throw new UsageError(
       '--watch does not go together with --dry-run, --prefetch, --repair, --name or --expect',
     )
-  if (prefetch && dryRun) throw new UsageError('--prefetch does not go together with --dry-run')
+  if (prefetch && (dryRun || stage))
+    throw new UsageError(`--prefetch does not go together with ${dryRun ? '--dry-run' : '--stage'}`)
+  if (mirror && (stage || prefetch || name !== undefined || flags.expect !== undefined))
+    throw new UsageError('--mirror does not go together with --stage, --prefetch, --name or --expect')
   return await withFleet(flags, async open => {
     await using runtime = await createSkillRuntime({ sources: [await openSource(folder, source)] })
     if (watch) return await follow(runtime, open, flags)
@@ -54,6 +58,7 @@ export async function publish(folder: string | undefined, flags: PublishFlags): 
       isMirror: mirror,
       isStaged: stage || prefetch,
       isRepair: repair,
+      keepsRollbacks: !force,
       ...(name === undefined ? {} : { names: name }),
       ...(flags.expect === undefined ? {} : { expect: flags.expect }),
       ...(flags.note === undefined ? {} : { note: flags.note }),
@@ -61,8 +66,12 @@ export async function publish(folder: string | undefined, flags: PublishFlags): 
     }
     const report = await open.publisher.publish(runtime, options)
     line.end()
+    if (report.skills.length === 0 && report.refused.length === 0)
+      throw new UsageError(
+        `${JSON.stringify(source ?? folder ?? './skills')} has no skill; name a folder with a SKILL.md, or a folder that contains such folders`,
+      )
     if (prefetch) return await activateWhenReady(report, open, flags, line)
-    return printReport(report, flags)
+    return printReport(report, { ...flags, isStaged: stage })
   })
 }
 
@@ -87,11 +96,11 @@ async function follow(runtime: SkillRuntime, open: OpenFleet, flags: PublishFlag
   const ended = Promise.withResolvers<void>()
   const stopListening = listenForSignals(() => ended.resolve())
   const say = (line: string): void => {
-    if (flags.json !== true) printLine(`${new Date().toTimeString().slice(0, 8)}  ${line}`)
+    if (flags.json !== true) printLine(`${clock()}  ${line}`)
   }
   const onReport = (report: PublishReport): void => {
     if (flags.json === true) printJsonLine(report)
-    else for (const line of describeReport(report)) say(line)
+    else for (const line of describeReport(report, { isStaged: flags.stage === true })) say(line)
   }
   const live = new LivePublisher(open.publisher, runtime, {
     ...open.inChannel,
@@ -99,8 +108,13 @@ async function follow(runtime: SkillRuntime, open: OpenFleet, flags: PublishFlag
     isStaged: flags.stage === true,
     ...(flags.note === undefined ? {} : { note: flags.note }),
     onReport,
-    onError: (thrown, retryMs) =>
-      process.stderr.write(`error: ${toTerminalLine(toMessage(thrown))}; next attempt in ${retryMs} ms\n`),
+    onError: (thrown, retryMs) => {
+      if (SkillError.isInstance(thrown, 'INVALID_OPTION')) ended.reject(thrown)
+      else
+        process.stderr.write(
+          `${clock()}  not published yet: ${toTerminalLine(toMessage(thrown))}; next attempt in ${retryMs} ms\n`,
+        )
+    },
   })
   try {
     say('publishing each change; Ctrl-C ends this')
@@ -110,6 +124,10 @@ async function follow(runtime: SkillRuntime, open: OpenFleet, flags: PublishFlag
     await live.close()
     stopListening()
   }
+}
+
+function clock(): string {
+  return new Date().toTimeString().slice(0, 8)
 }
 
 /** Waits until every agent has the files of the staged skills, then makes them live. */
@@ -129,11 +147,12 @@ async function activateWhenReady(
   try {
     const late = await waitForAgents(status, staged, interrupt.signal, line)
     if (interrupt.signal.aborted || late.length > 0) {
-      await publisher.unstage({ ...inChannel, names })
-      const list = late.map(({ host, agent }) => `${host}/${agent}`).join(', ')
+      // What somebody else has staged stays.
+      const own = report.skills.filter(({ outcome }) => outcome === 'published').map(({ name }) => name)
+      await publisher.unstage({ ...inChannel, names: own })
       const reason = interrupt.signal.aborted
         ? 'interrupted'
-        : `after ${PREFETCH_MS / 1_000} s, ${late.length} agents have not all files: ${toTerminalLine(list)}`
+        : `after ${PREFETCH_MS / 1_000} s, these agents have not all files: ${toTerminalLine(late.join(', '))}`
       process.stderr.write(`error: ${reason}; nothing was activated\n`)
       return interrupt.signal.aborted ? EXIT_INTERRUPTED : EXIT_FINDINGS
     }
@@ -147,22 +166,31 @@ async function activateWhenReady(
   return printReport({ ...report, skills: [...activated.skills, ...others] }, flags)
 }
 
-/** Returns the agents that do not have all files of the staged skills when the time is over. */
+/** Returns the names of the agents that do not have all files of the staged skills when the time is over. */
 async function waitForAgents(
   status: FleetStatus,
   wanted: readonly StagedSkill[],
   interrupt: AbortSignal,
   line: ProgressLine,
-): Promise<readonly AgentStatus[]> {
+): Promise<readonly string[]> {
   const newest = Math.max(...wanted.map(({ seq }) => seq))
   const end = performance.now() + PREFETCH_MS
-  for (;;) {
-    const { agents, staged, epoch } = await status.read()
-    const late = agents.filter(
-      agent => agent.epoch !== epoch || agent.seq < newest || agent.staged < staged.length,
-    )
-    line.show('agents with the files', agents.length - late.length, agents.length)
-    if (late.length === 0 || interrupt.aborted || performance.now() > end) return late
+  let late: readonly string[] = ['(no answer)']
+  for (let isFirst = true; ; isFirst = false) {
+    try {
+      const { agents, staged, epoch } = await status.read()
+      late = agents
+        .filter(agent => agent.epoch !== epoch || agent.seq < newest || agent.staged < staged.length)
+        .map(({ host, agent }) => `${host}/${agent}`)
+      if (isFirst)
+        process.stderr.write(`staged; waiting until the agents have the files (${agents.length})\n`)
+      line.show('agents with the files', agents.length - late.length, agents.length)
+      if (late.length === 0) return late
+    } catch (thrown) {
+      // The servers may be back in a moment.
+      if (!SkillError.isInstance(thrown, 'IO_FAILED')) throw thrown
+    }
+    if (interrupt.aborted || performance.now() > end) return late
     await sleep(ASK_MS, undefined, { signal: interrupt }).catch(() => undefined)
   }
 }

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { SkillError } from '@skillstoke/core'
 import { shortDigest } from '@skillstoke/core/internal'
 import { type AgentState, type FleetReport, FleetStatus } from '@skillstoke/fleet'
 import { EXIT_FINDINGS, EXIT_INTERRUPTED, EXIT_OK } from '../exit-code.ts'
@@ -65,12 +66,7 @@ export async function status(flags: FleetVerbFlags & { readonly watch?: boolean 
     const stopListening = listenForSignals(() => abort.abort())
     try {
       while (!abort.signal.aborted) {
-        const report = await reader.read()
-        if (flags.json === true) printJsonLine(report)
-        else
-          printLine(
-            `${process.stdout.isTTY === true ? '\u001b[2J\u001b[H' : ''}${describeStatus(report, paint).join('\n')}`,
-          )
+        await showOnce(reader, paint, flags.json === true)
         await sleep(WATCH_MS, undefined, { signal: abort.signal }).catch(() => undefined)
       }
       return EXIT_INTERRUPTED
@@ -78,6 +74,20 @@ export async function status(flags: FleetVerbFlags & { readonly watch?: boolean 
       stopListening()
     }
   })
+}
+
+/** Shows the status in place of the last one. If the servers do not answer, the last one stays. */
+async function showOnce(reader: FleetStatus, paint: Paint, isJson: boolean): Promise<void> {
+  const time = new Date().toTimeString().slice(0, 8)
+  try {
+    const report = await reader.read()
+    const clear = process.stdout.isTTY === true ? '\u001b[2J\u001b[H' : ''
+    if (isJson) printJsonLine(report)
+    else printLine(`${clear}${time}\n${describeStatus(report, paint).join('\n')}`)
+  } catch (thrown) {
+    if (!SkillError.isInstance(thrown, 'IO_FAILED')) throw thrown
+    process.stderr.write(`${time}  ${toTerminalLine(thrown.message)}; asking again\n`)
+  }
 }
 
 const COLORS: Readonly<Record<AgentState, Parameters<Paint>[0]>> = {
@@ -94,6 +104,7 @@ function describeStatus(report: FleetReport, paint: Paint): readonly string[] {
     `${paint('bold', channel)}  ${skills.length} skills  ${shortDigest(digest)}  nats-server ${serverVersion} at ${servers}`,
   ]
   const others = channels.filter(each => each !== channel)
+  if (skills.length === 0 && staged.length === 0) lines.push(`the channel ${channel} has no skills`)
   if (others.length > 0) lines.push(`other channels: ${others.join(', ')}`)
   if (skills.length > 0)
     lines.push(
@@ -136,7 +147,7 @@ function describeStatus(report: FleetReport, paint: Paint): readonly string[] {
           ),
         ]),
       ]),
-      `${agents.length} agents: ${counts.current} current, ${counts.behind} behind, ${counts.held} held, ${counts.stale} stale`,
+      `${agents.length} ${agents.length === 1 ? 'agent' : 'agents'}: ${counts.current} current, ${counts.behind} behind, ${counts.held} held, ${counts.stale} stale`,
     )
   for (const { subject, reason } of refusals)
     lines.push(`refused ${toTerminalLine(subject)}: ${toTerminalLine(reason)}`)

@@ -34,7 +34,7 @@ export function toMcpCommand(config: Config, tools: ToolChoice): McpCommand {
   const options = [
     ...(config.file === undefined ? [] : ['--config', config.file]),
     ...(config.areRootsOfFile ? [] : rootsOf(config).flatMap(root => ['--root', resolve(root.path)])),
-    ...(config.areRootsOfFile ? [] : config.remotes.flatMap(({ flag }) => ['--source', flag])),
+    ...(config.areRootsOfFile ? [] : sourcesOf(config)),
     ...(config.access.gitBaseUrl === undefined ? [] : ['--git-base-url', config.access.gitBaseUrl]),
     ...config.access.privateHosts.flatMap(host => ['--private-host', host]),
     ...(config.isFrozen ? ['--frozen'] : []),
@@ -54,6 +54,20 @@ export function toMcpCommand(config: Config, tools: ToolChoice): McpCommand {
   return /[\\/]_npx[\\/]/.test(bin)
     ? toNpxCommand(['-y', 'skillstoke', 'mcp', ...options])
     : { command: process.execPath, args: [...DENO_WORDS, bin, 'mcp', ...options] }
+}
+
+/** Names the sources. Only `--fleet` can name the trusted keys of a fleet, and it names one fleet. */
+function sourcesOf({ remotes }: Config): readonly string[] {
+  const fleet = remotes.find(({ source }) => source.fleet !== undefined && source.trustedKeys !== undefined)
+  return remotes.flatMap(remote =>
+    remote === fleet
+      ? [
+          '--fleet',
+          remote.flag.replace(/^fleet\+/, ''),
+          ...(remote.source.trustedKeys ?? []).flatMap(key => ['--trusted-key', key]),
+        ]
+      : ['--source', remote.flag],
+  )
 }
 
 /** Returns the roots without the default roots that do not exist. If no root remains, returns all roots. */

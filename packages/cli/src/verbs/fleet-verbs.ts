@@ -110,6 +110,7 @@ export interface PublishFlags extends FleetVerbFlags {
   readonly stage?: boolean
   readonly prefetch?: boolean
   readonly repair?: boolean
+  readonly force?: boolean
   readonly expect?: number
   readonly note?: string
 }
@@ -129,6 +130,7 @@ function addPublish(fleet: Command, finish: Finish): void {
     )
     .option('--stage', 'publish the files, which agents serve only after "stoke fleet activate"')
     .option('--prefetch', 'stage, wait until every agent has the files, then activate')
+    .option('--force', 'publish skills too that somebody has rolled back or removed')
     .option('--repair', 'upload the files of unchanged skills too, if the servers have lost them')
     .addHelpText(
       'after',
