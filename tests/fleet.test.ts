@@ -189,6 +189,34 @@ describe.skipIf(NATS_SERVER === undefined)('stoke fleet', () => {
     expect((await fleet('doctor')).stdout).toContain('no errors')
   })
 
+  test('while the servers are away, each command says so, and afterwards everything goes on', async () => {
+    await fleet('init')
+    folder.writeSkill('skills/maps')
+    await fleet('publish')
+    const dev = startDev('--no-agent')
+    await vi.waitFor(async () => expect(await readStatus()).toMatchObject({ agents: [{}] }), LONG)
+    await server.kill('SIGKILL')
+    await vi.waitFor(() => expect(dev.output()).toContain('does not answer; its last contents stay'), LONG)
+    for (const verb of [['status'], ['publish'], ['log', 'maps'], ['doctor']]) {
+      const { code, stderr } = await fleet(...verb)
+      expect(stderr, verb.join(' ')).toContain('no connection to 127.0.0.1')
+      expect(code).toBe(2)
+    }
+    const publishing = start(['fleet', 'publish', '--watch'])
+    let complaint = ''
+    publishing.stderr?.on('data', (chunk: Buffer) => (complaint += chunk.toString()))
+    await vi.waitFor(() => expect(complaint).toContain('not published yet: no connection'), LONG)
+    folder.writeSkill('skills/maps', { body: 'Newer.' })
+    await server.restart()
+    await vi.waitFor(async () => {
+      expect((await fleet('log', 'maps')).stdout).toMatch(/^2 .* current$/m)
+      expect(await readStatus()).toMatchObject({ skills: [{ version: 2 }], agents: [{ state: 'held' }] })
+    }, LONG)
+    const ended = once(publishing, 'close')
+    publishing.kill('SIGINT')
+    expect(await ended).toEqual([130, null])
+  })
+
   test('a broken skill is refused and its last version stays', async () => {
     await fleet('init')
     folder.writeSkill('skills/maps')

@@ -192,6 +192,7 @@ export class FleetFeed {
       if (type === 'disconnect') {
         this.#isLinked = false
         this.#noteStale('the connection is lost')
+        this.#requestRead() // which fails, so that the sources report it
       } else if (type === 'reconnect') {
         this.#isLinked = true
         this.#heardAt = performance.now()

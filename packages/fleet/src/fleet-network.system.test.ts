@@ -1,14 +1,19 @@
+import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import {
   connectTo,
   createFolder,
   describeNumber,
+  endProcess,
   follow,
   LONG,
   namesOf,
   numberOf,
+  problemsOf,
   startFleet,
   startProcess,
   startServer,
@@ -19,6 +24,7 @@ import { NATS_SERVER } from '../../../tests/fixtures/nats-server.ts'
 import { skillText } from '../../../tests/fixtures/skill-folder.ts'
 import { prepareFleet, SkillPublisher } from './index.ts'
 
+const PUBLISHER = fileURLToPath(new URL('../../../tests/fixtures/fleet-publisher.ts', import.meta.url))
 const HEADS = /HPUB \$KV\.SK\.(?!_)/
 
 async function startProxy(port: number): Promise<NatsProxy> {
@@ -47,6 +53,38 @@ describe.skipIf(NATS_SERVER === undefined)('a fleet on a bad network', { timeout
     expect((await publisher.history('maps')).map(({ version }) => version)).toEqual([3, 2, 1])
     await vi.waitFor(() => expect(numberOf(agent, 'maps')).toBe(3), LONG)
     expect(watched.wentBack()).toBe(false)
+  })
+
+  test('a publisher that is killed leaves a version whole or not at all, and the next one completes its log', async () => {
+    const { server, folder, publisher, publish } = await startFleet()
+    await publish(1)
+    const agent = await follow(server.url)
+    const proxy = await startProxy(server.port)
+    const steps: readonly [sent: RegExp, isCommitted: boolean][] = [
+      [/HPUB skb\./, false],
+      [HEADS, false],
+      [/HPUB skv\.stable\.maps\.2/, true], // the record of the version
+    ]
+    let served = 1
+    for (const [index, [sent, isCommitted]] of steps.entries()) {
+      folder.writeSkill('maps', describeNumber(index + 2))
+      const child = spawn(process.execPath, [PUBLISHER, proxy.url, folder.path], { stdio: 'inherit' })
+      onTestFinished(async () => await endProcess(child))
+      const killed = once(child, 'exit')
+      proxy.cutsBefore = text => sent.test(text) && child.kill('SIGKILL')
+      await killed
+      proxy.cutsBefore = () => false
+      expect(child.signalCode).toBe('SIGKILL')
+      if (isCommitted) served = index + 2
+      await vi.waitFor(() => expect(numberOf(agent, 'maps')).toBe(served), LONG)
+      await agent.reload()
+      expect(numberOf(agent, 'maps')).toBe(served)
+    }
+    expect((await publish(9)).skills).toMatchObject([{ outcome: 'published', version: 3 }])
+    await vi.waitFor(() => expect(numberOf(agent, 'maps')).toBe(9), LONG)
+    expect((await publisher.history('maps')).map(({ version }) => version)).toEqual([3, 2, 1])
+    expect(await publisher.collectGarbage({ graceMs: 0 })).toMatchObject({ versions: 0 })
+    expect(problemsOf(await follow(server.url))).toBe('')
   })
 
   test('an atomic batch is visible whole or not at all, also if the server crashes within it or its answer is lost', async () => {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
-import { type Digest, SkillError, type SkillRuntime } from '@skillstoke/core'
+import { type Digest, SkillError, type SkillReport, type SkillRuntime } from '@skillstoke/core'
 import { checkOptions, type KnownOptions } from '@skillstoke/core/internal'
 import type { FleetConnection } from './fleet-connection.ts'
 import type { FleetSource } from './fleet-source.ts'
@@ -93,6 +93,8 @@ export class FleetReporter implements AsyncDisposable {
   /** Sequence of the newest head whose version was served. What was published before the start has no delay. */
   #servedSeq: number
   #lagMs: number | undefined
+  /** Names of the skills whose newest revision was held at the last report. */
+  #held: ReadonlySet<string> = new Set()
   #isClosed = false
 
   /** @throws {SkillError} INVALID_OPTION if the runtime has no such source */
@@ -148,7 +150,7 @@ export class FleetReporter implements AsyncDisposable {
       channel: this.#source.channel,
       digest: digestOfSet(served),
       skills: served.length,
-      held: reports.filter(({ status }) => status === 'pending' || status === 'rejected').length,
+      held: this.#listHeld().length,
       generation: { number: current.number, digest: current.digest },
       ...(state.epoch === undefined ? {} : { epoch: state.epoch.document.epoch }),
       seq: state.seq,
@@ -183,12 +185,23 @@ export class FleetReporter implements AsyncDisposable {
     await this.close()
   }
 
+  #listHeld(): readonly SkillReport[] {
+    return this.#options.runtime.current
+      .reports()
+      .filter(
+        ({ source, status }) =>
+          source === this.#source.label && (status === 'pending' || status === 'rejected'),
+      )
+  }
+
   /** Measures how long the newest served version was on its way. */
   #noteServed(): void {
     const served = new Map(this.#options.runtime.current.list().map(skill => [skill.name, skill.revision]))
     for (const { seq, at, skill, manifest } of listHeads(this.#fleet.feed.state, this.#source.channel)) {
       if (seq <= this.#servedSeq || served.get(skill) !== manifest.revision) continue
-      this.#lagMs = at === 0 ? undefined : Math.max(0, Date.now() - at)
+      // What waited for an approval says nothing about the way of the version.
+      const isMeasured = at > 0 && !this.#held.has(skill)
+      this.#lagMs = isMeasured ? Math.max(0, Date.now() - at) : undefined
       this.#servedSeq = seq
     }
     this.#sendSoon()
@@ -202,6 +215,7 @@ export class FleetReporter implements AsyncDisposable {
     this.#soon = undefined
     try {
       const engine = await this.#fleet.open()
+      this.#held = new Set(this.#listHeld().map(({ name }) => name))
       const data = new TextEncoder().encode(JSON.stringify(this.report))
       if (!this.#isClosed) engine.send(toAgentSubject(this.#host, this.#agent), data)
     } catch {

@@ -26,12 +26,13 @@ export async function log(name: string, flags: FleetVerbFlags): Promise<number> 
       printJson(records)
       return EXIT_OK
     }
-    const rows = records.map(record => [
+    const rows = records.map((record, index) => [
       String(record.version),
       record.kind === 'skill' ? shortDigest(record.revision) : '-',
       record.at.slice(0, 16).replace('T', ' '),
       toTerminalLine(record.publisher),
       [
+        index === 0 && record.kind === 'skill' ? 'current' : '',
         record.kind === 'removal' ? 'removed' : '',
         record.kind === 'skill' && record.rollbackOf !== undefined
           ? `rollback to version ${record.rollbackOf}`
@@ -101,7 +102,7 @@ function describeStatus(report: FleetReport, paint: Paint): readonly string[] {
   const { channel, channels, servers, serverVersion, digest, skills, staged, agents, counts, refusals } =
     report
   const lines = [
-    `${paint('bold', channel)}  ${skills.length} skills  ${shortDigest(digest)}  nats-server ${serverVersion} at ${servers}`,
+    `${paint('bold', channel)}  ${skills.length} ${skills.length === 1 ? 'skill' : 'skills'}  ${shortDigest(digest)}  nats-server ${serverVersion} at ${servers}`,
   ]
   const others = channels.filter(each => each !== channel)
   if (skills.length === 0 && staged.length === 0) lines.push(`the channel ${channel} has no skills`)
