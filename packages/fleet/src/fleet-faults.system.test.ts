@@ -362,7 +362,7 @@ describe.skipIf(NATS_SERVER === undefined)('a fleet under faults', { timeout: 60
       await vi.waitFor(() => expect(agent.last()).toBe(number - 1), LONG)
       await publish(number)
       await vi.waitFor(() => expect(agent.last()).toBe(number), LONG)
-      await sleep(1_500) // the life that is left to the process
+      await sleep(3_000) // the life that is left to the process
       await endProcess(agent.child)
       await server.kill('SIGTERM')
       const offline = startProcess(server.url, 'maps', state.path)

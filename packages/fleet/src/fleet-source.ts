@@ -80,8 +80,11 @@ const KNOWN: KnownOptions<FleetSourceOptions> = {
 
 /** Interval of complete reads, besides the live messages. */
 const SWEEP_MS = 300_000
+/** How often heads are stored again that another process has overwritten with earlier ones. */
+const STORE_ATTEMPTS = 5
 /** How many times longer than the storing of heads the pause after it is. */
 const STORE_PAUSE = 20
+const LONGEST_PAUSE_MS = 1_000
 /** Limit for one fetch. A server that does not answer is noticed sooner, so this is for slow connections. */
 const TIMEOUT_MS = 300_000
 const AT_ONCE = 8
@@ -400,14 +403,14 @@ class FleetFetcher implements TreeFetcher {
     return { version: `${epoch?.document.id}-${epoch?.document.epoch}-${seq}`, files: [], listed }
   }
 
-  /** Stores heads at once, but spends at most a twentieth of the time on it. */
+  /** Stores heads at once, but spends little of the time on it: the pause after it is 20 times longer, up to a second. */
   #storeSoon(unstored: Unstored): void {
     this.#unstored = unstored
     if (this.#storeTimer !== undefined) return
     const startedAt = performance.now()
     this.#storing = this.#storing.then(async () => {
       await this.#storeNow()
-      const pauseMs = (performance.now() - startedAt) * STORE_PAUSE
+      const pauseMs = Math.min(LONGEST_PAUSE_MS, (performance.now() - startedAt) * STORE_PAUSE)
       this.#storeTimer = setTimeout(() => {
         this.#storeTimer = undefined
         if (this.#unstored !== undefined) this.#storeSoon(this.#unstored)
@@ -419,20 +422,24 @@ class FleetFetcher implements TreeFetcher {
     const [unstored, context] = [this.#unstored, this.#context]
     if (unstored === undefined || context === undefined) return
     this.#unstored = undefined
-    const heads = toStoredHeads(unstored.state, unstored.failures)
     const position = positionOf(unstored.state)
+    const heads = toStoredHeads(unstored.state, unstored.failures)
+    const files = Object.entries({ [HEADS_FILE]: heads, [POSITION_FILE]: position }).map(
+      ([path, value]): FetchedFile => {
+        const bytes = new TextEncoder().encode(JSON.stringify(value))
+        return { path, kind: 'file', bytes, isExecutable: false }
+      },
+    )
     try {
-      // Another process with the same state directory may be further.
-      const stored = await this.#readStored(POSITION_FILE, context)
-      if (stored !== undefined && isBefore(position, stored as StoredPosition)) return
-      const files = Object.entries({ [HEADS_FILE]: heads, [POSITION_FILE]: position }).map(
-        ([path, value]): FetchedFile => {
-          const bytes = new TextEncoder().encode(JSON.stringify(value))
-          return { path, kind: 'file', bytes, isExecutable: false }
-        },
-      )
-      storeTree(this.origin, files, context)
-      await context.store.flush()
+      // Another process with the same state directory may be further, or may store at the same moment.
+      for (let attempt = 0; attempt < STORE_ATTEMPTS; attempt++) {
+        const stored = (await this.#readStored(POSITION_FILE, context)) as StoredPosition | undefined
+        if (stored !== undefined && isBefore(position, stored)) return
+        const isOurs = stored !== undefined && stored.id === position.id && !isBefore(stored, position)
+        if (isOurs && attempt > 0) return
+        storeTree(this.origin, files, context)
+        await context.store.flush()
+      }
     } catch {
       // The state was closed before the source. The next process reads the heads from the servers.
     }
