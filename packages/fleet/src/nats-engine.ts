@@ -261,7 +261,9 @@ export class NatsEngine {
     }
     for (let next = seq; ; ) {
       const from = next
-      const page = await this.#repeatRead(async () => await this.#readPage(stream, from, subject))
+      const page = await this.#repeatRead(
+        async ended => await this.#readPage(stream, from, { ended, subject }),
+      )
       yield page
       const last = page.messages.at(-1)
       if (last === undefined || page.pending === 0) return
@@ -272,7 +274,8 @@ export class NatsEngine {
   /** Returns how many messages a stream has. Returns `undefined` if the server cannot tell an agent. */
   async countMessages(stream: string): Promise<number | undefined> {
     if (!this.features.batchGet) return undefined
-    const readOne = async (): Promise<MessagePage> => await this.#readPage(stream, 1, undefined, 1)
+    const readOne = async (ended: AbortSignal): Promise<MessagePage> =>
+      await this.#readPage(stream, 1, { ended, batch: 1 })
     const { messages, pending } = await this.#repeatRead(readOne)
     return messages.length + pending
   }
@@ -416,14 +419,15 @@ export class NatsEngine {
    * stopped, and the next attempt reaches another one. While bytes arrive, the answer may be behind others on a slow
    * connection, so another attempt would only make the connection slower.
    */
-  async #repeatRead<T>(read: () => Promise<T>): Promise<T> {
+  async #repeatRead<T>(read: (ended: AbortSignal) => Promise<T>): Promise<T> {
     const first = Promise.withResolvers<T>()
+    const abort = new AbortController()
     let attempts = 0
     let askedAt = 0
     const start = (): void => {
       attempts++
       askedAt = performance.now()
-      read().then(first.resolve, first.reject)
+      read(abort.signal).then(first.resolve, first.reject)
     }
     start()
     const timer = setInterval(() => {
@@ -435,15 +439,21 @@ export class NatsEngine {
         first.reject(new SkillError('IO_FAILED', `${this.server} does not answer`))
       }
     }, PROGRESS_MS)
-    return await first.promise.finally(() => clearInterval(timer))
+    return await first.promise.finally(() => {
+      clearInterval(timer)
+      abort.abort() // the attempts that were not answered
+    })
   }
 
   /** Reads one page with a batched direct get (ADR-31). */
   async #readPage(
     stream: string,
     seq: number,
-    subject?: string,
-    batch: number = PAGE_MESSAGES,
+    {
+      ended: isEnded,
+      subject,
+      batch = PAGE_MESSAGES,
+    }: { readonly ended: AbortSignal; readonly subject?: string | undefined; readonly batch?: number },
   ): Promise<MessagePage> {
     const inbox = createInbox(this.#inboxPrefix)
     const messages: StoredMessage[] = []
@@ -481,6 +491,7 @@ export class NatsEngine {
       ended.reject(new SkillError('IO_FAILED', message, { data: { isPermanent: true } }))
     }
     this.#refusals.add(onRefusal)
+    isEnded.addEventListener('abort', () => ended.reject(isEnded.reason), { once: true })
     try {
       this.#nc.publish(target, JSON.stringify(request), { reply: inbox })
       await ended.promise
