@@ -5,7 +5,13 @@ import { renewFile } from './blobs.ts'
 import { commitHeads, type PlannedHead } from './commit-heads.ts'
 import type { FleetConnection } from './fleet-connection.ts'
 import { checkChannel, DEFAULT_CHANNEL, EPOCH_SUBJECT, HEADS } from './fleet-subjects.ts'
-import { listSigners, type ManifestFile, type SkillRemoval, type SkillVersion } from './manifest.ts'
+import {
+  isSignedBy,
+  listSigners,
+  type ManifestFile,
+  type SkillRemoval,
+  type SkillVersion,
+} from './manifest.ts'
 import type { NatsEngine } from './nats-engine.ts'
 import type { ChannelOptions, PublishedSkill, PublishReport } from './publish-options.ts'
 import { retrying } from './retrying.ts'
@@ -85,7 +91,7 @@ export class ChannelChange {
     if (signer === undefined && (fleet.trusted.isRequired || isSigned))
       throw new SkillError(
         'INVALID_OPTION',
-        'the agents of this fleet trust only signed versions; name the signing key',
+        'the agents of this fleet trust only signed versions; name the signing key with the option signer, or with --signing-key',
       )
     return change
   }
@@ -270,7 +276,7 @@ export function isSame(
   signer: ManifestSigner | undefined,
 ): boolean {
   if (record?.kind !== 'skill' || record.revision !== revision) return false
-  return signer === undefined || (stored !== undefined && listSigners(stored.data).includes(signer.publicKey))
+  return stored !== undefined && isSignedBy(stored.data, signer)
 }
 
 /** Returns what a version contains, without what belongs to its place and its author. */

@@ -7,6 +7,7 @@ import { type FeedState, HeadTable, type KnownEpoch, newestSeq } from './head-ta
 import { readDocument } from './manifest.ts'
 import type { NatsEngine } from './nats-engine.ts'
 import type { StoredMessage } from './nats-messages.ts'
+import { jitter, retryDelayMs } from './retry-timer.ts'
 
 /** Without any message for this time, the server is asked whether it still answers. */
 const SILENCE_MS = 2_500
@@ -18,8 +19,6 @@ const NO_BEAT_MS = 10_000
 const MOVE_AGAIN_MS = 60_000
 /** How often a lagging replica is asked again. */
 const LAG_ATTEMPTS = 8
-const FIRST_RETRY_MS = 1_000
-const LAST_RETRY_MS = 60_000
 
 /** Where a feed stands. */
 export interface FeedHealth {
@@ -170,8 +169,7 @@ export class FleetFeed {
       this.#isDirty = true
       this.#isUnchecked = true
       this.#noteStale(toMessage(thrown))
-      this.#quietUntil =
-        performance.now() + jitter(Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** this.#failures++))
+      this.#quietUntil = performance.now() + retryDelayMs(this.#failures++)
       if (this.#isClosed) throw new SkillError('CLOSED', 'the connection to the fleet is closed')
       throw thrown
     } finally {
@@ -386,11 +384,6 @@ export class FleetFeed {
     this.#staleSince ??= Date.now()
     this.#lastError = reason
   }
-}
-
-/** Returns a time that differs by up to 25 %, so that many machines do not ask at the same moment. */
-export function jitter(ms: number): number {
-  return ms * (0.75 + Math.random() / 2)
 }
 
 /** Whether a stored state is further in the same fleet than a table, or the table is empty. */

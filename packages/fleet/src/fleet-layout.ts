@@ -17,7 +17,7 @@ import {
   RECORDS,
 } from './fleet-subjects.ts'
 import { tryReadEpoch } from './head-table.ts'
-import { type FleetEpoch, listSigners, writeDocument } from './manifest.ts'
+import { type FleetEpoch, isSignedBy, listSigners, writeDocument } from './manifest.ts'
 import {
   type NatsEngine,
   RECOMMENDED_SERVER,
@@ -221,7 +221,7 @@ async function prepareEpoch(
     // Agents may refuse the stored document, for example because it is not signed.
     const before = stored === undefined ? undefined : tryReadEpoch(stored.data, fleet.trusted)?.document
     const signers = stored === undefined ? [] : listSigners(stored.data)
-    const isOwn = signer === undefined || signers.includes(signer.publicKey)
+    const isOwn = stored !== undefined && isSignedBy(stored.data, signer)
     if (before !== undefined && !isNewEpoch && isOwn)
       return { step: { part: 'epoch', outcome: 'unchanged' }, value: before.epoch }
     if (signer === undefined && (fleet.trusted.isRequired || signers.length > 0))
@@ -276,13 +276,14 @@ export function describePermissions(server: string = RECOMMENDED_SERVER): readon
   const consume = isAtLeast(server, '2.11.0')
     ? []
     : [HEADS, RECORDS, BLOBS, AGENTS].map(name => `$JS.API.CONSUMER.CREATE.${name}`)
+  const consumeHeads = consume.filter(subject => subject.endsWith(HEADS))
   const read = [HEADS, BLOBS].flatMap(name => [`$JS.API.DIRECT.GET.${name}`, `$JS.API.DIRECT.GET.${name}.>`])
   const records = [...[RECORDS, AGENTS].map(name => `$JS.API.DIRECT.GET.${name}`), ...consume]
   const streams = [HEADS, RECORDS, BLOBS, AGENTS]
   return [
     {
       role: 'agent',
-      publish: [...read, ...consume.slice(0, 1), '$KV.AG.<host>.>'],
+      publish: [...read, ...consumeHeads, '$KV.AG.<host>.>'],
       subscribe: [ALL_LIVE, '<inbox>.>'],
     },
     {

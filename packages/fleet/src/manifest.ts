@@ -124,6 +124,11 @@ export function listSigners(data: Uint8Array): readonly string[] {
   return rest.flatMap(parseSignature).map(({ key }) => key)
 }
 
+/** Whether a document names a key as its signer. Always true if nobody has to sign. The signature is not checked. */
+export function isSignedBy(data: Uint8Array, signer: ManifestSigner | undefined): boolean {
+  return signer === undefined || listSigners(data).includes(signer.publicKey)
+}
+
 function parseSignature(line: string): readonly ManifestSignature[] {
   const [, key, value] = /^(ed25519:\S+) (\S+)$/.exec(line) ?? []
   return key === undefined || value === undefined ? [] : [{ key, value: Buffer.from(value, 'base64url') }]

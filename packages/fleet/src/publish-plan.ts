@@ -2,9 +2,10 @@ import { type Digest, SkillError } from '@skillstoke/core'
 import { mapConcurrently } from '@skillstoke/core/internal'
 import { type Piece, splitFile } from './blobs.ts'
 import { type ChannelChange, isSame, type Plan, type Planned, type VersionContent } from './channel-change.ts'
+import { toHeadSubject } from './fleet-subjects.ts'
 import {
   CHUNK_BYTES,
-  listSigners,
+  isSignedBy,
   type ManifestFile,
   type SkillRemoval,
   type SkillVersion,
@@ -12,6 +13,7 @@ import {
 import type { PublishedSkill, PublishOptions } from './publish-options.ts'
 import type { Publishable, PublishableSkill, RefusedSkill } from './publishable.ts'
 import { retrying } from './retrying.ts'
+import { listHeads } from './skill-set.ts'
 import { type LeaderHead, readRecords } from './version-log.ts'
 
 const AT_ONCE = 32
@@ -67,13 +69,10 @@ async function findIdle(
 ): Promise<readonly PublishedSkill[]> {
   const { feed } = change.fleet
   await retrying(change.signal, async () => await feed.reload())
-  const { refusals, heads } = feed.state
+  const { refusals } = feed.state
+  const heads = listHeads(feed.state, change.channel)
   const byName = new Map(
-    [...heads]
-      .filter(([subject, { channel, isStaged }]) => {
-        return channel === change.channel && !isStaged && !refusals.has(subject)
-      })
-      .map(([, head]) => [head.skill, head]),
+    heads.filter(head => !refusals.has(toHeadSubject(head))).map(head => [head.skill, head]),
   )
   const idle: PublishedSkill[] = []
   const findOne = async ({ name, revision }: PublishableSkill): Promise<void> => {
@@ -86,9 +85,8 @@ async function findIdle(
     }
     const { manifest, data } = head
     const same = { name, version: manifest.version, revision: manifest.revision }
-    const isSigned = change.signer === undefined || listSigners(data).includes(change.signer.publicKey)
     if (manifest.revision === revision) {
-      if (isSigned && !isStaged) idle.push({ ...same, outcome: 'unchanged' })
+      if (isSignedBy(data, change.signer) && !isStaged) idle.push({ ...same, outcome: 'unchanged' })
     } else if (keepsRollbacks && (await wasRolledBack(change, manifest, revision)))
       idle.push({ ...same, outcome: 'rolled-back' })
   }

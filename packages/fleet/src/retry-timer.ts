@@ -1,13 +1,21 @@
-import { jitter } from './fleet-feed.ts'
-
 const FIRST_MS = 1_000
 const LAST_MS = 60_000
+
+/** Returns a time that differs by up to 25 %, so that many machines do not ask at the same moment. */
+export function jitter(ms: number): number {
+  return ms * (0.75 + Math.random() / 2)
+}
+
+/** Returns the pause after a number of earlier failures in a row. It doubles from 1 s to 60 s. */
+export function retryDelayMs(failures: number): number {
+  return jitter(Math.min(LAST_MS, FIRST_MS * 2 ** failures))
+}
 
 /** Repeats something after failures, at intervals that double from 1 s to 60 s. */
 export class RetryTimer {
   readonly #work: () => void
   #timer: NodeJS.Timeout | undefined
-  #nextMs = FIRST_MS
+  #failures = 0
 
   constructor(work: () => void) {
     this.#work = work
@@ -16,22 +24,23 @@ export class RetryTimer {
   /** Starts the timer, unless it runs. */
   noteFailure(): void {
     if (this.#timer !== undefined) return
-    const waitMs = jitter(this.#nextMs)
-    this.#nextMs = Math.min(LAST_MS, this.#nextMs * 2)
-    this.#timer = setTimeout(() => {
-      this.#timer = undefined
-      this.#work()
-    }, waitMs).unref()
+    this.#timer = setTimeout(
+      () => {
+        this.#timer = undefined
+        this.#work()
+      },
+      retryDelayMs(this.#failures++),
+    ).unref()
   }
 
   /** Begins with the shortest interval after the next failure. */
   noteSuccess(): void {
-    this.#nextMs = FIRST_MS
+    this.#failures = 0
   }
 
   cancel(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined
-    this.#nextMs = FIRST_MS
+    this.#failures = 0
   }
 }
