@@ -1,22 +1,20 @@
 import { type FileStat, type FileSystem, isSameInode, isSameStat } from '../fs/file-system.ts'
 import type { DirectoryNode, FileNode } from './mirror.ts'
 
+/** The target of a link that leads to no file and no directory. */
+const LOST = 'lost'
+
 /** A followed link: a linked directory, or a linked file in a directory. */
 export interface FollowedLink {
   readonly directory: DirectoryNode
   readonly file?: FileNode
-  /**
-   * Stat of an unreadable target. A file is retried when its stat changes. A directory is retried when another inode is
-   * at its path.
-   */
-  unreadStat?: FileStat | undefined
-  /** Whether the target of the link was missing at the last check. */
-  isLost?: boolean
+  /** The target at the last check; `undefined` before the first check. */
+  seen?: FileStat | typeof LOST
 }
 
 /**
  * Reports the directories with a link whose target changed. No event reports a change of a link's target, so every link
- * is checked on the file system.
+ * is checked on the file system. Each change is reported once, because a second report would prolong the burst.
  */
 export async function findMovedLinks(
   links: Iterable<FollowedLink>,
@@ -25,23 +23,18 @@ export async function findMovedLinks(
   onMoved: (node: DirectoryNode) => void,
 ): Promise<void> {
   for (const link of links) {
-    const { directory, file } = link
+    const { directory, file, seen } = link
     const path = file === undefined ? pathOf(directory) : `${pathOf(directory)}/${file.name}`
-    const stat = await statIfThere(fileSystem, path)
-    const wasLost = link.isLost === true
-    link.isLost = stat === undefined
-    // Report a lost target only once, because the links of an unreadable folder may stay lost for a long time.
-    if (stat === undefined && wasLost) continue
-    if (file !== undefined) {
-      const before = file.stat ?? link.unreadStat
-      if (file.stat === undefined) link.unreadStat = stat
-      if (before !== undefined && (stat === undefined || !isSameStat(before, stat))) onMoved(directory)
-      continue
-    }
-    const before = directory.stat ?? link.unreadStat
-    if (directory.stat === undefined) link.unreadStat = stat
-    if (stat === undefined || before === undefined || !isSameInode(stat, before))
-      onMoved(directory.parent ?? directory)
+    // Saves inside a linked directory cause events, so only another directory at its path counts.
+    const isSame = file === undefined ? isSameInode : isSameStat
+    const target = (await statIfThere(fileSystem, path)) ?? LOST
+    link.seen = target
+    const read = (file ?? directory).stat
+    const known = [read, seen].filter(state => state !== undefined)
+    const isKnown = (state: FileStat | typeof LOST): boolean =>
+      state === LOST || target === LOST ? state === target : isSame(state, target)
+    if (known.length > 0 && !known.some(isKnown))
+      onMoved(file === undefined ? (directory.parent ?? directory) : directory)
   }
 }
 
