@@ -61,7 +61,7 @@ export type SkillErrorCode =
   | 'SCRIPT_REFUSED'
   /** The script could not be loaded, threw an error, or ended without a result. */
   | 'SCRIPT_FAILED'
-  /** The script exceeded its time limit. */
+  /** A script or a wait exceeded its time limit. */
   | 'TIMED_OUT'
   /** The object was closed before the call. */
   | 'CLOSED'

@@ -75,6 +75,7 @@ export { toToolName } from './skill/tool-name.ts'
 
 // For servers that answer HTTP requests.
 export { MAX_LOOK_MS } from './sync/source-readers.ts'
+export { freshOrKnown } from './reader/fresh-or-known.ts'
 
 // For the state directory on Node.
 export { assertSupported } from './runtime/assert-supported.ts'

@@ -6,7 +6,7 @@ import {
   type SkillSource,
 } from '@modelcontextprotocol/server/ext/skills'
 import type { Generation, Logger, Skill, SkillReader } from '@skillstoke/core'
-import { decodeText, useNewest } from '@skillstoke/core/internal'
+import { decodeText, freshOrKnown, useNewest } from '@skillstoke/core/internal'
 import { mediaTypeOf } from './media-type.ts'
 import { compareCodePoints, toPage } from './page.ts'
 import { SkillEntries } from './skill-entry.ts'
@@ -20,10 +20,10 @@ export interface RuntimeSkillSourceOptions {
 }
 
 /**
- * Maximum time that a request waits for writes to settle, in milliseconds. A normal burst is shorter. During continuous
- * writes, answers come from the last complete generation, so they are consistent with each other.
+ * Maximum time that a list waits for writes to settle, in milliseconds. A normal burst is shorter. During continuous
+ * writes, lists come from the last complete generation, and a notification follows.
  */
-const BOUND = { maxWaitMs: 500 }
+const MAX_LIST_WAIT_MS = 500
 
 /** A file of a skill, with the revision and the generation that the content comes from. */
 export interface SkillFileReading {
@@ -33,9 +33,9 @@ export interface SkillFileReading {
 }
 
 /**
- * Answers requests of the Skills extension. Each answer comes from one generation. The answer includes every file that
- * was saved before the request, unless continuous writes last longer than 500 ms. A cursor is the name of the last
- * entry on the previous page. So the next page is correct even if skills were added or removed.
+ * Answers requests of the Skills extension. Each answer comes from one generation. An answer about one skill includes
+ * every file that was saved before the request, or fails. A cursor is the name of the last entry on the previous page.
+ * So the next page is correct even if skills were added or removed.
  */
 export class RuntimeSkillSource implements SkillSource {
   readonly #reader: SkillReader
@@ -50,7 +50,7 @@ export class RuntimeSkillSource implements SkillSource {
 
   async list({ cursor }: { cursor?: string }): Promise<{ skills: SkillEntry[]; nextCursor?: string }> {
     const { items, nextCursor } = toPage(
-      this.#inScope(await this.#reader.fresh(BOUND)),
+      this.#inScope(await freshOrKnown(this.#reader, MAX_LIST_WAIT_MS)),
       cursor,
       nameOf,
       this.#pageSize,
@@ -65,7 +65,7 @@ export class RuntimeSkillSource implements SkillSource {
   async get(uri: string): Promise<SkillEntry | undefined> {
     const place = parseSkillUri(uri)
     if (place?.path !== MANIFEST_FILE) return undefined
-    const skill = this.#find(await this.#reader.fresh(BOUND), place.name)
+    const skill = this.#find(await this.#lookAgain(place.name), place.name)
     return skill === undefined ? undefined : await this.#entries.get(skill)
   }
 
@@ -80,7 +80,7 @@ export class RuntimeSkillSource implements SkillSource {
   async readFile(uri: string): Promise<SkillFileReading | undefined> {
     const place = parseSkillUri(uri)
     if (place === undefined) return undefined
-    const asked = { generation: await this.#reader.fresh(BOUND), name: place.name }
+    const asked = { generation: await this.#lookAgain(place.name), name: place.name }
     return await useNewest(this.#reader, asked, async generation => await this.#readFrom(generation, place))
   }
 
@@ -104,7 +104,7 @@ export class RuntimeSkillSource implements SkillSource {
   ): Promise<{ resources: Resource[]; nextCursor?: string } | undefined> {
     const place = parseSkillUri(uri)
     if (place === undefined) return undefined
-    const skill = this.#find(await this.#reader.fresh(BOUND), place.name)
+    const skill = this.#find(await this.#lookAgain(place.name), place.name)
     const children = skill === undefined ? [] : childrenOf(skill, place.path)
     if (children.length === 0) return undefined
     const { items, nextCursor } = toPage(children, cursor, child => child.uri, this.#pageSize)
@@ -115,7 +115,7 @@ export class RuntimeSkillSource implements SkillSource {
   async listManifests(
     cursor: string | undefined,
   ): Promise<{ resources: Resource[]; nextCursor?: string; generation: Generation }> {
-    const generation = await this.#reader.fresh(BOUND)
+    const generation = await freshOrKnown(this.#reader, MAX_LIST_WAIT_MS)
     const { items, nextCursor } = toPage(this.#inScope(generation), cursor, nameOf, this.#pageSize)
     return {
       resources: await Promise.all(items.map(skill => this.#toResource(skill))),
@@ -148,6 +148,10 @@ export class RuntimeSkillSource implements SkillSource {
       mimeType: mediaTypeOf(MANIFEST_FILE),
       ...(icons === undefined ? {} : { icons }),
     }
+  }
+
+  async #lookAgain(name: string): Promise<Generation> {
+    return this.#reader.isInScope(name) ? await this.#reader.refresh(name) : this.#reader.current
   }
 
   #find(generation: Generation, name: string): Skill | undefined {

@@ -1,5 +1,5 @@
 import type { SkillCommand, SkillRuntime, SkillScope, ToolDefinition } from '@skillstoke/core'
-import { toToolName } from '@skillstoke/core/internal'
+import { freshOrKnown, toToolName } from '@skillstoke/core/internal'
 import { portableHasher } from '@skillstoke/core/source'
 
 /** Options that select which tools a server offers in addition to the constant tools. */
@@ -75,7 +75,7 @@ export class ServedTools {
   }
 
   async #settle(): Promise<void> {
-    const work = this.#skills.fresh({ maxWaitMs: MAX_SETTLE_MS }).then(() => this.#skills.scripts.ready())
+    const work = freshOrKnown(this.#skills, MAX_SETTLE_MS).then(() => this.#skills.scripts.ready())
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<void>(resolve => (timer = setTimeout(resolve, MAX_SETTLE_MS)))
     await Promise.race([work, late])

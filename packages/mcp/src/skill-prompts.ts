@@ -3,6 +3,7 @@ import type { Generation, Skill, SkillReader } from '@skillstoke/core'
 import {
   type ArgumentHint,
   describeBundle,
+  freshOrKnown,
   isUserInvocable,
   quoteAll,
   readArgumentHints,
@@ -23,7 +24,8 @@ const FREE_ARGUMENT = 'arguments'
 /** The protocol allows at most 100 values in a completion. */
 const MAX_COMPLETIONS = 100
 const MAX_NAMED = 20
-const BOUND = { maxWaitMs: 500 }
+/** Maximum time that a list waits for writes to settle, in milliseconds. */
+const MAX_LIST_WAIT_MS = 500
 
 /** Offers the skills that a person may invoke as prompts. A client shows them as slash commands or in a menu. */
 export class SkillPrompts {
@@ -38,7 +40,7 @@ export class SkillPrompts {
   async list(
     cursor: string | undefined,
   ): Promise<{ prompts: Prompt[]; nextCursor?: string; generation: Generation }> {
-    const generation = await this.#reader.fresh(BOUND)
+    const generation = await freshOrKnown(this.#reader, MAX_LIST_WAIT_MS)
     const skills = generation.list().filter(skill => this.#isOffered(skill))
     const { items, nextCursor } = toPage(skills, cursor, ({ name }) => name, this.#pageSize)
     const prompts = await Promise.all(items.map(skill => this.#toPrompt(skill)))

@@ -17,7 +17,8 @@ export function fail(
 /** Converts an unexpected error to a response. */
 export function onApiError(error: Error, context: Context): Response {
   if (SkillError.isInstance(error, 'CLOSED')) return fail(context, 503, 'FAILED', 'the server is closing')
-  return fail(context, 500, 'FAILED', error.message)
+  const status = SkillError.isInstance(error, 'TIMED_OUT') ? 503 : 500
+  return fail(context, status, 'FAILED', error.message)
 }
 
 /** Reads the body of a request. Returns `undefined` if the body is not valid JSON. */

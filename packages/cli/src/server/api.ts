@@ -1,5 +1,11 @@
 import type { SkillRuntime, SkillScope, SkillStatus } from '@skillstoke/core'
-import { decodePlainText, describeNewCapabilities, MAX_LOOK_MS, targetOf } from '@skillstoke/core/internal'
+import {
+  decodePlainText,
+  describeNewCapabilities,
+  freshOrKnown,
+  MAX_LOOK_MS,
+  targetOf,
+} from '@skillstoke/core/internal'
 import { type Context, Hono } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
 import type { FileText, SkillDetail, SkillDiff } from '../client/api-types.ts'
@@ -38,11 +44,13 @@ const MAX_BODY_BYTES = 16_384
  * served.
  */
 const WAITING: readonly SkillStatus[] = ['pending', 'rejected', 'pinned']
-/**
- * Maximum time that a request waits for continuous writes to end. After this time, responses come from the newest
- * complete generation.
- */
+/** A response about one skill fails if writes do not end within this time. */
 const BOUND = { maxWaitMs: MAX_LOOK_MS }
+/**
+ * Maximum time that a list waits for continuous writes to end, in milliseconds. After this time, the list comes from
+ * the newest complete generation, and an event follows.
+ */
+const MAX_LIST_WAIT_MS = 2_000
 
 /** Creates the routes of `/api`. Every response comes from a single generation. */
 export function createApi(options: ApiOptions): Hono {
@@ -67,15 +75,15 @@ export function createApi(options: ApiOptions): Hono {
   })
   api.use(guard.checkCaller)
   api.get('/generation', async context => {
-    await skills.fresh(BOUND)
+    await freshOrKnown(skills, MAX_LIST_WAIT_MS)
     return context.json(state.status())
   })
   api.get('/skills', async context => {
-    await skills.fresh(BOUND)
+    await freshOrKnown(skills, MAX_LIST_WAIT_MS)
     return context.json(state.list())
   })
   api.get('/not-skills', async context => {
-    await skills.fresh(BOUND)
+    await freshOrKnown(skills, MAX_LIST_WAIT_MS)
     return context.json(await findNotSkills(skills))
   })
   api.get('/skills/:name', context => getSkill(context, options))
@@ -87,7 +95,7 @@ export function createApi(options: ApiOptions): Hono {
   addFleetRoutes(api, skills)
   addChatRoutes(api, options)
   api.get('/sessions', async context => {
-    await skills.fresh(BOUND)
+    await freshOrKnown(skills, MAX_LIST_WAIT_MS)
     return context.json(state.sessions())
   })
   api.post('/reload', async context => context.json(await state.reload()))
@@ -173,7 +181,7 @@ async function getDiff(context: Context, { skills, state }: ApiOptions): Promise
 async function explain(context: Context, { skills, view }: ApiOptions): Promise<Response> {
   const name = context.req.param('name') ?? ''
   const id = context.req.query('session')
-  await skills.fresh(BOUND)
+  await freshOrKnown(skills, MAX_LIST_WAIT_MS)
   if (id === undefined) return context.json(await skills.forConversation(view).why(name))
   const sessions = skills.sessions()
   const session = sessions.find(each => each.id === id)

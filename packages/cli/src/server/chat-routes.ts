@@ -1,5 +1,5 @@
 import type { SkillRuntime, SkillScope } from '@skillstoke/core'
-import { MAX_LOOK_MS } from '@skillstoke/core/internal'
+import { freshOrKnown } from '@skillstoke/core/internal'
 import type { Context, Hono } from 'hono'
 import { z } from 'zod'
 import type { ChatDetail } from '../client/chat-types.ts'
@@ -19,8 +19,8 @@ export interface ChatRouteOptions {
   readonly signal: AbortSignal
 }
 
-// During continuous writes, the answer comes from the newest complete generation.
-const BOUND = { maxWaitMs: MAX_LOOK_MS }
+/** Maximum time that a catalog waits for continuous writes to end, in milliseconds. */
+const MAX_LIST_WAIT_MS = 2_000
 
 const request = z.strictObject({
   question: z.string(),
@@ -44,7 +44,7 @@ export function addChatRoutes(api: Hono, options: ChatRouteOptions): void {
       )
     if (conversation !== undefined && !playground.has(conversation)) return failUnknown(context, conversation)
     // The catalog of a new conversation then contains every skill that was saved before the request.
-    await skills.fresh(BOUND)
+    await freshOrKnown(skills, MAX_LIST_WAIT_MS)
     const obstacle = skill === undefined ? undefined : await findObstacle(skill, options)
     if (obstacle !== undefined) return fail(context, 404, 'NOT_FOUND', obstacle)
     if (playground.isFull) {
@@ -62,7 +62,7 @@ export function addChatRoutes(api: Hono, options: ChatRouteOptions): void {
   })
   api.get('/chat/:id', async context => {
     const id = context.req.param('id')
-    await skills.fresh(BOUND)
+    await freshOrKnown(skills, MAX_LIST_WAIT_MS)
     const conversation = await playground.open(id)
     if (conversation === undefined) return failUnknown(context, id)
     const { session, system, messages, isBusy } = conversation

@@ -49,8 +49,7 @@ export interface ConversationView {
 
 export interface FreshOptions {
   /**
-   * Maximum wait, in milliseconds. After this time, the newest known generation is returned. @default Infinity, which
-   * is no limit
+   * Maximum wait, in milliseconds. After this time, the call fails with TIMED_OUT. @default Infinity, which is no limit
    */
   readonly maxWaitMs?: number
 }
@@ -116,7 +115,7 @@ export class SkillReader {
   /**
    * Waits until all earlier changes are visible. The call takes microseconds if file events are reliable. During
    * continuous writes the call can take two seconds, because a half-written folder is never published.
-   * @throws {SkillError} CLOSED, INVALID_OPTION
+   * @throws {SkillError} CLOSED, INVALID_OPTION; TIMED_OUT when the wait takes longer than `maxWaitMs`
    *
    * @example
    * ```ts
@@ -138,9 +137,9 @@ export class SkillReader {
   }
 
   /**
-   * Reads all folders of skills with this name again, and looks for a new folder with this name. The call takes at most
-   * two seconds.
-   * @throws {SkillError} CLOSED
+   * Reads all folders of skills with this name again, and looks for a new folder with this name. The call never returns
+   * an older state than the one at its start.
+   * @throws {SkillError} CLOSED; TIMED_OUT when the folder keeps changing, or could not be read within five seconds
    *
    * @example
    * ```ts
@@ -161,7 +160,7 @@ export class SkillReader {
 
   /**
    * Reads the folder of a skill again, then returns the skill with its instructions.
-   * @throws {SkillError} CLOSED, SKILL_NOT_FOUND, REVISION_NOT_FOUND
+   * @throws {SkillError} CLOSED, SKILL_NOT_FOUND, REVISION_NOT_FOUND; TIMED_OUT as `refresh()`
    *
    * @example
    * ```ts

@@ -257,6 +257,7 @@ export class FileSource implements SkillSource {
       contents,
       settled: true,
       unsettled: [...new Set([...due, ...others].map(areaOf))],
+      restless: rejected.filter(node => !due.includes(node)).map(areaOf),
       ...this.#whenToReadAgain(hasLeftWatches),
     }
   }

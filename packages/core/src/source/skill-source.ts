@@ -53,6 +53,11 @@ export interface SourceReading {
    * @default none
    */
   readonly unsettled?: readonly string[]
+  /**
+   * The areas that never came to rest before the deadline. The contents have their last complete state, which may be
+   * older than the last write. @default none
+   */
+  readonly restless?: readonly string[]
   /** Whether the contents are a stored copy, because the origin has not been reached yet. @default false */
   readonly isStored?: boolean
   /** Milliseconds after which the host should scan the source again, even if no hint comes. */

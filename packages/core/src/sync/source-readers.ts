@@ -1,9 +1,10 @@
 import { SkillError } from '../errors.ts'
-import { type Clock, closeInTurn, type Hasher, type Logger, waitAtMost } from '../host.ts'
+import { type Clock, closeInTurn, type Hasher, LATE, type Logger, waitAtMost } from '../host.ts'
 import type { DuplicatePolicy } from '../registry/duplicate-policy.ts'
 import type { SkillRegistry } from '../registry/skill-registry.ts'
 import type { Skill } from '../skill/skill.ts'
 import { isLoadableName } from '../skill/skill-name.ts'
+import { quote } from '../skill/text.ts'
 import type { NotSkillQuery, NotSkills } from '../source/not-skill.ts'
 import type { SettlePolicy } from '../source/settle.ts'
 import type { SkillSource } from '../source/skill-source.ts'
@@ -37,10 +38,10 @@ export interface SourceReadersOptions {
 }
 
 /**
- * Longest time that a request waits for a scan, in milliseconds. If the scan takes longer, the request continues
- * without it.
+ * Longest time that a request for one skill waits for a scan, in milliseconds. If the scan takes longer, the request
+ * fails. The limit exceeds `DEFAULT_SETTLE.maxWaitMs`, so that a scan at the deadline can still answer.
  */
-export const MAX_LOOK_MS = 2_000
+export const MAX_LOOK_MS = 5_000
 
 /** Scans the sources of a runtime: all sources, the folders of one skill, or only changed folders. */
 export class SourceReaders {
@@ -85,25 +86,30 @@ export class SourceReaders {
 
   /**
    * Does the same as `reload`, but reads almost no files while events are reliable, and waits for at most `maxWaitMs`.
+   * @throws {SkillError} TIMED_OUT when the scan takes longer
    */
-  async fresh(maxWaitMs: number | undefined): Promise<void> {
+  async fresh(maxWaitMs: number = Infinity): Promise<void> {
     this.assertOpen()
-    const read = this.#readNewer()
-    if (maxWaitMs === undefined) await read
-    else await waitAtMost(this.#options.clock, maxWaitMs, read)
-    // If the runtime was closed during the wait, the scan may be incomplete.
-    this.assertOpen()
+    await this.#within(maxWaitMs, this.#readNewer(), 'the skills')
   }
 
   /**
-   * Reads the folders that may contain a skill with the given name, and waits for at most two seconds. Does nothing if
-   * `triggers.onAccess` is false.
+   * Reads the folders that may contain a skill with the given name, and waits for at most `MAX_LOOK_MS`. Does nothing
+   * if `triggers.onAccess` is false.
+   * @throws {SkillError} TIMED_OUT when the newest state of these folders cannot be read
    */
   async refresh(name: string): Promise<void> {
     this.assertOpen()
-    if (this.#options.triggers.onAccess)
-      await waitAtMost(this.#options.clock, MAX_LOOK_MS, this.lookAgain(name))
-    this.assertOpen()
+    if (!this.#options.triggers.onAccess) return
+    await this.#within(MAX_LOOK_MS, this.lookAgain(name), `the skill ${quote(name)}`)
+    const served = this.#options.registry.current.find(name)
+    const sync = this.#syncs.find(({ label }) => label === served?.source)
+    if (served === undefined || sync?.isRestless(served.location) !== true) return
+    throw new SkillError(
+      'TIMED_OUT',
+      `the folder of the skill ${quote(name)} keeps changing while it is read, so its newest text is unknown. Move files that change all the time to another folder, or list them in .skillignore.`,
+      { data: { lastComplete: served.revision } },
+    )
   }
 
   /**
@@ -191,6 +197,19 @@ export class SourceReaders {
     await closeInTurn(
       closing.map(closed => () => closed),
       this.#options.logger,
+    )
+  }
+
+  /** Waits for a scan. A caller never continues with an older state without knowing it. */
+  async #within(limitMs: number, scan: Promise<void>, what: string): Promise<void> {
+    const outcome = await waitAtMost(this.#options.clock, limitMs, scan)
+    // If the runtime was closed during the wait, the scan may be incomplete.
+    this.assertOpen()
+    if (outcome !== LATE) return
+    throw new SkillError(
+      'TIMED_OUT',
+      `${what} could not be read within ${limitMs} ms, because a program is still writing or the disk is slow. Try again.`,
+      { data: { limitMs } },
     )
   }
 

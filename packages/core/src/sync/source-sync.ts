@@ -94,6 +94,8 @@ export class SourceSync {
   #lastSweepAt: number
   #failures = 0
   #lastReadAt: number | undefined
+  /** The areas whose newest state the last scan could not read. */
+  #restless: readonly string[] = []
   #failure: unknown
   /** The last contents that the registry received. */
   #contents: SourceContents | undefined
@@ -157,6 +159,11 @@ export class SourceSync {
     const { source } = this.#options
     const { mode, unwatched } = this.#guarded.state()
     return source.isRemote !== true && mode !== 'events' && unwatched === undefined
+  }
+
+  /** Whether the folder at a location kept changing, so that its newest state could not be read. */
+  isRestless(location: string): boolean {
+    return this.#restless.some(area => location === area || location.startsWith(`${area}/`))
   }
 
   /** Finds files and folders of the source that are not skills. */
@@ -299,6 +306,7 @@ export class SourceSync {
       if (taken.isOverdue) this.#settle.endBusy()
       else this.#settle.reopen(reading.unsettled ?? [], taken)
       this.#noteDepth(depth)
+      this.#restless = reading.restless ?? []
       await this.#accept(reading, depth)
       this.#requests.answer(before, depth)
     } catch (thrown) {

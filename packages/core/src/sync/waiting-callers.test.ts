@@ -397,3 +397,52 @@ test('a caller never gets a text that is older than the request, even if a write
   expect(hasEnded).toBe(true)
   expect(await kit.bodyOf('a')).not.toBe('old')
 })
+
+describe('a caller whose skill cannot be read never gets an older text', () => {
+  const failureOf = async (call: Promise<unknown>): Promise<unknown> =>
+    await call.then(
+      () => 'no error',
+      (thrown: unknown) => thrown,
+    )
+
+  test('load() fails with TIMED_OUT while a known writer keeps the source locked', async () => {
+    const files = new InterruptedFileSystem()
+    files.save('/one/a', 'old')
+    const clock = new FakeClock()
+    let isLocked = false
+    const source = new FileSource({
+      ...{ fileSystem: files, root: '/one', label: 'one', clock },
+      isBusy: async () => isLocked,
+    })
+    await using skills = await createSkillRuntime({ sources: [source], clock })
+    isLocked = true
+    files.save('/one/a', 'new')
+    const call = failureOf(skills.load('a'))
+    await clock.advance(5_000)
+    expect(await call).toMatchObject({ code: 'TIMED_OUT', data: { limitMs: 5_000 } })
+    isLocked = false
+    const next = skills.load('a')
+    await clock.advance(200)
+    expect((await next).body).toBe('new')
+  })
+
+  test('load() fails with TIMED_OUT if a folder changes during every read, and other skills stay loadable', async () => {
+    await using it = await open()
+    const { revision } = it.skills.current.get('a')
+    let writes = 0
+    it.files.onRead = path => {
+      if (path.startsWith('/one/a/')) it.files.write('/one/a/log', String(++writes))
+    }
+    it.files.save('/one/a', 'new')
+    const call = failureOf(it.skills.load('a'))
+    await it.clock.advance(2_100)
+    expect(await call).toMatchObject({ code: 'TIMED_OUT', data: { lastComplete: revision } })
+    const other = it.skills.load('b')
+    await it.clock.advance(100)
+    expect((await other).body).toBe('old')
+    it.files.onRead = () => undefined
+    const next = it.skills.load('a')
+    await it.clock.advance(2_100)
+    expect((await next).body).toBe('new')
+  })
+})
