@@ -23,7 +23,7 @@ import {
   subtree,
   unwatch,
 } from './mirror.ts'
-import { MirrorScanner } from './mirror-scanner.ts'
+import { MirrorScanner, SKILL_FILE_GRACE_MS } from './mirror-scanner.ts'
 import { MovedFolders } from './moved-folders.ts'
 import { KNOWN_QUERY, type NotSkillQuery, type NotSkills } from './not-skill.ts'
 import { NotSkillFinder } from './not-skill-finder.ts'
@@ -212,6 +212,7 @@ export class FileSource implements SkillSource {
       const looked = { nodes: unwatched, fileSystem: this.#options.fileSystem, pathOf: this.#pathOf }
       for (const node of await findUnwatchedNews({ ...looked, signal: context.signal }))
         this.#work.request(node)
+      for (const node of this.#scanner.lost()) this.#work.request(node)
     }
     const asked = this.#doubtful
     this.#doubtful = new Set()
@@ -307,6 +308,7 @@ export class FileSource implements SkillSource {
       return { readAgainMs: 0 }
     }
     if (this.#work.hasMoving) return { readAgainMs: RETRY_UNSTABLE_MS }
+    if (this.#scanner.lost().next().done !== true) return { readAgainMs: SKILL_FILE_GRACE_MS }
     return this.state().unwatched === undefined ? {} : { readAgainMs: this.#options.pollMs }
   }
 
@@ -403,7 +405,8 @@ export class FileSource implements SkillSource {
       folder.entry = entry
       this.#work.accept(folder)
       this.#published.put(folder.path, entry)
-      this.#notes.change(folder.path, folder)
+      // A note of a folder without its skill file would be wrong for the next process.
+      if (folder.skillFileLostAt === undefined) this.#notes.change(folder.path, folder)
     }
     try {
       await mapConcurrently([...pass.affected], build, CONCURRENCY, context.signal)

@@ -74,6 +74,8 @@ export class FolderReader {
   }
 
   async read(folder: DirectoryNode, context: FolderContext): Promise<SourceEntry | typeof UNSTABLE> {
+    if (folder.skillFileLostAt !== undefined && folder.entry?.skill !== undefined)
+      return this.#keep(folder, folder.entry.skill)
     const found: Diagnostic[] = []
     const files = this.#collect(folder, found)
     if (files.length > this.#options.limits.maxFiles) {
@@ -120,6 +122,18 @@ export class FolderReader {
     )
     if (folder.entry?.skill?.revision !== skill.revision) context.store.putTree(skill.revision, skill.files)
     return this.#toEntry(folder, skill, diagnostics)
+  }
+
+  /** Keeps the last revision of a folder whose skill file is missing, and says so. */
+  #keep(folder: DirectoryNode, { diagnostics, ...skill }: Skill): SourceEntry {
+    const message = `${folder.skillFile} is missing; revision ${skill.revision} is still served for a moment`
+    const lost = this.#fault(
+      ...([folder, 'SKILL_FILE_MISSING', 'warning', folder.skillFile as string, message] as const),
+      'write the file again, or remove the folder',
+    )
+    const others = diagnostics.filter(({ code }) => code !== lost.code)
+    const kept = Object.freeze([...others, lost])
+    return this.#toEntry(folder, Object.freeze({ ...skill, diagnostics: kept }), kept)
   }
 
   /** Makes the entry of a folder from its note. */

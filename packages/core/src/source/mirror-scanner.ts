@@ -49,6 +49,11 @@ export interface UnwatchedFolders {
 
 // Two changes within this time may leave the stat unchanged (git calls such entries racy).
 const RACY_WINDOW_MS = 2_000
+/**
+ * How long a folder stays a skill after its skill file vanished, in milliseconds. Some programs remove a file before
+ * they write it again.
+ */
+export const SKILL_FILE_GRACE_MS = 1_000
 /** Interval at which the scanner tries a refused watch again, because limits and permissions may change. */
 const REFUSED_RETRY_MS = 10_000
 /** A watch that breaks within this time counts as a watch that never worked. */
@@ -71,6 +76,9 @@ export class MirrorScanner {
   readonly #links = new Set<FollowedLink>()
   readonly #nodesWithFindings = new Set<DirectoryNode>()
   readonly #unwatched = new Set<DirectoryNode>()
+  readonly #lost = new Set<DirectoryNode>()
+  /** Whether the scan visits only directories with an event or a request. */
+  #isHinted = false
   #refusal = ''
   #directories = 1
   #hasExceededBudget = false
@@ -90,6 +98,7 @@ export class MirrorScanner {
     this.#links.clear()
     this.#nodesWithFindings.clear()
     this.#unwatched.clear()
+    this.#lost.clear()
     this.#directories = 1
     this.#hasExceededBudget = false
   }
@@ -109,6 +118,14 @@ export class MirrorScanner {
     for (const node of this.#unwatched) {
       if (node.isAttached && node.refusedAt !== undefined) yield node
       else this.#unwatched.delete(node)
+    }
+  }
+
+  /** The folders of skills whose skill file is missing for a short time. */
+  *lost(): Generator<DirectoryNode> {
+    for (const node of this.#lost) {
+      if (node.isAttached && node.skillFileLostAt !== undefined) yield node
+      else this.#lost.delete(node)
     }
   }
 
@@ -143,7 +160,8 @@ export class MirrorScanner {
     pass: ScanPass,
     signal: AbortSignal,
   ): Promise<void> {
-    if (depth !== 'look') this.#hasExceededBudget = false
+    this.#isHinted = depth === 'look'
+    if (!this.#isHinted) this.#hasExceededBudget = false
     const start = nodes.map(node => ({ node, depth }))
     await walkBreadthFirst(start, item => this.#visit(item.node, item.depth, pass), CONCURRENCY, signal)
   }
@@ -425,7 +443,18 @@ export class MirrorScanner {
     const skillFile = node.isDiscoverable
       ? this.#options.layout.findSkillFile(isThere, node.depth)
       : undefined
-    if (skillFile === node.skillFile) return
+    const wasLost = node.skillFileLostAt !== undefined
+    if (skillFile === node.skillFile) {
+      node.skillFileLostAt = undefined
+      if (wasLost) this.#markChanged(node, pass)
+      return
+    }
+    if (skillFile === undefined && this.#isInGrace(node)) {
+      node.isRacy = true // a sweep lists the folder again, although its stat is unchanged
+      if (!wasLost) this.#markChanged(node, pass)
+      return
+    }
+    node.skillFileLostAt = undefined
     if (skillFile === undefined) {
       node.skillFile = undefined
       node.entry = undefined
@@ -436,6 +465,21 @@ export class MirrorScanner {
       pass.removed.delete(node.path)
     }
     this.#markChanged(node, pass)
+  }
+
+  /**
+   * Whether a folder without its skill file stays a skill for now. A replaced folder does not stay, nor does any folder
+   * during a sweep, because a person may have asked for the sweep.
+   */
+  #isInGrace(node: DirectoryNode): boolean {
+    const { skillFile, skillFileLostAt, files } = node
+    const now = this.#options.clock.monotonic()
+    if (!this.#isHinted || skillFile === undefined || node.entry?.skill === undefined) return false
+    if (skillFileLostAt !== undefined) return now - skillFileLostAt < SKILL_FILE_GRACE_MS
+    if (!files.has(skillFile)) return false
+    node.skillFileLostAt = now
+    this.#lost.add(node)
+    return true
   }
 
   #addFile(node: DirectoryNode, name: string, isLink: boolean, pass: ScanPass): void {

@@ -59,6 +59,8 @@ export interface DirectoryNode {
   refusedAt: number | undefined
   /** Name of the file with the skill's text, if the directory is the folder of a skill. */
   skillFile: string | undefined
+  /** Monotonic time at which the skill file vanished while the folder stayed; `undefined` if the file is there. */
+  skillFileLostAt: number | undefined
   ignored: IgnoreFile | undefined
   /** Subdirectories by name. Most directories have no subdirectories, and share one empty map. */
   directories: ReadonlyMap<string, DirectoryNode>
@@ -127,6 +129,7 @@ export function createDirectoryNode(fields: NewDirectory): DirectoryNode {
     unwatch: undefined,
     refusedAt: undefined,
     skillFile: undefined,
+    skillFileLostAt: undefined,
     ignored: undefined,
     directories: NO_DIRECTORIES,
     files: new Map(),

@@ -113,6 +113,8 @@ export function renderLoadedSkill(
     escapeEndTag(body, tag),
     `</${tag}>`,
   ]
+  const lost = skill.diagnostics.find(({ code }) => code === 'SKILL_FILE_MISSING')
+  if (lost !== undefined) lines.push(`Note: ${escapeText(lost.message)}.`)
   if (skill.directory !== undefined) lines.push(`Skill directory: ${escapeText(skill.directory)}`)
   if (allowedTools !== 'ignore' && skill.allowedTools !== undefined && skill.allowedTools.length > 0) {
     const tools = skill.allowedTools.map(escapeText).join(', ')
