@@ -7,6 +7,7 @@ import { verifies } from '@skillstoke/requirements'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import {
   EventBus,
+  type ExoSkill,
   LocalFileWatcher,
   SkillRegistry,
   SkillSyncManager,
@@ -124,6 +125,73 @@ describe('stop()', () => {
     await Promise.all([manager.start(), stopped])
     expect(running).toBe(1)
   })
+})
+
+describe('start()', () => {
+  const writeInner = (n: number): void => {
+    mkdirSync(join(folder, 'pdf', 'inner'), { recursive: true })
+    writeFileSync(join(folder, 'pdf', 'inner', 'SKILL.md'), `---\nname: inner\ndescription: ${n}\n---\n`)
+  }
+  const writeWithProgram = (n: number): void => {
+    write('pdf', `Body ${n}.`)
+    writeFileSync(join(folder, 'pdf', `run-${n}.sh`), `echo ${n}\n`, { mode: 0o755 })
+  }
+  const changes: readonly (readonly [string, string, (n: number) => void])[] = [
+    ['of instructions', 'pdf', n => write('pdf', `Body ${n}.`)],
+    ['of a skill with an executable file', 'pdf', writeWithProgram],
+    ['of a nested skill with findings', 'inner', writeInner],
+  ]
+  test.each(changes)(
+    `a change %s is reported once, before, during and after a stop ${verifies('EXO-12', 'EXO-19', 'EXO-B02')}`,
+    async (_, name, change) => {
+      change(0)
+      await using registry = new SkillRegistry().registerSource(folder)
+      await registry.loadAll()
+      const eventBus = new EventBus()
+      const told: string[] = []
+      eventBus.on('skill:modified', ({ newSkill }) => {
+        const { name, description, usage } = newSkill as ExoSkill
+        told.push(`${name}: ${description} ${usage}`)
+      })
+      const manager = new SkillSyncManager(registry, {}, { eventBus })
+      const watcher = new LocalFileWatcher(folder, { debounceMs: 10 })
+      let batches = 0
+      let onBatch = (): void => undefined
+      manager.addWatcher({
+        origin: watcher.origin,
+        ready: watcher.ready,
+        stop: () => watcher.stop(),
+        async *watch() {
+          for await (const batch of watcher.watch()) {
+            yield batch
+            batches++ // the manager has applied the batch when it requests the next batch
+            onBatch()
+          }
+        },
+      })
+      const nextBatch = async (): Promise<void> => {
+        const before = batches
+        while (batches === before) await new Promise<void>(resolve => (onBatch = resolve))
+      }
+      await manager.start()
+      for (const n of [1, 3, 5]) {
+        const applied = nextBatch()
+        change(n)
+        await applied
+        await manager.stop()
+        await manager.start()
+        await manager.stop()
+        change(n + 1)
+        const again = nextBatch()
+        await manager.start()
+        await again
+      }
+      await manager.stop()
+      await registry.loadAll()
+      const own = told.filter(each => each.startsWith(`${name}:`))
+      expect([own.length, new Set(own).size]).toEqual([6, 6])
+    },
+  )
 })
 
 describe('bindAgent()', () => {

@@ -13,6 +13,11 @@ export interface WatchedSkill extends Partial<Omit<ExoSkill, 'name' | 'descripti
   readonly body?: string
   /** All files of the folder, including `SKILL.md`. @default a text made from the other fields */
   readonly files?: FileContents
+  /**
+   * Paths of the executable files in `files`.
+   * @default in a registered folder, the files that were executable before the event; elsewhere none
+   */
+  readonly executables?: readonly string[]
 }
 
 /** Exo's rules for reading a SKILL.md: every name is valid, and the description may be missing. */

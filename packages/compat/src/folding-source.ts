@@ -192,9 +192,13 @@ export class FoldingSource implements SkillSource {
     const before = new Map(this.#contents.entries.map(entry => [entry.location, entry]))
     const entries = this.#read.entries.filter(entry => !this.#told.has(entry.location))
     const root = this.#folder?.root
+    // Skills of events have the label of the folder's own source. Otherwise the next read of the folder would report
+    // them as moved.
+    const source = this.#folder?.source.label ?? this.label
     for (const [location, { skill }] of this.#told) {
       if (skill === undefined) continue
-      const folder = { source: this.label, location, files: toFolder(skill) }
+      const executables = skill.executables ?? executablesOf(before.get(location))
+      const folder = { source, location, files: toFolder(skill), executables }
       const place =
         root === undefined || root.isUrl
           ? {}
@@ -224,11 +228,17 @@ export class FoldingSource implements SkillSource {
   }
 }
 
+function executablesOf(entry: SourceEntry | undefined): readonly string[] {
+  return entry?.skill?.files.filter(({ isExecutable }) => isExecutable).map(({ path }) => path) ?? []
+}
+
+/** Whether an event changes nothing. Equal files cause equal diagnostics, which name the path only after a read. */
 function isSame(before: SourceEntry | undefined, after: SourceEntry): boolean {
-  const revisionOf = (skill: Skill | undefined): string | undefined => skill?.revision
-  return (
-    before !== undefined &&
-    revisionOf(before.skill) === revisionOf(after.skill) &&
-    JSON.stringify(before.diagnostics) === JSON.stringify(after.diagnostics)
-  )
+  if (before?.skill === undefined || after.skill === undefined)
+    return (
+      before !== undefined &&
+      before.skill === after.skill &&
+      JSON.stringify(before.diagnostics) === JSON.stringify(after.diagnostics)
+    )
+  return before.skill.revision === after.skill.revision
 }

@@ -73,7 +73,7 @@ class WatcherSource extends MemorySource {
   #fold(batch: readonly SkillChangeFields[]): void {
     for (const { kind, skillName, skill } of batch) {
       if (kind === 'removed' || skill === null) this.remove(skillName)
-      else this.putFolder(skillName, toFolder(skill))
+      else this.putFolder(skillName, toFolder(skill), skill.executables)
     }
   }
 }

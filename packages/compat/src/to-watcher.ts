@@ -86,7 +86,8 @@ export class SourceWatcher extends SkillWatcher {
     const toEvent = async (kind: 'added' | 'modified', skillName: string): Promise<SkillChangeEvent> => {
       const { skill, exo } = loaded.get(skillName) as LoadedPair
       const files = await readFiles(skills, skill)
-      return new SkillChangeEvent({ kind, skillName, skill: { ...exo, files }, sourcePath })
+      const executables = skill.files.filter(({ isExecutable }) => isExecutable).map(({ path }) => path)
+      return new SkillChangeEvent({ kind, skillName, skill: { ...exo, files, executables }, sourcePath })
     }
     const events: SkillChangeEvent[] = []
     for (const name of added) events.push(await toEvent('added', name))

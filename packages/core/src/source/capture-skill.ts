@@ -22,6 +22,8 @@ export interface SkillFolder {
   /** Location of the folder within the source, `/`-separated. */
   readonly location: string
   readonly files: FileContents
+  /** Paths of the files that are executable. @default [] */
+  readonly executables?: readonly string[]
   /** @default 'SKILL.md', or 'skill.md' if only that file exists */
   readonly skillFile?: string
   /** Path of the folder, if commands on this machine can use the folder. */
@@ -71,7 +73,8 @@ export function captureSkill(folder: SkillFolder, context: CaptureContext): Sour
   const diagnostics = [...parsed.diagnostics, ...found, ...findHidden(files, skillFile, limits)]
   if (!parsed.ok || diagnostics.some(isError))
     return Object.freeze({ ...place, name: directoryName, diagnostics })
-  const manifest = [...files].map(([path, bytes]) => capture(path, bytes, context))
+  const executables = new Set(folder.executables?.map(path => path.normalize('NFC')))
+  const manifest = [...files].map(([path, bytes]) => capture(path, bytes, executables.has(path), context))
   const skill = createSkill(
     parsed.value,
     sortFiles(manifest),
@@ -146,11 +149,16 @@ export function describeSkillFileMissing(skillFile: string): Diagnostic {
   return fault('SKILL_FILE_MISSING', `there is no ${skillFile}`, `add ${skillFile}`)
 }
 
-function capture(path: string, bytes: Uint8Array, { store, hasher }: CaptureContext): SkillFile {
+function capture(
+  path: string,
+  bytes: Uint8Array,
+  isExecutable: boolean,
+  { store, hasher }: CaptureContext,
+): SkillFile {
   const digest = digestOf(bytes, hasher)
   const { length: size } = bytes
   if (!store.has(digest)) store.put(digest, bytes)
-  return Object.freeze({ path, digest, size, isExecutable: false })
+  return Object.freeze({ path, digest, size, isExecutable })
 }
 
 function fault(code: Diagnostic['code'], message: string, fix: string): Diagnostic {

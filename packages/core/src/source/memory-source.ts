@@ -6,7 +6,7 @@ import { renderSkillText, type SkillDefinition } from '../skill/skill-text.ts'
 import { EMPTY_CONTENTS, type SourceContents, type SourceEntry } from '../skill/source-contents.ts'
 import { type SourceTrust, TRUSTS } from '../skill/trust.ts'
 import type { SkillStore } from '../store/skill-store.ts'
-import { captureSkill, type FileContents } from './capture-skill.ts'
+import { captureSkill, type FileContents, type SkillFolder } from './capture-skill.ts'
 import type {
   SkillSource,
   SourceHint,
@@ -52,9 +52,9 @@ export class MemorySource implements SkillSource {
   readonly origin: string
   readonly trust: SourceTrust
   readonly reading: Partial<ReadingPolicy>
-  readonly #folders = new Map<string, FileContents>()
-  /** The captured entry of each folder. An entry is valid while `files` of the folder is the same object. */
-  readonly #captured = new Map<string, { readonly files: FileContents; readonly entry: SourceEntry }>()
+  readonly #folders = new Map<string, SkillFolder>()
+  /** The captured entry of each folder. An entry is valid while the folder is the same object. */
+  readonly #captured = new Map<string, { readonly folder: SkillFolder; readonly entry: SourceEntry }>()
   #store: SkillStore | undefined
   #contents: SourceContents = EMPTY_CONTENTS
   #isDirty = true
@@ -76,9 +76,13 @@ export class MemorySource implements SkillSource {
     this.putFolder(skill.name, { ...skill.files, 'SKILL.md': renderSkillText(skill) })
   }
 
-  /** Adds or replaces a whole folder: `SKILL.md` and all other files. */
-  putFolder(location: string, files: FileContents): void {
-    this.#folders.set(location, Object.freeze({ ...files }))
+  /**
+   * Adds or replaces a whole folder: `SKILL.md` and all other files.
+   * @param executables paths of the files that are executable
+   */
+  putFolder(location: string, files: FileContents, executables: readonly string[] = []): void {
+    const folder = { source: this.label, location, files: { ...files }, executables: [...executables] }
+    this.#folders.set(location, folder)
     this.#hint(location)
   }
 
@@ -101,10 +105,9 @@ export class MemorySource implements SkillSource {
     if (this.#isDirty) {
       this.#isDirty = false
       const context = { store, hasher, reading: this.reading }
-      for (const [location, files] of this.#folders) {
-        if (this.#captured.get(location)?.files === files) continue
-        const entry = captureSkill({ source: this.label, location, files }, context)
-        this.#captured.set(location, { files, entry })
+      for (const [location, folder] of this.#folders) {
+        if (this.#captured.get(location)?.folder === folder) continue
+        this.#captured.set(location, { folder, entry: captureSkill(folder, context) })
       }
       const entries = [...this.#captured.values()].map(({ entry }) => entry)
       entries.sort((a, b) => compareText(a.location, b.location))
