@@ -44,6 +44,29 @@ describe('SkillHandler.load()', () => {
     expect(shadowed?.diagnostics[0]?.message).toContain(`${second}/greet" is shadowed by "${first}/greet"`)
   })
 
+  test(`load() and each later call warn once of each skill whose name an earlier folder has ${verifies('CRAB-06', 'CRAB-X07')}`, async () => {
+    const first = folder({ 'greet/SKILL.md': text('greet', 'First.'), 'same/SKILL.md': text('same') })
+    const second = folder({ 'greet/SKILL.md': text('greet', 'Second.'), 'same/SKILL.md': text('same') })
+    const warned: unknown[] = []
+    const silent = (): void => undefined
+    const warn = (message: string, fields?: object): void => void warned.push([message, fields])
+    const logger = { debug: silent, info: silent, warn, error: silent }
+    const message = 'two folders have a skill of the same name; only one is served'
+    await using handler = await SkillHandler.load([first, second], { logger })
+    expect(warned).toEqual([
+      [message, { skill: 'greet', ignored: `${second}/greet`, served: `${first}/greet` }],
+      [message, { skill: 'same', ignored: `${second}/same`, served: `${first}/same` }],
+    ])
+    write(second, { 'greet/SKILL.md': text('greet', 'Third.') })
+    write(first, { 'late/SKILL.md': text('late', 'First.') })
+    write(second, { 'late/SKILL.md': text('late', 'Second.') })
+    await handler.call({ name: '' })
+    await handler.runtime.delivered()
+    expect(warned.slice(2)).toEqual([
+      [message, { skill: 'late', ignored: `${second}/late`, served: `${first}/late` }],
+    ])
+  })
+
   test(`add() accepts a skill that the program created, but throws if the name exists ${verifies('CRAB-07', 'CRAB-B07')}`, async () => {
     await using handler = await SkillHandler.load([folder({ 'greet/SKILL.md': text('greet') })])
     await handler.add({ name: 'added', description: 'By the program.', body: 'Do it.' })
@@ -129,6 +152,27 @@ describe('SkillHandler.call()', () => {
     expect(await handler.call({ name: 'bad' })).toMatch(
       /^failed to parse skill: the skill has no description/,
     )
+  })
+
+  test(`the names in a scope are names, and not patterns ${verifies('CRAB-15')}`, async () => {
+    const path = folder({ 'greet/SKILL.md': text('greet'), 'gr*t/SKILL.md': text('gr*t') })
+    await using handler = await SkillHandler.load([path])
+    const namesIn = (...skills: string[]): string[] => handler.skills({ skills }).map(({ name }) => name)
+    expect([namesIn('*'), namesIn('gr*t'), namesIn('g.eet'), namesIn('greet')]).toEqual([
+      [],
+      ['gr*t'],
+      [],
+      ['greet'],
+    ])
+    const scope = { skills: ['gr*'] }
+    expect(await handler.call({ name: 'greet' }, scope)).toBe('skill not available: greet')
+    expect(await handler.call({ name: '' }, scope)).toBe('no skills found')
+    expect(await handler.resolveSlash('/greet', scope)).toBe('/greet')
+    expect(handler.renderResources(scope)).toBe('')
+    for (const skills of [[''], 'greet', [1]])
+      await expect(handler.call({ name: 'greet' }, { skills } as never)).rejects.toThrow(
+        'list names of skills, or use [] for all skills',
+      )
   })
 
   test(`SkillHandler finds nested skills and skills whose folder is named differently, but no deleted skills ${verifies('CRAB-B02', 'CRAB-B03')}`, async () => {

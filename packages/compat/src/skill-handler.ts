@@ -1,9 +1,11 @@
 import {
   createScopeTest,
   createSkillRuntime,
+  type Generation,
   type Logger,
   type MemorySkill,
   MemorySource,
+  type RegistryUpdate,
   type Skill,
   SkillError,
   type SkillRuntime,
@@ -19,7 +21,7 @@ export interface AgentScope {
 }
 
 export interface SkillHandlerOptions {
-  /** Receives a warning for each broken skill, which is not served. */
+  /** Receives a warning for each broken skill, and for each skill whose name an earlier skill has. Neither is served. */
   readonly logger?: Logger
 }
 
@@ -44,12 +46,18 @@ export class SkillHandler implements AsyncDisposable {
   readonly runtime: SkillRuntime
   readonly #added: MemorySource
 
-  private constructor(runtime: SkillRuntime, added: MemorySource) {
+  private constructor(runtime: SkillRuntime, added: MemorySource, logger: Logger | undefined) {
     this.runtime = runtime
     this.#added = added
+    if (logger === undefined) return
+    let known = warnOfDuplicates(runtime.current, new Set(), logger)
+    const warn = ({ generation }: RegistryUpdate): void => {
+      known = warnOfDuplicates(generation, known, logger)
+    }
+    runtime.subscribe(warn, { phase: 'events' })
   }
 
-  /** Scans the folders. Missing folders are ignored. If two folders have a skill with the same name, the skill of the first folder is used. */
+  /** Scans the folders. Missing folders are ignored. If two folders have a skill with the same name, the skill of the first folder is used, and the logger receives a warning. */
   static async load(dirs: readonly string[], options: SkillHandlerOptions = {}): Promise<SkillHandler> {
     checkOptions('SkillHandler.load()', options, KNOWN)
     const added = new MemorySource({ label: 'added' })
@@ -63,7 +71,7 @@ export class SkillHandler implements AsyncDisposable {
       sources: [added, ...folders],
       ...(logger === undefined ? {} : { logger }),
     })
-    return new SkillHandler(runtime, added)
+    return new SkillHandler(runtime, added, logger)
   }
 
   /** Returns the skills that an agent may use, sorted by name. */
@@ -173,10 +181,46 @@ function readName(input: unknown): string | Error {
   }
 }
 
-/** @throws {SkillError} INVALID_OPTION for an unknown field, because a misspelt field would allow every skill */
+/**
+ * Logs each skill whose name another folder serves, unless `known` contains the folder of the skill. Returns the folders
+ * of all these skills.
+ */
+function warnOfDuplicates(
+  generation: Generation,
+  known: ReadonlySet<string>,
+  logger: Logger,
+): ReadonlySet<string> {
+  const found = new Set<string>()
+  for (const report of generation.reports()) {
+    const served = generation.find(report.name)
+    for (const each of [...(report.status === 'shadowed' ? [report] : []), ...(report.copies ?? [])]) {
+      const ignored = placeOf(each)
+      found.add(ignored)
+      if (served === undefined || known.has(ignored)) continue
+      const places = { skill: report.name, ignored, served: placeOf(served) }
+      logger.warn('two folders have a skill of the same name; only one is served', places)
+    }
+  }
+  return found
+}
+
+function placeOf(folder: Pick<Skill, 'source' | 'location' | 'directory'>): string {
+  return folder.directory ?? `${folder.source}/${folder.location}`
+}
+
+/**
+ * Returns a scope of exactly these names.
+ * @throws {SkillError} INVALID_OPTION for an unknown field, because a misspelt field would allow every skill
+ */
 function toScope(scope: AgentScope | undefined): { readonly scope: SkillScope } {
   checkOptions('a scope', scope, KNOWN_SCOPE, { path: 'scope' })
-  return { scope: { include: scope?.skills ?? [] } }
+  const names: unknown = scope?.skills ?? []
+  if (Array.isArray(names) && names.every(name => typeof name === 'string' && name.trim() !== ''))
+    return { scope: { include: names.map((name: string) => name.replaceAll('*', '\\*')) } }
+  throw new SkillError(
+    'INVALID_OPTION',
+    `scope.skills is ${JSON.stringify(names)}; list names of skills, or use [] for all skills`,
+  )
 }
 
 function renderLines(skills: readonly Skill[]): string {

@@ -127,6 +127,8 @@ describe('createScopeTest()', () => {
     [{ include: ['support-*'] }, 'support-', true],
     [{ include: ['*-a'], exclude: ['x-*'] }, 'x-a', false],
     [{ include: ['a.c'] }, 'abc', false],
+    [{ include: ['a\\*c'] }, 'abc', false],
+    [{ include: ['a\\*c*'] }, 'a*cd', true],
     [{ exclude: ['*'] }, 'pdf', false],
     [{ include: ['*-a'], outer: { include: ['x-*'] } }, 'x-a', true],
     [{ include: ['*-a'], outer: { include: ['x-*'] } }, 'y-a', false],

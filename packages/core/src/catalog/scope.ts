@@ -3,7 +3,10 @@ import { checkOptions, type KnownOptions } from '../options.ts'
 import { unqualified } from '../skill/skill-name.ts'
 import { toWildcard } from '../skill/wildcard.ts'
 
-/** The skills that one agent may see. Patterns are names in which `*` stands for any characters. */
+/**
+ * The skills that one agent may see. Patterns are names in which `*` stands for any characters, and `\*` for the
+ * character itself.
+ */
 export interface SkillScope {
   /** If `include` is given, only names that match one of its patterns are visible. */
   readonly include?: readonly string[]
@@ -93,5 +96,5 @@ function checkScope(scope: SkillScope): void {
 function toPattern(text: string): RegExp {
   if (text.trim() === '')
     throw new SkillError('INVALID_OPTION', 'a scope has an empty pattern; name skills, or use "*"')
-  return toWildcard(text.normalize('NFKC'))
+  return toWildcard(text.normalize('NFKC'), true)
 }

@@ -1,5 +1,10 @@
-/** Returns a regular expression that matches a whole text. Each `*` stands for any characters. */
-export function toWildcard(text: string): RegExp {
-  const parts = text.split('*').map(part => part.replace(/[\\^$.|?+()[\]{}]/g, '\\$&'))
+/**
+ * Returns a regular expression that matches a whole text. Each `*` stands for any characters.
+ * @param hasEscapes whether `\*` stands for the character itself
+ */
+export function toWildcard(text: string, hasEscapes = false): RegExp {
+  const parts = text
+    .split(hasEscapes ? /(?<!\\)\*/ : '*')
+    .map(part => part.replaceAll('\\*', '*').replace(/[\\^$.*|?+()[\]{}]/g, '\\$&'))
   return new RegExp(`^${parts.join('.*')}$`, 'su')
 }
