@@ -175,6 +175,25 @@ describe('scanPaths()', () => {
     ])
   })
 
+  test(`scanPaths() keeps the path of each file, also if two paths end alike ${verifies('OMNI-22', 'OMNI-X12')}`, async () => {
+    const files = [
+      ['/b/git/scripts/log.ts', script('log', '1')],
+      ['/a/git/scripts/log.ts', script('log', '2')],
+      ['/a/git/scripts/part.ts', script('status', '3')],
+      ['x/tool.ts', script('pull', '4')],
+      ['y/tool.ts', script('push', '5')],
+    ] as const
+    const records = await scanPaths(files, 'git')
+    expect(records.map(({ toolName, filePath }) => [toolName, filePath])).toEqual([
+      ['git.log', files[1][0]],
+      ['git.log', files[0][0]],
+      ['git.pull', files[3][0]],
+      ['git.push', files[4][0]],
+      ['git.status', files[2][0]],
+    ])
+    expect(new Set(records.map(({ fileHash }) => fileHash)).size).toBe(5)
+  })
+
   test('scanPaths() finds the imports of a script in a folder whose name ends in "scripts"', async () => {
     const files = [
       ['/skills/git/scripts/git-scripts/tool.ts', `import './part.ts'\n${script('status', '1')}`],

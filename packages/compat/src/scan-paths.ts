@@ -1,4 +1,4 @@
-import { checkOptions, type KnownOptions } from '@skillstoke/core/internal'
+import { checkOptions, compareText, type KnownOptions } from '@skillstoke/core/internal'
 import { nodeHasher } from '@skillstoke/core/node'
 import type { ScannedCommand } from '@skillstoke/core/source'
 import { scanScripts } from '@skillstoke/scripts'
@@ -58,14 +58,22 @@ export async function scanPaths(
   options: ScanPathsOptions = {},
 ): Promise<readonly ToolRecord[]> {
   checkOptions('scanPaths()', options, KNOWN)
-  const paths = new Map(files.map(([path]) => [toScriptPath(path, skillName), path]))
-  const texts = files.map(([path, text]) => ({
-    path: toScriptPath(path, skillName),
+  const texts = files.map(([filePath, text]) => ({
+    ...splitPath(filePath, skillName),
+    filePath,
     text,
     digest: `sha256:${nodeHasher.sha256(text)}` as const,
   }))
-  const { commands } = await scanScripts(skillName, texts)
-  return commands.map(command => toRecord(command, paths.get(command.path) ?? command.path, options))
+  const records: ToolRecord[] = []
+  // Scans each folder separately, because files of two folders may have equal paths within their folders.
+  for (const own of Map.groupBy(texts, each => each.folder).values()) {
+    const paths = new Map(own.map(({ path, filePath }) => [path, filePath]))
+    const { commands } = await scanScripts(skillName, own)
+    records.push(
+      ...commands.map(command => toRecord(command, paths.get(command.path) ?? command.path, options)),
+    )
+  }
+  return records.sort((a, b) => compareText(a.toolName, b.toolName) || compareText(a.filePath, b.filePath))
 }
 
 /**
@@ -91,15 +99,16 @@ export async function parseScriptContent(
 }
 
 /**
- * Returns the path of a file relative to its skill. The path begins at `<skill>/scripts` if it contains that folder,
- * otherwise at the last folder named `scripts`.
+ * Returns the folder of the skill that contains a file, and the path of the file within this folder. The path begins at
+ * `<skill>/scripts` if the file is in that folder, otherwise at the last folder named `scripts`.
  */
-function toScriptPath(path: string, skillName: string): string {
-  const segments = path.split('/')
+function splitPath(filePath: string, skillName: string): { readonly folder: string; readonly path: string } {
+  const segments = filePath.split('/')
   const folders = segments.slice(0, -1)
   const own = folders.findIndex((name, index) => name === 'scripts' && folders[index - 1] === skillName)
   const start = own < 0 ? folders.lastIndexOf('scripts') : own
-  return start < 0 ? `scripts/${segments.at(-1)}` : segments.slice(start).join('/')
+  if (start < 0) return { folder: folders.join('/'), path: `scripts/${segments.at(-1)}` }
+  return { folder: segments.slice(0, start).join('/'), path: segments.slice(start).join('/') }
 }
 
 function toRecord(
