@@ -275,6 +275,45 @@ describe('SkillToolset', () => {
   })
 })
 
+test(`each request reads only the SKILL.md of each skill, even over a file operator without times ${verifies('PAI-03', 'PAI-15')}`, async () => {
+  const files = new MemoryFileSystem({
+    '/project/skills/SKILL.md': text('root'),
+    '/project/skills/notes/long.md': 'x'.repeat(500_000),
+    '/project/skills/.skillignore': 'ignored\n',
+    '/project/skills/ignored/SKILL.md': text('ignored'),
+  })
+  for (let i = 0; i < 20; i++) {
+    files.write(`/project/skills/s-${i}/SKILL.md`, text(`s-${i}`))
+    files.write(`/project/skills/s-${i}/references/long.md`, 'x'.repeat(500_000))
+    files.write(`/project/skills/s-${i}/scripts/run.sh`, 'exit')
+  }
+  const read = new Set<string>()
+  const listed = new Set<string>()
+  const fileOperator = adaptFileSystem({
+    list: async path => {
+      listed.add(path)
+      return await files.list(path)
+    },
+    stat: async path => ({ kind: (await files.stat(path)).kind }),
+    read: async (path, { maxBytes }) => {
+      read.add(path)
+      return (await files.read(path, { inside: ['/'], maxBytes })).bytes
+    },
+  })
+  await using toolset = new SkillToolset()
+  const names = ['root', ...Array.from({ length: 20 }, (_, i) => `s-${i}`)].sort()
+  for (let request = 0; request < 3; request++) {
+    files.write('/project/skills/s-7/SKILL.md', text('s-7', `Request ${request}.`))
+    read.clear()
+    const skills = await toolset.getSkills({ fileOperator, allowedPaths: ['/project'] })
+    expect(skills.map(({ name }) => name)).toEqual(names)
+    expect(skills.find(({ name }) => name === 's-7')?.description).toBe(`Request ${request}.`)
+    expect([...read].filter(path => !/\/(?:SKILL\.md|\.skillignore)$/.test(path))).toEqual([])
+    expect(read.size).toBe(22)
+  }
+  expect([...listed].filter(path => /references|scripts/.test(path))).toEqual([])
+})
+
 describe('the file operators of 300 requests', () => {
   test('300 different file operator objects for the same disk share one runtime', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'pai-'))

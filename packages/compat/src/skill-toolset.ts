@@ -1,7 +1,7 @@
 import { createSkillRuntime, type Logger, SkillError, type SkillRuntime } from '@skillstoke/core'
 import { checkNumber, checkOptions, type KnownOptions } from '@skillstoke/core/internal'
 import { type FileSystem, fromAllowedPaths } from '@skillstoke/core/source'
-import { NewestFileSystem } from './newest-file-system.ts'
+import { NewestFileSystem, SKILL_FILE_NAMES } from './newest-file-system.ts'
 import { OpenRuntimes } from './open-runtimes.ts'
 import { PRESETS } from './presets.ts'
 import { createSkillConfig, isConfigOf, type SkillConfig } from './skill-config.ts'
@@ -168,13 +168,16 @@ export class SkillToolset<Files extends FileSystem = FileSystem> implements Asyn
     const { extraDirNames, preScanHook, preScanTimeoutMs, logger } = this.#options
     const latest = { context }
     const files = new NewestFileSystem(fileOperator)
+    const sources = fromAllowedPaths(files, context.allowedPaths, {
+      ...PRESETS.pai.source,
+      layout: { fileNames: SKILL_FILE_NAMES },
+      dirName: this.skillsDirName,
+      ...(extraDirNames === undefined ? {} : { extraDirNames }),
+    })
+    files.roots = new Set(sources.map(({ origin }) => origin))
     const runtime = await createSkillRuntime({
       ...PRESETS.pai.runtime,
-      sources: fromAllowedPaths(files, context.allowedPaths, {
-        ...PRESETS.pai.source,
-        dirName: this.skillsDirName,
-        ...(extraDirNames === undefined ? {} : { extraDirNames }),
-      }),
+      sources,
       ...(logger === undefined ? {} : { logger }),
       ...(preScanHook === undefined
         ? {}
