@@ -1,3 +1,4 @@
+import { execFile, spawnSync } from 'node:child_process'
 import {
   chmodSync,
   existsSync,
@@ -9,10 +10,12 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
+import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { tarGz } from './fixtures/archives.ts'
-import { type CliRun, stoke } from './fixtures/cli.ts'
+import { BIN, type CliRun, stoke } from './fixtures/cli.ts'
 import { GitRepository } from './fixtures/git-repository.ts'
+import { GitServer } from './fixtures/git-server.ts'
 import { skillText, TemporaryFolder } from './fixtures/skill-folder.ts'
 
 /** A project, and a repository whose skills are copied into the project. */
@@ -43,7 +46,10 @@ class Project implements Disposable {
 
   lock(): {
     version: number
-    skills: Record<string, { files: Record<string, string>; version: string; path: string }>
+    skills: Record<
+      string,
+      { files: Record<string, string>; source: string; location: string; version: string; path: string }
+    >
   } {
     return JSON.parse(this.read('skillstoke.lock.json'))
   }
@@ -114,6 +120,110 @@ test('stoke update replaces unmodified skills and keeps skills that were changed
   expect(it.run('update', 'pdf')).toMatchObject({ status: 1, stdout: expect.stringMatching(/^gone +pdf/) })
   expect(existsSync(it.at('skills/pdf/SKILL.md'))).toBe(true)
   expect(it.run('update', 'nope').stderr).toMatch(/"nope" is not in the lock file, which has: docx, pdf/)
+})
+
+test('stoke update follows a skill that moved in its source only if a person or --yes agrees', () => {
+  using it = new Project()
+  it.repository.commit({ ...pdf('First.'), 'skills/docx/SKILL.md': skillText('docx') })
+  it.run('add', it.place, '--all')
+  it.repository.commit({
+    'skills/pdf': null,
+    'documents/pdf/SKILL.md': skillText('pdf', { body: 'Moved.' }),
+    'skills/docx/SKILL.md': skillText('docx', { body: 'Second.' }),
+  })
+  const moved = /^updated +docx[\s\S]*moved +pdf .*moved from "skills\/pdf" to "documents\/pdf" .*use --yes/
+  for (const flags of [['--check'], []]) {
+    const { status, stdout } = it.run('update', 'pdf', ...flags)
+    expect([status, stdout]).toEqual([1, expect.stringMatching(/^moved +pdf .*use --yes/)])
+  }
+  expect(it.run('update').stdout).toMatch(moved)
+  expect(it.run('update', '--json')).toMatchObject({
+    status: 1,
+    json: [
+      { name: 'docx', kind: 'current' },
+      { name: 'pdf', kind: 'moved' },
+    ],
+  })
+  const atTerminal = (answer: string): string => {
+    const command = [process.execPath, BIN, 'update', '--local', '--state', it.folder.at('state')].join(' ')
+    const { CI: _, ...env } = process.env
+    const options = { cwd: it.at('.'), env: { ...env, NO_COLOR: '1', HOME: it.folder.at('home') } }
+    return spawnSync('script', ['-qefc', command, '/dev/null'], {
+      ...options,
+      input: answer,
+    }).stdout.toString()
+  }
+  expect(atTerminal('n\n')).toMatch(
+    /pdf moved from "skills\/pdf" to "documents\/pdf" of .*\[y\/N\][\s\S]*moved +pdf/,
+  )
+  expect(it.read('skills/pdf/SKILL.md')).toContain('First.')
+  expect(atTerminal('y\n')).toMatch(/\[y\/N\][\s\S]*updated +pdf/)
+  expect([it.read('skills/pdf/SKILL.md'), it.lock().skills['pdf']?.location]).toEqual([
+    expect.stringContaining('Moved.'),
+    'documents/pdf',
+  ])
+  it.repository.commit({ 'documents/pdf': null, 'pdf/SKILL.md': skillText('pdf', { body: 'Moved.' }) })
+  expect(it.run('update', '--yes').stdout).toMatch(/updated +pdf .*moved from "documents\/pdf" to "pdf"/)
+  expect([it.run('update').status, it.lock().skills['pdf']?.location]).toEqual([0, 'pdf'])
+  // Another skill in the folder of a copy never replaces the copy.
+  it.repository.commit({ 'pdf/SKILL.md': skillText('other') })
+  expect(it.run('update', '--yes').stdout).toMatch(/gone +pdf .*now has the skill "other"/)
+  expect(it.read('skills/pdf/SKILL.md')).toContain('Moved.')
+})
+
+test('stoke add names every file and every second skill that it leaves out', () => {
+  using it = new Project()
+  it.repository.commit({
+    ...pdf('First.'),
+    'skills/pdf/.skillignore': 'drafts/\n*.log\n',
+    'skills/pdf/drafts/one.md': 'One.',
+    'skills/pdf/references/a.log': 'x',
+    'skills/pdf/references/b.md~': 'x',
+    'zzz/pdf/SKILL.md': skillText('pdf', { body: 'Another.' }),
+    'zzz/same/SKILL.md': skillText('pdf', { body: 'First.' }),
+  })
+  const { stdout } = it.run('add', it.place)
+  expect(stdout.split('\n').slice(1)).toEqual([
+    '  left out of its folder: drafts/, references/a.log, references/b.md~',
+    '  not added: a second skill of this name in zzz/pdf',
+    '  not added: a second skill of this name in zzz/same',
+    '',
+  ])
+  expect(it.run('add', it.place, '--json').json).toMatchObject([
+    {
+      name: 'pdf',
+      leftOut: ['drafts/', 'references/a.log', 'references/b.md~'],
+      seconds: ['zzz/pdf', 'zzz/same'],
+    },
+  ])
+  it.folder.write('local/maps/SKILL.md', skillText('maps'))
+  it.folder.write('local/maps/notes.md~', 'x')
+  it.folder.write('local/maps/notes.md', 'x')
+  symlinkSync('/etc/hostname', it.folder.at('local/maps/host'))
+  expect(it.run('add', '../local').stdout).toMatch(/left out of its folder: host, notes\.md~\n$/)
+  it.repository.commit({ 'skills/pdf/new.log': 'x', 'skills/pdf/new.md': 'x' })
+  expect(it.run('update', 'pdf').stdout).toMatch(/^updated +pdf .*left out: drafts\/, new\.log, references/)
+})
+
+test('stoke add stores owner/repo with its server, so that other settings never change the server', async () => {
+  await using server = await GitServer.start()
+  using it = new Project()
+  server.create('acme/skills').commit(pdf('First.'))
+  const base = ['--git-base-url', `http://${server.host}`, '--private-host', server.host]
+  const run = async (...args: string[]): Promise<{ readonly stdout: string; readonly stderr: string }> => {
+    const words = [BIN, ...args, '--state', it.folder.at('state')]
+    const env = { ...process.env, HOME: it.folder.at('home'), NO_COLOR: '1' }
+    return await promisify(execFile)(process.execPath, words, { cwd: it.at('.'), env })
+  }
+  for (const [place, source] of [
+    ['acme/skills', `http://${server.host}/acme/skills`],
+    ['acme/skills#main:skills', `http://${server.host}/acme/skills#main:skills`],
+  ] as const) {
+    await run('add', place, ...base, '--force')
+    expect(it.lock().skills['pdf']?.source).toBe(source)
+  }
+  const elsewhere = ['--git-base-url', 'http://127.0.0.1:9', '--private-host', server.host]
+  expect((await run('update', ...elsewhere)).stdout).toMatch(/^current +pdf/)
 })
 
 test('stoke add and stoke update refuse invisible characters in files until the user confirms the characters', () => {

@@ -17,7 +17,7 @@ import {
   writeLock,
 } from '../lock/lock-file.ts'
 import { noteSource } from '../named-places.ts'
-import { createPaint, printFindings, printJson, printLine, toTerminalLine } from '../output.ts'
+import { createPaint, type Paint, printFindings, printJson, printLine, toTerminalLine } from '../output.ts'
 import { realPath } from '../real-path.ts'
 
 export interface AddFlags {
@@ -56,37 +56,64 @@ export async function add(
       )
   }
   await using lock = await openWriteLock(config.stateDirectory)
-  const added = await lock.run(async () => {
+  const after = await lock.run(async () => {
     const before = readLock(config)
     const isThere = new Map<Skill, boolean>()
     for (const skill of chosen) {
-      const target = { place, folder: join(root, skill.name) }
+      const target = { source: available.flag, folder: join(root, skill.name) }
       isThere.set(skill, await checkTarget(skill, target, before, config, flags.isForced))
     }
     let after: LockedSkills = before
     for (const skill of chosen) {
       if (isThere.get(skill) !== true) await install(skill, available, root)
       const folder = relative(project, join(root, skill.name))
-      after = { ...after, [skill.name]: toLocked(skill, available, place, folder) }
+      after = { ...after, [skill.name]: toLocked(skill, available, available.flag, folder) }
       // Writes the lock file after each skill, so that the lock file is correct even if this process is killed.
       await writeLock(config, after)
     }
-    return chosen.map(({ name }) => ({ name, ...(after[name] as LockedSkill) }))
+    return after
   })
-  // Records that a person named this source, so that `stoke update` may read the source without `--local`.
-  await noteSource(config.stateDirectory, place)
-  if (flags.json) {
-    printJson(added)
-    return EXIT_OK
-  }
-  for (const [index, { name, path, revision }] of added.entries()) {
-    printLine(
-      `added ${paint('bold', toTerminalLine(name))} ${shortDigest(revision as `sha256:${string}`)} in ${toTerminalLine(path)}`,
-    )
-    for (const each of describeNewCapabilities(undefined, chosen[index] as Skill))
-      printLine(`  with it: ${toTerminalLine(each)}`)
-  }
+  // Records the source, so that `stoke update` may read the source without `--local`.
+  await noteSource(config.stateDirectory, available.flag)
+  const added = await Promise.all(chosen.map(skill => describeAdded(skill, after, available)))
+  if (flags.json) printJson(added)
+  else for (const [index, each] of added.entries()) printAdded(each, chosen[index] as Skill, paint)
   return EXIT_OK
+}
+
+/** A copied skill, and what was not copied with it. */
+interface AddedSkill extends LockedSkill {
+  readonly name: string
+  /** Files and folders in the folder of the skill that are not part of the skill. */
+  readonly leftOut: readonly string[]
+  /** Other folders of the source that have a skill of the same name. */
+  readonly seconds: readonly string[]
+}
+
+async function describeAdded(skill: Skill, locked: LockedSkills, available: Available): Promise<AddedSkill> {
+  return {
+    name: skill.name,
+    ...(locked[skill.name] as LockedSkill),
+    leftOut: await available.findLeftOut(skill),
+    seconds: available.findSeconds(skill),
+  }
+}
+
+function printAdded(
+  { name, path, revision, leftOut, seconds }: AddedSkill,
+  skill: Skill,
+  paint: Paint,
+): void {
+  const digest = shortDigest(revision as `sha256:${string}`)
+  printLine(`added ${paint('bold', toTerminalLine(name))} ${digest} in ${toTerminalLine(path)}`)
+  for (const each of describeNewCapabilities(undefined, skill))
+    printLine(`  with it: ${toTerminalLine(each)}`)
+  if (leftOut.length > 0)
+    printLine(`  ${paint('yellow', 'left out')} of its folder: ${toTerminalLine(leftOut.join(', '))}`)
+  for (const each of seconds)
+    printLine(
+      `  ${paint('yellow', 'not added')}: a second skill of this name in ${toTerminalLine(each || '.')}`,
+    )
 }
 
 /** Opens the source. A folder needs a leading `./` or `../`, because `acme/skills` means a repository. */
@@ -166,7 +193,8 @@ function choose(
 }
 
 interface Target {
-  readonly place: string
+  /** The source, as the lock file names it. */
+  readonly source: string
   readonly folder: string
 }
 
@@ -177,14 +205,14 @@ interface Target {
  */
 async function checkTarget(
   { name, revision }: Skill,
-  { place, folder }: Target,
+  { source, folder }: Target,
   locked: LockedSkills,
   config: Config,
   isForced: boolean,
 ): Promise<boolean> {
   const project = projectFolder(config)
   const own = locked[name]
-  if (!isForced && own !== undefined && (own.source !== place || join(project, own.path) !== folder)) {
+  if (!isForced && own !== undefined && (own.source !== source || join(project, own.path) !== folder)) {
     throw new UsageError(
       `${name} was added from ${own.source} to ${own.path}; remove it with "stoke remove ${name}" first, or use --force to replace it`,
     )

@@ -1,7 +1,8 @@
 import { dirname, join } from 'node:path'
-import type { Digest } from '@skillstoke/core'
+import type { Digest, Skill } from '@skillstoke/core'
 import { describePlace, shortDigest, toMessage } from '@skillstoke/core/internal'
 import { openWriteLock } from '@skillstoke/core/node'
+import { askYes } from '../ask.ts'
 import type { Config } from '../config/config.ts'
 import { checkNamedRoots } from '../config/named-roots.ts'
 import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../exit-code.ts'
@@ -25,11 +26,13 @@ export interface UpdateFlags {
   readonly isLocal: boolean
   /** Whether the caller accepts invisible characters in newer revisions. */
   readonly confirmsHidden: boolean
+  /** Whether to follow, without a question, each skill that moved to another folder of its source. */
+  readonly followsMoves: boolean
 }
 
 interface Outcome {
   readonly name: string
-  readonly kind: 'current' | 'updated' | 'available' | 'kept' | 'gone' | 'failed'
+  readonly kind: 'current' | 'updated' | 'available' | 'kept' | 'moved' | 'gone' | 'failed'
   readonly from: string
   readonly to: string | null
   readonly note: string
@@ -55,9 +58,13 @@ export async function update(names: readonly string[], config: Config, flags: Up
       // Opens the source before taking the write lock, so that other writers do not wait for the network.
       const isNamed = flags.isLocal || isNamedSource(config.stateDirectory, source)
       await using available = await openAvailable(source, config, { isNamed })
+      const followed = await confirmMoves(own, available, config, flags)
       await using lock = await openWriteLock(config.stateDirectory)
-      for (const [name, entry] of own)
-        outcomes.push(await lock.run(async () => await tryUpdate(name, entry, available, config, flags)))
+      for (const [name, entry] of own) {
+        const work = async (): Promise<Outcome> =>
+          await tryUpdate(name, entry, available, config, { ...flags, followsMoves: followed.has(name) })
+        outcomes.push(await lock.run(work))
+      }
     } catch (thrown) {
       const isDone = new Set(outcomes.map(({ name }) => name))
       for (const [name, entry] of own) if (!isDone.has(name)) outcomes.push(failed(name, entry, thrown))
@@ -70,6 +77,43 @@ export async function update(names: readonly string[], config: Config, flags: Up
   if (flags.json) printJson(outcomes)
   else print(outcomes, config)
   return isDone ? EXIT_OK : EXIT_FINDINGS
+}
+
+/** Finds a skill in its source by its name, because its folder may have moved, or may now have another skill. */
+function findUpstream(name: string, { skills }: Available): Skill | undefined {
+  return skills.find(each => each.name === name)
+}
+
+function describeGone({ location }: LockedSkill, { skills }: Available): string {
+  const other = skills.find(each => each.location === location)?.name
+  return other === undefined
+    ? 'the source no longer has it; the copy stays here'
+    : `its folder in the source now has the skill ${JSON.stringify(other)}; the copy stays here, add that skill to use it`
+}
+
+/**
+ * Asks the person at the terminal about each skill that moved within its source. Returns the names of the skills to
+ * follow. Without a terminal, asks nothing. Called before the write lock is taken, because a person may take long.
+ */
+async function confirmMoves(
+  own: readonly (readonly [name: string, entry: LockedSkill])[],
+  available: Available,
+  config: Config,
+  { followsMoves, isCheck, isReset, json }: UpdateFlags,
+): Promise<ReadonlySet<string>> {
+  const followed = new Set<string>()
+  for (const [name, entry] of own) {
+    const to = findUpstream(name, available)?.location ?? entry.location
+    if (to === entry.location || !(isReset || (await available.follows(entry.version)))) continue
+    const question = `${name} ${describeMove(entry.location, to)} of ${entry.source}; update it from there?`
+    const mayAsk = !isCheck && !json && config.isInteractive
+    if (followsMoves || (mayAsk && (await askYes(toTerminalLine(question))))) followed.add(name)
+  }
+  return followed
+}
+
+function describeMove(from: string, to: string): string {
+  return `moved from ${JSON.stringify(from)} to ${JSON.stringify(to)}`
 }
 
 function failed(name: string, { revision }: LockedSkill, thrown: unknown): Outcome {
@@ -103,41 +147,69 @@ async function updateOne(
   entry: LockedSkill,
   available: Available,
   config: Config,
-  { isCheck, isForced, isReset, confirmsHidden }: UpdateFlags,
+  flags: UpdateFlags,
 ): Promise<Outcome> {
-  const project = projectFolder(config)
   const same = { name, from: entry.revision, to: entry.revision as string | null }
-  const skill = available.skills.find(each => each.location === entry.location)
-  if (skill === undefined)
-    return { ...same, kind: 'gone', to: null, note: 'the source no longer has it; the copy stays here' }
-  if (!isReset && !(await available.follows(entry.version))) {
+  const skill = findUpstream(name, available)
+  if (skill === undefined) return { ...same, kind: 'gone', to: null, note: describeGone(entry, available) }
+  if (!flags.isReset && !(await available.follows(entry.version))) {
     const [from, to] = [entry.version, available.version].map(version => version.slice(0, 10))
     const note = `the history was rewritten, or a tag moved: ${to} does not come after ${from}; use --reset to accept it`
     return { ...same, kind: 'failed', to: skill.revision, note }
   }
-  const state = await inspect(project, entry)
+  const isMoved = skill.location !== entry.location
+  if (isMoved && !flags.followsMoves) {
+    const note = `${describeMove(entry.location, skill.location)} in its source; use --yes to update it from there`
+    return { ...same, kind: 'moved', to: skill.revision, note }
+  }
+  const state = await inspect(projectFolder(config), entry)
   const isNewer = skill.revision !== entry.revision
   // The folder may already contain the new revision, because a killed update may have copied the files without updating
   // the lock file.
   const isThere = state.revision === skill.revision
-  if (state.kind === 'modified' && !isThere && !isForced) {
+  if (state.kind === 'modified' && !isThere && !flags.isForced) {
     const isLeft = isNewer ? '; the newer revision was not copied, use --force to copy it' : ''
     const note = `local changes: ${describeChanged(state)}${isLeft}`
     return { ...same, kind: 'kept', to: skill.revision, note }
   }
-  if (!isNewer && isThere) return { ...same, kind: 'current', note: '' }
-  const isMissing = state.kind === 'missing'
-  const outcome = { ...same, to: skill.revision, note: isMissing ? 'its folder was missing' : '' }
+  if (!isNewer && isThere && !isMoved) return { ...same, kind: 'current', note: '' }
+  const notes = [
+    ...(state.kind === 'missing' ? ['its folder was missing'] : []),
+    ...(isMoved ? [describeMove(entry.location, skill.location)] : []),
+  ]
+  const outcome = { ...same, to: skill.revision }
+  return await copyNewest({ entry, skill, isThere, outcome, notes }, available, config, flags)
+}
+
+/** A newer revision of a copied skill, which is about to be copied. */
+interface Newest {
+  readonly entry: LockedSkill
+  readonly skill: Skill
+  /** Whether the folder already contains the files. */
+  readonly isThere: boolean
+  readonly outcome: Omit<Outcome, 'kind' | 'note'>
+  readonly notes: readonly string[]
+}
+
+async function copyNewest(
+  { entry, skill, isThere, outcome, notes }: Newest,
+  available: Available,
+  config: Config,
+  { isCheck, confirmsHidden }: UpdateFlags,
+): Promise<Outcome> {
+  const { name } = outcome
   const hidden = await available.findHidden(skill)
   if (hidden.length > 0 && !confirmsHidden) {
     const places = hidden.map(each => `${describePlace(each)}: ${each.message}`).join('; ')
     return { ...outcome, kind: 'failed', note: `not copied: ${places}; use --confirm-hidden to copy it` }
   }
-  if (isCheck) return { ...outcome, kind: 'available' }
-  if (!isThere) await install({ ...skill, name }, available, dirname(join(project, entry.path)))
+  const leftOut = await available.findLeftOut(skill)
+  const note = [...notes, ...(leftOut.length === 0 ? [] : [`left out: ${leftOut.join(', ')}`])].join('; ')
+  if (isCheck) return { ...outcome, kind: 'available', note }
+  if (!isThere) await install({ ...skill, name }, available, dirname(join(projectFolder(config), entry.path)))
   const now = toLocked(skill, available, entry.source, entry.path)
   await writeLock(config, { ...readLock(config), [name]: now })
-  return { ...outcome, kind: 'updated' }
+  return { ...outcome, kind: 'updated', note }
 }
 
 function print(outcomes: readonly Outcome[], config: Config): void {

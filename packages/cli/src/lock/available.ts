@@ -5,24 +5,31 @@ import {
   type Diagnostic,
   type Skill,
   SkillError,
+  type SkillReport,
   type SkillRuntime,
 } from '@skillstoke/core'
 import { type FolderFile, findHiddenIn, toMessage } from '@skillstoke/core/internal'
 import { directory, nodeHasher } from '@skillstoke/core/node'
 import type { SkillSource } from '@skillstoke/core/source'
 import type { Config } from '../config/config.ts'
-import { createRemote, parseSourceFlag } from '../config/remote-config.ts'
-import { assertInside } from '../config/source-kinds.ts'
+import { createRemote, parseSourceFlag, type RemoteSetup } from '../config/remote-config.ts'
+import { assertInside, type ConfigSource, SOURCE_KINDS } from '../config/source-kinds.ts'
 import { UsageError } from '../exit-code.ts'
 
 /** The present state of a source from which skills can be copied. */
 export interface Available extends AsyncDisposable {
+  /** The source, written like a value of `--source`. A repository has its server, also if `owner/repo` named it. */
+  readonly flag: string
   /** Commit of the source. If the source has no commits, the digest of all skills in the source. */
   readonly version: string
   readonly skills: readonly Skill[]
   /** Errors in skills that cannot be served. These skills cannot be copied. */
   readonly faults: readonly Diagnostic[]
   read(skill: Skill): Promise<readonly FolderFile[]>
+  /** Returns the files and folders in the folder of a skill that are not part of the skill, sorted. */
+  findLeftOut(skill: Skill): Promise<readonly string[]>
+  /** Returns the other folders of the source that have a skill of the same name, sorted. */
+  findSeconds(skill: Skill): readonly string[]
   /** Finds invisible characters in a skill. The paths in the diagnostics start with the name of the skill. */
   findHidden(skill: Skill): Promise<readonly Diagnostic[]>
   /**
@@ -45,7 +52,7 @@ export async function openAvailable(
   config: Config,
   { isNamed }: { readonly isNamed: boolean },
 ): Promise<Available> {
-  const source = await createPlace(flag, config, isNamed)
+  const { source, stored } = await createPlace(flag, config, isNamed)
   const skills = await createSkillRuntime({
     sources: [source],
     tuning: { hasher: nodeHasher },
@@ -60,12 +67,15 @@ export async function openAvailable(
       .find(({ code }) => STALE.has(code))
     if (stale !== undefined) throw new SkillError('IO_FAILED', `${flag}: ${stale.message}`)
     return {
+      flag: stored,
       version: source.versions?.current() ?? skills.current.digest,
       skills: skills.current.list(),
       faults: skills.current
         .reports()
         .flatMap(({ diagnostics }) => diagnostics.filter(({ severity }) => severity === 'error')),
       read: async skill => await readAll(skill, skills),
+      findLeftOut: async skill => (await source.findLeftOut?.(skill)) ?? [],
+      findSeconds: skill => findSeconds(skill, skills.current.reports()),
       findHidden: async skill =>
         (await findHiddenIn(skill, skills)).map(each => ({
           ...each,
@@ -80,32 +90,66 @@ export async function openAvailable(
   }
 }
 
-async function createPlace(flag: string, config: Config, isNamed: boolean): Promise<SkillSource> {
+/** A source, and its value of `--source` for the lock file. */
+interface Place {
+  readonly source: SkillSource
+  readonly stored: string
+}
+
+async function createPlace(flag: string, config: Config, isNamed: boolean): Promise<Place> {
   try {
     if (isFolder(flag)) {
       assertInside(flag, isNamed)
-      return directory(flag, { label: 'source', watching: 'off', reading: config.reading })
+      return {
+        source: directory(flag, { label: 'source', watching: 'off', reading: config.reading }),
+        stored: flag,
+      }
     }
     const parsed = parseSourceFlag(flag)
     // Fetches the repository even if its history was rewritten, because `stoke update` checks the history of each
     // copied skill itself.
     const source = parsed.git === undefined ? parsed : { ...parsed, update: 'reset' as const }
-    return await createRemote(
-      { source, isNamed, label: 'source' },
-      {
-        access: config.access,
-        stateDirectory: join(config.stateDirectory, 'copies'),
-        reading: config.reading,
-        polling: 'manual',
-        trust: 'auto',
-      },
-    )
+    const setup: RemoteSetup = {
+      access: config.access,
+      stateDirectory: join(config.stateDirectory, 'copies'),
+      reading: config.reading,
+      polling: 'manual',
+      trust: 'auto',
+    }
+    return {
+      source: await createRemote({ source, isNamed, label: 'source' }, setup),
+      stored: await addServer(flag, parsed, setup),
+    }
   } catch (thrown) {
     if (isNamed) throw thrown
     throw new UsageError(`${toMessage(thrown)}; to allow this source of the lock file, use --local`, {
       cause: thrown,
     })
   }
+}
+
+/**
+ * Returns `owner/repo` as the URL of the repository. Another machine may resolve `owner/repo` to another server, with
+ * `--git-base-url`.
+ */
+async function addServer(
+  flag: string,
+  { git, ref, path }: ConfigSource,
+  setup: RemoteSetup,
+): Promise<string> {
+  if (git === undefined || git.includes(':')) return flag
+  const { origin } = await createRemote({ source: { git }, isNamed: true, label: undefined }, setup)
+  return SOURCE_KINDS.git.toFlag({ git: origin, ref, path })
+}
+
+function findSeconds({ name, location }: Skill, reports: readonly SkillReport[]): readonly string[] {
+  const folders = reports
+    .filter(report => report.name === name)
+    .flatMap(report => [...(report.status === 'shadowed' ? [report] : []), ...(report.copies ?? [])])
+  return folders
+    .map(folder => folder.location)
+    .filter(each => each !== location)
+    .sort()
 }
 
 /**

@@ -69,6 +69,7 @@ function addUpdate(program: Command, finish: Finish): void {
       'also read local sources that the lock file names, even if "stoke add" never copied from them in this folder',
     )
     .option('--confirm-hidden', CONFIRM_HIDDEN)
+    .option('--yes', 'follow skills that moved to another folder of their source, without asking')
     .addHelpText(
       'after',
       '\nExits with 1 if a skill is not up to date.\n\nExamples:\n  stoke update\n  stoke update pdf --check\n  stoke update pdf --force',
@@ -82,6 +83,7 @@ function addUpdate(program: Command, finish: Finish): void {
           force?: boolean
           local?: boolean
           confirmHidden?: boolean
+          yes?: boolean
         },
       ) => {
         const { update } = await import('../commands/update.ts')
@@ -92,6 +94,7 @@ function addUpdate(program: Command, finish: Finish): void {
           isForced: flags.force === true,
           isLocal: flags.local === true,
           confirmsHidden: flags.confirmHidden === true,
+          followsMoves: flags.yes === true,
         }
         finish(await update(names, await resolveConfig(flags), options))
       },

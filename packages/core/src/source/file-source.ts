@@ -2,6 +2,7 @@ import { SkillError, toMessage } from '../errors.ts'
 import { mapConcurrently } from '../fs/walk.ts'
 import { checkOptions } from '../options.ts'
 import type { ReadingPolicy } from '../skill/reading-policy.ts'
+import type { Skill } from '../skill/skill.ts'
 import type { SourceTrust } from '../skill/trust.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import { EventTrust, hasUnannounced } from './event-trust.ts'
@@ -10,6 +11,7 @@ import {
   type ResolvedFileSourceOptions,
   resolveFileSourceOptions,
 } from './file-source-options.ts'
+import { findLeftOut } from './find-left-out.ts'
 import { type FolderContext, FolderReader, UNSTABLE } from './folder-reader.ts'
 import { findMovedLinks } from './followed-links.ts'
 import {
@@ -181,6 +183,12 @@ export class FileSource implements SkillSource {
     const locations = this.#published.current.entries.map(entry => entry.location)
     const { insideFolders } = pass
     return await new NotSkillFinder(this.#options, { query, locations, insideFolders }).find(this.#root)
+  }
+
+  async findLeftOut(skill: Skill): Promise<readonly string[]> {
+    if (this.#root === undefined) return []
+    const { node, isExact } = findNearest(this.#root, skill.location)
+    return isExact ? await findLeftOut(this.#options.fileSystem, this.#pathOf(node), skill) : []
   }
 
   /**

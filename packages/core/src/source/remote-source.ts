@@ -15,6 +15,7 @@ import { compareText } from '../skill/compare.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
 import { checkLimits, type SkillLimits } from '../skill/limits.ts'
 import { checkReading, type ReadingPolicy } from '../skill/reading-policy.ts'
+import type { Skill } from '../skill/skill.ts'
 import { EMPTY_CONTENTS, type SourceContents, type SourceEntry } from '../skill/source-contents.ts'
 import { type SourceTrust, TRUSTS } from '../skill/trust.ts'
 import type { SkillStore } from '../store/skill-store.ts'
@@ -306,6 +307,10 @@ export class RemoteSource implements SkillSource {
 
   async findNotSkills(query: NotSkillQuery = {}): Promise<NotSkills> {
     return await this.#source.findNotSkills(query)
+  }
+
+  async findLeftOut(skill: Skill): Promise<readonly string[]> {
+    return await this.#source.findLeftOut(skill)
   }
 
   async close(): Promise<void> {

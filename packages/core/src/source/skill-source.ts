@@ -2,6 +2,7 @@ import type { WritableFileSystem } from '../fs/writable-file-system.ts'
 import type { Hasher } from '../host.ts'
 import type { SkillLimits } from '../skill/limits.ts'
 import type { ReadingPolicy } from '../skill/reading-policy.ts'
+import type { Skill } from '../skill/skill.ts'
 import type { SourceContents } from '../skill/source-contents.ts'
 import type { SourceTrust } from '../skill/trust.ts'
 import type { SkillStore } from '../store/skill-store.ts'
@@ -211,6 +212,11 @@ export interface SkillSource {
   mark?(location: string, why: MarkReason): void
   /** Finds files and folders of the source that are not skills. This search never runs during a scan. */
   findNotSkills?(query?: NotSkillQuery): Promise<NotSkills>
+  /**
+   * Finds files in the folder of a skill that are not part of the skill, for example files that `.skillignore` names.
+   * Returns paths within the folder, sorted. The path of a folder ends with a slash and stands for all its files.
+   */
+  findLeftOut?(skill: Skill): Promise<readonly string[]>
   /**
    * Stops the timers, watches and fetches of the source. Called after the last scan. The host may call `read()` again
    * on a closed source.

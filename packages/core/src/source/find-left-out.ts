@@ -1,0 +1,52 @@
+import { SkillError } from '../errors.ts'
+import type { DirectoryEntry, FileSystem } from '../fs/file-system.ts'
+import { compareText } from '../skill/compare.ts'
+import type { Skill } from '../skill/skill.ts'
+
+/** Maximum number of folders that one search lists. */
+const MAX_LISTED = 2_000
+
+/**
+ * Returns the paths in the folder of a skill that are not part of the skill, sorted. If no file of a folder is part of
+ * the skill, returns the path of the folder with a slash at its end.
+ * @param folder absolute path of the skill's folder
+ */
+export async function findLeftOut(
+  fileSystem: FileSystem,
+  folder: string,
+  { files }: Pick<Skill, 'files'>,
+): Promise<readonly string[]> {
+  const known = new Set(files.flatMap(({ path }) => [path, ...foldersAbove(path)]))
+  const found: string[] = []
+  const waiting = ['']
+  for (let listed = 0; waiting.length > 0 && listed < MAX_LISTED; listed++) {
+    const within = waiting.shift() as string
+    await fileSystem.pace?.()
+    for (const { name, kind } of await listIfReadable(fileSystem, join(folder, within))) {
+      const path = join(within, name)
+      if (!known.has(path.normalize('NFC'))) found.push(kind === 'directory' ? `${path}/` : path)
+      else if (kind !== 'file') waiting.push(path)
+    }
+  }
+  return found.sort(compareText)
+}
+
+function foldersAbove(path: string): readonly string[] {
+  const segments = path.split('/')
+  return segments.slice(1).map((_, index) => segments.slice(0, index + 1).join('/'))
+}
+
+/** Returns no entries for a link to a file, and for a folder that was removed or cannot be read. */
+async function listIfReadable(fileSystem: FileSystem, path: string): Promise<readonly DirectoryEntry[]> {
+  try {
+    return await fileSystem.list(path)
+  } catch (thrown) {
+    if (SkillError.isInstance(thrown)) return []
+    throw thrown
+  }
+}
+
+function join(folder: string, name: string): string {
+  if (name === '') return folder
+  return folder === '' || folder === '/' ? `${folder}${name}` : `${folder}/${name}`
+}
