@@ -78,6 +78,13 @@ const event = (
 const usages = (registry: SkillRegistry): Record<string, string> =>
   Object.fromEntries([...registry.skills].map(([name, { usage }]) => [name, usage]))
 
+test(`registerSource() takes ssh addresses as repositories, as GitHubPollingWatcher does ${verifies('EXO-B11')}`, async () => {
+  for (const url of ['git@127.0.0.1:acme/skills.git', 'ssh://git@127.0.0.1/acme/skills.git']) {
+    await using registry = new SkillRegistry().registerSource(url, { cacheDirectory: folder().path })
+    await expect(registry.loadAll()).rejects.toThrow('127.0.0.1 is at 127.0.0.1, in a private network')
+  }
+})
+
 describe('an event', () => {
   test(`an event changes only the skill of its own source, not a skill of the same name in another source ${verifies('EXO-42', 'EXO-B07')}`, async () => {
     const registered = folder({ 'pdf/SKILL.md': text('pdf', 'Registered.') })

@@ -7,11 +7,13 @@ import { SourceWatcher } from './to-watcher.ts'
 export interface LocalFileWatcherOptions {
   /** A folder is read when no file in it has changed for this time, in milliseconds. @default 500 */
   readonly debounceMs?: number
+  /** Folders outside the watched folder that links may point to. @default [] */
+  readonly linkRoots?: readonly string[]
   /** Receives messages about broken skills and unreadable folders. None of these problems ends the watcher. */
   readonly logger?: Logger
 }
 
-const KNOWN: KnownOptions<LocalFileWatcherOptions> = { debounceMs: true, logger: true }
+const KNOWN: KnownOptions<LocalFileWatcherOptions> = { debounceMs: true, linkRoots: true, logger: true }
 
 export const DEFAULT_DEBOUNCE_MS = 500
 
@@ -40,9 +42,9 @@ export class LocalFileWatcher extends SourceWatcher {
    */
   constructor(path: string, options: LocalFileWatcherOptions = {}) {
     checkOptions('LocalFileWatcher', options, KNOWN)
-    const { debounceMs = DEFAULT_DEBOUNCE_MS, logger } = options
+    const { debounceMs = DEFAULT_DEBOUNCE_MS, linkRoots = [], logger } = options
     checkNumber('debounceMs', debounceMs, 0, LONGEST_TIMER_MS)
-    super(directory(path, { reading: EXO_READING }), {
+    super(directory(path, { reading: EXO_READING, linkRoots }), {
       settle: {
         settleMs: debounceMs,
         burstMs: debounceMs,

@@ -21,11 +21,13 @@ export interface AgentScope {
 }
 
 export interface SkillHandlerOptions {
+  /** Other folders that links in the folders may point to. @default [] */
+  readonly linkRoots?: readonly string[]
   /** Receives a warning for each broken skill, and for each skill whose name an earlier skill has. Neither is served. */
   readonly logger?: Logger
 }
 
-const KNOWN: KnownOptions<SkillHandlerOptions> = { logger: true }
+const KNOWN: KnownOptions<SkillHandlerOptions> = { linkRoots: true, logger: true }
 const KNOWN_SCOPE: KnownOptions<AgentScope> = { skills: true }
 
 /**
@@ -60,12 +62,12 @@ export class SkillHandler implements AsyncDisposable {
   /** Scans the folders. Missing folders are ignored. If two folders have a skill with the same name, the skill of the first folder is used, and the logger receives a warning. */
   static async load(dirs: readonly string[], options: SkillHandlerOptions = {}): Promise<SkillHandler> {
     checkOptions('SkillHandler.load()', options, KNOWN)
+    const { linkRoots = [], logger } = options
     const added = new MemorySource({ label: 'added' })
     const folders = dirs.map((path, index) =>
-      directory(path, { ...PRESETS.crabtalk.source, label: `dir-${index + 1}` }),
+      directory(path, { ...PRESETS.crabtalk.source, linkRoots, label: `dir-${index + 1}` }),
     )
     const { crabtalk } = PRESETS
-    const { logger } = options
     const runtime = await createSkillRuntime({
       ...crabtalk.runtime,
       sources: [added, ...folders],

@@ -26,12 +26,19 @@ export interface SkillManagerOptions {
    * load, as in omni. @default 'signature'
    */
   readonly detect?: ChangeDetection
+  /** Folders outside the folder of skills that links may point to. @default [] */
+  readonly linkRoots?: readonly string[]
   /** @default childProcesses() */
   readonly scripts?: ScriptRunner
   readonly logger?: Logger
 }
 
-const KNOWN: KnownOptions<SkillManagerOptions> = { detect: true, scripts: true, logger: true }
+const KNOWN: KnownOptions<SkillManagerOptions> = {
+  detect: true,
+  linkRoots: true,
+  scripts: true,
+  logger: true,
+}
 
 /** What happened to the code of a skill. */
 export type SkillTransition = 'load' | 'unload' | 'reload'
@@ -88,7 +95,11 @@ export class SkillManager implements AsyncDisposable {
       ...omni.runtime,
       ...(options.detect === 'mtime' ? byTime : {}),
       sources: [
-        directory(path, { ...omni.source, ...(options.detect === 'mtime' ? { watching: 'off' } : {}) }),
+        directory(path, {
+          ...omni.source,
+          linkRoots: options.linkRoots ?? [],
+          ...(options.detect === 'mtime' ? { watching: 'off' } : {}),
+        }),
       ],
       scripts: options.scripts ?? childProcesses(),
       ...(options.logger === undefined ? {} : { logger: options.logger }),

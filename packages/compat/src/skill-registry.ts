@@ -8,7 +8,7 @@ import {
   type SkillRuntime,
 } from '@skillstoke/core'
 import { checkOptions, type KnownOptions } from '@skillstoke/core/internal'
-import { directory } from '@skillstoke/core/node'
+import { type DirectoryOptions, directory } from '@skillstoke/core/node'
 import { EXO_READING, toExoSkill } from './exo-skill.ts'
 import { FoldingSource } from './folding-source.ts'
 import { type GitHubSourceOptions, gitHubSource } from './github-polling-watcher.ts'
@@ -20,6 +20,9 @@ const CONFLICT_STRATEGIES = ['keep_first', 'keep_last', 'raise'] as const
 
 /** What happens if two skills have the same name: the first is kept, the last is kept, or `loadAll()` rejects. */
 export type ConflictStrategy = (typeof CONFLICT_STRATEGIES)[number]
+
+/** Matches `https://`, `http://` and `ssh://` URLs, and `git@host:path`. Any other text is the path of a folder. */
+const REPOSITORY = /^(?:https?|ssh):\/\/|^[\w.-]+@[\w.-]+:/i
 
 const POLICIES: Readonly<Record<ConflictStrategy, DuplicatePolicy>> = {
   keep_first: 'first-wins',
@@ -84,13 +87,17 @@ export class SkillRegistry implements AsyncDisposable {
   }
 
   /**
-   * Registers a folder, or a repository on GitHub. Earlier sources have precedence. The folder or repository is first read by `loadAll()`.
+   * Registers a folder, or a repository on GitHub or another server. Earlier sources have precedence. The folder or repository is first read by `loadAll()`.
+   * @param options.linkRoots folders outside a registered folder that its links may point to
    * @throws {SkillError} INVALID_OPTION with `Invalid GitHub URL: ...`
    */
-  registerSource(pathOrUrl: string, options: GitHubSourceOptions = {}): this {
-    const source = /^https?:\/\//i.test(pathOrUrl)
+  registerSource(
+    pathOrUrl: string,
+    { linkRoots = [], ...options }: GitHubSourceOptions & Pick<DirectoryOptions, 'linkRoots'> = {},
+  ): this {
+    const source = REPOSITORY.test(pathOrUrl)
       ? gitHubSource(pathOrUrl, options)
-      : directory(pathOrUrl, { watching: 'off', onMissing: 'throw', reading: EXO_READING })
+      : directory(pathOrUrl, { watching: 'off', onMissing: 'throw', reading: EXO_READING, linkRoots })
     const folder = { root: new SourceRoot(source.origin, pathOrUrl), source }
     this.#folders.push(new FoldingSource(`source-${this.#folders.length + 1}`, this.#bodies, folder))
     return this

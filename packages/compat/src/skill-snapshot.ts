@@ -1,4 +1,5 @@
 import { compareText } from '@skillstoke/core/internal'
+import type { DirectoryOptions } from '@skillstoke/core/node'
 import type { ExoSkill } from './exo-skill.ts'
 import type { GitHubSourceOptions } from './github-polling-watcher.ts'
 import type { Skill } from './skill.ts'
@@ -24,7 +25,7 @@ export type SkillSnapshot<Any extends ExoSkill = ExoSkill> = ReadonlyMap<string,
  */
 export async function collectSkills(
   pathOrUrl: string,
-  options: GitHubSourceOptions = {},
+  options: GitHubSourceOptions & Pick<DirectoryOptions, 'linkRoots'> = {},
 ): Promise<SkillSnapshot<Skill>> {
   await using registry = new SkillRegistry().registerSource(pathOrUrl, options)
   await registry.loadAll()

@@ -35,6 +35,8 @@ export interface SkillToolsetOptions<Files extends FileSystem = FileSystem> {
    * folder overrides an earlier folder, and the main folder overrides all of them. @default []
    */
   readonly extraDirNames?: readonly string[]
+  /** Absolute paths of other folders that links in the skill folders may point to. @default [] */
+  readonly linkRoots?: readonly string[]
   readonly logger?: Logger
 }
 
@@ -43,6 +45,7 @@ const KNOWN: KnownOptions<SkillToolsetOptions> = {
   preScanHook: true,
   preScanTimeoutMs: true,
   extraDirNames: true,
+  linkRoots: true,
   logger: true,
 }
 
@@ -165,7 +168,7 @@ export class SkillToolset<Files extends FileSystem = FileSystem> implements Asyn
   }
 
   async #open(fileOperator: Files, context: ToolsetContext<Files>): Promise<Scanned<Files>> {
-    const { extraDirNames, preScanHook, preScanTimeoutMs, logger } = this.#options
+    const { extraDirNames, linkRoots, preScanHook, preScanTimeoutMs, logger } = this.#options
     const latest = { context }
     const files = new NewestFileSystem(fileOperator)
     const sources = fromAllowedPaths(files, context.allowedPaths, {
@@ -173,6 +176,7 @@ export class SkillToolset<Files extends FileSystem = FileSystem> implements Asyn
       layout: { fileNames: SKILL_FILE_NAMES },
       dirName: this.skillsDirName,
       ...(extraDirNames === undefined ? {} : { extraDirNames }),
+      ...(linkRoots === undefined ? {} : { linkRoots }),
     })
     files.roots = new Set(sources.map(({ origin }) => origin))
     const runtime = await createSkillRuntime({

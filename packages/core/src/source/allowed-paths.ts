@@ -8,7 +8,15 @@ import type { FileSourceOptions } from './file-source-options.ts'
 export interface AllowedPathsOptions
   extends Pick<
     FileSourceOptions,
-    'trust' | 'watching' | 'layout' | 'reading' | 'onMissing' | 'limits' | 'hasDirectories' | 'clock'
+    | 'trust'
+    | 'watching'
+    | 'layout'
+    | 'reading'
+    | 'onMissing'
+    | 'linkRoots'
+    | 'limits'
+    | 'hasDirectories'
+    | 'clock'
   > {
   /** Name of the folder that contains the skills in each allowed path. @default 'skills' */
   readonly dirName?: string
@@ -29,6 +37,7 @@ const KNOWN: KnownOptions<AllowedPathsOptions> = {
   limits: true,
   clock: true,
   onMissing: true,
+  linkRoots: true,
   watching: true,
   hasDirectories: true,
 }
