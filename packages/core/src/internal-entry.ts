@@ -13,6 +13,10 @@ export { decodePlainText, decodeStrictText, decodeText, decodeUnmarkedText, quot
 
 export { findPathFault } from './skill/skill-path.ts'
 
+// For everything that writes or checks the files of a skill: names that no skill contains.
+export { findLeftOut, findLeftOutIn, type LeftOutKind } from './skill/entry-names.ts'
+export { findRepository, isGitName, isRepository } from './skill/git-layout.ts'
+
 // For `@skillstoke/core/node` and the conformance suites.
 export { revisionOf } from './skill/manifest.ts'
 export { DecidedFolders, keyOf as keyOfPlace, moveFolders, placeOfSource } from './history/decisions.ts'

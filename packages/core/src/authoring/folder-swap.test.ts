@@ -23,6 +23,25 @@ test('replaceFolder() puts the old folder back if the new folder cannot be moved
   expect(new TextDecoder().decode(bytes)).toBe('Old.')
 })
 
+test.each([
+  [['a/.GIT/config'], 'which is ".git" on some disks'],
+  [['a/.git./hooks/post-checkout'], 'which is ".git" on some disks'],
+  [['HEAD', 'objects/a', 'refs/b'], 'would make its folder a git repository'],
+])('replaceFolder() refuses the files %j, and changes nothing', async (paths, reason) => {
+  const fileSystem = new MemoryFileSystem({ '/root/pdf/SKILL.md': 'Old.' })
+  const bytes = new Uint8Array()
+  const files = [...file('New.'), ...paths.map(path => ({ path, bytes, isExecutable: false }))]
+  const swap = replaceFolder({ fileSystem, root: '/root', location: 'pdf' }, files, '1')
+  await expect(swap).rejects.toThrow(reason)
+  expect(await fileSystem.list('/root')).toEqual([{ name: 'pdf', kind: 'directory' }])
+})
+
+test('replaceFolder() refuses a folder that completes a git repository in its parent folder', async () => {
+  const fileSystem = new MemoryFileSystem({ '/root/HEAD': 'x', '/root/refs/heads/main': 'x' })
+  const swap = replaceFolder({ fileSystem, root: '/root', location: 'objects' }, file('New.'), '1')
+  await expect(swap).rejects.toMatchObject({ code: 'INVALID_PATH' })
+})
+
 test('finishSwaps() removes entries with invalid names, and finishes all other swaps', async () => {
   const fileSystem = new MemoryFileSystem({
     '/root/.trash/.swap/%E0%A4%A': 'x',

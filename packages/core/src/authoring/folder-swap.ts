@@ -2,6 +2,7 @@ import { SkillError, toMessage } from '../errors.ts'
 import type { WritableFileSystem } from '../fs/writable-file-system.ts'
 import { compareText } from '../skill/compare.ts'
 import { findPathFault } from '../skill/skill-path.ts'
+import { refuseGit } from './git-guard.ts'
 
 /** A file of the new folder. */
 export interface FolderFile {
@@ -28,6 +29,7 @@ const SWAPS = `${TRASH}/.swap`
  * the temporary folder to the path of the old folder. Between the two moves, readers see no folder. At any other time,
  * readers see either the whole old folder or the whole new folder. If the process is killed between the two moves,
  * `finishSwaps` makes the second move. Returns the path of the old folder in the trash, if there was an old folder.
+ * @throws {SkillError} INVALID_PATH for files that git would take for its own data
  */
 export async function replaceFolder(
   { fileSystem, root, location }: FolderSwap,
@@ -40,6 +42,10 @@ export async function replaceFolder(
   const target = `${root}/${location}`
   const aside = `${root}/${TRASH}/${location.replaceAll('/', '-')}-${when}`
   const inside = { inside: root }
+  await refuseGit(
+    { fileSystem, root, location },
+    files.map(({ path }) => path),
+  )
   await fileSystem.remove(stage, inside)
   await fileSystem.remove(ready, inside)
   for (const { path, bytes, isExecutable } of files)

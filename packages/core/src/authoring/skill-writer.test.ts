@@ -5,6 +5,7 @@ import { createSkillRuntime } from '../runtime/create-skill-runtime.ts'
 import type { SkillRuntime } from '../runtime/skill-runtime.ts'
 import type { SkillRuntimeOptions } from '../runtime/skill-runtime-options.ts'
 import { FileSource } from '../source/file-source.ts'
+import { MemorySource } from '../source/memory-source.ts'
 import { NO_SETTLE } from '../source/settle.ts'
 import { FakeClock } from '../testing/fake-clock.ts'
 import type { ToolDefinition, ToolResult } from '../tool/tool-definition.ts'
@@ -116,6 +117,12 @@ describe('write_skill_file', () => {
     ['a//b', 'has an empty segment'],
     ['.tmp-x', 'never belongs to a skill'],
     ['.git/config', 'never belongs to a skill'],
+    ['assets/.GIT/config', 'never belongs to a skill'],
+    ['git~1/config', 'never belongs to a skill'],
+    ['.g\u200cit/config', 'never belongs to a skill'],
+    ['node_modules/kit/index.js', 'never belongs to a skill'],
+    ['#SKILL.md#', 'never belongs to a skill'],
+    ['.env', 'usually holds a secret'],
   ])(
     `write_skill_file refuses the unsafe path %j ${verifies('FOX-12', 'FOX-20', 'FOX-B11', 'FOX-X01', 'P19')}`,
     async (path, reason) => {
@@ -141,6 +148,54 @@ describe('write_skill_file', () => {
       expect(it.skills.current.list().map(({ name }) => name)).toEqual(['support-a'])
     },
   )
+
+  test('no write completes a git repository, neither from files of the skill nor from files beside it', async () => {
+    await using it = await open({
+      '/instance/tone/SKILL.md': text('tone'),
+      '/instance/tone/mirror.git/HEAD': 'ref: refs/heads/main',
+      '/instance/tone/mirror.git/objects/aa': 'x',
+      '/instance/tone/mirror.git/refs/heads': 'x',
+    })
+    const refused = async (path: string): Promise<unknown> => {
+      const { isError, text } = await it.write('tone', path, 'x')
+      return isError && text.includes('would be part of a git repository')
+    }
+    expect(await refused('mirror.git/config')).toBe(true)
+    expect(await refused('mirror.git/hooks/post-checkout')).toBe(true)
+    expect((await it.write('tone', 'config', 'x')).isError).toBe(false)
+    expect((await it.write('tone', 'head', 'x')).isError).toBe(false)
+    expect((await it.write('tone', 'objects/a', 'x')).isError).toBe(false)
+    expect(await refused('Refs/heads/main')).toBe(true)
+  })
+
+  test('a copy-up of a skill whose stored files contain git data writes nothing', async () => {
+    const files = { 'SKILL.md': text('tone'), 'a/HEAD': 'x', 'a/config': 'x', 'a/objects/b': 'x' }
+    const fileSystem = new MemoryFileSystem({ '/instance/.keep': '' })
+    const writable = new FileSource({
+      fileSystem,
+      writable: fileSystem,
+      root: '/instance',
+      label: 'instance',
+    })
+    const rows = new MemorySource({ label: 'rows' })
+    rows.putFolder('tone', files)
+    await using skills = await createSkillRuntime({
+      sources: [writable, rows],
+      tuning: { settle: NO_SETTLE },
+    })
+    const request = { skill: 'tone', path: 'a/refs/main', content: 'x' }
+    await expect(skills.writer().write(request)).rejects.toMatchObject({ code: 'INVALID_PATH' })
+    expect(await fileSystem.list('/instance')).toEqual([{ name: '.keep', kind: 'file' }])
+  })
+
+  test('a writer writes a secret file if the source includes secret files', async () => {
+    const fileSystem = new MemoryFileSystem({ '/w/tone/SKILL.md': text('tone') })
+    const reading = { secretFiles: 'include' } as const
+    const source = new FileSource({ fileSystem, writable: fileSystem, root: '/w', label: 'w', reading })
+    await using skills = await createSkillRuntime({ sources: [source], tuning: { settle: NO_SETTLE } })
+    await skills.writer().write({ skill: 'tone', path: '.env', content: 'TOKEN=1' })
+    expect(skills.current.get('tone').files.map(({ path }) => path)).toEqual(['.env', 'SKILL.md'])
+  })
 
   test('a writer writes skill.md and single-file skills, but does not move single-file or root skills to the trash', async () => {
     const fileSystem = new MemoryFileSystem({

@@ -5,13 +5,15 @@ import type { SkillReader } from '../reader/skill-reader.ts'
 import type { Generation, SkillReport } from '../registry/generation.ts'
 import type { SkillRegistry } from '../registry/skill-registry.ts'
 import { type Digest, digestOf } from '../skill/digest.ts'
-import { isLeftOut, type SkillFile } from '../skill/manifest.ts'
+import { findLeftOutIn } from '../skill/entry-names.ts'
+import type { SkillFile } from '../skill/manifest.ts'
 import type { Skill } from '../skill/skill.ts'
 import { isLoadableName } from '../skill/skill-name.ts'
 import { parseSkillPath, type SkillPath } from '../skill/skill-path.ts'
 import type { SourceReaders } from '../sync/source-readers.ts'
 import { checkWrite } from './check-write.ts'
 import { type FolderFile, replaceFolder } from './folder-swap.ts'
+import { refuseGit } from './git-guard.ts'
 import { createGone, type ExpectedFolder, LayerFiles, type WritableLayer } from './layer-files.ts'
 import { findNameFault, RESERVED_WORDS, WRITABLE_NAMES, type WritableNames } from './skill-name-rule.ts'
 import { InProcessWriteLock, type WriteLock } from './write-lock.ts'
@@ -234,6 +236,7 @@ export class SkillWriter {
     const served = this.#find(name)
     this.#checkName(name, served)
     const { place, path } = this.#locate(name, request.path)
+    await this.#refuseGit(place, path)
     const bytes = typeof request.content === 'string' ? encoder.encode(request.content) : request.content
     const advice = checkWrite({ skill: name, path, bytes, skillFile: place.skillFile }, served, this.#layer)
     const written = await this.#runLocked(signal, () => this.#writeFile({ ...request, path }, place, bytes))
@@ -359,6 +362,8 @@ export class SkillWriter {
     else await this.#files.checkFolder(folder, present)
     const only = present === undefined ? undefined : findOnlyDifference(present, earlier)
     if (only !== undefined) {
+      const guarded = { fileSystem, root, location: folder.slice(root.length + 1) }
+      await refuseGit(guarded, [only.path])
       const bytes = await this.#parts.reader.readFile(earlier, only.path)
       const { isExecutable } = only
       await fileSystem.write(`${folder}/${only.path}`, bytes, { inside: root, isExecutable })
@@ -444,8 +449,8 @@ export class SkillWriter {
    * single-file skill can have no other file.
    */
   #locate(name: string, text: string): { readonly place: Place; readonly path: SkillPath } {
-    const path = checkPath(text)
-    const { root, label, fileNames } = this.#layer
+    const { root, label, fileNames, reading } = this.#layer
+    const path = checkPath(text, reading?.secretFiles === 'include')
     const served = this.#find(name)
     const own = served?.source === label ? served : this.#findOwn(name)
     const skillFile =
@@ -469,6 +474,13 @@ export class SkillWriter {
     const isThere = own !== undefined
     const known = isThere ? this.#known(location) : undefined
     return { place: { name, folder, location, skillFile, isThere, known, served, isElsewhere }, path }
+  }
+
+  /** Refuses a file that git would take for its own data, alone or together with the files that are copied with it. */
+  async #refuseGit({ folder, served, isElsewhere }: Place, path: SkillPath): Promise<void> {
+    const { fileSystem, root } = this.#layer
+    const copied = isElsewhere && served !== undefined ? served.files.map(file => file.path) : []
+    await refuseGit({ fileSystem, root, location: folder.slice(root.length + 1) }, [path, ...copied])
   }
 
   async #makeLive(name: string): Promise<Pick<SkillWriteResult, 'errors' | 'isHeld'>> {
@@ -516,13 +528,17 @@ function findOnlyDifference(from: Skill, to: Skill): SkillFile | undefined {
   return another === undefined && from.files.every(({ path }) => kept.has(path)) ? only : undefined
 }
 
-function checkPath(text: string): SkillPath {
+function checkPath(text: string, includesSecrets: boolean): SkillPath {
   const path = parseSkillPath(text.replace(/^\.\//, ''))
-  const segments = path.split('/')
-  const left = segments.find((segment, index) => isLeftOut(segment, segments[index - 1] ?? ''))
-  if (left === undefined) return path
+  const leftOut = findLeftOutIn(path)
+  if (leftOut === undefined || (leftOut.kind === 'secret' && includesSecrets)) return path
+  const name = leftOut.entry.slice(leftOut.entry.lastIndexOf('/') + 1)
+  const why =
+    leftOut.kind === 'secret'
+      ? 'usually holds a secret and is left out of skills'
+      : 'never belongs to a skill'
   throw new SkillError(
     'INVALID_PATH',
-    `path ${JSON.stringify(text)} has ${JSON.stringify(left)}, which never belongs to a skill`,
+    `path ${JSON.stringify(text)} has ${JSON.stringify(name)}, which ${why}; use another name`,
   )
 }

@@ -28,25 +28,6 @@ export function sortFiles(files: readonly SkillFile[]): SkillFile[] {
   return files.toSorted((a, b) => compareText(a.path, b.path))
 }
 
-const LEFT_OUT = new Set(['.git', '__pycache__', '.DS_Store', 'Thumbs.db', '4913'])
-
-/**
- * Returns true for entries that never belong to a skill: version control, caches, leftovers of editors and file
- * managers, our own temporary files, and the `..`-prefixed entries of Kubernetes volumes. Kubernetes renames its `..`
- * entries at each update, even if their content stays the same.
- */
-export function isLeftOut(name: string, parentName: string): boolean {
-  return (
-    LEFT_OUT.has(name) ||
-    name.endsWith('~') ||
-    name.endsWith('.swp') ||
-    name.startsWith('.#') ||
-    name.startsWith('.tmp-') ||
-    name.startsWith('..') ||
-    (name === '.cache' && parentName === 'node_modules')
-  )
-}
-
 /**
  * A function that returns whether `.skillignore` excludes the file or folder at a path. The patterns are those of
  * `.gitignore`.

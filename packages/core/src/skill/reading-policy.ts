@@ -8,6 +8,7 @@ export const READING_CHOICES = {
   description: ['required', 'empty', 'first-heading'],
   missingName: ['folder', 'error'],
   keys: ['exact', 'any-case'],
+  secretFiles: ['leave-out', 'include'],
 } as const
 
 /** How tolerantly the texts of a source are read. Each tolerated fault becomes a diagnostic. */
@@ -33,6 +34,11 @@ export interface ReadingPolicy {
   readonly missingName: (typeof READING_CHOICES.missingName)[number]
   /** Whether `Name:` counts as `name:` (`any-case`) or as a different field (`exact`). @default 'exact' */
   readonly keys: (typeof READING_CHOICES.keys)[number]
+  /**
+   * Whether files that usually hold a secret, such as `.env`, are files of the skill. A skill with such a file cannot be
+   * published. @default 'leave-out'
+   */
+  readonly secretFiles: (typeof READING_CHOICES.secretFiles)[number]
 }
 
 const KNOWN: KnownOptions<ReadingPolicy> = {
@@ -41,6 +47,7 @@ const KNOWN: KnownOptions<ReadingPolicy> = {
   description: true,
   missingName: true,
   keys: true,
+  secretFiles: true,
 }
 
 /**
@@ -59,4 +66,5 @@ export const DEFAULT_READING: ReadingPolicy = Object.freeze({
   description: 'required',
   missingName: 'folder',
   keys: 'exact',
+  secretFiles: 'leave-out',
 })

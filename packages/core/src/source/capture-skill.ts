@@ -2,6 +2,7 @@ import type { Hasher } from '../host.ts'
 import { type Diagnostic, isError } from '../skill/diagnostic.ts'
 import { digestOf } from '../skill/digest.ts'
 import { describeHiddenFile, describeHiddenName } from '../skill/hidden-text.ts'
+import { leaveOut } from '../skill/left-out.ts'
 import { DEFAULT_LIMITS, type SkillLimits } from '../skill/limits.ts'
 import { type SkillFile, sortFiles } from '../skill/manifest.ts'
 import { parseSkill } from '../skill/parse-skill.ts'
@@ -60,7 +61,7 @@ export function captureSkill(folder: SkillFolder, context: CaptureContext): Sour
   const directoryName = location.slice(location.lastIndexOf('/') + 1)
   const place = { location, ...(directory === undefined ? {} : { directory }), skillFile }
   const found: Diagnostic[] = []
-  const files = toFiles(folder.files, limits, found)
+  const files = toFiles(folder.files, limits, context.reading, found)
   const text = files.get(skillFile)
   if (text === undefined) found.push(describeSkillFileMissing(skillFile))
   if (text === undefined || found.some(isError))
@@ -105,19 +106,25 @@ export function findHidden(
   ])
 }
 
-function toFiles(contents: FileContents, limits: SkillLimits, found: Diagnostic[]): Map<string, Uint8Array> {
+function toFiles(
+  contents: FileContents,
+  limits: SkillLimits,
+  reading: Partial<ReadingPolicy> | undefined,
+  found: Diagnostic[],
+): Map<string, Uint8Array> {
   const files = new Map<string, Uint8Array>()
-  let total = 0
   for (const [raw, content] of Object.entries(contents)) {
     const reason = findPathFault(raw)
     if (reason === undefined) {
       const bytes = typeof content === 'string' ? encoder.encode(content) : content.slice()
-      total += bytes.length
       files.set(raw.normalize('NFC'), bytes)
     } else found.push(describeBadPath(raw, reason))
   }
-  checkTotals({ files: files.size, bytes: total }, limits, found)
-  return files
+  const listed = [...files].map(([path, bytes]) => ({ path, bytes }))
+  const kept = leaveOut(listed, reading?.secretFiles === 'include', ({ bytes }) => bytes, found)
+  const total = kept.reduce((sum, { bytes }) => sum + bytes.length, 0)
+  checkTotals({ files: kept.length, bytes: total }, limits, found)
+  return new Map(kept.map(({ path, bytes }) => [path, bytes]))
 }
 
 /** Adds an error if a skill has more files or bytes than the limits allow. */

@@ -21,6 +21,7 @@ test.each([
       layout: new LayoutRules(undefined),
       symlinks,
       nestedSkills: true,
+      reading: {},
       displayPath: path => path,
     })
     const node = createDirectoryNode({ name: '', parent: undefined, isLink: false, isDiscoverable: true })

@@ -1,8 +1,17 @@
 import { SkillError, toMessage } from '../errors.ts'
 import type { Awaitable, DirectoryEntry, FileSystem } from '../fs/file-system.ts'
 import type { Diagnostic, DiagnosticCode, Severity } from '../skill/diagnostic.ts'
+import { findLeftOut, isNeverRead } from '../skill/entry-names.ts'
+import { isRepository, isRepositoryEntry } from '../skill/git-layout.ts'
+import {
+  describeLeftOut,
+  INCLUDED_SECRET,
+  type LeftOutFinding,
+  REPOSITORY_FINDING,
+} from '../skill/left-out.ts'
 import type { SkillLimits } from '../skill/limits.ts'
-import type { LayoutRules } from './file-layout.ts'
+import type { ReadingPolicy } from '../skill/reading-policy.ts'
+import { IGNORE_FILE_NAME, type LayoutRules } from './file-layout.ts'
 import { type DirectoryNode, owningSkills, pathWithin, realPathOf, type ScanPass } from './mirror.ts'
 
 /** The values of `SymlinkPolicy`. */
@@ -19,6 +28,7 @@ export interface ClassifierOptions {
   readonly layout: LayoutRules
   readonly symlinks: SymlinkPolicy
   readonly nestedSkills: boolean
+  readonly reading: Partial<ReadingPolicy>
   /** Returns how a path within the source is shown to people. */
   readonly displayPath: (path: string) => string
 }
@@ -47,6 +57,28 @@ export class EntryClassifier {
 
   constructor(options: ClassifierOptions) {
     this.#options = options
+  }
+
+  /**
+   * Removes the entries that are left out because of their names, and reports them inside of skills. An entry that
+   * `.skillignore` excludes is not reported.
+   */
+  leaveOut(entries: readonly DirectoryEntry[], context: EntryContext): readonly DirectoryEntry[] {
+    if (!context.inSkill) return entries.filter(({ name }) => !isNeverRead(name))
+    const kept = entries.filter(entry => !this.#isLeftOut(entry, context))
+    if (!isRepository(kept)) return kept
+    this.#tellLeftOut(context, context.node.path, REPOSITORY_FINDING)
+    return kept.filter(({ name }) => !isRepositoryEntry(name))
+  }
+
+  #isLeftOut(entry: DirectoryEntry, context: EntryContext): boolean {
+    const kind = findLeftOut(entry.name, entry.kind !== 'file')
+    if (kind === undefined) return false
+    const isIncluded = kind === 'secret' && this.#options.reading.secretFiles === 'include'
+    const finding = isIncluded ? INCLUDED_SECRET : describeLeftOut(entry.name, kind)
+    if (finding !== undefined && !isIgnored(context.node, entry))
+      this.#tellLeftOut(context, childPath(context.node, entry.name), finding)
+    return !isIncluded
   }
 
   classify(entry: DirectoryEntry, context: EntryContext): Awaitable<EntryClass> {
@@ -177,6 +209,10 @@ export class EntryClassifier {
     return undefined
   }
 
+  #tellLeftOut({ findings }: EntryContext, path: string, finding: LeftOutFinding): void {
+    findings.push(toFinding(this.#options.displayPath, { ...finding, path }))
+  }
+
   #tell(
     { node, findings }: EntryContext,
     name: string,
@@ -211,12 +247,16 @@ export function toFinding(
   displayPath: (path: string) => string,
   { code, severity, path, reason, fix }: Finding,
 ): Diagnostic {
-  const name = path.slice(path.lastIndexOf('/') + 1)
+  const name = path.slice(path.lastIndexOf('/') + 1) || '.'
   return { code, severity, message: `${JSON.stringify(name)} ${reason}`, path: displayPath(path), fix }
 }
 
-/** Whether a `.skillignore` above the entry excludes it. A SKILL.md cannot be ignored. */
+/**
+ * Whether a `.skillignore` above the entry excludes it. A `.skillignore` cannot exclude itself, because its rules decide
+ * which files the skill has and so must be part of the revision.
+ */
 function isIgnored(node: DirectoryNode, entry: DirectoryEntry): boolean {
+  if (entry.name === IGNORE_FILE_NAME) return false
   for (let at: DirectoryNode | undefined = node; at !== undefined; at = at.parent) {
     if (at.ignored === undefined) continue
     const within = pathWithin(at, node)

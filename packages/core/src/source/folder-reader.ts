@@ -4,7 +4,9 @@ import type { Clock, Hasher } from '../host.ts'
 import type { Diagnostic, DiagnosticCode, Severity } from '../skill/diagnostic.ts'
 import { isError } from '../skill/diagnostic.ts'
 import { digestOf } from '../skill/digest.ts'
+import { isBriefName, isPrivateKey } from '../skill/entry-names.ts'
 import { describeHiddenFile, describeHiddenName } from '../skill/hidden-text.ts'
+import { INCLUDED_SECRET, LEFT_OUT_SECRET } from '../skill/left-out.ts'
 import type { SkillLimits } from '../skill/limits.ts'
 import { type SkillFile, sortFiles } from '../skill/manifest.ts'
 import { parseSkill } from '../skill/parse-skill.ts'
@@ -53,6 +55,8 @@ interface ManifestFile {
 }
 
 const MAX_PLAIN_PATHS = 1_000
+/** How long after its creation a new file with a brief name delays the reading of its folder, in milliseconds. */
+const BRIEF_MS = 10_000
 
 /**
  * The result for a folder from which a file vanished after the folder was listed. The caller discards this result and
@@ -91,6 +95,7 @@ export class FolderReader {
       )
       return this.#toEntry(folder, undefined, found)
     }
+    if (await this.#hasBriefFile(files, context)) return UNSTABLE
     let skillBytes: Uint8Array | undefined
     let total = 0
     for (const item of files) {
@@ -191,6 +196,26 @@ export class FolderReader {
     return [...files.values()]
   }
 
+  /** Whether a tool may soon rename or remove one of the new files. Such a file must not cause a revision of its own. */
+  async #hasBriefFile(
+    files: readonly ManifestFile[],
+    { doubts, doubtsNew }: FolderContext,
+  ): Promise<boolean> {
+    if (!doubts || !doubtsNew) return false
+    const { fileSystem, clock, pathOf } = this.#options
+    for (const { directory, file } of files) {
+      if (file.digest !== undefined || !isBriefName(file.name)) continue
+      try {
+        const { birthtimeMs } = await fileSystem.stat(`${pathOf(directory)}/${file.name}`)
+        const ageMs = clock.now() - birthtimeMs
+        if (ageMs >= 0 && ageMs < BRIEF_MS) return true
+      } catch (thrown) {
+        if (!SkillError.isInstance(thrown)) throw thrown // the reading of the file finds the reason
+      }
+    }
+    return false
+  }
+
   #rememberPath(path: string): void {
     if (this.#plainPaths.size >= MAX_PLAIN_PATHS) this.#plainPaths.clear()
     this.#plainPaths.set(path, path)
@@ -234,12 +259,14 @@ export class FolderReader {
       file.believed = toBelieved(stat, bytes, readAt)
       file.stat = stat
       file.isRacy = isRacyStat(stat, readAt)
-      file.digest = digestOf(bytes, context.hasher)
-      file.size = bytes.length
       file.isShared = stat.links > 1
-      file.fault = undefined
-      file.findings = this.#findHidden(item, folder, bytes)
-      context.store.put(file.digest, bytes, locator)
+      const key = isSkillFile ? undefined : this.#findKey(item, folder, bytes)
+      const isLeftOut = key !== undefined && !this.#includesSecrets
+      file.digest = isLeftOut ? undefined : digestOf(bytes, context.hasher)
+      file.size = isLeftOut ? 0 : bytes.length
+      file.fault = isLeftOut ? key : undefined
+      file.findings = [...this.#findHidden(item, folder, bytes), ...(key === undefined ? [] : [key])]
+      if (file.digest !== undefined) context.store.put(file.digest, bytes, locator)
       context.read.push({ directory, file, before })
       return bytes
     } catch (thrown) {
@@ -248,6 +275,17 @@ export class FolderReader {
       file.fault = this.#toFault(item, folder, thrown, isSkillFile)
       return undefined
     }
+  }
+
+  get #includesSecrets(): boolean {
+    return this.#options.reading.secretFiles === 'include'
+  }
+
+  /** Describes a file that is a private key. */
+  #findKey({ path }: ManifestFile, folder: DirectoryNode, bytes: Uint8Array): Diagnostic | undefined {
+    if (!isPrivateKey(path, bytes)) return undefined
+    const { code, severity, reason, fix } = this.#includesSecrets ? INCLUDED_SECRET : LEFT_OUT_SECRET
+    return this.#fault(folder, code, severity, path, `${JSON.stringify(path)} ${reason}`, fix)
   }
 
   async #looksHalfWritten(

@@ -12,8 +12,8 @@ const text = (name: string): string => `---\nname: ${name}\ndescription: Does ${
 test('.skillignore still applies while SKILL.md is missing, and after SKILL.md is back', async () => {
   const files = new MemoryFileSystem({
     '/skills/pdf/SKILL.md': text('pdf'),
-    '/skills/pdf/.skillignore': '.env\ndrafts/\n',
-    '/skills/pdf/.env': 'KEY=secret',
+    '/skills/pdf/.skillignore': 'private.txt\ndrafts/\n',
+    '/skills/pdf/private.txt': 'KEY=secret',
     '/skills/pdf/drafts/hidden/SKILL.md': text('hidden'),
     '/skills/pdf/notes.md': 'x',
   })
@@ -33,12 +33,12 @@ test('.skillignore still applies while SKILL.md is missing, and after SKILL.md i
   expect([names(), pathsOf('pdf')]).toEqual([['pdf'], all])
 
   // When .skillignore is changed or removed, its former rules no longer apply.
-  files.write('/skills/pdf/.skillignore', '.env\n')
+  files.write('/skills/pdf/.skillignore', 'private.txt\n')
   await skills.reload()
-  expect([names(), pathsOf('pdf').includes('.env')]).toEqual([['hidden', 'pdf'], false])
+  expect([names(), pathsOf('pdf').includes('private.txt')]).toEqual([['hidden', 'pdf'], false])
   files.remove('/skills/pdf/.skillignore')
   await skills.reload()
-  expect(pathsOf('pdf')).toContain('.env')
+  expect(pathsOf('pdf')).toContain('private.txt')
 })
 
 test('.skillignore applies in folders without a SKILL.md, even after a restart', async () => {

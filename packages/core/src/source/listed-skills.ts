@@ -5,6 +5,7 @@ import type { Hasher } from '../host.ts'
 import { compareText } from '../skill/compare.ts'
 import { type Diagnostic, isError } from '../skill/diagnostic.ts'
 import { digestOf } from '../skill/digest.ts'
+import { leaveOut } from '../skill/left-out.ts'
 import { DEFAULT_LIMITS, type SkillLimits } from '../skill/limits.ts'
 import { type SkillFile, sortFiles } from '../skill/manifest.ts'
 import { parseSkill } from '../skill/parse-skill.ts'
@@ -200,7 +201,9 @@ export class ListedSkills {
         checked.set(path, Object.freeze({ ...file, path }))
       } else found.push(describeBadPath(file.path, reason))
     }
-    const kept = sortFiles([...checked.values()])
+    // The bytes are retrieved later, and the revision must not change then, so only names decide.
+    const includesSecrets = this.#options.reading?.secretFiles === 'include'
+    const kept = sortFiles(leaveOut([...checked.values()], includesSecrets, () => undefined, found))
     const bytes = kept.reduce((sum, { size }) => sum + size, 0)
     checkTotals({ files: kept.length, bytes }, this.#limits, found)
     return kept

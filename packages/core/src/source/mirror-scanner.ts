@@ -3,7 +3,6 @@ import { type DirectoryEntry, type FileStat, isPending, isSameInode, isSameStat 
 import { walkBreadthFirst } from '../fs/walk.ts'
 import type { Clock } from '../host.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
-import { isLeftOut } from '../skill/manifest.ts'
 import { type ClassifierOptions, EntryClassifier, toFinding } from './entry-classifier.ts'
 import { IGNORE_FILE_NAME } from './file-layout.ts'
 import type { FollowedLink } from './followed-links.ts'
@@ -388,11 +387,10 @@ export class MirrorScanner {
     const forced: DirectoryNode[] = []
     const isFirst = node.directories.size === 0 && node.files.size === 0
     const seen = isFirst ? undefined : new Set<string>()
-    for (const [index, entry] of entries.entries()) {
+    for (const [index, entry] of this.#classifier.leaveOut(entries, context).entries()) {
       const turn =
         index % ENTRIES_PER_SLICE === ENTRIES_PER_SLICE - 1 ? this.#options.fileSystem.pace?.() : undefined
       if (turn !== undefined) await turn
-      if (isLeftOut(entry.name, node.name)) continue
       if (isOtherSpelling(entry.name, entries)) {
         findings.push(
           toFinding(this.#options.displayPath, {

@@ -1,7 +1,7 @@
 import { SkillError } from '../errors.ts'
 import type { DirectoryEntry, FileKind } from '../fs/file-system.ts'
 import { compareText } from '../skill/compare.ts'
-import { isLeftOut } from '../skill/manifest.ts'
+import { isNeverRead } from '../skill/entry-names.ts'
 import { parseSkill } from '../skill/parse-skill.ts'
 import type { ReadingPolicy } from '../skill/reading-policy.ts'
 import {
@@ -130,7 +130,7 @@ export class NotSkillFinder {
       return
     }
     const skip = layout.findSkip(name, depth)
-    if (isLeftOut(name, parent.name)) await this.#add(path, describeSkipped(name, false))
+    if (isNeverRead(name)) await this.#add(path, describeSkipped(name, false))
     else if (skip !== undefined) await this.#lookIntoSkipped(path, skip, kind)
     else if (kind === 'link') {
       const isTold = parent.findings.some(finding => finding.path === this.#options.displayPath(path))

@@ -17,7 +17,7 @@ import {
 } from './mirror.ts'
 
 /** Version of the note format. Increase the version with each change of the format. */
-export const NOTE_FORM = 2
+export const NOTE_FORM = 3
 
 /** No note is written for a folder that contains more directories than this. */
 export const MOST_DIRECTORIES = 100
