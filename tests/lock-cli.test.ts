@@ -512,6 +512,26 @@ test('stoke add never writes through a link of the project into a hidden folder,
   expect(readdirSync(it.at('.git/hooks'))).toEqual(['pre-commit'])
 })
 
+test('git runs no program of a skill that stoke add copied, and the copy contains no secrets unless they are included', () => {
+  using it = new Project()
+  const canary = it.folder.at('canary')
+  const config = `[core]\n\tbare = false\n\tworktree = .\n\tfsmonitor = "touch ${canary}; false"\n`
+  const places = ['.git', '.GIT', 'git~1', 'assets/.git', 'assets/repo', 'assets/REPO/.git']
+  it.folder.write('from/pdf/SKILL.md', skillText('pdf'))
+  it.folder.write('from/pdf/.env', 'TOKEN=1')
+  for (const place of places) {
+    it.folder.write(`from/pdf/${place}/HEAD`, 'ref: refs/heads/main\n')
+    it.folder.write(`from/pdf/${place}/config`, config)
+    it.folder.write(`from/pdf/${place}/objects/info/x`, 'x')
+    it.folder.write(`from/pdf/${place}/refs/heads/x`, 'x')
+  }
+  expect(it.run('add', it.folder.at('from')).status).toBe(0)
+  expect(readdirSync(it.at('skills/pdf'), { recursive: true })).toEqual(['SKILL.md'])
+  expect(it.run('add', it.folder.at('from'), '--force', '--include-secrets').status).toBe(0)
+  expect(readdirSync(it.at('skills/pdf'), { recursive: true }).sort()).toEqual(['.env', 'SKILL.md'])
+  expect(existsSync(canary)).toBe(false)
+})
+
 test('stoke update always detects a rewritten history, because the lock file records the commit', () => {
   using it = new Project()
   it.repository.commit({ ...pdf('First.'), 'skills/docx/SKILL.md': skillText('docx') })
@@ -526,13 +546,12 @@ test('stoke update always detects a rewritten history, because the lock file rec
   expect(it.read('skills/pdf/SKILL.md')).toContain('First.')
 })
 
-test('stoke verify and stoke update ignore the Unicode form of file names, but check the node_modules of a skill', () => {
+test('stoke verify and stoke update ignore the Unicode form of file names', () => {
   using it = new Project()
   const name = 'u\u0308ber.md'
   const files = [
     { path: 'pdf/SKILL.md', content: skillText('pdf') },
     { path: `pdf/${name}`, content: 'X.' },
-    { path: 'pdf/node_modules/kit/index.js', content: 'x' },
   ]
   writeFileSync(it.at('team.tar.gz'), tarGz(files))
   expect(it.run('add', 'team.tar.gz').status).toBe(0)
@@ -541,8 +560,6 @@ test('stoke verify and stoke update ignore the Unicode form of file names, but c
   rmSync(it.at('skills/pdf/\u00fcber.md'), { force: true })
   writeFileSync(it.at(`skills/pdf/${name}`), 'Mine.')
   expect(it.run('update').stdout).toMatch(/^kept +pdf .*local changes/)
-  writeFileSync(it.at('skills/pdf/node_modules/kit/index.js'), 'evil')
-  expect(it.run('verify').stdout).toMatch(/^modified .*node_modules\/kit\/index.js/)
 })
 
 test('unless --local is given, stoke update refuses a lock file with a local path outside the project', () => {
@@ -637,13 +654,16 @@ test('stoke verify reports added links and hidden files as changes, but ignores 
   using it = new Project()
   it.repository.commit(pdf('First.'))
   it.run('add', it.place, 'pdf')
-  mkdirSync(it.at('skills/pdf/__pycache__'))
-  writeFileSync(it.at('skills/pdf/__pycache__/a.pyc'), 'x')
+  for (const folder of ['__pycache__', '.idea', 'node_modules'])
+    mkdirSync(it.at(`skills/pdf/${folder}`), { recursive: true })
+  for (const file of ['__pycache__/a.pyc', '.idea/x.xml', 'node_modules/x.js', '#SKILL.md#', '.SKILL.md.swo'])
+    writeFileSync(it.at(`skills/pdf/${file}`), 'x')
   expect(it.run('verify').status).toBe(0)
   symlinkSync('/etc/passwd', it.at('skills/pdf/link'))
   mkdirSync(it.at('skills/pdf/.git'))
   writeFileSync(it.at('skills/pdf/.git/config'), 'x')
-  expect(it.run('verify').stdout).toMatch(/^modified +pdf +skills\/pdf +\.git\/config, link/)
+  writeFileSync(it.at('skills/pdf/.env'), 'x')
+  expect(it.run('verify').stdout).toMatch(/^modified +pdf +skills\/pdf +\.env, \.git\/config, link/)
 })
 
 test('stoke update --force copies the newer revision and keeps the local changes in the trash', () => {

@@ -187,6 +187,27 @@ describe.skipIf(NATS_SERVER === undefined)('publishing to a fleet', { timeout: 6
     expect([namesOf(agent), problemsOf(agent)]).toEqual([['notes'], ''])
   })
 
+  test('secret files are not published, and a skill that includes them is refused', async () => {
+    const { server, folder, publisher } = await startFleet()
+    folder.writeSkill('maps')
+    folder.write('maps/.env', 'TOKEN=1')
+    folder.writeSkill('notes')
+    folder.write('notes/key.pem', '-----BEGIN PRIVATE KEY-----\nMIIE\n')
+    const included = directory(folder.path, { reading: { secretFiles: 'include' } })
+    await using runtime = await createSkillRuntime({ sources: [included] })
+    const { refused } = await publisher.publish(runtime)
+    expect(refused).toMatchObject([
+      { name: 'maps', reason: expect.stringContaining('".env" usually holds a secret') },
+      { name: 'notes', reason: expect.stringContaining('"key.pem" holds a secret') },
+    ])
+    expect((await publisher.publish(folder.path)).refused).toEqual([])
+    const agent = await follow(server.url)
+    expect(agent.current.list().map(({ files }) => files.map(({ path }) => path))).toEqual([
+      ['SKILL.md'],
+      ['SKILL.md'],
+    ])
+  })
+
   test('an activation does not replace a version that was published after the staging', async () => {
     const { folder, publisher, publish } = await startFleet()
     await publish(1)

@@ -3,7 +3,13 @@ import { nodeHasher } from '@skillstoke/core/node'
 import { expect, test } from 'vitest'
 import { EPOCH_SUBJECT, toHeadSubject } from './fleet-subjects.ts'
 import { fromStoredHeads, HeadTable, type KnownEpoch, toStoredHeads } from './head-table.ts'
-import { type FleetDocument, type FleetEpoch, type SkillVersion, writeDocument } from './manifest.ts'
+import {
+  type FleetDocument,
+  type FleetEpoch,
+  findFilesFault,
+  type SkillVersion,
+  writeDocument,
+} from './manifest.ts'
 import type { StoredMessage } from './nats-messages.ts'
 import { createSigningKey, loadSigningKey, TrustedKeys } from './signing.ts'
 
@@ -198,4 +204,15 @@ test('a published state stays as it is while later messages are applied', async 
   expect(state.seq).toBe(2)
   expect(state.heads.get(subjectOf('maps'))?.manifest.version).toBe(1)
   expect(state.others.get(subjectOf('notes'))).toMatchObject({ version: 3 })
+})
+
+test.each([
+  [['.GIT/config'], 'never belongs to a skill'],
+  [['a/HEAD', 'a/objects/b', 'a/refs/c'], 'is part of a git repository'],
+  [['.idea/workspace.xml'], 'never belongs to a skill'],
+  [['.env'], 'usually holds a secret'],
+])('an agent refuses a version with the files %j, which no other source would read', (paths, reason) => {
+  const digest = digestOf('x', nodeHasher)
+  const files = ['SKILL.md', ...paths].map(path => ({ path, digest, size: 1, isExecutable: false }))
+  expect(findFilesFault(files)).toContain(reason)
 })

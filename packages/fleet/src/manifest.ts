@@ -1,5 +1,12 @@
 import { type Digest, SkillError } from '@skillstoke/core'
-import { decodeText, findPathFault, revisionOf, sortFiles } from '@skillstoke/core/internal'
+import {
+  decodeText,
+  findLeftOutIn,
+  findPathFault,
+  findRepository,
+  revisionOf,
+  sortFiles,
+} from '@skillstoke/core/internal'
 import { nodeHasher } from '@skillstoke/core/node'
 import { DEFAULT_LIMITS, type SkillFile } from '@skillstoke/core/source'
 import type { ManifestSignature, ManifestSigner, TrustedKeys } from './signing.ts'
@@ -172,9 +179,14 @@ export function findFilesFault(files: readonly SkillFile[]): string | undefined 
   if (files.length > maxFiles) return `it has ${files.length} files; at most ${maxFiles} are read`
   const bytes = files.reduce((sum, { size }) => sum + size, 0)
   if (bytes > maxFolderBytes) return `it has ${bytes} bytes; at most ${maxFolderBytes} are read`
+  const head = findRepository(files.map(({ path }) => path))
+  if (head !== undefined) return `its path ${JSON.stringify(head)} is part of a git repository`
   const folded = new Map<string, string>()
   for (const { path } of files) {
-    const fault = findPathFault(path) ?? (path === path.normalize('NFC') ? undefined : 'is not in NFC')
+    const fault =
+      findPathFault(path) ??
+      (path === path.normalize('NFC') ? undefined : 'is not in NFC') ??
+      describeLeftOut(path)
     if (fault !== undefined) return `its path ${JSON.stringify(path)} ${fault}`
     const other = folded.get(path.toLowerCase())
     if (other !== undefined)
@@ -182,6 +194,13 @@ export function findFilesFault(files: readonly SkillFile[]): string | undefined 
     folded.set(path.toLowerCase(), path)
   }
   return undefined
+}
+
+/** Says why a path is no part of a skill. Agents would leave such a file out, and so have another revision. */
+function describeLeftOut(path: string): string | undefined {
+  const kind = findLeftOutIn(path)?.kind
+  if (kind === undefined) return undefined
+  return kind === 'secret' ? 'usually holds a secret' : 'never belongs to a skill'
 }
 
 function toFile(value: unknown): ManifestFile {

@@ -6,7 +6,7 @@ import {
   SkillError,
   type SkillRuntime,
 } from '@skillstoke/core'
-import { describePlace, isError } from '@skillstoke/core/internal'
+import { describePlace, findIncludedSecret, isError } from '@skillstoke/core/internal'
 import { directory } from '@skillstoke/core/node'
 import { findFilesFault } from './manifest.ts'
 
@@ -45,7 +45,7 @@ export function listServed(runtime: SkillRuntime): Publishable {
   const skills: PublishableSkill[] = []
   const refused: RefusedSkill[] = []
   for (const skill of generation.list()) {
-    const fault = findFilesFault(skill.files)
+    const fault = findFilesFault(skill.files) ?? describeSecret(skill)
     if (fault === undefined) skills.push(toPublishable(skill, runtime))
     else refused.push({ name: skill.name, reason: fault })
   }
@@ -63,6 +63,12 @@ export function listServed(runtime: SkillRuntime): Publishable {
     .filter(({ diagnostics }) => diagnostics.some(each => isError(each) && UNNAMED.test(each.code)))
     .map(({ name }) => name)
   return { skills, refused, unnamed, awaited: listAwaited(runtime) }
+}
+
+/** Describes a private key in a skill. A key has an ordinary name, so only its bytes show what it is. */
+function describeSecret(skill: Skill): string | undefined {
+  const path = findIncludedSecret(skill)
+  return path === undefined ? undefined : `its file ${JSON.stringify(path)} holds a secret`
 }
 
 function describeFault(fault: Diagnostic): string {

@@ -87,6 +87,7 @@ export interface ConfigFlags {
   readonly fleet?: string
   readonly trustedKey?: readonly string[]
   readonly frozen?: boolean
+  readonly includeSecrets?: boolean
   readonly gitBaseUrl?: string
   readonly privateHost?: readonly string[]
   readonly linkRoot?: readonly string[]
@@ -174,7 +175,7 @@ export async function resolveConfig(
       format: flags.format ?? file?.catalogFormat ?? DEFAULT_CATALOG_FORMAT,
     },
     onDuplicate: file?.onDuplicate ?? 'first-wins',
-    reading: file?.reading ?? {},
+    reading: { ...file?.reading, ...readSecretFiles(flags, environment) },
     sandbox: flags.sandbox ?? parseSandbox(environment['SKILLSTOKE_SANDBOX']),
     server: resolveServer(flags, environment, file),
     model: {
@@ -199,6 +200,7 @@ function repeatOptions(flags: ConfigFlags): readonly string[] {
     ...each('--private-host', flags.privateHost),
     ...each('--link-root', flags.linkRoot),
     ...(flags.frozen === true ? ['--frozen'] : []),
+    ...(flags.includeSecrets === true ? ['--include-secrets'] : []),
     ...each('--state', flags.state),
     ...each('--config', flags.config),
   ]
@@ -260,6 +262,15 @@ function parseSwitch(name: string, environment: NodeJS.ProcessEnv): boolean {
   if (!/^(1|true|yes|on|0|false|no|off)$/.test(text))
     throw new UsageError(`${name} is ${JSON.stringify(environment[name])}; use 1 or 0`)
   return /^(1|true|yes|on)$/.test(text)
+}
+
+/** Returns the reading rule for secret files. A file of a project cannot set it. */
+export function readSecretFiles(
+  { includeSecrets }: Pick<ConfigFlags, 'includeSecrets'>,
+  environment: NodeJS.ProcessEnv = withoutEmpty(process.env),
+): Pick<Partial<ReadingPolicy>, 'secretFiles'> {
+  const isIncluded = includeSecrets === true || parseSwitch('SKILLSTOKE_INCLUDE_SECRETS', environment)
+  return isIncluded ? { secretFiles: 'include' } : {}
 }
 
 function parseSandbox(text: string | undefined): SandboxMode {

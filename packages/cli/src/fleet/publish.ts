@@ -11,6 +11,7 @@ import {
   type PublishReport,
   type StagedSkill,
 } from '@skillstoke/fleet'
+import { readSecretFiles } from '../config/config.ts'
 import { createRemote, parseSourceFlag } from '../config/remote-config.ts'
 import { findStateDirectory } from '../config/state-place.ts'
 import { EXIT_FINDINGS, EXIT_INTERRUPTED, UsageError } from '../exit-code.ts'
@@ -80,11 +81,15 @@ async function openSource(folder: string = './skills', place: string | undefined
   if (place === undefined) {
     if (!existsSync(folder))
       throw new UsageError(`there is no folder ${JSON.stringify(folder)}; name the folder with the skills`)
-    return directory(folder, { trust: 'auto' })
+    return directory(folder, { trust: 'auto', reading: readSecretFiles({}) })
   }
   const named = { source: parseSourceFlag(place), isNamed: true, label: 'published' }
   const privateHosts = process.env['SKILLSTOKE_PRIVATE_HOSTS']?.split(',') ?? []
-  const setup = { access: { privateHosts }, stateDirectory: findStateDirectory({}), reading: {} }
+  const setup = {
+    access: { privateHosts },
+    stateDirectory: findStateDirectory({}),
+    reading: readSecretFiles({}),
+  }
   return await createRemote(
     { ...named, source: { ...named.source, pollSeconds: 10 } },
     { ...setup, trust: 'auto', polling: 'auto' },

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { type Digest, SkillError } from '@skillstoke/core'
-import { digestOf, revisionOf, sortFiles } from '@skillstoke/core/internal'
+import { digestOf, findLeftOut, revisionOf, sortFiles } from '@skillstoke/core/internal'
 import { NodeFileSystem, nodeHasher } from '@skillstoke/core/node'
 import type { SkillFile } from '@skillstoke/core/source'
 import type { LockedSkill } from './lock-file.ts'
@@ -51,8 +51,6 @@ interface Folder {
   readonly others: readonly string[]
 }
 
-// Files that other programs create in skill folders. These files are never part of a skill.
-const LITTER: ReadonlySet<string> = new Set(['__pycache__', '.DS_Store', 'Thumbs.db'])
 const MAX_FILE_BYTES = 1024 * 1024 * 1024
 
 /** Reads all entries of a folder. Returns `undefined` if the folder does not exist. */
@@ -67,7 +65,9 @@ async function readFolder(root: string): Promise<Folder | undefined> {
       // names.
       const path = folder === '' ? name : `${folder}/${name}`
       const known = path.normalize('NFC')
-      if (LITTER.has(name)) continue
+      const leftOut = findLeftOut(name, kind !== 'file')
+      // Data of git and secrets are no part of the skill either, but a person should see that they were added.
+      if (leftOut === 'leftover' || leftOut === 'dependencies') continue
       else if (kind === 'directory') await visit(path)
       else if (kind === 'file') {
         const { bytes, stat } = await fileSystem.read(join(root, path), { inside, maxBytes: MAX_FILE_BYTES })

@@ -38,6 +38,7 @@ export function toMcpCommand(config: Config, tools: ToolChoice): McpCommand {
     ...(config.access.gitBaseUrl === undefined ? [] : ['--git-base-url', config.access.gitBaseUrl]),
     ...config.access.privateHosts.flatMap(host => ['--private-host', host]),
     ...(config.isFrozen ? ['--frozen'] : []),
+    ...(config.reading.secretFiles === 'include' ? ['--include-secrets'] : []),
     ...config.linkRoots.flatMap(path => ['--link-root', resolve(path)]),
     ...(config.scope?.include ?? []).flatMap(pattern => ['--include', pattern]),
     ...(config.scope?.exclude ?? []).flatMap(pattern => ['--exclude', pattern]),

@@ -42,7 +42,7 @@ export function withSourceOptions(command: Command): Command {
     )
 }
 
-/** Adds the options that allow access to other machines. */
+/** Adds the options that allow access to other machines and to secret files. */
 export function withAccessOptions(command: Command): Command {
   return command
     .option(
@@ -54,6 +54,7 @@ export function withAccessOptions(command: Command): Command {
       'host or host:port that sources may use in a private network or on this machine; repeatable',
       collect,
     )
+    .option('--include-secrets', 'make files such as .env and private keys part of their skills')
 }
 
 /** Adds the options that name the folders of a project. */

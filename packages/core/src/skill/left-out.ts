@@ -1,6 +1,7 @@
 import type { Diagnostic } from './diagnostic.ts'
 import { findLeftOutIn, isPrivateKey, type LeftOutKind } from './entry-names.ts'
 import { findRepository, isRepositoryEntry } from './git-layout.ts'
+import type { Skill } from './skill.ts'
 import { quote } from './text.ts'
 
 /** A finding about an entry that is left out of a skill, without the path of the entry. */
@@ -80,6 +81,15 @@ function toDiagnostic({ code, severity, reason, fix }: LeftOutFinding, path: str
 
 function nameIn(path: string): string {
   return path.slice(path.lastIndexOf('/') + 1) || '.'
+}
+
+/** Finds a file of a skill that `secretFiles: 'include'` made part of the skill. Returns its path. */
+export function findIncludedSecret({
+  files,
+  diagnostics,
+}: Pick<Skill, 'files' | 'diagnostics'>): string | undefined {
+  const secrets = diagnostics.flatMap(({ code, path }) => (code === 'SECRET_FILE' ? [`/${path}`] : []))
+  return files.find(({ path }) => secrets.some(secret => secret.endsWith(`/${path}`)))?.path
 }
 
 /**

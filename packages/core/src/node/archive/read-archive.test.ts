@@ -65,6 +65,16 @@ describe.each([
     })
   })
 
+  test.each(['.git/config', 'pdf/.GIT/config', 'pdf/git~1/hooks/pre-commit', 'pdf/.g\u200cit/config'])(
+    'refuses the whole archive because of the git data %j',
+    async path => {
+      await expect(read(skill, { path, content: 'x' })).rejects.toMatchObject({
+        code: 'INVALID_PATH',
+        message: expect.stringContaining('which is data of git'),
+      })
+    },
+  )
+
   test('T26: returns links as entries without bytes', async () => {
     const entries = await read(skill, { path: 'pdf/passwd', type: 'symlink', target: '/etc/passwd' })
     expect(entries.map(({ path, kind, bytes }) => [path, kind, bytes.length])).toEqual([

@@ -1,7 +1,7 @@
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import { SkillError } from '../../index.ts'
-import { toMessage } from '../../internal-entry.ts'
+import { isGitName, toMessage } from '../../internal-entry.ts'
 
 /** One entry of an archive: a file with its bytes, or an entry of another kind without bytes. */
 export interface ArchiveEntry {
@@ -29,8 +29,8 @@ const BLOCK = 512
 
 /**
  * Returns the entries of a zip or tar.gz archive, in the order of the archive. Writes nothing to the disk. Refuses the
- * whole archive if a path leads outside the archive, or if two paths differ only in case or accent spelling. An archive
- * with such paths can only come from an attacker.
+ * whole archive if a path leads outside the archive, if two paths differ only in case or accent spelling, or if a path is
+ * data of git. Such archives come from attackers, or from a folder that was packed with its `.git`.
  * @throws {SkillError} INVALID_PATH, TOO_LARGE, IO_FAILED (damaged, encrypted, or not an archive)
  */
 export async function readArchive(
@@ -95,6 +95,11 @@ class EntryCollector {
       throw new SkillError(
         'INVALID_PATH',
         `the archive has an entry ${JSON.stringify(name)}, which leads out of it`,
+      )
+    if (path.split('/').some(isGitName))
+      throw new SkillError(
+        'INVALID_PATH',
+        `the archive has an entry ${JSON.stringify(name)}, which is data of git; leave the folder .git out of the archive`,
       )
     if (isFolder) return path
     // Paths that differ only in case or accent spelling have the same key.
