@@ -12,7 +12,7 @@ export const POLICIES = [
     id: 'P02',
     kind: 'policy',
     behaviour:
-      'Duplicates inside one source are sorted lexicographically by path, and then `onDuplicate` applies. `SKILL.md` beats `skill.md` in one directory.',
+      'Of duplicates inside one source, the folder nearer to the root comes first, then the folder that is called like its skill, then the first path. Then `onDuplicate` applies. `SKILL.md` beats `skill.md` in one directory.',
   },
   {
     id: 'P03',

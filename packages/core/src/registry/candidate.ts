@@ -8,6 +8,7 @@ import type { SourceEntry } from '../skill/source-contents.ts'
 import type { SourceTrust } from '../skill/trust.ts'
 import type { AdmissionVerdict } from './admission.ts'
 import type { DuplicatePolicy } from './duplicate-policy.ts'
+import { compareFolders, describeFolderOrder } from './folder-order.ts'
 import { type SkillCopy, type SkillReport, type SkillStatus, targetOf } from './generation.ts'
 import type { ServedRevisions } from './last-good.ts'
 
@@ -60,14 +61,13 @@ export function nameOf(candidate: Candidate): string {
 /**
  * Orders folders that compete for the same name. Folders of trusted sources come before those of reviewed sources, so
  * that a fetched skill never replaces a trusted skill. Between sources of equal trust, the order of sources decides.
- * Within one source, real folders come before linked folders, and folders of the same kind are ordered by path.
+ * Within one source, `compareFolders()` decides.
  */
 export function byPrecedence(a: Candidate, b: Candidate, direction: 1 | -1 = 1): number {
   return (
     Number(a.trust === 'review') - Number(b.trust === 'review') ||
     direction * (a.sourceIndex - b.sourceIndex) ||
-    Number(a.entry.isLinked ?? false) - Number(b.entry.isLinked ?? false) ||
-    compareText(a.entry.location, b.entry.location)
+    compareFolders(a.entry, b.entry, nameOf(a))
   )
 }
 
@@ -136,11 +136,14 @@ function toCopy({ source, entry }: Candidate): SkillCopy {
 
 /**
  * True if the newest revision of a folder is live and equals the revision that the winner serves. Such a folder is an
- * exact copy.
+ * exact copy. A second folder of the same source is no copy, because an edit in that folder would have no effect.
  */
-function isCopy({ entry, live, held, standing }: Candidate, winner: Candidate | undefined): boolean {
+function isCopy(candidate: Candidate, winner: Candidate | undefined): boolean {
+  const { entry, live, held, standing } = candidate
+  const isSecondFolder = winner?.sourceIndex === candidate.sourceIndex && entry.isLinked !== true
   return (
     live !== undefined &&
+    !isSecondFolder &&
     winner?.live?.revision === live.revision &&
     entry.skill?.revision === live.revision &&
     held === undefined &&
@@ -217,7 +220,7 @@ function describeRule(loser: Candidate, winner: Candidate): string {
   if (loser.trust === 'review' && winner.trust === 'auto') return 'is from a source that needs no review'
   if (loser.sourceIndex !== winner.sourceIndex)
     return `is from a source that ${winner.sourceIndex < loser.sourceIndex ? 'comes first' : 'was chosen over it'}`
-  return 'comes first in the same source'
+  return describeFolderOrder(winner.entry, loser.entry, nameOf(winner))
 }
 
 function describeTarget(candidate: Candidate): string {

@@ -17,6 +17,7 @@ export const DUPLICATE_POLICIES: readonly [...typeof DUPLICATE_WINNERS, 'error']
 /**
  * The rule that picks one of several skills with the same name. The named policies decide by the order in which the
  * sources were declared. The policy `error` serves the first skill and reports all other skills with the same name as
- * errors. Within one source, the first path comes first.
+ * errors. Within one source, the folder that is nearer to the root comes first, then the folder that is called like its
+ * skill, then the first path.
  */
 export type DuplicatePolicy = (typeof DUPLICATE_POLICIES)[number] | DuplicateChooser

@@ -140,6 +140,41 @@ describe('onDuplicate', () => {
     expect((await it.skills.reload()).count).toBe(1)
   })
 
+  test.each([
+    ['refund', ['authoring/examples/refund'], 'is nearer to the root of the same source'],
+    ['zebra', ['a/refund'], 'is nearer to the root of the same source'],
+    ['refund', ['backup of refund'], 'is called like its skill in the same source'],
+    ['refund', ['Refund'], 'is called like its skill in the same source'],
+    ['tools/refund', ['tools/Refund', 'backup/x'], 'is called like its skill in the same source'],
+    ['backup', ['copy'], 'comes first by path in the same source'],
+  ])(
+    `the folder %j is served, and each of the folders %j with the same name has a finding ${verifies('P02')}`,
+    async (winner, losers, reason) => {
+      const body = (location: string): string => text('refund', undefined, `From ${location}.`)
+      const contents = [...losers, winner].map(location => [`/skills/${location}/SKILL.md`, body(location)])
+      await using it = await open(Object.fromEntries(contents))
+      expect(it.skills.current.get('refund').location).toBe(winner)
+      const shadowed = it.skills.current.reports().filter(({ status }) => status === 'shadowed')
+      expect(shadowed.map(({ location }) => location).sort()).toEqual(losers.toSorted())
+      for (const { diagnostics } of shadowed)
+        expect(diagnostics).toContainEqual(
+          expect.objectContaining({ code: 'SKILL_SHADOWED', message: expect.stringContaining(reason) }),
+        )
+    },
+  )
+
+  test(`a second folder of one source has a finding even if its files are the same ${verifies('P02')}`, async () => {
+    await using it = await open({
+      '/skills/refund/SKILL.md': text('refund'),
+      '/skills/backup of refund/SKILL.md': text('refund'),
+    })
+    const rows = it.skills.current.reports().map(({ location, status }) => [location, status])
+    expect(rows).toEqual([
+      ['refund', 'ok'],
+      ['backup of refund', 'shadowed'],
+    ])
+  })
+
   test(`if two folders of a source contain the same skill name, the first path is served; SKILL.md is preferred to skill.md ${verifies('P02', 'FOX-B07', 'EXO-B10')}`, async () => {
     await using it = await open({
       '/skills/z/SKILL.md': text('pdf', 'Later path.'),

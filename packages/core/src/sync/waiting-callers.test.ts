@@ -156,14 +156,16 @@ describe('callers and writers', () => {
 
   test('a caller finds a renamed skill by its new name while other skills are written', async () => {
     await using it = await open()
-    it.files.write('/one/a/SKILL.md', text('b', 'the first b'))
+    it.files.write('/one/z/SKILL.md', text('e', 'the e of z'))
+    await it.clock.advance(3_000)
+    it.files.write('/one/a/SKILL.md', text('e', 'the renamed a'))
     for (let at = 0; at < 100; at += 10) {
       it.files.save('/one/d', String(at))
       await it.clock.advance(10)
     }
-    const load = it.skills.load('b')
+    const load = it.skills.load('e')
     expect(await it.hasEnded(load, 0)).toBe(true)
-    expect((await load).body.trim()).toBe('the first b')
+    expect((await load).body.trim()).toBe('the renamed a')
   })
 
   test('if two folders swap their paths during a wait, each folder keeps its decisions', async () => {
