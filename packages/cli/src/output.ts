@@ -4,6 +4,7 @@ import { type Diagnostic, type SkillStatus, showHiddenText } from '@skillstoke/c
 import { describePlace } from '@skillstoke/core/internal'
 import { toCommandLine } from './command-line.ts'
 import { nameProgram } from './program-name.ts'
+import { leadsOut } from './real-path.ts'
 
 type Style = Parameters<typeof styleText>[0]
 
@@ -98,7 +99,7 @@ export function paintStatus(status: SkillStatus, paint: Paint): string {
 function nearPath(path: string): string {
   if (!isAbsolute(path)) return path
   const near = relative(process.cwd(), path)
-  return near === '' || near.startsWith('..') ? path : near
+  return near === '' || leadsOut(near) ? path : near
 }
 
 /** `skills/pdf/SKILL.md:3:1` */

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { basename, join, relative } from 'node:path'
 import { toCommandLine } from './command-line.ts'
+import { leadsOut } from './real-path.ts'
 
 /**
  * Matches the path under which Node started this program. The first group is the folder in whose `node_modules` this
@@ -23,7 +24,7 @@ export function findProgramName(
   const project = PROJECT.exec(script)?.[1]
   if (project === undefined || !existsSync(join(project, 'node_modules', '.bin', 'skillstoke')))
     return basename(script) === 'skillstoke' ? 'skillstoke' : 'stoke'
-  const isInside = !relative(project, folder).startsWith('..')
+  const isInside = !leadsOut(relative(project, folder))
   return isInside ? 'npx skillstoke' : toCommandLine(['npx', '--prefix', project, 'skillstoke'])
 }
 

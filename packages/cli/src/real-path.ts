@@ -8,7 +8,15 @@ export function isInside(path: string, folder: string): boolean {
   const [realFolder, real] = [realPath(folder), realPath(path)]
   if (realFolder === undefined || real === undefined) return false
   const fromFolder = relative(realFolder, real)
-  return fromFolder !== '..' && !fromFolder.startsWith(`..${sep}`) && !isAbsolute(fromFolder)
+  return !leadsOut(fromFolder)
+}
+
+/**
+ * Whether the result of `relative()` leads out of the folder. Names such as `..data`, which Kubernetes uses, do not lead
+ * out of it.
+ */
+export function leadsOut(fromFolder: string): boolean {
+  return fromFolder === '..' || fromFolder.startsWith(`..${sep}`) || isAbsolute(fromFolder)
 }
 
 /** Returns the target of a link. Returns `undefined` if the path does not exist or is not a link. */

@@ -17,6 +17,7 @@ import {
 import { type ToolChoice, toMcpCommand } from '../mcp-clients/mcp-setup.ts'
 import { createPaint, type Paint, printJson, printLine, toTerminalLine } from '../output.ts'
 import { nameProgram } from '../program-name.ts'
+import { leadsOut } from '../real-path.ts'
 
 export interface ClientOptions {
   /** Name of the server in the configuration of the client. */
@@ -198,7 +199,7 @@ function findFile(
 ): { readonly path: string; readonly scope: ConfigScope } {
   const places = placesOf()
   const isOfProject = ({ path }: { readonly path: string }): boolean =>
-    !relative(places.project, resolve(path)).startsWith('..')
+    !leadsOut(relative(places.project, resolve(path)))
   // Default roots are also in the home folder, so one root of the project is enough.
   const isInside = config.areRootsChosen
     ? config.roots.every(isOfProject)
@@ -271,5 +272,5 @@ function paintWorks(works: keyof typeof WORKS_STYLE, paint: Paint): string {
 
 function shown(path: string): string {
   const short = relative(process.cwd(), path)
-  return short.startsWith('..') ? path : short
+  return leadsOut(short) ? path : short
 }

@@ -12,6 +12,7 @@ import type { SourceReport } from '@skillstoke/core/types'
 import type { SandboxMode } from '@skillstoke/scripts'
 import { UsageError } from '../exit-code.ts'
 import { SANDBOX_MODES } from '../known-values.ts'
+import { leadsOut } from '../real-path.ts'
 import { type LoadedConfigFile, loadConfigFile } from './config-file.ts'
 import { DEFAULT_HOST, DEFAULT_PORT, DEFAULT_ROOTS } from './defaults.ts'
 import { parseSourceFlag, type RemoteConfig, resolveRemotes } from './remote-config.ts'
@@ -319,7 +320,7 @@ function resolveRoots(given: readonly string[], file: LoadedConfigFile | undefin
  */
 function display(path: string): string {
   const fromHere = relative(process.cwd(), path)
-  return fromHere.startsWith('..') || fromHere === '' ? path : fromHere
+  return leadsOut(fromHere) || fromHere === '' ? path : fromHere
 }
 
 /** Returns the paths and URLs of all sources as a person would write them, in the order of the sources. */

@@ -4,6 +4,7 @@ import { UsageError } from '../exit-code.ts'
 import { configSchema, toJsonSchema } from './config-schema.ts'
 import { createRemote, parseSourceFlag } from './remote-config.ts'
 import {
+  assertInside,
   type ConfigSource,
   describeSourceForms,
   kindOf,
@@ -53,4 +54,16 @@ test('--source does not accept a folder', () => {
   expect(() => parseSourceFlag('./skills#main')).toThrow(
     `use --root for a folder that contains skills, file://${resolve('skills')}`,
   )
+})
+
+test.each([
+  ['..data/skills.zip', true],
+  ['..', false],
+  ['../skills.zip', false],
+  ['a/../../skills.zip', false],
+  [resolve('..', 'skills.zip'), false],
+])('a configuration file may name the archive %j: %j', (path, isAllowed) => {
+  const check = (): void => assertInside(path, false)
+  if (isAllowed) expect(check).not.toThrow()
+  else expect(check).toThrow('is outside the working directory')
 })

@@ -1,10 +1,11 @@
-import { isAbsolute, relative, resolve } from 'node:path'
+import { relative, resolve } from 'node:path'
 import type { GitUpdate } from '@skillstoke/core/node'
 import type { RemoteSourceOptions, SkillSource } from '@skillstoke/core/source'
 import type { RetrievalMode } from '@skillstoke/mcp/source'
 import type { z as Zod } from 'zod'
 import { UsageError } from '../exit-code.ts'
 import { GIT_UPDATES, RETRIEVAL_MODES } from '../known-values.ts'
+import { leadsOut } from '../real-path.ts'
 
 /** Kinds of remote sources. Each kind is also the name of a field in the configuration. */
 export const SOURCE_KIND_NAMES = ['git', 'archive', 'wellKnown', 'npm', 'mcp', 'fleet'] as const
@@ -268,8 +269,7 @@ function splitPlace(
 
 /** Checks that a path from a configuration file is inside the working directory. @throws {UsageError} */
 export function assertInside(path: string, isNamed: boolean): void {
-  const fromHere = relative(process.cwd(), resolve(path))
-  if (isNamed || /^https?:/i.test(path) || !(fromHere.startsWith('..') || isAbsolute(fromHere))) return
+  if (isNamed || /^https?:/i.test(path) || !leadsOut(relative(process.cwd(), resolve(path)))) return
   throw new UsageError(
     `the source ${JSON.stringify(path)} of the configuration is outside the working directory; name it with --source to allow it`,
   )

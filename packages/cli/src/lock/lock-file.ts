@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
-import { findPathFault, toMessage } from '@skillstoke/core/internal'
+import { findPathFault, isGitName, toMessage } from '@skillstoke/core/internal'
 import { NodeFileSystem } from '@skillstoke/core/node'
 import { z } from 'zod'
 import type { Config } from '../config/config.ts'
@@ -113,10 +113,9 @@ function findPlaceFault(fromProject: string, isChosen: boolean): string | undefi
   if (isAbsolute(fromProject)) return 'leads out of the project through a link'
   const segments = fromProject.split(sep).map(segment => segment.toLowerCase())
   if (segments[0] === '..') return 'leads out of the project through a link'
-  // Folders named `.git` are never allowed.
   const isHidden = segments.some(segment => segment.startsWith('.') || segment === 'node_modules')
   const isRoot = isChosen || USUAL_ROOT.test(fromProject)
-  const isAllowed = !isHidden || (isRoot && !segments.includes('.git'))
+  const isAllowed = (!isHidden || isRoot) && !segments.some(isGitName)
   return isAllowed ? undefined : 'is in a hidden folder that is not a root'
 }
 
