@@ -150,11 +150,7 @@ test('skills are found in common places, but hidden, ignored or too deep folders
       .sort(),
   ).toEqual([...found, 'both', 'lower'].sort())
   expect(skills.current.get('both').description).toBe('Capital letters win.')
-  expect(skills.current.get('at-top').files.map(file => file.path)).toEqual([
-    'SKILL.md',
-    'nested/SKILL.md',
-    'node_modules/dep/SKILL.md',
-  ])
+  expect(skills.current.get('at-top').files.map(file => file.path)).toEqual(['SKILL.md', 'nested/SKILL.md'])
 })
 
 test('a root is read even if it is a hidden folder or is itself a skill', async () => {
@@ -172,7 +168,7 @@ test('a root is read even if it is a hidden folder or is itself a skill', async 
 test('the manifest has every file except junk files and files that .skillignore names', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('pdf')
-  for (const path of ['scripts/main.py', '.hidden', 'node_modules/dep/index.js', 'keep/deep.txt', 'a b.md'])
+  for (const path of ['scripts/main.py', '.hidden', 'references/guide.md', 'keep/deep.txt', 'a b.md'])
     folder.write(`pdf/${path}`, 'x')
   for (const path of [
     '.git/config',
@@ -184,7 +180,9 @@ test('the manifest has every file except junk files and files that .skillignore 
     '4913',
     '.#lock',
     '.tmp-1',
-    'node_modules/.cache/x',
+    'node_modules/dep/index.js',
+    '.env',
+    '#SKILL.md#',
   ])
     folder.write(`pdf/${path}`, 'x')
   const expected = [
@@ -192,13 +190,13 @@ test('the manifest has every file except junk files and files that .skillignore 
     'SKILL.md',
     'a b.md',
     'keep/deep.txt',
-    'node_modules/dep/index.js',
+    'references/guide.md',
     'scripts/main.py',
   ]
   await using skills = await follow(folder.path)
   const paths = (): string[] => skills.current.get('pdf').files.map(file => file.path)
   expect(paths()).toEqual(expected)
-  folder.write('pdf/.skillignore', '# not for agents\nnode_modules/\n*.txt\n')
+  folder.write('pdf/.skillignore', '# not for agents\nreferences/\n*.txt\n')
   await until(skills, 'the rules apply', () => paths().includes('.skillignore'))
   expect(paths()).toEqual(['.hidden', '.skillignore', 'SKILL.md', 'a b.md', 'scripts/main.py'])
   folder.write('pdf/.skillignore', '')
