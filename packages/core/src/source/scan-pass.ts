@@ -36,7 +36,7 @@ export async function createScanPass(
   const insideFolders = [rootRealPath]
   if (symlinks === 'follow') insideFolders.push('/')
   for (const folder of linkRoots) {
-    const realPath = await resolveIfThere(fileSystem, folder)
+    const realPath = await resolveIfReadable(fileSystem, folder)
     if (realPath !== undefined) insideFolders.push(realPath)
   }
   return {
@@ -49,6 +49,16 @@ export async function createScanPass(
     revisited: new Set(),
     changed: new Set(),
     created: new Set(),
+  }
+}
+
+/** Resolves the path of another folder. If that folder is unreadable, only links into it cannot be followed. */
+async function resolveIfReadable(fileSystem: FileSystem, path: string): Promise<string | undefined> {
+  try {
+    return await fileSystem.resolve(path)
+  } catch (thrown) {
+    if (SkillError.isInstance(thrown)) return undefined
+    throw thrown
   }
 }
 
