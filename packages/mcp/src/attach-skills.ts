@@ -36,6 +36,8 @@ export interface AttachedParts {
    * conversation.
    */
   readonly session?: SkillSession
+  /** Whether the connection continues a conversation whose knowledge is lost. */
+  readonly isContinued: boolean
   /** Called after each tool call of the client. */
   readonly onCall?: () => void
   readonly warn: (message: string) => void
@@ -105,7 +107,7 @@ const TEMPLATES = ['resources/templates/list', 'resourceTemplates'] as const
  */
 function serveTools(mcp: McpServer, parts: AttachedParts, host: HostHandlers): void {
   const { session, onCall, tools, trace } = parts
-  const first = new FirstAnswer(session)
+  const first = new FirstAnswer(parts)
   mcp.server.setRequestHandler('tools/list', async (request, context) => {
     const own = (await tools.list()).map(toWireTool)
     const names = new Set(own.map(({ name }) => name))

@@ -40,7 +40,7 @@ export class ChangeNotifications {
   }
 
   add(update: RegistryUpdate): void {
-    const notification = toNotification(update, this.#options.isInScope)
+    const notification = toNotification(update.changes, this.#options.isInScope)
     const { isListChanged, arePromptsChanged, uris } = notification
     if (isListChanged || arePromptsChanged || uris.size > 0) this.#tell(notification)
   }
@@ -52,7 +52,7 @@ export class ChangeNotifications {
 
   #tell(notification: ChangeNotification): void {
     if (this.#cancelTimer === undefined) this.#send(notification)
-    else this.#held = this.#held === undefined ? notification : merge(this.#held, notification)
+    else this.#held = this.#held === undefined ? notification : mergeNotifications(this.#held, notification)
   }
 
   close(): void {
@@ -75,7 +75,11 @@ export class ChangeNotifications {
   }
 }
 
-function merge(first: ChangeNotification, second: ChangeNotification): ChangeNotification {
+/** Returns one notification of the changes of two. */
+export function mergeNotifications(
+  first: ChangeNotification,
+  second: ChangeNotification,
+): ChangeNotification {
   return {
     isListChanged: first.isListChanged || second.isListChanged,
     arePromptsChanged: first.arePromptsChanged || second.arePromptsChanged,
@@ -84,8 +88,12 @@ function merge(first: ChangeNotification, second: ChangeNotification): ChangeNot
   }
 }
 
-function toNotification(update: RegistryUpdate, isInScope: (name: string) => boolean): ChangeNotification {
-  const changes = update.changes.filter(change => isInScope(change.name))
+/** Returns what clients with one scope hear of the changes. */
+export function toNotification(
+  all: readonly SkillChange[],
+  isInScope: (name: string) => boolean,
+): ChangeNotification {
+  const changes = all.filter(change => isInScope(change.name))
   return {
     isListChanged: changes.some(isListed),
     arePromptsChanged: changes.some(isPromptChanged),

@@ -1,30 +1,45 @@
 import type { SkillSession, ToolDefinition, ToolResult } from '@skillstoke/core'
 import { shortDigest, TOOL_NAMES } from '@skillstoke/core/internal'
 
+export interface FirstAnswerOptions {
+  /** The conversation of the connection; without a conversation, no answer is the first one. */
+  readonly session?: SkillSession
+  /** Whether the connection continues a conversation whose loaded skills are unknown. */
+  readonly isContinued: boolean
+}
+
+const CONTINUED =
+  'The connection was interrupted, and skills may have changed meanwhile. Load a skill again before relying on what you loaded earlier.'
+
 /**
  * Adds the list of skills to the first answer of a connection, because several hosts do not pass the instructions of a
- * server on to the model. An answer that is the list itself gets the name of its generation instead.
+ * server on to the model. A model that names a skill knows the list, so it is not repeated. An answer that is the list
+ * itself gets the name of its generation instead.
  */
 export class FirstAnswer {
-  readonly #session: SkillSession | undefined
+  readonly #options: FirstAnswerOptions
   #isTold = false
 
-  /** @param session the conversation of the connection; without a conversation, no answer is the first one */
-  constructor(session: SkillSession | undefined) {
-    this.#session = session
+  constructor(options: FirstAnswerOptions) {
+    this.#options = options
   }
 
   /** Returns the texts to append to an answer. */
   add(tool: ToolDefinition, input: unknown, result: ToolResult): string[] {
+    const { session, isContinued } = this.#options
     const { generation } = result
-    if (isList(tool, input, result) && generation !== undefined) {
-      this.#isTold = true
-      return [`The generation is ${shortDigest(generation)}. Pass it as "since" to learn what has changed.`]
-    }
-    if (this.#isTold || this.#session === undefined || generation === undefined) return []
-    this.#isTold = true
-    const { catalog } = this.#session
-    return catalog === '' ? [] : [`The skills of this server:\n${catalog}`]
+    if (generation === undefined) return []
+    const isFirst = session !== undefined && !this.#isTold
+    const isOfList = isList(tool, input, result)
+    this.#isTold ||= isFirst
+    const texts = isFirst && isContinued ? [CONTINUED] : []
+    if (isOfList)
+      texts.push(
+        `The generation is ${shortDigest(generation)}. Pass it as "since" to learn what has changed.`,
+      )
+    else if (isFirst && (isContinued || result.skill === undefined) && session.catalog !== '')
+      texts.push(`The skills of this server:\n${session.catalog}`)
+    return texts
   }
 }
 

@@ -2,13 +2,8 @@
 // ordered by hand.
 
 // For hosts: serve skills.
-export {
-  createSkillsServer,
-  DEFAULT_MCP_OPTIONS,
-  type ServeStdioOptions,
-  SkillMcp,
-  type SkillMcpOptions,
-} from './skill-mcp.ts'
+export { createSkillsServer, type ServeStdioOptions, SkillMcp } from './skill-mcp.ts'
+export { DEFAULT_MCP_OPTIONS, type SkillMcpOptions } from './mcp-options.ts'
 export type { ClientAccess } from './client-access.ts'
 
 // For operators: audit entries, and what is published on diagnostics channels.

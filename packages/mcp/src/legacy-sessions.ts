@@ -4,16 +4,28 @@ import {
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server'
 import type { Clock } from '@skillstoke/core/source'
+import { toErrorResponse } from './error-response.ts'
+import { BOTH_TYPES, type IncomingRequest, requestIdsOf } from './incoming-request.ts'
 import { observeBody } from './observe-body.ts'
+import { readHandshake, type SealedSession, type SessionSeal } from './session-seal.ts'
 
 export interface LegacySessionsOptions {
   readonly clock: Clock
+  readonly seal: SessionSeal
+  /** Returns the digest of the newest generation. */
+  readonly currentDigest: () => string
   readonly maxSessions: number
   /** How long a session is safe from eviction after its last request, in milliseconds. */
   readonly graceMs: number
   /** How long an unused session stays open after its last request, in milliseconds. */
   readonly idleMs: number
-  readonly maxRequestBytes: number
+}
+
+/** The server object of one session. */
+export interface SessionServer {
+  readonly server: McpServer
+  /** Called when the stream for notifications has opened or ended. */
+  readonly setListening: (isListening: boolean) => void
 }
 
 /** Who sent a request, and what begins if the request begins a session. */
@@ -21,27 +33,36 @@ export interface LegacyCaller {
   /** Identifies the client and what it may see. Only this owner may use the session. */
   readonly owner: string
   readonly authInfo?: AuthInfo
-  readonly createServer: () => McpServer
+  /** @param continued the session that the new server object continues; absent for a new session */
+  readonly createServer: (continued?: SealedSession) => SessionServer
 }
 
-interface LegacySession {
+interface LegacySession extends SessionServer {
   readonly owner: string
   readonly transport: WebStandardStreamableHTTPServerTransport
-  readonly server: McpServer
+  /** Ids of the running requests. */
+  readonly running: Set<string>
   /** Number of open requests and open streams of the session. */
   open: number
   lastUsed: number
 }
 
+/** Limits the memory for sessions that clients have ended. */
+const MAX_ENDED = 1_000
+
 /**
- * Serves Streamable HTTP to 2025-era clients. Each client has a session, because notifications need a session. Idle
- * sessions are closed. The client of a closed session gets 404 and starts a new session, as the specification requires.
- * A session that is in use is never closed to make room for another client. If all sessions are in use, a new client
- * gets 503 with `Retry-After`.
+ * Serves Streamable HTTP to 2025-era clients. Each client has a session, because notifications need a session. The id of
+ * a session is sealed, and contains what a server needs to continue the session. So a client notices neither that an
+ * idle session was closed, nor that another server with the same key answers. A session that is in use is never closed
+ * to make room for another client. If all sessions are in use, a new client gets 503 with `Retry-After`.
  */
 export class LegacySessions {
   readonly #options: LegacySessionsOptions
   readonly #sessions = new Map<string, LegacySession>()
+  /** Sessions that are being continued, by their id. */
+  readonly #continuing = new Map<string, Promise<LegacySession | undefined>>()
+  /** Ids of the sessions that their clients ended. */
+  readonly #ended = new Set<string>()
   /** Number of running handshakes whose sessions do not exist yet. */
   #beginning = 0
   /** Sessions that are being closed. */
@@ -53,14 +74,15 @@ export class LegacySessions {
     this.#options = options
   }
 
-  async handle(request: Request, caller: LegacyCaller): Promise<Response> {
-    const id = request.headers.get('mcp-session-id')
-    if (id === null) return await this.#begin(request, caller)
-    const session = this.#sessions.get(id)
+  async handle(incoming: IncomingRequest, caller: LegacyCaller): Promise<Response> {
+    const id = incoming.request.headers.get('mcp-session-id')
+    if (id === null) return await this.#begin(incoming, caller)
+    const session = await this.#find(id, caller)
+    if (session === 'full') return this.#refuse()
     // For another client, the session does not exist.
     if (session === undefined || session.owner !== caller.owner)
       return toErrorResponse(404, -32_001, 'there is no such session; begin a new one')
-    return await this.#use(session, request, caller)
+    return await this.#use(session, incoming, caller)
   }
 
   async close(): Promise<void> {
@@ -70,43 +92,86 @@ export class LegacySessions {
     await Promise.all(this.#ending)
   }
 
-  async #begin(request: Request, caller: LegacyCaller): Promise<Response> {
-    const { maxSessions, maxRequestBytes } = this.#options
-    if (this.#sessions.size + this.#beginning >= maxSessions && !this.#makeRoom()) return this.#refuse()
+  async #begin(incoming: IncomingRequest, caller: LegacyCaller): Promise<Response> {
+    const { seal, currentDigest } = this.#options
+    const handshake = readHandshake(incoming.body)
+    const generation = currentDigest()
+    const id = handshake === undefined ? '' : await seal.seal({ handshake, generation }, caller.owner)
+    // No `await` between this line and the start of the session. Otherwise more sessions than allowed could begin.
+    if (!this.#hasRoom()) return this.#refuse()
+    return await this.#open(id, caller, undefined, async session => {
+      const response = await this.#use(session, incoming, caller)
+      // If the request was not a handshake, the response is an error. No session starts, so the new server is closed.
+      if (session.transport.sessionId === undefined) await session.server.close()
+      return response
+    })
+  }
+
+  /** Returns the session with an id. Continues a session that this server does not have yet, or does not have any more. */
+  async #find(id: string, caller: LegacyCaller): Promise<LegacySession | 'full' | undefined> {
+    const known = this.#sessions.get(id)
+    if (known !== undefined || this.#ended.has(id)) return known
+    const sealed = await this.#options.seal.open(id, caller.owner)
+    if (sealed === undefined) return undefined
+    // Another request may have continued the session while the id was being opened.
+    const running = this.#sessions.get(id) ?? this.#continuing.get(id)
+    if (running !== undefined) return await running
+    if (!this.#hasRoom()) return 'full'
+    const continued = this.#open(id, caller, sealed, async session => {
+      await repeatHandshake(session, id, sealed)
+      return this.#sessions.get(id)
+    }).finally(() => this.#continuing.delete(id))
+    this.#continuing.set(id, continued)
+    return await continued
+  }
+
+  /** Creates the server object and the transport of a session. The session starts when `work` sends a handshake. */
+  async #open<T>(
+    id: string,
+    { owner, createServer }: LegacyCaller,
+    continued: SealedSession | undefined,
+    work: (session: LegacySession) => Promise<T>,
+  ): Promise<T> {
     let isBeginning = true
     const hasBegun = (): void => {
       if (isBeginning) this.#beginning--
       isBeginning = false
     }
     // Creates the server before counting the handshake. If the creation fails, no handshake is counted.
-    const server = caller.createServer()
+    const created = createServer(continued)
     this.#beginning++
     try {
       const transport = new WebStandardStreamableHTTPServerTransport({
-        sessionIdGenerator: () => crypto.randomUUID(),
-        maxRequestBodySize: maxRequestBytes,
-        onsessioninitialized: id => {
+        sessionIdGenerator: () => id,
+        onsessioninitialized: () => {
           this.#sessions.set(id, session)
           hasBegun()
           this.#sweepLater()
         },
-        onsessionclosed: id => void this.#sessions.delete(id),
+        onsessionclosed: () => this.#forget(id),
       })
-      const { owner } = caller
-      const session: LegacySession = { owner, transport, server, open: 0, lastUsed: this.#now }
-      await server.connect(transport)
-      const response = await this.#use(session, request, caller)
-      const id = transport.sessionId
-      // If the request was not a handshake, the response is an error. No session starts, so the new server is closed.
-      if (id === undefined) await server.close()
-      else if (this.#isClosed) this.#end(id, session)
-      return response
+      const session: LegacySession = {
+        ...{ ...created, owner, transport, running: new Set<string>() },
+        ...{ open: 0, lastUsed: this.#now },
+      }
+      await created.server.connect(transport)
+      const result = await work(session)
+      if (this.#isClosed && this.#sessions.has(id)) this.#end(id, session)
+      return result
     } catch (thrown) {
-      await server.close()
+      await created.server.close()
       throw thrown
     } finally {
       hasBegun()
     }
+  }
+
+  /** Remembers that the client ended a session, so that its id does not continue it. */
+  #forget(id: string): void {
+    this.#sessions.delete(id)
+    this.#ended.add(id)
+    const [oldest] = this.#ended
+    if (this.#ended.size > MAX_ENDED && oldest !== undefined) this.#ended.delete(oldest)
   }
 
   #refuse(): Response {
@@ -119,22 +184,43 @@ export class LegacySessions {
   }
 
   /** Handles a request. The session counts as in use until the client has read or cancelled the answer. */
-  async #use(session: LegacySession, request: Request, { authInfo }: LegacyCaller): Promise<Response> {
+  async #use(
+    session: LegacySession,
+    { request, body }: IncomingRequest,
+    { authInfo }: LegacyCaller,
+  ): Promise<Response> {
+    const ids = requestIdsOf(body)
+    // The transport finds the stream of an answer by the id of its request, so two running requests with one id would
+    // leave one of them without an answer.
+    const taken = ids.find(id => session.running.has(id))
+    if (taken !== undefined)
+      return toErrorResponse(400, -32_600, `a request with the id ${taken} is running; use a new id`)
     session.open++
+    for (const id of ids) session.running.add(id)
+    let isStream = false
     const done = (): void => {
       session.open--
       session.lastUsed = this.#now
+      for (const id of ids) session.running.delete(id)
+      if (isStream) session.setListening(false)
     }
     try {
-      const response = await session.transport.handleRequest(
-        request,
-        authInfo === undefined ? {} : { authInfo },
-      )
+      const response = await session.transport.handleRequest(request, {
+        ...(body === undefined ? {} : { parsedBody: body }),
+        ...(authInfo === undefined ? {} : { authInfo }),
+      })
+      isStream = request.method === 'GET' && response.ok
+      if (isStream) session.setListening(true)
       return observeBody(response, done)
     } catch (thrown) {
       done()
       throw thrown
     }
+  }
+
+  /** Whether another session may begin, if need be instead of one that was idle. */
+  #hasRoom(): boolean {
+    return this.#sessions.size + this.#beginning < this.#options.maxSessions || this.#makeRoom()
   }
 
   /** Evicts the session that has been idle for longest. Returns `false` if no session is idle. */
@@ -176,11 +262,18 @@ function isUnused({ open }: LegacySession): boolean {
   return open === 0
 }
 
-function toErrorResponse(
-  status: number,
-  code: number,
-  message: string,
-  headers: Readonly<Record<string, string>> = {},
-): Response {
-  return Response.json({ jsonrpc: '2.0', error: { code, message }, id: null }, { status, headers })
+/** Sends the handshake of a session to its new server object, which so learns the client and the protocol version. */
+async function repeatHandshake(
+  { transport }: LegacySession,
+  id: string,
+  { handshake }: SealedSession,
+): Promise<void> {
+  const send = async (message: object): Promise<void> => {
+    const headers = { accept: BOTH_TYPES, 'content-type': 'application/json', 'mcp-session-id': id }
+    const request = new Request('http://localhost/', { method: 'POST', headers })
+    const answer = await transport.handleRequest(request, { parsedBody: { jsonrpc: '2.0', ...message } })
+    await answer.text()
+  }
+  await send({ id: 'handshake', method: 'initialize', params: handshake })
+  await send({ method: 'notifications/initialized' })
 }

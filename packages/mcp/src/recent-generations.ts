@@ -32,6 +32,11 @@ export class RecentGenerations {
       count -= this.#seen.shift()?.list().length ?? 0
   }
 
+  /** Returns the generation with a digest; `undefined` if it is unknown. */
+  find(digest: string): Generation | undefined {
+    return this.#seen.findLast(each => each.digest === digest)
+  }
+
   /** Answers in one line. */
   describe(question: ChangeQuestion): string {
     const { since, now, skill } = question

@@ -104,23 +104,24 @@ export const word = defineCommand({ name: 'word', description: 'Speaks.', run: (
     const client = await it.connect(era)
     const run = async (command: string): Promise<unknown> =>
       await client.callTool({ name: 'run_skill_command', arguments: { skill: 'sums', command } })
-    // The first answer of a connection also has the list of skills, which structured content would hide.
-    if (era === '2025-11-25') expect(await run('total')).not.toHaveProperty('structuredContent')
     expect(await run('total')).toMatchObject({ structuredContent: { sum: 3, items: ['a'] } })
     expect(await run('word')).not.toHaveProperty('structuredContent')
   })
 })
 
-test('the first answer of a connection has the list of skills, once', async () => {
+test('the first answer of a connection has the list of skills, once, if the call does not name a skill', async () => {
   await using it = await open({ 'pdf/SKILL.md': text('pdf'), 'maps/SKILL.md': text('maps') })
   const client = await it.connect('2025-11-25')
   const call = async (name: string, input: Record<string, unknown>): Promise<string> =>
     JSON.stringify((await client.callTool({ name, arguments: input })).content)
   expect(await call('skill', { name: 42 })).not.toContain('<available_skills>')
-  const first = await call('read_skill_file', { skill: 'pdf', path: 'SKILL.md' })
+  const first = await call('skill', { name: 'does' })
   expect(first).toContain('The skills of this server:')
   expect(first).toContain('Does maps.')
   expect(await call('skill', { name: 'pdf' })).not.toContain('Does maps.')
+  const informed = await it.connect('2025-11-25')
+  const loaded = await informed.callTool({ name: 'skill', arguments: { name: 'pdf' } })
+  expect(loaded.content).toHaveLength(1)
   const other = await it.connect('2025-11-25')
   const listed = (await other.callTool({ name: 'skill', arguments: {} })).content
   expect(JSON.stringify(listed).split('Does maps.')).toHaveLength(2)

@@ -204,15 +204,23 @@ describe('sessions of 2025-era clients', () => {
   }
   const list = { jsonrpc: '2.0', id: 2, method: 'tools/list' }
 
-  test('closes an unused session, and answers later requests in that session with 404', async () => {
+  test('closes an unused session, and continues it at the next request of its client', async () => {
     await using it = await open({ 'pdf/SKILL.md': text('pdf') }, { sessionIdleMs: 1_000 })
     const id = (await it.request({}, initialize)).headers.get('mcp-session-id') as string
     expect(it.skills.sessions()).toHaveLength(1)
     await it.clock.advance(900)
     expect((await it.request({ 'mcp-session-id': id }, list)).status).toBe(200)
     await it.clock.advance(2_000)
-    expect((await it.request({ 'mcp-session-id': id }, list)).status).toBe(404)
     expect(it.skills.sessions()).toEqual([])
+    expect((await it.request({ 'mcp-session-id': id }, list)).status).toBe(200)
+    expect(it.skills.sessions()).toHaveLength(1)
+  })
+
+  test('a session that its client has ended is not continued', async () => {
+    await using it = await open({ 'pdf/SKILL.md': text('pdf') })
+    const id = (await it.request({}, initialize)).headers.get('mcp-session-id') as string
+    expect((await it.request({ 'mcp-session-id': id }, undefined, 'DELETE')).status).toBe(200)
+    expect((await it.request({ 'mcp-session-id': id }, list)).status).toBe(404)
   })
 
   const GRACE_MS = 10_000
@@ -230,7 +238,8 @@ describe('sessions of 2025-era clients', () => {
     const statuses = await Promise.all(
       ids.map(async id => (await it.request({ 'mcp-session-id': id }, list)).status),
     )
-    expect(statuses).toEqual([200, 404, 200])
+    // The evicted session would continue if one of the other two were idle.
+    expect(statuses).toEqual([200, 503, 200])
   })
 
   test('never evicts a recently used session, and reports to a refused client when to retry', async () => {

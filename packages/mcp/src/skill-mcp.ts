@@ -1,166 +1,38 @@
 import {
   type AuthInfo,
-  bearerAuthChallengeResponse,
   isLegacyRequest,
-  type McpRequestContext,
   type McpServer,
   type ServerEventBus,
   verifyBearerToken,
 } from '@modelcontextprotocol/server'
 import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio'
 import { type Logger, SkillError, type SkillRuntime, type SkillScope } from '@skillstoke/core'
-import {
-  checkChoice,
-  checkNumber,
-  checkOptions,
-  checkWholeNumber,
-  type KnownOptions,
-  LONGEST_TIMER_MS,
-  silentLogger,
-  toMessage,
-} from '@skillstoke/core/internal'
+import { checkOptions, type KnownOptions, silentLogger, toMessage } from '@skillstoke/core/internal'
 import { type Clock, systemClock } from '@skillstoke/core/source'
-import type { ClientAccess } from './client-access.ts'
+import { toAccepted } from './accepted-types.ts'
 import { followStream } from './follow-stream.ts'
+import { type IncomingRequest, readIncoming } from './incoming-request.ts'
 import { LegacySessions } from './legacy-sessions.ts'
+import { type McpDefaults, resolveOptions, type SkillMcpOptions } from './mcp-options.ts'
 import { RateLimit } from './rate-limit.ts'
 import { RecentGenerations } from './recent-generations.ts'
+import { ownerOf, toChallenge } from './request-owner.ts'
 import { type AuditEntry, RequestTrace } from './request-trace.ts'
+import { SessionSeal } from './session-seal.ts'
 import { type SharedParts, SkillsView } from './skills-view.ts'
 
-export interface SkillMcpOptions {
-  /** The skills that clients may see. @default all */
-  readonly scope?: SkillScope
-  /**
-   * Creates the server object of a host, to which the skills are added. Called for each connection of a 2025-era client
-   * or over stdio, and for each request of a 2026-era client over HTTP. @default a server object that offers only skills
-   */
-  readonly createServer?: (context: McpRequestContext) => McpServer
-  /** Name of the server in the protocol. @default 'skillstoke' */
-  readonly name?: string
-  /** @default '0.0.0' */
-  readonly version?: string
-  /** Text at the start of the server's instructions, before the list of skills. @default '' */
-  readonly instructions?: string
-  /**
-   * Who may use the server over HTTP, and which skills each client sees. A server without access control must be
-   * protected by its host.
-   * @default every caller sees every skill in the scope
-   */
-  readonly access?: ClientAccess
-  /**
-   * Maximum number of HTTP requests of one client in a minute. Without `access`, all callers together count as one client.
-   * `Infinity` means no limit.
-   * @default Infinity
-   */
-  readonly requestsPerMinute?: number
-  /** Called after each request that used a skill or was refused. @default nothing */
-  readonly audit?: (entry: AuditEntry) => void
-  /** How long a 2026-era client may cache an answer, in whole milliseconds. @default 0 */
-  readonly ttlMs?: number
-  /**
-   * Who may share a cached answer: the clients of one user (`'private'`), or all clients (`'public'`).
-   * @default 'private'
-   */
-  readonly cacheScope?: 'private' | 'public'
-  /** Maximum number of entries in one page of a list. @default 100 */
-  readonly pageSize?: number
-  /** Minimum time between two notifications of changes, in milliseconds. @default 250 */
-  readonly notificationIntervalMs?: number
-  /**
-   * Maximum number of open 2025-era HTTP sessions. If all sessions are in use, a new client gets 503 with
-   * `Retry-After`. @default 256
-   */
-  readonly maxSessions?: number
-  /**
-   * How long a 2025-era HTTP session is safe from eviction after its last request, in milliseconds. A session with an
-   * open stream is never evicted. @default 30,000
-   */
-  readonly sessionGraceMs?: number
-  /**
-   * How long an unused 2025-era HTTP session stays open, in milliseconds. `Infinity` means forever. @default 1,800,000
-   */
-  readonly sessionIdleMs?: number
-  /** Maximum size of a request body over HTTP, in bytes. @default 1,048,576 */
-  readonly maxRequestBytes?: number
-  /**
-   * Whether the server also offers each command as a tool named `skill.command`, besides `run_skill_command`. If true,
-   * the list of tools changes with the skills, and clients are notified of each change. @default false
-   */
-  readonly commandTools?: boolean
-  /**
-   * Whether clients may reload and unload the code of skills, with the tools `skill.reload` and `skill.unload`.
-   * @default false
-   */
-  readonly adminTools?: boolean
-  /**
-   * Whether clients may write skills, with the tools `write_skill_file` and `reload_skills`. Needs a writable source.
-   * What a client writes is live in its own connection, and waits for approval everywhere else. @default false
-   */
-  readonly authorTools?: boolean
-  /** Called when a client's conversation starts or ends, and after each tool call in the conversation. */
-  readonly onSessionChange?: () => void
-  readonly logger?: Logger
-  readonly clock?: Clock
-}
-
 const KNOWN_STDIO: KnownOptions<ServeStdioOptions> = { signal: true }
-
-const KNOWN_OPTIONS: KnownOptions<SkillMcpOptions> = {
-  scope: true,
-  name: true,
-  version: true,
-  instructions: true,
-  createServer: true,
-  access: true,
-  requestsPerMinute: true,
-  audit: true,
-  ttlMs: true,
-  cacheScope: true,
-  pageSize: true,
-  notificationIntervalMs: true,
-  maxSessions: true,
-  sessionGraceMs: true,
-  sessionIdleMs: true,
-  maxRequestBytes: true,
-  commandTools: true,
-  adminTools: true,
-  authorTools: true,
-  onSessionChange: true,
-  logger: true,
-  clock: true,
-}
-
-type Defaults = Required<
-  Omit<
-    SkillMcpOptions,
-    'scope' | 'createServer' | 'access' | 'audit' | 'onSessionChange' | 'logger' | 'clock'
-  >
->
-
-export const DEFAULT_MCP_OPTIONS: Readonly<Defaults> = Object.freeze({
-  name: 'skillstoke',
-  version: '0.0.0',
-  instructions: '',
-  requestsPerMinute: Infinity,
-  ttlMs: 0,
-  cacheScope: 'private',
-  pageSize: 100,
-  notificationIntervalMs: 250,
-  maxSessions: 256,
-  sessionGraceMs: 30_000,
-  sessionIdleMs: 1_800_000,
-  maxRequestBytes: 1_048_576,
-  commandTools: false,
-  adminTools: false,
-  authorTools: false,
-})
-
-const CACHE_SCOPES = ['private', 'public'] as const
 
 export interface ServeStdioOptions {
   /** Ends the connection. */
   readonly signal?: AbortSignal
+}
+
+/** Who sent a request, and what this client sees. */
+interface Caller {
+  readonly auth: AuthInfo | undefined
+  readonly view: SkillsView
+  readonly owner: string
 }
 
 /** Limits the memory of a server whose clients have many different scopes. */
@@ -206,12 +78,12 @@ export function createSkillsServer(skills: SkillRuntime, options: SkillMcpOption
  *
  * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
  * await using mcp = new SkillMcp(skills, { scope: { include: ['support-*'] } })
- * console.log((await mcp.fetch(new Request('http://localhost/mcp'))).status) // prints 406
+ * console.log((await mcp.fetch(new Request('http://localhost/mcp'))).status) // prints 400
  * ```
  */
 export class SkillMcp implements AsyncDisposable {
   readonly #skills: SkillRuntime
-  readonly #options: SkillMcpOptions & Readonly<Defaults>
+  readonly #options: SkillMcpOptions & Readonly<McpDefaults>
   readonly #logger: Logger
   readonly #clock: Clock
   readonly #parts: SharedParts
@@ -228,11 +100,9 @@ export class SkillMcp implements AsyncDisposable {
 
   /** Does the same as `createSkillsServer`. */
   constructor(skills: SkillRuntime, options: SkillMcpOptions = {}) {
-    checkOptions('SkillMcp', options, KNOWN_OPTIONS)
+    this.#options = resolveOptions(options)
     this.#skills = skills
-    this.#options = { ...DEFAULT_MCP_OPTIONS, ...options }
     this.#logger = options.logger ?? silentLogger
-    checkValues(this.#options)
     if (this.#options.authorTools) skills.writer() // throws if no source is writable
     const { name, audit, requestsPerMinute, ...rest } = this.#options
     const clock = options.clock ?? systemClock
@@ -257,10 +127,11 @@ export class SkillMcp implements AsyncDisposable {
     this.#limit = new RateLimit(requestsPerMinute, clock)
     this.#legacy = new LegacySessions({
       clock,
+      seal: new SessionSeal(rest.sessionKey ?? crypto.randomUUID() + crypto.randomUUID()),
+      currentDigest: () => skills.current.digest,
       maxSessions: rest.maxSessions,
       graceMs: rest.sessionGraceMs,
       idleMs: rest.sessionIdleMs,
-      maxRequestBytes: rest.maxRequestBytes,
     })
   }
 
@@ -300,27 +171,47 @@ export class SkillMcp implements AsyncDisposable {
   /** Answers one HTTP request of a 2025-era or 2026-era client. */
   async fetch(request: Request): Promise<Response> {
     if (this.#closing !== undefined) return new Response('the server is closing', { status: 503 })
+    const { access, maxRequestBytes } = this.#options
+    const document = access?.respond?.(request)
+    if (document !== undefined) return document
+    // Clients look for an authorization server here. Any other answer than 404 would start a sign-in that cannot end.
+    if (new URL(request.url).pathname.startsWith('/.well-known/'))
+      return new Response('not found', { status: 404 })
     const caller = await this.#identify(request)
     if (caller instanceof Response) return caller
-    const { auth, view, owner } = caller
-    const { maxRequestBytes } = this.#options
-    const isLegacy = await isLegacyRequest(request, undefined, { maxRequestBodySize: maxRequestBytes })
-    const authInfo = auth === undefined ? {} : { authInfo: auth }
-    const createServer = (): McpServer =>
-      view.createLasting({ era: 'legacy', requestInfo: request, ...authInfo })
+    const incoming = await readIncoming(request, maxRequestBytes)
+    if (incoming instanceof Response) return incoming
+    const { auth, view } = caller
     // A view stays open while it answers, and while its answer is an open stream.
     const release = view.use()
     try {
-      const response = isLegacy
-        ? await this.#legacy.handle(request, { ...authInfo, owner, createServer })
-        : await view.modern.fetch(request, authInfo)
+      const answer = await this.#answer(incoming, caller)
+      const response = await toAccepted(answer, incoming.accepted, request.signal)
       if (response.status === 503)
         this.#parts.trace.refused(request, 'too many sessions are in use', auth?.clientId)
-      return followStream(response, { access: this.#options.access, auth, clock: this.#clock, done: release })
+      return followStream(response, { access, auth, clock: this.#clock, done: release })
     } catch (thrown) {
       release()
       throw thrown
     }
+  }
+
+  async #answer(
+    { request, body, accepted }: IncomingRequest,
+    { auth, view, owner }: Caller,
+  ): Promise<Response> {
+    const authInfo = auth === undefined ? {} : { authInfo: auth }
+    const parsed = body === undefined ? {} : { parsedBody: body }
+    if (this.#options.stateless || !(await isLegacyRequest(request, body)))
+      return await view.modern.fetch(request, { ...authInfo, ...parsed })
+    return await this.#legacy.handle(
+      { request, body, accepted },
+      {
+        ...{ ...authInfo, owner },
+        createServer: continued =>
+          view.createSession({ era: 'legacy', requestInfo: request, ...authInfo }, continued),
+      },
+    )
   }
 
   /**
@@ -375,27 +266,22 @@ export class SkillMcp implements AsyncDisposable {
   }
 
   /** Finds out who sent a request and what this client sees, or returns the answer that refuses the request. */
-  async #identify(
-    request: Request,
-  ): Promise<
-    { readonly auth: AuthInfo | undefined; readonly view: SkillsView; readonly owner: string } | Response
-  > {
+  async #identify(request: Request): Promise<Caller | Response> {
     const { access } = this.#options
     if (access === undefined) {
       const refusal = this.#refuseExcess(request, '')
-      return refusal ?? { auth: undefined, view: this.#ownView, owner: '' }
+      return refusal ?? { auth: undefined, view: this.#ownView, owner: ownerOf(request) }
     }
-    const document = access.respond?.(request)
-    if (document !== undefined) return document
+    const header = request.headers.get('authorization')
     try {
-      const auth = await verifyBearerToken(request.headers.get('authorization'), access)
+      const auth = await verifyBearerToken(header, access)
       const refusal = this.#refuseExcess(request, auth.clientId)
       if (refusal !== undefined) return refusal
       const { view, key } = this.#viewOf(access.scopeOf?.(auth))
-      return { auth, view, owner: JSON.stringify([auth.clientId, key]) }
+      return { auth, view, owner: ownerOf(request, auth, key) }
     } catch (thrown) {
       this.#parts.trace.refused(request, toMessage(thrown))
-      return bearerAuthChallengeResponse(thrown, access)
+      return toChallenge(thrown, access, header !== null)
     }
   }
 
@@ -468,19 +354,6 @@ export class SkillMcp implements AsyncDisposable {
 
 function withOuter(scope: SkillScope, outer: SkillScope): SkillScope {
   return { ...scope, outer: scope.outer === undefined ? outer : withOuter(scope.outer, outer) }
-}
-
-/** @throws {SkillError} INVALID_OPTION */
-function checkValues(options: Readonly<Defaults>): void {
-  checkWholeNumber('ttlMs', options.ttlMs, 0)
-  checkChoice('cacheScope', options.cacheScope, CACHE_SCOPES)
-  checkWholeNumber('pageSize', options.pageSize, 1)
-  checkNumber('requestsPerMinute', options.requestsPerMinute, 1)
-  checkNumber('notificationIntervalMs', options.notificationIntervalMs, 0, LONGEST_TIMER_MS)
-  checkWholeNumber('maxSessions', options.maxSessions, 1)
-  checkNumber('sessionGraceMs', options.sessionGraceMs, 0, LONGEST_TIMER_MS)
-  checkNumber('sessionIdleMs', options.sessionIdleMs, 1)
-  checkWholeNumber('maxRequestBytes', options.maxRequestBytes, 1)
 }
 
 /** A transport that reports when the connection has ended, no matter which side ended it. */

@@ -7,6 +7,7 @@ import {
 import { SkillsExtension } from '@modelcontextprotocol/server/ext/skills'
 import {
   createAuthorTools,
+  diffGenerations,
   type Logger,
   type SkillReader,
   type SkillRuntime,
@@ -16,18 +17,21 @@ import {
 import { toMessage } from '@skillstoke/core/internal'
 import type { Clock } from '@skillstoke/core/source'
 import { type AttachedParts, attachSkills } from './attach-skills.ts'
-import { type ChangeNotification, ChangeNotifications } from './change-notifications.ts'
+import { type ChangeNotification, ChangeNotifications, toNotification } from './change-notifications.ts'
+import { type Connection, Connections, NOTHING } from './connections.ts'
+import type { SessionServer } from './legacy-sessions.ts'
+import type { McpDefaults, SkillMcpOptions } from './mcp-options.ts'
 import type { RecentGenerations } from './recent-generations.ts'
 import type { RequestTrace } from './request-trace.ts'
 import { RuntimeSkillSource } from './runtime-skill-source.ts'
 import { type ConstantTools, ServedTools } from './served-tools.ts'
-import type { DEFAULT_MCP_OPTIONS, SkillMcpOptions } from './skill-mcp.ts'
+import type { SealedSession } from './session-seal.ts'
 import { SkillPrompts } from './skill-prompts.ts'
 
 /** What all views of one server share. */
 export interface SharedParts {
   readonly skills: SkillRuntime
-  readonly options: SkillMcpOptions & typeof DEFAULT_MCP_OPTIONS
+  readonly options: SkillMcpOptions & Readonly<McpDefaults>
   readonly logger: Logger
   readonly clock: Clock
   readonly recent: RecentGenerations
@@ -37,21 +41,23 @@ export interface SharedParts {
   readonly warnOnce: (message: string) => void
 }
 
-/** A server object that lives as long as its connection, because it sends notifications to the client. */
-interface Connection {
-  readonly server: McpServer
-  /**
-   * URIs that a 2025-era client subscribed to. For a 2026-era client, `'everything'`, because the SDK filters the
-   * updates for the stream of the client.
-   */
-  readonly subscribed: Set<string> | 'everything'
-  wasConnected: boolean
-}
-
 const INTRODUCTION =
   'This server provides skills: instructions, references and scripts for particular tasks. Before a task that one of ' +
   'them describes, load it with the tool "skill" and its name. Skills may change while you work; answers are always ' +
   'the newest revision.'
+
+/** How a lasting server object reaches its client. */
+interface LastingOptions {
+  /** Whether the SDK filters the updates of files for the client. @default false */
+  readonly isFiltered?: boolean
+  /** What the client hears when its stream opens. @default the client has a stream from the start */
+  readonly missed?: ChangeNotification
+  /** The session that the server object continues. Its subscriptions are unknown. @default a new session */
+  readonly continued?: SealedSession
+}
+
+/** Beyond this number, a client that missed everything hears only that the lists have changed. */
+const MAX_MISSED_URIS = 1_000
 
 /** What the clients with one scope get: server objects that serve only the skills in the scope, and notifications. */
 export class SkillsView {
@@ -64,7 +70,7 @@ export class SkillsView {
   readonly #prompts: SkillPrompts
   readonly #extension: SkillsExtension
   readonly #notifications: ChangeNotifications
-  readonly #connections = new Set<Connection>()
+  readonly #connections: Connections
   /** Number of requests and streams that this view answers now. */
   #uses = 0
   readonly #unsubscribe: () => void
@@ -83,15 +89,20 @@ export class SkillsView {
       onWarning: ({ path, message }) => parts.warnOnce(`${path}: ${message}`),
     })
     this.modern = createMcpHandler(context => this.#createShortLived(context), {
-      legacy: 'reject',
+      legacy: options.stateless ? 'stateless' : 'reject',
       maxRequestBodySize: options.maxRequestBytes,
       onerror: error => this.#onError(error),
+    })
+    this.#connections = new Connections({
+      streams: this.modern.notify,
+      trace: parts.trace,
+      onError: error => this.#onError(error),
     })
     this.#notifications = new ChangeNotifications({
       clock,
       intervalMs: options.notificationIntervalMs,
       isInScope: this.#reader.isInScope,
-      send: notification => this.#notify(notification),
+      send: notification => this.#connections.notify(notification),
     })
     const unsubscribe = skills.subscribe(update => this.#notifications.add(update), { phase: 'mcp' })
     const unfollow = this.#followCommands()
@@ -114,26 +125,34 @@ export class SkillsView {
 
   /** Creates a server object for a connection, with a session for the conversation of the client. */
   createLasting(context: McpRequestContext): McpServer {
-    const session = this.#openSession()
-    try {
+    return this.#withSession(session => {
       const server = this.#createServer(session.catalog, context)
-      this.#attachLasting(server, session, context.era)
+      this.#attachLasting(server, session, { isFiltered: context.era === 'modern' })
       return server
-    } catch (thrown) {
-      session.close()
-      throw thrown
-    }
+    })
+  }
+
+  /**
+   * Creates the server object of a session over HTTP.
+   * @param continued the session that another server object began; absent for a new session
+   */
+  createSession(context: McpRequestContext, continued?: SealedSession): SessionServer {
+    return this.#withSession(session => {
+      const server = this.#createServer(session.catalog, context)
+      const connection = this.#attachLasting(server, session, {
+        missed: continued === undefined ? NOTHING : this.#changesSince(continued.generation),
+        ...(continued === undefined ? {} : { continued }),
+      })
+      return {
+        server,
+        setListening: isListening => this.#connections.setListening(connection, isListening),
+      }
+    })
   }
 
   /** Adds the skills to a server object of a host. */
   attach(mcp: McpServer): void {
-    const session = this.#openSession()
-    try {
-      this.#attachLasting(mcp, session, 'legacy')
-    } catch (thrown) {
-      session.close()
-      throw thrown
-    }
+    this.#withSession(session => this.#attachLasting(mcp, session))
   }
 
   async close(): Promise<void> {
@@ -142,8 +161,32 @@ export class SkillsView {
     await this.modern.close()
   }
 
-  #openSession(): SkillSession {
-    return this.#parts.skills.session({ id: this.#parts.nextSessionId(), ...this.#scope })
+  /** Opens a session for a server object. Closes it again if the server object cannot be created. */
+  #withSession<T>(create: (session: SkillSession) => T): T {
+    const session = this.#parts.skills.session({ id: this.#parts.nextSessionId(), ...this.#scope })
+    try {
+      return create(session)
+    } catch (thrown) {
+      session.close()
+      throw thrown
+    }
+  }
+
+  /** Returns what a client may have missed since a generation. If the generation is unknown, this is everything. */
+  #changesSince(digest: string): ChangeNotification {
+    const { recent, options } = this.#parts
+    const { current, isInScope } = this.#reader
+    const since = recent.find(digest)
+    const changes =
+      since === undefined
+        ? current.list().map(skill => ({ kind: 'added' as const, name: skill.name, skill }))
+        : diffGenerations(since, current)
+    const notification = toNotification(changes, isInScope)
+    return {
+      ...notification,
+      uris: notification.uris.size > MAX_MISSED_URIS ? new Set() : notification.uris,
+      areToolsChanged: changes.length > 0 && (options.commandTools || options.adminTools),
+    }
   }
 
   /** Creates a server object for one request. It has no conversation. */
@@ -180,16 +223,19 @@ export class SkillsView {
     )
   }
 
-  #attachLasting(server: McpServer, session: SkillSession, era: 'legacy' | 'modern'): void {
+  #attachLasting(
+    server: McpServer,
+    session: SkillSession,
+    { isFiltered = false, missed, continued }: LastingOptions = {},
+  ): Connection {
     const { onSessionChange } = this.#parts.options
     const subscribed = new Set<string>()
-    attachSkills(server, this.#toAttached(session, session), subscribed)
-    const connection: Connection = {
-      server,
-      subscribed: era === 'legacy' ? subscribed : 'everything',
-      wasConnected: false,
-    }
-    this.#connections.add(connection)
+    const isContinued = continued !== undefined
+    attachSkills(server, this.#toAttached(session, session, isContinued), subscribed)
+    const connection = this.#connections.add(server, {
+      subscribed: isFiltered || isContinued ? 'everything' : subscribed,
+      missed,
+    })
     onSessionChange?.()
     const { onclose } = server.server
     // oxlint-disable-next-line unicorn/prefer-add-event-listener -- a hook of the SDK, which is not an event target
@@ -199,9 +245,14 @@ export class SkillsView {
       onSessionChange?.()
       onclose?.()
     }
+    return connection
   }
 
-  #toAttached(constant: ConstantTools, session: SkillSession | undefined): AttachedParts {
+  #toAttached(
+    constant: ConstantTools,
+    session: SkillSession | undefined,
+    isContinued = false,
+  ): AttachedParts {
     const { skills, options, recent, trace, warnOnce } = this.#parts
     const { onSessionChange, commandTools, adminTools } = options
     const authorTools = options.authorTools ? this.#createAuthorTools(session) : []
@@ -218,6 +269,7 @@ export class SkillsView {
           ? await skills.expandSlash(message, { ...this.#scope, values })
           : await session.expandSlash(message, { values }),
       ...(session === undefined ? {} : { session }),
+      isContinued,
       ...(onSessionChange === undefined ? {} : { onCall: onSessionChange }),
       warn: warnOnce,
     }
@@ -239,45 +291,6 @@ export class SkillsView {
     return skills.scripts.subscribe(({ skill }) => {
       if (this.#reader.isInScope(skill)) this.#notifications.addToolChange()
     })
-  }
-
-  #notify(change: ChangeNotification): void {
-    const { notify } = this.modern
-    const targets: { readonly server: McpServer['server']; readonly subscribed: Connection['subscribed'] }[] =
-      []
-    for (const connection of this.#connections) {
-      const isConnected = connection.server.isConnected()
-      if (isConnected) targets.push({ server: connection.server.server, subscribed: connection.subscribed })
-      // Forgets a closed server object of a host that replaced our `onclose`.
-      else if (connection.wasConnected) this.#connections.delete(connection)
-      connection.wasConnected ||= isConnected
-    }
-    const send = (
-      method: string,
-      sendTo: (target: (typeof targets)[number]) => Promise<void> | undefined,
-    ): void => {
-      const sent = targets.map(sendTo).filter(each => each !== undefined)
-      for (const each of sent) each.catch((error: unknown) => this.#onError(error))
-      this.#parts.trace.notified(method, sent.length)
-    }
-    if (change.isListChanged) {
-      notify.resourcesChanged()
-      send('notifications/resources/list_changed', ({ server }) => server.sendResourceListChanged())
-    }
-    if (change.arePromptsChanged) {
-      notify.promptsChanged()
-      send('notifications/prompts/list_changed', ({ server }) => server.sendPromptListChanged())
-    }
-    if (change.areToolsChanged) {
-      notify.toolsChanged()
-      send('notifications/tools/list_changed', ({ server }) => server.sendToolListChanged())
-    }
-    for (const uri of change.uris) {
-      notify.resourceUpdated(uri)
-      send('notifications/resources/updated', ({ server, subscribed }) =>
-        subscribed === 'everything' || subscribed.has(uri) ? server.sendResourceUpdated({ uri }) : undefined,
-      )
-    }
   }
 
   #onError(error: unknown): void {

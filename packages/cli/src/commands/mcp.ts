@@ -6,9 +6,9 @@ import {
   describeServed,
   openServedSkills,
   type ServingOptions,
+  toServerOptions,
 } from '../server/served-skills.ts'
 import { listenForSignals } from '../signals.ts'
-import { readVersion } from '../version.ts'
 
 /** Implements `stoke mcp`: serves the skills over standard input and output until the client disconnects. */
 export async function mcp(config: Config, options: ServingOptions): Promise<number> {
@@ -22,14 +22,7 @@ export async function mcp(config: Config, options: ServingOptions): Promise<numb
   const end = new AbortController()
   const stopSignals = listenForSignals(() => end.abort())
   await using skills = await openServedSkills(config, logger)
-  await using server = createSkillsServer(skills, {
-    version: readVersion(),
-    logger,
-    commandTools: options.commandTools ?? false,
-    adminTools: options.adminTools ?? false,
-    authorTools: options.authorTools ?? false,
-    ...(config.scope === undefined ? {} : { scope: config.scope }),
-  })
+  await using server = createSkillsServer(skills, { ...toServerOptions(config, options), logger })
   for (const { code, message } of skills.current.sources().flatMap(({ diagnostics }) => diagnostics))
     if (code === 'ROOT_MISSING') logger.warn(message)
   logger.info(describeServed(skills))

@@ -11,7 +11,6 @@ import { type AuditEntry, createSkillsServer, type SkillMcp } from '@skillstoke/
 import { bearerTokens } from '@skillstoke/mcp/auth'
 import type { ClientsFile } from '../config/clients-file.ts'
 import type { Config } from '../config/config.ts'
-import { DEFAULT_MAX_SESSIONS } from '../config/defaults.ts'
 import { EXIT_OK, UsageError } from '../exit-code.ts'
 import { toTerminalLine } from '../output.ts'
 import { DevIdentities } from '../server/dev-identity.ts'
@@ -23,9 +22,10 @@ import {
   describeServed,
   openServedSkills,
   type ServingOptions,
+  toServerOptions,
 } from '../server/served-skills.ts'
+import { toSessionOptions } from '../server/session-key.ts'
 import { listenForSignals } from '../signals.ts'
-import { readVersion } from '../version.ts'
 
 export interface ServeOptions extends ServingOptions {
   /** File that names the clients. @default one client, with the token of the last start */
@@ -35,6 +35,8 @@ export interface ServeOptions extends ServingOptions {
   /** Port on the loopback interface that serves metrics to every caller. @default no metrics */
   readonly metricsPort?: number
   readonly requestsPerMinute?: number
+  /** Whether clients of protocol 2025-11-25 get no session. @default false */
+  readonly isStateless?: boolean
 }
 
 /** Shortest token that `bearerTokens()` accepts. */
@@ -53,7 +55,8 @@ export async function serve(config: Config, options: ServeOptions): Promise<numb
       : new FollowedClients(options.clients, message => void process.stderr.write(`${message}\n`))
   const identities = new DevIdentities(config, 'serve')
   const identity = identities.find({ isNew: config.server.isTokenNew })
-  const { host, token = identity.token, maxSessions = DEFAULT_MAX_SESSIONS } = config.server
+  const { host, token = identity.token } = config.server
+  const { maxSessions, sessionKey } = toSessionOptions(config)
   if (clients === undefined && token.length < MIN_TOKEN_LENGTH)
     throw new UsageError(
       `SKILLSTOKE_TOKEN has ${token.length} characters; "stoke serve" needs at least ${MIN_TOKEN_LENGTH}, for example from "openssl rand -hex 16"`,
@@ -67,15 +70,12 @@ export async function serve(config: Config, options: ServeOptions): Promise<numb
   await using audit = await AuditLog.open(options.auditLog, message => logger.warn(message))
   // Clients may run on other machines, so they get no paths of this one.
   await using skills = await openServedSkills(config, logger, { hasDirectories: false })
-  const { requestsPerMinute, commandTools = false, adminTools = false, authorTools = false } = options
+  const { requestsPerMinute, isStateless = false } = options
   await using mcp = createSkillsServer(skills, {
-    version: readVersion(),
-    logger,
-    maxSessions,
+    ...{ ...toServerOptions(config, options), maxSessions, logger, stateless: isStateless },
+    ...(sessionKey === undefined ? {} : { sessionKey }),
     access: clients?.access ?? bearerTokens([{ name: 'local', token }]),
-    ...{ commandTools, adminTools, authorTools },
     ...(requestsPerMinute === undefined ? {} : { requestsPerMinute }),
-    ...(config.scope === undefined ? {} : { scope: config.scope }),
     ...(options.auditLog === undefined ? {} : { audit: entry => audit.write(entry) }),
   })
   const server = createHttpServer(createHandler(mcp, allowedHosts(config, clients?.file)), { maxSessions })

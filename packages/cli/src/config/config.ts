@@ -48,6 +48,8 @@ export interface ServerConfig {
   readonly token?: string
   /** Whether to replace the token of the last start. */
   readonly isTokenNew: boolean
+  /** Secret that replicas share, so that each of them continues the MCP sessions. @default a key in the state directory */
+  readonly sessionKey?: string
 }
 
 /** The resolved configuration. Only files in `src/config` read settings from environment variables. */
@@ -227,10 +229,9 @@ function resolveServer(
     throw new UsageError(
       'SKILLSTOKE_TOKEN has characters that are not allowed in a header; use letters and digits',
     )
-  if (token !== undefined && token.length < MIN_TOKEN_LENGTH)
-    throw new UsageError(
-      `SKILLSTOKE_TOKEN has ${token.length} characters; use at least ${MIN_TOKEN_LENGTH}, for example from "openssl rand -hex 16"`,
-    )
+  checkSecret('SKILLSTOKE_TOKEN', token)
+  const sessionKey = environment['SKILLSTOKE_SESSION_KEY']
+  checkSecret('SKILLSTOKE_SESSION_KEY', sessionKey)
   return {
     host: flags.host ?? environment['SKILLSTOKE_HOST'] ?? DEFAULT_HOST,
     port: port ?? DEFAULT_PORT,
@@ -239,7 +240,15 @@ function resolveServer(
     allowedHosts: flags.allowHost ?? [],
     ...(token === undefined ? {} : { token }),
     isTokenNew: flags.newToken === true,
+    ...(sessionKey === undefined ? {} : { sessionKey }),
   }
+}
+
+function checkSecret(variable: string, secret: string | undefined): void {
+  if (secret !== undefined && secret.length < MIN_TOKEN_LENGTH)
+    throw new UsageError(
+      `${variable} has ${secret.length} characters; use at least ${MIN_TOKEN_LENGTH}, for example from "openssl rand -hex 16"`,
+    )
 }
 
 function parsePort(text: string | undefined): number | undefined {

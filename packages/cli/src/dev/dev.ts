@@ -5,13 +5,13 @@ import { toMessage } from '@skillstoke/core/internal'
 import { createSkillsServer } from '@skillstoke/mcp'
 import type { Turn } from '../client/api-types.ts'
 import type { Config } from '../config/config.ts'
-import { DEFAULT_MAX_SESSIONS } from '../config/defaults.ts'
 import { EXIT_OK } from '../exit-code.ts'
 import { openSkills } from '../open-skills.ts'
 import { createPaint } from '../output.ts'
 import { DevServer } from '../server/dev-server.ts'
 import { MAX_OPEN_CHATS, Playground } from '../server/playground.ts'
 import { sweepRunFiles, writeRunFile } from '../server/run-file.ts'
+import { toSessionOptions } from '../server/session-key.ts'
 import { listenForSignals } from '../signals.ts'
 import { countTokens } from '../tokens.ts'
 import { readVersion } from '../version.ts'
@@ -83,11 +83,10 @@ export async function dev(config: Config, options: DevOptions): Promise<number> 
     })
     const turnsOf = (id: string): readonly Turn[] =>
       id === SESSION_ID ? log.list() : (playground.turnsOf(id) ?? [])
-    const { maxSessions = DEFAULT_MAX_SESSIONS } = config.server
     const mcp = parts.use(
       createSkillsServer(skills, {
         version: readVersion(),
-        maxSessions,
+        ...toSessionOptions(config),
         onSessionChange: tellSessions,
         ...scope,
       }),

@@ -27,6 +27,8 @@ export interface ToolChoice {
   readonly commandTools: boolean
   readonly adminTools: boolean
   readonly authorTools: boolean
+  /** @default the default of the server */
+  readonly pageSize?: number
 }
 
 export function toMcpCommand(config: Config, tools: ToolChoice): McpCommand {
@@ -46,6 +48,7 @@ export function toMcpCommand(config: Config, tools: ToolChoice): McpCommand {
     ...(tools.commandTools ? ['--command-tools'] : []),
     ...(tools.adminTools ? ['--admin-tools'] : []),
     ...(tools.authorTools ? ['--author-tools'] : []),
+    ...(tools.pageSize === undefined ? [] : ['--page-size', String(tools.pageSize)]),
     ...(tools.isVerbose ? ['--verbose'] : []),
     ...['--state', config.stateDirectory],
   ]

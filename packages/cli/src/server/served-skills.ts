@@ -4,10 +4,26 @@ import type { Config } from '../config/config.ts'
 import { type OpenOptions, openSkills } from '../open-skills.ts'
 import { toTerminalLine } from '../output.ts'
 import { createCatalogCounter } from '../tokens.ts'
+import { readVersion } from '../version.ts'
 
 /** The tools of an MCP server, and how much it logs. */
-export interface ServingOptions extends Pick<SkillMcpOptions, 'commandTools' | 'adminTools' | 'authorTools'> {
+export interface ServingOptions extends McpFlags {
   readonly isVerbose: boolean
+}
+
+type McpFlags = Pick<SkillMcpOptions, 'commandTools' | 'adminTools' | 'authorTools' | 'pageSize'>
+
+/** Returns the options that `stoke mcp` and `stoke serve` give to an MCP server. */
+export function toServerOptions(
+  { scope }: Pick<Config, 'scope'>,
+  { commandTools = false, adminTools = false, authorTools = false, pageSize }: McpFlags,
+): SkillMcpOptions {
+  return {
+    version: readVersion(),
+    ...{ commandTools, adminTools, authorTools },
+    ...(pageSize === undefined ? {} : { pageSize }),
+    ...(scope === undefined ? {} : { scope }),
+  }
 }
 
 /** Opens the skills that an MCP server serves until it is stopped. */

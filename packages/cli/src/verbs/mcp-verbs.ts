@@ -33,6 +33,7 @@ interface ToolFlags {
   readonly commandTools?: boolean
   readonly adminTools?: boolean
   readonly authorTools?: boolean
+  readonly pageSize?: number
 }
 
 /** Adds the options that choose the tools of an MCP server. */
@@ -51,10 +52,16 @@ function withToolOptions(command: Command): Command {
       '--author-tools',
       'offer tools that write skills; what a client writes waits for approval outside of its own connection',
     )
+    .option(
+      '--page-size <count>',
+      'maximum number of entries in one page of a list (default: 1000)',
+      parseCount,
+    )
 }
 
-function toToolOptions({ verbose, commandTools, adminTools, authorTools }: ToolFlags): ToolChoice {
+function toToolOptions({ verbose, commandTools, adminTools, authorTools, pageSize }: ToolFlags): ToolChoice {
   return {
+    ...(pageSize === undefined ? {} : { pageSize }),
     isVerbose: verbose === true,
     commandTools: commandTools === true,
     adminTools: adminTools === true,
@@ -200,6 +207,7 @@ interface ServeFlags extends SharedFlags, ToolFlags {
   readonly auditLog?: string
   readonly metricsPort?: number
   readonly requestsPerMinute?: number
+  readonly stateless?: boolean
 }
 
 function addServe(program: Command, finish: Finish): void {
@@ -229,6 +237,7 @@ function addServe(program: Command, finish: Finish): void {
       `maximum number of open MCP sessions (default: ${DEFAULT_MAX_SESSIONS})`,
       parseCount,
     )
+    .option('--stateless', 'give clients of protocol 2025-11-25 no session; they then hear of no change')
     .option(
       '--audit-log <file>',
       'append one line of JSON for each request that used a skill, or was refused because of its token or a limit; "-" for standard output',
@@ -253,6 +262,7 @@ Examples:
       finish(
         await serve(config, {
           ...toToolOptions(flags),
+          isStateless: flags.stateless === true,
           ...(clients === undefined ? {} : { clients }),
           ...(auditLog === undefined ? {} : { auditLog }),
           ...(metricsPort === undefined ? {} : { metricsPort }),

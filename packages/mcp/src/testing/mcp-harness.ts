@@ -3,7 +3,8 @@ import { createSkillRuntime, type SkillRuntime, type SkillRuntimeOptions } from 
 import { FileSource, MemoryFileSystem, NO_SETTLE } from '@skillstoke/core/source'
 import { FakeClock } from '@skillstoke/core/testing'
 import { expect } from 'vitest'
-import { SkillMcp, type SkillMcpOptions } from '../skill-mcp.ts'
+import type { SkillMcpOptions } from '../mcp-options.ts'
+import { SkillMcp } from '../skill-mcp.ts'
 
 export const ERAS = ['2025-11-25', '2026-07-28'] as const
 export type Era = (typeof ERAS)[number]

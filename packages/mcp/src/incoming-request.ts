@@ -1,0 +1,95 @@
+import { readRequestBody } from '@modelcontextprotocol/server'
+import { type AcceptedTypes, readAccepted } from './accepted-types.ts'
+import { toErrorResponse } from './error-response.ts'
+
+/** One HTTP request in the form that the transports of the SDK accept. */
+export interface IncomingRequest {
+  /** The request without its body. The header `Accept` names both media types if the client accepts one of them. */
+  readonly request: Request
+  /** The parsed body; `undefined` for a request without a body. */
+  readonly body: unknown
+  readonly accepted: AcceptedTypes
+}
+
+/** What the transports of the SDK demand in the header `Accept`. */
+export const BOTH_TYPES = 'application/json, text/event-stream'
+const ENCODINGS = ['gzip', 'deflate'] as const
+const INVALID_REQUEST = -32_600
+const PARSE_ERROR = -32_700
+
+/**
+ * Reads a request as clients send it: with any `Accept`, and with a compressed body. Returns the answer that refuses a
+ * request whose body no transport can answer.
+ */
+export async function readIncoming(request: Request, maxBytes: number): Promise<IncomingRequest | Response> {
+  const accepted = readAccepted(request.headers.get('accept'))
+  const headers = new Headers(request.headers)
+  const isGet = request.method === 'GET'
+  if (isGet ? accepted.stream : accepted.json || accepted.stream) headers.set('accept', BOTH_TYPES)
+  const { url, method, signal } = request
+  const bodyless = new Request(url, { method, headers, signal })
+  if (method !== 'POST') return { request: bodyless, body: undefined, accepted }
+  const body = await readBody(request, maxBytes)
+  if (body instanceof Response) return body
+  const fault = findFault(body)
+  if (fault !== undefined) return toErrorResponse(400, INVALID_REQUEST, fault)
+  if (!accepted.stream && isListening(body))
+    return toErrorResponse(406, INVALID_REQUEST, 'this answer is a stream; accept "text/event-stream"')
+  return { request: bodyless, body, accepted }
+}
+
+async function readBody(request: Request, maxBytes: number): Promise<unknown> {
+  const encoding = request.headers.get('content-encoding')?.trim().toLowerCase() ?? 'identity'
+  const known = ENCODINGS.find(each => each === encoding)
+  if (known === undefined && encoding !== 'identity' && encoding !== '')
+    return toErrorResponse(
+      415,
+      INVALID_REQUEST,
+      `the body is encoded as ${JSON.stringify(encoding)}; use gzip`,
+      {
+        'Accept-Encoding': ENCODINGS.join(', '),
+      },
+    )
+  try {
+    const read = await readRequestBody(known === undefined ? request : decompress(request, known), maxBytes)
+    if (read.tooLarge)
+      return toErrorResponse(413, INVALID_REQUEST, `the body is too large; send at most ${maxBytes} bytes`)
+    return JSON.parse(read.text) as unknown
+  } catch {
+    return toErrorResponse(400, PARSE_ERROR, 'the body is not valid JSON')
+  }
+}
+
+/** Returns a request whose body is decompressed while it is read, so that the size limit counts decompressed bytes. */
+function decompress({ url, body }: Request, format: (typeof ENCODINGS)[number]): Request {
+  const stream = body?.pipeThrough(new DecompressionStream(format)) ?? null
+  return new Request(url, { method: 'POST', body: stream, duplex: 'half' })
+}
+
+/** Returns why a body has no valid answer. */
+function findFault(body: unknown): string | undefined {
+  const messages = Array.isArray(body) ? body : [body]
+  if (messages.some(message => isObject(message) && message['id'] === null && 'method' in message))
+    return '"id" is null; use a string or a whole number, or leave "id" out for a notification'
+  const ids = requestIdsOf(body)
+  const twice = ids.find((id, index) => ids.indexOf(id) < index)
+  return twice === undefined ? undefined : `two requests have the id ${twice}; use a new id for each request`
+}
+
+/** Returns the ids of the requests in a body, as JSON, because 1 and "1" are different ids. */
+export function requestIdsOf(body: unknown): readonly string[] {
+  const messages = Array.isArray(body) ? body : [body]
+  return messages.flatMap(message =>
+    isObject(message) && 'method' in message && message['id'] !== undefined
+      ? [JSON.stringify(message['id'])]
+      : [],
+  )
+}
+
+function isListening(body: unknown): boolean {
+  return isObject(body) && body['method'] === 'subscriptions/listen'
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null
+}

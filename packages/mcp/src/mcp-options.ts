@@ -1,0 +1,180 @@
+import type { McpRequestContext, McpServer } from '@modelcontextprotocol/server'
+import { type Logger, SkillError, type SkillScope } from '@skillstoke/core'
+import {
+  checkChoice,
+  checkNumber,
+  checkOptions,
+  checkWholeNumber,
+  type KnownOptions,
+  LONGEST_TIMER_MS,
+} from '@skillstoke/core/internal'
+import type { Clock } from '@skillstoke/core/source'
+import type { ClientAccess } from './client-access.ts'
+import type { AuditEntry } from './request-trace.ts'
+
+export interface SkillMcpOptions {
+  /** The skills that clients may see. @default all */
+  readonly scope?: SkillScope
+  /**
+   * Creates the server object of a host, to which the skills are added. Called for each connection of a 2025-era client
+   * or over stdio, and for each request of a 2026-era client over HTTP. @default a server object that offers only skills
+   */
+  readonly createServer?: (context: McpRequestContext) => McpServer
+  /** Name of the server in the protocol. @default 'skillstoke' */
+  readonly name?: string
+  /** @default '0.0.0' */
+  readonly version?: string
+  /** Text at the start of the server's instructions, before the list of skills. @default '' */
+  readonly instructions?: string
+  /**
+   * Who may use the server over HTTP, and which skills each client sees. A server without access control must be
+   * protected by its host.
+   * @default every caller sees every skill in the scope
+   */
+  readonly access?: ClientAccess
+  /**
+   * Maximum number of HTTP requests of one client in a minute. Without `access`, all callers together count as one client.
+   * `Infinity` means no limit.
+   * @default Infinity
+   */
+  readonly requestsPerMinute?: number
+  /** Called after each request that used a skill or was refused. @default nothing */
+  readonly audit?: (entry: AuditEntry) => void
+  /** How long a 2026-era client may cache an answer, in whole milliseconds. @default 0 */
+  readonly ttlMs?: number
+  /**
+   * Who may share a cached answer: the clients of one user (`'private'`), or all clients (`'public'`).
+   * @default 'private'
+   */
+  readonly cacheScope?: 'private' | 'public'
+  /** Maximum number of entries in one page of a list. Several clients read only the first page. @default 1,000 */
+  readonly pageSize?: number
+  /** Minimum time between two notifications of changes, in milliseconds. @default 250 */
+  readonly notificationIntervalMs?: number
+  /**
+   * Maximum number of open 2025-era HTTP sessions. If all sessions are in use, a new client gets 503 with
+   * `Retry-After`. @default 256
+   */
+  readonly maxSessions?: number
+  /**
+   * How long a 2025-era HTTP session is safe from eviction after its last request, in milliseconds. A session with an
+   * open stream is never evicted. @default 30,000
+   */
+  readonly sessionGraceMs?: number
+  /**
+   * How long the server keeps an unused 2025-era HTTP session in memory, in milliseconds. `Infinity` means forever. A
+   * request of its client continues a session that is no longer in memory. @default 1,800,000
+   */
+  readonly sessionIdleMs?: number
+  /**
+   * Secret of at least 32 characters with which the ids of 2025-era HTTP sessions are sealed. A server with the same
+   * secret continues the sessions of another server, or of the same server before its restart.
+   * @default a random secret, so that no other server continues the sessions
+   */
+  readonly sessionKey?: string
+  /**
+   * Whether 2025-era clients get no session over HTTP. Each request then stands alone, and clients hear of no change.
+   * @default false
+   */
+  readonly stateless?: boolean
+  /** Maximum size of a request body over HTTP, in bytes. @default 1,048,576 */
+  readonly maxRequestBytes?: number
+  /**
+   * Whether the server also offers each command as a tool named `skill.command`, besides `run_skill_command`. If true,
+   * the list of tools changes with the skills, and clients are notified of each change. @default false
+   */
+  readonly commandTools?: boolean
+  /**
+   * Whether clients may reload and unload the code of skills, with the tools `skill.reload` and `skill.unload`.
+   * @default false
+   */
+  readonly adminTools?: boolean
+  /**
+   * Whether clients may write skills, with the tools `write_skill_file` and `reload_skills`. Needs a writable source.
+   * What a client writes is live in its own connection, and waits for approval everywhere else. @default false
+   */
+  readonly authorTools?: boolean
+  /** Called when a client's conversation starts or ends, and after each tool call in the conversation. */
+  readonly onSessionChange?: () => void
+  readonly logger?: Logger
+  readonly clock?: Clock
+}
+
+const KNOWN: KnownOptions<SkillMcpOptions> = {
+  scope: true,
+  name: true,
+  version: true,
+  instructions: true,
+  createServer: true,
+  access: true,
+  requestsPerMinute: true,
+  audit: true,
+  ttlMs: true,
+  cacheScope: true,
+  pageSize: true,
+  notificationIntervalMs: true,
+  maxSessions: true,
+  sessionGraceMs: true,
+  sessionIdleMs: true,
+  sessionKey: true,
+  stateless: true,
+  maxRequestBytes: true,
+  commandTools: true,
+  adminTools: true,
+  authorTools: true,
+  onSessionChange: true,
+  logger: true,
+  clock: true,
+}
+
+/** The options that have a default. */
+export type McpDefaults = Required<
+  Omit<
+    SkillMcpOptions,
+    'scope' | 'createServer' | 'access' | 'audit' | 'sessionKey' | 'onSessionChange' | 'logger' | 'clock'
+  >
+>
+
+export const DEFAULT_MCP_OPTIONS: Readonly<McpDefaults> = Object.freeze({
+  name: 'skillstoke',
+  version: '0.0.0',
+  instructions: '',
+  requestsPerMinute: Infinity,
+  ttlMs: 0,
+  cacheScope: 'private',
+  pageSize: 1_000,
+  notificationIntervalMs: 250,
+  maxSessions: 256,
+  sessionGraceMs: 30_000,
+  sessionIdleMs: 1_800_000,
+  stateless: false,
+  maxRequestBytes: 1_048_576,
+  commandTools: false,
+  adminTools: false,
+  authorTools: false,
+})
+
+const CACHE_SCOPES = ['private', 'public'] as const
+const MIN_KEY_LENGTH = 32
+
+/** Returns the checked options with their defaults. @throws {SkillError} INVALID_OPTION */
+export function resolveOptions(given: SkillMcpOptions): SkillMcpOptions & Readonly<McpDefaults> {
+  checkOptions('SkillMcp', given, KNOWN)
+  const options = { ...DEFAULT_MCP_OPTIONS, ...given }
+  checkWholeNumber('ttlMs', options.ttlMs, 0)
+  checkChoice('cacheScope', options.cacheScope, CACHE_SCOPES)
+  checkWholeNumber('pageSize', options.pageSize, 1)
+  checkNumber('requestsPerMinute', options.requestsPerMinute, 1)
+  checkNumber('notificationIntervalMs', options.notificationIntervalMs, 0, LONGEST_TIMER_MS)
+  checkWholeNumber('maxSessions', options.maxSessions, 1)
+  checkNumber('sessionGraceMs', options.sessionGraceMs, 0, LONGEST_TIMER_MS)
+  checkNumber('sessionIdleMs', options.sessionIdleMs, 1)
+  checkWholeNumber('maxRequestBytes', options.maxRequestBytes, 1)
+  const { sessionKey } = options
+  if (sessionKey !== undefined && sessionKey.length < MIN_KEY_LENGTH)
+    throw new SkillError(
+      'INVALID_OPTION',
+      `sessionKey has ${sessionKey.length} characters; use at least ${MIN_KEY_LENGTH}, for example from "openssl rand -hex 16"`,
+    )
+  return options
+}
