@@ -4,6 +4,8 @@ import { shortDigest, TOOL_NAMES } from '@skillstoke/core/internal'
 export interface FirstAnswerOptions {
   /** The conversation of the connection; without a conversation, no answer is the first one. */
   readonly session?: SkillSession
+  /** The list of skills with which the conversation began. */
+  readonly catalog: string
   /** Whether the connection continues a conversation whose loaded skills are unknown. */
   readonly isContinued: boolean
 }
@@ -26,7 +28,7 @@ export class FirstAnswer {
 
   /** Returns the texts to append to an answer. */
   add(tool: ToolDefinition, input: unknown, result: ToolResult): string[] {
-    const { session, isContinued } = this.#options
+    const { session, catalog, isContinued } = this.#options
     const { generation } = result
     if (generation === undefined) return []
     const isFirst = session !== undefined && !this.#isTold
@@ -37,8 +39,8 @@ export class FirstAnswer {
       texts.push(
         `The generation is ${shortDigest(generation)}. Pass it as "since" to learn what has changed.`,
       )
-    else if (isFirst && (isContinued || result.skill === undefined) && session.catalog !== '')
-      texts.push(`The skills of this server:\n${session.catalog}`)
+    else if (isFirst && (isContinued || result.skill === undefined) && catalog !== '')
+      texts.push(`The skills of this server:\n${catalog}`)
     return texts
   }
 }

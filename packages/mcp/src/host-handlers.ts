@@ -35,6 +35,9 @@ const KINDS = {
 type Kind = keyof typeof KINDS
 export type SharedMethod = (typeof KINDS)[Kind]['methods'][number]
 
+/** The handlers of a host, by the requests that they answer. */
+export type HostHandlers = ReadonlyMap<SharedMethod, RequestHandler>
+
 /** The requests for which a handler may ask the client for input. The SDK may wrap such a handler only once. */
 const ONCE_WRAPPED: ReadonlySet<SharedMethod> = new Set(['tools/call', 'prompts/get', 'resources/read'])
 
@@ -46,7 +49,7 @@ const SETUP_NAME = 'skillstoke-setup'
  * resources and also sets its own handler for calling or reading them, its own handler is not used.
  * @throws {SkillError} INVALID_OPTION when the handlers of the host cannot be found
  */
-export function takeHostHandlers(mcp: McpServer): ReadonlyMap<SharedMethod, RequestHandler> {
+export function takeHostHandlers(mcp: McpServer): HostHandlers {
   const { server } = mcp
   const handlers = new Map<SharedMethod, RequestHandler>()
   for (const kind of Object.keys(KINDS) as Kind[]) takeInstalled(mcp, kind, handlers)
@@ -105,3 +108,29 @@ function isHandled({ server }: McpServer, method: SharedMethod): boolean {
     return true
   }
 }
+
+interface AnyRequest {
+  readonly params?: { readonly _meta?: unknown } | undefined
+}
+
+/** Returns all pages of what the host lists; an empty list if it lists nothing. */
+export async function listOfHost<T>(
+  host: HostHandlers,
+  [method, field]: readonly [SharedMethod, string],
+  { params }: AnyRequest,
+  context: ServerContext,
+): Promise<T[]> {
+  const meta = params?._meta === undefined ? {} : { _meta: params._meta }
+  const listed: T[] = []
+  let cursor: unknown
+  for (let page = 0; page < MAX_HOST_PAGES; page++) {
+    const asked = { method, params: { ...meta, ...(cursor === undefined ? {} : { cursor }) } }
+    const answer = (await host.get(method)?.(asked, context)) as Record<string, unknown> | undefined
+    listed.push(...((answer?.[field] ?? []) as T[]))
+    cursor = answer?.['nextCursor']
+    if (cursor === undefined) break
+  }
+  return listed
+}
+
+const MAX_HOST_PAGES = 100

@@ -46,10 +46,10 @@ export class RecentGenerations {
     const isMeant = (digest: string): boolean => digest.startsWith(`sha256:${digits}`)
     const shown = digits.slice(0, 8)
     if (skill !== undefined) {
-      if (isMeant(skill.revision)) return `${show(skill.name)} has not changed since ${shown}.`
+      if (isMeant(skill.revision)) return `${showName(skill.name)} has not changed since ${shown}.`
       const old = this.#findRevision(skill.name, isMeant)
       if (old !== undefined)
-        return `${show(skill.name)} has changed since ${shown}, it is now ${shortDigest(skill.revision)}: ${list(changedPaths(old, skill))}.`
+        return `${showName(skill.name)} has changed since ${shown}, it is now ${shortDigest(skill.revision)}: ${list(changedPaths(old, skill))}.`
     }
     const generation = isMeant(now.digest) ? now : this.#seen.findLast(each => isMeant(each.digest))
     if (generation === undefined)
@@ -79,7 +79,7 @@ function toVisible(change: SkillChange, isInScope: (name: string) => boolean): s
   const was = before !== undefined && isModelInvocable(before)
   const is = after !== undefined && isModelInvocable(after)
   if (!(was || is)) return []
-  return [`${show(change.name)} ${was && is ? 'changed' : is ? 'added' : 'removed'}`]
+  return [`${showName(change.name)} ${was && is ? 'changed' : is ? 'added' : 'removed'}`]
 }
 
 function changedPaths(before: Skill, after: Skill): string[] {
@@ -87,13 +87,13 @@ function changedPaths(before: Skill, after: Skill): string[] {
   const changed = after.files.filter(({ path, digest }) => digests.get(path) !== digest)
   const kept = new Set(after.files.map(({ path }) => path))
   return [
-    ...changed.map(({ path }) => show(path)),
-    ...before.files.filter(({ path }) => !kept.has(path)).map(({ path }) => `${show(path)} removed`),
+    ...changed.map(({ path }) => showName(path)),
+    ...before.files.filter(({ path }) => !kept.has(path)).map(({ path }) => `${showName(path)} removed`),
   ]
 }
 
 /** Quotes a name that could be mistaken for other text of the line. */
-function show(name: string): string {
+export function showName(name: string): string {
   return /^[\p{L}\p{N}_./@+-]+$/u.test(name) ? name : JSON.stringify(name)
 }
 

@@ -1,5 +1,5 @@
-import type { ToolDefinition } from '@skillstoke/core'
-import { TOOL_NAMES } from '@skillstoke/core/internal'
+import type { ToolDefinition, ToolResult } from '@skillstoke/core'
+import { shortDigest, TOOL_NAMES } from '@skillstoke/core/internal'
 
 /** The input field with which a client asks the tool `skill` what has changed since an earlier answer. */
 const SINCE_FIELD = 'since'
@@ -13,6 +13,17 @@ export function withSince({ name, inputSchema }: ToolDefinition): ToolDefinition
       'A generation or revision from an earlier answer. The answer then also says in one line what has changed since.',
   }
   return { ...inputSchema, properties: { ...inputSchema.properties, [SINCE_FIELD]: since } }
+}
+
+/** Tells a model without a session how to ask later whether the skill that it loaded has changed. */
+export function describeAsking(
+  { name: tool }: ToolDefinition,
+  { skill, revision, isError }: ToolResult,
+): string[] {
+  if (tool !== TOOL_NAMES.loadSkill || isError || skill === undefined || revision === undefined) return []
+  return [
+    `To learn later whether it has changed, call "${tool}" with this name and "${SINCE_FIELD}": "${shortDigest(revision)}".`,
+  ]
 }
 
 /** Takes `since` out of the input of the tool `skill`, because the tool itself does not know the field. */

@@ -1,3 +1,4 @@
+import type { Client } from '@modelcontextprotocol/client'
 import { FileSource, MemoryFileSystem } from '@skillstoke/core/source'
 import { childProcesses } from '@skillstoke/scripts'
 import { describe, expect, test } from 'vitest'
@@ -125,4 +126,60 @@ test('the first answer of a connection has the list of skills, once, if the call
   const other = await it.connect('2025-11-25')
   const listed = (await other.callTool({ name: 'skill', arguments: {} })).content
   expect(JSON.stringify(listed).split('Does maps.')).toHaveLength(2)
+})
+
+describe('a client of 2026-07-28 over HTTP, which has no session', () => {
+  const files = { 'pdf/SKILL.md': text('pdf'), 'maps/SKILL.md': text('maps') }
+  const textsOf = async (client: Client, name: string, input: object = {}): Promise<string[]> => {
+    const { content } = await client.callTool({ name, arguments: { ...input } })
+    return (content as readonly { readonly text: string }[]).map(each => each.text)
+  }
+
+  test('reads in the answer to each load how to ask for changes', async () => {
+    await using it = await open(files)
+    const client = await it.connect('2026-07-28')
+    const revision = it.skills.current.get('pdf').revision.slice(7, 15)
+    const loaded = await textsOf(client, 'skill', { name: 'pdf' })
+    expect(loaded).toHaveLength(2)
+    expect(loaded[1]).toContain(`"since": "${revision}"`)
+    const asked = await textsOf(client, 'skill', { name: 'pdf', since: revision })
+    expect(asked.slice(1)).toEqual([`pdf has not changed since ${revision}.\n`])
+  })
+
+  test('hears once, in the next answer of any tool, that what it loaded has changed, if it has a token', async () => {
+    await using it = await open(files)
+    const headers = { authorization: 'Bearer of-desk' }
+    const client = await it.connect('2026-07-28', headers)
+    const others = [
+      await it.connect('2026-07-28', { authorization: 'Bearer of-another' }),
+      await it.connect('2026-07-28'),
+    ]
+    const before = it.skills.current.get('pdf').revision.slice(7, 15)
+    for (const each of [client, ...others]) await textsOf(each, 'skill', { name: 'pdf' })
+    await it.write('pdf/SKILL.md', text('pdf', 'New.'))
+    await it.write('maps/SKILL.md', text('maps', 'New.'))
+    const after = it.skills.current.get('pdf').revision.slice(7, 15)
+    const read = { skill: 'maps', path: 'SKILL.md' }
+    // The SDK sends each request separately, and the server object of one request knows no other request.
+    expect((await textsOf(client, 'read_skill_file', read)).slice(1)).toEqual([
+      `You loaded pdf at ${before}, it is now ${after}: load it again before relying on it.\n`,
+    ])
+    expect((await textsOf(client, 'read_skill_file', read)).slice(1)).toEqual([])
+    expect((await textsOf(others[1] as Client, 'read_skill_file', read)).slice(1)).toEqual([])
+    await it.remove('pdf/SKILL.md')
+    expect((await textsOf(client, 'read_skill_file', read)).slice(1)).toEqual([
+      `You loaded pdf at ${after}; it was removed.\n`,
+    ])
+    // A client that was idle for long has begun another conversation.
+    await it.clock.advance(3_600_000)
+    expect((await textsOf(others[0] as Client, 'read_skill_file', read)).slice(1)).toEqual([])
+  })
+
+  test('hears of changes of a skill that a person invoked as a prompt', async () => {
+    await using it = await open(files)
+    const client = await it.connect('2026-07-28', { authorization: 'Bearer of-desk' })
+    await client.getPrompt({ name: 'pdf' })
+    await it.write('pdf/SKILL.md', text('pdf', 'New.'))
+    expect((await textsOf(client, 'skill', { name: 'maps' })).at(-1)).toContain('You loaded pdf at ')
+  })
 })

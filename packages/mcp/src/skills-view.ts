@@ -18,10 +18,12 @@ import { toMessage } from '@skillstoke/core/internal'
 import type { Clock } from '@skillstoke/core/source'
 import { type AttachedParts, attachSkills } from './attach-skills.ts'
 import { type ChangeNotification, ChangeNotifications, toNotification } from './change-notifications.ts'
+import { ClientLoads } from './client-loads.ts'
 import { type Connection, Connections, NOTHING } from './connections.ts'
 import type { SessionServer } from './legacy-sessions.ts'
 import type { McpDefaults, SkillMcpOptions } from './mcp-options.ts'
 import type { RecentGenerations } from './recent-generations.ts'
+import { ownerOf } from './request-owner.ts'
 import type { RequestTrace } from './request-trace.ts'
 import { RuntimeSkillSource } from './runtime-skill-source.ts'
 import { type ConstantTools, ServedTools } from './served-tools.ts'
@@ -41,10 +43,10 @@ export interface SharedParts {
   readonly warnOnce: (message: string) => void
 }
 
+/** Short, because several hosts pass on only the first 2 KB of the instructions, and the names must be among them. */
 const INTRODUCTION =
-  'This server provides skills: instructions, references and scripts for particular tasks. Before a task that one of ' +
-  'them describes, load it with the tool "skill" and its name. Skills may change while you work; answers are always ' +
-  'the newest revision.'
+  'Skills are instructions, references and scripts for particular tasks. Before a task that one describes, load it: call ' +
+  'the tool "skill" with its name. The answer is always the newest revision.'
 
 /** How a lasting server object reaches its client. */
 interface LastingOptions {
@@ -71,6 +73,7 @@ export class SkillsView {
   readonly #extension: SkillsExtension
   readonly #notifications: ChangeNotifications
   readonly #connections: Connections
+  readonly #loads: ClientLoads
   /** Number of requests and streams that this view answers now. */
   #uses = 0
   readonly #unsubscribe: () => void
@@ -93,6 +96,7 @@ export class SkillsView {
       maxRequestBodySize: options.maxRequestBytes,
       onerror: error => this.#onError(error),
     })
+    this.#loads = new ClientLoads({ clock, reader: this.#reader, idleMs: options.sessionIdleMs })
     this.#connections = new Connections({
       streams: this.modern.notify,
       trace: parts.trace,
@@ -126,7 +130,7 @@ export class SkillsView {
   /** Creates a server object for a connection, with a session for the conversation of the client. */
   createLasting(context: McpRequestContext): McpServer {
     return this.#withSession(session => {
-      const server = this.#createServer(session.catalog, context)
+      const server = this.#createServer(this.#catalogOf(session), context)
       this.#attachLasting(server, session, { isFiltered: context.era === 'modern' })
       return server
     })
@@ -138,7 +142,7 @@ export class SkillsView {
    */
   createSession(context: McpRequestContext, continued?: SealedSession): SessionServer {
     return this.#withSession(session => {
-      const server = this.#createServer(session.catalog, context)
+      const server = this.#createServer(this.#catalogOf(session), context)
       const connection = this.#attachLasting(server, session, {
         missed: continued === undefined ? NOTHING : this.#changesSince(continued.generation),
         ...(continued === undefined ? {} : { continued }),
@@ -172,6 +176,18 @@ export class SkillsView {
     }
   }
 
+  #catalogOf({ generation }: SkillSession): string {
+    return this.#renderCatalog(this.#reader.forConversation({ ...this.#scope, pinned: generation }))
+  }
+
+  /**
+   * Renders the list of skills. Clients cannot use the locations in other formats, because a client addresses a file by
+   * the name of its skill. The format `none` of the runtime holds here, too.
+   */
+  #renderCatalog(reader: SkillReader): string {
+    return reader.catalog().text === '' ? '' : reader.catalog('lines').text
+  }
+
   /** Returns what a client may have missed since a generation. If the generation is unknown, this is everything. */
   #changesSince(digest: string): ChangeNotification {
     const { recent, options } = this.#parts
@@ -197,8 +213,11 @@ export class SkillsView {
       describeUnknownTool: (name: string, tools: readonly string[]) =>
         skills.describeUnknownTool(name, tools, this.#scope),
     }
-    const server = this.#createServer(this.#reader.catalog().text, context)
-    attachSkills(server, this.#toAttached(constant, undefined), new Set())
+    const server = this.#createServer(this.#renderCatalog(this.#reader), context)
+    const { requestInfo, authInfo } = context
+    const owner = requestInfo === undefined ? '' : ownerOf(requestInfo, authInfo)
+    const attached = this.#toAttached(constant, undefined)
+    attachSkills(server, { ...attached, loads: { memory: this.#loads, owner } }, new Set())
     return server
   }
 
@@ -270,6 +289,7 @@ export class SkillsView {
           : await session.expandSlash(message, { values }),
       ...(session === undefined ? {} : { session }),
       isContinued,
+      catalog: session === undefined ? '' : this.#catalogOf(session),
       ...(onSessionChange === undefined ? {} : { onCall: onSessionChange }),
       warn: warnOnce,
     }

@@ -1,7 +1,7 @@
 import type { Generation } from '../registry/generation.ts'
 import { isModelInvocable } from '../skill/invocation.ts'
 import type { Skill } from '../skill/skill.ts'
-import { locationOf } from './catalog-format.ts'
+import { type CatalogFormatName, locationOf } from './catalog-format.ts'
 import { type CatalogOptions, renderCatalog, type SkillCatalog } from './render-catalog.ts'
 import { createScopeTest, isUnrestricted, keyOfScope, type ScopeTest, type SkillScope } from './scope.ts'
 
@@ -23,20 +23,22 @@ export class CatalogCache {
   /**
    * Returns the catalog of a generation for one scope. Returns the same catalog object until the text of the catalog
    * changes.
+   * @param format another format with the same budget
    */
-  render(generation: Generation, scope: SkillScope | undefined): SkillCatalog {
-    const key = keyOfScope(scope)
+  render(generation: Generation, scope: SkillScope | undefined, format?: CatalogFormatName): SkillCatalog {
+    const key = `${format ?? ''} ${keyOfScope(scope)}`
+    const options = format === undefined ? this.#options : { ...this.#options, format }
     const skills = generation.list()
     let cached = this.#byScope.get(key)
     if (cached === undefined) {
       const isInScope = createScopeTest(scope)
-      cached = { isInScope, skills, catalog: renderCatalog(listForModel(skills, isInScope), this.#options) }
+      cached = { isInScope, skills, catalog: renderCatalog(listForModel(skills, isInScope), options) }
       this.#byScope.set(key, cached)
     } else if (cached.skills !== skills) {
       if (
         !isSameListing(listForModel(cached.skills, cached.isInScope), listForModel(skills, cached.isInScope))
       ) {
-        cached.catalog = renderCatalog(listForModel(skills, cached.isInScope), this.#options)
+        cached.catalog = renderCatalog(listForModel(skills, cached.isInScope), options)
       }
       cached.skills = skills
     }

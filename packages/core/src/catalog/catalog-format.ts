@@ -2,8 +2,8 @@ import type { Skill } from '../skill/skill.ts'
 import { escapeText } from './escape.ts'
 
 /**
- * Renders a catalog. Receives the listed skills, sorted by name, and the number of omitted skills. A format must return
- * the same text for the same input. The list of skills is empty if no skill fits the budget.
+ * Renders a catalog. Receives the listed skills, sorted by name, the number of omitted skills, and the omitted skills. A
+ * format must return the same text for the same input. The list of skills is empty if no skill fits the budget.
  *
  * @example
  * ```ts
@@ -15,7 +15,7 @@ import { escapeText } from './escape.ts'
  * console.log(skills.session({ id: 'chat-1' }).catalog) // prints Skills: support-pdf
  * ```
  */
-export type CatalogFormat = (skills: readonly Skill[], omitted: number) => string
+export type CatalogFormat = (skills: readonly Skill[], omitted: number, rest: readonly Skill[]) => string
 
 const HINT = 'Call the skill tool with a few words to search the rest.'
 
@@ -52,6 +52,13 @@ export const CATALOG_FORMATS = {
     joinLines(
       '## Available Skills',
       ...skills.map(renderMarkdownEntry),
+      omitted > 0 && `- and ${omitted} more. ${HINT}`,
+    ),
+  /** The names of all skills, then one line for each skill, without locations. Used over MCP. */
+  lines: (skills: readonly Skill[], omitted: number, rest: readonly Skill[]): string =>
+    joinLines(
+      `Skills: ${renderNames([...skills, ...rest])}.`,
+      ...skills.map(renderLine),
       omitted > 0 && `- and ${omitted} more. ${HINT}`,
     ),
   /** The empty text, for agents that find skills only with tools. */
@@ -99,6 +106,17 @@ const renderPaiEntry = remember(
 const renderMarkdownEntry = remember(
   skill => `- **${escapeText(skill.name)}**: ${escapeText(skill.description)}`,
 )
+
+const renderLine = remember(skill => `- ${escapeText(skill.name)}: ${escapeText(skill.description)}`)
+
+/** Limits the names at the start of a catalog, so that the names of thousands of skills leave room for descriptions. */
+const MAX_NAMES = 200
+
+function renderNames(skills: readonly Skill[]): string {
+  const names = skills.slice(0, MAX_NAMES).map(({ name }) => escapeText(name))
+  const more = skills.length - names.length
+  return `${names.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
+}
 
 /**
  * Caches the entry of each skill. A skill object is immutable, and a changed skill has a new object, so only entries of

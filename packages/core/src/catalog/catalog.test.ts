@@ -54,6 +54,20 @@ describe('renderCatalog()', () => {
     )
   })
 
+  test('in the format "lines", names all of 100 skills first, then describes one in each line without a location', () => {
+    const describe = (index: number): string =>
+      `Use for task ${index}.\nAsk the user ${'before '.repeat(20)}you start.`
+    const skills = Array.from({ length: 100 }, (_, i) => skill(`office-task-${i + 100}`, describe(i)))
+    const { text, tokens, listed } = renderCatalog(skills, { format: 'lines' })
+    expect(tokens).toBeLessThanOrEqual(4_000)
+    expect(listed.length).toBeLessThan(100)
+    const [names = '', ...lines] = text.split('\n')
+    expect(names.length).toBeLessThan(2_000)
+    expect(names).toBe(`Skills: ${skills.map(({ name }) => name).join(', ')}.`)
+    expect(lines).toHaveLength(listed.length + 1)
+    expect(text).not.toContain('skill://')
+  })
+
   test('respects the budget and lists the omitted skills', () => {
     const skills = Array.from({ length: 100 }, (_, i) => skill(`skill-${String(i).padStart(3, '0')}`))
     const { text, tokens, listed, omitted } = renderCatalog(skills, { maxTokens: 500 })

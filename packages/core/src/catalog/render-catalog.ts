@@ -77,13 +77,14 @@ export function renderCatalog(skills: readonly Skill[], options: CatalogOptions 
   const maxTokens = options.maxTokens ?? DEFAULT_CATALOG_TOKENS
   const names = skills.map(skill => skill.name)
   const render: CatalogFormat = typeof format === 'function' ? format : CATALOG_FORMATS[format]
-  const renderFirst = (count: number): string => render(skills.slice(0, count), skills.length - count)
+  const renderFirst = (count: number): string =>
+    render(skills.slice(0, count), skills.length - count, skills.slice(count))
   const isShort = (text: string): boolean => countTokens(text) <= maxTokens
   // A named format returns a longer text for each additional skill. A custom format may return a shorter text for many
   // skills than for a few.
   const tooMany = typeof format === 'function' ? undefined : findTooMany(skills.length, isShort, renderFirst)
   if (tooMany === undefined) {
-    const whole = render(skills, 0)
+    const whole = render(skills, 0, [])
     const tokens = countTokens(whole)
     if (tokens <= maxTokens) return Object.freeze({ text: whole, tokens, listed: names, omitted: [] })
   }

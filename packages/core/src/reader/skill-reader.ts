@@ -1,4 +1,5 @@
 import type { CatalogCache } from '../catalog/catalog-cache.ts'
+import type { CatalogFormatName } from '../catalog/catalog-format.ts'
 import type { SkillCatalog } from '../catalog/render-catalog.ts'
 import { createScopeTest, type ScopeTest, type SkillScope } from '../catalog/scope.ts'
 import type { SearchHit, SkillSearch } from '../catalog/skill-search.ts'
@@ -313,6 +314,7 @@ export class SkillReader {
 
   /**
    * Renders names and descriptions for a prompt. Returns the same catalog object until the text of the catalog changes.
+   * @param format @default the format of the runtime; the budget is always that of the runtime
    *
    * @example
    * ```ts
@@ -327,8 +329,8 @@ export class SkillReader {
    * console.log(listed, omitted, tokens < 2_000) // prints [ 'support-pdf' ] [] true
    * ```
    */
-  catalog(): SkillCatalog {
-    return this.#parts.catalogs.render(this.current, this.#view.scope)
+  catalog(format?: CatalogFormatName): SkillCatalog {
+    return this.#parts.catalogs.render(this.current, this.#view.scope, format)
   }
 
   /** Returns the callable commands of a skill. */

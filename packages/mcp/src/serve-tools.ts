@@ -1,0 +1,185 @@
+import {
+  type CallToolResult,
+  type McpServer,
+  ProtocolError,
+  ProtocolErrorCode,
+  type ServerContext,
+  type Tool,
+} from '@modelcontextprotocol/server'
+import type { SkillSession, ToolContext, ToolDefinition, ToolResult } from '@skillstoke/core'
+import { TOOL_NAMES } from '@skillstoke/core/internal'
+import type { ToolProgress } from '@skillstoke/core/types'
+import type { AttachedParts } from './attach-skills.ts'
+import { FirstAnswer } from './first-answer.ts'
+import { type HostHandlers, listOfHost } from './host-handlers.ts'
+import { describeAsking, splitSince, withSince } from './since-field.ts'
+import { GENERATION_META_KEY, REVISION_META_KEY } from './skill-entry.ts'
+
+const TOOLS = ['tools/list', 'tools'] as const
+
+/**
+ * Handles tool calls without the input checks of the SDK, because each tool checks its input and explains mistakes to
+ * the model.
+ */
+export function serveTools(mcp: McpServer, parts: AttachedParts, host: HostHandlers): void {
+  const { session, onCall, tools, trace } = parts
+  const first = new FirstAnswer(parts)
+  mcp.server.setRequestHandler('tools/list', async (request, context) => {
+    const own = (await tools.list()).map(toWireTool)
+    const names = new Set(own.map(({ name }) => name))
+    const others: Tool[] = []
+    for (const tool of await listOfHost<Tool>(host, TOOLS, request, context)) {
+      if (names.has(tool.name))
+        parts.warn(`the tool ${JSON.stringify(tool.name)} is hidden by the tool of the skills`)
+      else others.push(tool)
+    }
+    return { tools: [...own, ...others] }
+  })
+  mcp.server.setRequestHandler('tools/call', async (request, context) => {
+    const { name, arguments: given } = request.params
+    const tool = await tools.find(name)
+    if (tool === undefined) {
+      const others = await listOfHost<Tool>(host, TOOLS, request, context)
+      if (others.some(other => other.name === name))
+        return (await host.get('tools/call')?.(request, context)) as CallToolResult
+      throw new ProtocolError(ProtocolErrorCode.InvalidParams, await tools.describeUnknown(name))
+    }
+    return await trace.call('tools/call', { name, context, client: clientOf(mcp, context) }, async report => {
+      const { since, input } = splitSince(tool, given)
+      const result = await tool.execute(input, toContext(context))
+      report(result)
+      const texts = [
+        result.text,
+        ...first.add(tool, input, result),
+        ...(session === undefined && since === undefined ? describeAsking(tool, result) : []),
+        ...describeSince(parts, since, result),
+        ...noticeFor(session, result, context.mcpReq.signal),
+        ...(context.mcpReq.signal.aborted ? [] : describeLoads(mcp, parts, tool, result)),
+      ]
+      onCall?.()
+      return {
+        content: texts.map(text => ({ type: 'text' as const, text: endLine(text) })),
+        isError: result.isError,
+        // Several hosts show the model only the structured content, so it must not hide another text.
+        ...(result.structured === undefined || texts.length > 1
+          ? {}
+          : { structuredContent: { ...result.structured } }),
+        _meta: toMeta(result),
+      }
+    })
+  })
+}
+
+/** Reports the changes of what a recognised client without a session has loaded, and records what it loads now. */
+function describeLoads(
+  mcp: McpServer,
+  { loads }: AttachedParts,
+  { name: tool }: ToolDefinition,
+  { skill, revision, isError }: ToolResult,
+): string[] {
+  const client = loads === undefined ? undefined : nameClient(mcp, loads)
+  if (loads === undefined || client === undefined) return []
+  if (tool === TOOL_NAMES.loadSkill && !isError && skill !== undefined && revision !== undefined)
+    loads.memory.record(client, skill, revision)
+  return loads.memory.describeChanges(client)
+}
+
+/** Names a client by its token and by what it says about itself; `undefined` if it has no token. */
+export function nameClient(
+  mcp: McpServer,
+  { owner }: NonNullable<AttachedParts['loads']>,
+): string | undefined {
+  const { name = '', version = '' } = mcp.server.getClientVersion() ?? {}
+  return owner === '' ? undefined : JSON.stringify([owner, name, version])
+}
+
+/** Returns the id of an authenticated client, otherwise the name that the client gives itself. */
+export function clientOf(mcp: McpServer, { http }: ServerContext): string | undefined {
+  return http?.authInfo?.clientId ?? mcp.server.getClientVersion()?.name
+}
+
+/** Ends a text with a line break, because some hosts join the texts of an answer without a separator. */
+function endLine(text: string): string {
+  return text.endsWith('\n') ? text : `${text}\n`
+}
+
+/** Answers the question of `since`, if the call has one and the tool could answer. */
+function describeSince(
+  { reader, recent }: AttachedParts,
+  since: string | undefined,
+  { skill, generation }: ToolResult,
+): string[] {
+  if (since === undefined || generation === undefined) return []
+  const { current: now, isInScope } = reader
+  return [
+    recent.describe({ since, now, isInScope, skill: skill === undefined ? undefined : now.find(skill) }),
+  ]
+}
+
+/**
+ * If a request is cancelled, the signal of the tool aborts. Progress of the tool is sent only to a client that
+ * requested progress.
+ */
+function toContext({ mcpReq }: ServerContext): ToolContext {
+  const { signal, _meta } = mcpReq
+  const progressToken = _meta?.progressToken
+  if (progressToken === undefined) return { signal }
+  let last = -Infinity
+  const onProgress = ({ done, total, message }: ToolProgress): void => {
+    // Skips a progress report whose value did not increase, because the protocol requires a higher value in each
+    // notification.
+    if (!Number.isFinite(done) || done <= last) return
+    last = done
+    const params = {
+      progressToken,
+      progress: done,
+      ...(total === undefined ? {} : { total }),
+      ...(message === undefined ? {} : { message }),
+    }
+    // Ignores failures, because a client that has disconnected needs no progress.
+    mcpReq.notify({ method: 'notifications/progress', params }).catch(() => undefined)
+  }
+  return { signal, onProgress }
+}
+
+/**
+ * Returns the notice to append to an answer. Returns nothing if the notice and the answer come from different
+ * generations. In this case, a later answer contains the notice. The answer to a cancelled call gets no notice.
+ */
+function noticeFor(
+  session: SkillSession | undefined,
+  { generation }: ToolResult,
+  signal: AbortSignal,
+): string[] {
+  if (session === undefined || session.isClosed || signal.aborted) return []
+  const offer = session.pending()
+  if (offer?.digest !== generation || offer === undefined) return []
+  // Commits the notice synchronously, so that only one of two concurrent calls gets the notice.
+  offer.commit()
+  return [offer.text]
+}
+
+function toWireTool(tool: ToolDefinition): Tool {
+  const { name, description, hints } = tool
+  return {
+    name,
+    description,
+    inputSchema: withSince(tool),
+    annotations:
+      hints === undefined
+        ? { readOnlyHint: true, openWorldHint: false }
+        : {
+            ...(hints.readOnly === undefined ? {} : { readOnlyHint: hints.readOnly }),
+            ...(hints.destructive === undefined ? {} : { destructiveHint: hints.destructive }),
+            ...(hints.idempotent === undefined ? {} : { idempotentHint: hints.idempotent }),
+            ...(hints.openWorld === undefined ? {} : { openWorldHint: hints.openWorld }),
+          },
+  }
+}
+
+function toMeta({ generation, revision }: ToolResult): Record<string, string> {
+  return {
+    ...(generation === undefined ? {} : { [GENERATION_META_KEY]: generation }),
+    ...(revision === undefined ? {} : { [REVISION_META_KEY]: revision }),
+  }
+}
