@@ -92,6 +92,31 @@ describe('stoke serve', () => {
     expect([past.status, past.stderr]).toEqual([2, expect.stringContaining('is in the past')])
   })
 
+  test('the last client of the file can be removed while serve runs, and its stream ends at once', async () => {
+    using folder = new TemporaryFolder()
+    folder.writeSkill('skills/refund')
+    const path = folder.at('clients.json')
+    const { token } = JSON.parse(stokeProcess(['token', 'desk', '--clients', path, '--json']).stdout) as {
+      token: string
+    }
+    const roots = ['--root', folder.at('skills'), '--state', folder.at('state')]
+    await using serving = await startServe([...roots, '--clients', path, '--port', '0'])
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+    const clientInfo = { name: 'x', version: '1' }
+    const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo }
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params })
+    const began = await fetch(`${serving.url}/mcp`, { method: 'POST', headers, body })
+    const session = { 'mcp-session-id': began.headers.get('mcp-session-id') ?? '' }
+    await began.arrayBuffer()
+    const stream = await fetch(`${serving.url}/mcp`, { headers: { ...headers, ...session } })
+    expect(stream.status).toBe(200)
+    folder.write('clients.json', '{"clients": []}')
+    await stream.text() // ends without another request
+    const refused = await fetch(`${serving.url}/mcp`, { method: 'POST', headers, body })
+    expect(refused.status).toBe(401)
+    expect(serving.output()).toContain('clients  none')
+  })
+
   test('a replaced token keeps the skills and the end of the earlier one', () => {
     using folder = new TemporaryFolder()
     const path = folder.at('clients.json')
@@ -192,6 +217,11 @@ describe('stoke serve', () => {
   test.each([
     ['{', 'not valid JSON'],
     ['{"clients": []}', 'names no client'],
+    ['{}', 'names no client'],
+    [
+      `{"clients": [{"name": "a", "sha256": "${'0'.repeat(64)}", "include": []}]}`,
+      '"clients.0.include": names no skill',
+    ],
     ['{"clients": [{"name": "a", "sha256": "12"}]}', '"clients.0.sha256": must have 64 hexadecimal digits'],
     ['{"clients": [{"name": "a", "token": "x"}]}', 'clients.0'],
     ['{"oauth": {"resource": "http://example.com", "issuer": "https://x.example.com"}}', '"resource" is'],

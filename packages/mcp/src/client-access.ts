@@ -16,6 +16,12 @@ export interface ClientAccess {
   readonly resourceMetadataUrl?: string
   /** Returns the skills that a client may see; `undefined` for all skills of the server. @default all skills */
   readonly scopeOf?: (auth: AuthInfo) => SkillScope | undefined
+  /**
+   * Calls a listener after the accepted tokens or their scopes have changed. The streams of clients that may no longer use
+   * the server, or see other skills now, then end at once. Returns a function that ends the subscription.
+   * @default the token of an open stream is checked once a minute
+   */
+  readonly subscribe?: (listener: () => void) => () => void
   /** Answers requests for public documents. Returns `undefined` for other requests. @default no documents */
   readonly respond?: (request: Request) => Response | undefined
 }

@@ -19,7 +19,8 @@ const SHORTEST_CHECK_MS = 1_000
 
 /**
  * Returns the same response. If it is a stream of events, ends the stream at most a second after its token ends, and at
- * most a minute after its token is no longer accepted.
+ * most a minute after its token is no longer accepted or stands for other skills. Ends it at once if the access control
+ * reports changes.
  */
 export function followStream(
   response: Response,
@@ -38,17 +39,23 @@ export function followStream(
       background: true,
     })
   }
+  const scopeOf = (newest: AuthInfo): string | undefined => JSON.stringify(access.scopeOf?.(newest))
+  const scope = scopeOf(auth)
   const check = async (): Promise<void> => {
+    cancelCheck()
     try {
       const newest = await verifyBearerToken(`Bearer ${auth.token}`, access)
-      if (!end.signal.aborted) checkLater(newest)
+      if (scopeOf(newest) !== scope) end.abort()
+      else if (!end.signal.aborted) checkLater(newest)
     } catch {
       end.abort()
     }
   }
   checkLater(auth)
+  const unsubscribe = access.subscribe?.(() => void check())
   const ended = (): void => {
     cancelCheck()
+    unsubscribe?.()
     end.abort()
     done()
   }

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Client } from '@modelcontextprotocol/client'
-import { OAuthError, OAuthErrorCode } from '@modelcontextprotocol/server'
+import { type AuthInfo, OAuthError, OAuthErrorCode } from '@modelcontextprotocol/server'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { bearerTokens, hashToken, oauthResource } from './auth/index.ts'
@@ -94,6 +94,43 @@ describe.each(ERAS)('open streams of clients with protocol version %s', era => {
     expect(desk.count).toBe(1)
   })
 
+  test('if the access control reports a change, streams of removed clients and of changed scopes end at once', async () => {
+    const listeners = new Set<() => void>()
+    let clients = [
+      { name: 'gone', token: 'gone-'.padEnd(40, 'g') },
+      { name: 'desk', token: SUPPORT, scope: { include: ['support-*'] } },
+      { name: 'admin', token: ADMIN },
+    ]
+    let current = bearerTokens(clients)
+    const followed = {
+      ...current,
+      verifier: {
+        verifyAccessToken: async (token: string) => await current.verifier.verifyAccessToken(token),
+      },
+      scopeOf: (auth: AuthInfo) => current.scopeOf?.(auth),
+      subscribe: (listener: () => void) => {
+        listeners.add(listener)
+        return () => void listeners.delete(listener)
+      },
+    }
+    await using it = await open(FILES, { access: followed })
+    const told = await Promise.all(
+      clients.map(async ({ token }) => await follow(await it.connect(era, authorize(token)), URI)),
+    )
+    await it.write('support-mail/SKILL.md', text('support-mail', 'First.'))
+    await vi.waitFor(() => expect(told.map(({ count }) => count)).toEqual([1, 1, 1]))
+    clients = clients
+      .slice(1)
+      .map(each => (each.name === 'desk' ? { ...each, scope: { include: ['*'] } } : each))
+    current = bearerTokens(clients)
+    const before = listeners.size
+    for (const listener of [...listeners]) listener()
+    await vi.waitFor(() => expect(listeners.size).toBe(before - 2))
+    await it.clock.advance(300)
+    await it.write('support-mail/SKILL.md', text('support-mail', 'Second.'))
+    await vi.waitFor(() => expect(told.map(({ count }) => count)).toEqual([1, 1, 2]))
+  })
+
   test('a client keeps its notifications when more clients with other scopes come than views are kept', async () => {
     const many = {
       verifier: {
@@ -179,6 +216,11 @@ test('a client that sends too many requests gets 429, and other clients do not',
   expect(await statusOf(SUPPORT)).not.toBe(429)
 })
 
+test('without a client, bearerTokens() refuses everybody', async () => {
+  await using it = await open(FILES, { access: bearerTokens([]) })
+  expect((await it.request(authorize(SUPPORT), {})).status).toBe(401)
+})
+
 test('an expired bearer token is refused', async () => {
   const old = bearerTokens([{ name: 'old', token: SUPPORT, expiresAt: Date.now() - 1_000 }])
   await using it = await open(FILES, { access: old })
@@ -186,7 +228,6 @@ test('an expired bearer token is refused', async () => {
 })
 
 test.each([
-  [[], 'no client'],
   [[{ name: 'a' }], 'needs either "token" or "sha256"'],
   [[{ name: 'a', token: 'short' }], 'has 5 characters; use at least 32'],
   [[{ name: 'a', token: `${SUPPORT} ` }], 'characters that no header may have'],
@@ -271,6 +312,28 @@ describe('oauthResource()', () => {
     expect(audited.at(-1)).toMatchObject({ client: 'agent-7 ann', skill: 'billing' })
   })
 
+  test('two different pairs of client and user are never one identity, and a token without both is refused', async () => {
+    const names: (string | undefined)[] = []
+    await using it = await open(FILES, {
+      access: oauthResource({ resource, issuer }),
+      audit: ({ client }) => void names.push(client),
+    })
+    const pairs = [
+      { client_id: 'a b', sub: 'c' },
+      { client_id: 'a', sub: 'b c' },
+      { client_id: 'a', sub: 'a' },
+      { client_id: 'a' },
+      { client_id: undefined, sub: 'a' },
+      { client_id: 'user:a' },
+    ]
+    for (const claims of pairs) {
+      const client = await it.connect('2026-07-28', authorize(await sign(claims)))
+      await client.callTool({ name: 'skill', arguments: { name: 'billing' } })
+    }
+    expect(names).toEqual(['a%20b c', 'a b%20c', 'a a', 'a', 'user:a', 'user%3Aa'])
+    expect((await it.request(authorize(await sign({ client_id: undefined })), {})).status).toBe(401)
+  })
+
   test('a token of another audience, issuer or key, an old token, and a weak algorithm are refused', async () => {
     await using it = await open(FILES, {
       access: oauthResource({ resource, issuer, requiredScopes: ['mcp'] }),
@@ -294,6 +357,10 @@ describe('oauthResource()', () => {
     const refused = await it.request({}, {})
     const url = /resource_metadata="([^"]+)"/.exec(refused.headers.get('www-authenticate') ?? '')?.[1] ?? ''
     expect(url).toBe('http://127.0.0.1/.well-known/oauth-protected-resource/mcp')
+    // A request without a token is no error of the client (RFC 6750).
+    expect(refused.headers.get('www-authenticate')).not.toContain('error')
+    const wrong = await it.request(authorize('wrong'), {})
+    expect(wrong.headers.get('www-authenticate')).toContain('error="invalid_token"')
     const document = await it.mcp.fetch(new Request(url))
     expect(await document.json()).toEqual({
       resource,

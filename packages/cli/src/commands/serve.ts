@@ -49,10 +49,12 @@ export async function serve(config: Config, options: ServeOptions): Promise<numb
       'stoke serve serves only folders that you name; add --root DIR, or --config FILE with "roots" in it',
     )
   const logger = createErrorLogger(options.isVerbose)
-  const clients =
+  using clients =
     options.clients === undefined
       ? undefined
       : new FollowedClients(options.clients, message => void process.stderr.write(`${message}\n`))
+  if (clients?.file.kind === 'bearer' && clients.file.clients.length === 0)
+    throw new UsageError(`${options.clients}: names no client; add one with "stoke token <name>"`)
   const identities = new DevIdentities(config, 'serve')
   const identity = identities.find({ isNew: config.server.isTokenNew })
   const { host, token = identity.token } = config.server

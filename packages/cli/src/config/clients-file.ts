@@ -30,6 +30,8 @@ export interface ClientsContent {
 
 const MAX_BYTES = 1_048_576
 const patterns = z.array(z.string().min(1))
+// An empty list would hide every skill, which nobody writes on purpose.
+const included = patterns.min(1, 'names no skill; use "*" for all skills, or leave it out')
 const sha256 = z
   .string()
   .regex(/^[0-9a-f]{64}$/i, 'must have 64 hexadecimal digits; "stoke token" prints them')
@@ -40,7 +42,7 @@ const fileSchema: z.ZodType<ClientsContent> = z.strictObject({
       z.strictObject({
         name: z.string().min(1),
         sha256,
-        include: patterns.optional(),
+        include: included.optional(),
         exclude: patterns.optional(),
         expires: z.iso
           .date()
@@ -56,20 +58,23 @@ const fileSchema: z.ZodType<ClientsContent> = z.strictObject({
       jwksUrl: z.string().optional(),
       audience: z.string().optional(),
       requiredScopes: z.array(z.string()).optional(),
-      skills: z.record(z.string(), patterns).optional(),
+      skills: z.record(z.string(), included).optional(),
       resourceName: z.string().optional(),
     })
     .optional(),
 })
 
-/** Reads a file of clients. @throws {UsageError} with the file, the field and the reason */
+/**
+ * Reads a file of clients. Accepts an empty list of clients, but not a file without a list.
+ * @throws {UsageError} with the file, the field and the reason
+ */
 export function readClientsFile(path: string): ClientsFile {
   const file = parseClients(path, readText(path))
-  const { clients = [], oauth } = file
-  if (oauth !== undefined && clients.length > 0)
+  const { clients, oauth } = file
+  if (oauth !== undefined && clients !== undefined && clients.length > 0)
     throw new UsageError(`${path}: has "clients" and "oauth"; use two servers, or one of the two`)
   if (oauth !== undefined) return { kind: 'oauth', oauth: withoutUndefined(oauth) as OAuthResourceOptions }
-  if (clients.length === 0)
+  if (clients === undefined)
     throw new UsageError(`${path}: names no client; add one with "stoke token <name>"`)
   return { kind: 'bearer', clients: clients.map(toClient) }
 }

@@ -1,18 +1,24 @@
-import { type BigIntStats, statSync } from 'node:fs'
+import { type BigIntStats, statSync, unwatchFile, watchFile } from 'node:fs'
 import { toMessage } from '@skillstoke/core/internal'
 import type { ClientAccess } from '@skillstoke/mcp'
 import { bearerTokens, oauthResource } from '@skillstoke/mcp/auth'
 import { type ClientsFile, readClientsFile } from '../config/clients-file.ts'
 
+/** Interval at which the file is compared, so that streams of removed clients end without another request. */
+const WATCH_MS = 250
+
 /**
- * Follows a file of clients. Each request uses the newest clients, so a removed client is refused at its next request.
+ * Follows a file of clients. Each request uses the newest clients, so a removed client is refused at its next request, and
+ * its streams end. The last client can be removed, too.
  * If the newest file is not valid, the clients of the last valid file stay. The settings of an authorization server are
  * not followed.
  */
-export class FollowedClients {
+export class FollowedClients implements Disposable {
   readonly access: ClientAccess
   readonly #path: string
   readonly #report: (message: string) => void
+  readonly #listeners = new Set<() => void>()
+  readonly #look = (): void => void this.#newest()
   #file: ClientsFile
   #current: ClientAccess
   #stamp: string
@@ -31,7 +37,16 @@ export class FollowedClients {
       ...this.#current,
       verifier: { verifyAccessToken: async token => await this.#newest().verifier.verifyAccessToken(token) },
       scopeOf: auth => this.#current.scopeOf?.(auth),
+      subscribe: listener => {
+        this.#listeners.add(listener)
+        return () => void this.#listeners.delete(listener)
+      },
     }
+    watchFile(path, { interval: WATCH_MS, persistent: false }, this.#look)
+  }
+
+  [Symbol.dispose](): void {
+    unwatchFile(this.#path, this.#look)
   }
 
   /** The last valid file. */
@@ -51,6 +66,7 @@ export class FollowedClients {
       }
       this.#current = toAccess(file)
       this.#file = file
+      for (const listener of this.#listeners) listener()
       this.#report(describeClients(file))
     } catch (thrown) {
       this.#report(`${toMessage(thrown)}; the clients of the last valid file stay`)
@@ -62,7 +78,7 @@ export class FollowedClients {
 /** Describes who may use the server, for people. */
 export function describeClients(file: ClientsFile): string {
   return file.kind === 'bearer'
-    ? `clients  ${file.clients.map(({ name }) => name).join(', ')}`
+    ? `clients  ${file.clients.map(({ name }) => name).join(', ') || 'none'}`
     : `tokens   of ${file.oauth.issuer}`
 }
 

@@ -191,6 +191,7 @@ async function verify(
       extra: { subject: payload.sub },
     }
   } catch (thrown) {
+    if (thrown instanceof OAuthError) throw thrown
     // A plain JOSEError means that the keys could not be fetched. All faults of a token are errors of a subclass.
     const isFaultOfToken = thrown instanceof errors.JOSEError && thrown.constructor !== errors.JOSEError
     if (!isFaultOfToken || thrown instanceof errors.JWKSTimeout)
@@ -202,11 +203,19 @@ async function verify(
   }
 }
 
-/** Returns who uses the token: the client, and the user if the token names one. */
-function clientOf({ sub, ...claims }: JWTPayload): string {
-  const client = claims['client_id'] ?? claims['azp']
-  if (typeof client !== 'string') return sub ?? 'unknown'
-  return sub === undefined || sub === client ? client : `${client} ${sub}`
+/**
+ * Returns who uses the token: the client, and the user if the token names one. Both are encoded, because sessions belong
+ * to this identity, and two different pairs must never give the same text.
+ * @throws {OAuthError} invalid_token when the token names neither
+ */
+function clientOf({ sub: user = '', ...claims }: JWTPayload): string {
+  const named = claims['client_id'] ?? claims['azp']
+  const client = typeof named === 'string' ? encodeURIComponent(named) : ''
+  if (client === '' && user === '')
+    throw new OAuthError(OAuthErrorCode.InvalidToken, 'the token names neither a client nor a user')
+  if (user === '') return client
+  // No client has this form, because its name is encoded.
+  return client === '' ? `user:${encodeURIComponent(user)}` : `${client} ${encodeURIComponent(user)}`
 }
 
 function scopesOf({
