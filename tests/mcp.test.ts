@@ -155,3 +155,33 @@ describe('stoke mcp', () => {
     expect(await exited).toEqual([0, null])
   })
 })
+
+test('over stdio, lines that are no message or too long are answered, and the next request works', async () => {
+  using folder = new TemporaryFolder()
+  folder.writeSkill('skills/refund')
+  const args = ['mcp', '--root', folder.at('skills'), '--state', folder.at('state')]
+  const child = spawn(process.execPath, [BIN, ...args], { stdio: ['pipe', 'pipe', 'ignore'] })
+  const lines = createInterface(child.stdout)[Symbol.asyncIterator]()
+  const ask = async (line: string): Promise<unknown> => {
+    child.stdin.write(`${line}\n`)
+    return JSON.parse(String((await lines.next()).value))
+  }
+  const clientInfo = { name: 'x', version: '1' }
+  const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo }
+  const begin = { jsonrpc: '2.0', id: 1, method: 'initialize', params }
+  expect(await ask(JSON.stringify(begin))).toMatchObject({ id: 1, result: {} })
+  const long = 'x'.repeat(11_000_000)
+  for (const [line, id, code] of [
+    ['{', null, -32_700],
+    ['{"jsonrpc":"2.0","id":null,"method":"tools/list"}', null, -32_600],
+    ['{"id":4,"method":"ping"}', 4, -32_600],
+    ['[{"jsonrpc":"2.0","id":5,"method":"ping"}]', null, -32_600],
+    [`{"jsonrpc":"2.0","id":6,"method":"${long}"}`, 6, -32_600],
+    [`{"method":"ping","params":{"x":"${long}"},"jsonrpc":"2.0","id":"a"}`, 'a', -32_600],
+    [`{"method":"ping","params":{"x":"${long}","id":7}}`, null, -32_600],
+  ] as const)
+    expect(await ask(line)).toMatchObject({ id, error: { code } })
+  expect(await ask('{"jsonrpc":"2.0","id":8,"method":"ping"}')).toMatchObject({ id: 8, result: {} })
+  child.stdin.end()
+  await once(child, 'exit')
+})

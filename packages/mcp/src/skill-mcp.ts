@@ -5,7 +5,7 @@ import {
   type ServerEventBus,
   verifyBearerToken,
 } from '@modelcontextprotocol/server'
-import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio'
+import { serveStdio } from '@modelcontextprotocol/server/stdio'
 import { type Logger, SkillError, type SkillRuntime, type SkillScope } from '@skillstoke/core'
 import { checkOptions, type KnownOptions, silentLogger, toMessage } from '@skillstoke/core/internal'
 import { type Clock, systemClock } from '@skillstoke/core/source'
@@ -20,6 +20,7 @@ import { ownerOf, toChallenge } from './request-owner.ts'
 import { type AuditEntry, RequestTrace } from './request-trace.ts'
 import { SessionSeal } from './session-seal.ts'
 import { type SharedParts, SkillsView } from './skills-view.ts'
+import { StdioTransport } from './stdio-transport.ts'
 
 const KNOWN_STDIO: KnownOptions<ServeStdioOptions> = { signal: true }
 
@@ -234,7 +235,7 @@ export class SkillMcp implements AsyncDisposable {
     checkOptions('serveStdio()', options, KNOWN_STDIO)
     this.#assertOpen()
     const { signal } = options
-    const transport = new ObservedStdioTransport()
+    const transport = new StdioTransport()
     const handle = serveStdio(context => this.#ownView.createLasting(context), {
       transport,
       onerror: error => this.#logger.debug(`mcp: ${toMessage(error)}`, { error }),
@@ -354,22 +355,4 @@ export class SkillMcp implements AsyncDisposable {
 
 function withOuter(scope: SkillScope, outer: SkillScope): SkillScope {
   return { ...scope, outer: scope.outer === undefined ? outer : withOuter(scope.outer, outer) }
-}
-
-/** A transport that reports when the connection has ended, no matter which side ended it. */
-class ObservedStdioTransport extends StdioServerTransport {
-  readonly closed: Promise<void>
-  readonly #onClosed: () => void
-
-  constructor() {
-    super()
-    const { promise, resolve } = Promise.withResolvers<void>()
-    this.closed = promise
-    this.#onClosed = resolve
-  }
-
-  override async close(): Promise<void> {
-    await super.close()
-    this.#onClosed()
-  }
 }
