@@ -214,6 +214,36 @@ describe('stoke serve', () => {
     expect(metrics).toContain('skillstoke_request_duration_seconds_count{method="prompts/get"} 1')
   })
 
+  test('pages of allowed origins may use the server, and clients find no authorization server', async () => {
+    using folder = new TemporaryFolder()
+    folder.writeSkill('skills/refund')
+    const args = ['--root', folder.at('skills'), '--state', folder.at('state'), '--port', '0']
+    await using serving = await startServe([...args, '--allow-host', 'app.example.com'])
+    const ask = async (origin: string, init: RequestInit = {}): Promise<Response> =>
+      await fetch(`${serving.url}/mcp`, { ...init, headers: { ...init.headers, origin } })
+    const preflight = {
+      method: 'OPTIONS',
+      headers: {
+        'access-control-request-method': 'POST',
+        'access-control-request-headers': 'authorization,mcp-session-id',
+      },
+    }
+    for (const origin of ['https://app.example.com', 'http://localhost:6274']) {
+      const allowed = await ask(origin, preflight)
+      expect(allowed.status).toBe(204)
+      expect(allowed.headers.get('access-control-allow-origin')).toBe(origin)
+      expect(allowed.headers.get('access-control-allow-headers')).toBe('authorization,mcp-session-id')
+      const refused = await ask(origin)
+      expect([refused.status, refused.headers.get('access-control-allow-origin')]).toEqual([401, origin])
+      expect(refused.headers.get('access-control-expose-headers')).toContain('Mcp-Session-Id')
+      expect(refused.headers.get('www-authenticate')).toBe('Bearer')
+    }
+    const evil = await ask('https://evil.example.com', preflight)
+    expect([evil.status, evil.headers.get('access-control-allow-origin')]).toEqual([403, null])
+    const metadata = await fetch(`${serving.url}/.well-known/oauth-protected-resource/mcp`)
+    expect(metadata.status).toBe(404)
+  })
+
   test.each([
     ['{', 'not valid JSON'],
     ['{"clients": []}', 'names no client'],

@@ -13,6 +13,7 @@ import type { ClientsFile } from '../config/clients-file.ts'
 import type { Config } from '../config/config.ts'
 import { EXIT_OK, UsageError } from '../exit-code.ts'
 import { toTerminalLine } from '../output.ts'
+import { withCrossOrigin } from '../server/cross-origin.ts'
 import { DevIdentities } from '../server/dev-identity.ts'
 import { describeClients, FollowedClients } from '../server/followed-clients.ts'
 import { closeHttpServer, createHttpServer, isLoopback, listenOn, toHostName } from '../server/http-server.ts'
@@ -115,9 +116,7 @@ function allowedHosts({ server }: Config, file: ClientsFile | undefined): string
 }
 
 function createHandler(mcp: SkillMcp, hosts: string[]): (request: Request) => Promise<Response> {
-  return async request => {
-    const refusal = hostHeaderValidationResponse(request, hosts) ?? originValidationResponse(request, hosts)
-    if (refusal !== undefined) return refusal
+  const answer = withCrossOrigin(async request => {
     const { pathname } = new URL(request.url)
     if (pathname === '/healthz') return new Response('ok\n')
     if (pathname === '/mcp' || pathname.startsWith('/.well-known/')) return await mcp.fetch(request)
@@ -125,7 +124,11 @@ function createHandler(mcp: SkillMcp, hosts: string[]): (request: Request) => Pr
       { error: `there is nothing at ${pathname}; the MCP endpoint is /mcp` },
       { status: 404 },
     )
-  }
+  })
+  return async request =>
+    hostHeaderValidationResponse(request, hosts) ??
+    originValidationResponse(request, hosts) ??
+    (await answer(request))
 }
 
 async function answerMetrics(request: Request, metrics: Metrics): Promise<Response> {
