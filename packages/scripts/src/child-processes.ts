@@ -189,8 +189,8 @@ class ChildProcessRunner implements ChildProcesses {
     const use: AccessInUse = { skill: program.skill }
     this.#inUse.add(use)
     try {
-      scratch = await this.#folders.createScratch()
       const access = await this.#openAccess(program, use)
+      scratch = await this.#folders.createScratch(access.user)
       const workingDirectory = access.workspace ?? folder.files
       const view: View = { access, readable: [folder.files], scratch, workingDirectory }
       const { launch, searched } = await toFileLaunch(path, args, {

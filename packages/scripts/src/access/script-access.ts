@@ -4,6 +4,7 @@ import { basename, delimiter, dirname, join, resolve } from 'node:path'
 import { SkillError } from '@skillstoke/core'
 import { type CapabilityForm, findCapabilityForm } from '@skillstoke/core/internal'
 import type { ScriptCapability } from '@skillstoke/core/source'
+import { findScriptUser, isSuperuser, type ScriptUser } from '../process/script-user.ts'
 import type { FolderLook, FolderLooks } from './folder-looks.ts'
 import { findReal, type GrantedPath, isInside, resolveGrantedPath, toBase } from './granted-path.ts'
 import { guardedPathsIn, isGuardedName } from './guarded-names.ts'
@@ -19,6 +20,8 @@ export interface ScriptAccess {
   readonly hasPrograms: boolean
   /** The environment variables that are granted and set, with their values. */
   readonly secrets: Readonly<Record<string, string>>
+  /** The user as which a sandbox runs the process; missing if this is the user of the host. */
+  readonly user?: ScriptUser
   /** The workspace, if the process is allowed to read it. */
   readonly workspace?: string
   /**
@@ -112,27 +115,31 @@ export async function toScriptAccess(
     for (const each of readable) await refuseLinksOut(each, readable, await look(each))
   }
   const partial = isSandboxed ? await findPartial(readable, hidden, options.partialFolders) : []
+  const user = isSandboxed && isSuperuser() ? await findScriptUser(writable, readable) : undefined
   const names = grantsOf('secrets').map(grant => grant.slice('env:'.length))
   return {
     readable,
     writable,
     partial,
-    identity: JSON.stringify([await Promise.all([...readable, ...writable].map(identify)), partial]),
+    identity: JSON.stringify([await Promise.all([...readable, ...writable].map(identify)), partial, user]),
     hasNetwork: grantsOf('hasNetwork').length > 0,
     hasPrograms,
     secrets: Object.fromEntries(
       names.flatMap(name => (Object.hasOwn(env, name) && env[name] !== undefined ? [[name, env[name]]] : [])),
     ),
+    ...(user === undefined ? {} : { user }),
     ...(readable.some(({ real }) => real === workspace.real) ? { workspace: workspace.real } : {}),
   }
 }
 
 /**
- * Returns the paths that are always protected: guarded paths in the user's home folder and, if the host set no workspace,
- * guarded paths in the working directory.
+ * Returns the paths that are always protected: kernel settings, guarded paths in the user's home folder and, if the host
+ * set no workspace, guarded paths in the working directory.
  */
 export function defaultProtectedPaths(workspace: string | undefined): readonly string[] {
-  return [...guardedPathsIn(homedir()), ...(workspace === undefined ? guardedPathsIn(process.cwd()) : [])]
+  const kernel = process.platform === 'linux' ? ['/proc', '/sys'] : []
+  const own = workspace === undefined ? guardedPathsIn(process.cwd()) : []
+  return [...kernel, ...guardedPathsIn(homedir()), ...own]
 }
 
 /** Returns the complete environment of a process. The environment of the host is not copied, because it may contain secrets. */

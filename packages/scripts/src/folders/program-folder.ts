@@ -19,10 +19,16 @@ export interface ProgramFolder {
   readonly codeUrl: string
 }
 
-/** Creates an empty folder, so that a process can start before the revision is written into the folder. */
+/**
+ * Creates an empty folder, so that a process can start before the revision is written into the folder. Scripts of a
+ * superuser read the folder as another user, so all users may read it. The parent folder keeps other users out.
+ */
 export function createProgramFolder(root: string): ProgramFolder {
   const folder = { root, files: join(root, 'files'), code: join(root, 'code') }
-  for (const each of [root, folder.files, folder.code]) mkdirSync(each, { mode: 0o700 })
+  for (const each of [root, folder.files, folder.code]) {
+    mkdirSync(each)
+    chmodSync(each, 0o755)
+  }
   return { ...folder, filesUrl: toFolderUrl(folder.files), codeUrl: toFolderUrl(folder.code) }
 }
 
@@ -35,7 +41,7 @@ export async function writeFiles(
 ): Promise<void> {
   const tree = new Tree(folder.files)
   for (const { path, isExecutable } of files)
-    await tree.write(path, await readFile(path), isExecutable ? 0o500 : 0o400)
+    await tree.write(path, await readFile(path), isExecutable ? 0o555 : 0o444)
   await tree.close()
 }
 
@@ -70,7 +76,7 @@ export async function readPlain(
 /** Writes plain JavaScript beside the files of a revision. */
 export async function writeCode({ code }: ProgramFolder, { modules, isComplete }: PlainCode): Promise<void> {
   const tree = new Tree(code)
-  for (const [path, text] of modules) await tree.write(path, text, 0o400)
+  for (const [path, text] of modules) await tree.write(path, text, 0o444)
   // If the load was aborted, do not mark the folder as complete, so that the next load writes the missing files.
   if (isComplete) await tree.close()
 }
@@ -84,7 +90,7 @@ export async function copyProgramFolder(
   await writeFiles(to, { files, readFile: async path => readFileSync(join(from.files, path)) })
   const code = new Tree(to.code)
   for (const { path } of files)
-    if (isTyped(path)) await code.write(path, readFileSync(join(from.code, path)), 0o400)
+    if (isTyped(path)) await code.write(path, readFileSync(join(from.code, path)), 0o444)
   await code.close()
 }
 
@@ -115,9 +121,11 @@ class Tree {
     const target = join(this.#root, path)
     this.#open(dirname(target))
     try {
-      const options = { flag: 'wx', mode }
+      const options = { flag: 'wx' }
       if (content.length <= MAX_SMALL_BYTES) writeFileSync(target, content, options)
       else await writeFile(target, content, options)
+      // Set the mode here, because the host may have a mask for the modes of new files.
+      chmodSync(target, mode)
     } catch (thrown) {
       if ((thrown as NodeJS.ErrnoException).code !== 'EEXIST') throw thrown
     }
@@ -126,13 +134,13 @@ class Tree {
   async close(): Promise<void> {
     for (const each of this.#folders) {
       await this.#pause()
-      chmodSync(each, 0o500)
+      chmodSync(each, 0o555)
     }
   }
 
   #open(folder: string): void {
     if (this.#folders.has(folder)) return
-    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    mkdirSync(folder, { recursive: true })
     for (let each = folder; each.length > this.#root.length; each = dirname(each)) this.#folders.add(each)
   }
 

@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs'
+import { chownSync, mkdirSync } from 'node:fs'
 import { lstat, mkdir, mkdtemp, readdir, realpath } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,6 +7,7 @@ import { isAlive, removeTree } from '@skillstoke/core/internal/node'
 import type { ScriptProgram } from '@skillstoke/core/source'
 import type { ContainedProcess } from '../process/contained-process.ts'
 import { readStatus } from '../process/process-status.ts'
+import type { ScriptUser } from '../process/script-user.ts'
 import {
   createProgramFolder,
   type PlainCode,
@@ -144,10 +145,11 @@ export class ProgramFolders {
     }
   }
 
-  /** Creates an empty folder for one process. Pass the folder to `discard()` after the process has ended. */
-  async createScratch(): Promise<string> {
+  /** Creates an empty folder for one process, which runs as `user` or as the user of the host. Pass the folder to `discard()` after the process has ended. */
+  async createScratch(user?: ScriptUser): Promise<string> {
     const scratch = join(await this.root(), `scratch-${++this.#count}`)
     mkdirSync(scratch, { mode: 0o700 })
+    if (user !== undefined) chownSync(scratch, user.uid, user.gid)
     return scratch
   }
 

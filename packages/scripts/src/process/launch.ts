@@ -1,8 +1,10 @@
 import { release } from 'node:os'
+import { dirname } from 'node:path'
 import { type GrantedPath, isInside } from '../access/granted-path.ts'
 import type { PartialFolder } from '../access/partial-folders.ts'
 import type { ScriptAccess } from '../access/script-access.ts'
 import { FILTER_DESCRIPTOR, INFO_DESCRIPTOR } from './contained-process.ts'
+import type { ScriptUser } from './script-user.ts'
 import { createSystemCallFilter } from './system-call-filter.ts'
 
 /** A program to start, with its arguments. */
@@ -70,18 +72,21 @@ function outermost(paths: readonly string[]): readonly string[] {
   return paths.filter(path => !paths.some(other => other !== path && isInside(path, other)))
 }
 
+interface LimitOptions {
+  readonly hasOwnUsers: boolean
+  /** Folder to enter before the program starts; missing if this is the current folder. */
+  readonly folder?: string
+}
+
 /** Limits the size of files and the memory outside the heap, and turns core dumps off. All descendants inherit these limits. */
-export function withLimits(
-  { command, args }: Launch,
-  { hasOwnUsers }: { readonly hasOwnUsers: boolean },
-): Launch {
+export function withLimits({ command, args }: Launch, { hasOwnUsers, folder = '.' }: LimitOptions): Launch {
   if (process.platform === 'win32') return { command, args }
   // Linux counts processes and threads per user. Outside a sandbox, the count includes all other processes of the user. The option of `ulimit` for this count is `-u` in some shells and `-p` in others.
   const processes = hasOwnUsers
     ? `ulimit -u ${MAX_TASKS} 2>/dev/null || ulimit -p ${MAX_TASKS} 2>/dev/null; `
     : ''
-  const script = `${processes}ulimit -c 0; ulimit -d ${DATA_KB}; ulimit -f ${FILE_BLOCKS}; exec "$0" "$@"`
-  return { command: '/bin/sh', args: ['-c', script, command, ...args] }
+  const script = `${processes}ulimit -c 0; ulimit -d ${DATA_KB}; ulimit -f ${FILE_BLOCKS}; cd "$0" && exec "$@"`
+  return { command: '/bin/sh', args: ['-c', script, folder, command, ...args] }
 }
 
 /** Paths on Linux from which programs may have to read when they start. */
@@ -112,26 +117,38 @@ export interface Bubblewrap {
   readonly path: string
   /** Whether bubblewrap can limit the size of a file system in memory. Requires bubblewrap 0.7. */
   readonly hasSize: boolean
+  /** Path of the program that changes the user of a script. Present if the host is the superuser. */
+  readonly setpriv?: string
 }
 
 /** Returns a launch of the same program inside bubblewrap, in its own namespaces. */
-export function toSandboxed({ path: bubblewrap, hasSize }: Bubblewrap, launch: Launch, view: View): Launch {
+export function toSandboxed(bubblewrap: Bubblewrap, launch: Launch, view: View): Launch {
   const filter = createSystemCallFilter()
-  const { command, args } = withLimits(launch, { hasOwnUsers: COUNTS_PER_NAMESPACE })
+  const { access, readable, scratch, workingDirectory } = view
+  const { user } = access
+  const { command, args } = asUser(
+    user,
+    bubblewrap.setpriv,
+    // The user of the script may enter folders that bubblewrap, which has no capabilities left, may not enter.
+    user === undefined
+      ? withLimits(launch, { hasOwnUsers: COUNTS_PER_NAMESPACE })
+      : withLimits(launch, { hasOwnUsers: false, folder: workingDirectory }),
+  )
   const memory = (path: string): string[] => [
-    ...(hasSize ? ['--size', String(MEMORY_BYTES)] : []),
+    ...(user === undefined ? [] : ['--perms', '1777']),
+    ...(bubblewrap.hasSize ? ['--size', String(MEMORY_BYTES)] : []),
     '--tmpfs',
     path,
   ]
-  const { access, readable, scratch, workingDirectory } = view
   const partial = new Set(access.partial.map(({ path }) => path))
   const show = (paths: readonly string[]): string[] => paths.flatMap(path => ['--ro-bind-try', path, path])
   const shown = [...SYSTEM, ...(access.hasNetwork ? FOR_NETWORK : []), ...readable]
+  const mounted = [...access.readable, ...access.writable].flatMap(({ path, real }) => [path, real])
   return {
-    command: bubblewrap,
+    command: bubblewrap.path,
     sandbox: filter === undefined ? {} : { filter },
     args: [
-      '--unshare-all',
+      ...(user === undefined ? ['--unshare-all'] : ALL_BUT_USERS),
       '--info-fd',
       String(INFO_DESCRIPTOR),
       ...(filter === undefined ? [] : ['--seccomp', String(FILTER_DESCRIPTOR)]),
@@ -140,16 +157,21 @@ export function toSandboxed({ path: bubblewrap, hasSize }: Bubblewrap, launch: L
       '--new-session',
       '--cap-drop',
       'ALL',
+      ...(user === undefined ? [] : ['--cap-add', 'CAP_SETUID', '--cap-add', 'CAP_SETGID']),
+      ...memory('/tmp'),
+      ...(user === undefined ? [] : toParentArgs([...shown, ...mounted, process.execPath, scratch])),
       ...show(SYSTEM),
       ...(access.hasNetwork ? show(FOR_NETWORK) : []),
       '--proc',
+      '/proc',
+      // bubblewrap leaves kernel settings in /proc/sys writable for the superuser.
+      '--remount-ro',
       '/proc',
       '--dev',
       '/dev',
       ...memory('/dev/shm'),
       '--remount-ro',
       '/dev',
-      ...memory('/tmp'),
       ...access.partial.flatMap(each => toPartialArgs(each, memory, shown)),
       ...show(access.readable.map(({ real }) => real).filter(real => !partial.has(real))),
       ...access.writable.flatMap(({ real }) => ['--bind-try', real, real]),
@@ -169,7 +191,7 @@ export function toSandboxed({ path: bubblewrap, hasSize }: Bubblewrap, launch: L
       '--remount-ro',
       '/',
       '--chdir',
-      workingDirectory,
+      user === undefined ? workingDirectory : '/',
       '--',
       command,
       ...args,
@@ -177,8 +199,33 @@ export function toSandboxed({ path: bubblewrap, hasSize }: Bubblewrap, launch: L
   }
 }
 
+/** The options of `--unshare-all`, except the namespace of users: in a new one, only the superuser would exist. */
+const ALL_BUT_USERS = [
+  '--unshare-ipc',
+  '--unshare-pid',
+  '--unshare-net',
+  '--unshare-uts',
+  '--unshare-cgroup-try',
+]
+
+/** Changes the user of a program that bubblewrap starts. The change also removes the capabilities. */
+function asUser(user: ScriptUser | undefined, setpriv: string | undefined, launch: Launch): Launch {
+  if (user === undefined || setpriv === undefined) return launch
+  const ids = ['--reuid', String(user.uid), '--regid', String(user.gid)]
+  const args = [...ids, '--clear-groups', '--inh-caps=-all', '--', launch.command, ...launch.args]
+  return { command: setpriv, args }
+}
+
 /** Paths that bubblewrap mounts itself. */
 const OWN = ['/proc', '/dev']
+
+/** Creates the parent folders of mounts. By default, bubblewrap creates parent folders that only its own user may use. */
+function toParentArgs(mounted: readonly string[]): readonly string[] {
+  const parents = new Set<string>()
+  for (const path of mounted)
+    for (let at = dirname(path); at !== dirname(at); at = dirname(at)) parents.add(at)
+  return [...parents].sort().flatMap(path => ['--perms', '0755', '--dir', path])
+}
 
 function toPartialArgs(
   { path: root, folders, entries }: PartialFolder,

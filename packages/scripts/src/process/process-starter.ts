@@ -27,7 +27,7 @@ export class ProcessStarter {
    */
   async start(folder: ProgramFolder, access: ScriptAccess): Promise<PooledProcess> {
     await this.#sandbox.check()
-    const scratch = await this.#folders.createScratch()
+    const scratch = await this.#folders.createScratch(access.user)
     const view: View = {
       access,
       readable: [folder.files, folder.code, ...providedModules().readable],

@@ -6,8 +6,10 @@ import type { Readable } from 'node:stream'
 import { SkillError } from '@skillstoke/core'
 import { toMessage } from '@skillstoke/core/internal'
 import type { ScriptContainment } from '@skillstoke/core/source'
+import { MAIN, providedModules } from '../provided-modules.ts'
 import { ContainedProcess } from './contained-process.ts'
-import { type Bubblewrap, type Launch, toSandboxed, type View, withLimits } from './launch.ts'
+import { type Bubblewrap, type Launch, SYSTEM_PATH, toSandboxed, type View, withLimits } from './launch.ts'
+import { isSuperuser, NOBODY } from './script-user.ts'
 import { createSystemCallFilter } from './system-call-filter.ts'
 
 /** The values of `SandboxMode`. */
@@ -88,11 +90,16 @@ export class Sandbox {
       return without(`bubblewrap is for Linux, and this is ${process.platform}`)
     const path = await findProgram('bwrap', this.#path.split(delimiter))
     if (path === undefined) return without('bubblewrap (bwrap) is not installed')
+    const setpriv = isSuperuser() ? await findProgram('setpriv', SYSTEM_PATH) : undefined
+    if (isSuperuser() && setpriv === undefined)
+      return without(
+        'the host runs as root, and setpriv, which runs scripts as another user, is not installed',
+      )
     const faults: string[] = []
     // Try all options twice, because a failure may be temporary. Then try without the option that older versions of
     // bubblewrap do not have.
     for (const hasSize of [true, true, false]) {
-      const bubblewrap = { path, hasSize }
+      const bubblewrap = { path, hasSize, ...(setpriv === undefined ? {} : { setpriv }) }
       const fault = await tryOut(bubblewrap)
       if (fault === undefined)
         return { bubblewrap, containment: { kind: 'sandbox', detail: `bubblewrap, ${path}${FILTER_NOTE}` } }
@@ -137,9 +144,12 @@ async function tryOut(bubblewrap: Bubblewrap): Promise<string | undefined> {
     hasNetwork: false,
     hasPrograms: false,
     secrets: {},
+    ...(isSuperuser() ? { user: NOBODY } : {}),
   }
-  const view = { access, readable: [], scratch: tmpdir(), workingDirectory: '/' }
-  const launch = toSandboxed(bubblewrap, { command: process.execPath, args: ['--version'] }, view)
+  const { readable } = providedModules()
+  const view = { access, readable, scratch: tmpdir(), workingDirectory: '/' }
+  // Reads a module of this package, because another user may not be allowed to read the package.
+  const launch = toSandboxed(bubblewrap, { command: process.execPath, args: ['--check', MAIN] }, view)
   const program = new ContainedProcess(launch, { env: {}, workingDirectory: '/', hasChannel: false })
   const { child } = program
   const deadline = setTimeout(() => program.kill(), PROBE_MS)
