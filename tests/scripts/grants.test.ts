@@ -415,7 +415,7 @@ describe('granted capabilities', () => {
         await expect.poll(() => run(skills).catch(String)).toBe(1)
       })
 
-      test('a command that creates a file that controls git or agents fails, and so do later calls', async () => {
+      test('a command that creates a file that controls git or agents fails, and the file is moved aside', async () => {
         for (const [name, path] of [
           ['.git', '.git/hooks/x'],
           ['.claude', 'deep/.claude/x'],
@@ -433,11 +433,13 @@ describe('granted capabilities', () => {
           )
           await using skills = await open(folder, words)
           expect(await run(skills)).toBe('done')
-          const refusal = { code: 'SCRIPT_REFUSED', message: expect.stringContaining(`${name} in it`) }
-          await expect(run(skills, { path: folder.at('work/out', path) })).rejects.toMatchObject(refusal)
-          await expect(run(skills)).rejects.toMatchObject(refusal)
-          folder.remove('work/out')
-          mkdirSync(folder.at('work/out'))
+          const [left = ''] = path.split(`/${name}`)
+          const named = folder.at('work/out', left === path ? name : `${left}/${name}`)
+          await expect(run(skills, { path: folder.at('work/out', path) })).rejects.toMatchObject({
+            code: 'SCRIPT_REFUSED',
+            message: expect.stringContaining(`in a granted folder: ${named}; it was moved to`),
+          })
+          expect(existsSync(named)).toBe(false)
           expect(await run(skills)).toBe('done')
         }
       })
@@ -454,9 +456,11 @@ describe('granted capabilities', () => {
         const make = (path: string): Promise<unknown> =>
           skills.scripts.run('deploy', 'scripts/make.mjs', [folder.at(path)])
         expect(await make('work/out/fine')).toMatchObject({ exitCode: 0 })
-        const refusal = { code: 'SCRIPT_REFUSED', message: expect.stringContaining('.git in it') }
-        await expect(make('work/out/.git')).rejects.toMatchObject(refusal)
-        await expect(make('work/out/fine')).rejects.toMatchObject(refusal)
+        await expect(make('work/out/.git')).rejects.toMatchObject({
+          code: 'SCRIPT_REFUSED',
+          message: expect.stringContaining(`${folder.at('work/out/.git')}; it was moved to`),
+        })
+        expect(await make('work/out/fine')).toMatchObject({ exitCode: 0 })
       })
 
       test('a script cannot move a link so that its target changes', async () => {

@@ -21,6 +21,7 @@ import {
   toEnvironment,
   toScriptAccess,
 } from './access/script-access.ts'
+import { SetAside } from './access/set-aside.ts'
 import { ProgramFolders } from './folders/program-folders.ts'
 import { ContainedProcess, endWithHost } from './process/contained-process.ts'
 import { toFileLaunch } from './process/file-launch.ts'
@@ -89,6 +90,7 @@ class ChildProcessRunner implements ChildProcesses {
   readonly #loader: ProgramLoader
   readonly #runs = new Set<Promise<unknown>>()
   readonly #looks = new FolderLooks()
+  readonly #setAside: SetAside
   readonly #partialFolders = new PartialFolders()
   /** What the code that is loaded or running may access. */
   readonly #inUse = new Set<AccessInUse>()
@@ -104,12 +106,14 @@ class ChildProcessRunner implements ChildProcesses {
     this.#env = options.env ?? process.env
     this.#sandbox = new Sandbox(this.#options.sandbox, this.#env['PATH'] ?? SYSTEM_PATH.join(':'))
     this.#folders = new ProgramFolders(options.directory)
+    this.#setAside = new SetAside(this.#looks, async () => await this.#folders.lastingFolder())
     this.#loader = new ProgramLoader({
       options: this.#options,
       sandbox: this.#sandbox,
       folders: this.#folders,
       plain: this.#plain,
       inUse: this.#inUse,
+      setAside: this.#setAside,
       check: (program, use) => this.#openAccess(program, use),
     })
     this.#sweep = setTimeout(() => this.#folders.sweep(), SWEEP_MS).unref()
@@ -202,7 +206,7 @@ class ChildProcessRunner implements ChildProcesses {
       })
       const wrapped = await this.#sandbox.wrap(launch, view)
       const env = { ...toEnvironment(access, scratch, searched), SKILL_DIRECTORY: folder.files }
-      const result = await runProgram(
+      const run = runProgram(
         {
           name: `${program.skill}/${path}`,
           start: () =>
@@ -215,9 +219,8 @@ class ChildProcessRunner implements ChildProcesses {
           signal: AbortSignal.any([this.#stop.signal, ...(options.signal ? [options.signal] : [])]),
         },
       )
-      // Check the granted folders again after the run, because the program may have created guarded files.
-      if (access.writable.length > 0) await this.#openAccess(program, use)
-      return result
+      const ended = async (): Promise<void> => await contained?.ended
+      return await this.#setAside.guard(access, run, { stopped: ended, end: ended })
     } finally {
       this.#inUse.delete(use)
       if (scratch !== undefined) await this.#folders.discard(scratch, contained)

@@ -1,19 +1,33 @@
+import { type Dirent, lstatSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { FolderCache } from '../folders/folder-cache.ts'
-import { isGuardedName } from './guarded-names.ts'
+import { isGuardedName, isRepository, isRepositoryPart } from './guarded-names.ts'
 
 /** Maximum number of entries that are checked in a granted folder. */
 const MAX_ENTRIES = 100_000
 const AT_ONCE = 32
+const SET_ID_BITS = 0o6000
+
+/** An entry that a script must not leave in a folder that it may write to. */
+export interface OddEntry {
+  readonly path: string
+  readonly kind: 'guarded' | 'repository' | 'link' | 'special' | 'set-id' | 'closed'
+  /** Identifies the file or folder, so that it is not confused with a later one at the same path. */
+  readonly identity: string
+}
 
 /** Result of checking a granted folder and everything in it. */
 export interface FolderLook {
-  /** The first entry with a guarded name. */
+  /** The first entry that controls other programs. */
   readonly guarded?: string
   readonly links: readonly string[]
   /** The first folder that the host is not allowed to list. */
   readonly closed?: string
+  /** Entries that a script must not leave there. */
+  readonly odd: readonly OddEntry[]
+  /** Entries that may become parts of a git repository when a script adds further entries. */
+  readonly parts: readonly OddEntry[]
   /** Whether the folder has more than 100,000 entries. The check ended after 100,000 entries. */
   readonly isTooLarge: boolean
 }
@@ -21,8 +35,9 @@ export interface FolderLook {
 interface Listing {
   readonly count: number
   readonly folders: readonly string[]
-  readonly links: readonly string[]
-  readonly guarded: string | undefined
+  readonly files: readonly string[]
+  readonly odd: readonly OddEntry[]
+  readonly parts: readonly OddEntry[]
 }
 
 /** Checks granted folders before and after calls of scripts. Lists a folder again only if its entries changed. */
@@ -32,59 +47,93 @@ export class FolderLooks {
   /**
    * Checks everything in a folder and its subfolders, and follows no links. If the path is a file or does not exist,
    * finds nothing.
+   * @param options.readsModes also finds files whose mode gives their user or group to everyone who runs them
    */
-  async look(folder: string): Promise<FolderLook> {
-    const links: string[] = []
-    let guarded: string | undefined
-    let closed: string | undefined
+  async look(
+    folder: string,
+    { readsModes = false }: { readonly readsModes?: boolean } = {},
+  ): Promise<FolderLook> {
+    const odd: OddEntry[] = []
+    const parts: OddEntry[] = []
     let count = 0
     for (let level: readonly string[] = [folder]; level.length > 0 && count <= MAX_ENTRIES; ) {
       const next: string[] = []
       for (let at = 0; at < level.length && count <= MAX_ENTRIES; at += AT_ONCE) {
         const found = await Promise.all(level.slice(at, at + AT_ONCE).map(each => this.#get(each)))
         for (const each of found) {
-          if (typeof each === 'string') closed ??= each
-          else if (each !== undefined) {
-            count += each.count
-            guarded ??= each.guarded
-            links.push(...each.links)
-            next.push(...each.folders)
-          }
+          count += each.count
+          odd.push(...each.odd)
+          parts.push(...each.parts)
+          if (readsModes) odd.push(...each.files.flatMap(findSetId))
+          next.push(...each.folders)
         }
       }
       level = next
     }
+    const first = (...kinds: readonly OddEntry['kind'][]): string | undefined =>
+      odd.find(({ kind }) => kinds.includes(kind))?.path
+    const [guarded, closed] = [first('guarded', 'repository'), first('closed')]
     return {
-      links,
+      odd,
+      parts,
+      links: odd.flatMap(({ kind, path }) => (kind === 'link' ? path : [])),
       isTooLarge: count > MAX_ENTRIES,
       ...(guarded === undefined ? {} : { guarded }),
       ...(closed === undefined ? {} : { closed }),
     }
   }
 
-  /**
-   * Returns the listing of a folder, or the path of the folder if the host is not allowed to list it. Returns `undefined` if the folder no longer exists.
-   */
-  async #get(folder: string): Promise<Listing | string | undefined> {
+  /** Returns the listing of a folder; an empty listing if the folder no longer exists or the host may not list it. */
+  async #get(folder: string): Promise<Listing> {
     try {
       return await this.#listings.get(folder)
     } catch (thrown) {
       const { code = '' } = thrown as NodeJS.ErrnoException
-      if (['EACCES', 'EPERM'].includes(code)) return folder
-      if (['ENOENT', 'ENOTDIR', 'ELOOP'].includes(code)) return undefined
+      if (['EACCES', 'EPERM'].includes(code)) return { ...NOTHING, odd: toOdd(folder, 'closed') }
+      if (['ENOENT', 'ENOTDIR', 'ELOOP'].includes(code)) return NOTHING
       throw thrown
     }
   }
 }
 
+const NOTHING: Listing = { count: 0, folders: [], files: [], odd: [], parts: [] }
+
 async function list(folder: string): Promise<Listing> {
   const entries = await readdir(folder, { withFileTypes: true })
-  const guarded = entries.find(({ name }) => isGuardedName(name))
-  const pathOf = ({ name }: { readonly name: string }): string => join(folder, name)
+  const pathOf = ({ name }: Dirent): string => join(folder, name)
+  const parts = entries
+    .filter(({ name }) => isRepositoryPart(name))
+    .flatMap(entry => toOdd(pathOf(entry), 'repository'))
   return {
     count: entries.length,
     folders: entries.filter(entry => entry.isDirectory()).map(pathOf),
-    links: entries.filter(entry => entry.isSymbolicLink()).map(pathOf),
-    guarded: guarded === undefined ? undefined : pathOf(guarded),
+    files: entries.filter(entry => entry.isFile()).map(pathOf),
+    odd: [
+      ...(isRepository(entries.map(({ name }) => name)) ? parts : []),
+      ...entries.flatMap(entry => {
+        const kind = kindOf(entry)
+        return kind === undefined ? [] : toOdd(pathOf(entry), kind)
+      }),
+    ],
+    parts,
   }
+}
+
+function kindOf(entry: Dirent): OddEntry['kind'] | undefined {
+  if (isGuardedName(entry.name)) return 'guarded'
+  if (entry.isSymbolicLink()) return 'link'
+  return entry.isFIFO() || entry.isSocket() || entry.isBlockDevice() || entry.isCharacterDevice()
+    ? 'special'
+    : undefined
+}
+
+/** A change of a mode does not change the folder, so modes are read each time. */
+function findSetId(path: string): readonly OddEntry[] {
+  const mode = lstatSync(path, { throwIfNoEntry: false })?.mode ?? 0
+  return (mode & SET_ID_BITS) === 0 ? [] : toOdd(path, 'set-id')
+}
+
+function toOdd(path: string, kind: OddEntry['kind']): readonly OddEntry[] {
+  const facts = lstatSync(path, { bigint: true, throwIfNoEntry: false })
+  return facts === undefined ? [] : [{ path, kind, identity: `${kind} ${facts.dev}:${facts.ino} ${path}` }]
 }

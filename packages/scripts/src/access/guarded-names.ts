@@ -32,3 +32,18 @@ export function isGuardedName(name: string): boolean {
 export function guardedPathsIn(folder: string): readonly string[] {
   return GUARDED_NAMES.map(name => join(folder, name))
 }
+
+/** Without one of these entries, a folder is no git repository. */
+const REPOSITORY_MARKS = ['head', 'objects', 'refs']
+const REPOSITORY_PARTS = [...REPOSITORY_MARKS, 'config', 'hooks']
+
+/** Whether an entry can be a part of a git repository that has no `.git`. */
+export function isRepositoryPart(name: string): boolean {
+  return REPOSITORY_PARTS.includes(name.toLowerCase())
+}
+
+/** Whether a folder with these entries is a git repository without `.git`. In it, git runs programs that `config` names. */
+export function isRepository(names: readonly string[]): boolean {
+  const found = new Set(names.map(name => name.toLowerCase()))
+  return REPOSITORY_MARKS.every(name => found.has(name))
+}

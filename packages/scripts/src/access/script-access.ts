@@ -22,6 +22,8 @@ export interface ScriptAccess {
   readonly secrets: Readonly<Record<string, string>>
   /** The user as which a sandbox runs the process; missing if this is the user of the host. */
   readonly user?: ScriptUser
+  /** Identities of the entries that a script must not leave in writable folders, but that were there at this check. */
+  readonly present: ReadonlySet<string>
   /** The workspace, if the process is allowed to read it. */
   readonly workspace?: string
   /**
@@ -94,14 +96,18 @@ export async function toScriptAccess(
   const kept = hasPaths ? await Promise.all(options.protectedPaths.map(path => findReal(resolve(path)))) : []
   const looks = new Map<string, Promise<FolderLook>>()
   const look = async ({ real }: GrantedPath): Promise<FolderLook> => {
-    const found = looks.get(real) ?? options.looks.look(real)
+    const readsModes = writable.some(each => each.real === real)
+    const found = looks.get(real) ?? options.looks.look(real, { readsModes })
     looks.set(real, found)
     return await found
   }
   for (const each of readable) refuseChangeable(each, options.others)
+  const present = new Set<string>()
   for (const each of writable) {
     refuseProtected(each, [...hidden, ...kept])
-    refuseGuarded(each, await look(each))
+    const found = await look(each)
+    refuseGuarded(each, found)
+    for (const { identity } of [...found.odd, ...found.parts]) present.add(identity)
   }
   for (const each of readable) refuseHidden(each, hidden, isSandboxed)
   if (!isSandboxed) for (const each of readable) refuseWildcard(each)
@@ -127,6 +133,7 @@ export async function toScriptAccess(
     secrets: Object.fromEntries(
       names.flatMap(name => (Object.hasOwn(env, name) && env[name] !== undefined ? [[name, env[name]]] : [])),
     ),
+    present,
     ...(user === undefined ? {} : { user }),
     ...(readable.some(({ real }) => real === workspace.real) ? { workspace: workspace.real } : {}),
   }

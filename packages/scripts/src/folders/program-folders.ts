@@ -64,6 +64,12 @@ export class ProgramFolders {
     return await this.#root
   }
 
+  /** Returns a folder that stays after this host has ended. */
+  async lastingFolder(): Promise<string> {
+    const shared = await findParent(this.#parent).catch(() => undefined)
+    return shared ?? tmpdir()
+  }
+
   /** Starts to remove the folders of killed hosts in the background. Only the first call has an effect. Never fails. */
   sweep(): void {
     this.#sweeping ??= findParent(this.#parent)

@@ -38,11 +38,13 @@ export interface PooledProgramOptions {
    */
   readonly locate: (stack: string, each: Pick<PooledProcess, 'folder'>) => string
   /**
-   * Checks granted paths again. Resolves with the `identity` that the access of a new process would have. If the access
-   * of a running process has another `identity`, the process must not be used. Missing if no path is granted.
+   * Checks granted paths again. Resolves with the access that a new process would have. If the access of a running
+   * process has another `identity`, the process must not be used. Missing if no path is granted.
    * @throws {SkillError} SCRIPT_REFUSED
    */
-  readonly check?: () => Promise<string>
+  readonly check?: () => Promise<ScriptAccess>
+  /** Waits for a call, and moves what the call left in its granted folders against the rules; see `SetAside.guard`. */
+  readonly guard: <T>(access: ScriptAccess, call: Promise<T>, process: ScriptProcess) => Promise<T>
   /**
    * Starts one more process and loads the code into the process. `isRefill` is true if all earlier processes of the
    * program have ended. @throws {SkillError} SCRIPT_FAILED
@@ -104,13 +106,16 @@ export class PooledProgram implements LoadedProgram {
     this.#running++
     try {
       for (let attempt = 1; ; attempt++) {
-        const member = await this.#acquire(command, options.signal, timeoutMs)
+        const { member, access } = await this.#acquire(command, options.signal, timeoutMs)
         const left = deadline - performance.now()
         if (left <= 0) {
           this.#release(member)
           throw lateError(command, timeoutMs)
         }
-        const outcome = await this.#run(member, command, written, { ...options, timeoutMs: left }, timeoutMs)
+        const limited = { ...options, timeoutMs: left }
+        const outcome = await this.#run(member, access, () =>
+          this.#call(member, command, written, limited, timeoutMs),
+        )
         // The process ended before the call began, so the call did not cause the end of the process.
         const isTriedAgain = outcome.kind === 'lost' && attempt < MAX_ATTEMPTS && this.#closing === undefined
         if (!isTriedAgain)
@@ -134,19 +139,11 @@ export class PooledProgram implements LoadedProgram {
 
   async #run(
     member: Member,
-    command: SkillCommand,
-    input: string,
-    options: ScriptRunOptions,
-    timeoutMs: number,
+    access: ScriptAccess,
+    call: () => Promise<CallFrameOutcome>,
   ): Promise<CallFrameOutcome> {
-    const scratch = join(member.scratch, `call-${++this.#scratches}`)
     try {
-      const outcome = await member.process.call(command, input, scratch, options)
-      await this.#check(member)
-      return outcome
-    } catch (thrown) {
-      if (!SkillError.isInstance(thrown, 'TIMED_OUT')) throw thrown
-      throw new SkillError('TIMED_OUT', `${command.id}: it took longer than ${timeoutMs} ms`)
+      return await this.#options.guard(access, call(), member.process)
     } finally {
       member.calls++
       // Release the process only when the cancelled command has stopped.
@@ -154,24 +151,43 @@ export class PooledProgram implements LoadedProgram {
     }
   }
 
-  /** Returns a process whose access matches the current grants. */
-  async #acquire(command: SkillCommand, signal: AbortSignal | undefined, timeoutMs: number): Promise<Member> {
+  async #call(
+    member: Member,
+    command: SkillCommand,
+    input: string,
+    options: ScriptRunOptions,
+    timeoutMs: number,
+  ): Promise<CallFrameOutcome> {
+    const scratch = join(member.scratch, `call-${++this.#scratches}`)
+    try {
+      return await member.process.call(command, input, scratch, options)
+    } catch (thrown) {
+      if (!SkillError.isInstance(thrown, 'TIMED_OUT')) throw thrown
+      throw new SkillError('TIMED_OUT', `${command.id}: it took longer than ${timeoutMs} ms`)
+    }
+  }
+
+  /** Returns a process whose access matches the current grants, and this access. */
+  async #acquire(
+    command: SkillCommand,
+    signal: AbortSignal | undefined,
+    timeoutMs: number,
+  ): Promise<{ readonly member: Member; readonly access: ScriptAccess }> {
     for (;;) {
       const started = this.#started
       const member = await this.#take(command, signal, timeoutMs)
-      const identity = await this.#check(member)
+      const access = await this.#check(member)
       // If a process was started for this call, use that process even if granted folders changed again.
-      if (identity === undefined || identity === member.access.identity || member.number > started)
-        return member
+      if (access.identity === member.access.identity || member.number > started) return { member, access }
       member.process.kill()
       await member.process.exited
     }
   }
 
-  /** Checks the grants again. Ends the process if a grant was revoked or changed, or if a call created a path that scripts must not create. */
-  async #check({ process }: Member): Promise<string | undefined> {
+  /** Checks the grants again. Ends the process if a grant was revoked or changed. */
+  async #check({ process, access }: Member): Promise<ScriptAccess> {
     try {
-      return await this.#options.check?.()
+      return (await this.#options.check?.()) ?? access
     } catch (thrown) {
       process.kill()
       throw thrown

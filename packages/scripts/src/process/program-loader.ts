@@ -2,6 +2,7 @@ import { SkillError } from '@skillstoke/core'
 import { describePlace } from '@skillstoke/core/internal'
 import type { ProgramLoad, ScriptProgram, ScriptScan } from '@skillstoke/core/source'
 import type { AccessInUse, ScriptAccess } from '../access/script-access.ts'
+import type { GuardedCall, SetAside } from '../access/set-aside.ts'
 import type { LoadFrame } from '../child/frames.ts'
 import { copyProgramFolder, type ProgramFolder, readPlain } from '../folders/program-folder.ts'
 import type { ProgramFolders } from '../folders/program-folders.ts'
@@ -19,7 +20,7 @@ import { ProcessReserve } from './process-reserve.ts'
 import { ProcessStarter } from './process-starter.ts'
 import { createRedaction } from './redact.ts'
 import type { Sandbox } from './sandbox.ts'
-import type { LoadFrameOutcome } from './script-process.ts'
+import type { LoadFrameOutcome, ScriptProcess } from './script-process.ts'
 
 export interface ProgramLoaderOptions {
   readonly options: ResolvedScriptRunnerOptions
@@ -28,6 +29,7 @@ export interface ProgramLoaderOptions {
   readonly plain: PlainJavaScript
   /** What the code that is loaded or running may access. */
   readonly inUse: Set<AccessInUse>
+  readonly setAside: SetAside
   /** Checks the grants of a program, and records the resulting access in `use`. @throws {SkillError} SCRIPT_REFUSED */
   readonly check: (program: ScriptProgram, use: AccessInUse) => Promise<ScriptAccess>
 }
@@ -165,7 +167,7 @@ export class ProgramLoader {
   }
 
   async #loadInto(
-    { process, folder, isReserved }: PooledProcess,
+    { process, folder, isReserved, access }: PooledProcess,
     { scan }: Loading,
     signal: AbortSignal | undefined,
   ): Promise<LoadFrameOutcome> {
@@ -181,11 +183,12 @@ export class ProgramLoader {
       skillDirectory: folder.files,
       maxBytes: limits.stdout,
     }
-    return await process.load(frame, {
+    const load = process.load(frame, {
       timeoutMs: loadTimeoutMs,
       ...(isReserved ? { silenceMs: SILENCE_MS } : {}),
       signal,
     })
+    return await this.#parts.setAside.guard(access, load, toGuarded(process))
   }
 
   /** Starts one more process for code that another process has already loaded. @throws {SkillError} SCRIPT_FAILED, SCRIPT_REFUSED */
@@ -237,9 +240,9 @@ export class ProgramLoader {
       revision,
       commands,
       isOffline,
-      ...(grants.some(grant => grant.startsWith('fs.'))
-        ? { check: async () => (await check()).identity }
-        : {}),
+      ...(grants.some(grant => grant.startsWith('fs.')) ? { check } : {}),
+      guard: async (access, call, process) =>
+        await this.#parts.setAside.guard(access, call, toGuarded(process)),
       locate: (stack, { folder }) => describePlace(findPlace(stack, folder)),
       start: async (ending, isRefill) => await this.#startOneMore(loading, ending, isRefill),
       maxProcesses,
@@ -261,5 +264,15 @@ export class ProgramLoader {
     })
     this.#programs.add(pool)
     return pool
+  }
+}
+
+function toGuarded(process: ScriptProcess): GuardedCall {
+  return {
+    stopped: async () => await process.stopped,
+    end: async () => {
+      process.kill('it left what no script may leave in a granted folder')
+      await process.exited
+    },
   }
 }

@@ -144,6 +144,7 @@ async function tryOut(bubblewrap: Bubblewrap): Promise<string | undefined> {
     hasNetwork: false,
     hasPrograms: false,
     secrets: {},
+    present: new Set<string>(),
     ...(isSuperuser() ? { user: NOBODY } : {}),
   }
   const { readable } = providedModules()
