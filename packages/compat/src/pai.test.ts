@@ -249,11 +249,11 @@ describe('SkillToolset', () => {
     ])
   })
 
-  test(`a skill keeps the additional fields of its frontmatter with their types ${verifies('PAI-06', 'PAI-18')}`, async () => {
+  test(`a skill keeps the additional fields of its frontmatter: text fields with their spelling, others with their types ${verifies('PAI-06', 'PAI-18')}`, async () => {
     const fields = [
       'license: 5',
       'compatibility: true',
-      'metadata:\n  version: 1.5\n  draft: false\n  tags: [a, 2]',
+      'metadata:\n  version: 1.50\n  draft: false\n  tags: [a, 2]',
       'allowed-tools: [Read, Grep]',
       'priority: 3',
       'nested: { deep: [true, null] }',
@@ -264,9 +264,9 @@ describe('SkillToolset', () => {
     await using toolset = new SkillToolset()
     const [pdf] = await toolset.getSkills(context(files))
     expect(pdf?.extra).toEqual({
-      license: 5,
-      compatibility: true,
-      metadata: { version: 1.5, draft: false, tags: ['a', 2] },
+      license: '5',
+      compatibility: 'true',
+      metadata: { version: '1.50', draft: 'false', tags: ['a', '2'] },
       'allowed-tools': ['Read', 'Grep'],
       priority: 3,
       nested: { deep: [true, null] },

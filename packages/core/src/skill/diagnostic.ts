@@ -26,6 +26,8 @@ export type DiagnosticCode =
   | 'FIELD_TYPE'
   | 'FIELD_UNKNOWN'
   | 'FIELD_FORBIDDEN'
+  | 'VALUE_CUT_BY_COMMENT'
+  | 'VALUE_RETYPED'
   // The folder
   | 'SKILL_FILE_MISSING'
   | 'SKILL_FILE_UNREADABLE'

@@ -14,6 +14,7 @@ import {
   toLines,
 } from './frontmatter-lines.ts'
 import { adviseQuotes, explainValue, foldText, isUnclear } from './plain-text.ts'
+import { SourceScalar } from './source-scalar.ts'
 import { type LoadedYaml, loadYaml, MAX_YAML_DEPTH } from './yaml-text.ts'
 
 /**
@@ -218,5 +219,7 @@ function join(lines: readonly FrontmatterLine[]): string {
 }
 
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+  return (
+    typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof SourceScalar)
+  )
 }

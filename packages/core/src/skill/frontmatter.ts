@@ -2,6 +2,7 @@ import type { Diagnostic } from './diagnostic.ts'
 import { readFieldByField } from './field-by-field.ts'
 import { isBlank, isField, toLines } from './frontmatter-lines.ts'
 import { readPlainFields } from './plain-fields.ts'
+import { SourceScalar, toSpelled, toTyped } from './source-scalar.ts'
 import { quote } from './text.ts'
 import { loadYaml } from './yaml-text.ts'
 
@@ -19,7 +20,10 @@ export interface SplitSkillText {
   readonly diagnostics: readonly Diagnostic[]
 }
 
-/** The fields of a frontmatter with the types that YAML gives them. */
+/**
+ * The fields of a frontmatter. Scalars in text fields are the text of the file, so `version: 3.10` below `metadata` is
+ * the text `3.10`. The scalars of all other fields have the types that YAML gives them.
+ */
 export type FrontmatterFields = ReadonlyMap<string, unknown>
 
 export type Outcome<T> =
@@ -139,14 +143,36 @@ export function parseFrontmatter(yaml: string, firstLine: number): Outcome<Front
   // If no colon has a space after it, YAML reads the whole frontmatter as one text.
   if (loaded.ok && typeof loaded.value !== 'string') return toFields(loaded.value, firstLine)
   const repaired = readFieldByField(yaml, firstLine)
-  if (!repaired.ok || repaired.value.size > 0) return repaired
+  if (!repaired.ok) return repaired
+  if (repaired.value.size > 0) return { ...repaired, value: convertScalars(repaired.value) }
   return loaded.ok ? toFields(loaded.value, firstLine) : failure([], loaded.fault)
 }
 
-function toFields(value: unknown, firstLine: number): Outcome<FrontmatterFields> {
-  if (value === null || value === undefined) return { ok: true, value: new Map(), diagnostics: [] }
+/** The fields whose scalars are text, in lower case. `desc` is another name of `description`. */
+const TEXT_FIELDS: ReadonlySet<string> = new Set([
+  'name',
+  'description',
+  'desc',
+  'license',
+  'compatibility',
+  'metadata',
+])
+
+function convertScalars(fields: Iterable<readonly [key: string, value: unknown]>): FrontmatterFields {
+  return new Map(
+    Array.from(fields, ([key, value]) => [
+      key,
+      TEXT_FIELDS.has(key.toLowerCase()) ? toSpelled(value) : toTyped(value),
+    ]),
+  )
+}
+
+/** Returns the fields of a loaded YAML text. */
+export function toFields(loaded: unknown, firstLine: number): Outcome<FrontmatterFields> {
+  if (loaded === null || loaded === undefined) return { ok: true, value: new Map(), diagnostics: [] }
+  const value = loaded instanceof SourceScalar ? loaded.text : loaded
   if (typeof value === 'object' && !Array.isArray(value))
-    return { ok: true, value: new Map(Object.entries(value)), diagnostics: [] }
+    return { ok: true, value: convertScalars(Object.entries(value)), diagnostics: [] }
   return failure([], {
     code: 'FRONTMATTER_NOT_A_MAP',
     severity: 'error',

@@ -1,4 +1,5 @@
 import { checkOptions, type KnownOptions } from '../options.ts'
+import { describeChangedValues } from './changed-values.ts'
 import type { Diagnostic } from './diagnostic.ts'
 import { describeEscapedText } from './escaped-text.ts'
 import { type Outcome, parseFrontmatter, splitAnyText, splitServedText } from './frontmatter.ts'
@@ -84,7 +85,10 @@ function parseText(text: string, options: ParseSkillOptions, limits: SkillLimits
   const fields = parseFrontmatter(frontmatter, frontmatterLine)
   const diagnostics = [...split.diagnostics, ...fields.diagnostics]
   if (!fields.ok) return { ok: false, diagnostics }
-  diagnostics.push(...describeEscapedText(fields.value, frontmatter, frontmatterLine))
+  diagnostics.push(
+    ...describeEscapedText(fields.value, frontmatter, frontmatterLine),
+    ...describeChangedValues(frontmatter, frontmatterLine),
+  )
   const reader = new SkillFields(
     fields.value,
     { yaml: frontmatter, firstLine: frontmatterLine, policy },

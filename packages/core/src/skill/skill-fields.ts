@@ -10,7 +10,10 @@ export interface SkillDescription {
   readonly description: string
   readonly license?: string
   readonly compatibility?: string
-  /** Text values, as the specification requires. Other values were converted to text, with a warning. */
+  /**
+   * Text values, as the specification requires. Numbers and booleans are spelled as in the file. Lists and maps were
+   * converted to text, with a warning.
+   */
   readonly metadata: Readonly<Record<string, string>>
   /** The tools that the author asks to pre-approve, one entry per tool, for example `Bash(git:*)`. */
   readonly allowedTools?: readonly string[]
@@ -237,6 +240,7 @@ export class SkillFields {
     }
     const metadata: Record<string, string> = {}
     for (const [key, item] of Object.entries(value)) {
+      if (item === null) continue
       if (FORBIDDEN.has(key)) this.#forbid(`metadata.${key}`)
       else metadata[detach(key)] = this.#metadataText(key, item)
     }
@@ -254,7 +258,7 @@ export class SkillFields {
         ? `write one text: "${item.map(String).join(' ')}"`
         : 'put the value in double quotes',
     )
-    return item === null ? '' : JSON.stringify(item)
+    return JSON.stringify(item)
   }
 
   #allowedTools(): readonly string[] | undefined {
@@ -286,7 +290,7 @@ export class SkillFields {
   #extra(): Readonly<Record<string, unknown>> {
     const extra: Record<string, unknown> = {}
     for (const [key, value] of this.#fields) {
-      if (KNOWN.has(key)) continue
+      if (KNOWN.has(key) || value === null) continue
       if (FORBIDDEN.has(key)) {
         this.#forbid(key)
         continue
@@ -304,21 +308,11 @@ export class SkillFields {
     return Object.keys(extra).length === 0 ? NO_FIELDS : Object.freeze(extra)
   }
 
-  /** Reads a field that must be text. Numbers and booleans are converted to text, with a warning. */
+  /** Reads a field that must be text. */
   #text(key: string): string | undefined {
     const value = this.#fields.get(key)
     if (value === undefined || value === null) return undefined
     if (typeof value === 'string') return detach(value.toWellFormed())
-    if (typeof value === 'number' || typeof value === 'boolean') {
-      this.#note(
-        'FIELD_TYPE',
-        'warning',
-        key,
-        `"${key}" is ${describe(value)}; it must be text`,
-        'put the value in double quotes',
-      )
-      return String(value)
-    }
     this.#note(
       'FIELD_TYPE',
       'warning',

@@ -1,13 +1,14 @@
-import { COLLECTION_STYLE, EVENT_ID, FAILSAFE_SCHEMA, load, parseEvents } from 'js-yaml'
+import { COLLECTION_STYLE, EVENT_ID, parseEvents } from 'js-yaml'
 import { checkOptions, type KnownOptions } from '../options.ts'
+import { describeChangedValues } from './changed-values.ts'
 import type { Diagnostic, DiagnosticCode } from './diagnostic.ts'
-import { splitSkillText } from './frontmatter.ts'
+import { splitSkillText, toFields } from './frontmatter.ts'
 import { describeHiddenText } from './hidden-text.ts'
 import { DEFAULT_LIMITS } from './limits.ts'
 import { MAX_COMPATIBILITY_LENGTH, MAX_DESCRIPTION_LENGTH, SPECIFIED_FIELDS } from './skill-fields.ts'
 import { findNameFaults, normalizeName } from './skill-name.ts'
 import { decodeText, findExcessBytes } from './text.ts'
-import { MAX_YAML_DEPTH, toYamlDiagnostic } from './yaml-text.ts'
+import { loadYaml } from './yaml-text.ts'
 
 interface ValidateSkillOptions {
   readonly directoryName?: string
@@ -76,12 +77,8 @@ function validateText(text: string, directoryName: string | undefined): Diagnost
       ),
     ]
   }
-  let value: unknown
-  try {
-    value = load(frontmatter, { schema: FAILSAFE_SCHEMA, maxAliases: 0, maxDepth: MAX_YAML_DEPTH })
-  } catch (thrown) {
-    return [...diagnostics, toYamlDiagnostic(thrown, frontmatter, firstLine)]
-  }
+  const loaded = loadYaml(frontmatter, { firstLine })
+  if (!loaded.ok) return [...diagnostics, loaded.fault]
   const flow = findFlowCollection(frontmatter)
   if (flow !== undefined) {
     return [
@@ -93,19 +90,19 @@ function validateText(text: string, directoryName: string | undefined): Diagnost
       ),
     ]
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    return [
-      ...diagnostics,
-      error('FRONTMATTER_NOT_A_MAP', 'the frontmatter must be fields such as "name: my-skill"', firstLine),
-    ]
-  }
+  const fields = toFields(loaded.value, firstLine)
+  if (!fields.ok) return [...diagnostics, ...fields.diagnostics]
   const lineOf = (key: string): number => {
     const index = frontmatter
       .split('\n')
       .findIndex(line => line.startsWith(`${key}:`) || line.startsWith(`${key} :`))
     return firstLine + Math.max(0, index)
   }
-  return [...diagnostics, ...validateFields(new Map(Object.entries(value)), directoryName, lineOf)]
+  return [
+    ...diagnostics,
+    ...validateFields(fields.value, directoryName, lineOf),
+    ...describeChangedValues(frontmatter, firstLine),
+  ]
 }
 
 function validateFields(
@@ -155,7 +152,7 @@ function validateFields(
         lineOf,
       ),
     )
-  } else if (fields.has('compatibility')) {
+  } else if ((fields.get('compatibility') ?? null) !== null) {
     found.push(error('FIELD_TYPE', '"compatibility" must be text', lineOf('compatibility')))
   }
   return found

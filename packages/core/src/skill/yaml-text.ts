@@ -1,5 +1,6 @@
-import { CORE_SCHEMA, load, YAMLException } from 'js-yaml'
+import { load, YAMLException } from 'js-yaml'
 import type { Diagnostic } from './diagnostic.ts'
+import { SOURCE_SCHEMA } from './source-scalar.ts'
 
 /** The greatest allowed depth of nested maps and lists. */
 export const MAX_YAML_DEPTH = 16
@@ -20,18 +21,21 @@ export interface LoadYamlOptions {
   readonly maxDepth?: number
 }
 
-/** Loads YAML 1.2 with the core schema: no custom tags, no aliases, a bounded depth. */
+/**
+ * Loads YAML 1.2 with the core schema: no custom tags, no aliases, a bounded depth. Numbers and booleans are loaded as
+ * `SourceScalar`.
+ */
 export function loadYaml(yaml: string, options: LoadYamlOptions): LoadedYaml {
   const { firstLine, maxDepth = MAX_YAML_DEPTH } = options
   try {
-    return { ok: true, value: load(yaml, { schema: CORE_SCHEMA, maxAliases: 0, maxDepth }) }
+    return { ok: true, value: load(yaml, { schema: SOURCE_SCHEMA, maxAliases: 0, maxDepth }) }
   } catch (thrown) {
     return { ok: false, fault: toYamlDiagnostic(thrown, yaml, firstLine), reason: reasonOf(thrown) }
   }
 }
 
 /** Returns the diagnostic for an error of js-yaml. js-yaml counts lines and columns from 0. */
-export function toYamlDiagnostic(thrown: unknown, yaml: string, firstLine: number): Diagnostic {
+function toYamlDiagnostic(thrown: unknown, yaml: string, firstLine: number): Diagnostic {
   const unclosed = findUnclosed(yaml)
   if (unclosed !== undefined) {
     return {
