@@ -37,7 +37,7 @@ const DEFECTS: Readonly<
   'typed-values': {
     text: '---\nname: typed-values\ndescription: x\nversion: 1.10\ninternal: true\n---\nx',
     status: 'ok',
-    codes: ['FIELD_UNKNOWN', 'FIELD_UNKNOWN'],
+    codes: ['VALUE_RETYPED', 'FIELD_UNKNOWN', 'FIELD_UNKNOWN'],
   },
   'tools-as-list': {
     text: '---\nname: tools-as-list\ndescription: x\nallowed-tools:\n  - Read\n---\nx',

@@ -14,6 +14,7 @@ export type DiagnosticCode =
   | 'SKILL_FILE_TOO_LARGE'
   | 'BODY_EMPTY'
   | 'HIDDEN_TEXT'
+  | 'CONFLICT_MARKERS'
   // Fields
   | 'NAME_MISSING'
   | 'NAME_INVALID'

@@ -4,6 +4,7 @@ import type { Diagnostic } from './diagnostic.ts'
 import { DEFAULT_LIMITS } from './limits.ts'
 import { parseSkill } from './parse-skill.ts'
 import type { ParsedSkill } from './skill-fields.ts'
+import { validateSkill } from './validate-skill.ts'
 
 interface Parsed {
   readonly skill: ParsedSkill | undefined
@@ -62,6 +63,24 @@ describe('a field that is not valid YAML', () => {
     const { skill, diagnostics } = parse('license: MIT\n  see: LICENSE\nand notices\nversion: 1')
     expect(skill).toMatchObject({ license: 'MIT see: LICENSE and notices', extra: { version: 1 } })
     expect(diagnostics.map(({ line }) => line)).toEqual([4])
+  })
+
+  test.each(['"', "'"])(
+    'a text in %s whose further lines are not indented loses its quotation marks',
+    mark => {
+      const { skill, diagnostics } = parse(`license: ${mark}MIT,\nsee: x\n  LICENSE${mark}\nversion: 1`)
+      expect(skill).toMatchObject({ license: `${mark}MIT,`, extra: { version: 1 } })
+      expect(diagnostics.length).toBeGreaterThan(0)
+      const quoted = parse(`license: ${mark}MIT,\nsee LICENSE\n  or ask${mark}\nversion: 1`)
+      expect(quoted.skill).toMatchObject({ license: 'MIT, see LICENSE or ask', extra: { version: 1 } })
+      expect(quoted.diagnostics).toMatchObject([{ line: 4, fix: expect.stringContaining('indent') }])
+    },
+  )
+
+  test('a text in double quotes with an unknown escape keeps its backslashes and loses its quotation marks', () => {
+    const { skill, diagnostics } = parse('license: "C:\\dir"\nversion: 1')
+    expect(skill).toMatchObject({ license: 'C:\\dir', extra: { version: 1 } })
+    expect(diagnostics).toMatchObject([{ line: 4, message: expect.stringContaining('backslash') }])
   })
 
   test('a field without a space after its colon is read, with a warning', () => {
@@ -142,9 +161,9 @@ describe('a deciding field that is not valid YAML gets its strictest value', () 
 describe('parseSkill() refuses a frontmatter with', () => {
   test.each([
     ['a reference, with other faults before it', 'a: [x] y\nb: &b 1\nc: *b', 6, 'are not read'],
-    ['too many levels', `a: [x] y\nb: ${'['.repeat(17)}${']'.repeat(17)}`, 5, 'maxDepth'],
+    ['too many levels', `a: [x] y\nb: ${'['.repeat(17)}${']'.repeat(17)}`, 5, 'more than 16 levels deep'],
     ['a second description', 'a: [x] y\ndescription: Other.', 5, 'occurs twice'],
-    ['an explicit key that is not valid', '? allowed-tools\n: [Read] x', 5, 'bad indentation'],
+    ['an explicit key that is not valid', '? allowed-tools\n: [Read] x', 5, 'the line fits no field'],
   ])('%s', (_what, fields, line, message) => {
     const { skill, diagnostics } = parse(fields)
     expect(skill).toBeUndefined()
@@ -186,6 +205,23 @@ test('parseSkill() serves every skill with a valid name and description, regardl
       for (const { line: at } of diagnostics) expect(at).toBeGreaterThanOrEqual(4)
     }),
     { numRuns: 3_000 },
+  )
+})
+
+test('no finding about YAML uses a word of the YAML parser', () => {
+  const jargon =
+    /maxDepth|maxAliases|alias|scalar|stream|node|mapping|sequence|indentation|chomping|document|flow|implicit|!</
+  const part = fc.oneof(
+    text,
+    fc.constantFrom('\n', '\n  ', ': ', '&a', '*a', '!!x ', '---', '...', '%', '"\\q"', '\u0001'),
+  )
+  fc.assert(
+    fc.property(fc.array(part, { maxLength: 10 }), parts => {
+      const bytes = new TextEncoder().encode(`---\nname: a\ndescription: b\n${parts.join('')}\n---\nx`)
+      for (const { code, message, fix } of [...parseSkill(bytes).diagnostics, ...validateSkill(bytes)])
+        if (code.startsWith('YAML_')) expect(`${message} ${fix}`.replace(/"[^"]*"/g, '')).not.toMatch(jargon)
+    }),
+    { numRuns: 2_000 },
   )
 })
 

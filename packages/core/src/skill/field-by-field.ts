@@ -6,6 +6,7 @@ import {
   expandTabs,
   type FieldLines,
   type FrontmatterLine,
+  indentOf,
   isBlank,
   isField,
   isItem,
@@ -111,12 +112,32 @@ class FieldReader {
       if (isMap) return [[key, Object.fromEntries(this.readMap(nested, place))]]
       if (nested[0] !== undefined && isItem(nested[0])) return [[key, this.#readList(nested, place)]]
     }
+    const quoted = closed === undefined ? this.#readQuoted(field, place) : undefined
+    if (quoted !== undefined) return [[key, quoted]]
     const text = foldText(inline, rest)
     if (path === 'description' && isUnclear(text)) return undefined
     const outcome = closed === undefined ? READ_AS_TEXT : `, so ${closed.meaning}`
-    this.#warnOfValue(first, { path, text, reason: explainValue(inline) ?? fault.message, outcome })
+    const reason = explainValue(/^["']/.test(inline) ? text : inline) ?? fault.message
+    this.#warnOfValue(first, { path, text, reason, outcome })
     if (path === key) this.#findings.noteLost(rest)
     return [[key, closed === undefined ? text : closed.value]]
+  }
+
+  /** Reads a text in quotation marks whose further lines are not indented. */
+  #readQuoted({ first, rest, inline }: FieldLines, { path, depth }: Place): unknown {
+    if (!/^["']/.test(inline) || rest.every(isBlank)) return undefined
+    const indent = ' '.repeat(indentOf(first) + 2)
+    const text = join([first, ...rest.map(line => ({ ...line, text: indent + line.text }))])
+    const loaded = loadYaml(text, {
+      firstLine: this.#findings.lineOf(first),
+      maxDepth: MAX_YAML_DEPTH - depth,
+    })
+    const [value] = loaded.ok && isRecord(loaded.value) ? Object.values(loaded.value) : []
+    if (typeof value !== 'string') return undefined
+    const problem = `the value of "${path}" continues on a line that is not indented`
+    this.#findings.warn(first, problem, 'indent each further line of the value by two spaces')
+    if (!path.includes('.')) this.#findings.noteLost(rest)
+    return value
   }
 
   /** Reads the name only from the line of its key. Unexpected lines below that line may be separate fields. */

@@ -80,6 +80,16 @@ function splitFrom(text: string, start: number): Outcome<SplitSkillText> {
     })
   }
   const opening = readLine(text, start)
+  if (/^---[ \t]*\r/.test(opening.text)) {
+    return failure(diagnostics, {
+      code: 'FRONTMATTER_MISSING',
+      severity: 'error',
+      message: 'each line ends with a carriage return alone, which no client reads as the end of a line',
+      line: 1,
+      column: 1,
+      fix: 'save the file with the line ends LF or CRLF',
+    })
+  }
   if (!isDelimiter(opening.text)) {
     return failure(diagnostics, {
       code: 'FRONTMATTER_MISSING',

@@ -1,13 +1,15 @@
 import { checkOptions, type KnownOptions } from '../options.ts'
 import { describeChangedValues } from './changed-values.ts'
+import { describeConflict } from './conflict-markers.ts'
 import type { Diagnostic } from './diagnostic.ts'
+import { decodeSkillText } from './encoding.ts'
 import { describeEscapedText } from './escaped-text.ts'
 import { type Outcome, parseFrontmatter, splitAnyText, splitServedText } from './frontmatter.ts'
 import { describeHiddenText } from './hidden-text.ts'
 import { DEFAULT_LIMITS, type SkillLimits } from './limits.ts'
 import { DEFAULT_READING, type ReadingPolicy } from './reading-policy.ts'
 import { type ParsedSkill, SkillFields } from './skill-fields.ts'
-import { decodeText, findExcessBytes } from './text.ts'
+import { findExcessBytes } from './text.ts'
 
 export interface ParseSkillOptions {
   /**
@@ -25,7 +27,7 @@ const KNOWN: KnownOptions<ParseSkillOptions> = { directoryName: true, path: true
 
 /**
  * Parses the bytes of a SKILL.md tolerantly. Each tolerated fault becomes a warning with line, reason and fix. Returns
- * no skill for bytes that are not UTF-8, a size beyond the limits, an unreadable frontmatter, a missing description,
+ * no skill for bytes that are not UTF-8, an unresolved merge conflict, a size beyond the limits, an unreadable frontmatter, a missing description,
  * an unsafe name, or a fault that `policy` does not tolerate. The sizes are checked before the text is parsed.
  *
  * @example
@@ -58,10 +60,10 @@ function parseBytes(
       'move long material into files under references/',
     )
   }
-  const text = decodeText(bytes)
-  if (text === undefined) {
-    return stop('ENCODING_NOT_UTF8', 'SKILL.md is not UTF-8 text', 'save the file as UTF-8')
-  }
+  const text = decodeSkillText(bytes)
+  if (typeof text !== 'string') return { ok: false, diagnostics: [text] }
+  const conflict = describeConflict(text, 'error')
+  if (conflict !== undefined) return { ok: false, diagnostics: [conflict] }
   const outcome = parseText(text, options, limits)
   const hidden = describeHiddenText(text)
   return hidden.length === 0 ? outcome : { ...outcome, diagnostics: [...outcome.diagnostics, ...hidden] }

@@ -4,14 +4,18 @@ const BLOCK_HEADER = /^[|>][-+0-9]*[ \t]*(?:#.*)?$/
 
 /**
  * Returns the text that a person would read from a value that is not valid YAML. Joins the lines with spaces, except in
- * a literal block. Removes the marks `|` and `>` that start a block.
+ * a literal block. Removes the marks `|` and `>` that start a block, and the quotation marks around the whole text.
  */
 export function foldText(inline: string, rest: readonly FrontmatterLine[]): string {
   if (inline.startsWith('|') && BLOCK_HEADER.test(inline)) return cutIndent(rest).join('\n').trim()
   const first = BLOCK_HEADER.test(inline) || inline.startsWith('#') ? '' : inline
   const parts = [first, ...rest.filter(line => !isBlank(line)).map(line => line.text.trim())]
-  return parts.filter(part => part !== '').join(' ')
+  const text = parts.filter(part => part !== '').join(' ')
+  return WHOLLY_QUOTED.exec(text)?.[1] ?? text
 }
+
+/** A text in double quotes that YAML refuses because of a backslash, such as `"C:\dir"`. */
+const WHOLLY_QUOTED = /^"((?:[^"\\]|\\.)+)"$/
 
 function cutIndent(lines: readonly FrontmatterLine[]): readonly string[] {
   const filled = lines.filter(line => line.text.trim() !== '')
@@ -24,6 +28,7 @@ function cutIndent(lines: readonly FrontmatterLine[]): readonly string[] {
 }
 
 const UNCLOSED = /^(?:\[[^\]]*|\{[^}]*|"[^"]*|'[^']*)$/
+const QUOTED_THEN_TEXT = /^(?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*')[ \t]*[^ \t#]/
 const ANCHOR_OR_TAG = /^(?:&[\w-]+(?:\s|$)|![!<])/
 
 /** True if the intended end of a text is unclear, or if the value was perhaps not meant as text. */
@@ -37,7 +42,7 @@ export function explainValue(inline: string): string | undefined {
   if (UNCLOSED.test(inline))
     return `the ${/["']/.test(start) ? 'quotation mark' : `"${start}"`} at its start is never closed`
   if (/[@`%*&!|>]/.test(start)) return `it starts with ${JSON.stringify(start)}, which has a meaning in YAML`
-  if (/["']/.test(start)) return 'text follows the closing quotation mark'
+  if (QUOTED_THEN_TEXT.test(inline)) return 'text follows the closing quotation mark'
   if (/[[{]/.test(start)) return 'text follows the closing bracket'
   return /:(?:\s|$)/.test(inline) ? 'it has an unquoted ": "' : undefined
 }

@@ -1,13 +1,15 @@
 import { COLLECTION_STYLE, EVENT_ID, parseEvents } from 'js-yaml'
 import { checkOptions, type KnownOptions } from '../options.ts'
 import { describeChangedValues } from './changed-values.ts'
+import { describeConflict } from './conflict-markers.ts'
 import type { Diagnostic, DiagnosticCode } from './diagnostic.ts'
+import { decodeSkillText } from './encoding.ts'
 import { splitSkillText, toFields } from './frontmatter.ts'
 import { describeHiddenText } from './hidden-text.ts'
 import { DEFAULT_LIMITS } from './limits.ts'
 import { MAX_COMPATIBILITY_LENGTH, MAX_DESCRIPTION_LENGTH, SPECIFIED_FIELDS } from './skill-fields.ts'
 import { findNameFaults, normalizeName } from './skill-name.ts'
-import { decodeText, findExcessBytes } from './text.ts'
+import { findExcessBytes } from './text.ts'
 import { loadYaml } from './yaml-text.ts'
 
 interface ValidateSkillOptions {
@@ -57,9 +59,10 @@ function validateBytes(bytes: Uint8Array, directoryName: string | undefined): Di
       ),
     ]
   }
-  const text = decodeText(bytes)
-  if (text === undefined)
-    return [error('ENCODING_NOT_UTF8', 'SKILL.md is not UTF-8 text; save it as UTF-8', 1)]
+  const text = decodeSkillText(bytes)
+  if (typeof text !== 'string') return [text]
+  const conflict = describeConflict(text, 'error')
+  if (conflict !== undefined) return [conflict]
   return [...validateText(text, directoryName), ...describeHiddenText(text)]
 }
 

@@ -53,7 +53,7 @@ function toYamlDiagnostic(thrown: unknown, yaml: string, firstLine: number): Dia
   return {
     code: 'YAML_INVALID',
     severity: 'error',
-    message: known === undefined ? reason : `${reason}: ${known[1]}`,
+    message: known?.[1] ?? 'the line is not valid YAML',
     line: firstLine + (mark?.line ?? 0),
     column: (mark?.column ?? 0) + 1,
     fix:
@@ -68,16 +68,65 @@ function reasonOf(thrown: unknown): string {
   return thrown instanceof YAMLException ? thrown.reason : String(thrown)
 }
 
+// The messages of js-yaml use words of its source code. The first pattern that matches explains the fault.
 const EXPLANATIONS: readonly (readonly [pattern: RegExp, meaning: string, fix: string])[] = [
+  [/duplicated mapping key/, 'the field occurs twice', 'keep one of the two'],
+  [/alias/, 'references ("*name") are not read', 'write the value out, or put it in double quotes'],
+  [/\btag\b|\bTAG\b/, 'tags ("!name") are not read', 'remove the tag, or put the value in double quotes'],
+  [
+    /anchor/,
+    'the "&" at the start of a value has a meaning in YAML',
+    'put the value in double quotes, or remove the "&"',
+  ],
+  [
+    /maxDepth/,
+    `values are nested more than ${MAX_YAML_DEPTH} levels deep`,
+    'use fewer levels of lists and fields',
+  ],
+  [/non-printable/, 'the text contains a control character', 'delete the control character'],
+  [/tab characters/, 'the line is indented by a tab', 'replace the tabs with spaces'],
+  [
+    /escape sequence|hexadecimal/,
+    'a backslash in the double quotes starts no known escape',
+    'put the value in single quotes, or write each backslash twice',
+  ],
+  [
+    /within a (?:single|double) quoted/,
+    'a quotation mark is never closed',
+    'close it at the end of the value',
+  ],
+  [
+    /deficient indentation/,
+    'a value in quotes or brackets continues on a line that is not indented',
+    'indent each further line of the value by two spaces',
+  ],
+  [
+    /flow collection|node content/,
+    'a list or map in brackets is incomplete',
+    'close the bracket and separate the entries by commas, or put the value in double quotes',
+  ],
+  [
+    /chomping|indentation width|line break is expected/,
+    'other text follows the "|" or ">" that starts a block of text',
+    'put the text on the lines below, indented by two spaces',
+  ],
+  [/sequence entry/, 'the items of a list start in different columns', 'indent all items equally'],
+  [/complex keys/, 'a key is a list or a map', 'write a key of letters, digits and hyphens'],
+  [
+    /directive|single document|%YAML/,
+    'a line "...", or a line that starts with "%", ends the fields',
+    'remove the line',
+  ],
+  [
+    /multiline key|after a mapping key|document separator/,
+    'the line is no field, because it has no key and colon',
+    'write "key: value", or indent the line if it belongs to the value above',
+  ],
   [
     /mapping is not allowed|bad indentation of a mapping/,
-    'usually an unquoted ": " inside a value, or text after a closing bracket or quotation mark',
+    'the line fits no field; usually an unquoted ": " is inside a value, or text follows a closing bracket or quotation mark',
     'put the value in double quotes',
   ],
-  [/duplicated mapping key/, 'the field occurs twice', 'keep one of the two'],
-  [/maxAliases/, 'references ("*name") are not read', 'write the value out'],
-  [/unknown .*tag/, 'tags ("!name") are not read', 'remove the tag'],
-  [/tab/i, 'YAML is indented by spaces', 'replace the tabs with spaces'],
 ]
 
 const CLOSED: Readonly<Record<string, RegExp>> = {

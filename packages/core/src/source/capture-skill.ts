@@ -1,7 +1,7 @@
 import type { Hasher } from '../host.ts'
 import { type Diagnostic, isError } from '../skill/diagnostic.ts'
 import { digestOf } from '../skill/digest.ts'
-import { describeHiddenFile, describeHiddenName } from '../skill/hidden-text.ts'
+import { describeHiddenName } from '../skill/hidden-text.ts'
 import { leaveOut } from '../skill/left-out.ts'
 import { DEFAULT_LIMITS, type SkillLimits } from '../skill/limits.ts'
 import { type SkillFile, sortFiles } from '../skill/manifest.ts'
@@ -10,6 +10,7 @@ import type { ReadingPolicy } from '../skill/reading-policy.ts'
 import { createSkill } from '../skill/skill.ts'
 import { findPathFault } from '../skill/skill-path.ts'
 import type { SourceEntry } from '../skill/source-contents.ts'
+import { describeTextFile } from '../skill/text-file.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import { DEFAULT_LAYOUT } from './file-layout.ts'
 
@@ -71,7 +72,7 @@ export function captureSkill(folder: SkillFolder, context: CaptureContext): Sour
     limits,
     ...(context.reading === undefined ? {} : { policy: context.reading }),
   })
-  const diagnostics = [...parsed.diagnostics, ...found, ...findHidden(files, skillFile, limits)]
+  const diagnostics = [...parsed.diagnostics, ...found, ...findInTexts(files, skillFile, limits)]
   if (!parsed.ok || diagnostics.some(isError))
     return Object.freeze({ ...place, name: directoryName, diagnostics })
   const executables = new Set(folder.executables?.map(path => path.normalize('NFC')))
@@ -92,17 +93,17 @@ function findSkillFile(files: FileContents): string {
 }
 
 /**
- * Finds hidden text in file names, and in files that are not larger than the size limit of instructions. The parser
- * finds hidden text in the instructions.
+ * Finds hidden text in file names, and faults in the text of files that are not larger than the size limit of
+ * instructions. The parser finds the faults in the instructions.
  */
-export function findHidden(
+export function findInTexts(
   files: ReadonlyMap<string, Uint8Array>,
   skillFile: string,
   limits: SkillLimits,
 ): Diagnostic[] {
   return [...files].flatMap(([path, bytes]) => [
     ...describeHiddenName(path).map(each => ({ ...each, path })),
-    ...(path === skillFile || bytes.length > limits.maxSkillFileBytes ? [] : describeHiddenFile(path, bytes)),
+    ...(path === skillFile || bytes.length > limits.maxSkillFileBytes ? [] : describeTextFile(path, bytes)),
   ])
 }
 

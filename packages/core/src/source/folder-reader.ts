@@ -5,7 +5,7 @@ import type { Diagnostic, DiagnosticCode, Severity } from '../skill/diagnostic.t
 import { isError } from '../skill/diagnostic.ts'
 import { digestOf } from '../skill/digest.ts'
 import { isBriefName, isPrivateKey } from '../skill/entry-names.ts'
-import { describeHiddenFile, describeHiddenName } from '../skill/hidden-text.ts'
+import { describeHiddenName } from '../skill/hidden-text.ts'
 import { INCLUDED_SECRET, LEFT_OUT_SECRET } from '../skill/left-out.ts'
 import type { SkillLimits } from '../skill/limits.ts'
 import { type SkillFile, sortFiles } from '../skill/manifest.ts'
@@ -14,6 +14,7 @@ import type { ReadingPolicy } from '../skill/reading-policy.ts'
 import { createSkill, type Skill } from '../skill/skill.ts'
 import { findPathFault } from '../skill/skill-path.ts'
 import type { SourceEntry } from '../skill/source-contents.ts'
+import { describeTextFile } from '../skill/text-file.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import { looksHalfWritten, noteDoubt, toBelieved } from './half-written.ts'
 import { type DirectoryNode, type FileNode, listingOf, pathWithin } from './mirror.ts'
@@ -265,7 +266,7 @@ export class FolderReader {
       file.digest = isLeftOut ? undefined : digestOf(bytes, context.hasher)
       file.size = isLeftOut ? 0 : bytes.length
       file.fault = isLeftOut ? key : undefined
-      file.findings = [...this.#findHidden(item, folder, bytes), ...(key === undefined ? [] : [key])]
+      file.findings = [...this.#findInText(item, folder, bytes), ...(key === undefined ? [] : [key])]
       if (file.digest !== undefined) context.store.put(file.digest, bytes, locator)
       context.read.push({ directory, file, before })
       return bytes
@@ -310,12 +311,12 @@ export class FolderReader {
   }
 
   /**
-   * Finds hidden text in files that are not larger than the size limit of instructions. The parser finds hidden text in
-   * the instructions.
+   * Finds faults in the text of files that are not larger than the size limit of instructions. The parser finds the
+   * faults in the instructions.
    */
-  #findHidden({ path }: ManifestFile, folder: DirectoryNode, bytes: Uint8Array): readonly Diagnostic[] {
+  #findInText({ path }: ManifestFile, folder: DirectoryNode, bytes: Uint8Array): readonly Diagnostic[] {
     const isLooked = path !== folder.skillFile && bytes.length <= this.#options.limits.maxSkillFileBytes
-    return isLooked ? describeHiddenFile(this.#display(folder, path), bytes) : []
+    return isLooked ? describeTextFile(this.#display(folder, path), bytes) : []
   }
 
   #toFault(item: ManifestFile, folder: DirectoryNode, thrown: unknown, isSkillFile: boolean): Diagnostic {

@@ -14,7 +14,7 @@ import { createSkill, type Skill } from '../skill/skill.ts'
 import { findPathFault } from '../skill/skill-path.ts'
 import type { SourceEntry } from '../skill/source-contents.ts'
 import type { SkillStore } from '../store/skill-store.ts'
-import { checkTotals, describeBadPath, describeSkillFileMissing, findHidden } from './capture-skill.ts'
+import { checkTotals, describeBadPath, describeSkillFileMissing, findInTexts } from './capture-skill.ts'
 
 export interface ListedSkillsOptions {
   readonly label: string
@@ -175,7 +175,7 @@ export class ListedSkills {
     const diagnostics = [
       ...(text === undefined ? parsed.diagnostics.flatMap(toListedFinding) : parsed.diagnostics),
       ...found,
-      ...findHidden(stored ?? new Map(), skillFile, this.#limits),
+      ...findInTexts(stored ?? new Map(), skillFile, this.#limits),
     ]
     if (!parsed.ok || own === undefined || diagnostics.some(isError))
       return Object.freeze({ location, name: directoryName, skillFile, diagnostics })

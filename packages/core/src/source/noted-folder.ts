@@ -16,7 +16,7 @@ import {
   subtree,
 } from './mirror.ts'
 
-/** Version of the note format. Increase the version with each change of the format. */
+/** Version of the note format. Increase the version when the format changes, or when a SKILL.md is read differently. */
 export const NOTE_FORM = 3
 
 /** No note is written for a folder that contains more directories than this. */
