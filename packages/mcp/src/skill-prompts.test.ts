@@ -91,6 +91,18 @@ describe.each(ERAS)('prompts for a client with protocol version %s', era => {
       )
   })
 
+  test('a prompt without a required argument is refused with -32602', async () => {
+    await using it = await open(FILES)
+    const client = await it.connect(era)
+    for (const values of [{}, { reason: 'late' }, { order: ' ' }])
+      await expect(client.getPrompt({ name: 'refund', arguments: values })).rejects.toMatchObject({
+        code: -32602,
+        message: expect.stringContaining('the prompt "refund" needs a value for "order"'),
+      })
+    expect((await client.getPrompt({ name: 'refund', arguments: { order: '7' } })).messages).toHaveLength(1)
+    expect(it.skills.usageOf('refund')).toMatchObject({ count: 1 })
+  })
+
   test('the choices of an argument-hint complete an argument', async () => {
     await using it = await open(FILES)
     const client = await it.connect(era)

@@ -1,10 +1,16 @@
-import type { GetPromptResult, Prompt } from '@modelcontextprotocol/server'
+import {
+  type GetPromptResult,
+  type Prompt,
+  ProtocolError,
+  ProtocolErrorCode,
+} from '@modelcontextprotocol/server'
 import type { Generation, Skill, SkillReader } from '@skillstoke/core'
 import {
   type ArgumentHint,
   describeBundle,
   freshOrKnown,
   isUserInvocable,
+  quote,
   quoteAll,
   readArgumentHints,
 } from '@skillstoke/core/internal'
@@ -47,7 +53,10 @@ export class SkillPrompts {
     return { prompts, ...(nextCursor === undefined ? {} : { nextCursor }), generation }
   }
 
-  /** Returns the instructions of a skill as a message; `undefined` if no prompt has this name. */
+  /**
+   * Returns the instructions of a skill as a message; `undefined` if no prompt has this name.
+   * @throws {ProtocolError} -32602 if a required argument is missing
+   */
   async get(
     name: string,
     given: Readonly<Record<string, string>>,
@@ -56,6 +65,7 @@ export class SkillPrompts {
     const generation = await this.#reader.refresh(name)
     const skill = this.#find(name)
     if (skill === undefined) return undefined
+    requireArguments(skill, given)
     const expansion = await expand(`/${name}`, toValues(skill, given))
     if (expansion.skill?.name !== name) {
       const newest = this.#find(name)
@@ -81,7 +91,7 @@ export class SkillPrompts {
   complete(name: string, argument: string, typed: string): readonly string[] | undefined {
     const skill = this.#find(name)
     if (skill === undefined) return undefined
-    const hint = readArgumentHints(skill.extra['argument-hint']).find(each => each.name === argument)
+    const hint = readArgumentHints(skill.extra).find(each => each.name === argument)
     return (hint?.choices ?? []).filter(choice => choice.startsWith(typed))
   }
 
@@ -141,9 +151,9 @@ export function toCompletion(values: readonly string[]): {
 }
 
 function toArguments(skill: Skill): NonNullable<Prompt['arguments']> {
-  const hint = skill.extra['argument-hint']
-  const named = readArgumentHints(hint)
+  const named = readArgumentHints(skill.extra)
   if (named.length > 0) return named.map(toArgument)
+  const hint = skill.extra['argument-hint']
   const description =
     typeof hint === 'string' && hint.trim() !== '' ? hint.trim() : 'What to use the skill for.'
   return [{ name: FREE_ARGUMENT, description, required: false }]
@@ -158,7 +168,18 @@ function toArgument({ name, isRequired, choices, description }: ArgumentHint): {
   return { name, ...(text === undefined ? {} : { description: text }), required: isRequired }
 }
 
+function requireArguments(skill: Skill, given: Readonly<Record<string, string>>): void {
+  const missing = readArgumentHints(skill.extra)
+    .filter(
+      ({ name, isRequired }) => isRequired && (!Object.hasOwn(given, name) || given[name]?.trim() === ''),
+    )
+    .map(({ name }) => name)
+  if (missing.length === 0) return
+  const message = `the prompt ${quote(skill.name)} needs a value for ${quoteAll(missing)}`
+  throw new ProtocolError(ProtocolErrorCode.InvalidParams, message)
+}
+
 function toValues(skill: Skill, given: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
-  if (readArgumentHints(skill.extra['argument-hint']).length > 0) return given
+  if (readArgumentHints(skill.extra).length > 0) return given
   return Object.hasOwn(given, FREE_ARGUMENT) ? { ARGUMENTS: given[FREE_ARGUMENT] ?? '' } : {}
 }

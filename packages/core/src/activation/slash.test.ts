@@ -1,11 +1,18 @@
 import { verifies } from '@skillstoke/requirements'
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { MemoryFileSystem } from '../fs/memory-file-system.ts'
 import { createSkillRuntime } from '../runtime/create-skill-runtime.ts'
 import type { SkillRuntime } from '../runtime/skill-runtime.ts'
 import { FileSource } from '../source/file-source.ts'
 import { NO_SETTLE } from '../source/settle.ts'
-import { readArgumentNames, substituteArguments, toArguments } from './substitute-arguments.ts'
+import {
+  orderArguments,
+  readArgumentHints,
+  readArgumentNames,
+  substituteArguments,
+  toArguments,
+} from './substitute-arguments.ts'
 
 const text = (name: string, body: string, extra = ''): string =>
   `---\nname: ${name}\ndescription: Does ${name}.\n${extra}---\n${body}\n`
@@ -141,9 +148,9 @@ test('expandSlash() takes arguments by name, whatever characters they contain', 
   const values = { order: '1042', reason: `it's "late" $1` }
   const refund = await it.skills.expandSlash('/refund', { values })
   expect(refund.text).toContain(
-    `Refund 1042 because it's "late" $1 (1042, it's "late" $1, all: 1042 it's "late" $1).`,
+    `Refund 1042 because it's "late" $1 (1042, it's "late" $1, all: 1042 "it's \\"late\\" $1").`,
   )
-  expect(refund.arguments).toBe(`1042 it's "late" $1`)
+  expect(refund.arguments).toBe(String.raw`1042 "it's \"late\" $1"`)
   expect((await it.skills.expandSlash('/refund', { values: { order: '7' } })).text).toContain(
     'Refund 7 because  (7, , all: 7).',
   )
@@ -153,6 +160,65 @@ test('expandSlash() takes arguments by name, whatever characters they contain', 
   expect(
     (await it.skills.expandSlash('/refund', { values: JSON.parse('{"__proto__": "x"}') })).text,
   ).toContain('Refund  because')
+})
+
+test('a typed text and the same arguments by name give the same instructions', async () => {
+  const body = 'A $a, b $b, 1 $1, 2 $2, all $ARGUMENTS.'
+  await using it = await open({
+    '/skills/none/SKILL.md': text('none', body),
+    '/skills/one/SKILL.md': text('one', body, 'argument-hint: "<a>"\n'),
+    '/skills/two/SKILL.md': text('two', body, 'arguments: [a, b]\n'),
+  })
+  for (const [name, typed, values] of [
+    ['none', 'it is  "so late"', { ARGUMENTS: 'it is  "so late"' }],
+    ['one', 'it is "so late"', { a: 'it is "so late"' }],
+    ['one', '', { a: '' }],
+    ['two', '"so late" now', { a: 'so late', b: 'now' }],
+    ['two', String.raw`"" "say \"no\" \\"`, { b: 'say "no" \\' }],
+    ['two', "it's", { a: "it's" }],
+  ] as const) {
+    const slash = await it.skills.expandSlash(`/${name} ${typed}`)
+    const { skill, ...prompt } = await it.skills.expandSlash(`/${name}`, { values })
+    expect(prompt).toEqual({ text: slash.text, arguments: slash.arguments })
+    expect(skill?.name).toBe(name)
+  }
+  expect((await it.skills.expandSlash('/one fix the bug')).text).toContain(
+    'A fix the bug, b $b, 1 fix, 2 the',
+  )
+})
+
+test('orderArguments() gives the text that toArguments() splits into the same values', () => {
+  const value = fc.oneof(
+    fc.string({ unit: fc.constantFrom('a', '1', ' ', '\n', '"', "'", '\\', '$', '\u00e9') }),
+    fc.string(),
+  )
+  fc.assert(
+    fc.property(fc.array(value, { minLength: 2, maxLength: 5 }), values => {
+      const names = values.map((_, index) => `n${index}`)
+      const given = Object.fromEntries(names.map((name, index) => [name, values[index] ?? '']))
+      const ordered = orderArguments(names, given)
+      const split = toArguments(ordered.text).values
+      expect([...split, ...values.slice(split.length).map(() => '')]).toEqual(values)
+    }),
+  )
+})
+
+describe('toArguments()', () => {
+  test.each([
+    ['--title="late delivery" x', ['--title=late delivery', 'x']],
+    ["--title='late delivery'", ['--title=late delivery']],
+    ['a"b c"d', ['ab cd']],
+    [String.raw`say \"no\" "a \"b\" c"`, ['say', '"no"', 'a "b" c']],
+    [String.raw`C:\temp\x "C:\a b\\"`, [String.raw`C:\temp\x`, 'C:\\a b\\']],
+    ["it's Bob's day", ["it's", "Bob's", 'day']],
+    ['5" wide', ['5"', 'wide']],
+    ["an 'open end", ['an', "'open", 'end']],
+    ['"" a', ['', 'a']],
+    ['  a\n\tb ', ['a', 'b']],
+    ['', []],
+  ])('%j is %j', (typed, values) => {
+    expect(toArguments(typed).values).toEqual(values)
+  })
 })
 
 describe('substituteArguments()', () => {
@@ -165,21 +231,35 @@ describe('substituteArguments()', () => {
     ['[$first]', '', ['first'], '[]'],
     ['$1 $2', `'a b' "c"`, [], 'a b c'],
     ['$1 $ARGUMENTS', '$& $1', [], '$& $& $1'],
+    ['$0 to $1, $2', 'a b', [], 'a to b, $2'],
+    ['$ARGUMENTS[0] to $ARGUMENTS[1], $ARGUMENTS[2]', '"a b" c', [], 'a b to c, $ARGUMENTS[2]'],
+    ['$ARGUMENTS[1] $1 $ARGUMENTS', 'a b', [], 'b b a b'],
+    ['$1 costs $0.50, $1.50 or \\$0', 'a b', [], 'a costs $0.50, $1.50 or $0'],
+    ['\\$ARGUMENTS[0] $1', 'a b', [], '$ARGUMENTS[0] a'],
+    ['$0 $issue', '7 8', ['repo', 'issue'], '7 8'],
   ])('%j with %j', (body, typed, names, expected) => {
     expect(substituteArguments(body, toArguments(typed), names)).toBe(expected)
   })
 })
 
 test.each([
-  ['[issue-number] [priority]', ['issue-number', 'priority']],
-  ['<file> [lines...]', ['file', 'lines']],
-  [
-    ['issue', 'branch'],
-    ['issue', 'branch'],
-  ],
-  ['what to do', []],
-  [42, []],
-  [undefined, []],
-])('readArgumentNames(%j)', (hint, names) => {
-  expect(readArgumentNames(hint)).toEqual(names)
+  [{ 'argument-hint': '[issue-number] [priority]' }, ['issue-number', 'priority']],
+  [{ 'argument-hint': '<file> [lines...]' }, ['file', 'lines']],
+  [{ 'argument-hint': ['issue', 'branch'] }, ['issue', 'branch']],
+  [{ 'argument-hint': 'what to do' }, []],
+  [{ 'argument-hint': 42 }, []],
+  [{ arguments: 'issue branch', 'argument-hint': '<number>' }, ['issue', 'branch']],
+  [{ arguments: ['issue', 'branch'] }, ['issue', 'branch']],
+  [{ arguments: 42, 'argument-hint': '[a]' }, ['a']],
+  [{}, []],
+])('readArgumentNames(%j)', (extra, names) => {
+  expect(readArgumentNames(extra)).toEqual(names)
+})
+
+test('readArgumentHints() gives an argument the hint of its name, or else of its position', () => {
+  const extra = { arguments: 'issue branch', 'argument-hint': '<number: of the issue> [branch: its name]' }
+  expect(readArgumentHints(extra)).toEqual([
+    { name: 'issue', isRequired: true, choices: [], description: 'of the issue' },
+    { name: 'branch', isRequired: false, choices: [], description: 'its name' },
+  ])
 })

@@ -30,7 +30,8 @@ export interface SlashOptions {
   readonly reserved?: readonly string[]
   /**
    * The arguments by name, for example from a form. They replace the text after the name of the skill. The names are
-   * those of `argument-hint`. If the hint has no names, `ARGUMENTS` is the whole text.
+   * those of the field `arguments` or, without this field, of `argument-hint`. If a skill has no names, `ARGUMENTS` is
+   * the whole text.
    */
   readonly values?: Readonly<Record<string, string>>
 }
@@ -71,7 +72,7 @@ async function expandFrom(
   const found = findCommand(command, word, generation, conversation.reader.isInScope)
   if (found === undefined) return { text: message }
   const { skill } = found
-  const names = readArgumentNames(skill.extra['argument-hint'])
+  const names = readArgumentNames(skill.extra)
   const given = options.values === undefined ? toArguments(found.rest) : orderArguments(names, options.values)
   const rest = given.text
   const body = await conversation.reader.readBody(skill)
