@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isToolAllowed } from './allowed-tools.ts'
+import { isToolAllowed, isToolDisallowed } from './allowed-tools.ts'
 
 test.each([
   [['Read'], 'Read', { path: 'a' }, true],
@@ -29,6 +29,61 @@ test.each([
   [['Bash(git:*)'], 'Bash', { cmd: 'git log; rm -rf /' }, false],
   [['Bash(git:*)'], 'Bash', { whatever: 'git log; rm -rf /' }, false],
   [['Bash(echo:*)'], 'Bash', { cmd: 'rm -rf /', command: 'echo hi' }, false],
+  [['WebFetch(domain:example.com)'], 'WebFetch', { url: 'https://example.com/x?y', prompt: 'p' }, true],
+  [['WebFetch(domain:example.com)'], 'WebFetch', { url: 'https://EXAMPLE.com:8443' }, true],
+  [['WebFetch(domain:*.example.com)'], 'WebFetch', { url: 'http://docs.example.com' }, true],
+  [['WebFetch(domain:example.com)'], 'WebFetch', { url: 'https://evil.com/example.com' }, false],
+  [['WebFetch(domain:example.com)'], 'WebFetch', { url: 'https://example.com@evil.com/' }, false],
+  [['WebFetch(domain:example.com)'], 'WebFetch', { url: 'https://example.com\\@evil.com/' }, false],
+  [['WebFetch(domain:example.com)'], 'WebFetch', { url: 'https://example.com.evil.com' }, false],
+  [['WebFetch(domain:example.com)'], 'WebFetch', { url: 'file:///etc/passwd' }, false],
+  [['Read(./src/**)'], 'Read', { file_path: 'src/a/b.ts' }, true],
+  [['Read(./src/**)'], 'Read', { file_path: './src/a.ts' }, true],
+  [['Read(src/**/*.ts)'], 'Read', { file_path: 'src/a.ts' }, true],
+  [['Read(//srv/data/**)'], 'Read', { file_path: '/srv/data/x' }, true],
+  [['Read(./src/**)'], 'Read', { file_path: './src/../secret' }, false],
+  [['Read(./src/**)'], 'Read', { file_path: '/etc/src/a.ts' }, false],
+  [['Agent(explore)'], 'Agent', { subagent_type: 'explore', prompt: 'p', description: 'd' }, true],
+  [['Agent(explore)'], 'Task', { subagent_type: 'explore', prompt: 'p' }, true],
+  [['Agent(explore)'], 'Agent', { subagent_type: 'deploy', prompt: 'explore' }, false],
+  [['Agent(explore)'], 'Agent', { prompt: 'explore' }, false],
+  [['Skill(refund)'], 'Skill', { skill: 'refund', args: '1042' }, true],
+  [['Skill(refund)'], 'Skill', { skill: 'other', args: 'refund' }, false],
+  [['mcp__git'], 'mcp__git__log', {}, true],
+  [['mcp__git'], 'mcp__github__log', {}, false],
+  [['Bash(git:*'], 'Bash', { command: 'git log' }, false],
 ])('isToolAllowed(%j, %j, %j) is %j', (entries, tool, input, expected) => {
   expect(isToolAllowed(entries, tool, input)).toBe(expected)
+})
+
+test.each([
+  [['Write'], 'Write', { path: 'a' }, true],
+  [['Write'], 'Read', { path: 'a' }, false],
+  [['mcp__git'], 'mcp__git__push', {}, true],
+  [['Bash(rm:*)'], 'Bash', { command: 'rm -rf x' }, true],
+  [['Bash(rm:*)'], 'Bash', { command: '/bin/rm x' }, true],
+  [['Bash(rm:*)'], 'Bash', { command: 'sudo RM x' }, true],
+  [['Bash(rm:*)'], 'Bash', { command: String.raw`r\m x` }, true],
+  [['Bash(rm:*)'], 'Bash', { command: 'ls; echo' }, true],
+  [['Bash(git push *)'], 'Bash', { command: 'git  push origin' }, true],
+  [['Bash(git push *)'], 'Bash', { command: 'git pull' }, false],
+  [['Bash(rm:*)'], 'Bash', { command: 'npm run format' }, false],
+  [['Bash(rm:*)'], 'Bash', { count: 3 }, true],
+  [['Bash(rm'], 'Bash', { command: 'ls' }, true],
+  [['Read(./secrets/**)'], 'Read', { file_path: 'secrets/a' }, true],
+  [['Read(./secrets/**)'], 'Read', { file_path: '/project/Secrets/a' }, true],
+  [['Read(~/.ssh/**)'], 'Read', { file_path: '/home/ann/.ssh/id' }, true],
+  [['Read(//etc/**)'], 'Read', { file_path: '/etc/passwd' }, true],
+  [['Read(**/*.pem)'], 'Read', { file_path: 'key.pem' }, true],
+  [['Read(./secrets/**)'], 'Read', { file_path: 'src/../secrets/a' }, true],
+  [['Read(./secrets/**)'], 'Read', { file_path: 'src/a' }, false],
+  [['WebFetch(domain:evil.com)'], 'WebFetch', { url: 'https://www.evil.com./x' }, true],
+  [['WebFetch(domain:evil.com)'], 'WebFetch', { url: 'https://a@b.com' }, true],
+  [['WebFetch(domain:evil.com)'], 'WebFetch', { url: 'https://good.com/evil.com' }, false],
+  [['Agent(deploy)'], 'Task', { subagent_type: 'Deploy', prompt: 'p' }, true],
+  [['Agent(deploy)'], 'Agent', { subagent_type: 'explore', prompt: 'deploy' }, false],
+  [['*'], 'Anything', {}, true],
+  [[], 'Anything', {}, false],
+])('isToolDisallowed(%j, %j, %j) is %j', (entries, tool, input, expected) => {
+  expect(isToolDisallowed(entries, tool, input)).toBe(expected)
 })

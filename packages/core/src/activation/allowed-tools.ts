@@ -1,78 +1,100 @@
 import { toWildcard } from '../skill/wildcard.ts'
+import { isToolNamed, parseToolPattern, type Subject, subjectsOf } from './tool-pattern.ts'
 
 /** The values of `AllowedToolsPolicy`. */
 export const ALLOWED_TOOLS_POLICIES = ['ignore', 'advise', 'enforce'] as const
 
 /**
- * How the field `allowed-tools` of an active skill affects tool calls.
+ * How the fields `allowed-tools` and `disallowed-tools` of an active skill affect tool calls.
  * - `ignore`: tool calls are not affected.
  * - `advise`: the model sees the list of allowed tools.
- * - `enforce`: the model sees the list, and other tools are refused while a skill with this field is active.
+ * - `enforce`: the model sees the list. Other tools, and those in `disallowed-tools`, are refused while a skill with
+ *   these fields is active.
  */
 export type AllowedToolsPolicy = (typeof ALLOWED_TOOLS_POLICIES)[number]
 
 /**
  * True if an entry of `allowed-tools` permits a call. An entry is the name of a tool. A `*` in the name matches any
  * characters. A pattern in parentheses restricts the input. `Bash(git:*)` permits `git` with any arguments.
- * `Read(docs/*)` permits every path in `docs`. The pattern must match every input field whose name denotes a command, a
- * path or an address. If the input has no such field, the input must contain exactly one text, and the pattern must
- * match that text. Only an entry without a pattern, or with the pattern `*`, permits a chain of commands or a path with
- * `..`.
+ * `Read(docs/*)` permits every path in `docs`, and `WebFetch(domain:example.com)` every address of that host. The
+ * pattern must match every input field whose name denotes a command, a path or an address. If the input has no such
+ * field, the input must contain exactly one text, and the pattern must match that text. `Agent(name)` and `Skill(name)`
+ * are only about the name of the agent or skill. Only an entry without a pattern, or with the pattern `*`, permits a
+ * chain of commands or a path with `..`.
  */
 export function isToolAllowed(entries: readonly string[], tool: string, input: unknown): boolean {
-  return entries.some(entry => {
-    const [, name, , pattern] = /^([^(]*)(\((.*)\))?$/s.exec(entry.trim()) ?? []
-    if (name === undefined || name === '' || !toWildcard(name).test(tool)) return false
-    if (pattern === undefined || pattern === '' || pattern === '*') return true
-    const subjects = subjectsOf(input)
-    return (
-      subjects.length > 0 &&
-      subjects.every(subject => !isEvasive(subject) && matchesText(pattern, subject.text))
-    )
+  return entries.map(parseToolPattern).some(entry => {
+    if (!entry.isComplete || !isToolNamed(entry, tool)) return false
+    const { pattern } = entry
+    if (pattern === undefined) return true
+    const subjects = subjectsOf(tool, input)
+    return subjects.length > 0 && subjects.every(subject => !isEvasive(subject) && permits(pattern, subject))
   })
 }
 
-function matchesText(pattern: string, text: string): boolean {
-  if (!pattern.endsWith(':*')) return toWildcard(pattern).test(text)
-  const prefix = pattern.slice(0, -2)
-  return text === prefix || text.startsWith(`${prefix} `)
+function permits(pattern: string, { kind, text }: Subject): boolean {
+  const domain = readDomain(pattern)
+  if (domain !== undefined) return toWildcard(domain).test(hostOf(text) ?? '')
+  if (pattern.endsWith(':*')) {
+    const prefix = pattern.slice(0, -2)
+    return text === prefix || text.startsWith(`${prefix} `)
+  }
+  if (kind !== 'path') return toWildcard(pattern).test(text)
+  const path = toPlainPath(text)
+  return toFolderPatterns(toPlainPath(pattern)).some(each => toWildcard(each).test(path))
 }
 
 /**
- * A text in the input of a call. `unknown` means that the field name does not show whether the text is a command, a
- * path or an address.
+ * True if an entry of `disallowed-tools` forbids a call. Where a pattern does not show whether it is about the call, the
+ * call is forbidden: a chain of commands, a path with `..`, an input without a clear command, path or address. A command
+ * is forbidden if the words of the pattern appear anywhere in it, a path if the pattern matches its end.
  */
-interface Subject {
-  readonly kind: 'command' | 'path' | 'address' | 'unknown'
-  readonly text: string
+export function isToolDisallowed(entries: readonly string[], tool: string, input: unknown): boolean {
+  return entries.map(parseToolPattern).some(entry => {
+    if (!isToolNamed(entry, tool)) return false
+    const { pattern } = entry
+    if (pattern === undefined) return true
+    const subjects = subjectsOf(tool, input)
+    return subjects.length === 0 || subjects.some(subject => isEvasive(subject) || forbids(pattern, subject))
+  })
 }
 
-const KINDS: readonly (readonly [kind: Subject['kind'], name: RegExp])[] = [
-  ['command', /^(?:command|cmd|commandline|script|code|shell)$/],
-  ['path', /^(?:path|file|filepath|filename|directory|dir|folder|cwd|workdir|target|source|destination)$/],
-  ['address', /^(?:url|uri|href|address)$/],
-]
-
-function subjectsOf(input: unknown): readonly Subject[] {
-  if (typeof input === 'string') return [{ kind: 'command', text: input }]
-  if (typeof input !== 'object' || input === null) return []
-  const texts = Object.entries(input).flatMap(([name, value]) =>
-    flatten(value).map((text): Subject => ({ kind: kindOf(name), text })),
-  )
-  const known = texts.filter(({ kind }) => kind !== 'unknown')
-  if (known.length > 0) return known
-  return texts.length === 1 ? texts : []
+function forbids(pattern: string, { kind, text }: Subject): boolean {
+  const domain = readDomain(pattern)
+  if (domain !== undefined) {
+    const host = hostOf(text)
+    return host === undefined || toWildcard(domain).test(host) || toWildcard(`*.${domain}`).test(host)
+  }
+  const isForbidden = (wildcard: string, subject: string): boolean =>
+    toWildcard(wildcard.toLowerCase()).test(subject.toLowerCase())
+  if (kind === 'name') return isForbidden(pattern, text)
+  const words = toWords(pattern.replace(/(?::|\s)\*$/, ''))
+  if (isForbidden(`* ${words} *`, ` ${toWords(text.replace(/["'\\]/g, ''))} `)) return true
+  const end = toPlainPath(pattern).replace(/^(?:~?\/)+/, '')
+  return toFolderPatterns(end).some(each => isForbidden(`*/${each}`, `/${toPlainPath(text)}`))
 }
 
-function kindOf(name: string): Subject['kind'] {
-  const plain = name.replace(/[_-]/g, '').toLowerCase()
-  return KINDS.find(([, pattern]) => pattern.test(plain))?.[0] ?? 'unknown'
+function toWords(text: string): string {
+  return text.replace(/[^\p{L}\p{N}_.*-]+/gu, ' ').trim()
 }
 
-/** Returns the texts of a value: the value itself, or every text in a list. */
-function flatten(value: unknown): readonly string[] {
-  if (typeof value === 'string') return [value]
-  return Array.isArray(value) ? value.flatMap(flatten) : []
+/** `./src` is the path `src`, and `//etc` is how Claude Code spells the absolute path `/etc`. */
+function toPlainPath(path: string): string {
+  return path.replace(/^(?:\.\/)+/, '').replace(/^\/\/+/, '/')
+}
+
+/** The folders that `**` stands for may be missing. */
+function toFolderPatterns(pattern: string): readonly string[] {
+  return [pattern, pattern.replaceAll('**/', '')]
+}
+
+function readDomain(pattern: string): string | undefined {
+  return /^domain:(.+)$/.exec(pattern)?.[1]?.toLowerCase()
+}
+
+/** Returns the host of an address. Returns `undefined` for an address with a user name, and for other texts. */
+function hostOf(address: string): string | undefined {
+  return /^https?:\/\/([^/?#\\@\s:]+?)\.?(?::\d+)?(?:[/?#]|$)/i.exec(address)?.[1]?.toLowerCase()
 }
 
 /** True if a shell would run more than the permitted command, or if a path contains `..`. */

@@ -44,7 +44,7 @@ function toText(field: unknown, around: (item: unknown) => string = String): str
 }
 
 function parseHint(hint: unknown): readonly ArgumentHint[] {
-  const text = toText(hint, item => `[${item}]`)
+  const text = toText(hint, item => `[${String(item)}]`)
   return [...text.matchAll(/([[<])([A-Za-z][\w-]*)([^\]>]*)[\]>]/g)].map(([, open, name = '', rest = '']) => {
     const choices = rest.includes('|') ? `${name}${rest}`.split('|').map(choice => choice.trim()) : []
     const description = rest.replace(/^[\s:=-]+/, '').trim()

@@ -1,6 +1,7 @@
 import { declaredCapabilities } from '../skill/capabilities.ts'
 import { compareText } from '../skill/compare.ts'
 import type { Skill } from '../skill/skill.ts'
+import { disallowedToolsOf } from '../skill/tool-list.ts'
 
 /**
  * Returns one text for each capability that a revision has and the previous revision lacks. A reviewer reads these
@@ -23,6 +24,9 @@ export function describeNewCapabilities(before: Skill | undefined, after: Skill)
   // Some agents approve listed tools in advance, so even adding the first list of tools counts as a new capability.
   const added = after.allowedTools?.filter(tool => !tools.has(tool)) ?? []
   if (added.length > 0) found.push(`allowed-tools names ${added.join(', ')}`)
+  const forbidden = new Set(disallowedToolsOf(after.extra))
+  const lifted = disallowedToolsOf(before?.extra ?? {}).filter(tool => !forbidden.has(tool))
+  if (lifted.length > 0) found.push(`disallowed-tools no longer names ${lifted.join(', ')}`)
   const wanted = new Set(declaredCapabilities(before))
   const grown = declaredCapabilities(after).filter(capability => !wanted.has(capability))
   if (grown.length > 0) found.push(`metadata.capabilities asks for ${grown.join(', ')}`)

@@ -732,6 +732,12 @@ describe('the new capabilities of a revision', () => {
       ['allowed-tools was removed, so every tool may be used'],
     ],
     [
+      'fewer disallowed tools',
+      { [path]: text('a', 'x', 'disallowed-tools: Bash Write\n') },
+      { [path]: text('a', 'x', 'disallowed-tools: [Write]\n') },
+      ['disallowed-tools no longer names Bash'],
+    ],
+    [
       'declared capabilities',
       { [path]: text('a', 'x', 'metadata:\n  capabilities: net\n') },
       { [path]: text('a', 'x', 'metadata:\n  capabilities: net exec\n') },

@@ -1,6 +1,8 @@
-import { isToolAllowed } from '../activation/allowed-tools.ts'
+import { isToolAllowed, isToolDisallowed } from '../activation/allowed-tools.ts'
 import type { Skill } from '../skill/skill.ts'
 import { normalizeName } from '../skill/skill-name.ts'
+import { quote } from '../skill/text.ts'
+import { disallowedToolsOf } from '../skill/tool-list.ts'
 import { splitCalledCommand } from '../tool/called-command.ts'
 import { SCRIPT_TOOL_NAMES } from '../tool/tool-names.ts'
 
@@ -33,11 +35,14 @@ export class ActiveSkills {
   /** Returns the reason why an active skill forbids a tool call, or `undefined` if every active skill permits it. */
   describeRefusal(name: string, input: unknown): string | undefined {
     // Every active skill must permit the call. Otherwise a model could lift a restriction by loading another skill.
-    const refusing = this.list().find(
-      ({ allowedTools }) => allowedTools !== undefined && !isToolAllowed(allowedTools, name, input),
-    )
-    if (refusing === undefined) return undefined
-    const allowed = refusing.allowedTools?.join(', ') || 'none'
-    return `the tool ${JSON.stringify(name)} may not be called in this way while ${JSON.stringify(refusing.name)} is active; allowed: ${allowed}`
+    for (const { name: skill, allowedTools, extra } of this.#byName.values()) {
+      const refused = `the tool ${quote(name)} may not be called in this way while ${quote(skill)} is active`
+      if (allowedTools !== undefined && !isToolAllowed(allowedTools, name, input))
+        return `${refused}; allowed: ${allowedTools.join(', ') || 'none'}`
+      const disallowedTools = disallowedToolsOf(extra)
+      if (isToolDisallowed(disallowedTools, name, input))
+        return `${refused}; not allowed: ${disallowedTools.join(', ')}`
+    }
+    return undefined
   }
 }

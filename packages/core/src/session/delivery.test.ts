@@ -131,6 +131,40 @@ describe('allowedTools', () => {
     expect(session.checkTool('Write', {})).toBeDefined()
   })
 
+  test(`allowedTools: enforce refuses tools in disallowed-tools, until the turn ends ${verifies('P30')}`, async () => {
+    for (const field of [
+      'disallowed-tools: Write, Bash(rm:*)\n',
+      'disallowed-tools: [Write, "Bash(rm:*)"]\n',
+    ]) {
+      await using it = await openOn(files(field))
+      const session = it.skills.session({ id: 's', allowedTools: 'enforce' })
+      session.beginTurn()
+      expect(await load(session, 'pdf')).toContain(
+        '\nThese tools may not be called until the turn ends: Write, Bash(rm:*)',
+      )
+      expect(session.checkTool('Write', {})).toBe(
+        'the tool "Write" may not be called in this way while "pdf" is active; not allowed: Write, Bash(rm:*)',
+      )
+      expect(session.checkTool('Bash', { command: 'rm x' })).toBeDefined()
+      expect(session.checkTool('Read', { path: 'a' })).toBeUndefined()
+      session.beginTurn()
+      expect(session.checkTool('Write', {})).toBeUndefined()
+      const advised = it.skills.session({ id: 'a' })
+      expect(await load(advised, 'pdf')).toContain('\nTools that the skill works without: Write,')
+      expect(advised.checkTool('Write', {})).toBeUndefined()
+    }
+  })
+
+  test.each(['disallowed-tools: [a] b\n', 'disallowed-tools: { a: b }\n', 'disallowed-tools: 5\n'])(
+    'allowedTools: enforce refuses every tool if the field is unclear: %j',
+    async field => {
+      await using it = await openOn(files(field))
+      const session = it.skills.session({ id: 's', allowedTools: 'enforce' })
+      await load(session, 'pdf')
+      expect(session.checkTool('Read', { path: 'a' })).toBeDefined()
+    },
+  )
+
   test(`allowed-tools may be a list or a comma-separated text ${verifies('CRAB-X06')}`, async () => {
     for (const extra of ['allowed-tools: [Read, "Bash(git:*)"]\n', 'allowed-tools: Read, Bash(git:*)\n']) {
       await using it = await openOn(files(extra))

@@ -13,6 +13,7 @@ export interface ClosedField {
  */
 const CLOSED_FIELDS: ReadonlyMap<string, ClosedField> = new Map<string, ClosedField>([
   ['allowed-tools', { value: '', meaning: 'no tool is allowed' }],
+  ['disallowed-tools', { value: '*', meaning: 'every tool is disallowed' }],
   ['disable-model-invocation', { value: true, meaning: 'it counts as true' }],
   ['user-invocable', { value: false, meaning: 'it counts as false' }],
   ['metadata', { value: null, meaning: 'the skill has no metadata' }],
@@ -25,7 +26,8 @@ export function findClosedField(path: string): ClosedField | undefined {
 }
 
 // Without a deciding field everything is allowed, so a line that looks like a deciding field must not be ignored.
-const LOOKS_DECIDING = /^\s*["']?(allowed-tools|disable-model-invocation|user-invocable)(?![\w-])/i
+const LOOKS_DECIDING =
+  /^\s*["']?(allowed-tools|disallowed-tools|disable-model-invocation|user-invocable)(?![\w-])/i
 
 /** Returns the deciding key at the start of a line, in lower case, regardless of the rest of the line. */
 export function findDecidingKey(line: string): string | undefined {

@@ -132,9 +132,11 @@ describe('a deciding field that is not valid YAML gets its strictest value', () 
     ['disable-model-invocation:false', { 'disable-model-invocation': true }],
     [' disable-model-invocation: false', { 'disable-model-invocation': true }],
     ['disable-model-invocation: false\ndisable-model-invocation: true', { 'disable-model-invocation': true }],
+    ['disallowed-tools: [Bash] Write', { 'disallowed-tools': '*' }],
+    ['disallowed-tools:Bash', { 'disallowed-tools': '*' }],
     ['user-invocable: @true', { 'user-invocable': false }],
     ['user-invocable: true\n  x: y', { 'user-invocable': false }],
-  ])('after %j, neither the model nor the user may invoke the skill', (fields, extra) => {
+  ])('%j gives the field its strictest value', (fields, extra) => {
     expect(parse(fields).skill?.extra).toEqual(extra)
   })
 

@@ -2,6 +2,7 @@ import type { Diagnostic } from './diagnostic.ts'
 import type { FrontmatterFields, Outcome } from './frontmatter.ts'
 import type { ReadingPolicy } from './reading-policy.ts'
 import { findNameFaults, isLoadableName, normalizeName } from './skill-name.ts'
+import { splitTools } from './tool-list.ts'
 
 /** The checked fields of a frontmatter. All strings are copies. */
 export interface SkillDescription {
@@ -383,22 +384,6 @@ function firstHeading(body: string): string {
   return detach(
     (heading ?? lines.find(line => line !== '') ?? '').slice(0, MAX_DESCRIPTION_LENGTH).toWellFormed(),
   )
-}
-
-/** Splits a text at separators outside parentheses: `Bash(git add:*) Read` contains two tools. */
-function splitTools(text: string, separator: RegExp): string[] {
-  const tools: string[] = []
-  let depth = 0
-  let current = ''
-  for (const character of text) {
-    if (character === '(') depth++
-    else if (character === ')') depth = Math.max(0, depth - 1)
-    if (depth === 0 && separator.test(character)) {
-      tools.push(current)
-      current = ''
-    } else current += character
-  }
-  return [...tools, current].map(tool => tool.trim()).filter(tool => tool !== '')
 }
 
 function describe(value: unknown): string {

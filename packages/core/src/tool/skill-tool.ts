@@ -1,3 +1,4 @@
+import type { AllowedToolsPolicy } from '../activation/allowed-tools.ts'
 import type { Conversation } from '../activation/conversation.ts'
 import { type LoadOutcome, loadSkill } from '../activation/load-skill.ts'
 import { listForModel } from '../catalog/catalog-cache.ts'
@@ -9,6 +10,7 @@ import { describeUnread } from '../registry/skill-not-found.ts'
 import { isError } from '../skill/diagnostic.ts'
 import { shortDigest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
+import { disallowedToolsOf } from '../skill/tool-list.ts'
 import { defineTool } from './define-tool.ts'
 import { type ToolDefinition, type ToolResult, toolFailure, toolSuccess } from './tool-definition.ts'
 import { readTextField } from './tool-input.ts'
@@ -116,15 +118,25 @@ export function renderLoadedSkill(
   const lost = skill.diagnostics.find(({ code }) => code === 'SKILL_FILE_MISSING')
   if (lost !== undefined) lines.push(`Note: ${escapeText(lost.message)}.`)
   if (skill.directory !== undefined) lines.push(`Skill directory: ${escapeText(skill.directory)}`)
-  if (allowedTools !== 'ignore' && skill.allowedTools !== undefined && skill.allowedTools.length > 0) {
-    const tools = skill.allowedTools.map(escapeText).join(', ')
-    lines.push(
-      allowedTools === 'advise'
-        ? `Tools that the skill is written for: ${tools}`
-        : `Only these tools may be called until the turn ends: ${tools}`,
-    )
-  }
-  return [...lines, ...describeBundle(skill, reader)].join('\n')
+  return [...lines, ...describeTools(skill, allowedTools), ...describeBundle(skill, reader)].join('\n')
+}
+
+function describeTools(skill: Skill, policy: AllowedToolsPolicy): readonly string[] {
+  if (policy === 'ignore') return []
+  const [allowed, disallowed] = [skill.allowedTools ?? [], disallowedToolsOf(skill.extra)].map(tools =>
+    tools.map(escapeText).join(', '),
+  )
+  const isAdvice = policy === 'advise'
+  const only = isAdvice
+    ? 'Tools that the skill is written for'
+    : 'Only these tools may be called until the turn ends'
+  const without = isAdvice
+    ? 'Tools that the skill works without'
+    : 'These tools may not be called until the turn ends'
+  return [
+    ...(allowed === '' ? [] : [`${only}: ${allowed}`]),
+    ...(disallowed === '' ? [] : [`${without}: ${disallowed}`]),
+  ]
 }
 
 /** Lists the commands and the files of a skill, one in each line, with the tools that run and read them. */
