@@ -1,3 +1,5 @@
+import { limitMessage, quote, shorten, showValue } from './quote.ts'
+
 /**
  * The codes of all errors that the library throws. Faults in the text of a skill are not thrown; they become
  * diagnostics.
@@ -102,7 +104,7 @@ export class SkillError extends Error {
   readonly brand: string = BRAND
 
   constructor(code: SkillErrorCode, message: string, options: SkillErrorOptions = {}) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause })
+    super(limitMessage(message), options.cause === undefined ? undefined : { cause: options.cause })
     this.code = code
     this.data = options.data ?? {}
   }
@@ -118,15 +120,15 @@ export class SkillError extends Error {
   }
 }
 
-/** Returns the message of any thrown value. */
+/** Returns the message of any thrown value, without control characters, and cut if it is long. */
 export function toMessage(thrown: unknown): string {
-  return thrown instanceof Error ? thrown.message : String(thrown)
+  return limitMessage(thrown instanceof Error ? thrown.message : String(thrown))
 }
 
 /** @throws {SkillError} INVALID_OPTION when the value is given and is not one of the choices */
 export function checkChoice<T>(name: string, value: T | undefined, choices: readonly T[]): void {
   if (value === undefined || choices.includes(value)) return
-  const known = choices.map(choice => JSON.stringify(choice)).join(', ')
+  const known = choices.map(choice => showValue(choice)).join(', ')
   throw new SkillError('INVALID_OPTION', `${name} is ${show(value)}; use one of ${known}`)
 }
 
@@ -158,6 +160,8 @@ function refuseNumber(name: string, value: unknown, kind: string, least: number,
   return new SkillError('INVALID_OPTION', `${name} is ${show(value)}; use ${range}`)
 }
 
+const MAX_SHOWN = 200
+
 function show(value: unknown): string {
-  return typeof value === 'string' ? JSON.stringify(value) : String(value)
+  return typeof value === 'string' ? quote(value) : shorten(String(value), MAX_SHOWN)
 }

@@ -9,7 +9,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
 // Matches line breaks of all kinds, and invisible characters. In a catalog, only an attacker who forges structure needs
 // invisible characters.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern replaces control characters
-const BREAKS = /[\u0000-\u0020\u007f-\u00a0\u2028\u2029\u{E0000}-\u{E007F}\u202A-\u202E\u2066-\u2069]+/gu
+const BREAKS = /[\u0000-\u0020\u007f-\u00a0\u2028\u2029\u{E0000}-\u{E007F}\p{Bidi_Control}]+/gu
 
 // Matches non-ASCII text, the five special characters of XML, and spaces that must be collapsed. A text that this
 // pattern does not match needs no escaping.

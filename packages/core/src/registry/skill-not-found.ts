@@ -1,6 +1,6 @@
 import { SkillError } from '../errors.ts'
+import { quoteAll } from '../quote.ts'
 import { describeUnknownSkill } from '../skill/near-names.ts'
-import { quoteAll } from '../skill/text.ts'
 import type { SourceReport } from './generation.ts'
 
 /** Creates the error for a name that no visible skill has. `available` are the visible names. */

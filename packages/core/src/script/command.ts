@@ -1,6 +1,6 @@
+import { showValue } from '../quote.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
 import type { Digest } from '../skill/digest.ts'
-import { showValue } from '../skill/text.ts'
 import type { CommandHints } from './define-command.ts'
 
 /** A command of a skill, as callers see it. */

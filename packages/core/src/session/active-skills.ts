@@ -1,7 +1,7 @@
 import { isToolAllowed, isToolDisallowed } from '../activation/allowed-tools.ts'
+import { escapeControls, quote, shorten } from '../quote.ts'
 import type { Skill } from '../skill/skill.ts'
 import { normalizeName } from '../skill/skill-name.ts'
-import { quote } from '../skill/text.ts'
 import { disallowedToolsOf } from '../skill/tool-list.ts'
 import { splitCalledCommand } from '../tool/called-command.ts'
 import { SCRIPT_TOOL_NAMES } from '../tool/tool-names.ts'
@@ -38,11 +38,17 @@ export class ActiveSkills {
     for (const { name: skill, allowedTools, extra } of this.#byName.values()) {
       const refused = `the tool ${quote(name)} may not be called in this way while ${quote(skill)} is active`
       if (allowedTools !== undefined && !isToolAllowed(allowedTools, name, input))
-        return `${refused}; allowed: ${allowedTools.join(', ') || 'none'}`
+        return `${refused}; allowed: ${showTools(allowedTools) || 'none'}`
       const disallowedTools = disallowedToolsOf(extra)
       if (isToolDisallowed(disallowedTools, name, input))
-        return `${refused}; not allowed: ${disallowedTools.join(', ')}`
+        return `${refused}; not allowed: ${showTools(disallowedTools)}`
     }
     return undefined
   }
+}
+
+const MAX_SHOWN = 600
+
+function showTools(tools: readonly string[]): string {
+  return escapeControls(shorten(tools.join(', '), MAX_SHOWN))
 }

@@ -2,8 +2,8 @@ import { ALLOWED_TOOLS_POLICIES, type AllowedToolsPolicy } from '../activation/a
 import type { SkillScope } from '../catalog/scope.ts'
 import { checkChoice, SkillError } from '../errors.ts'
 import { checkOptions, type KnownOptions } from '../options.ts'
+import { shorten } from '../quote.ts'
 import type { Skill } from '../skill/skill.ts'
-import { shorten } from '../skill/text.ts'
 import { checkSkillToolName } from '../tool/tool-names.ts'
 import type { SessionState } from './session-state.ts'
 

@@ -2,9 +2,9 @@ import type { LedgerEntry } from '../activation/ledger.ts'
 import type { SkillCatalog } from '../catalog/render-catalog.ts'
 import { SkillError } from '../errors.ts'
 import type { Hasher } from '../host.ts'
+import { showValue } from '../quote.ts'
 import { type Digest, digestOf, isDigest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
-import { showValue } from '../skill/text.ts'
 
 /** Skill names, sorted, each with the key of the skill's description. `descriptionKey` returns that key. */
 export type Announced = readonly (readonly [name: string, description: string])[]

@@ -1,8 +1,8 @@
 import { EVENT_ID, type Event, getScalarValue, parseEvents, SCALAR_STYLE } from 'js-yaml'
+import { quote } from '../quote.ts'
 import { findClosedField } from './deciding-fields.ts'
 import type { Diagnostic } from './diagnostic.ts'
 import { SOURCE_SCHEMA, SourceScalar } from './source-scalar.ts'
-import { quote } from './text.ts'
 
 /** A value without quotation marks: the value of a field, or of a field in `metadata`. */
 interface PlainValue {

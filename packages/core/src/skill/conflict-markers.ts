@@ -1,5 +1,5 @@
+import { quote } from '../quote.ts'
 import type { Diagnostic, Severity } from './diagnostic.ts'
-import { quote } from './text.ts'
 
 const START = /^<{7}(?: |\r?$)/
 const MIDDLE = /^={7}\r?$/

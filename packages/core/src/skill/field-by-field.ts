@@ -1,3 +1,4 @@
+import { quote } from '../quote.ts'
 import { findClosedField } from './deciding-fields.ts'
 import type { Diagnostic } from './diagnostic.ts'
 import { FieldFindings } from './field-findings.ts'
@@ -62,7 +63,7 @@ class FieldReader {
     const map = new Map<string, unknown>()
     const first = stray.find(line => !isBlank(line))
     if (first !== undefined) {
-      const shown = JSON.stringify(first.text.trim().slice(0, 40))
+      const shown = quote(first.text.trim(), 40)
       this.#findings.warn(first, `${shown} is not a field; it was left out`, 'write "key: value"')
       this.#findings.noteLost(stray)
     }
@@ -76,7 +77,7 @@ class FieldReader {
 
   /** If a field occurs twice, returns its first value and reports the repetition. */
   #readAgain({ path }: Place, earlier: unknown, line: FrontmatterLine): unknown {
-    const problem = `"${path}": the field occurs twice`
+    const problem = `${quote(path)}: the field occurs twice`
     const fix = 'keep one of the two'
     const closed = findClosedField(path)
     if (path === 'name' || path === 'description')
@@ -134,7 +135,7 @@ class FieldReader {
     })
     const [value] = loaded.ok && isRecord(loaded.value) ? Object.values(loaded.value) : []
     if (typeof value !== 'string') return undefined
-    const problem = `the value of "${path}" continues on a line that is not indented`
+    const problem = `the value of ${quote(path)} continues on a line that is not indented`
     this.#findings.warn(first, problem, 'indent each further line of the value by two spaces')
     if (!path.includes('.')) this.#findings.noteLost(rest)
     return value
@@ -206,7 +207,7 @@ class FieldReader {
     line: FrontmatterLine,
     { path, text, reason, outcome }: { path: string; text: string; reason: string; outcome: string },
   ): void {
-    const message = `the value of "${path}" is not valid YAML (${reason})${outcome}`
+    const message = `the value of ${quote(path)} is not valid YAML (${reason})${outcome}`
     const fix = reason === NO_SPACE ? 'put a space after the colon' : adviseQuotes(path, text)
     this.#findings.warn(line, message, fix)
   }

@@ -1,3 +1,4 @@
+import { quote } from '../quote.ts'
 import { findClosedField, findDecidingKey } from './deciding-fields.ts'
 import type { Diagnostic } from './diagnostic.ts'
 import type { FrontmatterLine } from './frontmatter-lines.ts'
@@ -59,7 +60,7 @@ export class FieldFindings {
       for (const spelling of [key, ...spellings]) fields.set(spelling, closed?.value)
       this.warn(
         line,
-        `the line is part of another field, so "${key}" is unclear and ${closed?.meaning}`,
+        `the line is part of another field, so ${quote(key)} is unclear and ${closed?.meaning}`,
         'start the line in the column of the other fields',
       )
     }

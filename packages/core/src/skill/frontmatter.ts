@@ -1,9 +1,9 @@
+import { quote } from '../quote.ts'
 import type { Diagnostic } from './diagnostic.ts'
 import { readFieldByField } from './field-by-field.ts'
 import { isBlank, isField, toLines } from './frontmatter-lines.ts'
 import { readPlainFields } from './plain-fields.ts'
 import { SourceScalar, toSpelled, toTyped } from './source-scalar.ts'
-import { quote } from './text.ts'
 import { loadYaml } from './yaml-text.ts'
 
 const MAX_QUOTED = 60

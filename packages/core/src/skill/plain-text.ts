@@ -1,3 +1,4 @@
+import { quote } from '../quote.ts'
 import { type FrontmatterLine, indentOf, isBlank } from './frontmatter-lines.ts'
 
 const BLOCK_HEADER = /^[|>][-+0-9]*[ \t]*(?:#.*)?$/
@@ -51,7 +52,7 @@ export function explainValue(inline: string): string | undefined {
  * Returns the advice to put a value in quotation marks. The advice depends on the quotation marks inside the value.
  */
 export function adviseQuotes(key: string, text: string): string {
-  if (!/["\\]/.test(text)) return `put the value of "${key}" in double quotes`
-  if (!text.includes("'")) return `put the value of "${key}" in single quotes`
-  return `put the value of "${key}" in double quotes, with a backslash before each double quote and backslash in it`
+  if (!/["\\]/.test(text)) return `put the value of ${quote(key)} in double quotes`
+  if (!text.includes("'")) return `put the value of ${quote(key)} in single quotes`
+  return `put the value of ${quote(key)} in double quotes, with a backslash before each double quote and backslash in it`
 }

@@ -1,10 +1,14 @@
+import { escapeControls, quote, showValue } from '../quote.ts'
 import type { Diagnostic } from './diagnostic.ts'
 import type { FrontmatterFields, Outcome } from './frontmatter.ts'
 import type { ReadingPolicy } from './reading-policy.ts'
 import { findNameFaults, isLoadableName, normalizeName } from './skill-name.ts'
 import { splitTools } from './tool-list.ts'
 
-/** The checked fields of a frontmatter. All strings are copies. */
+/**
+ * The checked fields of a frontmatter. All strings are copies. In names, descriptions and other text fields, control
+ * characters except tab and line feed, and characters that reorder text, are written as escapes such as `\u202e`.
+ */
 export interface SkillDescription {
   /** Trimmed and NFKC. */
   readonly name: string
@@ -119,7 +123,7 @@ export class SkillFields {
         usable ? 'warning' : 'error',
         'name',
         usable
-          ? `the skill has no name; its folder's name ${JSON.stringify(fallback)} is used`
+          ? `the skill has no name; its folder's name ${quote(fallback)} is used`
           : 'the skill has no name',
         `add "name: ${usable ? fallback : 'my-skill'}"`,
       )
@@ -130,7 +134,7 @@ export class SkillFields {
         'NAME_UNSAFE',
         'error',
         'name',
-        `skill name ${JSON.stringify(name)} is not a safe folder name`,
+        `skill name ${quote(name)} is not a safe folder name`,
         'use lower-case letters, digits and hyphens',
       )
       return undefined
@@ -146,7 +150,7 @@ export class SkillFields {
         'NAME_INVALID',
         names === 'strict' ? 'error' : 'warning',
         'name',
-        `skill name ${JSON.stringify(name)} ${fault}`,
+        `skill name ${quote(name)} ${fault}`,
         'rename the skill and its folder',
       )
     }
@@ -156,7 +160,7 @@ export class SkillFields {
       'NAME_DIRECTORY_MISMATCH',
       matchDirectory === 'error' ? 'error' : 'warning',
       'name',
-      `skill name ${JSON.stringify(name)} differs from its folder ${JSON.stringify(directoryName)}`,
+      `skill name ${quote(name)} differs from its folder ${quote(directoryName)}`,
       'give both the same name',
     )
   }
@@ -205,7 +209,7 @@ export class SkillFields {
       'description',
       description === ''
         ? 'the skill has no description, so no model can know when to use it'
-        : `the skill has no description; its first heading ${JSON.stringify(description)} is used`,
+        : `the skill has no description; its first heading ${quote(description)} is used`,
       'add "description: what it does and when to use it"',
     )
     return description
@@ -243,23 +247,23 @@ export class SkillFields {
     for (const [key, item] of Object.entries(value)) {
       if (item === null) continue
       if (FORBIDDEN.has(key)) this.#forbid(`metadata.${key}`)
-      else metadata[detach(key)] = this.#metadataText(key, item)
+      else metadata[toPlainText(key)] = this.#metadataText(key, item)
     }
     return Object.freeze(metadata)
   }
 
   #metadataText(key: string, item: unknown): string {
-    if (typeof item === 'string') return detach(item.toWellFormed())
+    if (typeof item === 'string') return toPlainText(item)
     this.#note(
       'FIELD_TYPE',
       'warning',
       'metadata',
-      `the value of "metadata.${key}" is ${describe(item)}; it must be text`,
+      `the value of ${quote(`metadata.${key}`)} is ${describe(item)}; it must be text`,
       Array.isArray(item)
-        ? `write one text: "${item.map(String).join(' ')}"`
+        ? `write one text: ${quote(item.map(String).join(' '))}`
         : 'put the value in double quotes',
     )
-    return JSON.stringify(item)
+    return toPlainText(JSON.stringify(item))
   }
 
   #allowedTools(): readonly string[] | undefined {
@@ -302,7 +306,7 @@ export class SkillFields {
         'FIELD_UNKNOWN',
         'info',
         key,
-        `"${key}" is not a field of the specification; it is kept unchanged`,
+        `${quote(key)} is not a field of the specification; it is kept unchanged`,
         'put fields of your own under "metadata"',
       )
     }
@@ -313,13 +317,13 @@ export class SkillFields {
   #text(key: string): string | undefined {
     const value = this.#fields.get(key)
     if (value === undefined || value === null) return undefined
-    if (typeof value === 'string') return detach(value.toWellFormed())
+    if (typeof value === 'string') return toPlainText(value)
     this.#note(
       'FIELD_TYPE',
       'warning',
       key,
-      `"${key}" is ${describe(value)}; it must be text`,
-      `write "${key}: some text" on one line`,
+      `${quote(key)} is ${describe(value)}; it must be text`,
+      `write ${quote(`${key}: some text`)} on one line`,
     )
     return undefined
   }
@@ -329,7 +333,7 @@ export class SkillFields {
       'FIELD_FORBIDDEN',
       'warning',
       key,
-      `the field "${key}" was left out: its name can alter JavaScript objects`,
+      `the field ${quote(key)} was left out: its name can alter JavaScript objects`,
       'rename the field',
     )
   }
@@ -381,16 +385,14 @@ function withLowerKeys(fields: FrontmatterFields): FrontmatterFields {
 function firstHeading(body: string): string {
   const lines = body.split(/\r?\n/).map(line => line.trim())
   const heading = lines.map(line => /^#{1,6}\s+(.+?)\s*#*$/.exec(line)?.[1]).find(text => text !== undefined)
-  return detach(
-    (heading ?? lines.find(line => line !== '') ?? '').slice(0, MAX_DESCRIPTION_LENGTH).toWellFormed(),
-  )
+  return toPlainText((heading ?? lines.find(line => line !== '') ?? '').slice(0, MAX_DESCRIPTION_LENGTH))
 }
 
 function describe(value: unknown): string {
   if (value === null) return 'empty'
   if (Array.isArray(value)) return 'a list'
   if (typeof value === 'object') return 'a group of fields'
-  return `the ${typeof value} ${JSON.stringify(value)}`
+  return `the ${typeof value} ${showValue(value)}`
 }
 
 function copyValue(value: unknown): unknown {
@@ -401,6 +403,11 @@ function copyValue(value: unknown): unknown {
   for (const [key, item] of Object.entries(value))
     if (!FORBIDDEN.has(key)) copy[detach(key)] = copyValue(item)
   return Object.freeze(copy)
+}
+
+/** Returns a text for programs and models: well-formed, with control characters and bidi controls written as escapes. */
+function toPlainText(text: string): string {
+  return detach(escapeControls(text.toWellFormed()))
 }
 
 /**

@@ -1,15 +1,5 @@
 import { expect, test } from 'vitest'
-import {
-  decodeAnyText,
-  decodePlainText,
-  decodeStrictText,
-  decodeText,
-  decodeUnmarkedText,
-  quote,
-  quoteAll,
-  shorten,
-  showValue,
-} from './text.ts'
+import { decodeAnyText, decodePlainText, decodeStrictText, decodeText, decodeUnmarkedText } from './text.ts'
 
 const MARKED = new Uint8Array([0xef, 0xbb, 0xbf, 0x61])
 const BROKEN = new Uint8Array([0x61, 0xff])
@@ -35,30 +25,4 @@ test('decodeStrictText() refuses other encodings and removes the byte order mark
 test('decodePlainText() also refuses the bytes of a binary file', () => {
   expect([decodePlainText(MARKED), decodePlainText(BROKEN)]).toEqual(['a', undefined])
   expect(decodePlainText(BINARY)).toBeUndefined()
-})
-
-test('quote() escapes a text and shortens it to the limit', () => {
-  expect([quote('a "b"'), quote('abcdefgh', 8), quote('abcdefghi', 8)]).toEqual([
-    '"a \\"b\\""',
-    '"abcdefgh"',
-    '"abcde..."',
-  ])
-})
-
-test('quoteAll() escapes each name', () => {
-  expect([quoteAll([]), quoteAll(['a "b"', 'c'])]).toEqual(['', '"a \\"b\\"", "c"'])
-})
-
-test('shorten() marks the end of a shortened text', () => {
-  expect([shorten('abc', 3), shorten('abcd', 3)]).toEqual(['abc', 'abc...'])
-})
-
-test('if JSON cannot express a value, showValue() shows the type of the value', () => {
-  const values = [undefined, () => 1, { a: 'b' }, 'abcdefghij']
-  expect(values.map(value => showValue(value, 9))).toEqual([
-    'undefined',
-    'function',
-    '{"a":"b"}',
-    '"abcdefgh...',
-  ])
 })

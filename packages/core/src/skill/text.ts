@@ -46,37 +46,3 @@ export function findExcessBytes(text: string, maxBytes: number): number | undefi
 export function foldText(text: string): string {
   return text.normalize('NFKC').toLowerCase()
 }
-
-/** Returns a text in quotation marks for a message, cut to `maxLength` characters. */
-export function quote(text: string, maxLength: number = Infinity): string {
-  return JSON.stringify(text.length > maxLength ? shorten(text, maxLength - ELLIPSIS.length) : text)
-}
-
-/** Returns names in quotation marks: `"a", "b"`. */
-export function quoteAll(names: readonly string[]): string {
-  return names.map(name => JSON.stringify(name)).join(', ')
-}
-
-/** Returns the JSON of any value for a message, cut to `maxShown` characters. */
-export function showValue(value: unknown, maxShown: number): string {
-  return shorten(toShown(value), maxShown)
-}
-
-/**
- * Returns the JSON of a value. For functions, bigints and circular objects, which JSON cannot express, returns a
- * substitute.
- */
-function toShown(value: unknown): string {
-  try {
-    return JSON.stringify(value) ?? typeof value
-  } catch {
-    return typeof value === 'bigint' ? `${value}n` : typeof value
-  }
-}
-
-/** Shortens a text to its first `maxShown` characters, followed by a mark. */
-export function shorten(text: string, maxShown: number): string {
-  return text.length > maxShown ? `${text.slice(0, maxShown)}${ELLIPSIS}` : text
-}
-
-const ELLIPSIS = '...'

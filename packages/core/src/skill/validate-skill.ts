@@ -1,5 +1,6 @@
 import { COLLECTION_STYLE, EVENT_ID, parseEvents } from 'js-yaml'
 import { checkOptions, type KnownOptions } from '../options.ts'
+import { quote } from '../quote.ts'
 import { describeChangedValues } from './changed-values.ts'
 import { describeConflict } from './conflict-markers.ts'
 import type { Diagnostic, DiagnosticCode } from './diagnostic.ts'
@@ -119,7 +120,7 @@ function validateFields(
       found.push(
         error(
           'FIELD_UNKNOWN',
-          `"${key}" is not a field of the specification (${FIELDS.join(', ')})`,
+          `${quote(key)} is not a field of the specification (${FIELDS.join(', ')})`,
           lineOf(key),
           'put fields of your own under "metadata"',
         ),

@@ -1,5 +1,5 @@
 import type { DirectoryEntry } from '../fs/file-system.ts'
-import { quote } from '../skill/text.ts'
+import { quote } from '../quote.ts'
 import type { NotSkill, NotSkillReason } from './not-skill.ts'
 
 /** A finding without the path of its file or folder. */

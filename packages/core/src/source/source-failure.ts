@@ -1,6 +1,6 @@
 import { SkillError, toMessage } from '../errors.ts'
+import { quote } from '../quote.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
-import { quote } from '../skill/text.ts'
 import type { StoreFault } from '../store/skill-store.ts'
 
 /** Describes a source that could not be read; `rest` is the end of the message and says what is still served. */

@@ -1,4 +1,4 @@
-import { quoteAll, shorten, showValue } from '../skill/text.ts'
+import { quoteAll, shorten, showValue } from '../quote.ts'
 import { type ToolResult, toolFailure } from './tool-definition.ts'
 
 /** The fields of an input, by name. */

@@ -1,7 +1,7 @@
+import { quoteAll } from '../quote.ts'
 import { findByNameOrFolder } from '../reader/find-by-name.ts'
 import type { SkillReader } from '../reader/skill-reader.ts'
 import { normalizeName } from '../skill/skill-name.ts'
-import { quoteAll } from '../skill/text.ts'
 import { TOOL_NAMES } from './tool-names.ts'
 
 /** Returns the answer to a model that called an unknown tool. Often the model mistook a skill for a tool. */
