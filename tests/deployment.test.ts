@@ -5,11 +5,13 @@ import { join, resolve } from 'node:path'
 import { createSkillRuntime } from '@skillstoke/core'
 import {
   createNkey,
-  describePermissions,
   FleetConnection,
+  FleetReporter,
+  FleetStatus,
   fleetSource,
   prepareFleet,
   SkillPublisher,
+  writeAccounts,
 } from '@skillstoke/fleet'
 import { loadAll } from 'js-yaml'
 import { Deployment, StatefulSet } from 'kubernetes-models/apps/v1'
@@ -69,28 +71,19 @@ test('the schemas find a wrong manifest', () => {
   expect(() => new StatefulSet(wrong).validate()).toThrow(/replicas/)
 })
 
-test('the permissions in nats.conf are those that init prints', () => {
+test('the accounts in nats.conf are those that init prints, with one user for each host of agents', () => {
   const text = readFileSync(CONFIG, 'utf8')
-  const users = [
-    ...text.matchAll(
-      /nkey: \$(\w+)_NKEY\s+permissions \{\s+publish: \[([^\]]+)\]\s+subscribe: \[([^\]]+)\]/g,
-    ),
-  ]
-  const split = (list = ''): string[] => [...list.matchAll(/"([^"]+)"/g)].map(match => match[1] ?? '').sort()
-  const found = users.map(([, name = '', publish, subscribe]) => ({
-    role: name.toLowerCase(),
-    publish: split(publish),
-    subscribe: split(subscribe),
-  }))
-  const expected = describePermissions().map(({ role, publish, subscribe }) => ({
-    role,
-    // All agents share one user here, so the user may report for every host.
-    publish: publish.map(subject => subject.replace('<host>.', '')).sort(),
-    subscribe: subscribe.map(subject => subject.replace('<inbox>', `_INBOX_${role}`)).sort(),
-  }))
-  expect(found.sort((a, b) => (a.role < b.role ? -1 : 1))).toEqual(
-    expected.sort((a, b) => (a.role < b.role ? -1 : 1)),
+  const printed = writeAccounts()
+  const [agent = ''] = /^ {6}\{\n {8}nkey: "<agent>".*?\n {6}\}\n/ms.exec(printed) ?? []
+  const hosts = [0, 1].map(number =>
+    agent.replace('"<agent>"', `$AGENT_${number}_NKEY`).replaceAll('<host>', `skills-${number}`),
   )
+  const expected = printed
+    .replace(agent, () => hosts.join(''))
+    .replace('"<administrator>"', () => '$ADMINISTRATOR_NKEY')
+    .replace('"<publisher>"', () => '$PUBLISHER_NKEY')
+  const accounts = text.slice(text.indexOf('accounts {')).trim()
+  expect(accounts.replace(/jetstream \{.*\}/, 'jetstream: enabled')).toBe(expected)
 })
 
 describe.skipIf(NATS_SERVER === undefined)('three servers with nats.conf', () => {
@@ -102,10 +95,16 @@ describe.skipIf(NATS_SERVER === undefined)('three servers with nats.conf', () =>
     folder = mkdtempSync(join(tmpdir(), 'deployment-'))
     createCertificates(folder)
     const keys: Record<string, string> = {}
-    for (const role of ['ADMINISTRATOR', 'PUBLISHER', 'AGENT']) {
+    const users = {
+      administrator: 'ADMINISTRATOR',
+      publisher: 'PUBLISHER',
+      'skills-0': 'AGENT_0',
+      'skills-1': 'AGENT_1',
+    }
+    for (const [user, variable] of Object.entries(users)) {
       const { seed, publicKey } = createNkey()
-      keys[`${role}_NKEY`] = publicKey
-      seeds[role.toLowerCase()] = seed
+      keys[`${variable}_NKEY`] = publicKey
+      seeds[user] = seed
     }
     const routes = [await findFreePort(), await findFreePort(), await findFreePort()]
     servers = []
@@ -127,12 +126,12 @@ describe.skipIf(NATS_SERVER === undefined)('three servers with nats.conf', () =>
     rmSync(folder, { recursive: true })
   })
 
-  function connectAs(role: string): FleetConnection {
+  function connectAs(user: string): FleetConnection {
     return new FleetConnection({
       servers: servers.map(({ port }) => `tls://localhost:${port}`),
-      credentials: { kind: 'nkey', seed: seeds[role] ?? '' },
+      credentials: { kind: 'nkey', seed: seeds[user] ?? '' },
       tls: { caFile: join(folder, 'ca.crt') },
-      inboxPrefix: `_INBOX_${role}`,
+      inboxPrefix: `_INBOX_${user}`,
     })
   }
 
@@ -144,10 +143,14 @@ describe.skipIf(NATS_SERVER === undefined)('three servers with nats.conf', () =>
     using skills = new TemporaryFolder()
     skills.writeSkill('maps')
     await using publisher = connectAs('publisher')
-    await using agent = connectAs('agent')
+    await using agent = connectAs('skills-0')
     await new SkillPublisher(publisher).publish(skills.path)
-    await using runtime = await createSkillRuntime({ sources: [fleetSource(agent, { trust: 'auto' })] })
+    const source = fleetSource(agent, { trust: 'auto' })
+    await using runtime = await createSkillRuntime({ sources: [source] })
     expect(runtime.current.list().map(({ name }) => name)).toEqual(['maps'])
+    await using _reporter = new FleetReporter(source, { runtime, host: 'skills-0', agent: 'one' })
+    const status = new FleetStatus(publisher)
+    await vi.waitFor(async () => expect((await status.read()).agents).toMatchObject([{ host: 'skills-0' }]))
     skills.writeSkill('maps', { description: 'Newer.' })
     await new SkillPublisher(publisher).publish(skills.path)
     await vi.waitFor(() => expect(runtime.current.get('maps').description).toBe('Newer.'))

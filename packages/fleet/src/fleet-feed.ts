@@ -17,6 +17,7 @@ const PROBE_MS = 30_000
 /** If the server answers but its beats stay away for this time, the feed moves to another server. */
 const NO_BEAT_MS = 10_000
 const MOVE_AGAIN_MS = 60_000
+const LIVE_PLACE = { stream: HEADS, toSubject: fromLiveSubject }
 /** How often a lagging replica is asked again. */
 const LAG_ATTEMPTS = 8
 
@@ -185,7 +186,7 @@ export class FleetFeed {
     this.#isLinked = true
     this.#beatAt = undefined
     this.#heardAt = performance.now()
-    this.#unsubscribe = engine.subscribeLive(ALL_LIVE, fromLiveSubject, message => this.#hear(message))
+    this.#unsubscribe = engine.subscribeLive(ALL_LIVE, LIVE_PLACE, message => this.#hear(message))
     void engine.followStatus(({ type }) => {
       if (type === 'disconnect') {
         this.#isLinked = false

@@ -32,6 +32,7 @@ const SECOND_NS = 1e9
 export const MARKER_SECONDS: number = 30 * 86_400
 /** An agent that has not reported for this time is gone. */
 export const PRESENCE_SECONDS = 60
+const MAX_REPORT_BYTES = 65_536
 
 export interface PrepareFleetOptions {
   /** How many servers store each message: 1, 3 or 5. @default 3 in a cluster, otherwise 1 */
@@ -161,7 +162,6 @@ export function describeStreams({ features }: NatsEngine, replicas: number): rea
     { ...common, name: BLOBS, subjects: [ALL_BLOBS], max_msgs_per_subject: 1 },
     {
       ...common,
-      ...(features.batchGet ? { allow_msg_ttl: true } : {}),
       name: AGENTS,
       subjects: [ALL_AGENTS],
       // A single server forgets a stream in its memory when it ends.
@@ -169,7 +169,9 @@ export function describeStreams({ features }: NatsEngine, replicas: number): rea
       num_replicas: Math.min(replicas, 3),
       max_msgs_per_subject: 1,
       max_age: PRESENCE_SECONDS * SECOND_NS,
-      allow_rollup_hdrs: true,
+      max_msg_size: MAX_REPORT_BYTES,
+      // A report with the header of a rollup would remove the reports of all other agents.
+      allow_rollup_hdrs: false,
     },
   ]
 }
@@ -250,70 +252,4 @@ async function prepareBeat(engine: NatsEngine, isDryRun: boolean, isCreated: boo
   if (existing !== undefined) return { part, outcome: 'unchanged' }
   if (!isDryRun) await engine.storeSchedule(BEAT_SCHEDULE_SUBJECT, BEAT_SUBJECT, '1s')
   return { part, outcome: 'created' }
-}
-
-/** The subjects that one kind of program needs. */
-export interface FleetPermissions {
-  readonly role: 'agent' | 'publisher' | 'administrator'
-  readonly publish: readonly string[]
-  readonly subscribe: readonly string[]
-}
-
-/**
- * Returns the subjects to grant to each kind of program. `<inbox>` stands for the inbox prefix of the program, and
- * `<host>` for its host name with each dot written as `=2E`.
- * @param server version of the server; versions before 2.11 need more subjects
- *
- * @example
- * ```ts
- * import { describePermissions } from '@skillstoke/fleet'
- *
- * console.log(describePermissions().map(({ role }) => role)) // prints [ 'agent', 'publisher', 'administrator' ]
- * ```
- */
-export function describePermissions(server: string = RECOMMENDED_SERVER): readonly FleetPermissions[] {
-  // Old servers have no batched direct gets, so streams are read with short-lived consumers.
-  const consume = isAtLeast(server, '2.11.0')
-    ? []
-    : [HEADS, RECORDS, BLOBS, AGENTS].map(name => `$JS.API.CONSUMER.CREATE.${name}`)
-  const consumeHeads = consume.filter(subject => subject.endsWith(HEADS))
-  const read = [HEADS, BLOBS].flatMap(name => [`$JS.API.DIRECT.GET.${name}`, `$JS.API.DIRECT.GET.${name}.>`])
-  const records = [...[RECORDS, AGENTS].map(name => `$JS.API.DIRECT.GET.${name}`), ...consume]
-  const streams = [HEADS, RECORDS, BLOBS, AGENTS]
-  return [
-    {
-      role: 'agent',
-      publish: [...read, ...consumeHeads, '$KV.AG.<host>.>'],
-      subscribe: [ALL_LIVE, '<inbox>.>'],
-    },
-    {
-      role: 'publisher',
-      publish: [
-        ...read,
-        ...records,
-        ALL_HEADS,
-        ALL_RECORDS,
-        ALL_BLOBS,
-        `$JS.API.STREAM.MSG.GET.${HEADS}`,
-        `$JS.API.STREAM.MSG.GET.${RECORDS}`,
-        `$JS.API.STREAM.MSG.GET.${BLOBS}`,
-        `$JS.API.STREAM.INFO.${HEADS}`,
-      ],
-      subscribe: [ALL_LIVE, '<inbox>.>'],
-    },
-    {
-      role: 'administrator',
-      publish: [
-        ...streams.flatMap(name =>
-          ['CREATE', 'UPDATE', 'INFO'].map(verb => `$JS.API.STREAM.${verb}.${name}`),
-        ),
-        ...[RECORDS, BLOBS].map(name => `$JS.API.STREAM.MSG.DELETE.${name}`),
-        `$JS.API.STREAM.MSG.GET.${HEADS}`,
-        ...read,
-        ...records,
-        ALL_HEADS,
-      ],
-      subscribe: [ALL_LIVE, '<inbox>.>'],
-    },
-  ]
 }

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
-import { type Digest, SkillError, type SkillReport, type SkillRuntime } from '@skillstoke/core'
+import { SkillError, type SkillReport, type SkillRuntime } from '@skillstoke/core'
 import { checkOptions, type KnownOptions } from '@skillstoke/core/internal'
+import { type AgentReport, MAX_ERRORS, MAX_TEXT } from './agent-report.ts'
 import type { FleetConnection } from './fleet-connection.ts'
 import type { FleetSource } from './fleet-source.ts'
 import { toAgentSubject } from './fleet-subjects.ts'
@@ -25,44 +26,8 @@ const KNOWN: KnownOptions<FleetReporterOptions> = {
   sandbox: true,
 }
 
-/** What one process reports about itself. */
-export interface AgentReport {
-  readonly host: string
-  readonly agent: string
-  /** Differs between two processes with the same name. */
-  readonly instance: string
-  readonly pid: number
-  readonly channel: string
-  /** Digest of the names and revisions of the skills of the fleet that the process serves. */
-  readonly digest: Digest
-  /** How many skills of the fleet the process serves. */
-  readonly skills: number
-  /** How many newer revisions wait for approval, or were rejected. */
-  readonly held: number
-  /** The generation of the process, which includes its other sources. */
-  readonly generation: { readonly number: number; readonly digest: string }
-  /** Epoch and sequence that the process has received. */
-  readonly epoch?: number
-  readonly seq: number
-  /** How many staged versions have all their files on this machine. */
-  readonly staged: number
-  /**
-   * Milliseconds from the last commit until the process served it. Contains the difference between the clocks of the
-   * server and of this machine.
-   */
-  readonly lagMs?: number
-  /** Wall time since which the process may miss changes, in milliseconds since the epoch. */
-  readonly staleSince?: number
-  readonly sandbox?: string
-  /** Errors of the source, for people. At most five. */
-  readonly errors: readonly string[]
-  /** Wall time of the report, in milliseconds since the epoch. */
-  readonly at: number
-}
-
 const REPEAT_MS = 20_000
 const COLLECT_MS = 200
-const MAX_ERRORS = 5
 const MAX_NAME = 200
 
 /**
@@ -159,8 +124,8 @@ export class FleetReporter implements AsyncDisposable {
       ).length,
       ...(this.#lagMs === undefined ? {} : { lagMs: this.#lagMs }),
       ...(health.staleSince === undefined ? {} : { staleSince: health.staleSince }),
-      ...(sandbox === undefined ? {} : { sandbox }),
-      errors: errors.slice(0, MAX_ERRORS),
+      ...(sandbox === undefined ? {} : { sandbox: sandbox.slice(0, MAX_TEXT) }),
+      errors: errors.slice(0, MAX_ERRORS).map(text => text.slice(0, MAX_TEXT)),
       at: Date.now(),
     }
   }

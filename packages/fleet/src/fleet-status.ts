@@ -1,7 +1,7 @@
 import { type Digest, SkillError } from '@skillstoke/core'
-import { checkOptions, decodeUnmarkedText, type KnownOptions } from '@skillstoke/core/internal'
+import { checkOptions, type KnownOptions } from '@skillstoke/core/internal'
+import { type AgentReport, readReport } from './agent-report.ts'
 import type { FleetConnection } from './fleet-connection.ts'
-import type { AgentReport } from './fleet-reporter.ts'
 import { AGENTS, checkChannel, DEFAULT_CHANNEL } from './fleet-subjects.ts'
 import type { NatsEngine } from './nats-engine.ts'
 import { digestOfSet, listHeads } from './skill-set.ts'
@@ -157,14 +157,14 @@ export class FleetStatus {
 
 /** Reads the reports of all agents. A fleet without the stream of the reports has no agents to show. */
 async function readReports(engine: NatsEngine): Promise<readonly AgentReport[]> {
-  // An agent that reports between two pages comes twice.
+  // A report that arrives between two pages replaces the earlier one.
   const reports = new Map<string, AgentReport>()
   try {
     for await (const { messages } of engine.readFrom(AGENTS, 1))
-      for (const { subject, data, isMarker } of messages) {
-        const report = isMarker ? undefined : parseReport(data)
-        if (report === undefined) reports.delete(subject)
-        else reports.set(subject, report)
+      for (const message of messages) {
+        const report = readReport(message)
+        if (report === undefined) reports.delete(message.subject)
+        else reports.set(message.subject, report)
       }
   } catch (thrown) {
     if (!SkillError.isInstance(thrown, 'IO_FAILED') || thrown.data['isMissing'] !== true) throw thrown
@@ -180,21 +180,4 @@ function stateOf({ digest, held, staleSince }: AgentReport, expected: Digest): A
   if (staleSince !== undefined) return 'stale'
   if (digest === expected) return 'current'
   return held > 0 ? 'held' : 'behind'
-}
-
-/** Reports come from other machines, so a report with a wrong form is left out. */
-function parseReport(data: Uint8Array): AgentReport | undefined {
-  try {
-    const value = JSON.parse(decodeUnmarkedText(data)) as Partial<AgentReport>
-    const hasTexts = [value.host, value.agent, value.channel].every(text => typeof text === 'string')
-    const hasDigest = /^sha256:[0-9a-f]{64}$/.test(value.digest ?? '')
-    const hasNumbers = [value.at, value.held, value.seq, value.staged].every(
-      number => typeof number === 'number',
-    )
-    return hasTexts && hasDigest && hasNumbers && Array.isArray(value.errors)
-      ? (value as AgentReport)
-      : undefined
-  } catch {
-    return undefined
-  }
 }

@@ -83,9 +83,13 @@ export function toAgentSubject(host: string, agent: string): string {
   return `$KV.AG.${escapeToken(host)}.${escapeToken(agent)}`
 }
 
+export function isChannel(text: string): boolean {
+  return /^[a-z0-9][a-z0-9-]{0,62}$/.test(text)
+}
+
 /** @throws {SkillError} INVALID_OPTION */
 export function checkChannel(channel: string): void {
-  if (/^[a-z0-9][a-z0-9-]{0,62}$/.test(channel)) return
+  if (isChannel(channel)) return
   throw new SkillError(
     'INVALID_OPTION',
     `the channel ${JSON.stringify(channel)} is not valid; use at most 63 lower-case letters, digits and hyphens, for example "stable"`,

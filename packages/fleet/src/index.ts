@@ -48,18 +48,18 @@ export {
   type FleetStatusOptions,
   type StagedSkill,
 } from './fleet-status.ts'
-export { type AgentReport, FleetReporter, type FleetReporterOptions } from './fleet-reporter.ts'
+export type { AgentReport } from './agent-report.ts'
+export { FleetReporter, type FleetReporterOptions } from './fleet-reporter.ts'
 
-// For administrators: the streams and the permissions.
+// For administrators: the streams, the accounts and the permissions.
 export {
   type ExamineOptions,
   examineFleet,
   type FleetExamination,
   type FleetFinding,
 } from './examine-fleet.ts'
+export { describePermissions, type FleetPermissions, writeAccounts } from './fleet-roles.ts'
 export {
-  describePermissions,
-  type FleetPermissions,
   type LayoutReport,
   type LayoutStep,
   prepareFleet,

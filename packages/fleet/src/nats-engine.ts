@@ -26,7 +26,6 @@ import {
   readAck,
   type StoredMessage,
   toApiError,
-  toDelivered,
   toStored,
 } from './nats-messages.ts'
 
@@ -47,6 +46,9 @@ export interface MessageToStore {
 /** A page of messages of a stream. */
 export interface MessagePage {
   readonly messages: readonly StoredMessage[]
+}
+
+interface CountedPage extends MessagePage {
   /** How many messages follow the page. */
   readonly pending: number
 }
@@ -67,7 +69,6 @@ export const OLDEST_SERVER = '2.9.0'
 export const RECOMMENDED_SERVER = '2.12.0'
 
 const REQUEST_MS = 2_000
-const IDLE_MS = 2_000
 const SENDING_BYTES = 256 * 1024
 const RECEIVING_BYTES = 1024 * 1024
 /** The slowest connection on which files can be uploaded: 32 KB each second. */
@@ -160,15 +161,22 @@ export class NatsEngine {
     for await (const status of this.#nc.status()) onStatus(status)
   }
 
-  /** Calls back for each message of a republished stream. Returns a function that ends the subscription. */
+  /**
+   * Calls back for each message of a republished stream. Returns a function that ends the subscription. Another agent can
+   * direct an answer of the server to the subject. So only messages count that the server sent from this place of the stream.
+   */
   subscribeLive(
     subject: string,
-    toSubject: (subject: string) => string,
+    { stream, toSubject }: { readonly stream: string; readonly toSubject: (subject: string) => string },
     onMessage: (message: StoredMessage) => void,
   ): () => void {
     const subscription = this.#nc.subscribe(subject, {
       callback: (error, message) => {
-        if (error === null) onMessage(toStored(toSubject(message.subject), message))
+        if (error !== null) return
+        const stored = toSubject(message.subject)
+        const { headers } = message
+        const isFromPlace = headers?.get('Nats-Stream') === stream && headers.get('Nats-Subject') === stored
+        if (isFromPlace) onMessage(toStored(stored, message))
       },
     })
     return () => subscription.unsubscribe()
@@ -240,13 +248,7 @@ export class NatsEngine {
       if (message === undefined) throw toApiError(stream, error)
       return fromLeader(subject, message)
     }
-    const ask = async (): Promise<Msg> =>
-      await this.#request(`$JS.API.DIRECT.GET.${stream}.${subject}`, undefined, LONGEST_READ_MS)
-    const reply = await this.#repeatRead(ask)
-    const code = reply.headers?.code ?? 0
-    if (code === 404) return undefined
-    if (code !== 0) throw new SkillError('IO_FAILED', `${stream}: ${reply.headers?.description}`)
-    return toStored(subject, reply)
+    return await this.#readDirect(stream, { subject })
   }
 
   /** Reads the messages of a stream from a sequence on, in order, in pages of at most 1 MB. */
@@ -256,7 +258,7 @@ export class NatsEngine {
     subject?: string,
   ): AsyncGenerator<MessagePage, void, undefined> {
     if (!this.features.batchGet) {
-      yield* this.#consume(stream, seq, subject)
+      yield* this.#readEach(stream, seq, subject)
       return
     }
     for (let next = seq; ; ) {
@@ -274,7 +276,7 @@ export class NatsEngine {
   /** Returns how many messages a stream has. Returns `undefined` if the server cannot tell an agent. */
   async countMessages(stream: string): Promise<number | undefined> {
     if (!this.features.batchGet) return undefined
-    const readOne = async (ended: AbortSignal): Promise<MessagePage> =>
+    const readOne = async (ended: AbortSignal): Promise<CountedPage> =>
       await this.#readPage(stream, 1, { ended, batch: 1 })
     const { messages, pending } = await this.#repeatRead(readOne)
     return messages.length + pending
@@ -406,6 +408,7 @@ export class NatsEngine {
       if (cause instanceof NoRespondersError)
         throw new SkillError('IO_FAILED', `${this.server} has no fleet; run "stoke fleet init"`, {
           cause: thrown,
+          data: { isMissing: true },
         })
       throw new SkillError('IO_FAILED', `${this.server}: ${subject}: ${describeRefusal(cause, timeoutMs)}`, {
         cause: thrown,
@@ -454,7 +457,7 @@ export class NatsEngine {
       subject,
       batch = PAGE_MESSAGES,
     }: { readonly ended: AbortSignal; readonly subject?: string | undefined; readonly batch?: number },
-  ): Promise<MessagePage> {
+  ): Promise<CountedPage> {
     const inbox = createInbox(this.#inboxPrefix)
     const messages: StoredMessage[] = []
     let pending = 0
@@ -502,64 +505,47 @@ export class NatsEngine {
     }
   }
 
-  /** Reads messages through a short-lived consumer, for servers before 2.11. */
-  async *#consume(
+  /** Reads one message after the other, for servers before 2.11. */
+  async *#readEach(
     stream: string,
     seq: number,
-    subject?: string,
+    subject: string = '>',
   ): AsyncGenerator<MessagePage, void, undefined> {
-    const inbox = createInbox(this.#inboxPrefix)
-    const subscription = this.#nc.subscribe(inbox)
-    const arriving = subscription[Symbol.asyncIterator]()
-    try {
-      const reply = await this.#request(`$JS.API.CONSUMER.CREATE.${stream}`, {
-        stream_name: stream,
-        config: {
-          deliver_subject: inbox,
-          deliver_policy: 'by_start_sequence',
-          opt_start_seq: Math.max(1, seq),
-          ack_policy: 'none',
-          max_deliver: 1,
-          mem_storage: true,
-          num_replicas: 1,
-          inactive_threshold: IDLE_MS * 5 * 1e6,
-          ...(subject === undefined ? {} : { filter_subject: subject }),
-        },
-      })
-      const { num_pending: total = 0, error } = reply.json<{
-        readonly num_pending?: number
-        readonly error?: ApiFault
-      }>()
-      if (error !== undefined) throw toApiError(stream, error)
-      let messages: StoredMessage[] = []
-      let left = total
-      while (left > 0) {
-        const message = await nextWithin(arriving, IDLE_MS)
-        if (message === undefined) throw new SkillError('IO_FAILED', `${this.server}: ${stream}: no answer`)
-        const delivery = toDelivered(message)
-        messages.push(delivery.message)
-        left = delivery.pending
-        if (left > 0 && messages.length < PAGE_MESSAGES) continue
-        yield { messages, pending: left }
-        messages = []
-      }
-    } finally {
-      // The server removes the consumer when its only subscription has ended.
-      subscription.unsubscribe()
+    let messages: StoredMessage[] = []
+    let bytes = 0
+    for (let next = seq; ; ) {
+      const request = { seq: Math.max(1, next), next_by_subj: subject }
+      const message = await this.#readDirect(stream, { request })
+      if (message === undefined) break
+      next = message.seq + 1
+      messages.push(message)
+      bytes += message.data.length
+      if (messages.length < PAGE_MESSAGES && bytes < PAGE_BYTES) continue
+      yield { messages }
+      messages = []
+      bytes = 0
     }
+    yield { messages }
+  }
+
+  /** Reads one message from any replica: the newest one of a subject, or the one that a request names. */
+  async #readDirect(
+    stream: string,
+    { subject, request }: { readonly subject?: string; readonly request?: object },
+  ): Promise<StoredMessage | undefined> {
+    const target = `$JS.API.DIRECT.GET.${stream}${subject === undefined ? '' : `.${subject}`}`
+    const ask = async (): Promise<Msg> => await this.#request(target, request, LONGEST_READ_MS)
+    const reply = await this.#repeatRead(ask)
+    const code = reply.headers?.code ?? 0
+    if (code === 404) return undefined
+    if (code !== 0) throw new SkillError('IO_FAILED', `${stream}: ${reply.headers?.description}`)
+    return toStored(subject ?? reply.headers?.get('Nats-Subject') ?? '', reply)
   }
 }
 
 /** Settings of a stream, with the names of the server. */
 export interface StreamConfig extends Readonly<Record<string, unknown>> {
   readonly name: string
-}
-
-async function nextWithin(arriving: AsyncIterator<Msg>, timeoutMs: number): Promise<Msg | undefined> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<undefined>(resolve => (timer = setTimeout(resolve, timeoutMs, undefined)))
-  const result = await Promise.race([arriving.next(), late]).finally(() => clearTimeout(timer))
-  return result === undefined || result.done === true ? undefined : result.value
 }
 
 /** What the server tells about a stream. */

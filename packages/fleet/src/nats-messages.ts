@@ -25,22 +25,6 @@ export class SequenceConflict extends Error {
 
 const WRONG_LAST_SEQUENCES: readonly number[] = [10_071, 10_164]
 
-/** Converts a message of a consumer. Its reply subject has the sequence, the time and the number of messages that follow. */
-export function toDelivered(message: Msg): { readonly message: StoredMessage; readonly pending: number } {
-  const tokens = (message.reply ?? '').split('.')
-  // $JS.ACK.<stream>.<consumer>.<deliveries>.<stream sequence>.<consumer sequence>.<time>.<pending>, with a domain and a
-  // hash of the account before the stream on newer servers.
-  const [seq, , time, pending] = (tokens.length > 9 ? tokens.slice(7) : tokens.slice(5)).map(Number)
-  const stored = {
-    subject: message.subject,
-    seq: seq ?? 0,
-    at: (time ?? 0) / 1e6,
-    data: message.data,
-    isMarker: isMarker(message.headers),
-  }
-  return { message: stored, pending: pending ?? 0 }
-}
-
 export function describeRefusal(thrown: unknown, timeoutMs: number): string {
   if (thrown instanceof PermissionViolationError) return 'the server does not permit this subject; grant it'
   return thrown instanceof TimeoutError ? `no answer within ${timeoutMs} ms` : toMessage(thrown)

@@ -1,4 +1,4 @@
-import { describePermissions, prepareFleet } from '@skillstoke/fleet'
+import { describePermissions, prepareFleet, writeAccounts } from '@skillstoke/fleet'
 import { EXIT_OK } from '../exit-code.ts'
 import { formatTable, printJson, printLine } from '../output.ts'
 import type { FleetVerbFlags } from '../verbs/fleet-verbs.ts'
@@ -9,7 +9,7 @@ interface InitFlags extends FleetVerbFlags {
   readonly newEpoch?: boolean
 }
 
-/** Implements `stoke fleet init`: creates or checks the streams, and prints the permissions to grant. */
+/** Implements `stoke fleet init`: creates or checks the streams, and prints the accounts to configure. */
 export async function initFleet(flags: InitFlags): Promise<number> {
   return await withFleet(flags, async ({ fleet, signer }) => {
     const report = await prepareFleet(fleet, {
@@ -18,19 +18,17 @@ export async function initFleet(flags: InitFlags): Promise<number> {
       ...(flags.replicas === undefined ? {} : { replicas: flags.replicas }),
       ...(signer === undefined ? {} : { signer }),
     })
-    const permissions = describePermissions(report.server)
+    const accounts = writeAccounts()
     if (flags.json === true) {
-      printJson({ ...report, permissions })
+      printJson({ ...report, permissions: describePermissions(), accounts })
       return EXIT_OK
     }
     printLine(
-      'Permissions to grant. <inbox> is the inbox prefix of a program, and <host> its host name with each dot as =2E.',
+      '# Accounts for the configuration of the servers. Add one user for each host of agents. Replace <administrator>,\n' +
+        '# <publisher> and <agent> by public nkeys, and <host> by a host name with each dot as =2E. _INBOX_... is the inbox\n' +
+        '# prefix of the user.',
     )
-    for (const { role, publish, subscribe } of permissions) {
-      printLine(`\n${role}`)
-      for (const subject of publish) printLine(`  publish    ${subject}`)
-      for (const subject of subscribe) printLine(`  subscribe  ${subject}`)
-    }
+    printLine(accounts)
     printLine(`\nnats-server ${report.server} at ${fleet.address}`)
     const would = flags.dryRun === true ? 'would be ' : ''
     printLine(

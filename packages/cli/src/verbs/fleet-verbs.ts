@@ -67,7 +67,7 @@ function parseExpected(value: string): number {
 
 function addInit(fleet: Command, finish: Finish): void {
   withFleet(fleet.command('init'))
-    .description('create the streams of a fleet, or check them, and print the permissions to grant')
+    .description('create the streams of a fleet, or check them, and print the accounts to configure')
     .option('--replicas <count>', 'servers that store each message: 1, 3 or 5', parseCount)
     .option('--new-epoch', 'make all agents read everything again, after a backup was restored')
     .option('--signing-key <file>', 'private key that signs the epoch')

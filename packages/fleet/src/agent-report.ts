@@ -1,0 +1,99 @@
+import type { Digest } from '@skillstoke/core'
+import { decodeUnmarkedText } from '@skillstoke/core/internal'
+import { isChannel, toAgentSubject } from './fleet-subjects.ts'
+import type { StoredMessage } from './nats-messages.ts'
+
+/** What one process reports about itself. */
+export interface AgentReport {
+  readonly host: string
+  readonly agent: string
+  /** Differs between two processes with the same name. */
+  readonly instance: string
+  readonly pid: number
+  readonly channel: string
+  /** Digest of the names and revisions of the skills of the fleet that the process serves. */
+  readonly digest: Digest
+  /** How many skills of the fleet the process serves. */
+  readonly skills: number
+  /** How many newer revisions wait for approval, or were rejected. */
+  readonly held: number
+  /** The generation of the process, which includes its other sources. */
+  readonly generation: { readonly number: number; readonly digest: string }
+  /** Epoch and sequence that the process has received. */
+  readonly epoch?: number
+  readonly seq: number
+  /** How many staged versions have all their files on this machine. */
+  readonly staged: number
+  /**
+   * Milliseconds from the last commit until the process served it. Contains the difference between the clocks of the
+   * server and of this machine.
+   */
+  readonly lagMs?: number
+  /** Wall time since which the process may miss changes, in milliseconds since the epoch. */
+  readonly staleSince?: number
+  readonly sandbox?: string
+  /** Errors of the source, for people. At most five. */
+  readonly errors: readonly string[]
+  /** Wall time of the report, in milliseconds since the epoch. */
+  readonly at: number
+}
+
+export const MAX_ERRORS = 5
+/** Longest text in a report, in characters. */
+export const MAX_TEXT = 1_000
+const LAST_TIME = 8.64e15
+
+type Check = (value: unknown) => boolean
+
+const isText: Check = value => typeof value === 'string' && value.length <= MAX_TEXT
+const isNumber: Check = value => typeof value === 'number' && value >= 0 && value <= LAST_TIME
+const isDigest: Check = value => typeof value === 'string' && /^sha256:[0-9a-f]{64}$/.test(value)
+const isErrors: Check = value =>
+  Array.isArray(value) && value.length <= MAX_ERRORS && value.every(each => isText(each))
+const orAbsent =
+  (check: Check): Check =>
+  value =>
+    value === undefined || check(value)
+
+const CHECKS: Readonly<Record<keyof AgentReport, Check>> = {
+  host: isText,
+  agent: isText,
+  instance: isText,
+  pid: isNumber,
+  channel: value => typeof value === 'string' && isChannel(value),
+  digest: isDigest,
+  skills: isNumber,
+  held: isNumber,
+  generation: value => {
+    const { number, digest } = (value ?? {}) as Readonly<Record<string, unknown>>
+    return isNumber(number) && isText(digest)
+  },
+  epoch: orAbsent(isNumber),
+  seq: isNumber,
+  staged: isNumber,
+  lagMs: orAbsent(isNumber),
+  staleSince: orAbsent(isNumber),
+  sandbox: orAbsent(isText),
+  errors: isErrors,
+  at: isNumber,
+}
+
+/**
+ * Reads the report of another machine. Returns `undefined` unless each field is valid, and the report names the host and the
+ * agent of its subject: the server permits each host only its own subjects.
+ */
+export function readReport({ subject, data, isMarker }: StoredMessage): AgentReport | undefined {
+  if (isMarker) return undefined
+  const value = parseObject(data)
+  const isValid = Object.entries(CHECKS).every(([field, check]) => check(value[field]))
+  const report = value as unknown as AgentReport
+  return isValid && toAgentSubject(report.host, report.agent) === subject ? report : undefined
+}
+
+function parseObject(data: Uint8Array): Readonly<Record<string, unknown>> {
+  try {
+    return Object(JSON.parse(decodeUnmarkedText(data)))
+  } catch {
+    return {}
+  }
+}
