@@ -180,9 +180,13 @@ describe.skipIf(NATS_SERVER === undefined)('agents of a fleet', { timeout: 60_00
       const text = {
         host: 'h',
         agent,
+        instance: agent,
+        pid: 1,
         channel: 'stable',
         digest,
+        skills: 0,
         held: 0,
+        generation: { number: 1, digest },
         seq: 1,
         staged: 0,
         errors: [],

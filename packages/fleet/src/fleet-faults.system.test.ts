@@ -402,6 +402,8 @@ describe.skipIf(NATS_SERVER === undefined)('a fleet under faults', { timeout: 60
     // The clock of the leader that stored this message was ahead.
     const nc = await startClient(server)
     const late = headers()
+    late.set('Nats-Stream', 'KV_SK')
+    late.set('Nats-Subject', '$KV.SK.stable.maps')
     late.set('Nats-Sequence', '2')
     late.set('Nats-Time-Stamp', new Date(Date.now() + 3_600_000).toISOString())
     const news = vi.fn()
