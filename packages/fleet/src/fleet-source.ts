@@ -2,42 +2,31 @@ import { type Diagnostic, SkillError } from '@skillstoke/core'
 import {
   checkChoice,
   checkOptions,
-  decodeText,
   type KnownOptions,
   mapConcurrently,
   toMessage,
 } from '@skillstoke/core/internal'
 import {
   type FetchContext,
-  type FetchedFile,
   type FetchResult,
   type FileTree,
   type ListedSkill,
   RemoteSource,
   type RemoteSourceOptions,
   refuseTreeEntry,
-  restoreTree,
   type SkillLimits,
   type SkillSource,
   type SkillStore,
   type SourceChange,
   type SourceState,
-  storeTree,
   type TreeFetcher,
 } from '@skillstoke/core/source'
 import { downloadFile } from './blobs.ts'
 import { callHost } from './call-host.ts'
 import { FleetConnection, type FleetConnectionOptions } from './fleet-connection.ts'
 import { checkChannel, DEFAULT_CHANNEL, parseHeadSubject } from './fleet-subjects.ts'
-import {
-  type FeedState,
-  fromStoredHeads,
-  type Head,
-  newestSeq,
-  type ReplacedHead,
-  type StoredHeads,
-  toStoredHeads,
-} from './head-table.ts'
+import { HeadStorage } from './head-storage.ts'
+import { type FeedState, fromStoredHeads, type Head, type ReplacedHead } from './head-table.ts'
 import type { ManifestFile } from './manifest.ts'
 import { RetryTimer } from './retry-timer.ts'
 import { listHeads } from './skill-set.ts'
@@ -80,19 +69,11 @@ const KNOWN: KnownOptions<FleetSourceOptions> = {
 
 /** Interval of complete reads, besides the live messages. */
 const SWEEP_MS = 300_000
-/** How often heads are stored again that another process has overwritten with earlier ones. */
-const STORE_ATTEMPTS = 5
-/** How many times longer than the storing of heads the pause after it is. */
-const STORE_PAUSE = 20
-const LONGEST_PAUSE_MS = 1_000
+/** How long a start waits for the servers although this machine has stored heads, which may be minutes old after a crash. */
+const STORED_WAIT_MS = 3_000
 /** Limit for one fetch. A server that does not answer is noticed sooner, so this is for slow connections. */
 const TIMEOUT_MS = 300_000
 const AT_ONCE = 8
-/** Name of the stored file with the heads. */
-const HEADS_FILE = 'heads.json'
-/** Name of the stored file with the position of the heads in the stream. */
-const POSITION_FILE = 'position.json'
-
 /**
  * Returns a source that follows one channel of a fleet. A published version is visible a few milliseconds later. Without
  * the servers, the last versions stay, also after a restart if the runtime has a state directory.
@@ -179,28 +160,19 @@ interface RetrievalFailure extends ReplacedHead {
   readonly notice: Diagnostic
 }
 
-/** What is stored soon. */
-interface Unstored {
-  readonly state: FeedState
-  readonly failures: readonly RetrievalFailure[]
-}
-
 class FleetFetcher implements TreeFetcher {
   readonly origin: string
   readonly #target: FleetTarget
   readonly channel: string
   readonly #retrieval: FleetRetrieval
   fleet: FleetConnection
-  #context: Pick<FetchContext, 'store' | 'hasher'> | undefined
+  readonly storedWaitMs: number = STORED_WAIT_MS
+  readonly #storage: HeadStorage
   /** Listed skills by name. An unchanged head keeps its object. */
   #listed = new Map<string, FleetSkill>()
   #shown: FeedState | undefined
-  #unstored: Unstored | undefined
   /** Whether a failed download keeps the stored state from being complete. */
   #isIncomplete = false
-  #storeTimer: NodeJS.Timeout | undefined
-  /** Ends when everything is stored. Never rejects. */
-  #storing: Promise<void> = Promise.resolve()
   readonly #retry: RetryTimer = new RetryTimer(() => this.#onNews?.())
   /** Whether the feed reads for this source. What it tells then, this source sees anyway. */
   #isReading = false
@@ -222,6 +194,7 @@ class FleetFetcher implements TreeFetcher {
     // Two users of one server may be in two accounts, which have different fleets.
     const { user, address } = this.fleet
     this.origin = `fleet:${user === undefined ? '' : `${user}@`}${address}/${channel}`
+    this.#storage = new HeadStorage(this.origin)
   }
 
   get isSigned(): boolean {
@@ -251,9 +224,8 @@ class FleetFetcher implements TreeFetcher {
   }
 
   async restore(context: FetchContext): Promise<FileTree | undefined> {
-    const stored = await this.#readStored(HEADS_FILE, context)
-    const state =
-      stored === undefined ? undefined : fromStoredHeads(stored as StoredHeads, this.fleet.trusted)
+    const stored = await this.#storage.restore(context)
+    const state = stored === undefined ? undefined : fromStoredHeads(stored, this.fleet.trusted)
     if (state === undefined) return undefined
     this.fleet.feed.resume(state)
     this.#shown = state
@@ -270,7 +242,6 @@ class FleetFetcher implements TreeFetcher {
       this.#isReading = false
     }
     if (feed.hasNews) this.#onNews?.() // it came while the feed was reading
-    this.#context = context
     const { state } = feed
     const notices = [...state.refusals].flatMap(([subject, { reason }]) =>
       parseHeadSubject(subject)?.channel === this.channel
@@ -286,7 +257,7 @@ class FleetFetcher implements TreeFetcher {
     else this.#retry.noteSuccess()
     const isIncomplete = failures.length > 0
     if (state.heads !== this.#shown?.heads || isIncomplete || this.#isIncomplete)
-      this.#storeSoon({ state, failures })
+      this.#storage.storeSoon({ state, replaced: failures, context })
     this.#isIncomplete = isIncomplete
     this.#shown = state
     this.#prefetching = this.#prefetching.then(async () => await this.#prefetch(state, context))
@@ -311,7 +282,6 @@ class FleetFetcher implements TreeFetcher {
   }
 
   async close(): Promise<void> {
-    clearTimeout(this.#storeTimer)
     this.#retry.cancel()
     this.#prefetchRetry.cancel()
     this.#stopNews?.()
@@ -319,9 +289,7 @@ class FleetFetcher implements TreeFetcher {
     this.#closing.abort(new SkillError('CLOSED', 'the source is closed'))
     await this.#prefetching
     this.#closing = new AbortController()
-    this.#storeTimer = undefined
-    await this.#storing
-    await this.#storeNow()
+    await this.#storage.settle()
     if (this.#target instanceof FleetConnection) return
     const { state } = this.fleet.feed
     await this.fleet.close()
@@ -402,73 +370,6 @@ class FleetFetcher implements TreeFetcher {
     const listed = [...this.#listed.values()].sort((a, b) => (a.location < b.location ? -1 : 1))
     return { version: `${epoch?.document.id}-${epoch?.document.epoch}-${seq}`, files: [], listed }
   }
-
-  /** Stores heads at once, but spends little of the time on it: the pause after it is 20 times longer, up to a second. */
-  #storeSoon(unstored: Unstored): void {
-    this.#unstored = unstored
-    if (this.#storeTimer !== undefined) return
-    const startedAt = performance.now()
-    this.#storing = this.#storing.then(async () => {
-      await this.#storeNow()
-      const pauseMs = Math.min(LONGEST_PAUSE_MS, (performance.now() - startedAt) * STORE_PAUSE)
-      this.#storeTimer = setTimeout(() => {
-        this.#storeTimer = undefined
-        if (this.#unstored !== undefined) this.#storeSoon(this.#unstored)
-      }, pauseMs).unref()
-    })
-  }
-
-  async #storeNow(): Promise<void> {
-    const [unstored, context] = [this.#unstored, this.#context]
-    if (unstored === undefined || context === undefined) return
-    this.#unstored = undefined
-    const position = positionOf(unstored.state)
-    const heads = toStoredHeads(unstored.state, unstored.failures)
-    const files = Object.entries({ [HEADS_FILE]: heads, [POSITION_FILE]: position }).map(
-      ([path, value]): FetchedFile => {
-        const bytes = new TextEncoder().encode(JSON.stringify(value))
-        return { path, kind: 'file', bytes, isExecutable: false }
-      },
-    )
-    try {
-      // Another process with the same state directory may be further, or may store at the same moment.
-      for (let attempt = 0; attempt < STORE_ATTEMPTS; attempt++) {
-        const stored = (await this.#readStored(POSITION_FILE, context)) as StoredPosition | undefined
-        if (stored !== undefined && isBefore(position, stored)) return
-        const isOurs = stored !== undefined && stored.id === position.id && !isBefore(stored, position)
-        if (isOurs && attempt > 0) return
-        storeTree(this.origin, files, context)
-        await context.store.flush()
-      }
-    } catch {
-      // The state was closed before the source. The next process reads the heads from the servers.
-    }
-  }
-
-  async #readStored(path: string, context: Pick<FetchContext, 'store' | 'hasher'>): Promise<unknown> {
-    const stored = await restoreTree(this.origin, context)
-    const file = stored?.files.find(each => each.path === path)
-    return file === undefined
-      ? undefined
-      : JSON.parse(decodeText(await file.read(new AbortController().signal)) ?? '')
-  }
-}
-
-/** Where stored heads are in the stream. */
-interface StoredPosition {
-  readonly id: string | undefined
-  readonly epoch: number
-  readonly seq: number
-}
-
-function positionOf(state: FeedState): StoredPosition {
-  const { id, epoch = 0 } = state.epoch?.document ?? {}
-  return { id, epoch, seq: newestSeq(state) }
-}
-
-/** Whether a position is before another one of the same fleet. */
-function isBefore(a: StoredPosition, b: StoredPosition): boolean {
-  return a.id === b.id && (a.epoch < b.epoch || (a.epoch === b.epoch && a.seq < b.seq))
 }
 
 function toListed(head: Head): FleetSkill {

@@ -64,6 +64,11 @@ export interface TreeFetcher {
    * cannot be read.
    */
   readonly isLocal?: boolean
+  /**
+   * How long the first scan waits for a fetch although this machine has a stored copy, in milliseconds. The stored copy may
+   * be outdated if the last process was killed. @default 0
+   */
+  readonly storedWaitMs?: number
   /** Returns the tree of the last fetch, without network access. Returns `undefined` if nothing was fetched yet. */
   restore(context: FetchContext): Promise<FileTree | undefined>
   /**
@@ -285,10 +290,14 @@ export class RemoteSource implements SkillSource {
         return await this.#show(context, true)
       }
       const fetching = this.#start(context)
-      // With a stored copy, the first scan does not wait for the network.
-      const waitMs = this.#tree === undefined ? (this.#options.firstWaitMs ?? DEFAULT_FIRST_WAIT_MS) : 0
+      const isStored = this.#tree !== undefined
+      const waitMs = isStored
+        ? (this.#fetcher.storedWaitMs ?? 0)
+        : (this.#options.firstWaitMs ?? DEFAULT_FIRST_WAIT_MS)
       const isLate = waitMs === 0 || (await this.#wait(waitAtMost(this.#clock, waitMs, fetching))) === LATE
-      if (isLate) return await this.#show(context, true)
+      const isFailed = isStored && this.#failure !== undefined
+      if (isFailed) this.#onHint?.({ area: '' }) // the next scan reports the failure
+      if (isLate || isFailed) return await this.#show(context, true)
     } else if (context.depth !== 'hinted') {
       await this.#fetchAnew(context)
     }
