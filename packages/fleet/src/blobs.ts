@@ -51,10 +51,11 @@ export async function uploadPieces(
   onPiece: (bytes: number) => void,
 ): Promise<UploadReport> {
   let total = 0
+  const readTime = createClock(engine, signal)
   const upload = async ({ digest, bytes }: Piece): Promise<void> => {
     const isNew = await engine.sending.run(
       bytes.length,
-      async () => await retrying(signal, async () => await uploadPiece(engine, digest, bytes)),
+      async () => await retrying(signal, async () => await uploadPiece(engine, digest, bytes, readTime)),
     )
     if (isNew) total += bytes.length
     onPiece(bytes.length)
@@ -64,7 +65,12 @@ export async function uploadPieces(
 }
 
 /** Stores one piece. Returns whether it is new. */
-async function uploadPiece(engine: NatsEngine, digest: Digest, data: Uint8Array): Promise<boolean> {
+async function uploadPiece(
+  engine: NatsEngine,
+  digest: Digest,
+  data: Uint8Array,
+  readTime: ServerClock,
+): Promise<boolean> {
   const subject = toBlobSubject(hexOf(digest))
   // A collection may remove the stored piece between two requests.
   for (;;) {
@@ -73,37 +79,71 @@ async function uploadPiece(engine: NatsEngine, digest: Digest, data: Uint8Array)
     if (stored === undefined) continue
     // Somebody may have stored other bytes under the digest.
     const isRight = digestOf(stored.data, nodeHasher) === digest
-    if (isRight && (await renewPiece(engine, stored, data))) return false
+    if (isRight && (await renewPiece(engine, stored, data, readTime))) return false
     if (!isRight && (await storeUnlessConflict(engine, { subject, data, expectedSeq: stored.seq })))
       return true
   }
 }
 
 /**
- * Renews the stored pieces of a file, so that a collection that has already listed them leaves them.
+ * Renews the stored pieces of files, so that a collection that has already listed them leaves them.
  * @throws {SkillError} REVISION_NOT_FOUND if a piece is missing
  */
-export async function renewFile(engine: NatsEngine, file: ManifestFile, signal: AbortSignal): Promise<void> {
-  const renew = async (digest: Digest): Promise<void> => {
+export async function renewFiles(
+  engine: NatsEngine,
+  files: readonly ManifestFile[],
+  signal: AbortSignal,
+): Promise<void> {
+  const readTime = createClock(engine, signal)
+  const renew = async ({
+    path,
+    digest,
+  }: {
+    readonly path: string
+    readonly digest: Digest
+  }): Promise<void> => {
     const subject = toBlobSubject(hexOf(digest))
     for (;;) {
       const stored = await retrying(signal, async () => await engine.readLast(BLOBS, subject, 'leader'))
       if (stored === undefined)
-        throw new SkillError(
-          'REVISION_NOT_FOUND',
-          `the content of ${JSON.stringify(file.path)} was collected`,
-        )
-      if (await retrying(signal, async () => await renewPiece(engine, stored, stored.data))) return
+        throw new SkillError('REVISION_NOT_FOUND', `the content of ${JSON.stringify(path)} was collected`)
+      if (await retrying(signal, async () => await renewPiece(engine, stored, stored.data, readTime))) return
     }
   }
-  await mapConcurrently(piecesOf(file), renew, AT_ONCE, signal)
+  const pieces = files.flatMap(file => piecesOf(file).map(digest => ({ path: file.path, digest })))
+  await mapConcurrently(pieces, renew, AT_ONCE, signal)
 }
 
 /** Returns whether a stored piece is young, or was stored anew. */
-async function renewPiece(engine: NatsEngine, stored: StoredMessage, data: Uint8Array): Promise<boolean> {
+async function renewPiece(
+  engine: NatsEngine,
+  stored: StoredMessage,
+  data: Uint8Array,
+  readTime: ServerClock,
+): Promise<boolean> {
   const { subject, seq, at } = stored
-  if (Date.now() - at < RENEW_AFTER_MS) return true
+  if ((await readTime()) - at < RENEW_AFTER_MS) return true
   return await storeUnlessConflict(engine, { subject, data, expectedSeq: seq })
+}
+
+/** Returns the wall time of the servers, in milliseconds since the epoch. */
+type ServerClock = () => Promise<number>
+
+/**
+ * Creates a clock that asks the servers once. The clock of this machine must not decide, because the servers have stored the
+ * pieces with their own time. If a server does not tell its time, every piece counts as old.
+ */
+function createClock(engine: NatsEngine, signal: AbortSignal): ServerClock {
+  const ask = async (): Promise<() => number> => {
+    const askedAt = performance.now()
+    const time = (await retrying(signal, async () => await engine.readTime(BLOBS))) ?? Infinity
+    return () => time + performance.now() - askedAt
+  }
+  let asking: ReturnType<typeof ask> | undefined
+  return async () => {
+    asking ??= ask()
+    return (await asking)()
+  }
 }
 
 async function storeUnlessConflict(engine: NatsEngine, message: MessageToStore): Promise<boolean> {

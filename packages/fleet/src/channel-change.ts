@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { SkillError } from '@skillstoke/core'
 import { checkWholeNumber, mapConcurrently } from '@skillstoke/core/internal'
-import { renewFile } from './blobs.ts'
+import { renewFiles } from './blobs.ts'
 import { commitHeads, type PlannedHead } from './commit-heads.ts'
 import type { FleetConnection } from './fleet-connection.ts'
 import { checkChannel, DEFAULT_CHANNEL, EPOCH_SUBJECT, HEADS } from './fleet-subjects.ts'
@@ -206,7 +206,7 @@ export class ChannelChange {
 
   /** Keeps files from a garbage collection that runs at the same time. @throws {SkillError} REVISION_NOT_FOUND */
   async renewFiles(files: readonly ManifestFile[]): Promise<void> {
-    for (const file of files) await renewFile(this.engine, file, this.signal)
+    await renewFiles(this.engine, files, this.signal)
   }
 
   /** Commits a plan, unless the call is a dry run. @throws {SkillError} CHANGED_SINCE_READ, TOO_LARGE, IO_FAILED */

@@ -85,7 +85,7 @@ export async function collectGarbage(
     onProgress,
   } = options
   const engine = await fleet.open()
-  const before = Date.now() - graceMs
+  const time = await engine.readTime(BLOBS)
   let done = 0
   const remove = async ({ stream, seq }: Listed): Promise<boolean> => {
     onProgress?.({ step: 'remove', done: ++done })
@@ -97,6 +97,8 @@ export async function collectGarbage(
     blobs.push(...messages.map(message => toListed(BLOBS, message)))
     onProgress?.({ step: 'list', done: blobs.length })
   }
+  // A server that does not tell its time is at least as late as its newest piece.
+  const before = (time ?? blobs.reduce((newest, { at }) => Math.max(newest, at), 0)) - graceMs
   const { old, used } = await findUsed(engine, keepVersions)
   let versions = 0
   for (const record of old) if (await remove(record)) versions++

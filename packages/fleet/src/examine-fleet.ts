@@ -123,7 +123,8 @@ async function examineBeat(engine: NatsEngine, findings: FleetFinding[]): Promis
   const beat = await engine.readLast(HEADS, BEAT_SUBJECT, 'leader')
   // The first beat comes a second after its schedule.
   const newest = beat ?? (await engine.readLast(HEADS, BEAT_SCHEDULE_SUBJECT, 'leader'))
-  const ageMs = newest === undefined ? Infinity : Date.now() - newest.at
+  const time = (await engine.readTime(HEADS)) ?? Date.now()
+  const ageMs = newest === undefined ? Infinity : time - newest.at
   if (ageMs < OLD_BEAT_MS) return
   const message =
     beat === undefined ? 'there is no beat' : `the last beat is ${Math.round(ageMs / 1_000)} s old`

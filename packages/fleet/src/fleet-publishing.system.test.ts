@@ -16,7 +16,8 @@ import {
   startFleet,
   startServer,
 } from '../../../tests/fixtures/fleet.ts'
-import { NATS_SERVER, type NatsServer } from '../../../tests/fixtures/nats-server.ts'
+import { NatsProxy } from '../../../tests/fixtures/nats-proxy.ts'
+import { NATS_SERVER, type NatsServer, OLDEST_NATS_SERVER } from '../../../tests/fixtures/nats-server.ts'
 import { skillText } from '../../../tests/fixtures/skill-folder.ts'
 import {
   createSigningKey,
@@ -33,7 +34,7 @@ import {
   SkillPublisher,
 } from './index.ts'
 
-const WEEK_MS = 7 * 86_400_000
+const DAY_MS = 86_400_000
 
 /** Sends a request to the server, as an administrator with other tools does. */
 async function request(server: NatsServer, subject: string, payload: string): Promise<void> {
@@ -45,6 +46,14 @@ async function request(server: NatsServer, subject: string, payload: string): Pr
 /** Returns the findings about files that a version needs and the servers do not have. */
 async function findLostFiles(fleet: FleetConnection): Promise<readonly FleetFinding[]> {
   return (await examineFleet(fleet)).findings.filter(({ message }) => message.endsWith('has no content'))
+}
+
+/** Returns a way to a server on which it is some days later. What the server stores has its own time. */
+async function startLater(server: NatsServer, daysAhead: number): Promise<NatsProxy> {
+  const proxy = await NatsProxy.start(server.port)
+  onTestFinished(async () => await proxy[Symbol.asyncDispose]())
+  proxy.daysAhead = daysAhead
+  return proxy
 }
 
 /** Moves the clock of this process. Timers go on as before. */
@@ -369,18 +378,19 @@ describe.skipIf(NATS_SERVER === undefined)('publishing to a fleet', { timeout: 6
 
   test('a collection beside a publisher that uses old files again removes none that a version needs', async () => {
     const { server, fleet, folder, publisher } = await startFleet()
+    const later = await startLater(server, 14)
     // Every file but the published one has no user, and is old enough to be collected.
     for (let number = 0; number < 12; number++) {
       folder.writeSkill('maps', describeNumber(number))
       await publisher.publish(folder.path)
     }
-    moveClock(2 * WEEK_MS)
-    const collector = new SkillPublisher(connectTo({ servers: server.url }))
+    const collector = new SkillPublisher(connectTo({ servers: later.url }))
+    const renewer = new SkillPublisher(connectTo({ servers: later.url }))
     let removed = 0
     for (let number = 0; number < 12; number++) {
       folder.writeSkill('maps', describeNumber(number))
       const collections = [0, 1].map(async () => await collector.collectGarbage({ keepVersions: 0 }))
-      const [, ...reports] = await Promise.all([publisher.publish(folder.path), ...collections])
+      const [, ...reports] = await Promise.all([renewer.publish(folder.path), ...collections])
       for (const { pieces } of reports) removed += pieces
       expect(await findLostFiles(fleet)).toEqual([])
     }
@@ -394,22 +404,61 @@ describe.skipIf(NATS_SERVER === undefined)('publishing to a fleet', { timeout: 6
       await publisher.publish(folder.path)
     }
     const published = Date.now()
+    await vi.waitFor(() => expect(Date.now() - published).toBeGreaterThan(1_000), LONG)
     const key = loadSigningKey(createSigningKey().privateKey)
     // The signature is the last step before the commit. Only what was stored since the publication is young then.
     const collectFirst: ManifestSigner = {
       publicKey: key.publicKey,
       sign: async data => {
-        vi.setSystemTime(published)
         const collector = new SkillPublisher(connectTo({ servers: server.url }))
-        expect(await collector.collectGarbage({ keepVersions: 0, graceMs: 0 })).toMatchObject({ versions: 1 })
+        const graceMs = Date.now() - published - 500
+        expect(await collector.collectGarbage({ keepVersions: 0, graceMs })).toMatchObject({ versions: 1 })
         return await key.sign(data)
       },
     }
-    moveClock(2 * WEEK_MS)
-    await new SkillPublisher(fleet, { signer: collectFirst }).rollback('maps')
+    const later = await startLater(server, 14)
+    await new SkillPublisher(connectTo({ servers: later.url }), { signer: collectFirst }).rollback('maps')
     expect(await findLostFiles(fleet)).toEqual([])
     expect(numberOf(await follow(server.url), 'maps')).toBe(1)
   })
+
+  test('a collection asks the servers for the time, not the clock of its machine', async () => {
+    const { fleet, folder, publisher, publish } = await startFleet()
+    await publish(1)
+    await publish(2)
+    const key = loadSigningKey(createSigningKey().privateKey)
+    // The files of the next version are stored, and the version is not committed yet.
+    const collectFirst: ManifestSigner = {
+      publicKey: key.publicKey,
+      sign: async data => {
+        moveClock(8 * DAY_MS)
+        expect(await publisher.collectGarbage({ keepVersions: 0 })).toMatchObject({ pieces: 0 })
+        vi.useRealTimers()
+        return await key.sign(data)
+      },
+    }
+    folder.writeSkill('maps', describeNumber(3))
+    await new SkillPublisher(fleet, { signer: collectFirst }).publish(folder.path)
+    expect(await findLostFiles(fleet)).toEqual([])
+    moveClock(-8 * DAY_MS)
+    expect(await publisher.collectGarbage({ keepVersions: 0, graceMs: 0 })).toMatchObject({ pieces: 2 })
+    expect(await findLostFiles(fleet)).toEqual([])
+  })
+
+  test.skipIf(OLDEST_NATS_SERVER === undefined)(
+    'on a server that does not tell its time, a collection removes what is older than the newest file',
+    async () => {
+      const { fleet, publisher, publish } = await startFleet({ version: 'oldest' })
+      await publish(1)
+      await publish(2)
+      await publish(3)
+      moveClock(8 * DAY_MS)
+      expect(await publisher.collectGarbage({ keepVersions: 0 })).toMatchObject({ pieces: 0 })
+      expect(await publisher.collectGarbage({ keepVersions: 0, graceMs: 0 })).toMatchObject({ pieces: 2 })
+      await publish(1) // renews what is left of it
+      expect(await findLostFiles(fleet)).toEqual([])
+    },
+  )
 
   test('a collection passes documents that are not valid', async () => {
     const { server, folder, publisher } = await startFleet()

@@ -359,6 +359,15 @@ export class NatsEngine {
     return answer
   }
 
+  /**
+   * Returns the wall time of the leader of a stream, in milliseconds since the epoch. Returns `undefined` if the server does
+   * not tell it, as before 2.10.
+   */
+  async readTime(stream: string): Promise<number | undefined> {
+    const time = Date.parse((await this.describeStream(stream))?.ts ?? '')
+    return Number.isNaN(time) ? undefined : time
+  }
+
   /** Creates a stream, or changes the settings of a stream. */
   async writeStream(verb: 'CREATE' | 'UPDATE', config: StreamConfig): Promise<void> {
     const reply = await this.#request(`$JS.API.STREAM.${verb}.${config.name}`, config)
@@ -552,6 +561,8 @@ export interface StreamConfig extends Readonly<Record<string, unknown>> {
 export interface StreamDescription {
   readonly config: StreamConfig
   readonly created: string
+  /** Time of the answer. Absent before 2.10. */
+  readonly ts?: string
   readonly state: { readonly messages: number; readonly bytes: number; readonly last_seq: number }
   readonly cluster?: {
     readonly leader?: string
