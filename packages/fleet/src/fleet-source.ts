@@ -23,6 +23,7 @@ import {
 } from '@skillstoke/core/source'
 import { downloadFile } from './blobs.ts'
 import { callHost } from './call-host.ts'
+import { downloadOnce } from './download-once.ts'
 import { FleetConnection, type FleetConnectionOptions } from './fleet-connection.ts'
 import { checkChannel, DEFAULT_CHANNEL, parseHeadSubject } from './fleet-subjects.ts'
 import { HeadStorage } from './head-storage.ts'
@@ -248,7 +249,13 @@ class FleetFetcher implements TreeFetcher {
         ? [refuseTreeEntry(this.origin, `${subject}: ${reason}`, state.heads.has(subject))]
         : [],
     )
-    const failures = await this.#list(state, context)
+    const { store } = context
+    const failures = await downloadOnce(
+      store,
+      this.origin,
+      () => this.#countMissing(state, store),
+      async () => await this.#list(state, context),
+    )
     notices.push(
       ...failures.map(({ notice }) => notice),
       ...this.#prefetchFaults.map(fault => refuseTreeEntry(this.origin, fault, false)),
@@ -313,7 +320,7 @@ class FleetFetcher implements TreeFetcher {
     const listOne = async (head: Head): Promise<void> => {
       const before = this.#listed.get(head.skill)
       const skill = before?.head.data === head.data ? before : toListed(head)
-      const isDue = this.#retrieval === 'ahead' || isRetrieved(before, context.store)
+      const isDue = this.#isDue(before, context.store)
       try {
         if (isDue && !isRetrieved(skill, context.store)) await this.#download(skill, context)
         listed.set(head.skill, skill)
@@ -330,6 +337,22 @@ class FleetFetcher implements TreeFetcher {
     return failures
   }
 
+  /** Counts the files of new versions that are due and not on this machine yet. */
+  #countMissing(state: FeedState, store: SkillStore): number {
+    let count = 0
+    for (const { skill, data, manifest } of listHeads(state, this.channel)) {
+      const before = this.#listed.get(skill)
+      const isNew = before?.head.data !== data && this.#isDue(before, store)
+      if (isNew) count += listMissing(manifest, store).length
+    }
+    return count
+  }
+
+  /** Whether the files of the next version of a skill are retrieved before it is visible. */
+  #isDue(before: FleetSkill | undefined, store: SkillStore): boolean {
+    return this.#retrieval === 'ahead' || isRetrieved(before, store)
+  }
+
   /** Retrieves the files of staged versions, which are not served yet, besides the versions that are served. */
   async #prefetch(state: FeedState, { store }: FetchContext): Promise<void> {
     const { signal } = this.#closing
@@ -339,7 +362,12 @@ class FleetFetcher implements TreeFetcher {
       const skill = toListed(head)
       if (signal.aborted || isRetrieved(skill, store)) continue
       try {
-        await this.#download(skill, { store, signal })
+        await downloadOnce(
+          store,
+          this.origin,
+          () => listMissing(skill, store).length,
+          async () => await this.#download(skill, { store, signal }),
+        )
         isPrefetched = true
       } catch (thrown) {
         faults.push(`${head.channel}/${head.skill}, staged: ${toMessage(thrown)}`)
@@ -359,7 +387,7 @@ class FleetFetcher implements TreeFetcher {
     { store, signal }: Pick<FetchContext, 'store' | 'signal'>,
   ): Promise<void> {
     const engine = await this.fleet.open()
-    const missing = skill.files.filter(({ digest }) => !store.has(digest))
+    const missing = listMissing(skill, store)
     // Each file is stored as it arrives, so that an attempt that is interrupted has not to begin again.
     const download = async (file: ManifestFile): Promise<void> =>
       store.put(file.digest, await downloadFile(engine, file, signal))
@@ -379,6 +407,13 @@ function toListed(head: Head): FleetSkill {
 
 function isSameList(listed: readonly ListedSkill[] = [], known: readonly ListedSkill[] | undefined): boolean {
   return known?.length === listed.length && listed.every((skill, index) => skill === known[index])
+}
+
+function listMissing(
+  { files }: { readonly files: readonly ManifestFile[] },
+  store: SkillStore,
+): readonly ManifestFile[] {
+  return files.filter(({ digest }) => !store.has(digest))
 }
 
 function isRetrieved(skill: ListedSkill | undefined, store: SkillStore): boolean {

@@ -1,11 +1,14 @@
 import { cpSync, readdirSync, statSync } from 'node:fs'
-import { describe, expect, test, vi } from 'vitest'
+import { connect } from '@nats-io/transport-node'
+import { openState } from '@skillstoke/core/node'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import {
   createFolder,
   describeNumber,
   follow,
   LONG,
   numberOf,
+  startAgent,
   startFleet,
   watchNumbers,
 } from '../../../tests/fixtures/fleet.ts'
@@ -66,5 +69,59 @@ describe.skipIf(NATS_SERVER === undefined)('the state of an agent', { timeout: 6
     await publisher.publish(folder.path)
     await vi.waitFor(() => expect(numberOf(offline, 'maps')).toBe(3), LONG)
     expect(watched.wentBack()).toBe(false)
+  })
+
+  test('is filled by one of the processes that share it, also for a live publication', async () => {
+    const { server, folder, publisher, publish } = await startFleet()
+    const state = createFolder()
+    await publish(1)
+    const nc = await connect({ servers: server.url })
+    onTestFinished(async () => await nc.close())
+    const gets: string[] = []
+    nc.subscribe('$JS.API.DIRECT.GET.SKB.>', { callback: (_error, { subject }) => void gets.push(subject) })
+    await nc.flush()
+    const agents = await Promise.all(
+      Array.from({ length: 8 }, async () => await follow(server.url, { state: state.path })),
+    )
+    const show = (): readonly number[] => agents.map(agent => numberOf(agent, 'maps'))
+    expect(show()).toEqual(agents.map(() => 1))
+    expect(gets).toHaveLength(1)
+    for (const number of [2, 3]) {
+      folder.writeSkill('maps', describeNumber(number))
+      folder.write('maps/notes.md', `Notes of edition ${number}.`)
+      await publisher.publish(folder.path)
+      await vi.waitFor(() => expect(show()).toEqual(agents.map(() => number)), LONG)
+    }
+    expect(gets).toHaveLength(5)
+    folder.write('maps/notes.md', 'Staged notes.')
+    await publisher.publish(folder.path, { isStaged: true })
+    await vi.waitFor(() => expect(gets).toHaveLength(6), LONG)
+    await publisher.activate()
+    await vi.waitFor(async () => {
+      for (const agent of agents)
+        expect((await agent.load('maps')).files.map(({ path }) => path)).toContain('notes.md')
+    }, LONG)
+    for (const agent of agents) await agent.close()
+    expect(gets).toHaveLength(6)
+  })
+
+  test('is filled also while another process stands still that was about to fill it', async () => {
+    const { server, publish } = await startFleet()
+    const state = createFolder()
+    await publish(1)
+    const { runtime: agent, source } = await startAgent(server.url, { state: state.path })
+    const other = await openState(state.path)
+    onTestFinished(async () => await other.store.close())
+    const waking = Promise.withResolvers<void>()
+    const begun = Promise.withResolvers<void>()
+    const sleeping = other.store.exclusively?.(source.origin, 1_000, async () => {
+      begun.resolve()
+      await waking.promise
+    })
+    await begun.promise
+    await publish(2)
+    await vi.waitFor(() => expect(numberOf(agent, 'maps')).toBe(2), LONG)
+    waking.resolve()
+    await sleeping
   })
 })

@@ -33,6 +33,7 @@ import {
 import { PackedNotes } from './packed-notes.ts'
 import { isDamage, type KeptDatabase } from './private-database.ts'
 import { RetainedTrees } from './retained-trees.ts'
+import { openWriteLock } from './shared-write-lock.ts'
 import { describeDamage, openStateDatabase } from './state-database.ts'
 import { createStateDirectory } from './state-directory.ts'
 import { StoreCollection } from './store-collection.ts'
@@ -292,6 +293,12 @@ class PackStore implements SkillStore {
       if (page.length < NAMES_PER_PAGE) return
       from = `${page.at(-1)?.name}\0`
     }
+  }
+
+  async exclusively<T>(name: string, timeoutMs: number, work: () => Promise<T>): Promise<T> {
+    const folder = join(this.#folder, '../locks', nodeHasher.sha256(name).slice(0, 32))
+    await using lock = await openWriteLock(folder, { timeoutMs })
+    return await lock.run(work)
   }
 
   #flushSoon(): void {

@@ -47,6 +47,12 @@ export interface SkillStore {
    */
   listRefs?(beginning: string): Iterable<readonly [string, Digest]>
 
+  /**
+   * Runs work while no other process that shares the store runs work of the same name. Throws LOCKED if another process still
+   * runs such work after the timeout. Absent if no other process shares the store.
+   */
+  exclusively?<T>(name: string, timeoutMs: number, work: () => Promise<T>): Promise<T>
+
   /** Absent if the store loses its content when the process ends. */
   readonly notes?: FolderNotes | undefined
 
