@@ -76,6 +76,25 @@ describe.skipIf(NATS_SERVER === undefined)('a fleet under faults', { timeout: 60
     )
   })
 
+  test('a clock that is set back keeps neither an agent nor a publisher away', async () => {
+    const { server, publish } = await startFleet()
+    await publish(1)
+    const agent = await follow(server.url)
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() - 3_600_000 })
+    onTestFinished(() => void vi.useRealTimers())
+    await server.kill('SIGKILL')
+    await server.restart()
+    await publish(2)
+    await vi.waitFor(() => expect(numberOf(agent, 'maps')).toBe(2), LONG)
+    // Also while they try to connect.
+    await server.kill('SIGKILL')
+    await vi.waitFor(() => expect(agent.status()[0]?.mode).toBe('polling'), LONG)
+    vi.setSystemTime(Date.now() - 3_600_000)
+    await server.restart()
+    await publish(3)
+    await vi.waitFor(() => expect(numberOf(agent, 'maps')).toBe(3), LONG)
+  })
+
   test('a stopped server is noticed although its connections stay open', async () => {
     const { server, fleet } = await startFleet()
     const agent = await follow(fleet)

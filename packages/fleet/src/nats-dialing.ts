@@ -6,6 +6,9 @@ import { toMessage } from '@skillstoke/core/internal'
 const CONNECT_MS = 2_000
 /** How long a server that did not answer is avoided. */
 const AVOID_MS = 30_000
+/** Pause between two attempts to connect to the same server: the shortest one, and what is added at random. */
+const PAUSE_MS = 250
+const PAUSE_JITTER_MS = 1_000
 
 /**
  * Connects to one of several servers. A lost connection is restored in the background.
@@ -20,9 +23,7 @@ export async function dial(
   try {
     const nc = await connect({
       maxReconnectAttempts: -1,
-      reconnectTimeWait: 250,
-      reconnectJitter: 1_000,
-      reconnectJitterTLS: 1_000,
+      reconnectDelayHandler: () => choice.pauseMs(),
       timeout: CONNECT_MS,
       ignoreAuthErrorAbort: true,
       reconnectToServer: pool => choice.choose(pool),
@@ -36,7 +37,7 @@ export async function dial(
   }
 }
 
-/** Chooses the servers to connect to. */
+/** Chooses the servers to connect to, and the pauses between the attempts. */
 export class ServerChoice {
   /** Whether the number of attempts is limited, as until the first connection. */
   isLimited = true
@@ -44,6 +45,8 @@ export class ServerChoice {
   /** The server to avoid, and until when. */
   #avoided: string | undefined
   #untilMs = 0
+  /** When the last attempt began. */
+  #triedAt = -Infinity
 
   constructor(servers: number) {
     this.#attemptsLeft = servers + 1
@@ -60,11 +63,22 @@ export class ServerChoice {
   }
 
   /**
+   * Returns how long after the last attempt a server may be tried again. The client measures this with the wall clock, so a
+   * clock that is set back would keep it away for as long as the step. So no pause is left once it is over by the monotonic
+   * clock. Seen with @nats-io/nats-core 3.4.0; remove this when its `dodialLoop` does not call `Date.now()`.
+   */
+  pauseMs(): number {
+    const pauseMs = PAUSE_MS + Math.random() * PAUSE_JITTER_MS
+    return performance.now() - this.#triedAt >= pauseMs ? -Infinity : pauseMs
+  }
+
+  /**
    * Returns the first server that is not avoided, or null for the next one in turn. Throws if the first connection needs
    * too many attempts. A server that refuses the credentials names the other servers of its cluster, so the client would
    * try them for ever.
    */
   choose(pool: readonly Server[]): Server | null {
+    this.#triedAt = performance.now()
     if (this.isLimited && --this.#attemptsLeft < 0) throw new Error('no server accepts the connection')
     if (performance.now() > this.#untilMs) return null
     return pool.find(server => server.listen !== this.#avoided) ?? null
