@@ -2,24 +2,29 @@ import { randomUUID } from 'node:crypto'
 import { SkillError } from '@skillstoke/core'
 import { checkWholeNumber, mapConcurrently } from '@skillstoke/core/internal'
 import { renewFiles } from './blobs.ts'
-import { commitHeads, type PlannedHead } from './commit-heads.ts'
+import { commitHeads, type PlannedHead, type PlannedStatement } from './commit-heads.ts'
 import type { FleetConnection } from './fleet-connection.ts'
-import { checkChannel, DEFAULT_CHANNEL, EPOCH_SUBJECT, HEADS } from './fleet-subjects.ts'
+import { checkChannel, DEFAULT_CHANNEL, EPOCH_SUBJECT, HEADS, toListSubject } from './fleet-subjects.ts'
+import { type KnownEpoch, tryReadEpoch } from './head-table.ts'
 import {
+  type ChannelList,
   isSignedBy,
   listSigners,
   type ManifestFile,
   type SkillRemoval,
   type SkillVersion,
+  tryReadDocument,
 } from './manifest.ts'
 import type { NatsEngine } from './nats-engine.ts'
+import type { StoredMessage } from './nats-messages.ts'
 import type { ChannelOptions, PublishedSkill, PublishReport } from './publish-options.ts'
 import { retrying } from './retrying.ts'
 import type { ManifestSigner } from './signing.ts'
-import { listHeads } from './skill-set.ts'
+import { listStored } from './skill-set.ts'
 import { findNewestVersion, hasRecord, type LeaderHead, readLeaderHead, storeRecord } from './version-log.ts'
 
 const AT_ONCE = 32
+const NEVER = new AbortController().signal
 
 /** A version to commit, with the live head of its skill. */
 export interface Planned extends PlannedHead {
@@ -54,11 +59,14 @@ export class ChannelChange {
   readonly signer: ManifestSigner | undefined
   readonly #author: ChannelAuthor
   readonly #options: ChannelOptions
+  readonly #epoch: KnownEpoch
+  readonly #publishId: string = randomUUID()
 
-  private constructor(author: ChannelAuthor, engine: NatsEngine, channel: string, options: ChannelOptions) {
+  private constructor(author: ChannelAuthor, engine: NatsEngine, epoch: KnownEpoch, options: ChannelOptions) {
     this.engine = engine
-    this.channel = channel
-    this.signal = options.signal ?? new AbortController().signal
+    this.#epoch = epoch
+    this.channel = options.channel ?? DEFAULT_CHANNEL
+    this.signal = options.signal ?? NEVER
     this.fleet = author.fleet
     this.signer = author.signer
     this.#author = author
@@ -80,20 +88,26 @@ export class ChannelChange {
         `the key of the signer, ${signer.publicKey}, is none of the trusted keys, so agents would refuse what it signs`,
       )
     const engine = await fleet.open()
-    const change = new ChannelChange(author, engine, channel, options)
+    const { signal = NEVER } = options
     // Fails at once if there is no stream. Later requests wait for a new leader, and cannot tell this from no stream.
-    const readEpoch = async () => await engine.readLast(HEADS, EPOCH_SUBJECT, 'leader')
-    const epoch = await retrying(change.signal, readEpoch)
-    const stream = await retrying(change.signal, async () => await engine.describeStream(HEADS))
-    // Names and unchanged skills are read from any replica, which may be behind the leader.
-    fleet.feed.expect(stream?.state.last_seq ?? 0)
+    const epoch = await retrying(signal, async () => await engine.readLast(HEADS, EPOCH_SUBJECT, 'leader'))
     const isSigned = epoch !== undefined && listSigners(epoch.data).length > 0
     if (signer === undefined && (fleet.trusted.isRequired || isSigned))
       throw new SkillError(
         'INVALID_OPTION',
         'the agents of this fleet trust only signed versions; name the signing key with the option signer, or with --signing-key',
       )
-    return change
+    const known = epoch === undefined ? undefined : tryReadEpoch(epoch.data, fleet.trusted)
+    if (known === undefined)
+      throw new SkillError(
+        'IO_FAILED',
+        `${fleet.address} has no epoch that agents accept; run "stoke fleet init"`,
+      )
+    const stream = await retrying(signal, async () => await engine.describeStream(HEADS))
+    // Names and unchanged skills are read from any replica, which may be behind the leader.
+    fleet.feed.expect(stream?.state.last_seq ?? 0)
+    await retrying(signal, async () => await fleet.feed.reload())
+    return new ChannelChange(author, engine, known, options)
   }
 
   /** Reads the live head of a skill. @throws {SkillError} CHANGED_SINCE_READ if it has not the expected version */
@@ -116,15 +130,57 @@ export class ChannelChange {
   }
 
   /** Returns the names of all skills of a channel, or of its staged skills, sorted. */
-  async listNames(
-    channel: string,
-    { isStaged = false }: { readonly isStaged?: boolean } = {},
-  ): Promise<readonly string[]> {
-    const { feed } = this.fleet
-    await retrying(this.signal, async () => await feed.reload())
-    return listHeads(feed.state, channel, { isStaged })
-      .map(({ skill }) => skill)
-      .sort()
+  listNames(channel: string, { isStaged = false }: { readonly isStaged?: boolean } = {}): readonly string[] {
+    const { state, waiting } = this.fleet.feed
+    const places = [
+      ...listStored(state, channel, isStaged),
+      ...[...waiting.values()].map(({ place }) => place),
+    ]
+    const own = places.filter(place => place.channel === channel && place.isStaged === isStaged)
+    return [...new Set(own.map(({ skill }) => skill))].sort()
+  }
+
+  /**
+   * Whether agents serve a head that has these files, or will do so, and the author has signed it. A head that was refused
+   * or waits for the rest of its publication must be replaced.
+   */
+  isSame({ record, stored }: LeaderHead, { revision }: Pick<SkillVersion, 'revision'>): boolean {
+    if (record?.kind !== 'skill' || record.revision !== revision || stored === undefined) return false
+    return isSignedBy(stored.data, this.signer) && !this.#isHeldBack(stored)
+  }
+
+  #isHeldBack({ subject, seq }: StoredMessage): boolean {
+    const { state, waiting } = this.fleet.feed
+    return (waiting.get(subject)?.message ?? state.refusals.get(subject))?.seq === seq
+  }
+
+  /** Returns the list of the channel for this epoch; `undefined` if the channel is not filled. */
+  async readList(): Promise<ChannelList | undefined> {
+    const stored = await this.#readStoredList()
+    const list = stored === undefined ? undefined : tryReadDocument(stored.data, this.fleet.trusted)
+    const { id, epoch } = this.#epoch.document
+    return list?.kind === 'list' && list.fleet === id && list.epoch === epoch ? list : undefined
+  }
+
+  /** Plans the list that says that the channel has all its skills after a plan. */
+  async planFilling({ planned }: Plan): Promise<PlannedStatement> {
+    const served = listStored(this.fleet.feed.state, this.channel)
+    const skills = new Map(served.map(({ skill, manifest }) => [skill, manifest.version]))
+    for (const { record } of planned)
+      if (record.kind === 'skill') skills.set(record.skill, record.version)
+      else skills.delete(record.skill)
+    const document: ChannelList = {
+      kind: 'list',
+      ...this.#describePublication(),
+      skills: Object.fromEntries(skills),
+    }
+    const expectedSeq = (await this.#readStoredList())?.seq ?? 0
+    return { subject: toListSubject(this.channel), document, expectedSeq }
+  }
+
+  async #readStoredList(): Promise<StoredMessage | undefined> {
+    const subject = toListSubject(this.channel)
+    return await retrying(this.signal, async () => await this.engine.readLast(HEADS, subject, 'leader'))
   }
 
   /** @throws {SkillError} INVALID_OPTION if a version is expected, and the call is for several skills */
@@ -209,10 +265,14 @@ export class ChannelChange {
     await renewFiles(this.engine, files, this.signal)
   }
 
-  /** Commits a plan, unless the call is a dry run. @throws {SkillError} CHANGED_SINCE_READ, TOO_LARGE, IO_FAILED */
-  async commit({ planned, unchanged }: Plan): Promise<PublishReport> {
+  /**
+   * Commits a plan, unless the call is a dry run.
+   * @param filling the list of the channel, if the plan fills the channel
+   * @throws {SkillError} CHANGED_SINCE_READ, TOO_LARGE, IO_FAILED
+   */
+  async commit({ planned, unchanged }: Plan, filling?: PlannedStatement): Promise<PublishReport> {
     const { channel } = this
-    const committed = this.#options.isDryRun === true ? undefined : await this.#write(planned)
+    const committed = this.#options.isDryRun === true ? undefined : await this.#write(planned, filling)
     const live = new Set(planned.filter(({ isStaged }) => !isStaged).map(({ record }) => record.skill))
     // The end of a staged version is part of its activation.
     const changed = planned
@@ -223,11 +283,15 @@ export class ChannelChange {
       skills: [...changed, ...unchanged].sort(compareNames),
       refused: [],
       uploadedBytes: 0,
+      isFilled: filling !== undefined || (await this.readList()) !== undefined,
     }
   }
 
   /** Returns the sequences of the commits. */
-  async #write(planned: readonly Planned[]): Promise<readonly number[]> {
+  async #write(
+    planned: readonly Planned[],
+    filling: PlannedStatement | undefined,
+  ): Promise<readonly number[]> {
     const { fleet, engine, signal } = this
     const { onProgress } = this.#options
     const complete = async ({ head: { record, stored }, isStaged }: Planned): Promise<void> => {
@@ -237,9 +301,24 @@ export class ChannelChange {
     await mapConcurrently(planned, complete, AT_ONCE, signal)
     const onCommitted = (done: number): void => onProgress?.({ step: 'commit', done, total: planned.length })
     const { signer } = this
-    const seqs = await commitHeads(fleet, engine, planned, { signer, signal, onCommitted })
+    const publication = { ...this.#describePublication(), filling }
+    const seqs = await commitHeads(engine, planned, publication, { fleet, signer, signal, onCommitted })
     fleet.feed.expect(Math.max(0, ...seqs))
+    await this.#assertSameEpoch()
     return seqs
+  }
+
+  /** @throws {SkillError} CHANGED_SINCE_READ if agents refuse what was committed, because a new epoch has begun */
+  async #assertSameEpoch(): Promise<void> {
+    const { engine, signal } = this
+    const stored = await retrying(signal, async () => await engine.readLast(HEADS, EPOCH_SUBJECT, 'leader'))
+    const now = stored === undefined ? undefined : tryReadEpoch(stored.data, this.fleet.trusted)?.document
+    const { id, epoch } = this.#epoch.document
+    if (now?.id === id && now.epoch === epoch) return
+    throw new SkillError(
+      'CHANGED_SINCE_READ',
+      'the fleet has begun a new epoch in the meantime; publish again',
+    )
   }
 
   /** Returns the newest version of a skill; 0 if it had none. Versions that are not trusted count too. */
@@ -257,26 +336,21 @@ export class ChannelChange {
 
   #describe(skill: string, version: number) {
     const { note } = this.#options
+    const { fleet, epoch, ...publication } = this.#describePublication()
+    return { fleet, epoch, skill, version, ...publication, ...(note === undefined ? {} : { note }) }
+  }
+
+  #describePublication() {
+    const { id, epoch } = this.#epoch.document
     return {
+      fleet: id,
+      epoch,
       channel: this.channel,
-      skill,
-      version,
-      publishId: randomUUID(),
+      publishId: this.#publishId,
       publisher: this.#author.publisher,
       at: new Date().toISOString(),
-      ...(note === undefined ? {} : { note }),
     }
   }
-}
-
-/** Whether a head has the files of a version, and the signature of the author. */
-export function isSame(
-  { record, stored }: LeaderHead,
-  { revision }: Pick<SkillVersion, 'revision'>,
-  signer: ManifestSigner | undefined,
-): boolean {
-  if (record?.kind !== 'skill' || record.revision !== revision) return false
-  return stored !== undefined && isSignedBy(stored.data, signer)
 }
 
 /** Returns what a version contains, without what belongs to its place and its author. */

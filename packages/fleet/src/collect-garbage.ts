@@ -1,4 +1,3 @@
-import { SkillError } from '@skillstoke/core'
 import { checkNumber, checkOptions, checkWholeNumber, type KnownOptions } from '@skillstoke/core/internal'
 import { hexOf, piecesOf } from './blobs.ts'
 import type { FleetConnection } from './fleet-connection.ts'
@@ -11,7 +10,7 @@ import {
   RECORDS,
   toBlobSubject,
 } from './fleet-subjects.ts'
-import { readDocument } from './manifest.ts'
+import { tryReadDocument } from './manifest.ts'
 import type { NatsEngine } from './nats-engine.ts'
 import type { StoredMessage } from './nats-messages.ts'
 import { TrustedKeys } from './signing.ts'
@@ -149,14 +148,9 @@ async function findUsed(
  * agents without pinned keys serve it. A document that is not valid needs nothing.
  */
 function listPieces({ data }: StoredMessage): readonly string[] {
-  try {
-    const document = readDocument(data, NO_KEYS)
-    if (document.kind !== 'skill') return []
-    return document.files.flatMap(piecesOf).map(digest => toBlobSubject(hexOf(digest)))
-  } catch (thrown) {
-    if (SkillError.isInstance(thrown)) return []
-    throw thrown
-  }
+  const document = tryReadDocument(data, NO_KEYS)
+  if (document?.kind !== 'skill') return []
+  return document.files.flatMap(piecesOf).map(digest => toBlobSubject(hexOf(digest)))
 }
 
 function toListed(stream: string, { subject, seq, at, data }: StoredMessage): Listed {

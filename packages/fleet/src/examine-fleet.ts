@@ -8,6 +8,7 @@ import {
 } from '@skillstoke/core/internal'
 import { nodeHasher } from '@skillstoke/core/node'
 import { hexOf, piecesOf } from './blobs.ts'
+import { examineMessages } from './examine-messages.ts'
 import type { FleetConnection } from './fleet-connection.ts'
 import { describeStreams, describeWeakness, findDifferences, readReplicas } from './fleet-layout.ts'
 import { BEAT_SCHEDULE_SUBJECT, BEAT_SUBJECT, BLOBS, HEADS, toBlobSubject } from './fleet-subjects.ts'
@@ -73,10 +74,8 @@ export async function examineFleet(
       if (!SkillError.isInstance(thrown)) throw thrown
       findings.push({ severity: 'error', message: toMessage(thrown) })
     }
-    const { heads, refusals } = fleet.feed.state
-    for (const [subject, { reason }] of refusals)
-      findings.push({ severity: 'error', message: `${subject}: ${reason}`, fix: 'publish this skill again' })
-    skills = heads.size
+    findings.push(...(await examineMessages(fleet, engine)))
+    skills = fleet.feed.state.heads.size
     pieces = await examineFiles(fleet, engine, findings, options)
   }
   return { servers: fleet.address, serverVersion: engine.version, skills, pieces, findings }

@@ -37,10 +37,11 @@ function loginTo(port: number, user: string): FleetConnection {
   return connectTo({ servers: `nats://${user}:secret@127.0.0.1:${port}` })
 }
 
+/** Publishes a skill as the only one of its channel. */
 async function publishAs(fleet: FleetConnection, name: string, number: number): Promise<void> {
   const folder = createFolder()
   folder.writeSkill(name, describeNumber(number))
-  await new SkillPublisher(fleet).publish(folder.path)
+  await new SkillPublisher(fleet).publish(folder.path, { isMirror: true })
 }
 
 describe.skipIf(NATS_SERVER === undefined)('agents of a fleet', { timeout: 60_000 }, () => {

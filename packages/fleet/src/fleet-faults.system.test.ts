@@ -179,12 +179,14 @@ describe.skipIf(NATS_SERVER === undefined)('a fleet under faults', { timeout: 60
     await vi.waitFor(() => expect(namesOf(after)).toEqual(['notes']), LONG)
   })
 
-  test('after the streams were lost, a new epoch brings every agent to the newly published skills', async () => {
-    const { server, fleet, folder, publish } = await startFleet()
+  test('after the streams were lost, every agent keeps its skills until a mirror has filled the new epoch', async () => {
+    const { server, fleet, folder, publisher, publish } = await startFleet()
+    const state = createFolder()
     for (const name of ['maps', 'notes']) folder.writeSkill(name, describeNumber(7))
-    await new SkillPublisher(fleet).publish(folder.path)
+    await publisher.publish(folder.path)
     const agent = await follow(server.url)
     expect(numberOf(agent, 'maps')).toBe(7)
+    await (await follow(server.url, { state: state.path })).close()
     await server.kill('SIGKILL')
     server.eraseData()
     await server.restart()
@@ -196,9 +198,23 @@ describe.skipIf(NATS_SERVER === undefined)('a fleet under faults', { timeout: 60
     expect(numberOf(agent, 'maps')).toBe(7)
     await vi.waitFor(async () => await prepareFleet(fleet), LONG)
     folder.remove('notes')
-    await publish(8)
-    await vi.waitFor(() => expect(numberOf(agent, 'maps')).toBe(8), LONG)
-    expect(agent.current.find('notes')).toBeUndefined()
+    expect(await publish(8)).toMatchObject({ isFilled: false })
+    // An agent that knows nothing yet has nothing to lose.
+    const fresh = await follow(server.url)
+    await vi.waitFor(() => expect(numberOf(fresh, 'maps')).toBe(8), LONG)
+    for (const each of [agent, await follow(server.url, { state: state.path })]) {
+      await vi.waitFor(() => expect(problemsOf(each)).toContain('is not filled'), LONG)
+      expect([numberOf(each, 'maps'), numberOf(each, 'notes')]).toEqual([7, 7])
+      if (each !== agent) await each.close()
+    }
+    // The state of the process that saw the new epoch says the same.
+    const restarted = await follow(server.url, { state: state.path })
+    expect([numberOf(restarted, 'maps'), numberOf(restarted, 'notes')]).toEqual([7, 7])
+    expect(await publisher.publish(folder.path, { isMirror: true })).toMatchObject({ isFilled: true })
+    for (const each of [agent, restarted, fresh]) {
+      await vi.waitFor(() => expect(numberOf(each, 'maps')).toBe(8), LONG)
+      expect([each.current.find('notes'), problemsOf(each)]).toEqual([undefined, ''])
+    }
   })
 
   test('agents with pinned keys refuse unsigned, wrongly signed and replayed versions, and keep the good one', async () => {
@@ -471,8 +487,8 @@ describe.skipIf(NATS_SERVER === undefined)('a fleet under faults', { timeout: 60
     await offline.close()
   })
 
-  test('each process begins with what the one before it served', async () => {
-    const { server, fleet, folder, publisher, publish } = await startFleet()
+  test('a publication with a file that cannot be retrieved is served whole or not at all, also by the next process', async () => {
+    const { server, fleet, folder, publisher } = await startFleet()
     const state = createFolder()
     const startOffline = async (): Promise<readonly number[]> => {
       await server.kill('SIGTERM')
@@ -482,23 +498,24 @@ describe.skipIf(NATS_SERVER === undefined)('a fleet under faults', { timeout: 60
       await server.restart()
       return numbers
     }
-    await publish(1)
+    for (const name of ['maps', 'notes']) folder.writeSkill(name, describeNumber(1))
+    await publisher.publish(folder.path)
     const before = await follow(server.url, { state: state.path })
     const tampering = new SkillPublisher(fleet, { signer: tamperWith(await startClient(server), 2) })
-    folder.writeSkill('maps', describeNumber(2))
-    folder.writeSkill('notes', describeNumber(1))
+    for (const name of ['maps', 'notes']) folder.writeSkill(name, describeNumber(2))
     await tampering.publish(folder.path)
     await vi.waitFor(() => expect(problemsOf(before)).toContain('does not match its digest'), LONG)
-    await vi.waitFor(() => expect(namesOf(before)).toEqual(['maps', 'notes']), LONG)
+    expect(problemsOf(before)).toContain('stable/notes: its publication waits for maps')
+    expect([numberOf(before, 'maps'), numberOf(before, 'notes')]).toEqual([1, 1])
     await before.close()
     expect(await startOffline()).toEqual([1, 1])
     // The files come while the next process runs, and the one after it serves them without the server.
     const after = await follow(server.url, { state: state.path })
     await vi.waitFor(() => expect(problemsOf(after)).toContain('does not match its digest'), LONG)
     await vi.waitFor(async () => await publisher.publish(folder.path, { isRepair: true }), LONG)
-    await vi.waitFor(() => expect(numberOf(after, 'maps')).toBe(2), LONG)
+    await vi.waitFor(() => expect([numberOf(after, 'maps'), numberOf(after, 'notes')]).toEqual([2, 2]), LONG)
     await after.close()
-    expect(await startOffline()).toEqual([2, 1])
+    expect(await startOffline()).toEqual([2, 2])
   })
 
   test('a version that was refused is served after the next start has its key', async () => {

@@ -8,6 +8,7 @@ import { readDocument } from './manifest.ts'
 import type { NatsEngine } from './nats-engine.ts'
 import type { StoredMessage } from './nats-messages.ts'
 import { jitter, retryDelayMs } from './retry-timer.ts'
+import type { WaitingHead } from './waiting-heads.ts'
 
 /** Without any message for this time, the server is asked whether it still answers. */
 const SILENCE_MS = 2_500
@@ -72,6 +73,11 @@ export class FleetFeed {
   /** The newest state that is complete. */
   get state(): FeedState {
     return this.#table.state
+  }
+
+  /** Heads that do not count yet, by subject: the rest of their publication or the list of their channel is missing. */
+  get waiting(): ReadonlyMap<string, WaitingHead> {
+    return this.#table.waiting
   }
 
   get health(): FeedHealth {
@@ -225,7 +231,7 @@ export class FleetFeed {
     }
     const { heads } = this.#table.state
     this.#table.apply(message)
-    if (!this.#table.publish()) return // the rest of a batch follows
+    this.#table.publish()
     this.#noteFresh()
     if (this.#table.state.heads !== heads) this.#tell()
   }
@@ -314,16 +320,17 @@ export class FleetFeed {
         for (const message of messages) table.apply(message)
       if (table.newEpoch !== undefined) return
       const isCurrent = table.seq >= this.#newestSeen
-      if (isCurrent && table.publish()) return
-      if (attempt === LAG_ATTEMPTS) {
-        if (!isCurrent) {
-          const missing = this.#newestSeen
-          this.#newestSeen = 0 // the message may belong to a stream that was lost
-          const message = `${engine.server} has the heads up to sequence ${table.seq}, and not yet ${missing}`
-          throw new SkillError('IO_FAILED', message)
-        }
-        table.publish({ isForced: true }) // the rest of the batch was replaced or removed
+      const isLast = attempt === LAG_ATTEMPTS
+      // If the rest of a batch does not come, its heads wait for the next message.
+      if (isCurrent && (!table.isCutShort || isLast)) {
+        table.publish()
         return
+      }
+      if (isLast) {
+        const missing = this.#newestSeen
+        this.#newestSeen = 0 // the message may belong to a stream that was lost
+        const message = `${engine.server} has the heads up to sequence ${table.seq}, and not yet ${missing}`
+        throw new SkillError('IO_FAILED', message)
       }
       await new Promise(resolve => setTimeout(resolve, 10 * 2 ** attempt))
     }

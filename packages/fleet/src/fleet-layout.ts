@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { SkillError } from '@skillstoke/core'
 import { checkOptions, checkWholeNumber, type KnownOptions } from '@skillstoke/core/internal'
 import type { FleetConnection } from './fleet-connection.ts'
@@ -12,19 +11,18 @@ import {
   BEAT_SCHEDULE_SUBJECT,
   BEAT_SUBJECT,
   BLOBS,
-  EPOCH_SUBJECT,
   HEADS,
   RECORDS,
 } from './fleet-subjects.ts'
-import { tryReadEpoch } from './head-table.ts'
-import { type FleetEpoch, isSignedBy, listSigners, writeDocument } from './manifest.ts'
 import {
   type NatsEngine,
   RECOMMENDED_SERVER,
   type StreamConfig,
   type StreamDescription,
 } from './nats-engine.ts'
-import { isAtLeast, SequenceConflict } from './nats-messages.ts'
+import { isAtLeast } from './nats-messages.ts'
+import { prepareChannels } from './prepare-channels.ts'
+import { prepareEpoch } from './prepare-epoch.ts'
 import type { ManifestSigner } from './signing.ts'
 
 const SECOND_NS = 1e9
@@ -40,7 +38,8 @@ export interface PrepareFleetOptions {
   /** Signs the epoch. Needed if agents trust only signed documents. */
   readonly signer?: ManifestSigner
   /**
-   * Raises the epoch, so that all agents read everything again. Needed after the streams were restored from a backup.
+   * Raises the epoch, and says that each channel has the skills that its stream contains now. All agents read everything
+   * again. Needed after the streams were restored from a backup.
    * @default false
    */
   readonly isNewEpoch?: boolean
@@ -57,7 +56,7 @@ const KNOWN: KnownOptions<PrepareFleetOptions> = {
 
 /** What `prepareFleet()` did to one part of the layout. */
 export interface LayoutStep {
-  /** Name of the stream, or `epoch`, or `beat`. */
+  /** Name of the stream, or `epoch`, `beat`, `removals`, or the list of a channel. */
   readonly part: string
   readonly outcome: 'created' | 'changed' | 'unchanged'
   readonly detail?: string
@@ -106,10 +105,12 @@ export async function prepareFleet(
   const isCreated = steps.some(({ part, outcome }) => part === HEADS && outcome === 'created')
   const epoch = await prepareEpoch(fleet, engine, { ...options, isMissing: isCreated && isDryRun })
   steps.push(epoch.step)
+  if (!isDryRun && epoch.document !== undefined)
+    steps.push(...(await prepareChannels(fleet, engine, epoch.document, options.signer)))
   if (engine.features.schedules) steps.push(await prepareBeat(engine, isDryRun, isCreated))
   return {
     server: engine.version,
-    epoch: epoch.value,
+    epoch: epoch.document?.epoch,
     steps,
     warnings: describeWeakness(engine, replicas, fleet.trusted.isRequired),
   }
@@ -206,43 +207,6 @@ export function findDifferences(
       JSON.stringify(wanted) !== JSON.stringify(found ?? (typeof wanted === 'boolean' ? false : undefined))
     )
   })
-}
-
-async function prepareEpoch(
-  fleet: FleetConnection,
-  engine: NatsEngine,
-  {
-    signer,
-    isNewEpoch = false,
-    isDryRun = false,
-    isMissing,
-  }: PrepareFleetOptions & { readonly isMissing: boolean },
-): Promise<{ readonly step: LayoutStep; readonly value: number | undefined }> {
-  for (;;) {
-    const stored = isMissing ? undefined : await engine.readLast(HEADS, EPOCH_SUBJECT, 'leader')
-    // Agents may refuse the stored document, for example because it is not signed.
-    const before = stored === undefined ? undefined : tryReadEpoch(stored.data, fleet.trusted)?.document
-    const signers = stored === undefined ? [] : listSigners(stored.data)
-    const isOwn = stored !== undefined && isSignedBy(stored.data, signer)
-    if (before !== undefined && !isNewEpoch && isOwn)
-      return { step: { part: 'epoch', outcome: 'unchanged' }, value: before.epoch }
-    if (signer === undefined && (fleet.trusted.isRequired || signers.length > 0))
-      throw new SkillError('INVALID_OPTION', 'agents trust only signed documents; name the signing key')
-    // The time rises even if the earlier epoch was lost with its stream.
-    const epoch = Math.max(Date.now(), (before?.epoch ?? 0) + 1)
-    const { id = randomUUID() } = before ?? {}
-    const document: FleetEpoch = { kind: 'epoch', id, epoch, at: new Date(epoch).toISOString() }
-    const data = await writeDocument(document, signer)
-    const step = { part: 'epoch', outcome: stored === undefined ? 'created' : 'changed' } as const
-    if (isDryRun) return { step, value: before?.epoch }
-    try {
-      await engine.store({ subject: EPOCH_SUBJECT, data, expectedSeq: stored?.seq ?? 0 })
-      return { step, value: epoch }
-    } catch (thrown) {
-      // Another administrator was first.
-      if (!(thrown instanceof SequenceConflict)) throw thrown
-    }
-  }
 }
 
 async function prepareBeat(engine: NatsEngine, isDryRun: boolean, isCreated: boolean): Promise<LayoutStep> {

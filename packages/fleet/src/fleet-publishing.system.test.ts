@@ -361,7 +361,8 @@ describe.skipIf(NATS_SERVER === undefined)('publishing to a fleet', { timeout: 6
     const fail = (): void => {
       throw fault
     }
-    await using live = new LivePublisher(publisher, runtime, { onReport: fail, onError: fail })
+    const options = { isMirror: true, onReport: fail, onError: fail }
+    await using live = new LivePublisher(publisher, runtime, options)
     await live.settled()
     expect(warned).toHaveBeenCalledWith(fault)
     const agent = await follow(server.url)

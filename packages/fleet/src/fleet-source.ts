@@ -29,6 +29,7 @@ import { checkChannel, DEFAULT_CHANNEL, parseHeadSubject } from './fleet-subject
 import { HeadStorage } from './head-storage.ts'
 import { type FeedState, fromStoredHeads, type Head, type ReplacedHead } from './head-table.ts'
 import type { ManifestFile } from './manifest.ts'
+import { findCompanions } from './publication-groups.ts'
 import { RetryTimer } from './retry-timer.ts'
 import { listHeads } from './skill-set.ts'
 
@@ -249,6 +250,8 @@ class FleetFetcher implements TreeFetcher {
         ? [refuseTreeEntry(this.origin, `${subject}: ${reason}`, state.heads.has(subject))]
         : [],
     )
+    if (state.awaited.has(this.channel))
+      notices.push(refuseTreeEntry(this.origin, describeAwaited(this.channel), true))
     const { store } = context
     const failures = await downloadOnce(
       store,
@@ -317,6 +320,7 @@ class FleetFetcher implements TreeFetcher {
   async #list(state: FeedState, context: FetchContext) {
     const listed = new Map<string, FleetSkill>()
     const failures: RetrievalFailure[] = []
+    const heads = listHeads(state, this.channel)
     const listOne = async (head: Head): Promise<void> => {
       const before = this.#listed.get(head.skill)
       const skill = before?.head.data === head.data ? before : toListed(head)
@@ -326,13 +330,26 @@ class FleetFetcher implements TreeFetcher {
         listed.set(head.skill, skill)
       } catch (thrown) {
         context.signal.throwIfAborted()
-        if (before !== undefined) listed.set(head.skill, before)
-        const reason = `${head.channel}/${head.skill}: ${toMessage(thrown)}`
-        const notice = refuseTreeEntry(this.origin, reason, before !== undefined)
-        failures.push({ head, before: before?.head, notice })
+        keepEarlier(head, toMessage(thrown))
       }
     }
-    await mapConcurrently(listHeads(state, this.channel), listOne, AT_ONCE, context.signal)
+    const keepEarlier = (head: Head, reason: string): void => {
+      const before = this.#listed.get(head.skill)
+      if (before === undefined) listed.delete(head.skill)
+      else listed.set(head.skill, before)
+      const message = `${head.channel}/${head.skill}: ${reason}`
+      failures.push({
+        head,
+        before: before?.head,
+        notice: refuseTreeEntry(this.origin, message, before !== undefined),
+      })
+    }
+    await mapConcurrently(heads, listOne, AT_ONCE, context.signal)
+    const findBefore = ({ skill }: Head): Head | undefined => this.#listed.get(skill)?.head
+    const unserved = heads.filter(head => findBefore(head)?.data !== head.data)
+    const failed = failures.map(({ head }) => head)
+    for (const { head, cause } of findCompanions(unserved, failed, findBefore))
+      keepEarlier(head, `its publication waits for ${cause.skill}`)
     this.#listed = listed
     return failures
   }
@@ -398,6 +415,10 @@ class FleetFetcher implements TreeFetcher {
     const listed = [...this.#listed.values()].sort((a, b) => (a.location < b.location ? -1 : 1))
     return { version: `${epoch?.document.id}-${epoch?.document.epoch}-${seq}`, files: [], listed }
   }
+}
+
+function describeAwaited(channel: string): string {
+  return `the fleet has a new epoch, which is not filled: the channel ${channel} keeps its skills until "stoke fleet publish DIR --mirror" or "stoke fleet init --from DIR" says what it has`
 }
 
 function toListed(head: Head): FleetSkill {

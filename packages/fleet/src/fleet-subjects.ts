@@ -14,6 +14,8 @@ export const AGENTS = 'KV_AG'
 const HEAD_PREFIX = '$KV.SK.'
 const LIVE_PREFIX = 'sk.live.SK.'
 const STAGE = '_stage'
+const LISTS = `${HEAD_PREFIX}_list.`
+const PUBLICATIONS = `${HEAD_PREFIX}_publication.`
 
 /** Subject of the epoch of the fleet. */
 export const EPOCH_SUBJECT: string = `${HEAD_PREFIX}_meta`
@@ -44,15 +46,38 @@ export function toHeadSubject({ channel, skill, isStaged }: HeadPlace): string {
   return `${HEAD_PREFIX}${isStaged ? `${STAGE}.` : ''}${channel}.${escapeToken(skill)}`
 }
 
-/** Returns the place of a head. Returns `undefined` for subjects that are not heads. */
+/**
+ * Returns the place of a head. Returns `undefined` for subjects that are not heads. Each place has exactly one subject:
+ * other spellings of its subject are no heads, so that nobody can store a second head for it.
+ */
 export function parseHeadSubject(subject: string): HeadPlace | undefined {
   if (!subject.startsWith(HEAD_PREFIX)) return undefined
   const tokens = subject.slice(HEAD_PREFIX.length).split('.')
   const isStaged = tokens[0] === STAGE
-  const [channel, token, ...more] = isStaged ? tokens.slice(1) : tokens
-  if (channel === undefined || token === undefined || more.length > 0) return undefined
-  const skill = unescapeToken(token)
-  return skill === undefined || channel.startsWith('_') ? undefined : { channel, skill, isStaged }
+  const [channel, token] = isStaged ? tokens.slice(1) : tokens
+  if (channel === undefined || token === undefined || channel.startsWith('_')) return undefined
+  const place = { channel, skill: unescapeToken(token) ?? '', isStaged }
+  return toHeadSubject(place) === subject ? place : undefined
+}
+
+/** Returns the subject of the list of a channel. */
+export function toListSubject(channel: string): string {
+  return `${LISTS}${channel}`
+}
+
+/** Returns the channel whose list a subject has. Returns `undefined` for other subjects. */
+export function parseListSubject(subject: string): string | undefined {
+  return subject.startsWith(LISTS) ? subject.slice(LISTS.length) : undefined
+}
+
+/** Returns the subject that says that a publication is complete. */
+export function toPublicationSubject(publishId: string): string {
+  return `${PUBLICATIONS}${publishId}`
+}
+
+/** Returns the id of the publication whose end a subject has. Returns `undefined` for other subjects. */
+export function parsePublicationSubject(subject: string): string | undefined {
+  return subject.startsWith(PUBLICATIONS) ? subject.slice(PUBLICATIONS.length) : undefined
 }
 
 /** Converts the subject of a republished message to the subject in the stream. */
@@ -64,14 +89,14 @@ export function toRecordSubject(channel: string, skill: string, version: number 
   return `skv.${channel}.${escapeToken(skill)}.${version}`
 }
 
-/** Returns the place of a version record. Returns `undefined` for other subjects. */
+/** Returns the place of a version record. Returns `undefined` for other subjects, as `parseHeadSubject()` does. */
 export function parseRecordSubject(
   subject: string,
 ): { readonly channel: string; readonly skill: string; readonly version: number } | undefined {
-  const [, channel, token, version] = /^skv\.([^.]+)\.([^.]+)\.(\d+)$/.exec(subject) ?? []
+  const [, channel, token, digits] = /^skv\.([^.]+)\.([^.]+)\.(\d+)$/.exec(subject) ?? []
   if (channel === undefined || token === undefined) return undefined
-  const skill = unescapeToken(token)
-  return skill === undefined ? undefined : { channel, skill, version: Number(version) }
+  const [skill, version] = [unescapeToken(token) ?? '', Number(digits)]
+  return toRecordSubject(channel, skill, version) === subject ? { channel, skill, version } : undefined
 }
 
 /** @param hex SHA-256 as 64 hexadecimal digits */

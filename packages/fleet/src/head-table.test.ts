@@ -1,12 +1,14 @@
 import { digestOf, revisionOf } from '@skillstoke/core/internal'
 import { nodeHasher } from '@skillstoke/core/node'
 import { expect, test } from 'vitest'
-import { EPOCH_SUBJECT, toHeadSubject } from './fleet-subjects.ts'
+import { EPOCH_SUBJECT, toHeadSubject, toListSubject, toPublicationSubject } from './fleet-subjects.ts'
 import { fromStoredHeads, HeadTable, type KnownEpoch, toStoredHeads } from './head-table.ts'
 import {
+  type ChannelList,
   type FleetDocument,
   type FleetEpoch,
   findFilesFault,
+  readDocument,
   type SkillVersion,
   writeDocument,
 } from './manifest.ts'
@@ -23,6 +25,8 @@ function versionOf(skill: string, version: number, fields: Partial<SkillVersion>
   const files = [{ path: 'SKILL.md', digest, size: 10, isExecutable: false }]
   return {
     kind: 'skill',
+    fleet: 'fleet',
+    epoch: 1,
     channel: 'stable',
     skill,
     version,
@@ -59,13 +63,32 @@ async function messageOf(
 }
 
 function removalOf(skill: string, version: number): FleetDocument & { skill: string } {
-  const { channel, publishId, publisher, at } = versionOf(skill, version)
-  return { kind: 'removal', channel, skill, version, publishId, publisher, at }
+  const { fleet, epoch, channel, publishId, publisher, at } = versionOf(skill, version)
+  return { kind: 'removal', fleet, epoch, channel, skill, version, publishId, publisher, at }
 }
 
-async function epochOf(epoch: number): Promise<KnownEpoch> {
-  const document: FleetEpoch = { kind: 'epoch', id: 'fleet', epoch, at: '2026-11-25T00:00:00Z' }
+async function epochOf(epoch: number, id: string = 'fleet'): Promise<KnownEpoch> {
+  const document: FleetEpoch = { kind: 'epoch', id, epoch, at: '2026-11-25T00:00:00Z' }
   return { document, data: await writeDocument(document, signer) }
+}
+
+/** Returns an empty table of the first epoch. */
+async function tableWith(keys: TrustedKeys): Promise<HeadTable> {
+  return new HeadTable(keys).startSnapshot(await epochOf(1))
+}
+
+/** The message with the list of the channel. */
+async function listAt(seq: number, epoch: number, skills: ChannelList['skills'], fleet: string = 'fleet') {
+  const fields = { fleet, epoch, channel: 'stable', publishId: 'p', publisher: 'test', at: '' }
+  return await messageOf(seq, { kind: 'list', ...fields, skills }, { subject: toListSubject('stable') })
+}
+
+function partOf(
+  index: number,
+  count: number,
+  isSplit?: true,
+): Pick<SkillVersion, 'publishId' | 'publication'> {
+  return { publishId: 'p', publication: { index, count, ...(isSplit === undefined ? {} : { isSplit }) } }
 }
 
 /** Applies messages and publishes. Returns the versions by skill. */
@@ -78,18 +101,51 @@ async function versionsAfter(
   return Object.fromEntries([...table.state.heads.values()].map(head => [head.skill, head.manifest.version]))
 }
 
-test('a batch becomes visible with its last member, also if that member changes nothing', async () => {
-  const table = new HeadTable(KEYS)
-  const batch = { batch: { index: 0, count: 2 } }
-  const { state } = table
-  expect(await versionsAfter(table, messageOf(1, versionOf('maps', 1, batch)))).toEqual({})
-  expect(table.state).toBe(state)
-  const unknown = { ...removalOf('notes', 1), batch: { index: 1, count: 2 } }
+test('a publication becomes visible with its last head, also if that head changes nothing', async () => {
+  const table = await tableWith(KEYS)
+  table.publish()
+  expect(await versionsAfter(table, messageOf(1, versionOf('maps', 1, partOf(0, 2))))).toEqual({})
+  expect(table.isCutShort).toBe(true)
+  const unknown = { ...removalOf('notes', 1), ...partOf(1, 2) }
   expect(await versionsAfter(table, messageOf(2, unknown))).toEqual({ maps: 1 })
+  expect(table.isCutShort).toBe(false)
+})
+
+test('if one head of a publication is refused, the others keep their earlier versions until it is replaced', async () => {
+  const table = await tableWith(KEYS)
+  await versionsAfter(table, messageOf(1, versionOf('maps', 1)), messageOf(2, versionOf('notes', 1)))
+  const forged = messageOf(4, versionOf('notes', 2, partOf(1, 2)), { isSigned: false })
+  expect(await versionsAfter(table, messageOf(3, versionOf('maps', 2, partOf(0, 2))), forged)).toEqual({
+    maps: 1,
+    notes: 1,
+  })
+  expect(table.state.isComplete).toBe(false)
+  expect(await versionsAfter(table, messageOf(5, versionOf('notes', 3)))).toEqual({ maps: 2, notes: 3 })
+  expect(table.state.isComplete).toBe(true)
+})
+
+test('a publication in several commits counts only after its end, also in a snapshot', async () => {
+  const before = await tableWith(KEYS)
+  await versionsAfter(before, messageOf(1, versionOf('maps', 1)))
+  const common = { fleet: 'fleet', epoch: 1, channel: 'stable', publishId: 'p', publisher: 'test', at: '' }
+  const end = messageOf(
+    9,
+    { kind: 'publication', ...common, count: 2 },
+    { subject: toPublicationSubject('p') },
+  )
+  for (const table of [before, before.startSnapshot(await epochOf(1))]) {
+    const heads = [versionOf('maps', 2, partOf(0, 2, true)), versionOf('notes', 1, partOf(1, 2, true))]
+    const messages = heads.map(async (head, index) => await messageOf(4 + index, head))
+    expect(await versionsAfter(table, ...messages)).toEqual({ maps: 1 })
+    expect(table.subjectCount).toBe(2)
+    const forged = messageOf(8, readDocument((await end).data, KEYS), { subject: toPublicationSubject('q') })
+    expect(await versionsAfter(table, forged)).toEqual({ maps: 1 })
+    expect(await versionsAfter(table, end)).toEqual({ maps: 2, notes: 1 })
+  }
 })
 
 test('an older version is refused and leaves the newer one, until a later version comes', async () => {
-  const table = new HeadTable(KEYS)
+  const table = await tableWith(KEYS)
   await versionsAfter(table, messageOf(1, versionOf('maps', 3)))
   expect(await versionsAfter(table, messageOf(2, versionOf('maps', 2)))).toEqual({ maps: 3 })
   expect([...table.state.refusals.values()]).toMatchObject([
@@ -100,7 +156,7 @@ test('an older version is refused and leaves the newer one, until a later versio
 })
 
 test('the removal of a skill that was only ever refused ends the refusal', async () => {
-  const table = new HeadTable(KEYS)
+  const table = await tableWith(KEYS)
   await versionsAfter(table, messageOf(1, versionOf('maps', 1), { isSigned: false }))
   expect(table.state.refusals.size).toBe(1)
   await versionsAfter(table, messageOf(2, removalOf('maps', 2)))
@@ -109,7 +165,7 @@ test('the removal of a skill that was only ever refused ends the refusal', async
 
 test('with pinned keys, an empty marker removes nothing, and after a signed removal it is no fault', async () => {
   const empty = { data: new Uint8Array(), isMarker: true }
-  const table = new HeadTable(KEYS)
+  const table = await tableWith(KEYS)
   await versionsAfter(table, messageOf(1, versionOf('maps', 1)))
   expect(await versionsAfter(table, messageOf(2, versionOf('maps', 1), empty))).toEqual({ maps: 1 })
   expect(table.state.refusals.size).toBe(1)
@@ -120,27 +176,92 @@ test('with pinned keys, an empty marker removes nothing, and after a signed remo
   expect(await versionsAfter(table, messageOf(5, versionOf('maps', 1)))).toEqual({})
 })
 
-test('a snapshot within an epoch removes what is gone, and does not go back', async () => {
-  const table = new HeadTable(KEYS)
+test('without keys, a snapshot within an epoch removes what is gone, and does not go back', async () => {
+  const table = await tableWith(NO_KEYS)
   await versionsAfter(table, messageOf(1, versionOf('maps', 3)), messageOf(2, versionOf('notes', 1)))
-  const [seven, eight] = await Promise.all([epochOf(7), epochOf(8)])
-  const first = table.startSnapshot(seven)
-  await versionsAfter(first, messageOf(1, versionOf('maps', 3)))
-  const same = first.startSnapshot(eight)
-  expect(await versionsAfter(same, messageOf(1, versionOf('maps', 1)))).toEqual({ maps: 1 })
-  const next = same.startSnapshot(eight)
-  expect(await versionsAfter(next, messageOf(1, versionOf('notes', 5)))).toEqual({ notes: 5 })
-  const older = next.startSnapshot(eight)
-  expect(await versionsAfter(older, messageOf(1, versionOf('notes', 4)))).toEqual({ notes: 5 })
-  expect(
-    await versionsAfter(older.startSnapshot(await epochOf(9)), messageOf(1, versionOf('notes', 1))),
-  ).toEqual({
-    notes: 1,
+  const first = table.startSnapshot(await epochOf(1))
+  expect(await versionsAfter(first, messageOf(1, versionOf('maps', 3)))).toEqual({ maps: 3 })
+  const same = first.startSnapshot(await epochOf(1))
+  expect(await versionsAfter(same, messageOf(1, versionOf('maps', 1)))).toEqual({ maps: 3 })
+})
+
+test('with keys, only a signed removal takes a skill that the stream does not contain any more', async () => {
+  const table = await tableWith(KEYS)
+  await versionsAfter(
+    table,
+    messageOf(1, versionOf('maps', 3)),
+    messageOf(2, versionOf('notes', 1)),
+    messageOf(3, removalOf('old', 5)),
+  )
+  const purged = table.startSnapshot(await epochOf(1))
+  expect(await versionsAfter(purged, messageOf(2, versionOf('notes', 1)))).toEqual({ maps: 3, notes: 1 })
+  expect(purged).toMatchObject({ subjectCount: 1, state: { isComplete: false } })
+  // Neither the purged version nor the purged removal can be replaced by an earlier document.
+  const replayed = [messageOf(6, versionOf('maps', 2)), messageOf(7, versionOf('old', 4))]
+  expect(await versionsAfter(purged, ...replayed)).toEqual({ maps: 3, notes: 1 })
+  expect(await versionsAfter(purged, messageOf(8, removalOf('maps', 4)))).toEqual({ notes: 1 })
+})
+
+test('a head counts only in its fleet, its epoch and at its place', async () => {
+  const table = await tableWith(KEYS)
+  const heads: readonly [Promise<StoredMessage>, string | undefined][] = [
+    [messageOf(1, versionOf('maps', 1, { fleet: 'other' })), 'it belongs to another fleet'],
+    [messageOf(2, versionOf('maps', 1), { subject: subjectOf('notes') }), 'it belongs to stable/maps'],
+    [messageOf(3, versionOf('maps', 1, { isStaged: true })), 'it belongs to stable/maps, staged'],
+    [messageOf(4, versionOf('maps', 1), { subject: '$KV.SK.stable.=6Daps' }), undefined],
+    [messageOf(5, versionOf('maps', 1), { subject: '$KV.SK.canary.maps' }), 'it belongs to stable/maps'],
+  ]
+  for (const [message, reason] of heads) {
+    expect(await versionsAfter(table, message)).toEqual({})
+    expect(table.state.refusals.get((await message).subject)?.reason).toBe(reason)
+  }
+})
+
+test('a new epoch changes a channel only with its list, which decides about heads of earlier epochs', async () => {
+  const table = await tableWith(KEYS)
+  const skills = ['maps', 'notes', 'old']
+  const stored = skills.map(async (skill, index) => await messageOf(index + 1, versionOf(skill, 7)))
+  await versionsAfter(table, ...stored)
+  const before = { maps: 7, notes: 7, old: 7 }
+  const next = table.startSnapshot(await epochOf(2))
+  const restored = [messageOf(1, versionOf('maps', 3)), messageOf(2, versionOf('notes', 6))]
+  expect(await versionsAfter(next, ...restored, messageOf(3, versionOf('new', 1, { epoch: 2 })))).toEqual(
+    before,
+  )
+  expect(next.state.awaited).toEqual(new Set(['stable']))
+  // The list of another epoch says nothing.
+  expect(await versionsAfter(next, listAt(8, 1, {}))).toEqual(before)
+  expect(await versionsAfter(next, listAt(9, 2, { maps: 3, notes: 5, new: 1 }))).toEqual({
+    maps: 3,
+    notes: 7,
+    new: 1,
   })
+  expect(next.state.refusals.get(subjectOf('notes'))?.reason).toContain(
+    'the list of epoch 2 does not name it',
+  )
+  // What is signed in this epoch is not replaced by what the list names.
+  await versionsAfter(next, messageOf(10, versionOf('maps', 4, { epoch: 2 })))
+  expect(await versionsAfter(next, messageOf(11, versionOf('maps', 3)))).toMatchObject({ maps: 4 })
+  expect(await versionsAfter(next, messageOf(12, versionOf('constructor', 1)))).toMatchObject({ maps: 4 })
+})
+
+test('a channel that waits for its list continues to wait in the next process', async () => {
+  const table = await tableWith(NO_KEYS)
+  await versionsAfter(table, messageOf(1, versionOf('maps', 7)))
+  const moved = table.startSnapshot(await epochOf(1, 'moved'))
+  const head = messageOf(1, versionOf('maps', 1, { fleet: 'moved' }))
+  expect(await versionsAfter(moved, head)).toEqual({ maps: 7 })
+  const stored = fromStoredHeads(toStoredHeads(moved.state, []), NO_KEYS)
+  if (stored === undefined) throw new Error('nothing is stored')
+  const resumed = new HeadTable(NO_KEYS)
+  resumed.resume(stored)
+  expect(resumed.seq).toBe(0)
+  expect(await versionsAfter(resumed, head)).toEqual({ maps: 7 })
+  expect(await versionsAfter(resumed, listAt(2, 1, { maps: 1 }, 'moved'))).toEqual({ maps: 1 })
 })
 
 test('only a message that is newer than the known one of its subject shows that a stream went back', async () => {
-  const table = new HeadTable(KEYS)
+  const table = await tableWith(KEYS)
   await versionsAfter(table, messageOf(4, versionOf('maps', 1)), messageOf(9, versionOf('notes', 1)))
   const late = await messageOf(3, versionOf('maps', 1), { at: 3_000 })
   expect(table.isBehind(late)).toBe(false)
@@ -197,7 +318,7 @@ test('after a message with another epoch, a table accepts nothing', async () => 
 })
 
 test('a published state stays as it is while later messages are applied', async () => {
-  const table = new HeadTable(KEYS)
+  const table = await tableWith(KEYS)
   await versionsAfter(table, messageOf(1, versionOf('maps', 1)), messageOf(2, removalOf('notes', 3)))
   const { state } = table
   await versionsAfter(table, messageOf(3, versionOf('maps', 2)), messageOf(4, versionOf('notes', 4)))

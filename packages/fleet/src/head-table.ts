@@ -1,16 +1,29 @@
-import { SkillError } from '@skillstoke/core'
 import { decodeUnmarkedText, toMessage } from '@skillstoke/core/internal'
-import { EPOCH_SUBJECT, type HeadPlace, parseHeadSubject, toHeadSubject } from './fleet-subjects.ts'
-import { type FleetEpoch, readDocument, type SkillRemoval, type SkillVersion } from './manifest.ts'
+import {
+  EPOCH_SUBJECT,
+  type HeadPlace,
+  parseHeadSubject,
+  parseListSubject,
+  parsePublicationSubject,
+  toHeadSubject,
+} from './fleet-subjects.ts'
+import {
+  type ChannelList,
+  type FleetEpoch,
+  readDocument,
+  readVersionAt,
+  type SkillVersion,
+  tryReadDocument,
+} from './manifest.ts'
 import type { StoredMessage } from './nats-messages.ts'
-import { TrustedKeys } from './signing.ts'
+import type { TrustedKeys } from './signing.ts'
+import { type WaitingHead, WaitingHeads } from './waiting-heads.ts'
 
 const encoder = new TextEncoder()
-const NO_KEYS = new TrustedKeys([])
 
 /** The newest message of a subject. */
 interface Place {
-  /** Sequence in the stream. */
+  /** Sequence in the stream; 0 if the stream does not contain the message any more. */
   readonly seq: number
   /** Wall time of the server when it stored the message, in milliseconds since the epoch; 0 if it is unknown. */
   readonly at: number
@@ -52,6 +65,20 @@ export interface FeedState {
   readonly refusals: ReadonlyMap<string, Refusal>
   /** All other subjects of the stream. */
   readonly others: ReadonlyMap<string, OtherSubject>
+  /** Channels whose epoch is not filled. Their heads of an earlier epoch stay until a list of the channel comes. */
+  readonly awaited: ReadonlySet<string>
+  /** Whether every newest message has its effect, so that the next process may continue from the sequence. */
+  readonly isComplete: boolean
+}
+
+const EMPTY_STATE: FeedState = {
+  epoch: undefined,
+  seq: 0,
+  heads: new Map(),
+  refusals: new Map(),
+  others: new Map(),
+  awaited: new Set(),
+  isComplete: true,
 }
 
 /** Heads that a process stores for the next one. */
@@ -87,7 +114,7 @@ export function toStoredHeads(state: FeedState, replaced: readonly ReplacedHead[
     if (before === undefined) heads.delete(subject)
     else heads.set(subject, before)
   }
-  const isComplete = replaced.length === 0 && state.refusals.size === 0
+  const isComplete = replaced.length === 0 && state.isComplete
   return {
     epoch: state.epoch === undefined ? '' : decodeUnmarkedText(state.epoch.data),
     seq: isComplete ? state.seq : 0,
@@ -111,38 +138,50 @@ export function fromStoredHeads(
 ): FeedState | undefined {
   const known = tryReadEpoch(encoder.encode(epoch), trusted)
   if (known === undefined) return undefined
-  const table = new HeadTable(trusted)
-  table.resume({
+  const served = new Map<string, Head>()
+  const refusals = new Map<string, Refusal>()
+  for (const { subject, text, ...place } of heads) {
+    const data = encoder.encode(text)
+    try {
+      const head = readVersionAt(data, trusted, parseHeadSubject(subject))
+      if (head.document.kind === 'skill')
+        served.set(subject, { ...head.place, ...place, manifest: head.document, data })
+    } catch (thrown) {
+      refusals.set(subject, { ...place, reason: toMessage(thrown) })
+    }
+  }
+  return {
     epoch: known,
-    seq: 0,
-    heads: new Map(),
-    refusals: new Map(),
+    seq: refusals.size === 0 ? seq : 0,
+    heads: served,
+    refusals,
     others: new Map(others.map(({ subject, ...other }) => [subject, other])),
-  })
-  const messages = heads.map(({ text, ...head }) => ({
-    ...head,
-    data: encoder.encode(text),
-    isMarker: false,
-  }))
-  for (const message of messages.sort((a, b) => a.seq - b.seq)) table.apply(message)
-  table.publish({ isForced: true })
-  return { ...table.state, seq: table.state.refusals.size === 0 ? seq : 0 }
+    awaited: listAwaited(known, served.values()),
+    isComplete: refusals.size === 0 && seq > 0,
+  }
+}
+
+/** Returns the channels whose heads belong to an earlier epoch and are not in the stream. */
+function listAwaited({ document }: KnownEpoch, heads: Iterable<Head>): ReadonlySet<string> {
+  const awaited = [...heads].filter(({ seq, manifest }) => seq === 0 && !isOfEpoch(manifest, document))
+  return new Set(awaited.map(({ channel }) => channel))
+}
+
+function isOfEpoch({ fleet, epoch }: SkillVersion, document: FleetEpoch | undefined): boolean {
+  return fleet === document?.id && epoch === document.epoch
 }
 
 /** Returns the epoch in a document. Returns `undefined` if the document is not valid or not trusted. */
 export function tryReadEpoch(data: Uint8Array, trusted: TrustedKeys): KnownEpoch | undefined {
-  try {
-    const document = readDocument(data, trusted)
-    return document.kind === 'epoch' ? { document, data } : undefined
-  } catch (thrown) {
-    if (SkillError.isInstance(thrown)) return undefined
-    throw thrown
-  }
+  const document = tryReadDocument(data, trusted)
+  return document?.kind === 'epoch' ? { document, data } : undefined
 }
 
 /**
  * The heads that a feed knows. Applies messages in the order of the stream. Within an epoch, the version of a skill never
- * falls, and a refused head leaves the earlier one in place.
+ * falls, and a refused head leaves the earlier one in place. The heads of one publication count together. A new epoch
+ * changes a channel only after the list of the channel. With trusted keys, a skill disappears only by a signed removal or
+ * a signed list.
  */
 export class HeadTable {
   readonly #trusted: TrustedKeys
@@ -151,19 +190,15 @@ export class HeadTable {
   #heads = new Map<string, Head>()
   #others = new Map<string, OtherSubject>()
   #refusals = new Map<string, Refusal>()
-  /** Heads from before a snapshot that is being read. */
-  #before: ReadonlyMap<string, Head> | undefined
-  /** Whether the rest of a batch must follow. */
-  #isPartial = false
+  readonly #waiting: WaitingHeads = new WaitingHeads()
+  /** Lists of this epoch by channel. */
+  readonly #lists = new Map<string, ChannelList>()
+  readonly #awaited = new Set<string>()
+  /** Whether the stream is being read from its start, so that missing subjects are not known yet. */
+  #isSnapshot = false
   /** A message with another epoch. What follows it belongs to that epoch. */
   #newEpoch: StoredMessage | undefined
-  #state: FeedState = {
-    epoch: undefined,
-    seq: 0,
-    heads: new Map(),
-    refusals: new Map(),
-    others: new Map(),
-  }
+  #state: FeedState = EMPTY_STATE
   #isChanged = false
   /** Whether the published state has the same map of other subjects. */
   #isShared = false
@@ -194,8 +229,22 @@ export class HeadTable {
     return this.#seq
   }
 
+  /** Heads that do not count yet. Changes with each message. */
+  get waiting(): ReadonlyMap<string, WaitingHead> {
+    return this.#waiting.bySubject
+  }
+
+  /** Whether more messages of an atomic batch follow. */
+  get isCutShort(): boolean {
+    return this.#waiting.readyAt !== Infinity
+  }
+
+  /** How many subjects the stream has. */
   get subjectCount(): number {
-    return new Set([...this.#heads.keys(), ...this.#others.keys()]).size
+    const subjects = new Set([...this.#refusals.keys(), ...this.waiting.keys()])
+    for (const places of [this.#heads, this.#others])
+      for (const [subject, { seq }] of places) if (seq > 0) subjects.add(subject)
+    return subjects.size
   }
 
   /**
@@ -204,7 +253,11 @@ export class HeadTable {
    */
   isBehind({ subject, seq, at }: StoredMessage): boolean {
     if (seq > this.#seq) return false
-    const known = this.#refusals.get(subject) ?? this.#heads.get(subject) ?? this.#others.get(subject)
+    const known =
+      this.waiting.get(subject)?.message ??
+      this.#refusals.get(subject) ??
+      this.#heads.get(subject) ??
+      this.#others.get(subject)
     return known === undefined || (seq !== known.seq && at > known.at)
   }
 
@@ -215,19 +268,31 @@ export class HeadTable {
     this.#heads = new Map(state.heads)
     this.#others = new Map(state.others)
     this.#refusals = new Map(state.refusals)
+    for (const channel of state.awaited) this.#awaited.add(channel)
+    this.#isSnapshot = state.seq === 0
     this.#state = state
     this.#isShared = false
   }
 
   /**
-   * Returns an empty table for a complete reading of the stream. What the stream does not contain is gone. Within an epoch,
-   * versions do not fall there either, and a refused head leaves the earlier one in place.
+   * Returns a table for a complete reading of the stream. It begins with the heads of this table, which the messages of
+   * the stream replace. After another epoch, a channel keeps these heads until its list comes.
    */
   startSnapshot(epoch: KnownEpoch): HeadTable {
     const snapshot = new HeadTable(this.#trusted)
+    const isSame = this.isEpoch(epoch.document)
     snapshot.#epoch = epoch
     snapshot.#isChanged = true
-    if (this.isEpoch(epoch.document)) snapshot.#before = this.#heads
+    snapshot.#isSnapshot = true
+    for (const [subject, head] of this.#heads) {
+      if (head.isStaged && !isSame) continue
+      snapshot.#heads.set(subject, { ...head, seq: 0, at: 0 })
+      if (!isSame) snapshot.#awaited.add(head.channel)
+    }
+    if (!isSame) return snapshot
+    for (const channel of this.#awaited) snapshot.#awaited.add(channel)
+    for (const [subject, { version }] of this.#others)
+      if (version > 0) snapshot.#others.set(subject, { seq: 0, at: 0, version })
     return snapshot
   }
 
@@ -244,72 +309,171 @@ export class HeadTable {
       return
     }
     this.#seq = message.seq
-    if (this.#applyHead(message)) this.#isChanged = true
+    const place = parseHeadSubject(message.subject)
+    const refusals = this.#refusals.size
+    if (place !== undefined) this.#applyHead(message, place)
+    else this.#applyOther(message)
+    // A publication may also have waited for the end of a refusal.
+    if (this.#seq >= this.#waiting.readyAt || this.#refusals.size < refusals) this.#settle()
   }
 
-  /**
-   * Makes the applied messages visible. Returns false, and changes nothing, while the rest of a batch must follow.
-   * `isForced`: publishes an incomplete batch too, if the rest does not come.
-   */
-  publish({ isForced = false }: { readonly isForced?: boolean } = {}): boolean {
-    if (this.#isPartial && !isForced) return false
-    this.#isPartial = false
-    this.#before = undefined
+  /** Makes the applied messages visible. Heads that wait stay invisible. */
+  publish(): void {
+    if (this.#isSnapshot) this.#dropOmitted()
+    this.#isSnapshot = false
     this.#state = {
       epoch: this.#epoch,
       seq: this.#seq,
       heads: this.#isChanged ? new Map(this.#heads) : this.#state.heads,
       refusals: this.#isChanged ? new Map(this.#refusals) : this.#state.refusals,
       others: this.#others,
+      awaited: this.#isChanged ? new Set(this.#awaited) : this.#state.awaited,
+      isComplete: this.#refusals.size === 0 && this.waiting.size === 0 && !this.#hasRetained(),
     }
     this.#isChanged = false
     this.#isShared = true
-    return true
   }
 
-  /** Returns whether a head changed or was refused. */
-  #applyHead(message: StoredMessage): boolean {
+  #applyHead(message: StoredMessage, place: HeadPlace): void {
     const { subject, seq, at, data } = message
-    const place = parseHeadSubject(subject)
-    this.#isPartial = false
-    if (place === undefined) {
-      this.#ownOthers().set(subject, { seq, at, version: 0 })
-      return false
-    }
-    const known = this.#heads.get(subject) ?? this.#before?.get(subject)
-    const least = Math.max(known?.manifest.version ?? 0, this.#others.get(subject)?.version ?? 0)
+    this.#waiting.delete(subject)
+    const known = this.#heads.get(subject)
     const isEmptyMarker = message.isMarker && data.length === 0
     // A marker without a document is the end of an expired removal. Without pinned keys it may also be a removal that
     // another program wrote.
-    if (isEmptyMarker && (known === undefined || !this.#trusted.isRequired))
-      return this.#remove(subject, { seq, at, version: least })
-    try {
-      const document = readDocument(data, this.#trusted)
-      if (document.kind === 'epoch') throw new Error('it is an epoch')
-      if (document.skill !== place.skill || document.channel !== place.channel)
-        throw new Error(`it belongs to ${document.channel}/${document.skill}`)
-      if (document.version < least) throw new Error(`its version ${document.version} is older than ${least}`)
-      this.#isPartial = hasFollower(document)
-      if (document.kind === 'removal') return this.#remove(subject, { seq, at, version: document.version })
-      this.#refusals.delete(subject)
-      if (this.#others.has(subject)) this.#ownOthers().delete(subject)
-      this.#heads.set(subject, { ...place, seq, at, manifest: document, data })
-    } catch (thrown) {
-      // Also a refused member of a batch is followed by the others.
-      this.#isPartial = hasUntrustedFollower(data)
-      this.#refusals.set(subject, { seq, at, reason: toMessage(thrown) })
-      if (known === undefined) this.#ownOthers().set(subject, { seq, at, version: least })
-      else this.#heads.set(subject, known)
+    if (isEmptyMarker && (known === undefined || !this.#trusted.isRequired)) {
+      const other = { seq, at, version: this.#leastVersion(subject) }
+      if (this.#awaited.has(place.channel)) this.#ownOthers().set(subject, other)
+      else this.#remove(subject, other)
+      return
     }
-    return true
+    try {
+      const { document } = readVersionAt(data, this.#trusted, place)
+      if (document.fleet !== this.epoch?.id) throw new Error('it belongs to another fleet')
+      const head = { message, place, document }
+      if (document.epoch === this.epoch.epoch) this.#assertOrder(head)
+      if (this.#isReady(head)) this.#accept(head)
+      else {
+        this.#waiting.add(head, this.#seq)
+        if (this.#refusals.delete(subject)) this.#isChanged = true
+      }
+    } catch (thrown) {
+      this.#refuse(message, thrown)
+    }
   }
 
-  /** Returns whether something was removed. */
-  #remove(subject: string, other: OtherSubject): boolean {
+  /** Applies the list of a channel or the end of a publication. Other messages only have a place. */
+  #applyOther({ subject, seq, at, data }: StoredMessage): void {
+    this.#ownOthers().set(subject, { seq, at, version: 0 })
+    const [channel, publishId] = [parseListSubject(subject), parsePublicationSubject(subject)]
+    if (channel === undefined && publishId === undefined) return
+    try {
+      const document = readDocument(data, this.#trusted)
+      if (this.#refusals.delete(subject)) this.#isChanged = true
+      if (document.kind === 'epoch' || document.fleet !== this.epoch?.id) return
+      if (document.kind === 'publication' && document.publishId === publishId) {
+        this.#waiting.noteEnd(publishId)
+        this.#settle()
+      } else if (document.kind === 'list' && document.channel === channel) this.#applyList(document)
+    } catch (thrown) {
+      this.#isChanged = true
+      this.#refusals.set(subject, { seq, at, reason: toMessage(thrown) })
+    }
+  }
+
+  #applyList(list: ChannelList): void {
+    if (list.epoch !== this.epoch?.epoch) return
+    this.#isChanged = true
+    this.#lists.set(list.channel, list)
+    this.#awaited.delete(list.channel)
+    this.#settle()
+    if (!this.#isSnapshot) this.#dropOmitted()
+  }
+
+  /** Accepts the heads that need not wait any longer. */
+  #settle(): void {
+    for (const head of this.#waiting.takeReady(each => this.#isReady(each), this.#seq))
+      try {
+        this.#accept(head)
+      } catch (thrown) {
+        this.#refuse(head.message, thrown)
+      }
+  }
+
+  #isReady(head: WaitingHead): boolean {
+    const { channel, epoch } = head.document
+    if (this.#awaited.has(channel)) return false
+    // A head of an earlier epoch counts only if the list of this epoch names it.
+    if (epoch !== this.epoch?.epoch && !this.#lists.has(channel)) return false
+    return this.#waiting.isWhole(head, this.#seq, this.#refusals.values())
+  }
+
+  #accept(head: WaitingHead): void {
+    this.#assertOrder(head)
+    const { message, place, document } = head
+    const { subject, seq, at, data } = message
+    if (document.kind === 'removal') {
+      this.#remove(subject, { seq, at, version: document.version })
+      return
+    }
+    this.#isChanged = true
+    this.#refusals.delete(subject)
+    if (this.#others.has(subject)) this.#ownOthers().delete(subject)
+    this.#heads.set(subject, { ...place, seq, at, manifest: document, data })
+  }
+
+  /** @throws {Error} if the version of a head is older than what the table knows */
+  #assertOrder({ message, document }: WaitingHead): void {
+    const { channel, skill, version, epoch, kind } = document
+    const current = this.epoch?.epoch ?? 0
+    const least = this.#leastVersion(message.subject)
+    if (version < least) throw new Error(`its version ${version} is older than ${least}`)
+    if (epoch === current) return
+    const listed = listedVersion(this.#lists.get(channel), skill)
+    if (kind === 'skill' ? listed !== version : listed !== undefined || epoch > current)
+      throw new Error(`it belongs to epoch ${epoch}, and the list of epoch ${current} does not name it`)
+  }
+
+  /** Returns the highest version that this epoch had of a head. */
+  #leastVersion(subject: string): number {
+    const manifest = this.#heads.get(subject)?.manifest
+    const known = manifest !== undefined && isOfEpoch(manifest, this.epoch) ? manifest.version : 0
+    return Math.max(known, this.#others.get(subject)?.version ?? 0)
+  }
+
+  #refuse({ subject, seq, at }: StoredMessage, thrown: unknown): void {
+    this.#isChanged = true
+    this.#refusals.set(subject, { seq, at, reason: toMessage(thrown) })
+    if (!this.#heads.has(subject))
+      this.#ownOthers().set(subject, { seq, at, version: this.#leastVersion(subject) })
+  }
+
+  #remove(subject: string, other: OtherSubject): void {
     const wasRefused = this.#refusals.delete(subject)
-    const wasThere = this.#heads.delete(subject) || this.#before?.has(subject) === true
+    if (this.#heads.delete(subject) || wasRefused) this.#isChanged = true
     this.#ownOthers().set(subject, other)
-    return wasRefused || wasThere
+  }
+
+  /** Drops the heads that the stream does not contain any more, in all channels that have changed over. */
+  #dropOmitted(): void {
+    for (const [subject, head] of this.#heads) {
+      const isNewer = this.#refusals.has(subject) || this.waiting.has(subject)
+      if (head.seq > 0 || isNewer || this.#awaited.has(head.channel) || this.#isRetained(head)) continue
+      this.#heads.delete(subject)
+      this.#isChanged = true
+    }
+  }
+
+  /** Whether a head stays although the stream does not contain it. */
+  #isRetained({ channel, skill, manifest }: Head): boolean {
+    if (!this.#trusted.isRequired) return false
+    const list = this.#lists.get(channel)
+    return list === undefined || isOfEpoch(manifest, this.epoch) || listedVersion(list, skill) !== undefined
+  }
+
+  #hasRetained(): boolean {
+    for (const { seq } of this.#heads.values()) if (seq === 0) return true
+    return false
   }
 
   /** Returns the other subjects to change. A published state keeps its own map. */
@@ -324,17 +488,6 @@ function isSameData(a: Uint8Array, b: Uint8Array | undefined): boolean {
   return b !== undefined && Buffer.compare(a, b) === 0
 }
 
-/** Whether other members of an atomic batch follow a document. */
-function hasFollower({ batch }: SkillVersion | SkillRemoval): boolean {
-  return batch !== undefined && batch.index < batch.count - 1
-}
-
-function hasUntrustedFollower(data: Uint8Array): boolean {
-  try {
-    const document = readDocument(data, NO_KEYS)
-    return document.kind !== 'epoch' && hasFollower(document)
-  } catch (thrown) {
-    if (SkillError.isInstance(thrown)) return false
-    throw thrown
-  }
+function listedVersion(list: ChannelList | undefined, skill: string): number | undefined {
+  return list !== undefined && Object.hasOwn(list.skills, skill) ? list.skills[skill] : undefined
 }

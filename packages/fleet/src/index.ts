@@ -33,8 +33,12 @@ export type {
 export { LivePublisher, type LivePublisherOptions } from './live-publisher.ts'
 export type { CollectOptions, CollectReport } from './collect-garbage.ts'
 export type { RefusedSkill } from './publishable.ts'
-export type { VersionRecord } from './version-log.ts'
-export type { ManifestFile, SkillRemoval, SkillVersion } from './manifest.ts'
+export type {
+  ManifestFile,
+  SkillRemoval,
+  SkillVersion,
+  VersionRecord,
+} from './manifest.ts'
 export { createNkey, createSigningKey, loadSigningKey, type ManifestSigner } from './signing.ts'
 
 // For people who look: who runs what.

@@ -9,6 +9,7 @@ import {
 } from '@skillstoke/core/internal'
 import { nodeHasher } from '@skillstoke/core/node'
 import { DEFAULT_LIMITS, type SkillFile } from '@skillstoke/core/source'
+import type { HeadPlace } from './fleet-subjects.ts'
 import type { ManifestSignature, ManifestSigner, TrustedKeys } from './signing.ts'
 
 /** Largest piece of a file in one message of the server. */
@@ -22,11 +23,18 @@ export interface ManifestFile extends SkillFile {
 
 /** Fields that every version of a skill has. */
 interface VersionFields {
+  /** Id of the fleet that the version belongs to. */
+  readonly fleet: string
+  /** Epoch of the fleet in which the version was published. */
+  readonly epoch: number
   readonly channel: string
   readonly skill: string
   /** Rises with each version of a skill in a channel. Some numbers may be missing. */
   readonly version: number
-  /** Identifies one attempt to publish, so that a publisher recognises its own commit after a lost answer. */
+  /**
+   * Identifies one publication. All heads of a publication have the same id, and a publisher recognises its own commit by
+   * it after a lost answer.
+   */
   readonly publishId: string
   /** Name of the person or program that published the version. */
   readonly publisher: string
@@ -34,8 +42,17 @@ interface VersionFields {
   readonly at: string
   /** Why the version was published, for example a commit message. */
   readonly note?: string
-  /** Position in an atomic batch. An agent applies all heads of a batch together. */
-  readonly batch?: { readonly index: number; readonly count: number }
+  /** Set for a head that is only staged. */
+  readonly isStaged?: true
+  /** Absent if the publication has one head. Agents apply all heads of a publication together. */
+  readonly publication?: {
+    /** Position in the publication. Without `isSplit`, the sequences of the heads follow each other. */
+    readonly index: number
+    /** How many heads the publication has. */
+    readonly count: number
+    /** Whether the publication needed several commits. It then counts only after its `PublicationEnd`. */
+    readonly isSplit?: true
+  }
 }
 
 /** One published version of a skill. */
@@ -71,7 +88,36 @@ export interface FleetEpoch {
   readonly at: string
 }
 
-export type FleetDocument = SkillVersion | SkillRemoval | FleetEpoch
+/** Fields of a statement about a channel in one epoch. */
+interface StatementFields {
+  readonly fleet: string
+  readonly epoch: number
+  readonly channel: string
+  readonly publishId: string
+  readonly publisher: string
+  readonly at: string
+}
+
+/** Says that all heads of a publication are committed. */
+export interface PublicationEnd extends StatementFields {
+  readonly kind: 'publication'
+  /** How many heads the publication has. */
+  readonly count: number
+}
+
+/**
+ * Says which skills a channel has at the start of an epoch. Agents that know an earlier epoch change over only then, and
+ * lose only skills that the list does not name.
+ */
+export interface ChannelList extends StatementFields {
+  readonly kind: 'list'
+  /** Versions by name. */
+  readonly skills: Readonly<Record<string, number>>
+}
+
+/** A version of a skill, or its removal. */
+export type VersionRecord = SkillVersion | SkillRemoval
+export type FleetDocument = VersionRecord | FleetEpoch | PublicationEnd | ChannelList
 
 const encoder = new TextEncoder()
 
@@ -117,11 +163,47 @@ export function readDocument(data: Uint8Array, trusted: TrustedKeys): FleetDocum
     case 'removal':
       checkVersionFields(value)
       return value as unknown as SkillRemoval
+    case 'publication':
+      checkStatement(value)
+      return value as unknown as PublicationEnd
+    case 'list':
+      checkStatement(value)
+      if (!isRecord(value['skills'])) throw invalid('its list of skills is no object')
+      return value as unknown as ChannelList
     case 'skill':
       checkVersionFields(value)
       return toSkillVersion(value)
     default:
       throw invalid(`its kind is ${JSON.stringify(value['kind'])}; a newer release may be needed`)
+  }
+}
+
+/**
+ * Reads the document of a head or of a version record, and checks that it belongs to its place.
+ * @throws {SkillError} UNTRUSTED, SKILL_INVALID
+ */
+export function readVersionAt<P extends Pick<HeadPlace, 'channel' | 'skill'> & Partial<HeadPlace>>(
+  data: Uint8Array,
+  trusted: TrustedKeys,
+  place: P | undefined,
+): { readonly place: P; readonly document: VersionRecord } {
+  if (place === undefined) throw invalid('its subject is no place of a skill')
+  const document = readDocument(data, trusted)
+  if (document.kind !== 'skill' && document.kind !== 'removal')
+    throw invalid(`it is a document of the kind ${document.kind}`)
+  const { channel, skill, isStaged = false } = document
+  if (channel !== place.channel || skill !== place.skill || isStaged !== (place.isStaged ?? false))
+    throw invalid(`it belongs to ${channel}/${skill}${isStaged ? ', staged' : ''}`)
+  return { place, document }
+}
+
+/** Reads a document. Returns `undefined` if the document is not valid or not trusted. */
+export function tryReadDocument(data: Uint8Array, trusted: TrustedKeys): FleetDocument | undefined {
+  try {
+    return readDocument(data, trusted)
+  } catch (thrown) {
+    if (SkillError.isInstance(thrown)) return undefined
+    throw thrown
   }
 }
 
@@ -141,17 +223,26 @@ function parseSignature(line: string): readonly ManifestSignature[] {
   return key === undefined || value === undefined ? [] : [{ key, value: Buffer.from(value, 'base64url') }]
 }
 
-function checkVersionFields(value: Readonly<Record<string, unknown>>): void {
-  for (const name of ['channel', 'skill', 'publishId', 'publisher', 'at'])
+function checkStatement(value: Readonly<Record<string, unknown>>): void {
+  for (const name of ['fleet', 'channel', 'publishId', 'publisher', 'at'])
     if (typeof value[name] !== 'string') throw invalid(`its field ${name} is no text`)
-  const { version, batch } = value
+  if (!Number.isSafeInteger(value['epoch'])) throw invalid('its epoch is no whole number')
+}
+
+function checkVersionFields(value: Readonly<Record<string, unknown>>): void {
+  checkStatement(value)
+  if (typeof value['skill'] !== 'string') throw invalid('its field skill is no text')
+  const { version, publication } = value
   if (!Number.isSafeInteger(version) || (version as number) < 1)
     throw invalid('its version is no whole number')
-  if (
-    batch !== undefined &&
-    !(isRecord(batch) && Number.isInteger(batch['index']) && Number.isInteger(batch['count']))
-  )
-    throw invalid('its batch is not valid')
+  if (publication !== undefined && !isPublicationPart(publication))
+    throw invalid('its publication is not valid')
+}
+
+function isPublicationPart(value: unknown): boolean {
+  if (!isRecord(value)) return false
+  const { index, count } = value as Partial<NonNullable<VersionFields['publication']>>
+  return Number.isSafeInteger(index) && Number.isSafeInteger(count) && (index as number) < (count as number)
 }
 
 /** Checks everything that a reader relies on, because a manifest comes from another machine. */

@@ -21,7 +21,10 @@ export interface ChannelOptions {
 export interface PublishOptions extends ChannelOptions {
   /** Names of the skills to publish. @default all */
   readonly names?: readonly string[]
-  /** Removes all other skills of the channel. @default false */
+  /**
+   * Removes all other skills of the channel. After the streams were lost, this says that the channel has all its skills
+   * again, unless a folder was refused. @default false
+   */
   readonly isMirror?: boolean
   /**
    * Publishes the files, but agents serve them only after `activate()`. @default false
@@ -82,4 +85,8 @@ export interface PublishReport {
   readonly refused: readonly RefusedSkill[]
   /** Bytes of files that the servers did not have. */
   readonly uploadedBytes: number
+  /**
+   * Whether the channel is filled in this epoch. Agents that know an earlier epoch keep their skills until it is.
+   */
+  readonly isFilled: boolean
 }

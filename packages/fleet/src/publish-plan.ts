@@ -1,8 +1,8 @@
 import { type Digest, SkillError } from '@skillstoke/core'
 import { mapConcurrently } from '@skillstoke/core/internal'
 import { type Piece, splitFile } from './blobs.ts'
-import { type ChannelChange, isSame, type Plan, type Planned, type VersionContent } from './channel-change.ts'
-import { toHeadSubject } from './fleet-subjects.ts'
+import type { ChannelChange, Plan, Planned, VersionContent } from './channel-change.ts'
+import { parseHeadSubject } from './fleet-subjects.ts'
 import {
   CHUNK_BYTES,
   isSignedBy,
@@ -12,8 +12,7 @@ import {
 } from './manifest.ts'
 import type { PublishedSkill, PublishOptions } from './publish-options.ts'
 import type { Publishable, PublishableSkill, RefusedSkill } from './publishable.ts'
-import { retrying } from './retrying.ts'
-import { listHeads } from './skill-set.ts'
+import { listStored } from './skill-set.ts'
 import { type LeaderHead, readRecords } from './version-log.ts'
 
 const AT_ONCE = 32
@@ -42,7 +41,7 @@ export async function planPublication(
   const pieces = new Map<Digest, Piece>()
   const create = async (name: string, head: LeaderHead): Promise<VersionContent | undefined> => {
     const skill = byName.get(name) as PublishableSkill
-    const isUnchanged = isSame(head, skill, change.signer)
+    const isUnchanged = change.isSame(head, skill)
     if (isUnchanged && !isRepair) return undefined
     const files = await readFiles(skill, isKnown ? knownFiles(head) : NONE, pieces)
     if (isUnchanged) return undefined
@@ -67,13 +66,12 @@ async function findIdle(
   skills: readonly PublishableSkill[],
   { keepsRollbacks = false, isStaged = false }: PublishOptions,
 ): Promise<readonly PublishedSkill[]> {
-  const { feed } = change.fleet
-  await retrying(change.signal, async () => await feed.reload())
-  const { refusals } = feed.state
-  const heads = listHeads(feed.state, change.channel)
-  const byName = new Map(
-    heads.filter(head => !refusals.has(toHeadSubject(head))).map(head => [head.skill, head]),
-  )
+  const { state, waiting } = change.fleet.feed
+  const byName = new Map(listStored(state, change.channel).map(head => [head.skill, head]))
+  for (const subject of [...state.refusals.keys(), ...waiting.keys()]) {
+    const place = parseHeadSubject(subject)
+    if (place?.channel === change.channel && !place.isStaged) byName.delete(place.skill)
+  }
   const idle: PublishedSkill[] = []
   const findOne = async ({ name, revision }: PublishableSkill): Promise<void> => {
     const head = byName.get(name)
@@ -126,7 +124,7 @@ async function planRemovals(
   { skills, refused, unnamed, awaited }: Publishable,
 ): Promise<Plan> {
   const kept = new Set([...skills, ...refused].map(({ name }) => name))
-  const published = new Set(await change.listNames(change.channel))
+  const published = new Set(change.listNames(change.channel))
   const others = [...published].filter(name => !kept.has(name))
   if (others.length === 0) return NO_PLAN
   const reason =

@@ -2,19 +2,12 @@ import { hostname, userInfo } from 'node:os'
 import { SkillError, type SkillRuntime } from '@skillstoke/core'
 import { checkOptions, checkWholeNumber, type KnownOptions } from '@skillstoke/core/internal'
 import { uploadPieces } from './blobs.ts'
-import {
-  type ChannelAuthor,
-  ChannelChange,
-  contentOf,
-  isSame,
-  notFound,
-  type Planned,
-} from './channel-change.ts'
+import { type ChannelAuthor, ChannelChange, contentOf, notFound, type Planned } from './channel-change.ts'
 import { type CollectOptions, type CollectReport, collectGarbage } from './collect-garbage.ts'
 import type { FleetConnection } from './fleet-connection.ts'
 import type { FleetStatusOptions } from './fleet-status.ts'
 import { checkChannel, DEFAULT_CHANNEL } from './fleet-subjects.ts'
-import type { SkillVersion } from './manifest.ts'
+import type { SkillVersion, VersionRecord } from './manifest.ts'
 import type {
   ChannelOptions,
   PromoteOptions,
@@ -25,7 +18,7 @@ import type {
 import { planPublication } from './publish-plan.ts'
 import { listServed, type Publishable, withFolder } from './publishable.ts'
 import type { ManifestSigner } from './signing.ts'
-import { type LeaderHead, readLeaderHead, readRecords, type VersionRecord } from './version-log.ts'
+import { type LeaderHead, readLeaderHead, readRecords } from './version-log.ts'
 
 export interface SkillPublisherOptions {
   /** Signs every version. Needed if agents have `trustedKeys`. @default versions are not signed */
@@ -110,7 +103,9 @@ export class SkillPublisher {
     checkOptions('SkillPublisher.remove()', options, CHANNEL)
     const change = await ChannelChange.begin(this.#author, options)
     const head = await change.readHead(name)
-    const isRefused = head.record === undefined && (head.stored?.data.length ?? 0) > 0
+    // Agents with trusted keys refuse a marker without a document, so it is no removal for them.
+    const isMarker = head.stored?.data.length === 0 && !this.connection.trusted.isRequired
+    const isRefused = head.record === undefined && head.stored !== undefined && !isMarker
     if (head.record?.kind !== 'skill' && !isRefused) throw notFound(name, change.channel)
     return await change.commit({ planned: [await change.planRemoval(name, head)], unchanged: [] })
   }
@@ -139,7 +134,7 @@ export class SkillPublisher {
         { data: { channel, skill: name, versions: known } },
       )
     }
-    if (isSame(head, target, change.signer)) {
+    if (change.isSame(head, target)) {
       const { version: current, revision } = head.record as SkillVersion
       return await change.commit({
         planned: [],
@@ -171,13 +166,13 @@ export class SkillPublisher {
     if (from === to) throw new SkillError('INVALID_OPTION', `both channels are ${JSON.stringify(from)}`)
     const change = await ChannelChange.begin(this.#author, { ...options, channel: to })
     const { fleet, engine, signal } = change
-    const names = options.names ?? (await change.listNames(from))
+    const names = options.names ?? change.listNames(from)
     if (names.length === 0)
       throw new SkillError('SKILL_NOT_FOUND', `the channel ${JSON.stringify(from)} has no skills to promote`)
     const plan = await change.plan(names, async (name, head) => {
       const { record } = await readLeaderHead(fleet, engine, { channel: from, skill: name }, signal)
       if (record?.kind !== 'skill') throw notFound(name, from)
-      if (isSame(head, record, change.signer)) return undefined
+      if (change.isSame(head, record)) return undefined
       if (options.isDryRun !== true) await change.renewFiles(record.files)
       return { ...contentOf(record), promotedFrom: { channel: from, version: record.version } }
     })
@@ -193,7 +188,7 @@ export class SkillPublisher {
     checkOptions('SkillPublisher.activate()', options, PROMOTE)
     const change = await ChannelChange.begin(this.#author, options)
     const { channel } = change
-    const names = [...new Set(options.names ?? (await change.listNames(channel, { isStaged: true })))]
+    const names = [...new Set(options.names ?? change.listNames(channel, { isStaged: true }))]
     if (names.length === 0)
       throw new SkillError('SKILL_NOT_FOUND', `nothing is staged in the channel ${JSON.stringify(channel)}`)
     change.assertExpectable(names)
@@ -203,7 +198,7 @@ export class SkillPublisher {
       const { record } = staged
       if (record?.kind !== 'skill') throw notStaged(name, channel)
       const head = await change.readHead(name)
-      if (!isSame(head, record, change.signer)) {
+      if (!change.isSame(head, record)) {
         assertNotOvertaken(head, record, options)
         const least = { least: record.version }
         const live = await change.createVersion(name, contentOf(record), [head], least)
@@ -219,7 +214,7 @@ export class SkillPublisher {
     checkOptions('SkillPublisher.unstage()', options, UNSTAGE)
     const change = await ChannelChange.begin(this.#author, options)
     const planned: Planned[] = []
-    const names = options.names ?? (await change.listNames(change.channel, { isStaged: true }))
+    const names = options.names ?? change.listNames(change.channel, { isStaged: true })
     for (const name of new Set(names)) {
       const staged = await change.readStaged(name)
       if (staged.record?.kind === 'skill') planned.push(change.planUnstaging(name, staged))
@@ -234,6 +229,7 @@ export class SkillPublisher {
     const { channel = DEFAULT_CHANNEL } = options
     checkChannel(channel)
     const engine = await this.connection.open()
+    await this.connection.feed.reload()
     const records = await readRecords(this.connection, engine, { channel, skill: name })
     if (records.length === 0) throw notFound(name, channel)
     return records
@@ -254,9 +250,11 @@ export class SkillPublisher {
     const onPiece = (): void => options.onProgress?.({ step: 'upload', done: ++done, total: pieces.length })
     if (options.isDryRun !== true)
       uploadedBytes = (await uploadPieces(change.engine, pieces, change.signal, onPiece)).bytes
-    const report = await change.commit(plan)
-    const { names } = options
+    const { names, isMirror = false } = options
     const refused = found.refused.filter(({ name }) => names === undefined || names.includes(name))
+    const isWhole = isMirror && found.skills.length > 0 && refused.length + found.awaited.length === 0
+    const isFilling = isWhole && (await change.readList()) === undefined
+    const report = await change.commit(plan, isFilling ? await change.planFilling(plan) : undefined)
     return { ...report, refused, uploadedBytes }
   }
 }

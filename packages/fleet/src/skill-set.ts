@@ -14,6 +14,11 @@ export function listHeads(
     .sort((a, b) => a.seq - b.seq)
 }
 
+/** Returns the heads of a channel that the servers have, and not those that only stay until a list comes. */
+export function listStored(state: FeedState, channel: string, isStaged: boolean = false): readonly Head[] {
+  return listHeads(state, channel, { isStaged }).filter(({ seq }) => seq > 0)
+}
+
 /** Returns the digest of a set of skills. Machines that serve the same revisions have the same digest. */
 export function digestOfSet(skills: readonly { readonly name: string; readonly revision: string }[]): Digest {
   const lines = skills.map(({ name, revision }) => `${name}\0${revision}\n`)

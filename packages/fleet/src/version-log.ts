@@ -1,7 +1,7 @@
 import { SkillError } from '@skillstoke/core'
 import type { FleetConnection } from './fleet-connection.ts'
 import { HEADS, parseRecordSubject, RECORDS, toHeadSubject, toRecordSubject } from './fleet-subjects.ts'
-import { readDocument, type SkillRemoval, type SkillVersion } from './manifest.ts'
+import { readVersionAt, type VersionRecord } from './manifest.ts'
 import type { NatsEngine } from './nats-engine.ts'
 import { SequenceConflict, type StoredMessage } from './nats-messages.ts'
 import { retrying } from './retrying.ts'
@@ -9,9 +9,6 @@ import { TrustedKeys } from './signing.ts'
 
 const NEVER = new AbortController().signal
 const NO_KEYS = new TrustedKeys([])
-
-/** A version of a skill, or its removal. */
-export type VersionRecord = SkillVersion | SkillRemoval
 
 /** The head of a skill, as the leader of the stream knows it. */
 export interface LeaderHead {
@@ -40,7 +37,8 @@ export async function readLeaderHead(
   const subject = toHeadSubject({ channel, skill, isStaged })
   const stored = await retrying(signal, async () => await engine.readLast(HEADS, subject, 'leader'))
   if (stored === undefined) return { seq: 0, record: undefined, stored }
-  return { seq: stored.seq, record: tryReadRecord(fleet.trusted, stored, { channel, skill }), stored }
+  const record = tryReadRecord(fleet.trusted, stored, { channel, skill, isStaged }, idOf(fleet))
+  return { seq: stored.seq, record, stored }
 }
 
 /**
@@ -62,7 +60,8 @@ export async function storeRecord(
       if (!(thrown instanceof SequenceConflict)) throw thrown
     }
     const stored = await engine.readLast(RECORDS, subject, 'leader')
-    if (stored !== undefined && tryReadRecord(fleet.trusted, stored, { channel, skill }) !== undefined) return
+    const place = { channel, skill }
+    if (stored !== undefined && tryReadRecord(fleet.trusted, stored, place, idOf(fleet)) !== undefined) return
     expectedSeq = stored?.seq ?? 0
   }
 }
@@ -75,6 +74,14 @@ export async function hasRecord(
 ): Promise<boolean> {
   const subject = toRecordSubject(channel, skill, version)
   return (await retrying(signal, async () => await engine.readLast(RECORDS, subject, 'leader'))) !== undefined
+}
+
+/** Whether the record of a version comes from the same publication. */
+export async function hasOwnRecord(engine: NatsEngine, own: VersionRecord): Promise<boolean> {
+  const subject = toRecordSubject(own.channel, own.skill, own.version)
+  const stored = await engine.readLast(RECORDS, subject, 'leader')
+  const record = stored === undefined ? undefined : tryReadRecord(NO_KEYS, stored, own)
+  return record?.publishId === own.publishId
 }
 
 /** A version far above the others is an error or an attack, and must not use up the numbers. */
@@ -123,7 +130,7 @@ export async function readRecords(
       toRecordSubject(place.channel, place.skill, '*'),
     ))
       for (const message of messages) {
-        const record = tryReadRecord(fleet.trusted, message, place)
+        const record = tryReadRecord(fleet.trusted, message, place, idOf(fleet))
         if (record?.version === parseRecordSubject(message.subject)?.version && record !== undefined)
           records.set(record.version, record)
       }
@@ -135,16 +142,21 @@ export async function readRecords(
   return [...records.values()].sort((a, b) => b.version - a.version)
 }
 
-/** Documents that are not valid or not trusted, and documents of other skills, are no versions. */
+/** The id of the fleet that a connection has read last. */
+function idOf({ feed }: FleetConnection): string | undefined {
+  return feed.state.epoch?.document.id
+}
+
+/** Documents that are not valid or not trusted, and documents of other skills or fleets, are no versions. */
 function tryReadRecord(
   trusted: TrustedKeys,
   { data }: StoredMessage,
-  { channel, skill }: SkillPlace,
+  place: SkillPlace & { readonly isStaged?: boolean },
+  fleetId?: string,
 ): VersionRecord | undefined {
   try {
-    const document = readDocument(data, trusted)
-    const isOwn = document.kind !== 'epoch' && document.channel === channel && document.skill === skill
-    return isOwn ? document : undefined
+    const { document } = readVersionAt(data, trusted, place)
+    return fleetId === undefined || document.fleet === fleetId ? document : undefined
   } catch (thrown) {
     if (SkillError.isInstance(thrown)) return undefined
     throw thrown

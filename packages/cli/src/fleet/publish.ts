@@ -72,7 +72,12 @@ export async function publish(folder: string | undefined, flags: PublishFlags): 
         `${JSON.stringify(source ?? folder ?? './skills')} has no skill; name a folder with a SKILL.md, or a folder that contains such folders`,
       )
     if (prefetch) return await activateWhenReady(report, open, flags, line)
-    return printReport(report, { ...flags, isStaged: stage })
+    const exit = printReport(report, { ...flags, isStaged: stage })
+    if (!report.isFilled && flags.json !== true)
+      printLine(
+        `note: agents that followed an earlier epoch keep their skills until the channel ${report.channel} is filled; "stoke fleet publish DIR --mirror" fills it`,
+      )
+    return exit
   })
 }
 

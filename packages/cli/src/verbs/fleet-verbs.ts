@@ -66,10 +66,11 @@ function parseExpected(value: string): number {
 }
 
 function addInit(fleet: Command, finish: Finish): void {
-  withFleet(fleet.command('init'))
+  withChannel(withFleet(fleet.command('init')))
     .description('create the streams of a fleet, or check them, and print the accounts to configure')
     .option('--replicas <count>', 'servers that store each message: 1, 3 or 5', parseCount)
-    .option('--new-epoch', 'make all agents read everything again, after a backup was restored')
+    .option('--new-epoch', 'make all agents change to what the servers have now, after a backup was restored')
+    .option('--from <folder>', 'fill the channel with the skills of a folder, after all streams were lost')
     .option('--signing-key <file>', 'private key that signs the epoch')
     .option('--dry-run', 'show what would change, and change nothing')
     .addHelpText(
@@ -80,9 +81,10 @@ Running it again changes nothing that is right. Existing skills stay.
 Examples:
   stoke fleet init --fleet nats://127.0.0.1:4222
   stoke fleet init --replicas 3 --signing-key fleet.pem --trusted-key ed25519:…
-  stoke fleet init --new-epoch`,
+  stoke fleet init --new-epoch
+  stoke fleet init --from ./skills`,
     )
-    .action(async (flags: FleetVerbFlags & { replicas?: number; newEpoch?: boolean }) => {
+    .action(async (flags: FleetVerbFlags & { replicas?: number; newEpoch?: boolean; from?: string }) => {
       const { initFleet } = await import('../fleet/init-fleet.ts')
       finish(await initFleet(flags))
     })
@@ -122,7 +124,10 @@ function addPublish(fleet: Command, finish: Finish): void {
     .option('--source <place>', 'publish from a repository or another source instead of a folder')
     .option('--name <skill>', 'publish only this skill; repeatable', collect)
     .option('--watch', 'publish every later change too, until Ctrl-C')
-    .option('--mirror', 'remove the skills of the channel that the folder does not have')
+    .option(
+      '--mirror',
+      'remove the skills of the channel that the folder does not have, and fill a new epoch',
+    )
     .option(
       '--expect <version>',
       'fail unless the skill has this version now; 0 if it must be new',

@@ -1,8 +1,8 @@
 import { SkillError } from '../errors.ts'
 import type { DirectoryEntry } from '../fs/file-system.ts'
 import type { WritableFileSystem } from '../fs/writable-file-system.ts'
+import { quote } from '../quote.ts'
 import { findRepository, isGitName, isRepository, isRepositoryEntry } from '../skill/git-layout.ts'
-import { quote } from '../skill/text.ts'
 
 /** A folder into which files are to be written. */
 export interface GuardedFolder {

@@ -1,8 +1,8 @@
+import { quote } from '../quote.ts'
 import type { Diagnostic } from './diagnostic.ts'
 import { findLeftOutIn, isPrivateKey, type LeftOutKind } from './entry-names.ts'
 import { findRepository, isRepositoryEntry } from './git-layout.ts'
 import type { Skill } from './skill.ts'
-import { quote } from './text.ts'
 
 /** A finding about an entry that is left out of a skill, without the path of the entry. */
 export interface LeftOutFinding extends Pick<Diagnostic, 'code' | 'severity'> {

@@ -1,0 +1,137 @@
+import { toMessage } from '@skillstoke/core/internal'
+import type { FleetFinding } from './examine-fleet.ts'
+import type { FleetConnection } from './fleet-connection.ts'
+import {
+  BEAT_SCHEDULE_SUBJECT,
+  BEAT_SUBJECT,
+  EPOCH_SUBJECT,
+  HEADS,
+  parseHeadSubject,
+  parseListSubject,
+  parsePublicationSubject,
+  parseRecordSubject,
+  RECORDS,
+} from './fleet-subjects.ts'
+import { readVersionAt } from './manifest.ts'
+import type { NatsEngine } from './nats-engine.ts'
+import type { StoredMessage } from './nats-messages.ts'
+import { readRecords } from './version-log.ts'
+
+const SHOWN = 5
+const OWN: readonly string[] = [EPOCH_SUBJECT, BEAT_SUBJECT, BEAT_SCHEDULE_SUBJECT]
+
+/** Finds the messages that agents refuse or do not read: forged, foreign and unreadable ones. */
+export async function examineMessages(
+  fleet: FleetConnection,
+  engine: NatsEngine,
+): Promise<readonly FleetFinding[]> {
+  return [
+    ...(await examineRefusals(fleet, engine)),
+    ...examineWaiting(fleet),
+    ...(await examineHeads(fleet, engine)),
+    ...(await examineRecords(fleet, engine)),
+  ]
+}
+
+async function examineRefusals(fleet: FleetConnection, engine: NatsEngine): Promise<readonly FleetFinding[]> {
+  const findings: FleetFinding[] = []
+  for (const [subject, { reason }] of fleet.feed.state.refusals)
+    findings.push({
+      severity: 'error',
+      message: `${subject}: ${reason}`,
+      fix: await adviseRefusal(fleet, engine, subject),
+    })
+  return findings
+}
+
+/** Returns what to do about a refused head. What was removed on purpose is not published again. */
+async function adviseRefusal(fleet: FleetConnection, engine: NatsEngine, subject: string): Promise<string> {
+  const place = parseHeadSubject(subject)
+  if (place === undefined) return 'run "stoke fleet init" with the signing key'
+  if (await wasPublished(fleet, engine, place)) return 'publish this skill again'
+  return `run ${nameRemoval(place)} if the skill was removed on purpose`
+}
+
+/** Whether the newest version that agents accept is no removal. */
+async function wasPublished(
+  fleet: FleetConnection,
+  engine: NatsEngine,
+  place: { readonly channel: string; readonly skill: string },
+): Promise<boolean> {
+  const [newest] = await readRecords(fleet, engine, place)
+  return newest?.kind === 'skill'
+}
+
+function nameRemoval({ channel, skill }: { readonly channel: string; readonly skill: string }): string {
+  return `"stoke fleet remove ${skill} --channel ${channel}"`
+}
+
+function examineWaiting({ feed }: FleetConnection): readonly FleetFinding[] {
+  const subjects = [...feed.waiting.keys()]
+  if (subjects.length === 0) return []
+  return [
+    {
+      severity: 'warning',
+      message: `agents keep the earlier versions of ${describeSubjects(subjects)}, because the rest of the publication is missing`,
+      fix: 'publish these skills again, unless their publication is still running',
+    },
+  ]
+}
+
+/** Finds markers without a document, which agents with trusted keys refuse, and messages of other programs. */
+async function examineHeads(fleet: FleetConnection, engine: NatsEngine): Promise<readonly FleetFinding[]> {
+  const findings: FleetFinding[] = []
+  const foreign: string[] = []
+  for await (const { messages } of engine.readFrom(HEADS, 1))
+    for (const { subject, data, isMarker } of messages) {
+      const place = parseHeadSubject(subject)
+      const isStatement = parseListSubject(subject) ?? parsePublicationSubject(subject)
+      if (place === undefined && isStatement === undefined && !OWN.includes(subject)) foreign.push(subject)
+      const isEmpty = place !== undefined && isMarker && data.length === 0
+      if (!isEmpty || !fleet.trusted.isRequired || !(await wasPublished(fleet, engine, place))) continue
+      findings.push({
+        severity: 'error',
+        message: `${subject}: its removal is not signed, so agents keep the skill`,
+        fix: `publish this skill again, or run ${nameRemoval(place)}`,
+      })
+    }
+  return [...findings, ...describeForeign(HEADS, foreign)]
+}
+
+async function examineRecords({ trusted, feed }: FleetConnection, engine: NatsEngine) {
+  const foreign: string[] = []
+  const faults: string[] = []
+  const findFault = ({ subject, data }: StoredMessage): string | undefined => {
+    const place = parseRecordSubject(subject)
+    try {
+      const { document } = readVersionAt(data, trusted, place)
+      if (document.fleet !== feed.state.epoch?.document.id) return 'it belongs to another fleet'
+      return document.version === place?.version ? undefined : `it is version ${document.version}`
+    } catch (thrown) {
+      return toMessage(thrown)
+    }
+  }
+  for await (const { messages } of engine.readFrom(RECORDS, 1))
+    for (const message of messages) {
+      const { subject } = message
+      const fault = findFault(message)
+      if (parseRecordSubject(subject) === undefined) foreign.push(subject)
+      else if (fault !== undefined) faults.push(`${subject} (${fault})`)
+    }
+  const unreadable: FleetFinding = {
+    severity: 'warning',
+    message: `${RECORDS} has records that no log shows: ${describeSubjects(faults)}`,
+  }
+  return [...describeForeign(RECORDS, foreign), ...(faults.length === 0 ? [] : [unreadable])]
+}
+
+function describeForeign(stream: string, subjects: readonly string[]): readonly FleetFinding[] {
+  if (subjects.length === 0) return []
+  const message = `${stream} has messages of other programs, which no agent reads: ${describeSubjects(subjects)}`
+  return [{ severity: 'warning', message, fix: 'find out which program wrote them, and delete them' }]
+}
+
+function describeSubjects(subjects: readonly string[]): string {
+  const more = subjects.length - SHOWN
+  return `${subjects.slice(0, SHOWN).join(', ')}${more > 0 ? ` and ${more} more` : ''}`
+}

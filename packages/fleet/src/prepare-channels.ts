@@ -1,0 +1,154 @@
+import { randomUUID } from 'node:crypto'
+import { hostname, userInfo } from 'node:os'
+import type { FleetConnection } from './fleet-connection.ts'
+import type { LayoutStep } from './fleet-layout.ts'
+import {
+  HEADS,
+  parseHeadSubject,
+  parseListSubject,
+  parseRecordSubject,
+  RECORDS,
+  toListSubject,
+} from './fleet-subjects.ts'
+import {
+  type ChannelList,
+  type FleetDocument,
+  type FleetEpoch,
+  isSignedBy,
+  tryReadDocument,
+  type VersionRecord,
+  writeDocument,
+} from './manifest.ts'
+import type { MessageToStore, NatsEngine } from './nats-engine.ts'
+import { SequenceConflict, type StoredMessage } from './nats-messages.ts'
+import type { ManifestSigner } from './signing.ts'
+
+interface StoredDocument<D extends FleetDocument = FleetDocument> {
+  readonly message: StoredMessage
+  readonly document: D
+}
+
+/**
+ * Signs removals and lists anew after the key was replaced, and writes the list of each channel whose heads come from an
+ * earlier epoch. Both are also done if an earlier call ended midway.
+ */
+export async function prepareChannels(
+  fleet: FleetConnection,
+  engine: NatsEngine,
+  epoch: FleetEpoch,
+  signer: ManifestSigner | undefined,
+): Promise<readonly LayoutStep[]> {
+  const steps: LayoutStep[] = []
+  const documents = await readDocuments(fleet, engine, epoch)
+  const signed = await signAnew(engine, documents, epoch, signer)
+  if (signed > 0) steps.push({ part: 'removals', outcome: 'changed', detail: `${signed} signed anew` })
+  for (const channel of findUnlisted(documents, epoch)) {
+    const skills = await listSkills(fleet, engine, documents, { channel, epoch })
+    const stored = await engine.readLast(HEADS, toListSubject(channel), 'leader')
+    const document: ChannelList = {
+      kind: 'list',
+      fleet: epoch.id,
+      epoch: epoch.epoch,
+      channel,
+      publishId: randomUUID(),
+      publisher: `${userInfo().username}@${hostname()}`,
+      at: new Date().toISOString(),
+      skills,
+    }
+    const data = await writeDocument(document, signer)
+    const expectedSeq = stored?.seq ?? 0
+    if (await tryStore(engine, { subject: toListSubject(channel), data, expectedSeq }))
+      steps.push({
+        part: `list of ${channel}`,
+        outcome: stored === undefined ? 'created' : 'changed',
+        detail: `${Object.keys(skills).length} skills`,
+      })
+  }
+  return steps
+}
+
+/** Reads all documents of the fleet that agents accept. */
+async function readDocuments(
+  { trusted }: FleetConnection,
+  engine: NatsEngine,
+  { id }: FleetEpoch,
+): Promise<readonly StoredDocument[]> {
+  const documents: StoredDocument[] = []
+  for await (const { messages } of engine.readFrom(HEADS, 1))
+    for (const message of messages) {
+      const isNamed = parseHeadSubject(message.subject) ?? parseListSubject(message.subject)
+      const document = isNamed === undefined ? undefined : tryReadDocument(message.data, trusted)
+      if (document !== undefined && 'fleet' in document && document.fleet === id)
+        documents.push({ message, document })
+    }
+  return documents
+}
+
+/** Signs removals and lists with another key. Skills are signed anew when they are published. Returns how many. */
+async function signAnew(
+  engine: NatsEngine,
+  documents: readonly StoredDocument[],
+  { epoch }: FleetEpoch,
+  signer: ManifestSigner | undefined,
+): Promise<number> {
+  let count = 0
+  for (const { message, document } of documents) {
+    const isRemoval = document.kind === 'removal'
+    const isNeeded = isRemoval || (document.kind === 'list' && document.epoch === epoch)
+    if (!isNeeded || isSignedBy(message.data, signer)) continue
+    const { subject, seq } = message
+    const data = await writeDocument(document, signer)
+    if (await tryStore(engine, { subject, data, expectedSeq: seq, isMarker: isRemoval })) count++
+  }
+  return count
+}
+
+/** Returns the channels that have heads of an earlier epoch, and no list of this one. */
+function findUnlisted(documents: readonly StoredDocument[], { epoch }: FleetEpoch): readonly string[] {
+  const carried = new Set<string>()
+  for (const { document } of documents)
+    if ('skill' in document && document.epoch < epoch) carried.add(document.channel)
+  for (const { document } of documents)
+    if (document.kind === 'list' && document.epoch === epoch) carried.delete(document.channel)
+  return [...carried].sort()
+}
+
+/**
+ * Returns the skills of a channel. With trusted keys, also a skill whose head is refused or missing stays in the list,
+ * unless its newest record is a removal.
+ */
+async function listSkills(
+  fleet: FleetConnection,
+  engine: NatsEngine,
+  documents: readonly StoredDocument[],
+  { channel, epoch }: { readonly channel: string; readonly epoch: FleetEpoch },
+): Promise<Readonly<Record<string, number>>> {
+  const newest = new Map<string, VersionRecord>()
+  if (fleet.trusted.isRequired)
+    for await (const { messages } of engine.readFrom(RECORDS, 1))
+      for (const { subject, data } of messages) {
+        if (parseRecordSubject(subject)?.channel !== channel) continue
+        const record = tryReadDocument(data, fleet.trusted)
+        if (record === undefined || !('skill' in record) || record.fleet !== epoch.id) continue
+        if (record.channel === channel && (newest.get(record.skill)?.version ?? 0) < record.version)
+          newest.set(record.skill, record)
+      }
+  for (const { message, document } of documents) {
+    const place = parseHeadSubject(message.subject)
+    if (!('skill' in document) || place?.channel !== channel || place.isStaged) continue
+    if (document.channel === channel && document.skill === place.skill) newest.set(place.skill, document)
+  }
+  const skills = [...newest].filter(([, { kind }]) => kind === 'skill')
+  return Object.fromEntries(skills.map(([name, { version }]) => [name, version]))
+}
+
+/** Stores a message, unless another program has changed its subject in the meantime. */
+async function tryStore(engine: NatsEngine, message: MessageToStore): Promise<boolean> {
+  try {
+    await engine.store(message)
+    return true
+  } catch (thrown) {
+    if (thrown instanceof SequenceConflict) return false
+    throw thrown
+  }
+}

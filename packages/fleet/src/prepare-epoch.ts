@@ -1,0 +1,65 @@
+import { randomUUID } from 'node:crypto'
+import { SkillError } from '@skillstoke/core'
+import type { FleetConnection } from './fleet-connection.ts'
+import type { LayoutStep, PrepareFleetOptions } from './fleet-layout.ts'
+import { EPOCH_SUBJECT, HEADS } from './fleet-subjects.ts'
+import { tryReadEpoch } from './head-table.ts'
+import { type FleetEpoch, isSignedBy, listSigners, writeDocument } from './manifest.ts'
+import type { NatsEngine } from './nats-engine.ts'
+import { SequenceConflict, type StoredMessage } from './nats-messages.ts'
+import { TrustedKeys } from './signing.ts'
+
+const NO_KEYS = new TrustedKeys([])
+
+/**
+ * Creates or raises the epoch. Another key signs the same epoch anew, so that agents keep their skills.
+ * @throws {SkillError} INVALID_OPTION
+ */
+export async function prepareEpoch(
+  fleet: FleetConnection,
+  engine: NatsEngine,
+  {
+    signer,
+    isNewEpoch = false,
+    isDryRun = false,
+    isMissing,
+  }: PrepareFleetOptions & { readonly isMissing: boolean },
+): Promise<{ readonly step: LayoutStep; readonly document: FleetEpoch | undefined }> {
+  for (;;) {
+    const stored = isMissing ? undefined : await engine.readLast(HEADS, EPOCH_SUBJECT, 'leader')
+    // Agents may refuse the stored document, for example because it is not signed.
+    const before = stored === undefined ? undefined : tryReadEpoch(stored.data, fleet.trusted)?.document
+    const signers = stored === undefined ? [] : listSigners(stored.data)
+    const isOwn = stored !== undefined && isSignedBy(stored.data, signer)
+    if (before !== undefined && !isNewEpoch && isOwn)
+      return { step: { part: 'epoch', outcome: 'unchanged' }, document: before }
+    if (signer === undefined && (fleet.trusted.isRequired || signers.length > 0))
+      throw new SkillError('INVALID_OPTION', 'agents trust only signed documents; name the signing key')
+    const document = nextEpoch(before ?? readOpenEpoch(stored), isNewEpoch)
+    const data = await writeDocument(document, signer)
+    const step = { part: 'epoch', outcome: stored === undefined ? 'created' : 'changed' } as const
+    if (isDryRun) return { step, document: before }
+    try {
+      await engine.store({ subject: EPOCH_SUBJECT, data, expectedSeq: stored?.seq ?? 0 })
+      return { step, document }
+    } catch (thrown) {
+      // Another administrator was first.
+      if (!(thrown instanceof SequenceConflict)) throw thrown
+    }
+  }
+}
+
+function nextEpoch(before: FleetEpoch | undefined, isNewEpoch: boolean): FleetEpoch {
+  if (before !== undefined && !isNewEpoch) return before
+  // The time rises even if the earlier epoch was lost with its stream.
+  const epoch = Math.max(Date.now(), (before?.epoch ?? 0) + 1)
+  const { id = randomUUID() } = before ?? {}
+  return { kind: 'epoch', id, epoch, at: new Date(epoch).toISOString() }
+}
+
+/** Returns the epoch of a fleet that nobody has signed yet. An epoch in the future could never be raised. */
+function readOpenEpoch(stored: StoredMessage | undefined): FleetEpoch | undefined {
+  if (stored === undefined || listSigners(stored.data).length > 0) return undefined
+  const document = tryReadEpoch(stored.data, NO_KEYS)?.document
+  return document !== undefined && document.epoch <= Date.now() ? document : undefined
+}
