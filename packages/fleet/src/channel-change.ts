@@ -146,10 +146,11 @@ export class ChannelChange {
    */
   isSame({ record, stored }: LeaderHead, { revision }: Pick<SkillVersion, 'revision'>): boolean {
     if (record?.kind !== 'skill' || record.revision !== revision || stored === undefined) return false
-    return isSignedBy(stored.data, this.signer) && !this.#isHeldBack(stored)
+    return isSignedBy(stored.data, this.signer) && !this.isHeldBack(stored)
   }
 
-  #isHeldBack({ subject, seq }: StoredMessage): boolean {
+  /** Whether no agent serves a head: it was refused, or the rest of its publication is missing. */
+  isHeldBack({ subject, seq }: StoredMessage): boolean {
     const { state, waiting } = this.fleet.feed
     return (waiting.get(subject)?.message ?? state.refusals.get(subject))?.seq === seq
   }

@@ -183,6 +183,10 @@ test('without keys, a snapshot within an epoch removes what is gone, and does no
   expect(await versionsAfter(first, messageOf(1, versionOf('maps', 3)))).toEqual({ maps: 3 })
   const same = first.startSnapshot(await epochOf(1))
   expect(await versionsAfter(same, messageOf(1, versionOf('maps', 1)))).toEqual({ maps: 3 })
+  // A whole channel does not disappear without its list.
+  const empty = same.startSnapshot(await epochOf(1))
+  expect(await versionsAfter(empty)).toEqual({ maps: 3 })
+  expect(await versionsAfter(empty.startSnapshot(await epochOf(2)), listAt(1, 2, {}))).toEqual({})
 })
 
 test('with keys, only a signed removal takes a skill that the stream does not contain any more', async () => {

@@ -369,12 +369,17 @@ export class HeadTable {
     if (channel === undefined && publishId === undefined) return
     try {
       const document = readDocument(data, this.#trusted)
+      const isAtPlace =
+        (document.kind === 'publication' && document.publishId === publishId) ||
+        (document.kind === 'list' && document.channel === channel)
+      if (!isAtPlace) throw new Error('it belongs to another subject')
+      if (document.fleet !== this.epoch?.id) throw new Error('it belongs to another fleet')
       if (this.#refusals.delete(subject)) this.#isChanged = true
-      if (document.kind === 'epoch' || document.fleet !== this.epoch?.id) return
-      if (document.kind === 'publication' && document.publishId === publishId) {
-        this.#waiting.noteEnd(publishId)
+      if (document.kind === 'list') this.#applyList(document)
+      else {
+        this.#waiting.noteEnd(document.publishId)
         this.#settle()
-      } else if (document.kind === 'list' && document.channel === channel) this.#applyList(document)
+      }
     } catch (thrown) {
       this.#isChanged = true
       this.#refusals.set(subject, { seq, at, reason: toMessage(thrown) })
@@ -456,19 +461,26 @@ export class HeadTable {
 
   /** Drops the heads that the stream does not contain any more, in all channels that have changed over. */
   #dropOmitted(): void {
+    const filled = new Set<string>()
+    for (const { seq, channel } of this.#heads.values()) if (seq > 0) filled.add(channel)
     for (const [subject, head] of this.#heads) {
       const isNewer = this.#refusals.has(subject) || this.waiting.has(subject)
-      if (head.seq > 0 || isNewer || this.#awaited.has(head.channel) || this.#isRetained(head)) continue
+      if (head.seq > 0 || isNewer || this.#awaited.has(head.channel)) continue
+      if (this.#isRetained(head, filled.has(head.channel))) continue
       this.#heads.delete(subject)
       this.#isChanged = true
     }
   }
 
-  /** Whether a head stays although the stream does not contain it. */
-  #isRetained({ channel, skill, manifest }: Head): boolean {
-    if (!this.#trusted.isRequired) return false
+  /**
+   * Whether a head stays although the stream does not contain it. Without trusted keys, a missing head was removed, unless
+   * the whole channel is missing. With trusted keys, only a list can leave a head out.
+   */
+  #isRetained({ channel, skill, manifest }: Head, isFilled: boolean): boolean {
     const list = this.#lists.get(channel)
-    return list === undefined || isOfEpoch(manifest, this.epoch) || listedVersion(list, skill) !== undefined
+    if (isOfEpoch(manifest, this.epoch)) return this.#trusted.isRequired || !isFilled
+    const isListed = list === undefined || listedVersion(list, skill) !== undefined
+    return isListed && (this.#trusted.isRequired || !isFilled)
   }
 
   #hasRetained(): boolean {

@@ -32,8 +32,8 @@ const LAST_RETRY_MS = 30_000
 
 /**
  * Publishes every change of a runtime: a folder while somebody edits it, or a git source on each commit. What was
- * published is the state of the runtime, so after the loss of a cluster a new one is filled by itself as soon as it has an
- * epoch. A skill that was rolled back in the fleet stays so until it changes again. With `isMirror`, nothing is removed
+ * published is the state of the runtime, so after the loss of a cluster a new one has it as soon as it has an epoch. With
+ * `isMirror`, this also fills the channel, so that agents change over. A skill that was rolled back in the fleet stays so until it changes again. With `isMirror`, nothing is removed
  * until all sources of the runtime were read.
  *
  * @example

@@ -150,7 +150,7 @@ export class SkillPublisher {
 
   /**
    * Publishes the current versions of one channel in another channel.
-   * @throws {SkillError} SKILL_NOT_FOUND, CHANGED_SINCE_READ, IO_FAILED
+   * @throws {SkillError} SKILL_NOT_FOUND, SKILL_INVALID if no agent serves a version yet, CHANGED_SINCE_READ, IO_FAILED
    */
   async promote(
     { from, to }: { readonly from: string; readonly to: string },
@@ -170,8 +170,13 @@ export class SkillPublisher {
     if (names.length === 0)
       throw new SkillError('SKILL_NOT_FOUND', `the channel ${JSON.stringify(from)} has no skills to promote`)
     const plan = await change.plan(names, async (name, head) => {
-      const { record } = await readLeaderHead(fleet, engine, { channel: from, skill: name }, signal)
+      const { record, stored } = await readLeaderHead(fleet, engine, { channel: from, skill: name }, signal)
       if (record?.kind !== 'skill') throw notFound(name, from)
+      if (stored !== undefined && change.isHeldBack(stored))
+        throw new SkillError(
+          'SKILL_INVALID',
+          `agents do not serve version ${record.version} of ${from}/${name}, because its publication is not complete; publish it again`,
+        )
       if (change.isSame(head, record)) return undefined
       if (options.isDryRun !== true) await change.renewFiles(record.files)
       return { ...contentOf(record), promotedFrom: { channel: from, version: record.version } }

@@ -75,7 +75,7 @@ export async function publish(folder: string | undefined, flags: PublishFlags): 
     const exit = printReport(report, { ...flags, isStaged: stage })
     if (!report.isFilled && flags.json !== true)
       printLine(
-        `note: agents that followed an earlier epoch keep their skills until the channel ${report.channel} is filled; "stoke fleet publish DIR --mirror" fills it`,
+        `note: agents that followed an earlier epoch keep their skills until the channel ${report.channel} is filled; "stoke fleet publish DIR --mirror" fills it, if it refuses no folder`,
       )
     return exit
   })
