@@ -4,6 +4,8 @@ import { childProcesses } from '@skillstoke/scripts'
 import { TemporaryFolder } from '../fixtures/skill-folder.ts'
 import { ModelServer } from './model-server.ts'
 
+const SEAL_KEY = 'a key of thirty-two bytes or more'
+
 /** A tool of the host that a scenario uses to change skills while the model waits for the tool's answer. */
 export interface HostTool {
   readonly name: 'edit'
@@ -53,6 +55,8 @@ export class World implements AsyncDisposable {
     const skills = await createSkillRuntime({
       sources: [directory(this.folder.path, { label: 'skills' })],
       scripts: childProcesses(),
+      // Every scenario with a restart also shows that the adapter keeps the seal of the state.
+      state: { sealKey: SEAL_KEY },
     })
     skills.events.on('skill:used', ({ callId }) => void this.callIds.push(callId))
     this.#opened.push(skills)

@@ -55,6 +55,8 @@ export interface ConversationTables {
     catalog: string | null
     ledger: string
     seen: string
+    /** The fields `conversation` and `seal` of the state, as JSON. Null in rows of earlier versions. */
+    identity: string | null
   }
   /** Lists of announced skills, keyed by the SHA-256 of their JSON. Most conversations have the same list. */
   listing: {
@@ -170,6 +172,11 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
         .on('conversation')
         .columns(['tenant', 'updated'])
         .execute()
+    },
+  },
+  '2026-11-25-identity': {
+    async up(database: Kysely<unknown>): Promise<void> {
+      await database.schema.alterTable('session').addColumn('identity', 'text').execute()
     },
   },
 }

@@ -180,7 +180,13 @@ export class SqlConversationStore implements ConversationStore, AsyncDisposable 
           .$if(atSeq !== undefined, query => query.where('session.seq', '<=', atSeq ?? 0))
           .innerJoin('listing', 'listing.digest', 'session.listing')
           .leftJoin('text', 'text.digest', 'session.catalog')
-          .select(['session.generation', 'session.ledger', 'session.seen', 'listing.announced'])
+          .select([
+            'session.generation',
+            'session.ledger',
+            'session.seen',
+            'session.identity',
+            'listing.announced',
+          ])
           .select('text.content as catalog')
           .where('session.tenant', '=', tenant)
           .where('session.conversation', '=', conversation)
@@ -197,6 +203,7 @@ export class SqlConversationStore implements ConversationStore, AsyncDisposable 
       announced: JSON.parse(row.announced) as SessionState['announced'],
       ledger: JSON.parse(row.ledger) as SessionState['ledger'],
       seen: JSON.parse(row.seen) as SessionState['seen'],
+      ...(JSON.parse(row.identity ?? '{}') as Pick<SessionState, 'conversation' | 'seal'>),
     }
   }
 
@@ -505,6 +512,7 @@ async function saveSession(
     catalog: state.catalog === undefined ? null : await putText(writing, JSON.stringify(state.catalog)),
     ledger: JSON.stringify(state.ledger),
     seen: JSON.stringify(state.seen),
+    identity: JSON.stringify({ conversation: state.conversation, seal: state.seal }),
   }
   await writing
     .insertInto('session')

@@ -32,3 +32,5 @@ declare var TextDecoder: {
 }
 
 declare var performance: { now(): number }
+
+declare var crypto: { getRandomValues(target: Uint8Array): Uint8Array }

@@ -313,7 +313,16 @@ function state(name: string): SessionState {
     omitted: ['b'],
   }
   const announced: SessionState['announced'] = [[name, '0123']]
-  return { version: 2, generation: DIGEST, catalog, announced, ledger, seen: { [name]: [DIGEST] } }
+  const identity = { conversation: '0'.repeat(32), seal: 'a seal' }
+  return {
+    version: 2,
+    ...identity,
+    generation: DIGEST,
+    catalog,
+    announced,
+    ledger,
+    seen: { [name]: [DIGEST] },
+  }
 }
 
 function withoutCatalog({ catalog: _catalog, ...rest }: SessionState): SessionState {

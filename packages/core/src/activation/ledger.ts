@@ -21,6 +21,11 @@ export interface Ledger {
   forget(name: string): void
   /** Records that the conversation received a file of a revision. */
   saw(name: string, revision: Digest): void
+  /**
+   * True if the conversation saw a revision. False if only a stored state without a seal says so, because the program
+   * that stored the state can write any revision into it.
+   */
+  isProven(name: string, revision: Digest): boolean
   /** For one skill, returns the hundred revisions that the conversation saw most recently, newest last. */
   seen(name: string): readonly Digest[]
   /** Returns the result of `seen()` for every skill name. */
@@ -34,6 +39,8 @@ export class MemoryLedger implements Ledger {
   readonly #retained: RetainedRevisions
   readonly #entries = new Map<string, LedgerEntry>()
   readonly #seen = new Map<string, Set<Digest>>()
+  /** The revisions of `#seen` that are only claimed. */
+  readonly #claimed = new Map<string, Set<Digest>>()
 
   constructor(retained: RetainedRevisions) {
     this.#retained = retained
@@ -49,10 +56,29 @@ export class MemoryLedger implements Ledger {
 
   record(entry: LedgerEntry): void {
     this.#entries.set(entry.name, Object.freeze({ ...entry }))
-    this.saw(entry.name, entry.revision)
+    this.#see(entry.name, entry.revision)
   }
 
   saw(name: string, revision: Digest): void {
+    this.#claimed.get(name)?.delete(revision)
+    this.#see(name, revision)
+  }
+
+  /** Adds a skill or a revision of a stored state. `isProven` is true if the seal of the state proves the claim. */
+  claim(claim: LedgerEntry | Pick<LedgerEntry, 'name' | 'revision'>, isProven: boolean): void {
+    const { name, revision } = claim
+    const isNew = this.#seen.get(name)?.has(revision) !== true
+    if (isNew && !isProven) this.#claimed.set(name, (this.#claimed.get(name) ?? new Set()).add(revision))
+    if ('toldRevision' in claim) this.record(claim)
+    else this.#see(name, revision)
+  }
+
+  isProven(name: string, revision: Digest): boolean {
+    const isSeen = this.#seen.get(name)?.has(revision) === true
+    return isSeen && this.#claimed.get(name)?.has(revision) !== true
+  }
+
+  #see(name: string, revision: Digest): void {
     const seen = this.#seen.get(name) ?? new Set()
     this.#seen.set(name, seen)
     // Move a revision that is seen again to the end of the list.
@@ -63,6 +89,7 @@ export class MemoryLedger implements Ledger {
     const oldest = [...seen].find(each => each !== loaded)
     if (oldest === undefined) return
     seen.delete(oldest)
+    this.#claimed.get(name)?.delete(oldest)
     this.#retained.remove(oldest)
   }
 
@@ -72,6 +99,16 @@ export class MemoryLedger implements Ledger {
 
   allSeen(): Readonly<Record<string, readonly Digest[]>> {
     return Object.fromEntries([...this.#seen.keys()].map(name => [name, this.seen(name)]))
+  }
+
+  /** Returns the result of `allSeen()` without the revisions that are only claimed. */
+  provenSeen(): Readonly<Record<string, readonly Digest[]>> {
+    return Object.fromEntries(
+      Object.entries(this.allSeen()).map(([name, revisions]) => [
+        name,
+        revisions.filter(revision => this.isProven(name, revision)),
+      ]),
+    )
   }
 
   forget(name: string): void {
@@ -94,6 +131,10 @@ export class ForgetfulLedger implements Ledger {
   forget(): void {}
 
   saw(): void {}
+
+  isProven(): boolean {
+    return false
+  }
 
   seen(): readonly Digest[] {
     return []

@@ -1,11 +1,9 @@
 import { SkillError } from '../errors.ts'
 import { findByNameOrFolder, toKnownName } from '../reader/find-by-name.ts'
-import type { SkillReader } from '../reader/skill-reader.ts'
 import { useNewest } from '../reader/use-newest.ts'
 import type { Generation } from '../registry/generation.ts'
 import { describeUnread } from '../registry/skill-not-found.ts'
 import type { Digest } from '../skill/digest.ts'
-import type { SkillFile } from '../skill/manifest.ts'
 import { findNearNames } from '../skill/near-names.ts'
 import type { Skill } from '../skill/skill.ts'
 import { isAddressable, normalizeName } from '../skill/skill-name.ts'
@@ -72,8 +70,7 @@ async function readFrom(
   }
   const loaded = (conversation.ledger.find(name) ?? conversation.ledger.find(skill.name))?.revision
   const knownName = toKnownName(generation, skill, name)
-  const seen = conversation.ledger.seen(knownName)
-  const { revision, files } = await findRevision(skill, wanted, seen, reader)
+  const { revision, files } = await findRevision(skill, wanted, knownName, conversation)
   const file = files.find(each => each.path === path)
   if (file === undefined) {
     const paths = files.map(each => each.path)
@@ -102,25 +99,24 @@ const MIN_DIGITS = 8
 async function findRevision(
   skill: Skill,
   wanted: string | undefined,
-  seen: readonly Digest[],
-  reader: SkillReader,
-): Promise<{ revision: Digest; files: readonly SkillFile[] }> {
-  if (wanted === undefined || wanted === '') return { revision: skill.revision, files: skill.files }
+  knownName: string,
+  { ledger, reader }: Conversation,
+): Promise<Pick<Skill, 'revision' | 'files'>> {
+  if (wanted === undefined || wanted === '') return skill
   const digits = wanted.replace(/^sha256:/, '').toLowerCase()
   const matches = (revision: Digest): boolean =>
     digits.length >= MIN_DIGITS && revision.slice(7).startsWith(digits)
-  if (matches(skill.revision)) return { revision: skill.revision, files: skill.files }
+  if (matches(skill.revision)) return skill
   // A revision does not show which skill it belongs to. Accept only revisions of this skill that the conversation has
-  // seen. Otherwise a model could read skills outside its scope.
-  const revision = seen.find(matches)
-  const files = revision === undefined ? undefined : await reader.listFiles(revision)
-  if (revision === undefined || files === undefined) {
-    throw new SkillError(
-      'REVISION_NOT_FOUND',
-      `revision ${JSON.stringify(wanted)} of ${JSON.stringify(skill.name)} is not available; the newest is ${skill.revision}`,
-    )
-  }
-  return { revision, files }
+  // seen. Otherwise a model could read skills outside its scope. A person may have rejected the revision since then.
+  const revision = ledger.seen(knownName).find(matches)
+  const isClaimed = revision === undefined || !ledger.isProven(knownName, revision)
+  const earlier = revision === undefined ? undefined : await reader.findEarlier(skill, revision, isClaimed)
+  if (earlier !== undefined) return earlier
+  throw new SkillError(
+    'REVISION_NOT_FOUND',
+    `revision ${JSON.stringify(wanted)} of ${JSON.stringify(skill.name)} is not available; the newest is ${skill.revision}`,
+  )
 }
 
 function suggest(wanted: string, names: readonly string[]): string {

@@ -2,6 +2,7 @@ import { checkChoice, SkillError } from '../errors.ts'
 import { type Clock, type Hasher, portableHasher, systemClock, untilAborted } from '../host.ts'
 import { checkOptions, type KnownOptions } from '../options.ts'
 import type { SkillReader } from '../reader/skill-reader.ts'
+import { checkConversationIdentity } from '../registry/conversation-identity.ts'
 import type { Generation, SkillReport } from '../registry/generation.ts'
 import type { SkillRegistry } from '../registry/skill-registry.ts'
 import { type Digest, digestOf } from '../skill/digest.ts'
@@ -51,7 +52,10 @@ export interface NotedWrite {
 export interface AgentAuthor {
   /** Name of the agent, shown in the history of the skill. @default 'an agent' */
   readonly name?: string
-  /** The conversation in which the agent writes. The agent's writes are live in that conversation immediately. */
+  /**
+   * The conversation in which the agent writes: `conversation` of its session. The agent's writes are live in that
+   * conversation immediately.
+   */
   readonly conversation?: string
 }
 
@@ -130,6 +134,7 @@ const KNOWN_AUTHOR: KnownOptions<AgentAuthor> = { name: true, conversation: true
 /** @throws {SkillError} INVALID_OPTION */
 export function checkAuthor(owner: string, author: AgentAuthor | undefined, path: string): void {
   checkOptions(owner, author, KNOWN_AUTHOR, { path })
+  checkConversationIdentity(`${path}.conversation`, author?.conversation)
 }
 
 export interface SkillWriteResult {

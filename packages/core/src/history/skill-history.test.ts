@@ -123,7 +123,7 @@ describe('log()', () => {
 
   test('log() names the author of an approval, and the agent that wrote a text', async () => {
     await using it = await open()
-    const [write] = createAuthorTools(it.skills.writer(), { author: { name: 'the bot', conversation: 'c' } })
+    const [write] = createAuthorTools(it.skills.writer(), { author: { name: 'the bot' } })
     await write?.execute({ skill_name: 'pdf', relative_path: 'SKILL.md', content: text('pdf', 'Agent.') })
     await it.skills.review.approve('pdf', { by: 'ada', note: 'fine' })
     expect(await it.log()).toEqual(['live approve ada r', 'held write the bot r', 'live found person r'])
@@ -386,7 +386,7 @@ describe('rollback()', () => {
 
   test('rollback() replaces the unapproved text of an agent with the served revision', async () => {
     await using it = await open()
-    const [write] = createAuthorTools(it.skills.writer(), { author: { conversation: 'c' } })
+    const [write] = createAuthorTools(it.skills.writer(), { author: { name: 'the bot' } })
     await write?.execute({ skill_name: 'pdf', relative_path: 'SKILL.md', content: text('pdf', 'Agent.') })
     await it.skills.history.rollback('pdf')
     expect([await it.body(), await read(it, '/s/pdf/SKILL.md')]).toEqual(['First.', text('pdf', 'First.')])

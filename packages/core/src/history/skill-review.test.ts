@@ -528,7 +528,8 @@ describe('a text that an agent writes', () => {
   function writing(skills: SkillRuntime, id: string): Writing {
     const session = skills.session({ id })
     // `writer()` writes to the first writable source. In a runtime of `openOwn()`, this is `mine`.
-    const [write] = createAuthorTools(skills.writer(), { author: { name: 'the bot', conversation: id } })
+    const author = { name: 'the bot', conversation: session.conversation }
+    const [write] = createAuthorTools(skills.writer(), { author })
     return {
       session,
       write: async (skill_name, relative_path, content) =>

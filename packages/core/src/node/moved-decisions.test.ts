@@ -127,7 +127,7 @@ describe('moved folders and decisions', () => {
           skill: 'pdf',
           path: 'SKILL.md',
           content: '---\nname: pdf\ndescription: Does pdf.\n---\nOf an agent.\n',
-          agent: { name: 'agent', conversation: 'x' },
+          agent: { name: 'agent' },
         })
       else write('pdf', 'pdf', 'Second.')
       await Promise.all([skills.reload(), beside.reload()])
@@ -178,7 +178,7 @@ describe('moved folders and decisions', () => {
       skill: 'made',
       path: 'SKILL.md',
       content: '---\nname: made\ndescription: Does it.\n---\nOf an agent.\n',
-      agent: { name: 'agent', conversation: 'x' },
+      agent: { name: 'agent' },
     })
     await skills.close()
     renameSync(at('made'), at('elsewhere'))

@@ -89,7 +89,7 @@ describe('readFile()', () => {
 
 test('after the runtime was closed, a reader keeps the last generation but refuses to read the sources', async () => {
   const { skills } = await openTwo()
-  const reader = skills.forConversation({ id: 'c' })
+  const reader = skills.forConversation({ scope: { include: ['*'] } })
   await skills.close()
   await expect(reader.fresh()).rejects.toMatchObject({ code: 'CLOSED' })
   await expect(reader.refresh('pdf')).rejects.toMatchObject({ code: 'CLOSED' })

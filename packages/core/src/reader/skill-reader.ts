@@ -5,6 +5,7 @@ import { createScopeTest, type ScopeTest, type SkillScope } from '../catalog/sco
 import type { SearchHit, SkillSearch } from '../catalog/skill-search.ts'
 import { checkNumber, SkillError } from '../errors.ts'
 import { checkOptions, type KnownOptions } from '../options.ts'
+import { checkConversationIdentity } from '../registry/conversation-identity.ts'
 import type { Generation } from '../registry/generation.ts'
 import { createSkillNotFound } from '../registry/skill-not-found.ts'
 import type { SkillRegistry } from '../registry/skill-registry.ts'
@@ -35,8 +36,8 @@ export interface ReaderParts {
 /** The skills that one conversation sees. */
 export interface ConversationView {
   /**
-   * Id of the conversation. If an id is given, the reader also returns revisions that the conversation wrote and no
-   * person has approved yet. @default only approved revisions
+   * Identity of the conversation: `conversation` of its session. If given, the reader also returns revisions that the
+   * conversation wrote and no person has approved yet. @default only approved revisions
    */
   readonly id?: string
   /** The skills that the conversation may see. @default all */
@@ -285,6 +286,16 @@ export class SkillReader {
     return fault === undefined ? '' : `: ${fault.message}`
   }
 
+  /**
+   * Returns an earlier revision of a skill, if the conversation of this reader may read it now. Otherwise, and if the
+   * revision is not stored, returns `undefined`. `isClaimed` is true if only a stored state says that the conversation
+   * saw the revision.
+   */
+  async findEarlier(skill: Skill, revision: Digest, isClaimed: boolean): Promise<Skill | undefined> {
+    const { id: conversation } = this.#view
+    return await this.#parts.registry.readAdmitted(skill, revision, { conversation, isClaimed })
+  }
+
   /** Returns the file list of a revision; `undefined` if the store does not have the revision. */
   async listFiles(revision: Digest): Promise<readonly SkillFile[] | undefined> {
     return await this.#parts.store.getTree(revision)
@@ -354,6 +365,7 @@ export class SkillReader {
    */
   forConversation(view: ConversationView): SkillReader {
     checkOptions('forConversation()', view, KNOWN_VIEW)
+    checkConversationIdentity('id', view.id)
     return new SkillReader(this.#parts, view)
   }
 

@@ -42,6 +42,14 @@ export interface CandidateSource extends LastGoodSource {
   isPresent(location: string): boolean
 }
 
+/** The reading of a revision that is not the newest one. */
+export interface EarlierReading {
+  /** Identity of the conversation that reads. */
+  readonly conversation?: string | undefined
+  /** True if only a stored state says that the conversation saw the revision. */
+  readonly isClaimed: boolean
+}
+
 /** The results of `restore`, by location. */
 export type RestoredSkills = ReadonlyMap<string, Skill | undefined>
 
@@ -197,6 +205,22 @@ export class CandidateBuilder {
     for (const revision of revisionsOf(candidate)) store.retain(revision)
     if (old !== undefined) for (const revision of revisionsOf(old)) store.release(revision)
     return candidate
+  }
+
+  /**
+   * Returns true if a conversation may read a revision of a folder now. A revision that is only claimed to belong to the
+   * folder must be known to have been served or approved there.
+   */
+  isReadable(slot: CandidateSource, candidate: Candidate, skill: Skill, reading: EarlierReading): boolean {
+    const { entry, folder, live } = candidate
+    const standing = this.#askStanding(slot, entry.location)
+    const known = [live?.revision, folder.served.last, folder.served.earlier, ...(standing?.approved ?? [])]
+    if (reading.isClaimed && !known.includes(skill.revision)) return false
+    if (standing?.isRevoked?.(skill.revision) === true) return false
+    // The revision was live, so the policy is asked whether it may stay live.
+    const verdict = this.#askAdmission(slot, entry, skill, skill)
+    if (verdict.kind === 'admit') return true
+    return verdict.conversation !== undefined && verdict.conversation === reading.conversation
   }
 
   #toSeat({ origin }: CandidateSource, { entry: { location }, former }: FreshEntry): FolderSeat {

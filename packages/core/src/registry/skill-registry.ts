@@ -19,7 +19,12 @@ import type { SourceTrust } from '../skill/trust.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import { type AdmissionPolicy, type FolderPlace, placeOf, trustAdmission } from './admission.ts'
 import { type Candidate, createReports, type FolderSeat, findIn, findWritten } from './candidate.ts'
-import { CandidateBuilder, type InvalidPolicy, type RestoredSkills } from './candidate-builder.ts'
+import {
+  CandidateBuilder,
+  type EarlierReading,
+  type InvalidPolicy,
+  type RestoredSkills,
+} from './candidate-builder.ts'
 import { DecisionMemory } from './decision-memory.ts'
 import type { DuplicatePolicy } from './duplicate-policy.ts'
 import { createGeneration, type Generation, type SkillReport } from './generation.ts'
@@ -310,6 +315,20 @@ export class SkillRegistry {
     // The revisions of a removed folder can still be read.
     const entry = candidate?.entry ?? { location: place.location }
     return known ?? (await this.#lastGood.readRevision(slot, entry, revision))
+  }
+
+  /**
+   * Returns a stored revision of a served skill, if the admission policy lets the conversation read it now. Otherwise
+   * returns `undefined`.
+   */
+  async readAdmitted(served: Skill, revision: Digest, reading: EarlierReading): Promise<Skill | undefined> {
+    const place = this.placeOf(served)
+    const skill = place === undefined ? undefined : await this.readRevision(place, revision)
+    // Find the candidate after the wait, because a decision may have replaced it.
+    const slot = this.#slots.find(({ origin }) => origin === place?.origin)
+    const candidate = slot?.candidates.find(({ entry }) => entry.location === place?.location)
+    if (skill === undefined || slot === undefined || candidate === undefined) return undefined
+    return this.#builder.isReadable(slot, candidate, skill, reading) ? skill : undefined
   }
 
   /**

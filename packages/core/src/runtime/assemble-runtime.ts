@@ -51,7 +51,7 @@ export interface RuntimeParts {
  */
 export function assembleRuntime(options: SkillRuntimeOptions): RuntimeParts {
   const host = resolveRuntimeOptions(options)
-  const { clock, hasher, logger, store, decisions, log, events, catalog } = host
+  const { clock, hasher, logger, store, decisions, log, events, catalog, seal } = host
   for (const { damage } of [decisions, log ?? {}]) if (damage !== undefined) logger.error(damage)
   const registry = createRegistry(host)
   const sources = new SourceReaders({ ...host, registry })
@@ -78,7 +78,9 @@ export function assembleRuntime(options: SkillRuntimeOptions): RuntimeParts {
     ...{ reloads, changes },
     reader: parts,
     binder: new AgentBinder({ reader, clock, logger }),
-    sessions: new LiveSessions({ reader: new SkillReader(parts), scripts, store, hasher, countTokens, uses }),
+    sessions: new LiveSessions({
+      ...{ reader: new SkillReader(parts), scripts, store, hasher, seal, countTokens, uses },
+    }),
     uses,
   }
 }

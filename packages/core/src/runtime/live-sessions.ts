@@ -9,6 +9,7 @@ import type { SkillScripts } from '../script/skill-scripts.ts'
 import type { SessionHost } from '../session/session-host.ts'
 import { checkSessionOptions, type SessionOptions } from '../session/session-options.ts'
 import { SkillSession } from '../session/skill-session.ts'
+import type { StateSeal } from '../session/state-seal.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import type { SkillUses } from './skill-uses.ts'
 
@@ -17,6 +18,7 @@ export interface LiveSessionsOptions {
   readonly scripts: SkillScripts
   readonly store: SkillStore
   readonly hasher: Hasher
+  readonly seal: StateSeal | undefined
   readonly countTokens: TokenCounter
   readonly uses: SkillUses
 }
@@ -33,7 +35,7 @@ export class LiveSessions {
   readonly #finalizer: FinalizationRegistry<RetainedRevisions>
 
   constructor(options: LiveSessionsOptions) {
-    const { scripts, reader, hasher, countTokens, uses } = options
+    const { scripts, reader, hasher, seal, countTokens, uses } = options
     this.#options = options
     this.#finalizer = new FinalizationRegistry(retained => {
       retained.release()
@@ -42,6 +44,7 @@ export class LiveSessions {
     this.#host = {
       reader,
       hasher,
+      seal,
       countTokens,
       openChild: (options, parent) => this.create(options, parent),
       ended: session => this.#end(session),

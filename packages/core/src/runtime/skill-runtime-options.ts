@@ -11,6 +11,7 @@ import type { AdmissionPolicy } from '../registry/admission.ts'
 import { INVALID_POLICIES, type InvalidPolicy } from '../registry/candidate-builder.ts'
 import { DUPLICATE_POLICIES, type DuplicatePolicy } from '../registry/duplicate-policy.ts'
 import type { ScriptRunner } from '../script/script-runner.ts'
+import { StateSeal } from '../session/state-seal.ts'
 import { FACETS, type SkillFacet } from '../skill/diff-skills.ts'
 import { checkSettle, DEFAULT_SETTLE, type SettlePolicy } from '../source/settle.ts'
 import type { SkillSource } from '../source/skill-source.ts'
@@ -116,6 +117,8 @@ export interface ResolvedRuntimeOptions {
   /** The log of revisions; absent if no history is recorded. */
   readonly log: RevisionLog | undefined
   readonly writeLock: WriteLock
+  /** Absent if stored states are not sealed. */
+  readonly seal: StateSeal | undefined
   readonly admission: AdmissionPolicy
   readonly agentWrites: AgentWrites
   readonly scripts: ScriptRunner | undefined
@@ -148,6 +151,7 @@ export function resolveRuntimeOptions(options: SkillRuntimeOptions): ResolvedRun
     decisions,
     log: state.history,
     writeLock: state.writeLock ?? new InProcessWriteLock(),
+    seal: state.sealKey === undefined ? undefined : new StateSeal(state.sealKey),
     admission:
       review.admission ??
       createReviewAdmission({

@@ -21,6 +21,12 @@ export interface SkillState {
    * @default a lock within this process
    */
   readonly writeLock?: WriteLock
+  /**
+   * Key of at least 32 random bytes with which `state()` of a session seals its result. A session then resumes only
+   * sealed states. Use a key if clients or other programs can write the stored states.
+   * @default states are not sealed, and what they claim is checked against the decisions
+   */
+  readonly sealKey?: string | Uint8Array
 }
 
 export const STATE_PARTS: KnownOptions<SkillState> = {
@@ -28,4 +34,5 @@ export const STATE_PARTS: KnownOptions<SkillState> = {
   decisions: true,
   history: true,
   writeLock: true,
+  sealKey: true,
 }

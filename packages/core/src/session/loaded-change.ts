@@ -1,10 +1,6 @@
 import type { LedgerEntry } from '../activation/ledger.ts'
-import { SkillError } from '../errors.ts'
-import type { Hasher } from '../host.ts'
-import type { SkillReader } from '../reader/skill-reader.ts'
 import { changedPaths, diffSkills } from '../skill/diff-skills.ts'
-import { type Digest, digestOf } from '../skill/digest.ts'
-import { parseSkill } from '../skill/parse-skill.ts'
+import type { Digest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
 
 /** A file of a loaded skill that differs from the last revision reported to the conversation. */
@@ -59,38 +55,6 @@ export function findLoadedChange(
  */
 export function isBackAsLoaded(entry: LedgerEntry, skill: Skill): boolean {
   return entry.toldRevision === undefined && skill.revision === entry.revision
-}
-
-/**
- * Reads the fields of an old revision from the store.
- * @returns `undefined` when the store no longer has the revision
- */
-export async function readRevision(
-  { name, skillFile: newest }: Skill,
-  revision: Digest,
-  reader: SkillReader,
-  hasher: Hasher,
-): Promise<KnownRevision | undefined> {
-  const files = await reader.listFiles(revision)
-  const named = [newest, 'SKILL.md', 'skill.md'].find(path => files?.some(file => file.path === path))
-  if (files === undefined || named === undefined) return undefined
-  try {
-    const bytes = await reader.readFile({ name, revision, files }, named)
-    const parsed = parseSkill(bytes, {
-      directoryName: name,
-      policy: { names: 'any', description: 'empty', matchDirectory: 'off' },
-    })
-    if (!parsed.ok) return undefined
-    const { frontmatter, body } = parsed.value
-    return {
-      ...{ revision, files, skillFile: named },
-      frontmatterDigest: digestOf(frontmatter, hasher),
-      bodyDigest: digestOf(body, hasher),
-    }
-  } catch (thrown) {
-    if (SkillError.isInstance(thrown, 'REVISION_NOT_FOUND')) return undefined
-    throw thrown
-  }
 }
 
 function hasOtherBody(before: KnownRevision, after: Skill): boolean {

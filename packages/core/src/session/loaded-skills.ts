@@ -1,18 +1,11 @@
 import { type LedgerEntry, MemoryLedger } from '../activation/ledger.ts'
 import type { RetainedRevisions } from '../activation/retained-revisions.ts'
 import type { ScopeTest } from '../catalog/scope.ts'
-import type { Hasher } from '../host.ts'
 import type { SkillReader } from '../reader/skill-reader.ts'
 import type { Generation } from '../registry/generation.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
-import {
-  findLoadedChange,
-  isBackAsLoaded,
-  type KnownRevision,
-  type LoadedChange,
-  readRevision,
-} from './loaded-change.ts'
+import { findLoadedChange, isBackAsLoaded, type KnownRevision, type LoadedChange } from './loaded-change.ts'
 import type { SessionState } from './session-state.ts'
 
 /** The updates to make in the ledger when a message is committed. */
@@ -62,29 +55,34 @@ export class LoadedSkills {
   /** Records that the conversation received the current revision of a skill. */
   note(skill: Skill, name: string, ordinal: number): void {
     this.ledger.record({ name, revision: skill.revision, toldRevision: skill.revision })
+    this.ledger.saw(name, skill.revision)
     this.#saidBy.set(name, ordinal)
     this.#keep(skill)
   }
 
   /** Restores the loaded skills of a stored conversation. Drops skills that are no longer in scope. */
-  resume({ ledger, seen }: SessionState): void {
-    for (const [name, revisions] of Object.entries(seen).filter(([name]) => this.#isInScope(name)))
-      for (const revision of revisions) this.ledger.saw(name, revision)
-    for (const { name, revision, toldRevision } of ledger)
-      if (this.#isInScope(name)) this.ledger.record({ name, revision, toldRevision })
+  resume({ ledger, seen }: SessionState, isProven: boolean): void {
+    const claims = Object.entries(seen).flatMap(([name, revisions]) =>
+      revisions.map(revision => ({ name, revision })),
+    )
+    for (const claim of [...claims, ...ledger])
+      if (this.#isInScope(claim.name)) this.ledger.claim(claim, isProven)
   }
 
   /**
    * For a resumed conversation, reads loaded revisions that are no longer served, so that notices can name the changed
    * files.
    */
-  async learn(now: Generation, reader: SkillReader, hasher: Hasher): Promise<void> {
+  async learn(now: Generation, reader: SkillReader): Promise<void> {
     for (const { name, revision, toldRevision } of this.ledger.entries()) {
       const skill = now.find(name)
       if (skill === undefined || skill.revision === toldRevision) continue
       for (const wanted of [revision, toldRevision])
         if (wanted !== undefined && wanted !== skill.revision && !this.#known.has(wanted))
-          this.#known.set(wanted, await readRevision(skill, wanted, reader, hasher))
+          this.#known.set(
+            wanted,
+            await reader.findEarlier(skill, wanted, !this.ledger.isProven(name, wanted)),
+          )
     }
   }
 

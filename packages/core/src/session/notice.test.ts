@@ -169,4 +169,9 @@ class Unclosed extends MemorySkillStore {
     this.#inner.putTree(...args)
     super.putTree(...args)
   }
+
+  override setRef(...args: Parameters<MemorySkillStore['setRef']>): void {
+    this.#inner.setRef(...args)
+    super.setRef(...args)
+  }
 }

@@ -6,6 +6,7 @@ import type { SkillUse } from '../tool/skill-use.ts'
 import type { ToolDefinition } from '../tool/tool-definition.ts'
 import type { SessionOptions } from './session-options.ts'
 import type { SkillSession } from './skill-session.ts'
+import type { StateSeal } from './state-seal.ts'
 
 /** The part of the runtime that a session needs. */
 export interface SessionHost {
@@ -19,5 +20,7 @@ export interface SessionHost {
   /** Returns the tools with which a conversation runs scripts. Returns an empty list if scripts are disabled. */
   scriptTools(conversation: Conversation): readonly ToolDefinition[]
   readonly hasher: Hasher
+  /** Absent if stored states are not sealed. */
+  readonly seal: StateSeal | undefined
   readonly countTokens: TokenCounter
 }

@@ -27,8 +27,9 @@ export type ApplyAt = (typeof APPLY_AT)[number]
 
 export interface SessionOptions {
   /**
-   * Identifies the conversation in events and reports. The id has 1 to 256 characters, none of them a control
-   * character. Two open sessions cannot have the same id.
+   * Names the conversation in events and reports. The id has 1 to 256 characters, none of them a control character.
+   * Two open sessions cannot have the same id. The id grants nothing: the identity that decides which unapproved texts
+   * a conversation sees is random.
    */
   readonly id: string
   /** The skills that this conversation may see. @default all */
@@ -48,7 +49,8 @@ export interface SessionOptions {
   readonly describeUnknownSkill?: (name: string, skills: readonly Skill[]) => string
   /**
    * The state that `state()` returned when the conversation was stored. The conversation continues with its old
-   * catalog, and its first offer reports the changes since then. An open session with the same id is closed.
+   * catalog, and its first offer reports the changes since then. If `scope` excludes a skill of the old catalog, the
+   * catalog is rendered anew. An open session with the same id is closed.
    */
   readonly resume?: SessionState
 }

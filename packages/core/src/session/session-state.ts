@@ -3,6 +3,7 @@ import type { SkillCatalog } from '../catalog/render-catalog.ts'
 import { SkillError } from '../errors.ts'
 import type { Hasher } from '../host.ts'
 import { showValue } from '../quote.ts'
+import { hasIdentityForm } from '../registry/conversation-identity.ts'
 import { type Digest, digestOf, isDigest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
 
@@ -28,6 +29,11 @@ export interface SessionState {
    * catalog.
    */
   readonly version: 1 | 2
+  /**
+   * Random value from which the identity of the conversation is derived. Keep it from other clients: the unapproved
+   * texts of the conversation are live for a session that resumes it under the same id. Absent in older states.
+   */
+  readonly conversation?: string
   /** Digest of the last generation that was reported. */
   readonly generation: Digest
   /**
@@ -42,6 +48,8 @@ export interface SessionState {
   readonly ledger: readonly LedgerEntry[]
   /** For each skill name, the revisions of which the conversation received a file. The newest revision is last. */
   readonly seen: Readonly<Record<string, readonly Digest[]>>
+  /** Proves that the state is unchanged. Present if the runtime has a `state.sealKey`. */
+  readonly seal?: string
 }
 
 const DIGITS = 16
@@ -84,8 +92,9 @@ export function freezeCatalog(catalog: SkillCatalog, hasher: Hasher): FrozenCata
  */
 export function checkSessionState(state: SessionState, hasher: Hasher): SessionState {
   if (!isRecord(state)) refuse('it', state, 'an object')
-  const { version, generation, announced, ledger, seen, catalog } = state
+  const { version, conversation, generation, announced, ledger, seen, catalog } = state
   if (version !== 1 && version !== 2) refuse('version', version, '1 or 2')
+  if (conversation !== undefined) check('conversation', conversation, hasIdentityForm, '32 digits')
   check('generation', generation, isDigestText, DIGEST)
   checkList('announced', announced, 'a list of names with digits', (field, pair) =>
     check(field, pair, isPairOfTexts, 'a name and the digits of its description'),
@@ -97,13 +106,17 @@ export function checkSessionState(state: SessionState, hasher: Hasher): SessionS
       check(field, revision, isDigestText, DIGEST),
     )
   if (version === 2) checkCatalog(catalog, hasher)
+  check('seal', state.seal, value => value === undefined || isText(value), 'a text, or nothing')
   return copyState(state)
 }
 
 /** Copies the checked fields, so that later changes of the given object do not affect the session. */
-function copyState({ version, generation, catalog, announced, ledger, seen }: SessionState): SessionState {
+function copyState(state: SessionState): SessionState {
+  const { version, conversation, generation, catalog, announced, ledger, seen, seal } = state
   return {
     version,
+    ...(conversation === undefined ? {} : { conversation }),
+    ...(seal === undefined ? {} : { seal }),
     generation,
     ...(version === 1 || catalog === undefined
       ? {}

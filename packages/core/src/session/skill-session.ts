@@ -10,6 +10,7 @@ import { intersectScopes, type SkillScope } from '../catalog/scope.ts'
 import { SkillError } from '../errors.ts'
 import { checkOptions } from '../options.ts'
 import type { ConversationView, SkillReader } from '../reader/skill-reader.ts'
+import { createConversationSecret, toConversationIdentity } from '../registry/conversation-identity.ts'
 import type { Generation } from '../registry/generation.ts'
 import type { Skill } from '../skill/skill.ts'
 import { withCheck } from '../tool/define-tool.ts'
@@ -53,8 +54,9 @@ export class SkillSession implements Disposable {
   /** The session that opened this session with `child()`; `undefined` for a topmost session. */
   readonly parent: SkillSession | undefined
   /**
-   * The id of this session, or of its topmost parent. Pass this id to `createAuthorTools` as `author.conversation`, so
-   * that written skills are live in this conversation.
+   * Identity of the conversation, shared by a session and its children. The identity is random, and a resumed
+   * conversation keeps it. Pass it to `createAuthorTools` as `author.conversation`, so that written skills are live in
+   * this conversation.
    */
   readonly conversation: string
   readonly scope: SkillScope | undefined
@@ -88,7 +90,10 @@ export class SkillSession implements Disposable {
     const { delivery = 'append', allowedTools = 'advise', skillToolName = TOOL_NAMES.loadSkill } = inherited
     this.id = id
     this.parent = parent
-    this.conversation = parent?.conversation ?? id
+    const stored = resume === undefined ? undefined : checkSessionState(resume, host.hasher)
+    if (stored !== undefined) host.seal?.check(stored)
+    const secret = stored?.conversation ?? createConversationSecret()
+    this.conversation = parent?.conversation ?? toConversationIdentity(secret, id, host.hasher)
     this.scope = scope
     this.delivery = delivery
     this.#skillToolName = skillToolName
@@ -99,13 +104,13 @@ export class SkillSession implements Disposable {
     this.#reader = host.reader.forConversation(this.#view)
     const now = this.#newest()
     this.#record = new TellingRecord({
-      ...{ delivery, generation: now, hasher: host.hasher, countTokens: host.countTokens },
+      ...{ secret, delivery, generation: now, hasher: host.hasher, countTokens: host.countTokens },
       isInScope: this.#reader.isInScope,
       renderCatalog: generation => this.#renderCatalog(generation),
       retained,
     })
     this.ledger = this.#record.ledger
-    if (resume !== undefined) this.#record.resume(checkSessionState(resume, host.hasher))
+    if (stored !== undefined) this.#record.resume(stored, host.seal !== undefined)
     this.#access = {
       reader: delivery === 'pinned' ? host.reader.forConversation(this.#pinnedView()) : this.#reader,
       ledger: this.ledger,
@@ -308,7 +313,7 @@ export class SkillSession implements Disposable {
    * ```
    */
   state(): SessionState {
-    return this.#record.state()
+    return this.#seal(this.#record.state())
   }
 
   /**
@@ -443,8 +448,14 @@ export class SkillSession implements Disposable {
       ...proposal.update,
       ...(this.delivery === 'rebuild' ? { catalog: proposal.catalog.text } : {}),
       commit: () => this.#commit(proposal),
-      state: () => this.#record.state(proposal),
+      state: () => this.#seal(this.#record.state(proposal)),
     })
+  }
+
+  #seal(state: SessionState): SessionState {
+    const { seal } = this.#host
+    // A seal must not turn the claims of a reverted state into facts.
+    return seal === undefined ? state : seal.seal({ ...state, seen: this.#record.ledger.provenSeen() })
   }
 
   #commit(proposal: Proposal): void {

@@ -26,6 +26,8 @@ export interface Proposal extends ListingNotice, LoadedNotice {
 }
 
 export interface TellingRecordOptions {
+  /** The random value of the conversation. */
+  readonly secret: string
   readonly delivery: DeliveryMode
   readonly generation: Generation
   readonly isInScope: ScopeTest
@@ -90,15 +92,17 @@ export class TellingRecord {
     this.#mustCompare = true
   }
 
-  /** Restores the record of a stored conversation. */
-  resume(state: SessionState): void {
+  /** Restores the record of a stored conversation. `isProven` is true if the state has a valid seal. */
+  resume(state: SessionState, isProven: boolean): void {
     const { catalog, announced, generation } = state
-    this.#loaded.resume(state)
+    this.#loaded.resume(state, isProven)
     // If the state contains no catalog, a pinned conversation starts over at the new generation.
     if (catalog === undefined && this.#options.delivery === 'pinned') return
     this.#listing.resume(announced, generation)
     if (catalog === undefined) return
     const { text, tokens, listed, omitted } = catalog
+    // With a narrower scope, the stored catalog would show skills that the conversation may no longer see.
+    if (![...listed, ...omitted].every(this.#options.isInScope)) return
     this.#catalog = Object.freeze({ text, tokens, listed, omitted })
   }
 
@@ -107,12 +111,12 @@ export class TellingRecord {
     this.#voidUntil = this.#newest = ++this.#ordinal
     this.#loaded.clear()
     this.#listing.forgetMessages()
-    this.resume(state)
+    this.resume(state, false)
   }
 
   /** Reads the old revisions of a resumed conversation, so that a notice can name the changed files. */
   async learn(now: Generation, reader: SkillReader): Promise<void> {
-    if (!this.#isAt(now)) await this.#loaded.learn(now, reader, this.#options.hasher)
+    if (!this.#isAt(now)) await this.#loaded.learn(now, reader)
   }
 
   /** Returns the message that tells the conversation which skills changed; `undefined` if no skill changed. */
@@ -187,6 +191,7 @@ export class TellingRecord {
     const isNewest = isOpen && proposal.ordinal > this.#newest
     return {
       version: 2,
+      conversation: this.#options.secret,
       generation: told.digest,
       catalog: freezeCatalog(isNewest ? proposal.catalog : this.#catalog, this.#options.hasher),
       announced: this.#listing.announced(told),

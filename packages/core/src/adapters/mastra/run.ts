@@ -71,10 +71,10 @@ export class MastraRun {
 
   /** True if the messages contain everything that the session counts as sent. */
   #isWhole(messages: readonly MastraMessage[]): boolean {
-    const { state, hasStart } = readThread(messages, this.#options.place)
+    const { state, start } = readThread(messages, this.#options.place)
     if (this.#isCut) return false
     // Another processor may have replaced the message with the start, without its metadata.
-    return state !== undefined || (!hasStart && messages.some(({ id }) => id === this.#startId))
+    return state !== undefined || (start === undefined && messages.some(({ id }) => id === this.#startId))
   }
 
   /** Starts the conversation over with a new catalog, and sends the loaded skills that the messages lack. */
@@ -85,10 +85,11 @@ export class MastraRun {
     for (const { name } of visible) ledger.forget(name)
     const text = await this.#live.rebase(rebase)
     const restored = ledger.entries()
+    for (const { name } of restored) ledger.forget(name)
     for (const entry of visible) ledger.record(entry)
     const last = messages.findLast(isSent)
-    if (last !== undefined)
-      putMark(last, { scope: place.scope, start: { ...this.session.state(), ledger: visible } })
+    if (last !== undefined) putMark(last, { scope: place.scope, start: this.session.state() })
+    for (const entry of restored) ledger.record(entry)
     this.#startId = last?.id
     this.#notices = 0
     this.#isCut = false

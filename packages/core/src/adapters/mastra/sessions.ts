@@ -69,11 +69,14 @@ export class MastraSessions {
     const needsStorage = view.state === undefined && threadId !== undefined && memory !== undefined
     // A memory processor may have removed older messages, which are still in the storage.
     const known = needsStorage ? readThread(await recall(memory, threadId), place) : view
-    const { state: resume, ledger, seen } = known
+    const { state, ledger, seen } = known
+    const resume = state && known.start
     const options = { ...this.#options, id: threadId ?? nextSessionId(), ...(resume && { resume }) }
     if (resume === undefined) this.#findById(options.id)?.close()
     const session = parent?.child(options) ?? this.#skills.session(options)
-    if (resume === undefined && ledger.length > 0) session.revert({ ...session.state(), ledger, seen })
+    // Messages prove what followed the start. Only the start has a seal.
+    if (state !== undefined || ledger.length > 0)
+      session.revert(state ?? { ...session.state(), ledger, seen })
     this.#keep(session)
     return session
   }

@@ -40,7 +40,8 @@ export interface ThreadView extends Loads {
    * instructions of a loaded skill.
    */
   readonly state: SessionState | undefined
-  readonly hasStart: boolean
+  /** The state at the start, exactly as the session returned it, so that its seal is valid. */
+  readonly start: SessionState | undefined
   /** Number of notices since the start. */
   readonly notices: number
   /** The names of the loaded skills whose instructions are in the messages. */
@@ -76,6 +77,8 @@ interface FoundMark {
 
 class MarkReader {
   #start: SessionState | undefined
+  /** What notices told since the start. */
+  #told: Pick<SessionState, 'catalog'> & Partial<Pick<SessionState, 'generation'>> = {}
   #announced = new Map<string, string>()
   #ledger = new Map<string, LedgerEntry>()
   #seen: Loads['seen'] = {}
@@ -92,8 +95,8 @@ class MarkReader {
     const isWhole = !this.#isBroken && loaded.length === loads.ledger.length
     return {
       ...loads,
-      state: this.#start && isWhole ? { ...this.#start, announced, ...loads } : undefined,
-      hasStart: this.#start !== undefined,
+      state: this.#start && isWhole ? { ...this.#start, ...this.#told, announced, ...loads } : undefined,
+      start: this.#start,
       notices: this.#notices,
       visible: new Set(this.#loadEvidence.keys()),
       evidence: [...this.#noticeEvidence, ...loaded],
@@ -109,6 +112,7 @@ class MarkReader {
 
   #restart(start: SessionState): void {
     this.#start = start
+    this.#told = {}
     this.#announced = new Map(start.announced)
     this.#ledger = new Map(start.ledger.map(entry => [entry.name, entry]))
     this.#seen = start.seen
@@ -132,7 +136,7 @@ class MarkReader {
   #tell({ generation, catalog, announced, withdrawn }: NonNullable<StateChange['told']>): void {
     for (const name of withdrawn) this.#announced.delete(name)
     for (const [name, description] of announced) this.#announced.set(name, description)
-    if (this.#start !== undefined) this.#start = { ...this.#start, generation, ...(catalog && { catalog }) }
+    this.#told = { ...this.#told, generation, ...(catalog && { catalog }) }
   }
 
   #count(notice: number, evidence: string | undefined): void {

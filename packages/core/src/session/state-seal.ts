@@ -1,0 +1,60 @@
+import { hmac } from '@noble/hashes/hmac.js'
+import { sha256 } from '@noble/hashes/sha2.js'
+import { bytesToHex } from '@noble/hashes/utils.js'
+import { SkillError } from '../errors.ts'
+import { compareText } from '../skill/compare.ts'
+import type { SessionState } from './session-state.ts'
+
+const MIN_KEY_BYTES = 32
+const encoder = new TextEncoder()
+
+/** Seals stored states with a key of the host, so that nobody without the key can change a state. */
+export class StateSeal {
+  readonly #key: Uint8Array
+
+  /** @throws {SkillError} INVALID_OPTION when the key is shorter than 32 bytes */
+  constructor(key: string | Uint8Array) {
+    this.#key = typeof key === 'string' ? encoder.encode(key) : new Uint8Array(key)
+    if (this.#key.length < MIN_KEY_BYTES)
+      throw new SkillError(
+        'INVALID_OPTION',
+        `state.sealKey has ${this.#key.length} bytes; use at least ${MIN_KEY_BYTES} random bytes`,
+      )
+  }
+
+  /** Returns the state with its seal: the HMAC-SHA256 of its JSON with sorted names. */
+  seal(state: SessionState): SessionState {
+    return { ...state, seal: this.#compute(state) }
+  }
+
+  /** @throws {SkillError} INVALID_OPTION when the state was not sealed with this key, or was changed later */
+  check(state: SessionState): void {
+    if (isSame(state.seal, this.#compute(state))) return
+    throw new SkillError(
+      'INVALID_OPTION',
+      'the state of the session has no valid seal: it was changed, or it was sealed with another key. Pass what state() returned, or leave "resume" out',
+      { data: { field: 'seal' } },
+    )
+  }
+
+  #compute({ seal: _, ...state }: SessionState): string {
+    return bytesToHex(hmac(sha256, this.#key, encoder.encode(toCanonical(state))))
+  }
+}
+
+/** Compares in constant time, so that the time does not tell how many digits of a forged seal are right. */
+function isSame(given: string | undefined, expected: string): boolean {
+  if (given?.length !== expected.length) return false
+  let difference = 0
+  for (let i = 0; i < expected.length; i++) difference |= given.charCodeAt(i) ^ expected.charCodeAt(i)
+  return difference === 0
+}
+
+/** Renders JSON with sorted names, because a store may return the fields in another order. */
+function toCanonical(state: object): string {
+  return JSON.stringify(state, (_, value: unknown) =>
+    typeof value !== 'object' || value === null || Array.isArray(value)
+      ? value
+      : Object.fromEntries(Object.entries(value).sort(([a], [b]) => compareText(a, b))),
+  )
+}
