@@ -231,6 +231,7 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     await page.getByText('| a | b |').waitFor()
     await page.getByRole('button', { name: 'logo.png' }).click()
     await page.getByText('This file is not text. Its size is 3 B.').waitFor()
+    await page.locator('pre.file-text').getByText('<0x').first().waitFor()
     await page.getByRole('option', { name: /gone/ }).click()
     await page.getByRole('heading', { name: 'gone', exact: true }).waitFor()
     const trouble = opened.trouble.length

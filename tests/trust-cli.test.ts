@@ -25,7 +25,7 @@ class Kit implements Disposable {
   readonly state: string = this.folder.at('state')
   readonly source: string = `file://${this.repository.directory}#main`
 
-  commit(body: string, more: Readonly<Record<string, string | null>> = {}): void {
+  commit(body: string, more: Readonly<Record<string, string | Buffer | null>> = {}): void {
     this.repository.commit(
       { 'pdf/SKILL.md': skillText('pdf', { body }), ...more },
       { message: `Say ${body}` },
@@ -157,7 +157,7 @@ test('on a terminal, stoke approve asks one question about the text and its hidd
   kit.commit('Be kind.\u200b')
   kit.run('pending')
   const accepted = answerApprove(kit, 'y\n')
-  expect(accepted.stdout).toContain('approve repository/pdf, and confirm its invisible characters? [y/N]')
+  expect(accepted.stdout).toContain('approve repository/pdf, and confirm its hidden text? [y/N]')
   expect([accepted.status, accepted.stdout]).toEqual([
     0,
     expect.stringContaining('approved pdf of repository: warning'),
@@ -182,6 +182,26 @@ test('on a terminal, stoke approve shows the difference and asks, and the answer
     0,
     expect.stringContaining(`approved pdf of repository: ok, serving ${row?.revision}`),
   ])
+})
+
+test('T58: stoke diff shows a script that is not text with escapes, and an approval is refused until it is confirmed', () => {
+  using kit = new Kit()
+  kit.commit('First.')
+  kit.run('approve', '--yes', 'pdf')
+  const script = Buffer.concat([Buffer.from('# Zo'), Buffer.of(0xeb), Buffer.from('\nsteal()\n')])
+  kit.commit('First.', { 'pdf/scripts/run.py': script })
+  const [row] = kit.rows('pending')
+  expect(kit.run('diff', 'pdf').stdout).toContain('+# Zo<0xEB>\n+steal()\n')
+  const refused = kit.run('approve', `pdf@${row?.revision}`)
+  expect([refused.status, refused.stderr]).toEqual([
+    2,
+    expect.stringContaining('scripts/run.py: the script is not text, so its bytes are shown as escapes'),
+  ])
+  const asked = answerApprove(kit, 'n\n')
+  expect(asked.stdout).toMatch(
+    /\+steal\(\)[\s\S]*approve repository\/pdf, and confirm its hidden text\? \[y\/N\]/,
+  )
+  expect(kit.run('approve', '--confirm-hidden', `pdf@${row?.revision}`).status).toBe(0)
 })
 
 test('T46: every verb shows hidden characters, and an approval is refused until the user confirms them', () => {

@@ -5,7 +5,7 @@ import {
   type SkillReport,
   type SkillRuntime,
 } from '@skillstoke/core'
-import { decodeStrictText, shortDigest } from '@skillstoke/core/internal'
+import { decodeReadableText, shortDigest, showBytes } from '@skillstoke/core/internal'
 import { createTwoFilesPatch } from 'diff'
 import { readNewestText } from './newest-text.ts'
 import { type Paint, toTerminalText } from './output.ts'
@@ -70,8 +70,10 @@ async function readText(skill: Skill, path: string, skills: SkillRuntime): Promi
   if (file === undefined) return undefined
   const summary = `${file.digest} (${file.size} bytes)\n`
   try {
-    // Shows even text that contains a NUL, so that a NUL cannot hide a change from a reviewer.
-    return decodeStrictText(await skills.readFile(skill, path)) ?? summary
+    const bytes = await skills.readFile(skill, path)
+    const shown = showBytes(bytes)
+    // The digest shows a change of bytes that are not shown.
+    return decodeReadableText(bytes) === undefined ? `${shown}\n${summary}` : shown
   } catch (thrown) {
     if (SkillError.isInstance(thrown)) return summary
     throw thrown

@@ -55,7 +55,7 @@ async function toExitCode(thrown: unknown): Promise<number> {
     SkillError.isInstance(thrown)
   const message = isExpected ? toMessage(thrown) : ((thrown as Error).stack ?? String(thrown))
   const hint = SkillError.isInstance(thrown, 'HIDDEN_TEXT')
-    ? '\n"stoke diff" shows the invisible characters; use --confirm-hidden if they are intended'
+    ? '\n"stoke diff" shows the invisible characters and bytes; use --confirm-hidden if they are intended'
     : ''
   process.stderr.write(nameProgram(`error: ${toTerminalText(message)}${hint}\n`))
   return EXIT_USAGE

@@ -28,7 +28,7 @@ export type SkillErrorCode =
   | 'SOURCE_MISSING'
   /** Two skills have the same name, and the host treats duplicates as errors. */
   | 'DUPLICATE_SKILL'
-  /** A revision contains invisible characters that the caller has not confirmed. */
+  /** A revision has invisible characters or a script that is not text, and the caller has not confirmed them. */
   | 'HIDDEN_TEXT'
   /** A skill cannot be served, and the host treats invalid skills as an error. */
   | 'SKILL_INVALID'

@@ -9,7 +9,14 @@ export { checkOptions, findNearest, type KnownOptions } from './options.ts'
 export { LATE, LONGEST_TIMER_MS, silentLogger, untilAborted, waitAtMost } from './host.ts'
 export { compareText } from './skill/compare.ts'
 export { digestOf, shortDigest } from './skill/digest.ts'
-export { decodePlainText, decodeStrictText, decodeText, decodeUnmarkedText } from './skill/text.ts'
+export { showBytes } from './skill/shown-bytes.ts'
+export {
+  decodePlainText,
+  decodeReadableText,
+  decodeStrictText,
+  decodeText,
+  decodeUnmarkedText,
+} from './skill/text.ts'
 export { escapeControls, limitMessage, quote, quoteAll, showValue } from './quote.ts'
 
 export { findPathFault } from './skill/skill-path.ts'

@@ -52,7 +52,11 @@ function FileView({ path, file }: FileViewProps): ComponentChildren {
 function FileContent({ file }: Pick<FileViewProps, 'file'>): ComponentChildren {
   if (file === undefined) return <p class="empty">Loading …</p>
   if ('failure' in file) return <p role="alert">{file.failure}</p>
-  const { text, size } = file.value
-  if (text === null) return <p class="empty">This file is not text. Its size is {formatBytes(size)}.</p>
-  return <pre class="file-text">{text}</pre>
+  const { text, size, isText } = file.value
+  return (
+    <>
+      {!isText && <p class="empty">This file is not text. Its size is {formatBytes(size)}.</p>}
+      <pre class="file-text">{text}</pre>
+    </>
+  )
 }

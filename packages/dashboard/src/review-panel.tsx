@@ -46,7 +46,7 @@ export function ReviewPanel({ row, client }: ReviewPanelProps): ComponentChildre
   ])
   const shown =
     diff !== undefined && 'value' in diff && diff.value.to === row.revision ? diff.value : undefined
-  // The server checks large files only at the approval. If the server finds invisible characters, the server refuses
+  // The server checks large files only at the approval. If the server finds hidden text, the server refuses
   // the approval with this code.
   const hasHidden = code === 'HIDDEN_TEXT' || row.diagnostics.some(each => each.code === 'HIDDEN_TEXT')
   const isReadyToApprove = shown !== undefined && (!hasHidden || isHiddenSeen.value)
@@ -69,8 +69,8 @@ export function ReviewPanel({ row, client }: ReviewPanelProps): ComponentChildre
               checked={isHiddenSeen.value}
               onChange={event => (isHiddenSeen.value = event.currentTarget.checked)}
             />{' '}
-            I have checked the invisible characters, written as <code>{'<U+200B>'}</code> above, and they are
-            intended.
+            I have checked the invisible characters and bytes, written as <code>{'<U+200B>'}</code> and{' '}
+            <code>{'<0xFF>'}</code> above, and they are intended.
           </label>
         </p>
       )}

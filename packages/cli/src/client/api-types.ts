@@ -239,8 +239,9 @@ export interface SkillHistory {
 /** `GET /api/skills/:name/file?path=` */
 export interface FileText extends FileInfo {
   readonly revision: Digest
-  /** Null if the file is not UTF-8 text. */
-  readonly text: string | null
+  /** Text of the file. In a file that is not text, bytes are written as escapes such as `<0xFF>`. */
+  readonly text: string
+  readonly isText: boolean
 }
 
 /** One model call. Every digest is shortened to eight digits. */

@@ -1,6 +1,6 @@
-import type { DecidedSkill, Digest, SkillReport, SkillRuntime } from '@skillstoke/core'
+import type { DecidedSkill, Diagnostic, Digest, SkillReport, SkillRuntime } from '@skillstoke/core'
 import { targetOf } from '@skillstoke/core/internal'
-import { isHiding, toApproveCommand } from '../approve-command.ts'
+import { toApproveCommand } from '../approve-command.ts'
 import { askYes } from '../ask.ts'
 import type { Config } from '../config/config.ts'
 import { decideSkill } from '../decide-skill.ts'
@@ -61,17 +61,19 @@ async function approveOne(
   flags: ApproveFlags,
 ): Promise<DecidedSkill | undefined> {
   const named = parseNamedSkill(target)
-  const { report } = skills.review.findWaiting(named.skill)
+  const { report, place } = skills.review.findWaiting(named.skill)
   const granted = capabilitiesOf(report, skills)
   const revision = named.revision ?? report.revision
-  let isShown = false
+  let hidden: readonly Diagnostic[] = []
   if (named.revision === undefined && report.revision !== undefined && report.revision !== report.serving) {
     if (!flags.isUnseen && (flags.json || !config.isInteractive))
       refuseUnseen(report, report.revision, config)
-    isShown = !flags.isUnseen
-    if (isShown && !(await showAndAsk(report, report.revision, skills, config))) {
-      printLine(`not approved: ${toTerminalLine(report.name)} of ${toTerminalLine(report.source)}`)
-      return undefined
+    if (!flags.isUnseen) {
+      hidden = await skills.review.findHidden(place, report.revision)
+      if (!(await showAndAsk({ report, revision: report.revision, hidden }, skills, config))) {
+        printLine(`not approved: ${toTerminalLine(report.name)} of ${toTerminalLine(report.source)}`)
+        return undefined
+      }
     }
   }
   const wish = {
@@ -79,7 +81,7 @@ async function approveOne(
     skill: targetOf(report),
     ...(revision === undefined ? {} : { revision }),
   } as const
-  const confirmHidden = flags.confirmsHidden || (isShown && isHiding(report))
+  const confirmHidden = flags.confirmsHidden || hidden.length > 0
   const done = await decideSkill({ ...wish, ...toNote(flags), confirmHidden }, skills)
   if (!flags.json) {
     printDecided('approve', done, config)
@@ -95,9 +97,15 @@ function refuseUnseen(report: SkillReport, revision: Digest, config: Config): ne
   )
 }
 
+interface ShownRevision {
+  readonly report: SkillReport
+  readonly revision: Digest
+  /** What a person cannot see in the revision. */
+  readonly hidden: readonly Diagnostic[]
+}
+
 async function showAndAsk(
-  report: SkillReport,
-  revision: Digest,
+  { report, revision, hidden }: ShownRevision,
   skills: SkillRuntime,
   config: Config,
 ): Promise<boolean> {
@@ -107,13 +115,14 @@ async function showAndAsk(
   printLine(`${paint('bold', target)}  ${report.serving ?? 'new'} -> ${revision}`)
   for (const grown of capabilitiesOf(report, skills))
     printLine(`  ${paint('yellow', 'new:')} ${toTerminalLine(grown)}`)
-  for (const doubtful of doubtsAbout(report)) printLine(`  ${formatDiagnostic(doubtful, paint)}`)
+  const others = doubtsAbout(report).filter(({ code }) => code !== 'HIDDEN_TEXT')
+  for (const doubtful of [...hidden, ...others]) printLine(`  ${formatDiagnostic(doubtful, paint)}`)
   // Fails if the skill has changed since the report was read, because the diff must show exactly the revision to
   // approve.
   if (skill?.revision !== revision)
     throw new UsageError(`${target} changed while it was read; run the command again`)
   printLine(paintDiff(await describeModified(live ?? { ...skill, files: [] }, skill, skills), paint))
   return await askYes(
-    isHiding(report) ? `approve ${target}, and confirm its invisible characters?` : `approve ${target}?`,
+    hidden.length > 0 ? `approve ${target}, and confirm its hidden text?` : `approve ${target}?`,
   )
 }

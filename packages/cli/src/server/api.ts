@@ -1,9 +1,11 @@
 import type { SkillRuntime, SkillScope, SkillStatus } from '@skillstoke/core'
 import {
   decodePlainText,
+  decodeReadableText,
   describeNewCapabilities,
   freshOrKnown,
   MAX_LOOK_MS,
+  showBytes,
   targetOf,
 } from '@skillstoke/core/internal'
 import { type Context, Hono } from 'hono'
@@ -204,13 +206,9 @@ async function getFile(context: Context, skills: SkillRuntime): Promise<Response
     return fail(context, 404, 'NOT_FOUND', reason)
   }
   const { digest, size } = file
-  const text: FileText = {
-    path,
-    digest,
-    size,
-    revision: skill.revision,
-    text: decodePlainText(await skills.readFile(skill, path)) ?? null,
-  }
+  const bytes = await skills.readFile(skill, path)
+  const isText = decodeReadableText(bytes) !== undefined
+  const text: FileText = { path, digest, size, revision: skill.revision, text: showBytes(bytes), isText }
   return context.json(text)
 }
 

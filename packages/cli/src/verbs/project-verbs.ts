@@ -9,7 +9,8 @@ import {
   withRootOptions,
 } from './verb-options.ts'
 
-const CONFIRM_HIDDEN = 'confirm that you checked the invisible characters and that they are intended'
+const CONFIRM_HIDDEN =
+  'confirm that you checked the invisible characters and bytes and that they are intended'
 
 /** Adds the verbs for copied and linked skills, and for the code of a project. */
 export function addProjectVerbs(program: Command, finish: Finish): void {

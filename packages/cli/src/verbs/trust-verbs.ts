@@ -57,7 +57,7 @@ interface HiddenFlags {
 }
 
 const CONFIRM_HIDDEN =
-  'confirm that you checked the invisible characters ("stoke diff" shows them as <U+200B>) and that they are intended'
+  'confirm that you checked the invisible characters and bytes ("stoke diff" shows them as <U+200B> and <0xFF>) and that they are intended'
 
 const NAMED =
   'name or source/name; to name the revision that you have read, add @ and the whole digest that "stoke pending" prints'

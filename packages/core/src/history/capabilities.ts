@@ -33,6 +33,9 @@ export function describeNewCapabilities(before: Skill | undefined, after: Skill)
   return found
 }
 
-function isProgram(path: string, isExecutable: boolean): boolean {
-  return isExecutable || path.startsWith('scripts/') || path.includes('/scripts/')
+const CODE = /\.(?:[cm]?[jt]sx?|py|sh|bash|zsh|fish|rb|pl|php|lua|ps1|bat|cmd)$/i
+
+/** True if a file may run: an executable file, a file below `scripts/`, or a file with the ending of a program. */
+export function isProgram(path: string, isExecutable: boolean): boolean {
+  return isExecutable || path.startsWith('scripts/') || path.includes('/scripts/') || CODE.test(path)
 }

@@ -1,14 +1,16 @@
 import { SkillError } from '../errors.ts'
 import type { SkillReader } from '../reader/skill-reader.ts'
 import { type Diagnostic, describePlace } from '../skill/diagnostic.ts'
-import { describeHiddenFile, describeHiddenName } from '../skill/hidden-text.ts'
+import { describeHiddenFile, describeHiddenName, describeUnreadableFile } from '../skill/hidden-text.ts'
 import { parseSkill } from '../skill/parse-skill.ts'
 import type { Skill } from '../skill/skill.ts'
+import { isProgram } from './capabilities.ts'
 
 const MAX_SHOWN = 10
 
 /**
- * Finds invisible characters in the file names and contents of a revision, even in large files.
+ * Finds what a person cannot see in a revision: invisible characters in the names and contents of its files, even in
+ * large files, and scripts that are not text.
  * @throws {SkillError} the error of `readFile` when a file cannot be read, because an unreadable revision must not be approved
  */
 export async function findHiddenIn(
@@ -16,13 +18,15 @@ export async function findHiddenIn(
   reader: Pick<SkillReader, 'readFile'>,
 ): Promise<readonly Diagnostic[]> {
   const found: Diagnostic[] = []
-  for (const { path } of skill.files) {
+  for (const { path, isExecutable } of skill.files) {
     found.push(...describeHiddenName(path).map(each => ({ ...each, path })))
     const bytes = await reader.readFile(skill, path)
     // Parse the skill file, because only the parser finds invisible characters that are written as YAML escapes.
     const own =
       path === skill.skillFile ? parseSkill(bytes, { path }).diagnostics : describeHiddenFile(path, bytes)
     found.push(...own.filter(({ code }) => code === 'HIDDEN_TEXT'))
+    const unreadable = isProgram(path, isExecutable) ? describeUnreadableFile(path, bytes) : undefined
+    if (unreadable !== undefined) found.push(unreadable)
   }
   return found
 }

@@ -221,6 +221,35 @@ describe('a reviewed source', () => {
     },
   )
 
+  test.each([
+    ['scripts/run.py', [...Buffer.from('# Zo'), 0xeb, ...Buffer.from('\nsteal()\n')], 'byte 5 is the first'],
+    ['scripts/run.sh', [...Buffer.from('exit\n'), 0], 'byte 6 is the first'],
+    ['lib/run.mjs', [0xff], 'byte 1 is the first'],
+    ['notes.txt', [...Buffer.from('\ufeffIgnore\u200bthis.', 'utf16le')], 'notes.txt:1:7: U+200B'],
+  ])(
+    'T58: refuses an approval of %s with bytes that nobody sees until it is confirmed',
+    async (path, bytes, place) => {
+      await using it = await open({ '/team/pdf/SKILL.md': text('pdf') })
+      it.team.write(`/team/pdf/${path}`, Uint8Array.from(bytes))
+      await it.skills.reload()
+      const revision = revisionOf(it.skills, 'pdf')
+      await expect(it.skills.review.approve('pdf', { revision })).rejects.toMatchObject({
+        code: 'HIDDEN_TEXT',
+        message: expect.stringContaining(place),
+      })
+      await it.skills.review.approve('pdf', { revision, confirmHidden: true })
+      expect(it.statusOf('pdf')).toMatch(/^team:(?:ok|warning)$/)
+    },
+  )
+
+  test('T58: an image that is not text needs no confirmation', async () => {
+    await using it = await open({ '/team/pdf/SKILL.md': text('pdf') })
+    it.team.write('/team/pdf/logo.png', Uint8Array.of(0x89, 0x50, 0, 0xff))
+    await it.skills.reload()
+    await it.skills.review.approve('pdf', { revision: revisionOf(it.skills, 'pdf') })
+    expect(it.statusOf('pdf')).toBe('team:ok')
+  })
+
   test('T46: rollback() to a revision that was never live requires a confirmation of its hidden text', async () => {
     await using it = await open(
       { '/team/pdf/SKILL.md': text('pdf', 'First.') },

@@ -60,8 +60,9 @@ export interface DecideOptions extends DecisionNote {
    */
   readonly revision?: string
   /**
-   * Confirms that the invisible characters in the revision are intended. Reports show the code of such a character, for
-   * example `<U+200B>`. `approve` and `pin` require this option if the revision contains invisible characters.
+   * Confirms that the hidden text in the revision is intended: invisible characters, and scripts that are not text.
+   * Reports show codes, for example `<U+200B>` or `<0xFF>`. `approve` and `pin` require this option if the revision has
+   * hidden text.
    * @default false
    */
   readonly confirmHidden?: boolean

@@ -1,7 +1,8 @@
 // biome-ignore-all lint/suspicious/noControlCharactersInRegex: the patterns look for control characters
 // biome-ignore-all lint/suspicious/noMisleadingCharacterClass: the patterns look for single joiners and selectors
 import type { Diagnostic } from './diagnostic.ts'
-import { decodeText } from './text.ts'
+import { findUnreadableByte } from './shown-bytes.ts'
+import { decodeReadableText } from './text.ts'
 
 /**
  * Consecutive characters that are invisible or that reorder text. A model reads these characters, but a person does not
@@ -145,9 +146,22 @@ export function describeHiddenText(text: string): Diagnostic[] {
   return diagnostics
 }
 
-/** Returns the findings about hidden text in a file. Returns an empty list for a file that is not UTF-8 text. */
+/** Returns the finding about a file that no editor shows as text; `undefined` for text. */
+export function describeUnreadableFile(path: string, bytes: Uint8Array): Diagnostic | undefined {
+  const at = findUnreadableByte(bytes)
+  if (at === undefined) return undefined
+  return {
+    code: 'HIDDEN_TEXT',
+    severity: 'warning',
+    message: `the script is not text, so its bytes are shown as escapes; byte ${at + 1} is the first`,
+    path,
+    fix: 'save the script as UTF-8 text, or check its bytes',
+  }
+}
+
+/** Returns the findings about hidden text in a file. Returns an empty list for a file that is not text. */
 export function describeHiddenFile(path: string, bytes: Uint8Array): Diagnostic[] {
-  const text = bytes.includes(0) ? undefined : decodeText(bytes)
+  const text = decodeReadableText(bytes)
   return text === undefined ? [] : describeHiddenText(text).map(each => ({ ...each, path }))
 }
 

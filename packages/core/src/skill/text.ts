@@ -34,6 +34,28 @@ export function decodePlainText(bytes: Uint8Array): string | undefined {
 }
 
 /**
+ * Decodes a file that an editor shows as text: UTF-8 without a NUL, or UTF-16 with a byte order mark. Returns
+ * `undefined` for any other bytes.
+ */
+export function decodeReadableText(bytes: Uint8Array): string | undefined {
+  return decodePlainText(bytes) ?? decodeUtf16(bytes)
+}
+
+function decodeUtf16(bytes: Uint8Array): string | undefined {
+  const [first, second] = bytes
+  const isBigEndian = first === 0xfe && second === 0xff
+  if (!isBigEndian && !(first === 0xff && second === 0xfe)) return undefined
+  // Not every runtime decodes the big-endian form.
+  const pairs = isBigEndian ? bytes.map((_, index) => bytes[index ^ 1] ?? 0) : bytes
+  try {
+    const text = new TextDecoder('utf-16le', { fatal: true }).decode(pairs)
+    return text.includes('\0') ? undefined : text
+  } catch {
+    return undefined // an odd number of bytes, or half a character
+  }
+}
+
+/**
  * If a text exceeds `maxBytes` in UTF-8, returns its size in bytes. Returns `undefined` for a text within that limit.
  */
 export function findExcessBytes(text: string, maxBytes: number): number | undefined {
