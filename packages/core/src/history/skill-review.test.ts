@@ -652,6 +652,18 @@ describe('a text that an agent writes', () => {
     expect([it.statusOf('pdf'), await it.bodyOf('pdf')]).toEqual(['pending', 'Second.'])
   })
 
+  test.each(['scripts\n', 'scripts\n.skillignore\n', '*\n'])(
+    'T59: a .skillignore of an agent with the rules %j waits for approval, and removes no file meanwhile',
+    async rules => {
+      await using it = await openOwn({}, { '/mine/pdf/scripts/check.sh': 'exit 1' })
+      const paths = (): readonly string[] => it.skills.current.get('pdf').files.map(({ path }) => path)
+      await writing(it.skills, 'chat-1').write('pdf', '.skillignore', rules)
+      expect([it.statusOf('pdf'), paths()]).toEqual(['pending', ['SKILL.md', 'scripts/check.sh']])
+      await it.skills.review.approve('pdf')
+      expect(paths()).toEqual(['.skillignore', 'SKILL.md'])
+    },
+  )
+
   test('several files that an agent wrote form one skill, and the conversation of the agent can read these files', async () => {
     await using it = await openOwn()
     const own = writing(it.skills, 'chat-1')

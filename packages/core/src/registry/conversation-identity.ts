@@ -1,6 +1,6 @@
 import { SkillError } from '../errors.ts'
 import type { Hasher } from '../host.ts'
-import { quote } from '../skill/text.ts'
+import { quote } from '../quote.ts'
 
 const BYTES = 16
 const HEX = 16
