@@ -166,7 +166,7 @@ describe('a client of 2026-07-28 over HTTP, which has no session', () => {
     ])
     expect((await textsOf(client, 'read_skill_file', read)).slice(1)).toEqual([])
     expect((await textsOf(others[1] as Client, 'read_skill_file', read)).slice(1)).toEqual([])
-    await it.remove('pdf/SKILL.md')
+    await it.remove('pdf')
     expect((await textsOf(client, 'read_skill_file', read)).slice(1)).toEqual([
       `You loaded pdf at ${after}; it was removed.\n`,
     ])
