@@ -95,6 +95,32 @@ describe.skipIf(NATS_SERVER === undefined)('stoke fleet', () => {
     expect((await fleet('doctor')).code).toBe(0)
   })
 
+  test('after the loss of all streams, another machine keeps its skills until init --from fills the channel', async () => {
+    await fleet('init')
+    for (const name of ['maps', 'notes']) folder.writeSkill(`skills/${name}`, { body: 'One.' })
+    await fleet('publish')
+    startDev('--no-agent')
+    await vi.waitFor(async () => expect(await readStatus()).toMatchObject({ agents: [{ held: 2 }] }), LONG)
+    await server.kill('SIGKILL')
+    server.eraseData()
+    await server.restart()
+    expect((await fleet('init')).code).toBe(0)
+    const { stdout } = await fleet('publish', '--name', 'maps')
+    expect(stdout).toContain('note: agents that followed an earlier epoch keep their skills')
+    const waiting = expect.arrayContaining([expect.stringContaining('is not filled')])
+    await vi.waitFor(
+      async () => expect(await readStatus()).toMatchObject({ agents: [{ held: 2, errors: waiting }] }),
+      LONG,
+    )
+    expect((await fleet('init', '--from', 'skills', '--dry-run')).code).toBe(2)
+    expect((await fleet('init', '--from', 'skills')).stdout).toMatch(/notes +version 1/)
+    expect((await fleet('publish')).stdout).not.toContain('note:')
+    await vi.waitFor(
+      async () => expect(await readStatus()).toMatchObject({ agents: [{ held: 2, errors: [] }] }),
+      LONG,
+    )
+  })
+
   test('a publication reaches another machine, whose conversation is told at its next step', async () => {
     const key = folder.at('fleet.pem')
     const made = await fleet('key', key, '--json')
