@@ -182,7 +182,34 @@ test('the manifest has every file except junk files and files that .skillignore 
     '.tmp-1',
     'node_modules/dep/index.js',
     '.env',
-    '#SKILL.md#',
+    ...[
+      '#SKILL.md#',
+      '.SKILL.md.swo',
+      '.SKILL.md.swx',
+      '.SKILL.md.kate-swp',
+      'a___jb_tmp___',
+      'a___jb_old___',
+    ],
+    ...['.goutputstream-AB12CD', '.~lock.a.ods#', '~$a.docx', '._a.md', 'desktop.ini', '.directory'],
+    ...[
+      '.syncthing.a.tmp',
+      '~syncthing~a.tmp',
+      '.nfs0000',
+      '.fuse_hidden0000',
+      '.a.md.icloud',
+      'a.tmp.123.4',
+    ],
+    ...[
+      '.svn/x',
+      '.hg/x',
+      '.jj/x',
+      '.idea/x',
+      '.vscode/x',
+      '.pytest_cache/x',
+      '.mypy_cache/x',
+      '.ruff_cache/x',
+    ],
+    ...['.venv/x', 'venv/x', '.GIT/config', 'git~1/config'],
   ])
     folder.write(`pdf/${path}`, 'x')
   const expected = [

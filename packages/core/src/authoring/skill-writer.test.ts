@@ -188,6 +188,19 @@ describe('write_skill_file', () => {
     expect(await fileSystem.list('/instance')).toEqual([{ name: '.keep', kind: 'file' }])
   })
 
+  test.each([
+    ['one file more', ['.GIT/config']],
+    ['several files more', ['notes.md', 'a/HEAD', 'a/objects/b', 'a/refs/c']],
+  ])('a rollback to a revision with git data in %s writes nothing', async (_, paths) => {
+    await using it = await open({ '/instance/tone/SKILL.md': text('tone') })
+    const present = it.skills.current.get('tone')
+    const [file] = present.files
+    if (file === undefined) throw new Error('tone has no files')
+    const earlier = { ...present, files: [...present.files, ...paths.map(path => ({ ...file, path }))] }
+    await expect(it.skills.writer().restore(earlier, present)).rejects.toMatchObject({ code: 'INVALID_PATH' })
+    expect((await it.files.list('/instance/tone')).map(({ name }) => name)).toEqual(['SKILL.md'])
+  })
+
   test('a writer writes a secret file if the source includes secret files', async () => {
     const fileSystem = new MemoryFileSystem({ '/w/tone/SKILL.md': text('tone') })
     const reading = { secretFiles: 'include' } as const

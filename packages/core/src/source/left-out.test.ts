@@ -4,10 +4,12 @@ import { MemoryFileSystem } from '../fs/memory-file-system.ts'
 import { portableHasher } from '../host.ts'
 import { createSkillRuntime } from '../runtime/create-skill-runtime.ts'
 import type { SkillRuntime } from '../runtime/skill-runtime.ts'
+import { digestOf } from '../skill/digest.ts'
 import type { ReadingPolicy } from '../skill/reading-policy.ts'
 import { MemorySkillStore } from '../store/memory-skill-store.ts'
-import { captureSkill, type FileContents } from './capture-skill.ts'
+import { captureSkill } from './capture-skill.ts'
 import { FileSource } from './file-source.ts'
+import { ListedSkills } from './listed-skills.ts'
 import { RemoteSource } from './remote-source.ts'
 import { NO_SETTLE } from './settle.ts'
 import { storeTree } from './stored-tree.ts'
@@ -17,13 +19,13 @@ const KEY = '-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----\n'
 const CERTIFICATE = '-----BEGIN CERTIFICATE-----\nMIIE\n-----END CERTIFICATE-----\n'
 
 /** Files of the skill, and then files that are no part of the skill. */
-const OWN: FileContents = {
+const OWN: Readonly<Record<string, string>> = {
   'SKILL.md': TEXT,
   'chain.pem': CERTIFICATE,
   'references/guide.md': 'x',
   'assets/x.tmp': 'x',
 }
-const OTHERS: FileContents = {
+const OTHERS: Readonly<Record<string, string>> = {
   '#SKILL.md#': 'auto-save',
   '.SKILL.md.swo': 'vim',
   '.idea/workspace.xml': 'x',
@@ -46,10 +48,8 @@ async function open(fileSystem: FileSystem, reading: Partial<ReadingPolicy> = {}
   return await createSkillRuntime({ sources: [source], tuning: { settle: NO_SETTLE } })
 }
 
-function place(files: FileContents): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(files).map(([path, content]) => [`/skills/pdf/${path}`, content as string]),
-  )
+function place(files: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(files).map(([path, content]) => [`/skills/pdf/${path}`, content]))
 }
 
 test('files that are no part of a skill change no revision, however the skill is read', async () => {
@@ -63,7 +63,7 @@ test('files that are no part of a skill change no revision, however the skill is
   const files = Object.entries({ ...OWN, ...OTHERS }).map(([path, content]) => ({
     path: `pdf/${path}`,
     kind: 'file' as const,
-    bytes: new TextEncoder().encode(content as string),
+    bytes: new TextEncoder().encode(content),
     isExecutable: false,
   }))
   const fetched = new RemoteSource(
@@ -83,16 +83,18 @@ test('files that are no part of a skill change no revision, however the skill is
 
 test('a source names the git data, dependency folders and secrets that it leaves out, each once', async () => {
   await using skills = await open(new MemoryFileSystem(place({ ...OWN, ...OTHERS })))
-  const told = (found: readonly { code: string; severity: string; path?: string }[]): unknown =>
-    found.map(({ code, severity, path = '' }) => [path.replace('/skills/pdf/', ''), code, severity]).sort()
+  const told = (found: readonly { code: string; severity: string; path?: string }[]): string[] =>
+    found
+      .map(({ code, severity, path = '' }) => [path.replace('/skills/pdf/', ''), code, severity].join(' '))
+      .sort()
   const expected = [
-    ['.env', 'SECRET_FILE', 'warning'],
-    ['.git', 'FILE_SKIPPED', 'info'],
-    ['assets/repo', 'FILE_SKIPPED', 'warning'],
-    ['key.pem', 'SECRET_FILE', 'warning'],
-    ['references/.GIT', 'FILE_SKIPPED', 'warning'],
-    ['scripts/node_modules', 'DEPENDENCY_FOLDER', 'warning'],
-    ['venv', 'DEPENDENCY_FOLDER', 'warning'],
+    '.env SECRET_FILE warning',
+    '.git FILE_SKIPPED info',
+    'assets/repo FILE_SKIPPED warning',
+    'key.pem SECRET_FILE warning',
+    'references/.GIT FILE_SKIPPED warning',
+    'scripts/node_modules DEPENDENCY_FOLDER warning',
+    'venv DEPENDENCY_FOLDER warning',
   ]
   expect(told(skills.current.get('pdf').diagnostics)).toEqual(expected)
   const captured = captureSkill(
@@ -102,6 +104,26 @@ test('a source names the git data, dependency folders and secrets that it leaves
   expect(told(captured.diagnostics)).toEqual(expected)
   const bundling = skills.current.get('pdf').diagnostics.find(({ path }) => path?.endsWith('node_modules'))
   expect(bundling?.fix).toContain('esbuild --bundle')
+})
+
+test('a list of another server leaves out the same names, and its revision stays the same when the files are retrieved', async () => {
+  const context = { store: new MemorySkillStore(), hasher: portableHasher }
+  const files = Object.entries({ ...OWN, ...OTHERS, 'key.pem': CERTIFICATE }).map(([path, content]) => {
+    const bytes = new TextEncoder().encode(content)
+    return { path, bytes, digest: digestOf(bytes, portableHasher), size: bytes.length, isExecutable: false }
+  })
+  const listed = new ListedSkills({ label: 'server' })
+  const frontmatter = { name: 'pdf', description: 'Use when a PDF is needed.' }
+  listed.replace([{ location: 'pdf', skillFile: 'SKILL.md', frontmatter, files }])
+  const [before] = await listed.read(context)
+  for (const { digest, bytes } of files) context.store.put(digest, bytes)
+  const [after] = await listed.read(context)
+  const expected = captureSkill(
+    { source: 'rows', location: 'pdf', files: { ...OWN, 'key.pem': CERTIFICATE } },
+    { store: new MemorySkillStore(), hasher: portableHasher },
+  )
+  const revisions = [before, after].map(entry => entry?.skill?.revision)
+  expect(revisions).toEqual([expected.skill?.revision, expected.skill?.revision])
 })
 
 test('.skillignore ends the findings about entries that are left out', async () => {
