@@ -4,7 +4,7 @@ import type { Clock, Hasher } from '../host.ts'
 import type { Diagnostic, DiagnosticCode, Severity } from '../skill/diagnostic.ts'
 import { isError } from '../skill/diagnostic.ts'
 import { digestOf } from '../skill/digest.ts'
-import { isBriefName, isPrivateKey } from '../skill/entry-names.ts'
+import { isPrivateKey } from '../skill/entry-names.ts'
 import { describeHiddenName } from '../skill/hidden-text.ts'
 import { INCLUDED_SECRET, LEFT_OUT_SECRET } from '../skill/left-out.ts'
 import type { SkillLimits } from '../skill/limits.ts'
@@ -16,6 +16,7 @@ import { findPathFault } from '../skill/skill-path.ts'
 import type { SourceEntry } from '../skill/source-contents.ts'
 import { describeTextFile } from '../skill/text-file.ts'
 import type { SkillStore } from '../store/skill-store.ts'
+import { hasBriefFile } from './brief-files.ts'
 import { looksHalfWritten, noteDoubt, toBelieved } from './half-written.ts'
 import { type DirectoryNode, type FileNode, listingOf, pathWithin } from './mirror.ts'
 import { isRacyStat } from './mirror-scanner.ts'
@@ -43,7 +44,7 @@ export interface FolderContext {
   readonly signal: AbortSignal
   /** Whether a file that looks half-written is read again later. */
   readonly doubts: boolean
-  /** Whether a new file that looks half-written is read again later. */
+  /** Whether a new file that looks half-written, or has a brief name, is read again later. */
   readonly doubtsNew: boolean
   /** The reader adds every file whose bytes it read, for the second fingerprint. */
   readonly read: ReadFile[]
@@ -56,8 +57,6 @@ interface ManifestFile {
 }
 
 const MAX_PLAIN_PATHS = 1_000
-/** How long after its creation a new file with a brief name delays the reading of its folder, in milliseconds. */
-const BRIEF_MS = 10_000
 
 /**
  * The result for a folder from which a file vanished after the folder was listed. The caller discards this result and
@@ -96,7 +95,7 @@ export class FolderReader {
       )
       return this.#toEntry(folder, undefined, found)
     }
-    if (await this.#hasBriefFile(files, context)) return UNSTABLE
+    if (context.doubts && context.doubtsNew && (await hasBriefFile(files, this.#options))) return UNSTABLE
     let skillBytes: Uint8Array | undefined
     let total = 0
     for (const item of files) {
@@ -195,26 +194,6 @@ export class FolderReader {
       }
     }
     return [...files.values()]
-  }
-
-  /** Whether a tool may soon rename or remove one of the new files. Such a file must not cause a revision of its own. */
-  async #hasBriefFile(
-    files: readonly ManifestFile[],
-    { doubts, doubtsNew }: FolderContext,
-  ): Promise<boolean> {
-    if (!doubts || !doubtsNew) return false
-    const { fileSystem, clock, pathOf } = this.#options
-    for (const { directory, file } of files) {
-      if (file.digest !== undefined || !isBriefName(file.name)) continue
-      try {
-        const { birthtimeMs } = await fileSystem.stat(`${pathOf(directory)}/${file.name}`)
-        const ageMs = clock.now() - birthtimeMs
-        if (ageMs >= 0 && ageMs < BRIEF_MS) return true
-      } catch (thrown) {
-        if (!SkillError.isInstance(thrown)) throw thrown // the reading of the file finds the reason
-      }
-    }
-    return false
   }
 
   #rememberPath(path: string): void {

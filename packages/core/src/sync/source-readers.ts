@@ -107,7 +107,7 @@ export class SourceReaders {
     if (served === undefined || sync?.isRestless(served.location) !== true) return
     throw new SkillError(
       'TIMED_OUT',
-      `the folder of the skill ${quote(name)} keeps changing while it is read, so its newest text is unknown. Move files that change all the time to another folder, or list them in .skillignore.`,
+      `the folder of the skill ${quote(name)} keeps changing while it is read, or contains a temporary file that is younger than 10 seconds, so its newest text is unknown. Try again. Move files that change all the time to another folder, or list them in .skillignore.`,
       { data: { lastComplete: served.revision } },
     )
   }

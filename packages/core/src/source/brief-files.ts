@@ -1,0 +1,35 @@
+import { SkillError } from '../errors.ts'
+import type { FileSystem } from '../fs/file-system.ts'
+import type { Clock } from '../host.ts'
+import { isBriefName } from '../skill/entry-names.ts'
+import type { DirectoryNode, FileNode } from './mirror.ts'
+
+/** How long after its creation a new file with a brief name delays the reading of its folder, in milliseconds. */
+const BRIEF_MS = 10_000
+
+interface Surroundings {
+  readonly fileSystem: FileSystem
+  readonly clock: Clock
+  readonly pathOf: (node: DirectoryNode) => string
+}
+
+/**
+ * Whether a tool may soon rename or remove one of the files, so that the file must not cause a revision of its own. A file
+ * that was read before is never brief.
+ */
+export async function hasBriefFile(
+  files: readonly { readonly directory: DirectoryNode; readonly file: FileNode }[],
+  { fileSystem, clock, pathOf }: Surroundings,
+): Promise<boolean> {
+  for (const { directory, file } of files) {
+    if (file.digest !== undefined || !isBriefName(file.name)) continue
+    try {
+      const { birthtimeMs } = await fileSystem.stat(`${pathOf(directory)}/${file.name}`)
+      const ageMs = clock.now() - birthtimeMs
+      if (ageMs >= 0 && ageMs < BRIEF_MS) return true
+    } catch (thrown) {
+      if (!SkillError.isInstance(thrown)) throw thrown // the reading of the file finds the reason
+    }
+  }
+  return false
+}
