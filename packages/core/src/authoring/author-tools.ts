@@ -94,6 +94,7 @@ function createWriteTool(
           path,
           content,
           agent,
+          isInScope,
           signal,
           ...(baseDigest === undefined ? {} : { baseDigest }),
         }

@@ -18,6 +18,7 @@ import { refuseGit } from './git-guard.ts'
 import { createGone, type ExpectedFolder, LayerFiles, type WritableLayer } from './layer-files.ts'
 import { findNameFault, RESERVED_WORDS, WRITABLE_NAMES, type WritableNames } from './skill-name-rule.ts'
 import { InProcessWriteLock, type WriteLock } from './write-lock.ts'
+import { checkFolderIsFree, checkTarget, resolveRoot, type WriteTarget } from './write-target.ts'
 
 /** The functions that make writes visible. */
 export interface SkillReloading {
@@ -33,16 +34,25 @@ export interface SkillWriterParts {
   readonly reader: SkillReader
   readonly sources: SourceReaders
   readonly reloads: SkillReloading
+  readonly agentWrites: AgentWriteNotes
+}
+
+/** The notes about texts that agents wrote. */
+export interface AgentWriteNotes {
+  /** Records a write of an agent before the file is written, so that the write waits for approval. */
+  record(write: NotedWrite): Promise<void>
   /**
-   * Records a write of an agent before the file is written, so that the write waits for approval. Absent if writes of
-   * agents go live immediately.
+   * Returns the unapproved files that agents wrote to a folder of the writable source; `undefined` if writes of agents
+   * go live immediately.
    */
-  readonly noteWrite?: (write: NotedWrite) => Promise<void>
+  pathsAt(location: string): ReadonlySet<string> | undefined
 }
 
 export interface NotedWrite {
   /** Path of the skill folder within the writable source. */
   readonly location: string
+  /** Absolute path of the skill folder, with links resolved. */
+  readonly folder: string
   readonly path: string
   readonly digest: Digest
   readonly author: AgentAuthor
@@ -114,6 +124,11 @@ export interface SkillWriteRequest {
    */
   readonly agent?: AgentAuthor
   /**
+   * Returns true if the caller may change a skill. The writer also asks about each skill whose folder contains the
+   * folder of the written skill. @default every skill
+   */
+  readonly isInScope?: (name: string) => boolean
+  /**
    * After an abort, the call no longer waits for the disk or for other writers. A write that has started is still
    * completed.
    */
@@ -127,6 +142,7 @@ const KNOWN_REQUEST: KnownOptions<SkillWriteRequest> = {
   baseDigest: true,
   isExecutable: true,
   agent: true,
+  isInScope: true,
   signal: true,
 }
 const KNOWN_AUTHOR: KnownOptions<AgentAuthor> = { name: true, conversation: true }
@@ -488,6 +504,21 @@ export class SkillWriter {
     await refuseGit({ fileSystem, root, location: folder.slice(root.length + 1) }, [path, ...copied])
   }
 
+  /** Checks that the write changes only the folder of its skill, and returns the checked target. */
+  async #checkTarget(
+    { path, agent, isInScope = () => true }: SkillWriteRequest,
+    { name, location, skillFile, isThere }: Place,
+  ): Promise<WriteTarget> {
+    const { registry, agentWrites } = this.#parts
+    const root = await resolveRoot(this.#layer)
+    const isInRoot = location === '' || location === skillFile
+    const target = { name, location, folder: isInRoot ? root : `${root}/${location}`, path }
+    await checkTarget(target, this.#layer, registry.listFolders(), isInScope)
+    const written = agent === undefined || isThere ? undefined : agentWrites.pathsAt(location)
+    if (written !== undefined) await checkFolderIsFree(target, this.#layer, written)
+    return target
+  }
+
   async #makeLive(name: string): Promise<Pick<SkillWriteResult, 'errors' | 'isHeld'>> {
     const { errors, isHeld } = await this.#reloadSkill(name)
     const served = this.#find(name)
@@ -506,6 +537,7 @@ export class SkillWriter {
     const { folder, location, served, isElsewhere } = place
     const { path } = request
     await this.#files.checkSkill(place)
+    const checked = await this.#checkTarget(request, place)
     const target = `${folder}/${path}`
     const below = isElsewhere ? served?.files.find(file => file.path === path) : undefined
     const before = (await this.#files.read(target)) ?? below
@@ -514,7 +546,9 @@ export class SkillWriter {
     const isLive = !isElsewhere && served?.files.some(file => file.path === path && file.digest === digest)
     // Record the write first, because a watcher may see the file before this call continues.
     if (request.agent !== undefined && isLive !== true)
-      await this.#parts.noteWrite?.({ location, path, digest, author: request.agent })
+      await this.#parts.agentWrites.record({
+        ...{ location, folder: checked.folder, path, digest, author: request.agent },
+      })
     const isCopiedUp = isElsewhere && served !== undefined && (await this.#files.copyUp(served, folder))
     const isExecutable = request.isExecutable ?? before?.isExecutable ?? false
     await fileSystem.write(target, bytes, { inside: root, isExecutable })

@@ -38,6 +38,8 @@ export type SkillDecision =
       readonly digest: Digest
       /** The conversation of the agent. */
       readonly conversation?: string
+      /** Absolute path of the skill's folder at the time of the write, with links resolved. */
+      readonly folder?: string
     }
 
 /** The kinds of decisions. */
@@ -78,6 +80,7 @@ export type RecordedDecision = SkillDecision & DecisionMeta
 /** An unapproved text that an agent wrote. */
 export interface AgentWrite extends DecisionMeta, WrittenFile {
   readonly conversation?: string
+  readonly folder?: string
 }
 
 /** One granted capability. */
@@ -101,6 +104,8 @@ export interface FolderDecisions {
    * late scan may still deliver the overwritten text.
    */
   readonly writes: readonly AgentWrite[]
+  /** Texts that agents wrote to other folders, and that were approved as part of this folder. */
+  readonly settled: readonly WrittenFile[]
   /**
    * The entry that was last dropped from `writes` because the list was full. After such a loss, every unapproved
    * revision of the folder waits for approval.
@@ -128,8 +133,8 @@ export interface DecisionStore {
    * itself and calls this method.
    */
   move(origin: string, moves: readonly FolderMove[]): Promise<void>
-  /** Returns the folders of a source that contain unapproved texts written by agents. */
-  listWritten(origin: string): readonly DecidedFolder[]
+  /** Returns the folders of all sources that contain unapproved texts written by agents. */
+  listWritten(): readonly DecidedFolder[]
   /** Returns every decision about a folder, oldest first. */
   list(place: FolderPlace): Promise<readonly RecordedDecision[]>
   /**
@@ -170,6 +175,7 @@ const NOTHING: FolderDecisions = Object.freeze({
   granted: [],
   revoked: new Set<ScriptCapability>(),
   writes: [],
+  settled: [],
 })
 
 /**
@@ -180,7 +186,7 @@ export function withDecision(
   before: FolderDecisions | undefined,
   recorded: RecordedDecision,
 ): FolderDecisions {
-  const { approved, rejected, granted, revoked, writes, pinned, disabled, frozen, forgotten } =
+  const { approved, rejected, granted, revoked, writes, settled, pinned, disabled, frozen, forgotten } =
     before ?? NOTHING
   const meta = {
     by: recorded.by,
@@ -193,6 +199,7 @@ export function withDecision(
     granted,
     revoked,
     writes,
+    settled,
     ...(pinned === undefined ? {} : { pinned }),
     ...(disabled === undefined ? {} : { disabled }),
     ...(frozen === undefined ? {} : { frozen }),
@@ -201,12 +208,14 @@ export function withDecision(
   switch (recorded.kind) {
     case 'approve': {
       const { forgotten: _, ...rest } = now
+      const { revision, settles = [] } = recorded
       return {
         ...rest,
         revoked: new Set(),
-        approved: new Map(approved).set(recorded.revision, meta),
-        rejected: without(rejected, [recorded.revision]),
-        writes: notWrittenIn(writes, recorded.settles ?? []),
+        approved: new Map(approved).set(revision, meta),
+        rejected: without(rejected, [revision]),
+        writes: notWrittenIn(writes, settles),
+        settled: [...settled, ...settles.filter(file => !isAmong(file, writes) && !isAmong(file, settled))],
       }
     }
     case 'reject': {
@@ -257,8 +266,12 @@ export function withDecision(
       return { ...now, granted: left, revoked: revoked.union(new Set(recorded.capabilities)) }
     }
     case 'write': {
-      const { path, digest, conversation } = recorded
-      const write = { ...meta, path, digest, ...(conversation === undefined ? {} : { conversation }) }
+      const { path, digest, conversation, folder } = recorded
+      const write = {
+        ...{ ...meta, path, digest },
+        ...(conversation === undefined ? {} : { conversation }),
+        ...(folder === undefined ? {} : { folder }),
+      }
       return { ...now, ...withWrite(writes, write) }
     }
     default:
@@ -320,7 +333,12 @@ export function holdsAlready(now: FolderDecisions | undefined, decision: SkillDe
 }
 
 function notWrittenIn(writes: readonly AgentWrite[], files: readonly WrittenFile[]): readonly AgentWrite[] {
-  return writes.filter(each => !files.some(file => file.path === each.path && file.digest === each.digest))
+  return writes.filter(each => !isAmong(each, files))
+}
+
+/** True if a list contains the same text of the same file. */
+export function isAmong({ path, digest }: WrittenFile, files: readonly WrittenFile[]): boolean {
+  return files.some(file => file.path === path && file.digest === digest)
 }
 
 function without<Key, Value>(map: ReadonlyMap<Key, Value>, keys: readonly Key[]): ReadonlyMap<Key, Value> {
@@ -344,8 +362,8 @@ export function moveFolders<Known>(
   }
 }
 
-/** The location of a folder and the decisions about it. */
-export type DecidedFolder = readonly [location: string, decided: FolderDecisions]
+/** A folder and the decisions about it. */
+export type DecidedFolder = readonly [place: FolderPlace, decided: FolderDecisions]
 
 /**
  * Combines decisions and moves of folders in the order in which they happened. A `DecisionStore` answers `find` from
@@ -353,8 +371,8 @@ export type DecidedFolder = readonly [location: string, decided: FolderDecisions
  */
 export class DecidedFolders {
   readonly #folders = new Map<string, FolderDecisions>()
-  /** Cached results of `listWritten`, by source; undefined after a change. */
-  #written: Map<string, DecidedFolder[]> | undefined
+  /** Cached result of `listWritten`; undefined after a change. */
+  #written: readonly DecidedFolder[] | undefined
 
   find(place: FolderPlace): FolderDecisions | undefined {
     return this.#folders.get(keyOf(place))
@@ -379,19 +397,13 @@ export class DecidedFolders {
    * Returns the folders that contain unapproved texts written by agents. The result is cached, because this method is
    * called for each skill of a source.
    */
-  listWritten(origin: string): readonly DecidedFolder[] {
-    this.#written ??= this.#findWritten()
-    return this.#written.get(origin) ?? []
-  }
-
-  #findWritten(): Map<string, DecidedFolder[]> {
-    const written = new Map<string, DecidedFolder[]>()
-    for (const [key, decided] of this.#folders) {
-      if (decided.writes.length === 0) continue
+  listWritten(): readonly DecidedFolder[] {
+    this.#written ??= [...this.#folders].flatMap(([key, decided]): readonly DecidedFolder[] => {
+      if (decided.writes.length === 0) return []
       const [origin, location] = JSON.parse(key) as [string, string]
-      written.set(origin, [...(written.get(origin) ?? []), [location, decided]])
-    }
-    return written
+      return [[{ origin, location }, decided]]
+    })
+    return this.#written
   }
 }
 
@@ -436,8 +448,8 @@ export class MemoryDecisions implements DecisionStore {
     moveFolders(this.#log, origin, moves)
   }
 
-  listWritten(origin: string): readonly DecidedFolder[] {
-    return this.#folders.listWritten(origin)
+  listWritten(): readonly DecidedFolder[] {
+    return this.#folders.listWritten()
   }
 
   async list(place: FolderPlace): Promise<readonly RecordedDecision[]> {

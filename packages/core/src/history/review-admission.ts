@@ -6,7 +6,6 @@ import type {
   AdmissionVerdict,
   StandingDecision,
 } from '../registry/admission.ts'
-import type { Skill } from '../skill/skill.ts'
 import type { SourceTrust } from '../skill/trust.ts'
 import { describeNewCapabilities } from './capabilities.ts'
 import {
@@ -16,6 +15,7 @@ import {
   type FolderDecisions,
   placeOfSource,
 } from './decisions.ts'
+import { findCopiedWrites, findHeldWrites } from './held-writes.ts'
 
 export interface ReviewAdmissionOptions {
   readonly decisions: DecisionStore
@@ -58,9 +58,14 @@ export function createReviewAdmission(options: ReviewAdmissionOptions): Admissio
       // When a host freezes a source for the first time, the current contents are served.
       const isBegin = request.live === undefined && request.isFirst && !(isFrozen && findLost(request.origin))
       const waits = isFrozen && !isBegin
-      const decided = decisions.find({ origin: request.origin, location: request.skill.location })
-      const left = decided?.approved.size ? undefined : findLeftWrite(request, decisions)
-      return decide(request, decided, { isFrozen: waits, left })
+      const place = { origin: request.origin, location: request.skill.location }
+      const decided = decisions.find(place)
+      const isSame = request.live?.revision === request.skill.revision
+      const { own, others } = findHeldWrites(request.skill, { ...request, ...place }, decisions)
+      const left = decided?.approved.size ? [] : findLeftWrites(request, decisions)
+      // A text that was approved here stays live if an agent writes the same text to another folder.
+      const writes = [...own, ...(isSame ? [] : others), ...left].sort((a, b) => a.at - b.at)
+      return decide(request, decided, { isFrozen: waits, isSame, writes })
     },
     refresh: () => decisions.refresh(),
     shown: origin => {
@@ -79,21 +84,27 @@ export function createReviewAdmission(options: ReviewAdmissionOptions): Admissio
 function decide(
   { skill, live, trust }: AdmissionRequest,
   decided: FolderDecisions | undefined,
-  { isFrozen, left }: Pick<Case, 'isFrozen'> & { readonly left: AgentWrite | undefined },
+  {
+    isFrozen,
+    isSame,
+    writes,
+  }: Pick<Case, 'isFrozen' | 'isSame'> & { readonly writes: readonly AgentWrite[] },
 ): AdmissionVerdict {
   const rejection = decided?.rejected.get(skill.revision)
   if (rejection !== undefined)
     return { kind: 'hold', reason: `rejected by ${describeMeta(rejection)}`, isRejected: true }
   if (decided?.approved.has(skill.revision) === true) return { kind: 'admit' }
-  const write = findHeldWrites(skill, decided).at(-1) ?? left
-  const isSame = live?.revision === skill.revision
+  const write = writes.at(-1)
   const reason = findReason({ trust, isFrozen, write, forgotten: decided?.forgotten, isSame })
   if (reason === undefined) return { kind: 'admit' }
   const grown = describeNewCapabilities(live, skill)
+  // If two conversations wrote texts, neither may see the text of the other.
+  const [conversation, another] = new Set(writes.map(each => each.conversation))
+  const isShown = conversation !== undefined && another === undefined && trust !== 'review'
   return {
     kind: 'hold',
     reason: grown.length === 0 ? reason : `${reason}; new: ${grown.join('; ')}`,
-    ...(write?.conversation === undefined || trust === 'review' ? {} : { conversation: write.conversation }),
+    ...(isShown ? { conversation } : {}),
   }
 }
 
@@ -115,24 +126,18 @@ function findReason({ trust, isFrozen, write, forgotten, isSame }: Case): string
 }
 
 /**
- * Returns a text in this revision that an agent wrote to another folder, if the text is unapproved and that folder no
- * longer exists. That folder may have been moved while no process ran, and moving a text does not approve the text.
+ * Returns the texts in this revision that agents wrote to another folder, if the texts are unapproved and that folder
+ * no longer exists. That folder may have been moved while no process ran, and moving a text does not approve the text.
  */
-function findLeftWrite(request: AdmissionRequest, decisions: DecisionStore): AgentWrite | undefined {
-  const { skill, origin } = request
-  for (const [location, decided] of decisions.listWritten(origin))
-    if (!request.isPresent(location)) {
-      const write = findHeldWrites(skill, decided).at(-1)
-      if (write !== undefined) return write
-    }
-  return undefined
-}
-
-/** Finds the texts in this revision that agents wrote and that are not approved yet. */
-export function findHeldWrites(skill: Skill, decided: FolderDecisions | undefined): readonly AgentWrite[] {
-  if (decided === undefined || decided.writes.length === 0) return []
-  const digests = new Map(skill.files.map(({ path, digest }) => [path, digest]))
-  return decided.writes.filter(({ path, digest }) => digests.get(path) === digest)
+function findLeftWrites(
+  { skill, origin, isPresent }: AdmissionRequest,
+  decisions: DecisionStore,
+): readonly AgentWrite[] {
+  return decisions
+    .listWritten()
+    .flatMap(([place, { writes }]) =>
+      place.origin === origin && !isPresent(place.location) ? findCopiedWrites(skill, writes) : [],
+    )
 }
 
 function toStanding(decided: FolderDecisions | undefined): StandingDecision | undefined {

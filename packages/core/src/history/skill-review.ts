@@ -13,6 +13,7 @@ import type { Skill } from '../skill/skill.ts'
 import { flushStore } from '../store/flush-store.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import {
+  type AgentWrite,
   type DecisionStore,
   holdsAlready,
   type RecordedDecision,
@@ -20,8 +21,8 @@ import {
   withDecision,
 } from './decisions.ts'
 import { grantedTo } from './grants.ts'
+import { findHeldWrites } from './held-writes.ts'
 import { findHiddenIn, refuseHidden } from './hidden-in-revision.ts'
-import { findHeldWrites } from './review-admission.ts'
 import type { RevisionLog } from './revision-log.ts'
 import { checkNewest, parseWholeRevision } from './whole-revision.ts'
 
@@ -378,11 +379,19 @@ export class SkillReview {
     await this.#checkHidden(report.name, place, revision, options)
     const skill = this.#options.registry.findNewest(place)
     // An approval also approves the texts of agents, but only those in the reviewed revision.
-    const writes =
-      skill?.revision === revision ? findHeldWrites(skill, this.#options.decisions.find(place)) : []
+    const writes = skill?.revision === revision ? this.#findHeldWrites(skill, place) : []
     const settles = writes.map(({ path, digest }) => ({ path, digest }))
     const settled = settles.length === 0 ? {} : { settles }
     return await this.#decide(place, { kind: 'approve', revision, ...settled }, options)
+  }
+
+  #findHeldWrites(skill: Skill, place: FolderPlace): readonly AgentWrite[] {
+    const { registry, decisions } = this.#options
+    const folder = registry.findFolder(place)
+    if (folder === undefined) return []
+    const asking = { ...place, folder, findFolder: (other: FolderPlace) => registry.findFolder(other) }
+    const { own, others } = findHeldWrites(skill, asking, decisions)
+    return [...own, ...others]
   }
 
   async #pinAt(place: FolderPlace, revision: Digest, options: DecisionNote): Promise<DecidedSkill> {

@@ -174,8 +174,8 @@ class SqliteDecisions implements DecisionStore {
     this.#tell(made)
   }
 
-  listWritten(origin: string): readonly DecidedFolder[] {
-    return this.#folders.listWritten(origin)
+  listWritten(): readonly DecidedFolder[] {
+    return this.#folders.listWritten()
   }
 
   async list(place: FolderPlace): Promise<readonly RecordedDecision[]> {

@@ -1,6 +1,7 @@
 import type { Digest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
 import type { SourceTrust } from '../skill/trust.ts'
+import type { FolderOnDisk } from './folder-path.ts'
 
 /** Identifies one folder of one source. A standing decision refers to its folder by this place. */
 export interface FolderPlace {
@@ -35,8 +36,11 @@ export interface AdmissionRequest {
   /** Identity of the source on this machine. */
   readonly origin: string
   readonly trust: SourceTrust
+  readonly folder: FolderOnDisk
   /** Returns true if the source has a skill folder at the given location. */
   isPresent(location: string): boolean
+  /** Returns the folder of another skill; `undefined` if no source has this folder. */
+  findFolder(place: FolderPlace): FolderOnDisk | undefined
   /** True if the source was never shown before, neither in this process nor in an earlier one with the same store. */
   readonly isFirst: boolean
 }

@@ -6,9 +6,10 @@ import type { Skill } from '../skill/skill.ts'
 import type { SourceEntry } from '../skill/source-contents.ts'
 import type { SourceTrust } from '../skill/trust.ts'
 import type { SkillStore } from '../store/skill-store.ts'
-import type { AdmissionPolicy, AdmissionVerdict, StandingDecision } from './admission.ts'
+import type { AdmissionPolicy, AdmissionVerdict, FolderPlace, StandingDecision } from './admission.ts'
 import type { Candidate, FolderSeat, HeldRevision, Standing } from './candidate.ts'
 import type { DecisionMemory } from './decision-memory.ts'
+import { type FolderOnDisk, folderOf } from './folder-path.ts'
 import { type LastGood, type LastGoodSource, NOTHING_SERVED, type ServedRevisions } from './last-good.ts'
 import type { FreshEntry, MovedFolder } from './pair-candidates.ts'
 
@@ -26,6 +27,8 @@ export interface CandidateBuilderOptions {
   readonly onInvalid: InvalidPolicy
   /** True if two skills with the same name are an error. */
   readonly refusesDuplicates: boolean
+  /** Returns the folder of a skill; `undefined` if no source has this folder. */
+  readonly findFolder: (place: FolderPlace) => FolderOnDisk | undefined
   /** Diagnostics that other modules reported about served skills, for example about their scripts. */
   readonly remarks: WeakMap<Skill, readonly Diagnostic[]>
   readonly logger: Logger
@@ -313,17 +316,19 @@ export class CandidateBuilder {
   /** Asks the admission policy. If the policy throws, the skill is held, and other skills are not affected. */
   #askAdmission(
     slot: CandidateSource,
-    { location }: SourceEntry,
+    entry: SourceEntry,
     skill: Skill,
     live: Skill | undefined,
   ): AdmissionVerdict {
-    const { admission, logger } = this.#options
+    const { admission, logger, findFolder } = this.#options
+    const { location } = entry
     if (this.#askStanding(slot, location)?.isLost === true)
       return this.#lastGood.isLast(slot.origin, location, skill.revision) ? ADMIT : HOLD_LOST
     try {
       const { origin, trust, isFirst = false } = slot
       const isPresent = (other: string): boolean => slot.isPresent(other)
-      return admission.admit({ skill, live, origin, trust, isFirst, isPresent })
+      const folder = folderOf({ origin, location }, entry)
+      return admission.admit({ skill, live, origin, trust, isFirst, folder, isPresent, findFolder })
     } catch (error) {
       logger.error('the admission policy failed', { skill: skill.name, error })
       return { kind: 'hold', reason: `the admission policy failed: ${toMessage(error)}` }

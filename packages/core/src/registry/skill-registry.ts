@@ -18,7 +18,7 @@ import { EMPTY_CONTENTS, type SourceContents } from '../skill/source-contents.ts
 import type { SourceTrust } from '../skill/trust.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import { type AdmissionPolicy, type FolderPlace, placeOf, trustAdmission } from './admission.ts'
-import { type Candidate, createReports, type FolderSeat, findIn, findWritten } from './candidate.ts'
+import { type Candidate, createReports, type FolderSeat, findIn, findWritten, nameOf } from './candidate.ts'
 import {
   CandidateBuilder,
   type EarlierReading,
@@ -27,6 +27,7 @@ import {
 } from './candidate-builder.ts'
 import { DecisionMemory } from './decision-memory.ts'
 import type { DuplicatePolicy } from './duplicate-policy.ts'
+import { type FolderOnDisk, folderOf } from './folder-path.ts'
 import { createGeneration, type Generation, type SkillReport } from './generation.ts'
 import { GenerationDigest } from './generation-digest.ts'
 import { LastGood } from './last-good.ts'
@@ -80,6 +81,11 @@ export interface RegisteredSource {
   readonly trust: SourceTrust
   /** The deviations from the specification that are accepted in texts of the source. */
   readonly reading?: Partial<ReadingPolicy>
+}
+
+/** The folder of a skill, even of a skill that is not served. */
+export interface SkillFolder extends FolderPlace, FolderOnDisk {
+  readonly name: string
 }
 
 interface SourceSlot extends RegisteredSource {
@@ -143,6 +149,7 @@ export class SkillRegistry {
       admission: options.admission ?? trustAdmission,
       onInvalid: options.onInvalid ?? 'keep-last-good',
       refusesDuplicates: options.onDuplicate === 'error',
+      findFolder: place => this.findFolder(place),
       remarks: this.#remarks,
       logger,
     })
@@ -193,7 +200,7 @@ export class SkillRegistry {
       isFirst: undefined,
       next: EMPTY_CONTENTS,
       isPresent(location) {
-        return binarySearch(this.next.entries, location, entry => entry.location) >= 0
+        return indexOfLocation(this.next, location) >= 0
       },
     })
   }
@@ -275,6 +282,23 @@ export class SkillRegistry {
   findNewest({ origin, location }: FolderPlace): Skill | undefined {
     const slot = this.#slots.find(each => each.origin === origin)
     return slot?.contents.entries.find(entry => entry.location === location)?.skill
+  }
+
+  /** Returns the folder of a skill, even if the skill is not served; `undefined` if no source has this folder. */
+  findFolder(place: FolderPlace): FolderOnDisk | undefined {
+    const slot = this.#slots.find(({ origin }) => origin === place.origin)
+    const index = slot === undefined ? -1 : indexOfLocation(slot.next, place.location)
+    return index < 0 ? undefined : folderOf(place, slot?.next.entries[index])
+  }
+
+  /** Lists the folders of all skills, even of skills that are not served. */
+  listFolders(): readonly SkillFolder[] {
+    return this.#slots.flatMap(({ origin, candidates }) =>
+      candidates.map(candidate => {
+        const place = { origin, location: candidate.entry.location }
+        return { ...place, ...folderOf(place, candidate.entry), name: nameOf(candidate) }
+      }),
+    )
   }
 
   /** Lists the served and the newest revision of every folder, even of folders that another source shadows. */
@@ -589,6 +613,10 @@ export class SkillRegistry {
     this.#logger.debug('generation', { number, source: slot.label, changes: changes.length })
     this.#subscriptions.publish({ previous, generation: this.#current, changes, reports })
   }
+}
+
+function indexOfLocation({ entries }: SourceContents, location: string): number {
+  return binarySearch(entries, location, entry => entry.location)
 }
 
 function nothingWritten(): readonly Skill[] {

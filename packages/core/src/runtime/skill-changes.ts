@@ -22,7 +22,7 @@ import { flushStore } from '../store/flush-store.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import type { AgentWrites } from './skill-runtime-options.ts'
 
-export interface SkillChangesOptions extends Omit<SkillWriterParts, 'noteWrite'> {
+export interface SkillChangesOptions extends Omit<SkillWriterParts, 'agentWrites'> {
   readonly store: SkillStore
   readonly decisions: DecisionStore
   readonly review: SkillReview
@@ -127,8 +127,11 @@ export class SkillChanges implements RevisionRestorer {
     const { registry, reader, sources, reloads, clock, writeLock } = this.#options
     const { label, origin, reading } = source
     const layer = { label, origin, ...(reading === undefined ? {} : { reading }), ...folder }
-    const noteWrite = (write: NotedWrite): Promise<void> => this.#noteWrite(origin, write)
-    const parts = { registry, reader, sources, reloads, noteWrite }
+    const agentWrites = {
+      record: async (write: NotedWrite): Promise<void> => await this.#noteWrite(origin, write),
+      pathsAt: (location: string) => this.#findWritten({ origin, location }),
+    }
+    const parts = { registry, reader, sources, reloads, agentWrites }
     return new SkillWriter(layer, parts, { clock, lock: writeLock, ...options })
   }
 
@@ -166,13 +169,18 @@ export class SkillChanges implements RevisionRestorer {
     }
   }
 
-  async #noteWrite(origin: string, { location, path, digest, author }: NotedWrite): Promise<void> {
+  #findWritten(place: FolderPlace): ReadonlySet<string> | undefined {
+    const { decisions, agentWrites } = this.#options
+    return agentWrites === 'live' ? undefined : new Set(decisions.find(place)?.writes.map(({ path }) => path))
+  }
+
+  async #noteWrite(origin: string, { location, folder, path, digest, author }: NotedWrite): Promise<void> {
     const { decisions, agentWrites, clock } = this.#options
     const place = { origin, location }
     const by = author.name ?? 'an agent'
     this.#recorder?.expect(place, digest, { author: { kind: 'agent', name: by }, cause: 'write' })
     if (agentWrites === 'live') return
     const where = author.conversation === undefined ? {} : { conversation: author.conversation }
-    await decisions.record(place, { kind: 'write', path, digest, ...where, by, at: clock.now() })
+    await decisions.record(place, { kind: 'write', path, digest, folder, ...where, by, at: clock.now() })
   }
 }

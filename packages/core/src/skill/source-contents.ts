@@ -24,6 +24,10 @@ export interface SourceEntry {
   readonly identity?: string
   /** Path of the folder on this machine. Absent if the folder is not on this machine. */
   readonly directory?: string
+  /** Absolute path of the folder with links resolved. Absent if this is the location within the source's origin. */
+  readonly realPath?: string
+  /** Whether the folder contains links, so that some of its files are also in other folders. @default false */
+  readonly hasLinks?: boolean
   /** All findings about this folder, including the findings about its skill. */
   readonly diagnostics: readonly Diagnostic[]
 }

@@ -210,6 +210,7 @@ export class FileSource implements SkillSource {
     const root = await this.#openRoot()
     const pass = root === undefined ? undefined : await createScanPass(this.#options, context.wasServed)
     if (root === undefined || pass === undefined) return this.#readMissing()
+    root.realPath = pass.rootRealPath === this.origin ? undefined : pass.rootRealPath
     this.#missingSince = undefined
     const wasOverflow = this.#needsSweep
     const unwatched = [...this.#scanner.unwatched()]

@@ -18,7 +18,7 @@ import { describeTextFile } from '../skill/text-file.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import { hasBriefFile } from './brief-files.ts'
 import { looksHalfWritten, noteDoubt, toBelieved } from './half-written.ts'
-import { type DirectoryNode, type FileNode, listingOf, pathWithin } from './mirror.ts'
+import { type DirectoryNode, type FileNode, linkedPathOf, listingOf, pathWithin } from './mirror.ts'
 import { isRacyStat } from './mirror-scanner.ts'
 import type { NotedFolder } from './noted-folder.ts'
 import type { ReadFile } from './second-fingerprint.ts'
@@ -351,6 +351,7 @@ export class FolderReader {
   #toEntry(folder: DirectoryNode, skill: Skill | undefined, diagnostics: readonly Diagnostic[]): SourceEntry {
     const { location, directory } = this.#place(folder)
     const identity = identityOf(folder)
+    const realPath = linkedPathOf(folder)
     const entry: SourceEntry = {
       location,
       name: skill?.name ?? (folder.entry?.skill?.name || nameOf(folder) || this.#options.label),
@@ -359,6 +360,8 @@ export class FolderReader {
       ...(isLinked(folder) ? { isLinked: true } : {}),
       ...(identity === undefined ? {} : { identity }),
       ...(directory === undefined ? {} : { directory }),
+      ...(realPath === undefined ? {} : { realPath }),
+      ...(hasLinks(folder) ? { hasLinks: true } : {}),
       diagnostics,
     }
     const before = folder.entry
@@ -367,6 +370,8 @@ export class FolderReader {
       before.name === entry.name &&
       before.directory === entry.directory &&
       before.identity === entry.identity &&
+      before.realPath === entry.realPath &&
+      before.hasLinks === entry.hasLinks &&
       before.skill?.revision === skill?.revision &&
       before.skillFile === entry.skillFile &&
       JSON.stringify(before.diagnostics) === JSON.stringify(diagnostics)
@@ -411,6 +416,13 @@ export function identityOf({ isStandalone, stat }: DirectoryNode): string | unde
 function isLinked(folder: DirectoryNode): boolean {
   for (let at: DirectoryNode | undefined = folder; at !== undefined; at = at.parent)
     if (at.isLink) return true
+  return false
+}
+
+/** Whether a file or a folder inside a skill's folder is a link. */
+function hasLinks({ directories, files }: DirectoryNode): boolean {
+  for (const { isLink } of files.values()) if (isLink) return true
+  for (const directory of directories.values()) if (directory.isLink || hasLinks(directory)) return true
   return false
 }
 

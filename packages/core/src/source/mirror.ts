@@ -240,6 +240,13 @@ export function realPathOf(node: DirectoryNode, rootRealPath: string): string {
   return node.parent === undefined ? rootRealPath : `${realPathOf(node.parent, rootRealPath)}/${node.name}`
 }
 
+/** Returns the path of a directory with links resolved; `undefined` if no part of its path is a link. */
+export function linkedPathOf(node: DirectoryNode): string | undefined {
+  if (node.realPath !== undefined) return node.realPath
+  const parent = node.parent === undefined ? undefined : linkedPathOf(node.parent)
+  return parent === undefined ? undefined : `${parent}/${node.name}`
+}
+
 export const NOT_ASCII: RegExp = /[^\u0020-\u007e]/
 
 /** Finds a subfolder by its name in NFC. The disk may spell the name in decomposed Unicode. */

@@ -1,0 +1,24 @@
+import type { SourceEntry } from '../skill/source-contents.ts'
+import type { FolderPlace } from './admission.ts'
+
+/** The folder of a skill in its file system. */
+export interface FolderOnDisk {
+  /** Absolute path, with links resolved. */
+  readonly path: string
+  /** True if the folder contains links, so that some of its files are also in other folders. */
+  readonly hasLinks: boolean
+}
+
+/** Returns the folder of a skill. Without an entry, the path is the location within the origin. */
+export function folderOf(
+  { origin, location }: FolderPlace,
+  { realPath, hasLinks = false }: Pick<SourceEntry, 'realPath' | 'hasLinks'> = {},
+): FolderOnDisk {
+  return { path: realPath ?? (location === '' ? origin : `${origin}/${location}`), hasLinks }
+}
+
+/** Returns the path relative to a folder; `undefined` if the path is not inside the folder. */
+export function pathInside(folder: string, path: string): string | undefined {
+  const start = folder.endsWith('/') ? folder : `${folder}/`
+  return path.startsWith(start) ? path.slice(start.length) : undefined
+}
