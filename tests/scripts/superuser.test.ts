@@ -67,7 +67,7 @@ function open(uid: number | undefined): World & Disposable {
         ...setup,
         runner: { workspace: folder.at('work'), ...setup.runner },
       }
-      const [command = '', ...args] = [...prefix, process.execPath, HOST, JSON.stringify(given)]
+      const [command, ...args] = [...prefix, process.execPath, HOST, JSON.stringify(given)]
       const { stdout, stderr } = spawnSync(command, args, {
         encoding: 'utf8',
         env: { PATH: process.env['PATH'], HOME: folder.at('home') },

@@ -76,6 +76,32 @@ describe('parseFrame()', () => {
     })
   })
 
+  test.each([
+    ['an object', (each: number) => `"key-${each}":1`, '{', '}'],
+    ['a list', () => '{"a":1}', '[', ']'],
+    ['nested lists', () => '[', '', ''],
+  ])(
+    'parseFrame() refuses %s of many megabytes in less time than its JSON takes to parse',
+    (_, make, open, close) => {
+      const wide = `${open}${Array.from({ length: 700_000 }, (_each, index) => make(index)).join(open === '' ? '' : ',')}${close}`
+      const timeOf = (work: () => void): number => {
+        const start = performance.now()
+        work()
+        return performance.now() - start
+      }
+      const line = `{"kind":"result","id":7,"value":${open === '' ? `${wide}${']'.repeat(700_000)}` : wide}}`
+      const parsing = timeOf(() => JSON.parse(line))
+      const refusing = timeOf(() => expect(parseFrame(line, rules)).toMatchObject({ kind: 'error', id: 7 }))
+      expect(refusing).toBeLessThan(parsing)
+    },
+  )
+
+  test('parseFrame() counts no character of a text as a value', () => {
+    const value = ['"'.repeat(60_000), '\\'.repeat(60_001), '[{,'.repeat(60_000), '\\"[']
+    const line = JSON.stringify({ kind: 'result', id: 7, value })
+    expect(parseFrame(line, rules)).toEqual({ kind: 'result', id: 7, value })
+  })
+
   test('parseFrame() removes escape sequences from results, progress, errors and log lines, but keeps line ends', () => {
     const text = 'a\u001b[31mred\u001b[0m\u009b2J\u0007\r\nb\rc\td'
     const clean = 'ared\r\nbc\td'

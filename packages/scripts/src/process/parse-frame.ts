@@ -14,15 +14,12 @@ export interface FrameRules {
  * Parses one line from a script process, and removes secrets and escape sequences. The line is not trusted, because a script can write to the channel of its process. If a line is not a frame, returns `undefined`. If a value exceeds the limits, returns a failure.
  */
 export function parseFrame(line: string, { redaction, maxBytes }: FrameRules): ChildFrame | undefined {
+  const excess = findExcess(line)
+  if (excess !== undefined) return toRefused(line, `the script sent data that ${excess}`)
   const fields = parseFields(line)
   if (fields === undefined) return undefined
   const { kind } = fields
   const id = typeof fields['id'] === 'number' ? fields['id'] : -1
-  const excess = findExcess(fields)
-  if (excess !== undefined) {
-    const failure = { message: `the script sent data that ${excess}`, stack: '' }
-    return kind === 'loaded' ? { kind: 'failed', path: '', ...failure } : { kind: 'error', id, ...failure }
-  }
   const bytes = Buffer.byteLength(line)
   if (kind === 'result' && bytes > maxBytes + MAX_ENVELOPE) return { kind: 'too-large', id, bytes }
   const clean = (text: string): string => redaction.text(withoutControls(text, { keepsLineEnds: true }))
@@ -85,17 +82,41 @@ function parseFields(line: string): Fields | undefined {
 type TextOf = (value: unknown) => string
 
 /**
- * Describes how a value exceeds the limits for depth or size. Returns `undefined` if the value is within the limits.
- * Stops at the limits.
+ * Describes how the JSON text of a frame exceeds the limits for depth or number of values. Returns `undefined` if the
+ * text is within the limits. Reads only the text and stops at the limits, because parsing a wide object takes seconds.
  */
-function findExcess(value: unknown): string | undefined {
-  let left = MAX_VALUES
-  const isDeeper = (each: unknown, levels: number): boolean => {
-    if (--left < 0 || typeof each !== 'object' || each === null) return false
-    return levels === 0 || Object.values(each).some(inner => isDeeper(inner, levels - 1))
+function findExcess(line: string): string | undefined {
+  let depth = 0
+  let values = 1
+  for (let at = 0; at < line.length; at++) {
+    const letter = line[at]
+    if (letter === '"') at = findEndOfString(line, at)
+    else if (letter === '{' || letter === '[') {
+      if (++depth > MAX_DEPTH) return `is nested more than ${MAX_DEPTH} levels deep`
+      const isEmpty = line[at + 1] === (letter === '{' ? '}' : ']')
+      if (!isEmpty) values++
+    } else if (letter === '}' || letter === ']') depth--
+    else if (letter === ',') values++
+    if (values > MAX_VALUES) return `has more than ${MAX_VALUES} values`
   }
-  if (isDeeper(value, MAX_DEPTH)) return `is nested more than ${MAX_DEPTH} levels deep`
-  return left < 0 ? `has more than ${MAX_VALUES} values` : undefined
+  return undefined
+}
+
+/** Returns the index of the quote that ends the string, or of the last character if no quote ends it. */
+function findEndOfString(line: string, start: number): number {
+  for (let end = line.indexOf('"', start + 1); end !== -1; end = line.indexOf('"', end + 1)) {
+    let escapes = 0
+    while (line[end - 1 - escapes] === '\\') escapes++
+    if (escapes % 2 === 0) return end
+  }
+  return line.length - 1
+}
+
+/** Our code begins each frame with `kind` and `id`. A line with another beginning was written by a script. */
+function toRefused(line: string, message: string): ChildFrame | undefined {
+  const [, kind, id] = /^\{"kind":"([a-z-]+)"(?:,"id":(\d+))?/.exec(line) ?? []
+  if (kind === 'loaded') return { kind: 'failed', path: '', message, stack: '' }
+  return id === undefined ? undefined : { kind: 'error', id: Number(id), message, stack: '' }
 }
 
 /** Does not redact `name` and `path`, because the host shows them only if they equal known values. */
