@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
-import { type Harness, open, text } from './testing/mcp-harness.ts'
+import { type Harness, listen, open, text } from './testing/mcp-harness.ts'
 
 const URL_OF_SERVER = 'http://127.0.0.1/mcp'
 const initialize = {
@@ -116,4 +116,62 @@ test('requests for documents of an authorization server get 404 if there is none
   await using it = await open(FILES)
   for (const name of ['oauth-protected-resource', 'oauth-authorization-server/mcp'])
     expect((await it.mcp.fetch(new Request(`http://127.0.0.1/.well-known/${name}`))).status).toBe(404)
+})
+
+describe('a stream that opens after a gap says what has changed in it', () => {
+  const authorization = 'Bearer of-desk'
+  const uri = 'skill://pdf/SKILL.md'
+  const change = async (it: Harness): Promise<void> => {
+    await it.write('pdf/SKILL.md', text('pdf', 'New.'))
+    await it.clock.advance(1_000)
+    await it.remove('maps/SKILL.md')
+    await it.clock.advance(1_000)
+  }
+  const files = { ...FILES, 'maps/SKILL.md': text('maps') }
+
+  test('for a client of 2026-07-28 with a token', async () => {
+    await using it = await open(files)
+    const client = await it.connect('2026-07-28', { authorization })
+    const { notices, count } = listen(client)
+    const filter = { resourcesListChanged: true, resourceSubscriptions: [uri] }
+    await (await client.listen(filter)).close()
+    await change(it)
+    expect(notices).toEqual([])
+    const again = await client.listen(filter)
+    await count(2)
+    expect(notices.splice(0)).toEqual(['list', uri])
+    await again.close()
+    await client.listen(filter)
+    await it.write('pdf/SKILL.md', text('pdf', 'Newer.'))
+    await count(1)
+    expect(notices).toEqual([uri])
+  })
+
+  test('for a session of 2025-11-25', async () => {
+    await using it = await open(files)
+    const began = await it.request({ authorization }, initialize)
+    const headers = {
+      authorization,
+      'mcp-session-id': began.headers.get('mcp-session-id') ?? '',
+      accept: STREAM_TYPE,
+    }
+    const stream = async (): Promise<ReadableStreamDefaultReader<Uint8Array>> => {
+      const { body } = await it.mcp.fetch(new Request(URL_OF_SERVER, { headers }))
+      return (body as ReadableStream<Uint8Array>).getReader()
+    }
+    const subscribe = { jsonrpc: '2.0', id: 2, method: 'resources/subscribe', params: { uri } }
+    await it.request(headers, subscribe)
+    await (await stream()).cancel()
+    await change(it)
+    const reader = await stream()
+    let told = ''
+    while (!told.includes('resources/updated'))
+      told += new TextDecoder().decode((await reader.read()).value ?? new Uint8Array())
+    expect(told.match(/"method":"[^"]*"/g)).toEqual([
+      '"method":"notifications/resources/list_changed"',
+      '"method":"notifications/prompts/list_changed"',
+      '"method":"notifications/resources/updated"',
+    ])
+    await reader.cancel()
+  })
 })

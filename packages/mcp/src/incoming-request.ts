@@ -1,4 +1,4 @@
-import { readRequestBody } from '@modelcontextprotocol/server'
+import { CLIENT_INFO_META_KEY, readRequestBody } from '@modelcontextprotocol/server'
 import { type AcceptedTypes, readAccepted } from './accepted-types.ts'
 import { toErrorResponse } from './error-response.ts'
 
@@ -84,6 +84,14 @@ export function requestIdsOf(body: unknown): readonly string[] {
       ? [JSON.stringify(message['id'])]
       : [],
   )
+}
+
+/** Names the client that opens a stream, and what it asks for; `undefined` if the request opens no stream. */
+export function nameListener(owner: string, body: unknown): string | undefined {
+  if (!isListening(body)) return undefined
+  const { notifications, _meta } = (body as { params?: Readonly<Record<string, unknown>> }).params ?? {}
+  const client = isObject(_meta) ? _meta[CLIENT_INFO_META_KEY] : undefined
+  return JSON.stringify([owner, client, notifications])
 }
 
 function isListening(body: unknown): boolean {

@@ -204,7 +204,7 @@ export class SkillMcp implements AsyncDisposable {
     const authInfo = auth === undefined ? {} : { authInfo: auth }
     const parsed = body === undefined ? {} : { parsedBody: body }
     if (this.#options.stateless || !(await isLegacyRequest(request, body)))
-      return await view.modern.fetch(request, { ...authInfo, ...parsed })
+      return await view.fetch(request, { ...authInfo, ...parsed }, owner)
     return await this.#legacy.handle(
       { request, body, accepted },
       {

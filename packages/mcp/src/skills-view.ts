@@ -1,5 +1,6 @@
 import {
   createMcpHandler,
+  type McpHandlerRequestOptions,
   type McpHttpHandler,
   type McpRequestContext,
   McpServer,
@@ -20,8 +21,11 @@ import { type AttachedParts, attachSkills } from './attach-skills.ts'
 import { type ChangeNotification, ChangeNotifications, toNotification } from './change-notifications.ts'
 import { ClientLoads } from './client-loads.ts'
 import { type Connection, Connections, NOTHING } from './connections.ts'
+import { nameListener } from './incoming-request.ts'
 import type { SessionServer } from './legacy-sessions.ts'
+import { ListenGaps, withMissed } from './listen-gaps.ts'
 import type { McpDefaults, SkillMcpOptions } from './mcp-options.ts'
+import { observeBody } from './observe-body.ts'
 import type { RecentGenerations } from './recent-generations.ts'
 import { ownerOf } from './request-owner.ts'
 import type { RequestTrace } from './request-trace.ts'
@@ -74,6 +78,7 @@ export class SkillsView {
   readonly #notifications: ChangeNotifications
   readonly #connections: Connections
   readonly #loads: ClientLoads
+  readonly #gaps = new ListenGaps()
   /** Number of requests and streams that this view answers now. */
   #uses = 0
   readonly #unsubscribe: () => void
@@ -125,6 +130,19 @@ export class SkillsView {
   use(): () => void {
     this.#uses++
     return () => void this.#uses--
+  }
+
+  /**
+   * Answers a 2026-era request over HTTP.
+   * @param owner the sender of the request; empty if it is unknown
+   */
+  async fetch(request: Request, options: McpHandlerRequestOptions, owner: string): Promise<Response> {
+    const response = await this.modern.fetch(request, options)
+    const client = owner === '' ? undefined : nameListener(owner, options.parsedBody)
+    if (client === undefined || response.headers.get('content-type') !== 'text/event-stream') return response
+    const since = this.#gaps.opened(client)
+    const told = since === undefined ? response : withMissed(response, this.#changesSince(since))
+    return observeBody(told, () => this.#gaps.ended(client, this.#reader.current.digest))
   }
 
   /** Creates a server object for a connection, with a session for the conversation of the client. */
