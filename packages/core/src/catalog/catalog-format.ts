@@ -75,20 +75,26 @@ export const CATALOG_FORMAT_NAMES: readonly CatalogFormatName[] = Object.freeze(
 
 export const DEFAULT_CATALOG_FORMAT: CatalogFormatName = 'agentskills-xml'
 
-/** Returns the location of a skill for the catalog: a path if commands run on this machine, otherwise a URI. */
+/**
+ * Returns the location of a skill for the catalog: a path if commands run on this machine, otherwise the URI that the MCP
+ * server answers.
+ */
 export function locationOf(skill: Skill): string {
   const { directory, skillFile } = skill
   // A path from another operating system keeps the separator of that system.
   if (directory !== undefined)
     return `${directory}${/^[^/]*\\[^/]*$/.test(directory) ? '\\' : '/'}${skillFile}`
-  const folder = skill.location === '' ? '' : `${skill.location}/`
-  return `skill://${skill.source}/${folder}${skill.skillFile}`
+  return `${uriOf(skill)}/SKILL.md`
 }
 
 /** Returns the folder of a skill as a path or a URI. Chooses between path and URI in the same way as `locationOf`. */
 function folderOf(skill: Skill): string {
-  if (skill.directory !== undefined) return skill.directory
-  return skill.location === '' ? `skill://${skill.source}` : `skill://${skill.source}/${skill.location}`
+  return skill.directory ?? uriOf(skill)
+}
+
+/** Names are unique in a catalog, so a URI needs no source. */
+function uriOf({ name }: Skill): string {
+  return `skill://${encodeURIComponent(name)}`
 }
 
 const renderStandardEntry = remember(skill => {

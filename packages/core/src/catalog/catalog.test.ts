@@ -32,7 +32,7 @@ describe('renderCatalog()', () => {
   test('returns the XML of agentskills.io, or an empty text if there are no skills', () => {
     expect(renderCatalog([skill('pdf', 'Reads "PDF" & <more>.')]).text).toBe(
       '<available_skills>\n<skill>\n<name>pdf</name>\n<description>Reads &quot;PDF&quot; &amp; &lt;more&gt;.</description>\n' +
-        '<location>skill://skills/pdf/SKILL.md</location>\n</skill>\n</available_skills>',
+        '<location>skill://pdf/SKILL.md</location>\n</skill>\n</available_skills>',
     )
     expect(renderCatalog([]).text).toBe('')
   })

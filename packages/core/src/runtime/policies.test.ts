@@ -447,8 +447,8 @@ describe('catalog.format', () => {
     expect(await render({})).toBe(
       [
         '<available_skills>',
-        '<skill>\n<name>b</name>\n<description>Does b.</description>\n<location>skill://skills/b/SKILL.md</location>\n</skill>',
-        '<skill>\n<name>pdf</name>\n<description>Reads &lt;/skill&gt; &amp; more.</description>\n<location>skill://skills/pdf/SKILL.md</location>\n</skill>',
+        '<skill>\n<name>b</name>\n<description>Does b.</description>\n<location>skill://b/SKILL.md</location>\n</skill>',
+        '<skill>\n<name>pdf</name>\n<description>Reads &lt;/skill&gt; &amp; more.</description>\n<location>skill://pdf/SKILL.md</location>\n</skill>',
         '</available_skills>',
       ].join('\n'),
     )
@@ -458,11 +458,11 @@ describe('catalog.format', () => {
     expect(await render({ format: 'pai-xml' })).toBe(`<available-skills>
 <skill name="b">
   <description>Does b.</description>
-  <path>skill://skills/b</path>
+  <path>skill://b</path>
 </skill>
 <skill name="pdf">
   <description>Reads &lt;/skill&gt; &amp; more.</description>
-  <path>skill://skills/pdf</path>
+  <path>skill://pdf</path>
 </skill>
 </available-skills>
 
