@@ -17,7 +17,7 @@ import {
   startServer,
 } from '../../../tests/fixtures/fleet.ts'
 import { NatsProxy } from '../../../tests/fixtures/nats-proxy.ts'
-import { NATS_SERVER } from '../../../tests/fixtures/nats-server.ts'
+import { NATS_SERVER, OLDEST_NATS_SERVER } from '../../../tests/fixtures/nats-server.ts'
 import {
   type FleetConnection,
   FleetReporter,
@@ -112,6 +112,69 @@ describe.skipIf(NATS_SERVER === undefined)('agents of a fleet', { timeout: 60_00
       // Each attempt to read asks up to five times.
       expect(requests - before, reporter.report.agent).toBeLessThan(15)
     }
+  })
+
+  test.skipIf(OLDEST_NATS_SERVER === undefined)(
+    'the first message after a silence ends the pauses after failed downloads',
+    async () => {
+      // This server sends no beat.
+      const { server, publish } = await startFleet({ version: 'oldest' })
+      await publish(1)
+      const nc = await connect({ servers: server.url })
+      onTestFinished(async () => await nc.close())
+      await nc.request('$JS.API.STREAM.PURGE.SKB', '{}')
+      let downloads = 0
+      nc.subscribe('$JS.API.DIRECT.GET.SKB.>', { callback: () => void downloads++ })
+      await startAgent(server.url, { firstWaitMs: 0 })
+      // Each attempt asks four times. After the fourth attempt, the pause is at least 6 s.
+      await vi.waitFor(() => expect(downloads).toBeGreaterThanOrEqual(16), LONG)
+      await sleep(500)
+      const before = downloads
+      await nc.request('$KV.SK._beat')
+      await vi.waitFor(() => expect(downloads).toBeGreaterThan(before), { timeout: 5_000 })
+    },
+  )
+
+  test.skipIf(OLDEST_NATS_SERVER === undefined)(
+    'the first message after a silence ends the pauses after failed reads',
+    async () => {
+      const server = await startServer({
+        version: 'oldest',
+        config: `authorization { users: [
+        { user: admin, password: secret }
+        { user: blind, password: secret, permissions: { publish: { deny: ["$JS.API.DIRECT.GET.>"] } } }
+      ] }`,
+      })
+      const admin = loginTo(server.port, 'admin')
+      await prepareFleet(admin)
+      const { feed } = loginTo(server.port, 'blind')
+      let reads = 0
+      const read = (): void => {
+        reads++
+        void feed.settle().catch(() => undefined)
+      }
+      onTestFinished(feed.onNews(read))
+      read()
+      // After the fourth attempt, the pause is at least 6 s.
+      await vi.waitFor(() => expect(reads).toBe(4), LONG)
+      await sleep(500)
+      const nc = await connect({ servers: server.url, user: 'admin', pass: 'secret' })
+      onTestFinished(async () => await nc.close())
+      await nc.request('$KV.SK._beat')
+      await vi.waitFor(() => expect(reads).toBe(5), { timeout: 5_000 })
+    },
+  )
+
+  test('an agent that starts without servers asks for them again by itself', async () => {
+    const { server, publish } = await startFleet()
+    await publish(1)
+    await server.kill('SIGTERM')
+    const { feed } = connectTo({ servers: server.url })
+    await expect(feed.reload()).rejects.toMatchObject({ code: 'IO_FAILED' })
+    await server.restart()
+    await new Promise<void>(resolve => onTestFinished(feed.onNews(resolve)))
+    await feed.settle()
+    expect(feed.state.heads.size).toBe(1)
   })
 
   test('what one reader of a connection reads, the sources of the connection serve', async () => {

@@ -13,6 +13,8 @@ import type { WaitingHead } from './waiting-heads.ts'
 /** Without any message for this time, the server is asked whether it still answers. */
 const SILENCE_MS = 2_500
 const TICK_MS = 500
+/** After a silence, many agents hear the servers at the same moment, so each one waits for a random time. */
+const RECOVERY_JITTER_MS = 2_000
 /** Interval of the requests that find lost messages, with 25 % jitter. */
 const PROBE_MS = 30_000
 /** If the server answers but its beats stay away for this time, the feed moves to another server. */
@@ -42,6 +44,7 @@ export class FleetFeed {
   /** Stored states that the table was not compared with yet. */
   readonly #resumed: FeedState[] = []
   readonly #listeners = new Set<() => void>()
+  readonly #recoveryListeners = new Set<() => void>()
   #engine: NatsEngine | undefined
   #unsubscribe: (() => void) | undefined
   #timer: NodeJS.Timeout | undefined
@@ -52,7 +55,10 @@ export class FleetFeed {
   #isUnchecked = true
   #isLinked = false
   #newestSeen = 0
+  /** When the servers were heard last, and when the last message came. */
   #heardAt = 0
+  #messageAt = 0
+  #recovery: NodeJS.Timeout | undefined
   #beatAt: number | undefined
   #movedAt = 0
   #probeAt = 0
@@ -100,6 +106,12 @@ export class FleetFeed {
     return () => this.#listeners.delete(listener)
   }
 
+  /** Calls back soon after the first message that follows a silence. Returns a function that ends this. */
+  onRecovery(listener: () => void): () => void {
+    this.#recoveryListeners.add(listener)
+    return () => this.#recoveryListeners.delete(listener)
+  }
+
   /**
    * Continues from a state that an earlier process stored. If the feed has begun and is behind this state, the next read
    * continues from the state, so that a stream that went back is noticed.
@@ -135,8 +147,10 @@ export class FleetFeed {
     this.#isLinked = false
     this.#noteStale('the connection is closed')
     clearInterval(this.#timer)
+    clearTimeout(this.#recovery)
     this.#unsubscribe?.()
     this.#listeners.clear()
+    this.#recoveryListeners.clear()
   }
 
   #takeResumed(): void {
@@ -155,6 +169,7 @@ export class FleetFeed {
 
   async #catchUp(): Promise<void> {
     this.#takeResumed()
+    if (!this.#isClosed) this.#timer ??= setInterval(() => void this.#tick(), TICK_MS).unref()
     const isUnchecked = this.#isUnchecked
     const { heads } = this.state
     try {
@@ -192,6 +207,7 @@ export class FleetFeed {
     this.#isLinked = true
     this.#beatAt = undefined
     this.#heardAt = performance.now()
+    this.#messageAt = this.#heardAt
     this.#unsubscribe = engine.subscribeLive(ALL_LIVE, LIVE_PLACE, message => this.#hear(message))
     void engine.followStatus(({ type }) => {
       if (type === 'disconnect') {
@@ -201,6 +217,7 @@ export class FleetFeed {
       } else if (type === 'reconnect') {
         this.#isLinked = true
         this.#heardAt = performance.now()
+        this.#messageAt = this.#heardAt
         this.#beatAt = undefined
         this.#isUnchecked = true
         this.#quietUntil = 0
@@ -208,12 +225,13 @@ export class FleetFeed {
       } else if (type === 'slowConsumer') this.#requestRead()
       else if (type === 'close') this.#isLinked = false
     })
-    this.#timer ??= setInterval(() => void this.#tick(), TICK_MS).unref()
   }
 
   #hear(message: StoredMessage): void {
     const now = performance.now()
     this.#heardAt = now
+    if (now - this.#messageAt > SILENCE_MS) this.#recover()
+    this.#messageAt = now
     if (message.subject === BEAT_SUBJECT) this.#beatAt = now
     if (this.#table.isBehind(message)) {
       this.#suspect = message
@@ -234,6 +252,17 @@ export class FleetFeed {
     this.#table.publish()
     this.#noteFresh()
     if (this.#table.state.heads !== heads) this.#tell()
+  }
+
+  /** Ends the pauses after failures, because a message after a silence shows that the servers are back. */
+  #recover(): void {
+    this.#recovery ??= setTimeout(() => {
+      this.#recovery = undefined
+      this.#failures = 0
+      this.#quietUntil = 0
+      if (this.#isDirty) this.#tell()
+      for (const listener of this.#recoveryListeners) callHost(listener)
+    }, Math.random() * RECOVERY_JITTER_MS).unref()
   }
 
   /** Reads the epoch, and takes a snapshot if it is another one. */
@@ -351,9 +380,10 @@ export class FleetFeed {
 
   async #tick(): Promise<void> {
     const engine = this.#engine
-    if (engine === undefined || !this.#isLinked || this.#isClosed) return
-    const now = performance.now()
+    if (this.#isClosed || (engine !== undefined && !this.#isLinked)) return
     if (this.#isDirty && this.#failures > 0 && this.#running === undefined) this.#requestRead()
+    if (engine === undefined) return
+    const now = performance.now()
     if (now > this.#probeAt && this.#running === undefined) {
       this.#probeAt = now + PROBE_MS
       this.#isUnchecked = true

