@@ -137,7 +137,7 @@ describe.skipIf(NATS_SERVER === undefined)('three servers with nats.conf', () =>
 
   test('carry a fleet over TLS with three copies, and refuse a stranger', async () => {
     await using administrator = connectAs('administrator')
-    await vi.waitFor(async () => await prepareFleet(administrator), { timeout: 30_000, interval: 200 })
+    await prepareFleet(administrator)
     const engine = await administrator.open()
     expect((await engine.describeStream('KV_SK'))?.config['num_replicas']).toBe(3)
     using skills = new TemporaryFolder()

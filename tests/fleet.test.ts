@@ -203,6 +203,9 @@ describe.skipIf(NATS_SERVER === undefined)('stoke fleet', () => {
     expect((await fleet('log', 'maps')).code).toBe(2)
     expect((await fleet('promote', '--from', 'canary')).stdout).toMatch(/maps +version 1/)
     expect((await fleet('rollback', 'maps', '--channel', 'canary')).stdout).toContain('version 2 -> 3')
+    const again = (await fleet('publish', '--channel', 'canary')).stdout
+    expect(again).toContain('left as it is')
+    expect(again).toContain('canary: 0 changed, 1 unchanged')
     const conflict = await fleet('remove', 'maps', '--channel', 'canary', '--expect', '2')
     expect(conflict.code).toBe(2)
     expect(conflict.stderr).toContain('has version 3, and not the expected version 2')
@@ -213,6 +216,28 @@ describe.skipIf(NATS_SERVER === undefined)('stoke fleet', () => {
     expect(stdout).toMatch(/^1 .*first$/m)
     expect((await fleet('gc', '--keep', '1', '--dry-run')).stdout).toContain('would remove 2 versions')
     expect((await fleet('doctor')).stdout).toContain('no errors')
+  })
+
+  test('only verbs that sign need the signing key', async () => {
+    await fleet('init')
+    folder.writeSkill('skills/maps')
+    await fleet('publish')
+    const environment = { SKILLSTOKE_FLEET_SIGNING_KEY: folder.at('of-another-machine.pem') }
+    const list = ['list', '--fleet', server.url, '--state', folder.at('state')]
+    for (const verb of [
+      list,
+      ['fleet', 'status'],
+      ['fleet', 'log', 'maps'],
+      ['fleet', 'doctor'],
+      ['fleet', 'gc'],
+    ]) {
+      const { code, stderr } = await stoke(verb, environment)
+      expect(stderr, verb.join(' ')).not.toContain('signing key')
+      expect(code, verb.join(' ')).toBe(0)
+    }
+    const { code, stderr } = await stoke(['fleet', 'publish'], environment)
+    expect(stderr).toContain('the signing key in')
+    expect(code).toBe(2)
   })
 
   test('while the servers are away, each command says so, and afterwards everything goes on', async () => {

@@ -13,6 +13,7 @@ import type { FleetConnection } from './fleet-connection.ts'
 import { describeStreams, describeWeakness, findDifferences, readReplicas } from './fleet-layout.ts'
 import { BEAT_SCHEDULE_SUBJECT, BEAT_SUBJECT, BLOBS, HEADS, toBlobSubject } from './fleet-subjects.ts'
 import type { NatsEngine } from './nats-engine.ts'
+import { findRestoredBackup } from './restored-backup.ts'
 
 /** Something that is wrong, or could be better. */
 export interface FleetFinding {
@@ -68,6 +69,8 @@ export async function examineFleet(
   let [skills, pieces] = [0, 0]
   if (replicas > 0) {
     await examineBeat(engine, findings)
+    const restored = await findRestoredBackup(fleet)
+    if (restored !== undefined) findings.push({ severity: 'error', message: restored })
     try {
       await fleet.feed.reload()
     } catch (thrown) {

@@ -14,6 +14,7 @@ import {
   namesOf,
   numberOf,
   problemsOf,
+  startAgent,
   startFleet,
   startProcess,
   startServer,
@@ -25,6 +26,8 @@ import {
   createSigningKey,
   examineFleet,
   FleetConnection,
+  FleetReporter,
+  findRestoredBackup,
   fleetSource,
   loadSigningKey,
   prepareFleet,
@@ -109,7 +112,9 @@ describe.skipIf(NATS_SERVER === undefined)('a fleet under faults', { timeout: 60
   test('three servers: publishing goes on after the leader crashes, and agents of a stopped server move to another', async () => {
     await using cluster = await NatsCluster.start()
     const fleet = connectTo({ servers: cluster.urls })
-    await vi.waitFor(async () => await prepareFleet(fleet, { replicas: 3 }), LONG)
+    // At once: the servers of a fresh cluster have elected no leaders yet.
+    const { steps } = await prepareFleet(fleet, { replicas: 3 })
+    expect(steps).toHaveLength(6)
     const folder = createFolder()
     const publisher = new SkillPublisher(fleet)
     const agents = await Promise.all(
@@ -360,6 +365,31 @@ describe.skipIf(NATS_SERVER === undefined)('a fleet under faults', { timeout: 60
     await publish(2)
     await vi.waitFor(() => expect(numberOf(agent, 'maps')).toBe(2), LONG)
     expect(agent.status()[0]?.mode).toBe('events')
+  })
+
+  test('between a restored backup and its new epoch, publishers are warned', async () => {
+    const { server, fleet, publish } = await startFleet()
+    await publish(1)
+    await server.kill('SIGTERM')
+    const restore = server.backUp()
+    await server.restart()
+    const { runtime, source } = await startAgent(server.url)
+    for (let number = 2; number <= 30; number++) await publish(number)
+    await using reporter = new FleetReporter(source, { runtime })
+    await vi.waitFor(() => expect(numberOf(runtime, 'maps')).toBe(30), LONG)
+    expect(reporter.report.seq).toBeGreaterThan(30)
+    const publisher = connectTo({ servers: server.url })
+    expect(await findRestoredBackup(publisher)).toBeUndefined()
+    await server.kill('SIGTERM')
+    restore()
+    await server.restart()
+    await vi.waitFor(async () => {
+      expect(await findRestoredBackup(publisher)).toContain('run "stoke fleet init --new-epoch"')
+    }, LONG)
+    const { findings } = await examineFleet(publisher)
+    expect(findings.map(({ message }) => message).join()).toContain('as after a restored backup')
+    await prepareFleet(fleet, { isNewEpoch: true })
+    expect(await findRestoredBackup(publisher)).toBeUndefined()
   })
 
   test('a restored backup takes nothing back from a new process, whatever else uses its connection', async () => {

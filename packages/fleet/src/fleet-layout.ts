@@ -23,6 +23,7 @@ import {
 import { isAtLeast } from './nats-messages.ts'
 import { prepareChannels } from './prepare-channels.ts'
 import { prepareEpoch } from './prepare-epoch.ts'
+import { retrying } from './retrying.ts'
 import type { ManifestSigner } from './signing.ts'
 
 const SECOND_NS = 1e9
@@ -92,7 +93,10 @@ export async function prepareFleet(
   checkWholeNumber('replicas', options.replicas, 1, 5)
   const { isDryRun = false } = options
   const engine = await fleet.open()
-  const existing = await engine.describeStream(HEADS)
+  // The servers of a fresh cluster need seconds to find each other and to elect leaders.
+  const ready = async <T>(work: () => Promise<T>): Promise<T> =>
+    engine.isClustered ? await retrying(new AbortController().signal, work) : await work()
+  const existing = await ready(async () => await engine.describeStream(HEADS))
   const replicas = options.replicas ?? readReplicas(existing) ?? (engine.isClustered ? 3 : 1)
   if (replicas > 1 && !engine.isClustered)
     throw new SkillError(
@@ -101,13 +105,16 @@ export async function prepareFleet(
     )
   const steps: LayoutStep[] = []
   for (const config of describeStreams(engine, replicas))
-    steps.push(await prepareStream(engine, config, isDryRun))
+    steps.push(await ready(async () => await prepareStream(engine, config, isDryRun)))
   const isCreated = steps.some(({ part, outcome }) => part === HEADS && outcome === 'created')
-  const epoch = await prepareEpoch(fleet, engine, { ...options, isMissing: isCreated && isDryRun })
+  const epochOptions = { ...options, isMissing: isCreated && isDryRun }
+  const epoch = await ready(async () => await prepareEpoch(fleet, engine, epochOptions))
   steps.push(epoch.step)
-  if (!isDryRun && epoch.document !== undefined)
-    steps.push(...(await prepareChannels(fleet, engine, epoch.document, options.signer)))
-  if (engine.features.schedules) steps.push(await prepareBeat(engine, isDryRun, isCreated))
+  const { document } = epoch
+  if (!isDryRun && document !== undefined)
+    steps.push(...(await ready(async () => await prepareChannels(fleet, engine, document, options.signer))))
+  if (engine.features.schedules)
+    steps.push(await ready(async () => await prepareBeat(engine, isDryRun, isCreated)))
   return {
     server: engine.version,
     epoch: epoch.document?.epoch,

@@ -62,6 +62,7 @@ export {
   type FleetExamination,
   type FleetFinding,
 } from './examine-fleet.ts'
+export { findRestoredBackup } from './restored-backup.ts'
 export { describePermissions, type FleetPermissions, writeAccounts } from './fleet-roles.ts'
 export {
   type LayoutReport,

@@ -41,6 +41,8 @@ const NO_MESSAGE = 10_037
 const SEQUENCE_NOT_FOUND = 10_043
 const STREAM_NOT_FOUND = 10_059
 const INCOMPLETE_BATCH = 10_176
+/** Too few servers of the cluster have found each other yet. */
+const NO_PEERS = 10_005
 
 export function isNoMessage(error: ApiFault | undefined): boolean {
   return error?.err_code === NO_MESSAGE
@@ -62,7 +64,8 @@ export function toApiError(stream: string, error: ApiFault | undefined): SkillEr
   const isMissing = isNoStream(error)
   const hint = isMissing ? '; run "stoke fleet init"' : ''
   // A batch is incomplete if one of its messages was lost on the way.
-  const isPermanent = (error?.code ?? 500) < 500 && error?.err_code !== INCOMPLETE_BATCH
+  const isPassing = error?.err_code === INCOMPLETE_BATCH || error?.err_code === NO_PEERS
+  const isPermanent = (error?.code ?? 500) < 500 && !isPassing
   const message = `${stream}: ${error?.description ?? 'invalid answer'}${hint}`
   return new SkillError('IO_FAILED', message, { data: { isPermanent, isMissing } })
 }

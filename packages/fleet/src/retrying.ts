@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { SkillError } from '@skillstoke/core'
 
-/** How long a publisher waits for a new leader. A crashed leader is replaced after 4 to 9 seconds. */
+/** How long a publisher or an administrator waits for a new leader. A crashed leader is replaced after 4 to 9 seconds. */
 const RETRY_MS = 20_000
 const PAUSE_MS = 250
 

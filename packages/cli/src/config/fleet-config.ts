@@ -23,7 +23,6 @@ export interface FleetFlags {
 export interface FleetConfig {
   readonly connection: FleetConnectionOptions
   readonly channel: string | undefined
-  readonly signer: ManifestSigner | undefined
 }
 
 /**
@@ -58,7 +57,6 @@ export function resolveFleet(flags: FleetFlags, environment: NodeJS.ProcessEnv =
       ...(inboxPrefix === undefined ? {} : { inboxPrefix }),
     },
     channel: flags.channel ?? namedChannel,
-    signer: readSigner(flags.signingKey, environment),
   }
 }
 

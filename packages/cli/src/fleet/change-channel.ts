@@ -1,7 +1,7 @@
 import type { ChannelOptions } from '@skillstoke/fleet'
 import type { FleetVerbFlags } from '../verbs/fleet-verbs.ts'
 import { printReport } from './print-report.ts'
-import { withFleet } from './with-fleet.ts'
+import { withPublisher } from './with-fleet.ts'
 
 interface ChangeFlags extends FleetVerbFlags {
   readonly expect?: number
@@ -14,7 +14,7 @@ export async function promote(
   flags: ChangeFlags & { readonly from: string; readonly to: string },
 ): Promise<number> {
   const { from, to } = flags
-  return await withFleet(flags, async ({ publisher }) =>
+  return await withPublisher(flags, async ({ publisher }) =>
     printReport(await publisher.promote({ from, to }, { ...toOptions(flags), ...only(names) }), flags),
   )
 }
@@ -24,7 +24,7 @@ export async function rollback(
   name: string,
   { to, ...flags }: ChangeFlags & { readonly to?: number },
 ): Promise<number> {
-  return await withFleet(flags, async ({ publisher, inChannel }) => {
+  return await withPublisher(flags, async ({ publisher, inChannel }) => {
     const version = to === undefined ? {} : { version: to }
     return printReport(
       await publisher.rollback(name, { ...toOptions(flags), ...inChannel, ...version }),
@@ -35,7 +35,7 @@ export async function rollback(
 
 /** Implements `stoke fleet remove`. */
 export async function remove(name: string, flags: ChangeFlags): Promise<number> {
-  return await withFleet(flags, async ({ publisher, inChannel }) =>
+  return await withPublisher(flags, async ({ publisher, inChannel }) =>
     printReport(await publisher.remove(name, { ...toOptions(flags), ...inChannel }), flags),
   )
 }
@@ -45,7 +45,7 @@ export async function activate(
   names: readonly string[],
   flags: ChangeFlags & { readonly discard?: boolean },
 ): Promise<number> {
-  return await withFleet(flags, async ({ publisher, inChannel }) => {
+  return await withPublisher(flags, async ({ publisher, inChannel }) => {
     const options = { ...toOptions(flags), ...inChannel, ...only(names) }
     const report =
       flags.discard === true ? await publisher.unstage(options) : await publisher.activate(options)

@@ -3,7 +3,7 @@ import { EXIT_OK, UsageError } from '../exit-code.ts'
 import { formatTable, printJson, printLine } from '../output.ts'
 import type { FleetVerbFlags } from '../verbs/fleet-verbs.ts'
 import { printReport } from './print-report.ts'
-import { withFleet } from './with-fleet.ts'
+import { withSigner } from './with-fleet.ts'
 
 interface InitFlags extends FleetVerbFlags {
   readonly replicas?: number
@@ -19,7 +19,7 @@ export async function initFleet(flags: InitFlags): Promise<number> {
   const { from } = flags
   if (from !== undefined && flags.dryRun === true)
     throw new UsageError('--from does not go together with --dry-run')
-  return await withFleet(flags, async ({ fleet, signer, publisher, inChannel }) => {
+  return await withSigner(flags, async ({ fleet, signer, publisher, inChannel }) => {
     const report = await prepareFleet(fleet, {
       isDryRun: flags.dryRun === true,
       isNewEpoch: flags.newEpoch === true,

@@ -12,6 +12,9 @@ const OUTCOMES: Readonly<Record<PublishedSkill['outcome'], string>> = {
   kept: 'kept, because a refused folder may contain it',
 }
 
+/** The outcomes that change a channel. */
+const CHANGES: readonly PublishedSkill['outcome'][] = ['published', 'removed', 'unstaged']
+
 /** Prints what a change did. Returns the exit code. */
 export function printReport(
   report: PublishReport,
@@ -30,19 +33,19 @@ export function describeReport(
   { channel, skills, refused, uploadedBytes }: PublishReport,
   { isDryRun = false, isStaged = false }: { readonly isDryRun?: boolean; readonly isStaged?: boolean } = {},
 ): readonly string[] {
-  const changed = skills.filter(({ outcome }) => outcome !== 'unchanged')
-  const unchanged = skills.length - changed.length
-  const rows = changed.map(({ name, outcome, version, previousVersion, revision }) => [
+  const changed = skills.filter(({ outcome }) => CHANGES.includes(outcome)).length
+  const named = skills.filter(({ outcome }) => outcome !== 'unchanged')
+  const rows = named.map(({ name, outcome, version, previousVersion, revision }) => [
     toTerminalLine(name),
     previousVersion === undefined ? `version ${version}` : `version ${previousVersion} -> ${version}`,
     revision === undefined ? '' : shortDigest(revision),
     `${isDryRun && outcome !== 'kept' ? 'would be ' : ''}${isStaged && outcome === 'published' ? 'staged' : OUTCOMES[outcome]}`,
   ])
   const counts = [
-    `${channel}: ${changed.length} changed, ${unchanged} unchanged`,
+    `${channel}: ${changed} changed, ${skills.length - changed} unchanged`,
     ...(uploadedBytes > 0 ? [`${uploadedBytes} bytes of new files`] : []),
     ...(isDryRun ? ['nothing was written'] : []),
-    ...(isStaged && !isDryRun && changed.length > 0 ? ['run "stoke fleet activate" to make it live'] : []),
+    ...(isStaged && !isDryRun && changed > 0 ? ['run "stoke fleet activate" to make it live'] : []),
   ]
   return [
     ...(rows.length > 0 ? [formatTable(rows)] : []),

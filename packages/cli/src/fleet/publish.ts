@@ -20,7 +20,7 @@ import { listenForSignals } from '../signals.ts'
 import type { PublishFlags } from '../verbs/fleet-verbs.ts'
 import { describeReport, printReport } from './print-report.ts'
 import { ProgressLine } from './progress-line.ts'
-import { type OpenFleet, withFleet } from './with-fleet.ts'
+import { type OpenFleet, withPublisher } from './with-fleet.ts'
 
 /** Shorter than the time after which the report of a stopped agent expires, so that such an agent counts as late. */
 const PREFETCH_MS = 30_000
@@ -49,7 +49,7 @@ export async function publish(folder: string | undefined, flags: PublishFlags): 
     throw new UsageError(`--prefetch does not go together with ${dryRun ? '--dry-run' : '--stage'}`)
   if (mirror && (stage || prefetch || name !== undefined || flags.expect !== undefined))
     throw new UsageError('--mirror does not go together with --stage, --prefetch, --name or --expect')
-  return await withFleet(flags, async open => {
+  return await withPublisher(flags, async open => {
     await using runtime = await createSkillRuntime({ sources: [await openSource(folder, source)] })
     if (watch) return await follow(runtime, open, flags)
     using line = new ProgressLine()
