@@ -84,6 +84,50 @@ function recordLog(): { logger: Logger; find: (pattern: RegExp) => Promise<strin
   return { logger: { debug: () => undefined, info: () => undefined, warn: log, error: log }, find }
 }
 
+test(`a manager reports each commit of a skill with an executable file once, also after a stop ${verifies('EXO-12', 'EXO-19', 'EXO-B02')}`, async () => {
+  const commit = (n: number): void => {
+    const parent = repository.find('refs/heads/main')
+    const files = [
+      ['100644', 'a/SKILL.md', text('a', `Body ${n}.`)],
+      ['100755', 'a/run.sh', `echo ${n}\n`],
+    ]
+    const lines = [
+      'commit refs/heads/main',
+      `committer Ada <ada@example.com> ${1_700_000_000 + n} +0000`,
+      'data 1\nx',
+      ...(parent === undefined ? [] : [`from ${parent}`]),
+      ...files.map(
+        ([mode, path, content = '']) => `M ${mode} inline ${path}\ndata ${content.length}\n${content}`,
+      ),
+    ]
+    repository.git('fast-import', '--quiet', '--force', { input: `${lines.join('\n')}\n` })
+  }
+  commit(0)
+  const { pollIntervalMs: _, ...rest } = options()
+  await using registry = new SkillRegistry().registerSource(url(), rest)
+  await registry.loadAll()
+  const eventBus = new EventBus()
+  const told: string[] = []
+  let onTold = (): void => undefined
+  eventBus.on('skill:modified', ({ newSkill }) => {
+    told.push((newSkill as { readonly usage: string }).usage)
+    onTold()
+  })
+  const manager = new SkillSyncManager(registry, {}, { eventBus })
+  manager.addWatcher(new GitHubPollingWatcher(url(), options()))
+  await manager.start()
+  for (const n of [1, 2]) {
+    const isTold = new Promise<void>(resolve => (onTold = resolve))
+    commit(n)
+    await isTold
+    await manager.stop()
+    await manager.start()
+  }
+  await manager.stop()
+  await registry.loadAll()
+  expect(told).toEqual(['Body 1.', 'Body 2.'])
+})
+
 describe('GitHubPollingWatcher', () => {
   test(`the watcher polls a folder of a branch, and never yields an empty batch ${verifies('EXO-33', 'EXO-34', 'EXO-35', 'EXO-36', 'EXO-37', 'EXO-02', 'EXO-44')}`, async () => {
     expect(DEFAULT_POLL_INTERVAL_MS).toBe(300_000)
