@@ -492,6 +492,39 @@ test('in a frozen source, a change waits for approval even if the served revisio
   expect(listed()).toEqual([['pdf', 'ok']])
 })
 
+test('T61: a freeze of one project freezes no other project, and another project makes no change live in it', () => {
+  using folder = new TemporaryFolder()
+  const write = (body: string): void => folder.writeSkill('home/.agents/skills/shared', { body })
+  write('First.')
+  for (const project of ['x', 'y']) folder.writeSkill(`${project}/skills/own-${project}`, { body: 'First.' })
+  const list = (project: string, ...args: string[]): unknown =>
+    stoke<{ skills: Row[] }>(['list', '--json', '--state', folder.at('state'), ...args], {
+      cwd: folder.at(project),
+      env: { HOME: folder.at('home'), NO_COLOR: '1' },
+    }).json.skills.map(({ name, status }) => [name, status])
+  const bodyIn = (project: string): unknown =>
+    stoke<{ body: string }>(['show', 'shared', '--json', '--state', folder.at('state')], {
+      cwd: folder.at(project),
+      env: { HOME: folder.at('home'), NO_COLOR: '1' },
+    }).json.body
+  list('y')
+  list('x', '--frozen')
+  write('Second.')
+  for (const project of ['x', 'y']) folder.writeSkill(`${project}/skills/own-${project}`, { body: 'Second.' })
+  for (let times = 0; times < 2; times++) {
+    expect(list('y')).toEqual([
+      ['own-y', 'ok'],
+      ['shared', 'ok'],
+    ])
+    expect(bodyIn('y')).toBe('Second.')
+    expect(list('x')).toEqual([
+      ['own-x', 'pending'],
+      ['shared', 'pending'],
+    ])
+    expect(bodyIn('x')).toBe('First.')
+  }
+})
+
 test('in a frozen source, read-only commands change nothing, and approving one skill changes no other skill', async () => {
   using folder = new TemporaryFolder()
   for (const name of ['pdf', 'docx']) folder.writeSkill(`skills/${name}`, { body: 'First.' })

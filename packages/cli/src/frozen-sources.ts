@@ -1,6 +1,6 @@
 import { digestOf, placeOfSource } from '@skillstoke/core/internal'
 import { nodeHasher } from '@skillstoke/core/node'
-import type { SkillSource, SkillState } from '@skillstoke/core/source'
+import type { SharedSources, SkillSource, SkillState } from '@skillstoke/core/source'
 
 export interface FreezeOptions {
   /** Whether this process was started with `--frozen`. */
@@ -12,14 +12,37 @@ export interface FreezeOptions {
   readonly serves: boolean
 }
 
+/** The sources of a project, and the sources that it shares with all projects of the user. */
+export interface ProjectSources {
+  readonly own: readonly SkillSource[]
+  readonly shared: readonly SkillSource[]
+}
+
+/**
+ * Separates the sources of a project from the default root that all projects of the user share. If there is no other
+ * source, this root is the project.
+ */
+export function splitSources(sources: readonly SkillSource[], userRoot: string): ProjectSources {
+  const shared = sources.filter(({ origin }) => origin === userRoot)
+  return shared.length === sources.length
+    ? { own: sources, shared: [] }
+    : { own: sources.filter(({ origin }) => origin !== userRoot), shared }
+}
+
+/** Returns the option `review.shared` of a project. */
+export function toSharedSources({ own, shared }: ProjectSources): SharedSources {
+  const project = JSON.stringify(own.map(({ origin }) => origin).sort())
+  return { project, origins: shared.map(({ origin }) => origin) }
+}
+
 /**
  * Returns whether changes in the sources wait for approval. Marks frozen sources in the state directory, so that a
  * later command without `--frozen` does not serve their changes. The mark is stored twice: in the store and in the
  * decisions. The mark in the store takes effect immediately. The mark in the decisions still applies after the store
- * was lost.
+ * was lost. Only the project's own sources are marked, because a mark of a shared root would freeze every project.
  */
 export async function settleFreeze(
-  sources: readonly SkillSource[],
+  { own: sources }: ProjectSources,
   { isFrozen, serves }: FreezeOptions,
   { store, decisions }: SkillState,
 ): Promise<boolean> {

@@ -13,11 +13,12 @@ import type {
 import type { FleetSource } from '@skillstoke/fleet'
 import type { ChildProcesses } from '@skillstoke/scripts'
 import type { Config } from './config/config.ts'
+import { userRoot } from './config/config.ts'
 import { CONFIG_FILE_NAME } from './config/config-file.ts'
 import { DEFAULT_ROOTS } from './config/defaults.ts'
 import { checkNamedRoots } from './config/named-roots.ts'
 import { createRemote } from './config/remote-config.ts'
-import { settleFreeze } from './frozen-sources.ts'
+import { settleFreeze, splitSources, toSharedSources } from './frozen-sources.ts'
 import { findLinkedFolders } from './named-places.ts'
 import { StateWarnings } from './state-warnings.ts'
 
@@ -60,12 +61,14 @@ export async function openSkills(config: Config, options: OpenOptions): Promise<
   const createScripts = options.runsScripts === 'required' ? createRunner : findRunner
   const scripts = options.runsScripts ? await createScripts(config, state.store !== undefined) : undefined
   const { isFrozen } = config
+  const project = splitSources(sources, directory(userRoot()).origin)
   const skills = await createSkillRuntime({
     sources,
     state,
     onDuplicate: config.onDuplicate,
     review: {
-      isFrozen: await settleFreeze(sources, { isFrozen, serves: options.serves === true }, state),
+      isFrozen: await settleFreeze(project, { isFrozen, serves: options.serves === true }, state),
+      shared: toSharedSources(project),
     },
     tuning: { hasher: nodeHasher },
     ...(scripts === undefined ? {} : { scripts }),

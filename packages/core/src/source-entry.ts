@@ -101,6 +101,7 @@ export { InProcessWriteLock, type WriteLock } from './authoring/write-lock.ts'
 // For hosts: option types that contain the types above.
 export type { ReviewPolicy, RuntimeTuning } from './runtime/skill-runtime-options.ts'
 export type { SkillState } from './runtime/skill-state.ts'
+export type { SharedSources } from './registry/last-good.ts'
 
 // For authors of admission policies, which decide whether a revision goes live.
 export type {
@@ -111,6 +112,7 @@ export type {
   FolderPlace,
   StandingDecision,
 } from './registry/admission.ts'
+export type { FolderOnDisk } from './registry/folder-path.ts'
 
 // For authors of runners, which execute scripts.
 export type {

@@ -319,8 +319,15 @@ function resolveRoots(given: readonly string[], file: LoadedConfigFile | undefin
     isNamed: false,
     isLinkTarget: true,
   }))
-  const home = join(homedir(), '.agents', 'skills')
-  return [...roots, { label: '~/.agents/skills', path: display(home), isNamed: false, isLinkTarget: true }]
+  return [
+    ...roots,
+    { label: '~/.agents/skills', path: display(userRoot()), isNamed: false, isLinkTarget: true },
+  ]
+}
+
+/** Returns the default root that all projects of the user share. */
+export function userRoot(): string {
+  return join(homedir(), '.agents', 'skills')
 }
 
 /**

@@ -20,23 +20,33 @@ export interface ServedRevisions {
   readonly earlier: Digest | undefined
 }
 
+/** Sources that several projects share, and the project of this process. */
+export interface SharedSources {
+  /** Any text that names the project, the same in every process of the project. */
+  readonly project: string
+  readonly origins: readonly string[]
+}
+
 const NAMES_PER_SLICE = 500
 
 export const NOTHING_SERVED: ServedRevisions = Object.freeze({ last: undefined, earlier: undefined })
 
 /**
  * Remembers in the store which revision of a folder was served last, so that this revision can be served after a
- * restart.
+ * restart. A frozen project has its own notes about sources that other projects share. Otherwise another project could
+ * make a change live that waits here.
  */
 export class LastGood {
   readonly #store: SkillStore
   readonly #hasher: Hasher
+  readonly #shared: SharedSources | undefined
   /** The preloaded notes of one source, between `beginLookUp` and `endLookUp`. */
   #ahead: { readonly origin: string; readonly refs: Map<string, Digest> } | undefined
 
-  constructor(store: SkillStore, hasher: Hasher) {
+  constructor(store: SkillStore, hasher: Hasher, shared?: SharedSources) {
     this.#store = store
     this.#hasher = hasher
+    this.#shared = shared
   }
 
   /**
@@ -48,7 +58,7 @@ export class LastGood {
     if (store.listRefs === undefined) return
     const refs = new Map<string, Digest>()
     for (const toName of [refOf, earlierOf])
-      for (const [name, revision] of store.listRefs(beginningOf(toName(origin, '')))) {
+      for (const [name, revision] of store.listRefs(beginningOf(toName(this.#keyOf(origin), '')))) {
         refs.set(name, revision)
         if (refs.size % NAMES_PER_SLICE === 0) await pause()
       }
@@ -61,8 +71,15 @@ export class LastGood {
 
   /** Notes the last two revisions that a folder served. */
   remember(origin: string, location: string, { last, earlier }: ServedRevisions): void {
-    this.#set(origin, refOf(origin, location), last)
-    this.#set(origin, earlierOf(origin, location), earlier)
+    const key = this.#keyOf(origin)
+    this.#set(origin, refOf(key, location), last)
+    this.#set(origin, earlierOf(key, location), earlier)
+  }
+
+  /** Returns the name under which notes about a source are stored. */
+  #keyOf(origin: string): string {
+    if (this.#shared?.origins.includes(origin) !== true) return origin
+    return JSON.stringify([this.#shared.project, origin])
   }
 
   #set(origin: string, name: string, revision: Digest | undefined): void {
@@ -73,10 +90,19 @@ export class LastGood {
   }
 
   find(origin: string, location: string): ServedRevisions {
-    return {
-      last: this.#look(origin, refOf(origin, location)),
-      earlier: this.#look(origin, earlierOf(origin, location)),
+    const key = this.#keyOf(origin)
+    const served = {
+      last: this.#look(origin, refOf(key, location)),
+      earlier: this.#look(origin, earlierOf(key, location)),
     }
+    if (key === origin || served.last !== undefined) return served
+    // A project that was just frozen begins with the notes that all projects share.
+    const common = {
+      last: this.#store.getRef(refOf(origin, location)),
+      earlier: this.#store.getRef(earlierOf(origin, location)),
+    }
+    if (common.last !== undefined) this.remember(origin, location, common)
+    return common
   }
 
   #look(origin: string, name: string): Digest | undefined {
@@ -88,7 +114,7 @@ export class LastGood {
    * protected.
    */
   keepPinned(origin: string, location: string, revision: Digest | undefined): void {
-    this.#store.setRef(pinOf(origin, location), revision)
+    this.#store.setRef(pinOf(this.#keyOf(origin), location), revision)
   }
 
   /** Returns true if the source was shown before, even if it was empty. */
@@ -103,13 +129,13 @@ export class LastGood {
 
   /** Returns true if the last served revision of a folder is known and differs from its newest revision. */
   isOther({ origin }: LastGoodSource, { location, skill }: SourceEntry): boolean {
-    const revision = this.#look(origin, refOf(origin, location))
-    return revision !== undefined && revision !== skill?.revision
+    const { last } = this.find(origin, location)
+    return last !== undefined && last !== skill?.revision
   }
 
   /** Returns true if a revision is the last served revision of a folder. */
   isLast(origin: string, location: string, revision: Digest): boolean {
-    return this.#look(origin, refOf(origin, location)) === revision
+    return this.find(origin, location).last === revision
   }
 
   /** Reads a stored revision of a folder as a skill. */

@@ -30,7 +30,7 @@ import type { DuplicatePolicy } from './duplicate-policy.ts'
 import { type FolderOnDisk, folderOf } from './folder-path.ts'
 import { createGeneration, type Generation, type SkillReport } from './generation.ts'
 import { GenerationDigest } from './generation-digest.ts'
-import { LastGood } from './last-good.ts'
+import { LastGood, type SharedSources } from './last-good.ts'
 import { NameIndex } from './name-index.ts'
 import { type FreshEntry, type PairedEntries, pairWithCandidates } from './pair-candidates.ts'
 import { type SkillChange, sortChanges, toChange } from './registry-update.ts'
@@ -46,6 +46,8 @@ export interface SkillRegistryOptions {
   readonly onInvalid?: InvalidPolicy
   /** @default trustAdmission */
   readonly admission?: AdmissionPolicy
+  /** Sources about which this project has its own last good revisions. @default none */
+  readonly shared?: SharedSources | undefined
   /** Maximum time in milliseconds for which later phases wait for a subscriber. `Infinity` means no limit. @default 5,000 */
   readonly subscriberDeadlineMs?: number
   readonly clock?: Clock
@@ -59,6 +61,7 @@ const KNOWN: KnownOptions<SkillRegistryOptions> = {
   onDuplicate: true,
   onInvalid: true,
   admission: true,
+  shared: true,
   subscriberDeadlineMs: true,
   clock: true,
   logger: true,
@@ -141,7 +144,7 @@ export class SkillRegistry {
     this.#names = new NameIndex(this.#onDuplicate, error =>
       logger.error('onDuplicate failed; the first skill is served', { error }),
     )
-    this.#lastGood = new LastGood(options.store, hasher)
+    this.#lastGood = new LastGood(options.store, hasher, options.shared)
     this.#builder = new CandidateBuilder({
       store: options.store,
       lastGood: this.#lastGood,

@@ -86,8 +86,10 @@ export function assembleRuntime(options: SkillRuntimeOptions): RuntimeParts {
 }
 
 function createRegistry(host: ResolvedRuntimeOptions): SkillRegistry {
-  const { store, hasher, clock, logger, onDuplicate, onInvalid, admission, modifiedOn, events } = host
-  const registry = new SkillRegistry({ store, hasher, clock, logger, onDuplicate, onInvalid, admission })
+  const { store, hasher, clock, logger, onDuplicate, onInvalid, admission, shared, modifiedOn, events } = host
+  const registry = new SkillRegistry({
+    ...{ store, hasher, clock, logger, onDuplicate, onInvalid, admission, shared },
+  })
   registry.subscribe(createEmitter({ bus: events, logger, modifiedOn }), { phase: 'events' })
   return registry
 }

@@ -10,6 +10,7 @@ import { checkOptions, type KnownOptions } from '../options.ts'
 import type { AdmissionPolicy } from '../registry/admission.ts'
 import { INVALID_POLICIES, type InvalidPolicy } from '../registry/candidate-builder.ts'
 import { DUPLICATE_POLICIES, type DuplicatePolicy } from '../registry/duplicate-policy.ts'
+import type { SharedSources } from '../registry/last-good.ts'
 import type { ScriptRunner } from '../script/script-runner.ts'
 import { StateSeal } from '../session/state-seal.ts'
 import { FACETS, type SkillFacet } from '../skill/diff-skills.ts'
@@ -71,6 +72,12 @@ export interface ReviewPolicy {
   /** Whether every change after the start waits for approval, even a change in a trusted source. @default false */
   readonly isFrozen?: boolean
   /**
+   * Sources that several projects with one store share, and the name of this project. While the project is frozen, it
+   * keeps its own last served revisions of these sources, so that another project cannot make their changes live here.
+   * @default none
+   */
+  readonly shared?: SharedSources
+  /**
    * Whether writes of agents wait for approval or go live immediately. Each write is always live in the conversation
    * that made it.
    * @default 'hold'
@@ -120,6 +127,7 @@ export interface ResolvedRuntimeOptions {
   /** Absent if stored states are not sealed. */
   readonly seal: StateSeal | undefined
   readonly admission: AdmissionPolicy
+  readonly shared: SharedSources | undefined
   readonly agentWrites: AgentWrites
   readonly scripts: ScriptRunner | undefined
   readonly catalog: CatalogOptions
@@ -158,6 +166,7 @@ export function resolveRuntimeOptions(options: SkillRuntimeOptions): ResolvedRun
         ...{ decisions, clock, isFrozen: review.isFrozen === true },
         isStoreLasting: state.store?.notes !== undefined,
       }),
+    shared: review.isFrozen === true ? review.shared : undefined,
     agentWrites: review.agentWrites ?? 'hold',
     scripts: options.scripts,
     catalog: options.catalog ?? {},
@@ -196,7 +205,12 @@ const KNOWN: KnownOptions<SkillRuntimeOptions> = {
   clock: true,
   tuning: true,
 }
-const KNOWN_REVIEW: KnownOptions<ReviewPolicy> = { admission: true, isFrozen: true, agentWrites: true }
+const KNOWN_REVIEW: KnownOptions<ReviewPolicy> = {
+  admission: true,
+  isFrozen: true,
+  shared: true,
+  agentWrites: true,
+}
 const KNOWN_TUNING: KnownOptions<RuntimeTuning> = {
   settle: true,
   rehashMs: true,
