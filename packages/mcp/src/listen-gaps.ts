@@ -65,7 +65,7 @@ export function withMissed(response: Response, missed: ChangeNotification): Resp
 
 /** Renders the notifications that the acknowledged filter accepts. */
 function renderMissed(acknowledgement: Uint8Array, missed: ChangeNotification): string {
-  const data = /^data: (.*)$/m.exec(new TextDecoder().decode(acknowledgement))?.[1] ?? '{}'
+  const data = /^data: (.*)$/m.exec(Buffer.from(acknowledgement).toString())?.[1] ?? '{}'
   const { notifications: accepted = {}, _meta = {} } = (JSON.parse(data) as Acknowledgement).params ?? {}
   const render = (method: string, params: object = {}): string => {
     const stamp = { [SUBSCRIPTION_ID_META_KEY]: _meta[SUBSCRIPTION_ID_META_KEY] }

@@ -48,7 +48,7 @@ export class SessionSeal {
         await this.#key,
         bytes.subarray(IV_BYTES),
       )
-      return JSON.parse(new TextDecoder().decode(text)) as SealedSession
+      return JSON.parse(Buffer.from(text).toString()) as SealedSession
     } catch {
       return undefined
     }
