@@ -3,9 +3,9 @@ import { SkillError } from '@skillstoke/core'
 import { checkWholeNumber, mapConcurrently } from '@skillstoke/core/internal'
 import { renewFiles } from './blobs.ts'
 import { commitHeads, type PlannedHead, type PlannedStatement } from './commit-heads.ts'
+import { type KnownEpoch, tryReadEpoch } from './feed-state.ts'
 import type { FleetConnection } from './fleet-connection.ts'
 import { checkChannel, DEFAULT_CHANNEL, EPOCH_SUBJECT, HEADS, toListSubject } from './fleet-subjects.ts'
-import { type KnownEpoch, tryReadEpoch } from './head-table.ts'
 import {
   type ChannelList,
   isSignedBy,

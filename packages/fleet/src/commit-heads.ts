@@ -83,9 +83,13 @@ export async function commitHeads(
     const part = count === 1 ? {} : { publication: { index, count, ...(isSplit ? { isSplit } : {}) } }
     return { ...head, record: { ...head.record, ...(head.isStaged ? { isStaged: true } : {}), ...part } }
   })
+  const sign = async (each: PlannedHead | PlannedStatement): Promise<Member> =>
+    await toMember(each, common, engine, context)
+  // Nothing is committed if one of the documents is too large.
+  const groups = toGroups(heads, statements, size)
+  const signed = await Promise.all(groups.map(async group => await Promise.all(group.map(sign))))
   const seqs: number[] = []
-  for (const group of toGroups(heads, statements, size)) {
-    const members = await Promise.all(group.map(async each => await toMember(each, common, engine, context)))
+  for (const members of signed) {
     const firstSeq = await commitGroup(engine, members, context)
     const own = members.filter(({ head }) => head !== undefined)
     seqs.push(...own.map((_, index) => firstSeq + index))

@@ -24,14 +24,15 @@ import {
 import { downloadFile } from './blobs.ts'
 import { callHost } from './call-host.ts'
 import { downloadOnce } from './download-once.ts'
+import type { FeedState, Head } from './feed-state.ts'
 import { FleetConnection, type FleetConnectionOptions } from './fleet-connection.ts'
 import { checkChannel, DEFAULT_CHANNEL, parseHeadSubject } from './fleet-subjects.ts'
 import { HeadStorage } from './head-storage.ts'
-import { type FeedState, fromStoredHeads, type Head, type ReplacedHead } from './head-table.ts'
 import type { ManifestFile } from './manifest.ts'
 import { findCompanions } from './publication-groups.ts'
 import { RetryTimer } from './retry-timer.ts'
 import { listHeads } from './skill-set.ts'
+import { fromStoredHeads, type ReplacedHead } from './stored-heads.ts'
 
 /** The values of `FleetRetrieval`. */
 export const FLEET_RETRIEVALS = ['ahead', 'on-load'] as const

@@ -206,6 +206,10 @@ describe.skipIf(NATS_SERVER === undefined)('the signatures of a fleet', { timeou
     expect(report.steps).toContainEqual(
       expect.objectContaining({ part: 'list of stable', detail: '2 skills' }),
     )
+    const onlyNew = connectTo({ servers: server.url, trustedKeys: [next.publicKey] })
+    await expect(prepareFleet(onlyNew, newer)).rejects.toMatchObject({
+      message: expect.stringContaining('trust this key, too'),
+    })
     const both = connectTo({ servers: server.url, trustedKeys })
     const signed = await prepareFleet(both, newer)
     expect(signed).toMatchObject({ epoch: report.epoch })

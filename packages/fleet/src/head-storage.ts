@@ -7,14 +7,9 @@ import {
   storeTree,
   type TreeFile,
 } from '@skillstoke/core/source'
+import { type FeedState, newestSeq } from './feed-state.ts'
 import { parseHeadSubject } from './fleet-subjects.ts'
-import {
-  type FeedState,
-  newestSeq,
-  type ReplacedHead,
-  type StoredHeads,
-  toStoredHeads,
-} from './head-table.ts'
+import { type ReplacedHead, type StoredHeads, toStoredHeads } from './stored-heads.ts'
 
 /** How often heads are stored again that another process has overwritten with earlier ones. */
 const STORE_ATTEMPTS = 5

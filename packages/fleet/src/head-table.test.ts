@@ -1,8 +1,9 @@
 import { digestOf, revisionOf } from '@skillstoke/core/internal'
 import { nodeHasher } from '@skillstoke/core/node'
 import { expect, test } from 'vitest'
+import type { KnownEpoch } from './feed-state.ts'
 import { EPOCH_SUBJECT, toHeadSubject, toListSubject, toPublicationSubject } from './fleet-subjects.ts'
-import { fromStoredHeads, HeadTable, type KnownEpoch, toStoredHeads } from './head-table.ts'
+import { HeadTable } from './head-table.ts'
 import {
   type ChannelList,
   type FleetDocument,
@@ -14,6 +15,7 @@ import {
 } from './manifest.ts'
 import type { StoredMessage } from './nats-messages.ts'
 import { createSigningKey, loadSigningKey, TrustedKeys } from './signing.ts'
+import { fromStoredHeads, toStoredHeads } from './stored-heads.ts'
 
 const NO_KEYS = new TrustedKeys([])
 const pair = createSigningKey()

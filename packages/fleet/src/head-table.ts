@@ -1,181 +1,24 @@
-import { decodeUnmarkedText, toMessage } from '@skillstoke/core/internal'
+import { toMessage } from '@skillstoke/core/internal'
+import {
+  EMPTY_STATE,
+  type FeedState,
+  type Head,
+  isOfEpoch,
+  type KnownEpoch,
+  type OtherSubject,
+  type Refusal,
+} from './feed-state.ts'
 import {
   EPOCH_SUBJECT,
   type HeadPlace,
   parseHeadSubject,
   parseListSubject,
   parsePublicationSubject,
-  toHeadSubject,
 } from './fleet-subjects.ts'
-import {
-  type ChannelList,
-  type FleetEpoch,
-  readDocument,
-  readVersionAt,
-  type SkillVersion,
-  tryReadDocument,
-} from './manifest.ts'
+import { type ChannelList, type FleetEpoch, readDocument, readVersionAt } from './manifest.ts'
 import type { StoredMessage } from './nats-messages.ts'
 import type { TrustedKeys } from './signing.ts'
 import { type WaitingHead, WaitingHeads } from './waiting-heads.ts'
-
-const encoder = new TextEncoder()
-
-/** The newest message of a subject. */
-interface Place {
-  /** Sequence in the stream; 0 if the stream does not contain the message any more. */
-  readonly seq: number
-  /** Wall time of the server when it stored the message, in milliseconds since the epoch; 0 if it is unknown. */
-  readonly at: number
-}
-
-/** The newest version of a skill in a channel. */
-export interface Head extends HeadPlace, Place {
-  readonly manifest: SkillVersion
-  /** The stored document, with its signatures. */
-  readonly data: Uint8Array
-}
-
-/** A subject without a head: a marker, the beat, or a document that was refused and replaced none. */
-export interface OtherSubject extends Place {
-  /** The version that the skill had last; 0 without a version. */
-  readonly version: number
-}
-
-/** A document that was refused. The earlier head of its subject stays. */
-export interface Refusal extends Place {
-  readonly reason: string
-}
-
-/** The epoch that a table belongs to. */
-export interface KnownEpoch {
-  readonly document: FleetEpoch
-  /** The stored document, with its signatures. */
-  readonly data: Uint8Array
-}
-
-/** All heads at one sequence. Immutable. */
-export interface FeedState {
-  /** The epoch; `undefined` before the first read. */
-  readonly epoch: KnownEpoch | undefined
-  readonly seq: number
-  /** Heads by subject. */
-  readonly heads: ReadonlyMap<string, Head>
-  /** Refused documents by subject. */
-  readonly refusals: ReadonlyMap<string, Refusal>
-  /** All other subjects of the stream. */
-  readonly others: ReadonlyMap<string, OtherSubject>
-  /** Channels whose epoch is not filled. Their heads of an earlier epoch stay until a list of the channel comes. */
-  readonly awaited: ReadonlySet<string>
-  /** Whether every newest message has its effect, so that the next process may continue from the sequence. */
-  readonly isComplete: boolean
-}
-
-const EMPTY_STATE: FeedState = {
-  epoch: undefined,
-  seq: 0,
-  heads: new Map(),
-  refusals: new Map(),
-  others: new Map(),
-  awaited: new Set(),
-  isComplete: true,
-}
-
-/** Heads that a process stores for the next one. */
-export interface StoredHeads {
-  /** The document of the epoch. */
-  readonly epoch: string
-  readonly seq: number
-  readonly heads: readonly (Place & { readonly subject: string; readonly text: string })[]
-  readonly others: readonly (OtherSubject & { readonly subject: string })[]
-}
-
-/** The highest sequence that a state contains. A state that must be read again has the sequence 0. */
-export function newestSeq({ seq, heads, others }: FeedState): number {
-  let newest = seq
-  for (const place of [...heads.values(), ...others.values()]) newest = Math.max(newest, place.seq)
-  return newest
-}
-
-/** A head whose files could not be retrieved, and the earlier head that is served instead. */
-export interface ReplacedHead {
-  readonly head: Head
-  readonly before: Head | undefined
-}
-
-/**
- * Returns a state in the form in which it is stored. After a replaced or refused head, the next process reads all heads
- * again, because it may reach the files or have other keys.
- */
-export function toStoredHeads(state: FeedState, replaced: readonly ReplacedHead[]): StoredHeads {
-  const heads = new Map(state.heads)
-  for (const { head, before } of replaced) {
-    const subject = toHeadSubject(head)
-    if (before === undefined) heads.delete(subject)
-    else heads.set(subject, before)
-  }
-  const isComplete = replaced.length === 0 && state.isComplete
-  return {
-    epoch: state.epoch === undefined ? '' : decodeUnmarkedText(state.epoch.data),
-    seq: isComplete ? state.seq : 0,
-    heads: [...heads].map(([subject, { seq, at, data }]) => ({
-      subject,
-      seq,
-      at,
-      text: decodeUnmarkedText(data),
-    })),
-    others: [...state.others].map(([subject, other]) => ({ subject, ...other })),
-  }
-}
-
-/**
- * Reads stored heads. Heads that no trusted key has signed are refused again. Returns `undefined` if not even the epoch is
- * trusted, because the heads then belong to another fleet.
- */
-export function fromStoredHeads(
-  { epoch, seq, heads, others }: StoredHeads,
-  trusted: TrustedKeys,
-): FeedState | undefined {
-  const known = tryReadEpoch(encoder.encode(epoch), trusted)
-  if (known === undefined) return undefined
-  const served = new Map<string, Head>()
-  const refusals = new Map<string, Refusal>()
-  for (const { subject, text, ...place } of heads) {
-    const data = encoder.encode(text)
-    try {
-      const head = readVersionAt(data, trusted, parseHeadSubject(subject))
-      if (head.document.kind === 'skill')
-        served.set(subject, { ...head.place, ...place, manifest: head.document, data })
-    } catch (thrown) {
-      refusals.set(subject, { ...place, reason: toMessage(thrown) })
-    }
-  }
-  return {
-    epoch: known,
-    seq: refusals.size === 0 ? seq : 0,
-    heads: served,
-    refusals,
-    others: new Map(others.map(({ subject, ...other }) => [subject, other])),
-    awaited: listAwaited(known, served.values()),
-    isComplete: refusals.size === 0 && seq > 0,
-  }
-}
-
-/** Returns the channels whose heads belong to an earlier epoch and are not in the stream. */
-function listAwaited({ document }: KnownEpoch, heads: Iterable<Head>): ReadonlySet<string> {
-  const awaited = [...heads].filter(({ seq, manifest }) => seq === 0 && !isOfEpoch(manifest, document))
-  return new Set(awaited.map(({ channel }) => channel))
-}
-
-function isOfEpoch({ fleet, epoch }: SkillVersion, document: FleetEpoch | undefined): boolean {
-  return fleet === document?.id && epoch === document.epoch
-}
-
-/** Returns the epoch in a document. Returns `undefined` if the document is not valid or not trusted. */
-export function tryReadEpoch(data: Uint8Array, trusted: TrustedKeys): KnownEpoch | undefined {
-  const document = tryReadDocument(data, trusted)
-  return document?.kind === 'epoch' ? { document, data } : undefined
-}
 
 /**
  * The heads that a feed knows. Applies messages in the order of the stream. Within an epoch, the version of a skill never

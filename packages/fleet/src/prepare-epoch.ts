@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { SkillError } from '@skillstoke/core'
+import { tryReadEpoch } from './feed-state.ts'
 import type { FleetConnection } from './fleet-connection.ts'
 import type { LayoutStep, PrepareFleetOptions } from './fleet-layout.ts'
 import { EPOCH_SUBJECT, HEADS } from './fleet-subjects.ts'
-import { tryReadEpoch } from './head-table.ts'
 import { type FleetEpoch, isSignedBy, listSigners, writeDocument } from './manifest.ts'
 import type { NatsEngine } from './nats-engine.ts'
 import { SequenceConflict, type StoredMessage } from './nats-messages.ts'
@@ -35,6 +35,11 @@ export async function prepareEpoch(
       return { step: { part: 'epoch', outcome: 'unchanged' }, document: before }
     if (signer === undefined && (fleet.trusted.isRequired || signers.length > 0))
       throw new SkillError('INVALID_OPTION', 'agents trust only signed documents; name the signing key')
+    if (before === undefined && signers.length > 0 && !isNewEpoch)
+      throw new SkillError(
+        'INVALID_OPTION',
+        `the epoch of this fleet is signed by ${signers.join(', ')}, which is none of the trusted keys; trust this key, too, or begin another fleet with --new-epoch`,
+      )
     const document = nextEpoch(before ?? readOpenEpoch(stored), isNewEpoch)
     const data = await writeDocument(document, signer)
     const step = { part: 'epoch', outcome: stored === undefined ? 'created' : 'changed' } as const

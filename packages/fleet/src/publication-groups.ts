@@ -1,4 +1,4 @@
-import type { Head } from './head-table.ts'
+import type { Head } from './feed-state.ts'
 
 /** A head that must keep its earlier version, because the head `cause` keeps its own. */
 export interface Companion {

@@ -1,7 +1,7 @@
 import type { Digest } from '@skillstoke/core'
 import { compareText, digestOf } from '@skillstoke/core/internal'
 import { nodeHasher } from '@skillstoke/core/node'
-import type { FeedState, Head } from './head-table.ts'
+import type { FeedState, Head } from './feed-state.ts'
 
 /** Returns the heads of a channel, sorted by sequence. */
 export function listHeads(

@@ -1,0 +1,81 @@
+import type { HeadPlace } from './fleet-subjects.ts'
+import { type FleetEpoch, type SkillVersion, tryReadDocument } from './manifest.ts'
+import type { TrustedKeys } from './signing.ts'
+
+/** The newest message of a subject. */
+export interface Place {
+  /** Sequence in the stream; 0 if the stream does not contain the message any more. */
+  readonly seq: number
+  /** Wall time of the server when it stored the message, in milliseconds since the epoch; 0 if it is unknown. */
+  readonly at: number
+}
+
+/** The newest version of a skill in a channel. */
+export interface Head extends HeadPlace, Place {
+  readonly manifest: SkillVersion
+  /** The stored document, with its signatures. */
+  readonly data: Uint8Array
+}
+
+/** A subject without a head: a marker, the beat, or a document that was refused and replaced none. */
+export interface OtherSubject extends Place {
+  /** The version that the skill had last; 0 without a version. */
+  readonly version: number
+}
+
+/** A document that was refused. The earlier head of its subject stays. */
+export interface Refusal extends Place {
+  readonly reason: string
+}
+
+/** The epoch that a table belongs to. */
+export interface KnownEpoch {
+  readonly document: FleetEpoch
+  /** The stored document, with its signatures. */
+  readonly data: Uint8Array
+}
+
+/** All heads at one sequence. Immutable. */
+export interface FeedState {
+  /** The epoch; `undefined` before the first read. */
+  readonly epoch: KnownEpoch | undefined
+  readonly seq: number
+  /** Heads by subject. */
+  readonly heads: ReadonlyMap<string, Head>
+  /** Refused documents by subject. */
+  readonly refusals: ReadonlyMap<string, Refusal>
+  /** All other subjects of the stream. */
+  readonly others: ReadonlyMap<string, OtherSubject>
+  /** Channels whose epoch is not filled. Their heads of an earlier epoch stay until a list of the channel comes. */
+  readonly awaited: ReadonlySet<string>
+  /** Whether every newest message has its effect, so that the next process may continue from the sequence. */
+  readonly isComplete: boolean
+}
+
+export const EMPTY_STATE: FeedState = {
+  epoch: undefined,
+  seq: 0,
+  heads: new Map(),
+  refusals: new Map(),
+  others: new Map(),
+  awaited: new Set(),
+  isComplete: true,
+}
+
+/** The highest sequence that a state contains. A state that must be read again has the sequence 0. */
+export function newestSeq({ seq, heads, others }: FeedState): number {
+  let newest = seq
+  for (const place of [...heads.values(), ...others.values()]) newest = Math.max(newest, place.seq)
+  return newest
+}
+
+/** Whether a version was published in an epoch. */
+export function isOfEpoch({ fleet, epoch }: SkillVersion, document: FleetEpoch | undefined): boolean {
+  return fleet === document?.id && epoch === document.epoch
+}
+
+/** Returns the epoch in a document. Returns `undefined` if the document is not valid or not trusted. */
+export function tryReadEpoch(data: Uint8Array, trusted: TrustedKeys): KnownEpoch | undefined {
+  const document = tryReadDocument(data, trusted)
+  return document?.kind === 'epoch' ? { document, data } : undefined
+}
