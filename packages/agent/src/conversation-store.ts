@@ -1,5 +1,5 @@
 import { type Digest, type SessionState, SkillError } from '@skillstoke/core'
-import { checkOptions, checkWholeNumber, type KnownOptions } from '@skillstoke/core/internal'
+import { checkOptions, checkWholeNumber, type KnownOptions, quote } from '@skillstoke/core/internal'
 
 export type MessageRole = 'system' | 'user' | 'assistant' | 'tool'
 
@@ -167,7 +167,7 @@ export function checkIds(messages: readonly ConversationMessage[], stored: reado
   const ids = messages.map(({ id }) => id)
   const repeated = ids.find((id, index) => stored.includes(id) || ids.indexOf(id) < index)
   if (repeated === undefined) return
-  const shown = JSON.stringify(repeated)
+  const shown = quote(repeated)
   throw new SkillError('INVALID_OPTION', `the conversation already has a message with the id ${shown}`)
 }
 
@@ -200,7 +200,7 @@ export class ConversationConflictError extends Error {
 
   constructor(conversation: string, expectedSeq: number, actualSeq: number) {
     super(
-      `conversation ${JSON.stringify(conversation)} is at ${actualSeq}, not at ${expectedSeq}: another writer was faster`,
+      `conversation ${quote(conversation)} is at ${actualSeq}, not at ${expectedSeq}: another writer was faster`,
     )
     this.expectedSeq = expectedSeq
     this.actualSeq = actualSeq
@@ -230,7 +230,7 @@ export class ConversationBusyError extends Error {
 
   constructor(conversation: string, holder: string, remainingMs: number) {
     super(
-      `another process answers in the conversation ${JSON.stringify(conversation)}; try again in ${Math.ceil(remainingMs / 1000)} s`,
+      `another process answers in the conversation ${quote(conversation)}; try again in ${Math.ceil(remainingMs / 1000)} s`,
     )
     this.holder = holder
     this.remainingMs = remainingMs

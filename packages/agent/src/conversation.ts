@@ -11,7 +11,7 @@ import {
   type ToolDefinition,
 } from '@skillstoke/core'
 import { toAiTools, withGate } from '@skillstoke/core/ai-sdk'
-import { checkOptions, type KnownOptions, untilAborted } from '@skillstoke/core/internal'
+import { checkOptions, type KnownOptions, quote, showValue, untilAborted } from '@skillstoke/core/internal'
 import type { ModelMessage, ToolModelMessage, ToolResultPart, ToolSet } from 'ai'
 import type { AgentEvent, TurnResult } from './agent-event.ts'
 import {
@@ -629,7 +629,7 @@ export class Conversation implements Disposable {
   /** @throws {SkillError} CLOSED, also if another agent has taken over the conversation */
   #assertOpen(): void {
     if (!this.session.isClosed) return
-    const shown = JSON.stringify(this.id)
+    const shown = quote(this.id)
     throw new SkillError('CLOSED', `the conversation ${shown} is closed; open it again with SkillAgent.open`)
   }
 
@@ -672,7 +672,7 @@ export async function readStored(
 /** @throws {SkillError} INVALID_OPTION if a summary is no text, because it would replace the whole conversation */
 function toSummary(text: unknown): string {
   if (typeof text === 'string' && text.trim() !== '') return text
-  throw new SkillError('INVALID_OPTION', `the summary is ${JSON.stringify(text)}; it must be a text`)
+  throw new SkillError('INVALID_OPTION', `the summary is ${showValue(text)}; it must be a text`)
 }
 
 function hasResult(message: ModelMessage, callId: string): boolean {

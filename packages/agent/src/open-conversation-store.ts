@@ -2,7 +2,7 @@ import type { EventEmitter } from 'node:events'
 import { dirname, resolve } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { SkillError } from '@skillstoke/core'
-import { toMessage } from '@skillstoke/core/internal'
+import { quote, toMessage } from '@skillstoke/core/internal'
 import { createStateDirectory, openWriteLock } from '@skillstoke/core/node'
 import { type Dialect, Kysely, PostgresDialect, type PostgresPool, sql } from 'kysely'
 import { Migrator } from 'kysely/migration'
@@ -51,7 +51,7 @@ const POSTGRES: SqlEngine = {
 export async function openConversationStore(path: string): Promise<SqlConversationStore> {
   const file = resolve(path)
   createStateDirectory(dirname(file))
-  return await open(`in ${JSON.stringify(path)}`, SQLITE, async () => {
+  return await open(`in ${quote(path)}`, SQLITE, async () => {
     const dialect = await openSqliteDialect(file)
     const lock = await openWriteLock(dirname(file))
     return {

@@ -1,4 +1,5 @@
 import { SkillError } from '@skillstoke/core'
+import { quote } from '@skillstoke/core/internal'
 import type { ModelMessage, ToolContent, ToolModelMessage, ToolResultPart } from 'ai'
 
 /** A tool call that waits for the host. */
@@ -73,15 +74,14 @@ export function toAnswerMessage(
 ): ToolModelMessage {
   if (pending.length === 0) refuse('no call waits for an answer', pending)
   const unknown = answers.find(({ callId }) => pending.every(call => call.callId !== callId))
-  if (unknown !== undefined) refuse(`no call ${JSON.stringify(unknown.callId)} waits for an answer`, pending)
+  if (unknown !== undefined) refuse(`no call ${quote(unknown.callId)} waits for an answer`, pending)
   return {
     role: 'tool',
     content: pending.map(call => {
       const result = finished.get(call.callId)
       if (result !== undefined) return result
       const answer = answers.find(({ callId }) => callId === call.callId)
-      if (answer === undefined)
-        return refuse(`the call ${JSON.stringify(call.callId)} has no answer`, pending)
+      if (answer === undefined) return refuse(`the call ${quote(call.callId)} has no answer`, pending)
       return toPart(call, answer, pending)
     }),
   }
@@ -89,8 +89,7 @@ export function toAnswerMessage(
 
 function toPart(call: PendingCall, answer: CallAnswer, pending: readonly PendingCall[]): ToolPart {
   if (call.kind === 'approval') {
-    if (!('approved' in answer))
-      return refuse(`the call ${JSON.stringify(call.callId)} needs "approved"`, pending)
+    if (!('approved' in answer)) return refuse(`the call ${quote(call.callId)} needs "approved"`, pending)
     const { approved, reason } = answer
     return {
       type: 'tool-approval-response',
@@ -99,7 +98,7 @@ function toPart(call: PendingCall, answer: CallAnswer, pending: readonly Pending
       ...(reason === undefined ? {} : { reason }),
     }
   }
-  if (!('output' in answer)) return refuse(`the call ${JSON.stringify(call.callId)} needs "output"`, pending)
+  if (!('output' in answer)) return refuse(`the call ${quote(call.callId)} needs "output"`, pending)
   return toResultPart(call, answer.output, answer.isError ?? false)
 }
 

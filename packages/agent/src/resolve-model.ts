@@ -1,5 +1,5 @@
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
-import { checkOptions, type KnownOptions } from '@skillstoke/core/internal'
+import { checkOptions, type KnownOptions, quote } from '@skillstoke/core/internal'
 import type { LanguageModel } from 'ai'
 import { createOfflineModel } from './offline-model.ts'
 
@@ -43,7 +43,7 @@ export function resolveModel(config: ModelConfig = {}): LanguageModel {
     throw new TypeError(`a model server (${baseUrl}) needs the name of a model, for example "llama3"`)
   if (!URL.canParse(baseUrl) || !/^https?:$/.test(new URL(baseUrl).protocol)) {
     throw new TypeError(
-      `the model server ${JSON.stringify(baseUrl)} is not an http URL; write, for example, "http://127.0.0.1:11434/v1"`,
+      `the model server ${quote(baseUrl)} is not an http URL; write, for example, "http://127.0.0.1:11434/v1"`,
     )
   }
   const provider = createOpenAICompatible({

@@ -1,4 +1,5 @@
 import { SkillError } from '@skillstoke/core'
+import { showValue } from '@skillstoke/core/internal'
 import type { UserContent } from 'ai'
 import type { CallAnswer } from './pending-calls.ts'
 
@@ -33,7 +34,7 @@ export function checkInput(input: TurnInput): void {
   if (Array.isArray(answers) || retry === true) return
   throw new SkillError(
     'INVALID_OPTION',
-    `the input is ${JSON.stringify(input)}; use a text, content parts, { answers: [...] } or { retry: true }`,
+    `the input is ${showValue(input)}; use a text, content parts, { answers: [...] } or { retry: true }`,
   )
 }
 

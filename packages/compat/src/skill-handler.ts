@@ -11,7 +11,7 @@ import {
   type SkillRuntime,
   type SkillScope,
 } from '@skillstoke/core'
-import { checkOptions, type KnownOptions } from '@skillstoke/core/internal'
+import { checkOptions, type KnownOptions, quote, showValue } from '@skillstoke/core/internal'
 import { directory } from '@skillstoke/core/node'
 import { PRESETS } from './presets.ts'
 
@@ -92,7 +92,7 @@ export class SkillHandler implements AsyncDisposable {
    */
   async add(skill: MemorySkill): Promise<void> {
     if (this.contains(skill.name))
-      throw new SkillError('DUPLICATE_SKILL', `there is a skill ${JSON.stringify(skill.name)}; use upsert`)
+      throw new SkillError('DUPLICATE_SKILL', `there is a skill ${quote(skill.name)}; use upsert`)
     await this.upsert(skill)
   }
 
@@ -173,11 +173,9 @@ function readName(input: unknown): string | Error {
   try {
     const value: unknown = typeof input === 'string' ? JSON.parse(input) : input
     if (typeof value !== 'object' || value === null || Array.isArray(value))
-      return new Error(`${JSON.stringify(value)} is not an object; send { "name": "..." }`)
+      return new Error(`${showValue(value)} is not an object; send { "name": "..." }`)
     const name = (value as { readonly name?: unknown }).name ?? ''
-    return typeof name === 'string'
-      ? name.trim()
-      : new Error(`"name" is ${JSON.stringify(name)}; it must be text`)
+    return typeof name === 'string' ? name.trim() : new Error(`"name" is ${showValue(name)}; it must be text`)
   } catch (thrown) {
     return thrown as Error
   }

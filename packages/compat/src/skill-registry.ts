@@ -7,7 +7,7 @@ import {
   SkillError,
   type SkillRuntime,
 } from '@skillstoke/core'
-import { checkOptions, type KnownOptions } from '@skillstoke/core/internal'
+import { checkOptions, type KnownOptions, quote } from '@skillstoke/core/internal'
 import { type DirectoryOptions, directory } from '@skillstoke/core/node'
 import { EXO_READING, toExoSkill } from './exo-skill.ts'
 import { FoldingSource } from './folding-source.ts'
@@ -235,7 +235,7 @@ export class SkillRegistry implements AsyncDisposable {
     if (kind !== 'removed' && skill?.name !== skillName)
       throw new SkillError(
         'INVALID_OPTION',
-        `the event of ${JSON.stringify(skillName)} contains a skill with another name`,
+        `the event of ${quote(skillName)} contains a skill with another name`,
       )
     const folders = this.#folders.filter(folder => folder.covers(sourcePath))
     return folders.length > 0 ? folders : [own]

@@ -1,5 +1,5 @@
 import { createSkillRuntime, type Logger, SkillError, type SkillRuntime } from '@skillstoke/core'
-import { checkNumber, checkOptions, type KnownOptions } from '@skillstoke/core/internal'
+import { checkNumber, checkOptions, type KnownOptions, quote } from '@skillstoke/core/internal'
 import { type FileSystem, fromAllowedPaths } from '@skillstoke/core/source'
 import { NewestFileSystem, SKILL_FILE_NAMES } from './newest-file-system.ts'
 import { OpenRuntimes } from './open-runtimes.ts'
@@ -121,10 +121,7 @@ export class SkillToolset<Files extends FileSystem = FileSystem> implements Asyn
 
   /** @throws {SkillError} INVALID_OPTION always */
   callTool(name: string): never {
-    throw new SkillError(
-      'INVALID_OPTION',
-      `SkillToolset does not provide tools; there is no ${JSON.stringify(name)}`,
-    )
+    throw new SkillError('INVALID_OPTION', `SkillToolset does not provide tools; there is no ${quote(name)}`)
   }
 
   /** Closes all runtimes. Idempotent. */

@@ -1,4 +1,5 @@
 import { SkillError } from '@skillstoke/core'
+import { quote } from '@skillstoke/core/internal'
 import type { WatchedSkill } from './exo-skill.ts'
 
 export type SkillChangeKind = 'added' | 'modified' | 'removed'
@@ -38,14 +39,14 @@ export class SkillChangeEvent implements SkillChangeFields {
     if (!KINDS.includes(kind))
       throw new SkillError(
         'INVALID_OPTION',
-        `the kind of an event is ${JSON.stringify(kind)}; use one of ${KINDS.join(', ')}`,
+        `the kind of an event is ${quote(kind)}; use one of ${KINDS.join(', ')}`,
       )
     if (typeof skillName !== 'string' || typeof sourcePath !== 'string')
       throw new SkillError('INVALID_OPTION', 'an event needs the texts skillName and sourcePath')
     if ((skill ?? null) === null && kind !== 'removed') {
       throw new SkillError(
         'INVALID_OPTION',
-        `the event "${kind}" of ${JSON.stringify(skillName)} has no skill; only "removed" events may omit it`,
+        `the event "${kind}" of ${quote(skillName)} has no skill; only "removed" events may omit it`,
       )
     }
     this.kind = kind

@@ -1,5 +1,6 @@
 import { editDistance } from './edit-distance.ts'
 import { SkillError } from './errors.ts'
+import { quote, showValue } from './quote.ts'
 
 type NameOf<Options> = Options extends unknown ? keyof Options : never
 
@@ -48,19 +49,19 @@ function createRefusal(
 ): SkillError {
   const option = toFullName(name, path)
   const advice = Object.hasOwn(moved, name)
-    ? `it is ${JSON.stringify(moved[name])} now`
+    ? `it is ${showValue(moved[name])} now`
     : suggest(name, known, owner, path)
-  return new SkillError('INVALID_OPTION', `unknown option ${JSON.stringify(option)}; ${advice}`, {
+  return new SkillError('INVALID_OPTION', `unknown option ${quote(option)}; ${advice}`, {
     data: { owner, option },
   })
 }
 
 function suggest(name: string, known: readonly string[], owner: string, path: string | undefined): string {
   const nearest = findNearest(name, known)
-  if (nearest !== undefined) return `did you mean ${JSON.stringify(toFullName(nearest, path))}?`
+  if (nearest !== undefined) return `did you mean ${quote(toFullName(nearest, path))}?`
   const holder = path ?? owner
   if (known.length === 0) return `${holder} has no options`
-  return `${holder} has ${known.map(each => JSON.stringify(each)).join(', ')}`
+  return `${holder} has ${known.map(each => quote(each)).join(', ')}`
 }
 
 /**

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Digest, SkillError } from '@skillstoke/core'
-import { digestOf, mapConcurrently } from '@skillstoke/core/internal'
+import { digestOf, mapConcurrently, quote } from '@skillstoke/core/internal'
 import { nodeHasher } from '@skillstoke/core/node'
 import { BLOBS, toBlobSubject } from './fleet-subjects.ts'
 import { CHUNK_BYTES, type ManifestFile } from './manifest.ts'
@@ -106,7 +106,7 @@ export async function renewFiles(
     for (;;) {
       const stored = await retrying(signal, async () => await engine.readLast(BLOBS, subject, 'leader'))
       if (stored === undefined)
-        throw new SkillError('REVISION_NOT_FOUND', `the content of ${JSON.stringify(path)} was collected`)
+        throw new SkillError('REVISION_NOT_FOUND', `the content of ${quote(path)} was collected`)
       if (await retrying(signal, async () => await renewPiece(engine, stored, stored.data, readTime))) return
     }
   }
@@ -175,7 +175,7 @@ export async function downloadFile(
   if (parts.length === 1) return first
   const bytes = Buffer.concat(parts)
   if (digestOf(bytes, nodeHasher) === file.digest) return bytes
-  throw new SkillError('IO_FAILED', `the pieces of ${JSON.stringify(file.path)} do not match its digest`)
+  throw new SkillError('IO_FAILED', `the pieces of ${quote(file.path)} do not match its digest`)
 }
 
 /** A replica may lag behind the manifest, so a missing piece is asked for again. */
@@ -190,12 +190,9 @@ async function downloadPiece(
     const stored = await engine.readLast(BLOBS, toBlobSubject(hexOf(digest)), 'any')
     if (stored !== undefined && digestOf(stored.data, nodeHasher) === digest) return stored.data
     if (stored !== undefined)
-      throw new SkillError(
-        'IO_FAILED',
-        `the content of ${JSON.stringify(path)} does not match its digest ${digest}`,
-      )
+      throw new SkillError('IO_FAILED', `the content of ${quote(path)} does not match its digest ${digest}`)
     if (attempt === LAG_ATTEMPTS)
-      throw new SkillError('IO_FAILED', `the servers have no content for ${JSON.stringify(path)} (${digest})`)
+      throw new SkillError('IO_FAILED', `the servers have no content for ${quote(path)} (${digest})`)
     await sleep(LAG_MS * 3 ** attempt, undefined, { signal })
   }
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { SkillError } from '@skillstoke/core'
-import { checkWholeNumber, mapConcurrently } from '@skillstoke/core/internal'
+import { checkWholeNumber, mapConcurrently, quote } from '@skillstoke/core/internal'
 import { renewFiles } from './blobs.ts'
 import { commitHeads, type PlannedHead, type PlannedStatement } from './commit-heads.ts'
 import { type KnownEpoch, tryReadEpoch } from './feed-state.ts'
@@ -364,7 +364,7 @@ export function compareNames(a: { readonly name: string }, b: { readonly name: s
 }
 
 export function notFound(name: string, channel: string): SkillError {
-  return new SkillError('SKILL_NOT_FOUND', `the channel ${channel} has no skill ${JSON.stringify(name)}`, {
+  return new SkillError('SKILL_NOT_FOUND', `the channel ${channel} has no skill ${quote(name)}`, {
     data: { channel, skill: name },
   })
 }

@@ -1,5 +1,5 @@
 import { SkillError } from '@skillstoke/core'
-import { mapConcurrently } from '@skillstoke/core/internal'
+import { mapConcurrently, quote } from '@skillstoke/core/internal'
 import type { FleetConnection } from './fleet-connection.ts'
 import { MARKER_SECONDS } from './fleet-layout.ts'
 import { HEADS, toHeadSubject, toPublicationSubject } from './fleet-subjects.ts'
@@ -126,7 +126,7 @@ async function toMember(
     throw new SkillError(
       'TOO_LARGE',
       'skill' in document
-        ? `the manifest of ${JSON.stringify(document.skill)} has ${data.length} bytes, and the server accepts ${engine.maxPayload - 4096}; the skill has too many files, or a long note or frontmatter`
+        ? `the manifest of ${quote(document.skill)} has ${data.length} bytes, and the server accepts ${engine.maxPayload - 4096}; the skill has too many files, or a long note or frontmatter`
         : `the list of the channel ${document.channel} has ${data.length} bytes, and the server accepts ${engine.maxPayload - 4096}; raise max_payload of the server`,
     )
   const { expectedSeq } = planned

@@ -1,6 +1,6 @@
 import { type ConnectionOptions, credsAuthenticator, nkeyAuthenticator } from '@nats-io/transport-node'
 import { SkillError } from '@skillstoke/core'
-import { checkOptions, digestOf, type KnownOptions } from '@skillstoke/core/internal'
+import { checkOptions, digestOf, type KnownOptions, quote } from '@skillstoke/core/internal'
 import { nodeHasher } from '@skillstoke/core/node'
 import { FleetFeed } from './fleet-feed.ts'
 import { NatsEngine } from './nats-engine.ts'
@@ -151,7 +151,7 @@ function parseServer(text: string): URL {
   const shown = text.replace(/\/\/[^@/]*@/, '//…@')
   throw new SkillError(
     'INVALID_OPTION',
-    `the server ${JSON.stringify(shown)} is not valid; use nats://host:4222 or tls://host:4222`,
+    `the server ${quote(shown)} is not valid; use nats://host:4222 or tls://host:4222`,
   )
 }
 
@@ -202,7 +202,7 @@ function toAuthentication(credentials: FleetCredentials): ConnectionOptions {
     default:
       throw new SkillError(
         'INVALID_OPTION',
-        `the kind of credentials ${JSON.stringify((credentials satisfies never as FleetCredentials).kind)} is not known; use password, token, nkey or creds`,
+        `the kind of credentials ${quote((credentials satisfies never as FleetCredentials).kind)} is not known; use password, token, nkey or creds`,
       )
   }
 }

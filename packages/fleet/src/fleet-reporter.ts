@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { SkillError, type SkillReport, type SkillRuntime } from '@skillstoke/core'
-import { checkOptions, type KnownOptions } from '@skillstoke/core/internal'
+import { checkOptions, type KnownOptions, quote } from '@skillstoke/core/internal'
 import { type AgentReport, MAX_ERRORS, MAX_TEXT } from './agent-report.ts'
 import type { FleetConnection } from './fleet-connection.ts'
 import type { FleetSource } from './fleet-source.ts'
@@ -76,7 +76,7 @@ export class FleetReporter implements AsyncDisposable {
     if (!labels.includes(source.label))
       throw new SkillError(
         'INVALID_OPTION',
-        `the runtime has no source ${JSON.stringify(source.label)}; its sources are: ${labels.join(', ')}`,
+        `the runtime has no source ${quote(source.label)}; its sources are: ${labels.join(', ')}`,
       )
     this.#servedSeq = fleet.feed.state.seq
     this.#unsubscribe = [

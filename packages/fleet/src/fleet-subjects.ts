@@ -1,4 +1,5 @@
 import { SkillError } from '@skillstoke/core'
+import { quote } from '@skillstoke/core/internal'
 
 // Names of streams and subjects. One NATS account holds one fleet.
 
@@ -117,7 +118,7 @@ export function checkChannel(channel: string): void {
   if (isChannel(channel)) return
   throw new SkillError(
     'INVALID_OPTION',
-    `the channel ${JSON.stringify(channel)} is not valid; use at most 63 lower-case letters, digits and hyphens, for example "stable"`,
+    `the channel ${quote(channel)} is not valid; use at most 63 lower-case letters, digits and hyphens, for example "stable"`,
   )
 }
 

@@ -4,7 +4,9 @@ import {
   findLeftOutIn,
   findPathFault,
   findRepository,
+  quote,
   revisionOf,
+  showValue,
   sortFiles,
 } from '@skillstoke/core/internal'
 import { nodeHasher } from '@skillstoke/core/node'
@@ -174,7 +176,7 @@ export function readDocument(data: Uint8Array, trusted: TrustedKeys): FleetDocum
       checkVersionFields(value)
       return toSkillVersion(value)
     default:
-      throw invalid(`its kind is ${JSON.stringify(value['kind'])}; a newer release may be needed`)
+      throw invalid(`its kind is ${showValue(value['kind'])}; a newer release may be needed`)
   }
 }
 
@@ -255,8 +257,7 @@ function toSkillVersion(value: Readonly<Record<string, unknown>>): SkillVersion 
   const fault = findFilesFault(checked)
   if (fault !== undefined) throw invalid(fault)
   const sorted = sortFiles(checked)
-  if (!sorted.some(({ path }) => path === skillFile))
-    throw invalid(`it has no file ${JSON.stringify(skillFile)}`)
+  if (!sorted.some(({ path }) => path === skillFile)) throw invalid(`it has no file ${quote(skillFile)}`)
   if (revisionOf(sorted, nodeHasher) !== revision) throw invalid('its revision does not match its files')
   return { ...(value as unknown as SkillVersion), files: sorted }
 }
@@ -278,10 +279,9 @@ export function findFilesFault(files: readonly SkillFile[]): string | undefined 
       findPathFault(path) ??
       (path === path.normalize('NFC') ? undefined : 'is not in NFC') ??
       describeLeftOut(path)
-    if (fault !== undefined) return `its path ${JSON.stringify(path)} ${fault}`
+    if (fault !== undefined) return `its path ${quote(path)} ${fault}`
     const other = folded.get(path.toLowerCase())
-    if (other !== undefined)
-      return `its paths ${JSON.stringify(other)} and ${JSON.stringify(path)} differ only in case`
+    if (other !== undefined) return `its paths ${quote(other)} and ${quote(path)} differ only in case`
     folded.set(path.toLowerCase(), path)
   }
   return undefined
@@ -298,17 +298,17 @@ function toFile(value: unknown): ManifestFile {
   if (!isRecord(value)) throw invalid('one of its files is no object')
   const { path, digest, size, isExecutable = false, chunks } = value
   if (typeof path !== 'string') throw invalid('one of its files has no path')
-  if (!isDigest(digest)) throw invalid(`its file ${JSON.stringify(path)} has no digest`)
+  if (!isDigest(digest)) throw invalid(`its file ${quote(path)} has no digest`)
   if (!Number.isSafeInteger(size) || (size as number) < 0)
-    throw invalid(`its file ${JSON.stringify(path)} has no size`)
+    throw invalid(`its file ${quote(path)} has no size`)
   const file = { path, digest, size: size as number, isExecutable: isExecutable === true }
   const pieces = Math.max(1, Math.ceil(file.size / CHUNK_BYTES))
   if (chunks === undefined) {
-    if (pieces > 1) throw invalid(`its file ${JSON.stringify(path)} has no chunks`)
+    if (pieces > 1) throw invalid(`its file ${quote(path)} has no chunks`)
     return file
   }
   if (!Array.isArray(chunks) || !chunks.every(isDigest) || chunks.length !== pieces)
-    throw invalid(`the chunks of its file ${JSON.stringify(path)} are not valid`)
+    throw invalid(`the chunks of its file ${quote(path)} are not valid`)
   return { ...file, chunks }
 }
 

@@ -1,5 +1,5 @@
 import { type Digest, SkillError } from '@skillstoke/core'
-import { mapConcurrently } from '@skillstoke/core/internal'
+import { mapConcurrently, quote } from '@skillstoke/core/internal'
 import { type Piece, splitFile } from './blobs.ts'
 import type { ChannelChange, Plan, Planned, VersionContent } from './channel-change.ts'
 import { parseHeadSubject } from './fleet-subjects.ts'
@@ -136,7 +136,7 @@ async function planRemovals(
   if (reason !== undefined)
     throw new SkillError(
       'SOURCE_MISSING',
-      `${reason}, and the channel ${JSON.stringify(change.channel)} has ${others.length} other skills; they stay. Remove them one by one if they are to go`,
+      `${reason}, and the channel ${quote(change.channel)} has ${others.length} other skills; they stay. Remove them one by one if they are to go`,
     )
   // A folder without a readable name may contain any of the others.
   const isKept = unnamed.some(name => !published.has(name))
@@ -188,11 +188,11 @@ function chooseNames(
     const skill = skills.find(each => each.name === name)
     if (skill !== undefined) return skill
     const fault = refused.find(each => each.name === name)
-    if (fault !== undefined) throw new SkillError('SKILL_INVALID', `${JSON.stringify(name)}: ${fault.reason}`)
+    if (fault !== undefined) throw new SkillError('SKILL_INVALID', `${quote(name)}: ${fault.reason}`)
     const available = skills.map(each => each.name)
     throw new SkillError(
       'SKILL_NOT_FOUND',
-      `there is no skill ${JSON.stringify(name)} to publish; there are: ${available.join(', ')}`,
+      `there is no skill ${quote(name)} to publish; there are: ${available.join(', ')}`,
       { data: { available } },
     )
   })

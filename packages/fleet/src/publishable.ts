@@ -6,7 +6,7 @@ import {
   SkillError,
   type SkillRuntime,
 } from '@skillstoke/core'
-import { describePlace, findIncludedSecret, isError } from '@skillstoke/core/internal'
+import { describePlace, findIncludedSecret, isError, quote } from '@skillstoke/core/internal'
 import { directory } from '@skillstoke/core/node'
 import { findFilesFault } from './manifest.ts'
 
@@ -95,7 +95,7 @@ export async function withFolder<T>(folder: string, work: (found: Publishable) =
   if (found.skills.length === 0 && found.refused.length === 0)
     throw new SkillError(
       'NOT_FOUND',
-      `${JSON.stringify(folder)} has no skill; name a folder with a SKILL.md, or a folder that contains such folders`,
+      `${quote(folder)} has no skill; name a folder with a SKILL.md, or a folder that contains such folders`,
     )
   return await work(found)
 }

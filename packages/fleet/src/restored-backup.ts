@@ -1,8 +1,8 @@
 import { SkillError } from '@skillstoke/core'
 import { type AgentReport, readReport } from './agent-report.ts'
+import { tryReadEpoch } from './feed-state.ts'
 import type { FleetConnection } from './fleet-connection.ts'
 import { AGENTS, EPOCH_SUBJECT, HEADS } from './fleet-subjects.ts'
-import { tryReadEpoch } from './head-table.ts'
 import type { NatsEngine } from './nats-engine.ts'
 
 /**

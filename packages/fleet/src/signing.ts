@@ -8,7 +8,7 @@ import {
 } from 'node:crypto'
 import { nkeys } from '@nats-io/transport-node'
 import { SkillError } from '@skillstoke/core'
-import { decodeUnmarkedText } from '@skillstoke/core/internal'
+import { decodeUnmarkedText, quote } from '@skillstoke/core/internal'
 
 /** Signs what a publisher writes. Implement this interface if the key is in a key management service. */
 export interface ManifestSigner {
@@ -130,6 +130,6 @@ function parsePublicKey(text: string): KeyObject {
   }
   throw new SkillError(
     'INVALID_OPTION',
-    `the trusted key ${JSON.stringify(text)} is not valid; use "ed25519:" and 43 characters of base64url`,
+    `the trusted key ${quote(text)} is not valid; use "ed25519:" and 43 characters of base64url`,
   )
 }

@@ -1,6 +1,6 @@
 import { hostname, userInfo } from 'node:os'
 import { SkillError, type SkillRuntime } from '@skillstoke/core'
-import { checkOptions, checkWholeNumber, type KnownOptions } from '@skillstoke/core/internal'
+import { checkOptions, checkWholeNumber, type KnownOptions, quote } from '@skillstoke/core/internal'
 import { uploadPieces } from './blobs.ts'
 import { type ChannelAuthor, ChannelChange, contentOf, notFound, type Planned } from './channel-change.ts'
 import { type CollectOptions, type CollectReport, collectGarbage } from './collect-garbage.ts'
@@ -75,7 +75,7 @@ export class SkillPublisher {
     checkOptions('SkillPublisher', options, KNOWN)
     const { signer, publisher = `${userInfo().username}@${hostname()}` } = options
     if (typeof publisher !== 'string' || publisher === '')
-      throw new SkillError('INVALID_OPTION', `publisher is ${JSON.stringify(publisher)}; use a name`)
+      throw new SkillError('INVALID_OPTION', `publisher is ${quote(publisher)}; use a name`)
     this.connection = fleet
     this.#author = { fleet, signer, publisher }
   }
@@ -163,12 +163,12 @@ export class SkillPublisher {
         'INVALID_OPTION',
         'promote() takes its channels from its first argument, not from channel',
       )
-    if (from === to) throw new SkillError('INVALID_OPTION', `both channels are ${JSON.stringify(from)}`)
+    if (from === to) throw new SkillError('INVALID_OPTION', `both channels are ${quote(from)}`)
     const change = await ChannelChange.begin(this.#author, { ...options, channel: to })
     const { fleet, engine, signal } = change
     const names = options.names ?? change.listNames(from)
     if (names.length === 0)
-      throw new SkillError('SKILL_NOT_FOUND', `the channel ${JSON.stringify(from)} has no skills to promote`)
+      throw new SkillError('SKILL_NOT_FOUND', `the channel ${quote(from)} has no skills to promote`)
     const plan = await change.plan(names, async (name, head) => {
       const { record, stored } = await readLeaderHead(fleet, engine, { channel: from, skill: name }, signal)
       if (record?.kind !== 'skill') throw notFound(name, from)
@@ -195,7 +195,7 @@ export class SkillPublisher {
     const { channel } = change
     const names = [...new Set(options.names ?? change.listNames(channel, { isStaged: true }))]
     if (names.length === 0)
-      throw new SkillError('SKILL_NOT_FOUND', `nothing is staged in the channel ${JSON.stringify(channel)}`)
+      throw new SkillError('SKILL_NOT_FOUND', `nothing is staged in the channel ${quote(channel)}`)
     change.assertExpectable(names)
     const planned: Planned[] = []
     for (const name of names) {
@@ -282,7 +282,7 @@ function findTarget(
 }
 
 function notStaged(name: string, channel: string): SkillError {
-  const message = `no version of ${JSON.stringify(name)} is staged in the channel ${JSON.stringify(channel)}`
+  const message = `no version of ${quote(name)} is staged in the channel ${quote(channel)}`
   return new SkillError('SKILL_NOT_FOUND', message, { data: { channel, skill: name } })
 }
 

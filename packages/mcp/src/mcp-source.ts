@@ -7,6 +7,7 @@ import {
   checkOptions,
   decodeText,
   type KnownOptions,
+  quote,
   toMessage,
 } from '@skillstoke/core/internal'
 import { checkUrl, createGuardedFetch } from '@skillstoke/core/node'
@@ -156,7 +157,7 @@ class McpFetcher implements TreeFetcher {
       if (!URL.canParse(target) || !/^https?:$/.test(new URL(target).protocol))
         throw new SkillError(
           'INVALID_OPTION',
-          `${JSON.stringify(target)} is no URL of an MCP server; use https://host/mcp`,
+          `${quote(target)} is no URL of an MCP server; use https://host/mcp`,
         )
       const url = new URL(target)
       checkUrl(url, { privateHosts: access.privateHosts })

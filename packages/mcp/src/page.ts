@@ -1,4 +1,5 @@
 import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server'
+import { quote } from '@skillstoke/core/internal'
 
 export interface Page<T> {
   readonly items: readonly T[]
@@ -40,7 +41,7 @@ function decodeCursor(cursor: string): string {
   if (encodeCursor(key) !== cursor) {
     throw new ProtocolError(
       ProtocolErrorCode.InvalidParams,
-      `the cursor ${JSON.stringify(cursor)} is not from this server; start without a cursor`,
+      `the cursor ${quote(cursor)} is not from this server; start without a cursor`,
     )
   }
   return key

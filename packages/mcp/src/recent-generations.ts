@@ -1,5 +1,5 @@
 import { diffGenerations, type Generation, type Skill, type SkillChange } from '@skillstoke/core'
-import { isModelInvocable, shortDigest } from '@skillstoke/core/internal'
+import { isModelInvocable, quote, shortDigest } from '@skillstoke/core/internal'
 
 const MAX_GENERATIONS = 64
 /** Limits the memory of large catalogs: the number of skills in all remembered generations together. */
@@ -42,7 +42,7 @@ export class RecentGenerations {
     const { since, now, skill } = question
     const digits = DIGEST.exec(since.trim().toLowerCase())?.[1]
     if (digits === undefined)
-      return `"since" is ${JSON.stringify(since)}; use the generation or the revision that an earlier answer names.`
+      return `"since" is ${quote(since)}; use the generation or the revision that an earlier answer names.`
     const isMeant = (digest: string): boolean => digest.startsWith(`sha256:${digits}`)
     const shown = digits.slice(0, 8)
     if (skill !== undefined) {

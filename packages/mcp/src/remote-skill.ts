@@ -1,6 +1,6 @@
 import type { Skill as SkillEntry, SkillsClient } from '@modelcontextprotocol/client/ext/skills'
 import { SkillError } from '@skillstoke/core'
-import { findPathFault } from '@skillstoke/core/internal'
+import { findPathFault, quote } from '@skillstoke/core/internal'
 import {
   type FetchContext,
   type FetchedFile,
@@ -25,8 +25,7 @@ export function toListed({ uri, frontmatter, resources }: SkillEntry): McpSkill 
   const location = folderOf(uri)
   if (location === undefined) throw new SkillError('INVALID_PATH', 'its URI cannot be decoded')
   const fault = findPathFault(location)
-  if (fault !== undefined)
-    throw new SkillError('INVALID_PATH', `its folder ${JSON.stringify(location)} ${fault}`)
+  if (fault !== undefined) throw new SkillError('INVALID_PATH', `its folder ${quote(location)} ${fault}`)
   assertSize(sizeOf({ resources }))
   const root = rootOf(uri)
   const files =
@@ -119,11 +118,11 @@ function rootOf(uri: string): string {
 /** @throws {SkillError} INVALID_PATH */
 function pathOf(uri: string, root: string): string {
   if (!uri.startsWith(root))
-    throw new SkillError('INVALID_PATH', `its file ${JSON.stringify(uri)} is outside its folder`)
+    throw new SkillError('INVALID_PATH', `its file ${quote(uri)} is outside its folder`)
   try {
     return decodeURIComponent(uri.slice(root.length))
   } catch {
-    throw new SkillError('INVALID_PATH', `its file ${JSON.stringify(uri)} cannot be decoded`)
+    throw new SkillError('INVALID_PATH', `its file ${quote(uri)} cannot be decoded`)
   }
 }
 

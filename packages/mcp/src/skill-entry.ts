@@ -1,5 +1,6 @@
 import type { Skill as SkillEntry } from '@modelcontextprotocol/server/ext/skills'
 import { type Logger, readFrontmatter, type Skill, type SkillReader } from '@skillstoke/core'
+import { quote } from '@skillstoke/core/internal'
 import { toFileUri, toSkillUri } from './skill-uri.ts'
 
 /** Metadata key for the skill revision that an answer comes from. The value is `sha256:` and 64 digits. */
@@ -41,7 +42,7 @@ export class SkillEntries {
       skill.listedFrontmatter ?? readFrontmatter(await this.#reader.readFile(skill, skill.skillFile))
     if (frontmatter === undefined) {
       this.#logger.warn(
-        `${JSON.stringify(skill.name)} is not offered through the Skills extension: its frontmatter is not valid YAML; the tools serve it`,
+        `${quote(skill.name)} is not offered through the Skills extension: its frontmatter is not valid YAML; the tools serve it`,
         { skill: skill.name, revision: skill.revision },
       )
       return undefined

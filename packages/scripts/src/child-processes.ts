@@ -1,4 +1,5 @@
 import { SkillError } from '@skillstoke/core'
+import { quote } from '@skillstoke/core/internal'
 import { defaultStateDirectory } from '@skillstoke/core/node'
 import type {
   ProgramLoad,
@@ -166,10 +167,7 @@ class ChildProcessRunner implements ChildProcesses {
     if (file === undefined) {
       const scripts = program.files.filter(each => each.path.startsWith('scripts/')).map(each => each.path)
       const known = scripts.length === 0 ? 'it has no scripts' : `its scripts are ${scripts.join(', ')}`
-      throw new SkillError(
-        'FILE_NOT_FOUND',
-        `${JSON.stringify(program.skill)} has no file ${JSON.stringify(path)}; ${known}`,
-      )
+      throw new SkillError('FILE_NOT_FOUND', `${quote(program.skill)} has no file ${quote(path)}; ${known}`)
     }
     const run = this.#runFile(program, path, args, options)
     this.#runs.add(run)

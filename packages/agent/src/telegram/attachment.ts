@@ -1,4 +1,4 @@
-import { decodePlainText } from '@skillstoke/core/internal'
+import { decodePlainText, quote } from '@skillstoke/core/internal'
 import type { FilePart, TextPart } from 'ai'
 import { CHAT_TEXTS } from './chat-texts.ts'
 import type { TelegramFile } from './read-update.ts'
@@ -43,7 +43,7 @@ function toPart(file: TelegramFile, bytes: Uint8Array): TextPart | FilePart {
   if (text !== undefined)
     return {
       type: 'text',
-      text: `The user attached the file ${JSON.stringify(name ?? 'document')}:\n\n${text}`,
+      text: `The user attached the file ${quote(name ?? 'document')}:\n\n${text}`,
     }
   return {
     type: 'file',

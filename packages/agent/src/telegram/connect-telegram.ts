@@ -1,5 +1,11 @@
 import { type Logger, SkillError } from '@skillstoke/core'
-import { checkOptions, checkWholeNumber, type KnownOptions, silentLogger } from '@skillstoke/core/internal'
+import {
+  checkOptions,
+  checkWholeNumber,
+  type KnownOptions,
+  quote,
+  silentLogger,
+} from '@skillstoke/core/internal'
 import type { SkillAgent } from '../skill-agent.ts'
 import { MAX_DESCRIPTION_LENGTH } from './chat-command.ts'
 import type { TelegramFile } from './read-update.ts'
@@ -73,7 +79,7 @@ export function connectTelegram(
 
 function checkAllow(allow: unknown): void {
   if (typeof allow === 'function' || allow === 'everyone') return
-  const shown = typeof allow === 'string' ? JSON.stringify(allow) : String(allow)
+  const shown = typeof allow === 'string' ? quote(allow) : String(allow)
   throw new SkillError(
     'INVALID_OPTION',
     `allow is ${shown}; use a function that receives a user id, or "everyone" to let every user of Telegram use the agent`,
@@ -84,7 +90,7 @@ function checkCommand({ command, description }: TelegramCommand): void {
   if (!/^[a-z0-9_]{1,32}$/.test(command))
     throw new SkillError(
       'INVALID_OPTION',
-      `the command ${JSON.stringify(command)} is not valid; use 1 to 32 lower-case letters, digits and underscores`,
+      `the command ${quote(command)} is not valid; use 1 to 32 lower-case letters, digits and underscores`,
     )
   if (description.length < 1 || description.length > MAX_DESCRIPTION_LENGTH)
     throw new SkillError(

@@ -5,6 +5,7 @@ import {
   describeNewCapabilities,
   freshOrKnown,
   MAX_LOOK_MS,
+  quote,
   showBytes,
   targetOf,
 } from '@skillstoke/core/internal'
@@ -115,7 +116,7 @@ async function getSkill(context: Context, { skills, state, view }: ApiOptions): 
   const meant = findMeant(target, generation, skills)
   if (meant === undefined) {
     const reason = (await skills.forConversation(view).why(target)).steps[0]?.detail ?? ''
-    return fail(context, 404, 'NOT_FOUND', `there is no skill ${JSON.stringify(target)}: ${reason}`)
+    return fail(context, 404, 'NOT_FOUND', `there is no skill ${quote(target)}: ${reason}`)
   }
   const { report, skill } = meant
   return context.json({
@@ -189,7 +190,7 @@ async function explain(context: Context, { skills, view }: ApiOptions): Promise<
   const session = sessions.find(each => each.id === id)
   if (session !== undefined) return context.json(await skills.why(name, session))
   const ids = sessions.map(each => each.id).join(', ')
-  const reason = `there is no conversation ${JSON.stringify(id)}; there are: ${ids === '' ? 'none' : ids}`
+  const reason = `there is no conversation ${quote(id)}; there are: ${ids === '' ? 'none' : ids}`
   return fail(context, 404, 'NOT_FOUND', reason)
 }
 
@@ -200,9 +201,7 @@ async function getFile(context: Context, skills: SkillRuntime): Promise<Response
   const file = skill?.files.find(each => each.path === path)
   if (skill === undefined || file === undefined) {
     const reason =
-      skill === undefined
-        ? `there is no skill ${JSON.stringify(name)}`
-        : `${JSON.stringify(name)} has no file ${JSON.stringify(path)}`
+      skill === undefined ? `there is no skill ${quote(name)}` : `${quote(name)} has no file ${quote(path)}`
     return fail(context, 404, 'NOT_FOUND', reason)
   }
   const { digest, size } = file

@@ -1,5 +1,5 @@
 import type { SkillRuntime, SkillScope } from '@skillstoke/core'
-import { freshOrKnown } from '@skillstoke/core/internal'
+import { freshOrKnown, quote } from '@skillstoke/core/internal'
 import type { Context, Hono } from 'hono'
 import { z } from 'zod'
 import type { ChatDetail } from '../client/chat-types.ts'
@@ -78,7 +78,7 @@ export function addChatRoutes(api: Hono, options: ChatRouteOptions): void {
 }
 
 function failUnknown(context: Context, id: string): Response {
-  const reason = `there is no playground conversation ${JSON.stringify(id)}; only the last ${MAX_KEPT_CHATS} since the start of dev are kept; omit "conversation" to start a new one`
+  const reason = `there is no playground conversation ${quote(id)}; only the last ${MAX_KEPT_CHATS} since the start of dev are kept; omit "conversation" to start a new one`
   return fail(context, 404, 'NOT_FOUND', reason)
 }
 
@@ -90,5 +90,5 @@ async function findObstacle(
   const reader = skills.forConversation(view)
   if (skills.current.find(name) !== undefined && reader.isInScope(name)) return undefined
   const { steps } = await reader.why(name)
-  return `the skill ${JSON.stringify(name)} cannot be invoked: ${steps.find(({ ok }) => !ok)?.detail ?? 'it is not served'}`
+  return `the skill ${quote(name)} cannot be invoked: ${steps.find(({ ok }) => !ok)?.detail ?? 'it is not served'}`
 }

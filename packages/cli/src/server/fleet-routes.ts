@@ -1,5 +1,5 @@
 import type { SkillRuntime } from '@skillstoke/core'
-import { toMessage } from '@skillstoke/core/internal'
+import { quote, toMessage } from '@skillstoke/core/internal'
 import type { FleetSource } from '@skillstoke/fleet'
 import type { Hono } from 'hono'
 import { z } from 'zod'
@@ -27,7 +27,7 @@ export function addFleetRoutes(api: Hono, skills: SkillRuntime): void {
     const { source: label, skill, version, expect } = parsed.data
     const source = fleetsOf(skills).find(each => each.label === label)
     if (source === undefined)
-      return fail(context, 404, 'NOT_FOUND', `no fleet is followed under the label ${JSON.stringify(label)}`)
+      return fail(context, 404, 'NOT_FOUND', `no fleet is followed under the label ${quote(label)}`)
     return await answer(context, async () => {
       const { SkillPublisher } = await import('@skillstoke/fleet')
       const signer = readSigner()

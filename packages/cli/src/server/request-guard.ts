@@ -1,4 +1,5 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
+import { quote } from '@skillstoke/core/internal'
 import type { Context, MiddlewareHandler } from 'hono'
 import { getCookie, setCookie } from 'hono/cookie'
 import { KEY_HEADER, type LoginResult } from '../client/api-types.ts'
@@ -48,11 +49,11 @@ export class RequestGuard {
         context,
         403,
         'FORBIDDEN',
-        `the host ${JSON.stringify(host ?? '')} is not allowed; allow it with --allow-host`,
+        `the host ${quote(host ?? '')} is not allowed; allow it with --allow-host`,
       )
     const origin = context.req.header('origin')
     if (origin !== undefined && !this.#isOurOrigin(origin))
-      return fail(context, 403, 'FORBIDDEN', `pages of ${JSON.stringify(origin)} may not use this server`)
+      return fail(context, 403, 'FORBIDDEN', `pages of ${quote(origin)} may not use this server`)
     return await next()
   }
 

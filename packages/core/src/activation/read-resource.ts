@@ -1,4 +1,5 @@
 import { SkillError } from '../errors.ts'
+import { quote } from '../quote.ts'
 import { findByNameOrFolder, toKnownName } from '../reader/find-by-name.ts'
 import { useNewest } from '../reader/use-newest.ts'
 import type { Generation } from '../registry/generation.ts'
@@ -65,7 +66,7 @@ async function readFrom(
       .flatMap(each => (conversation.reader.isInScope(each.name) ? each.name : []))
     throw new SkillError(
       'SKILL_NOT_FOUND',
-      `there is no skill ${JSON.stringify(name)}${describeUnread(generation.sources())}${suggest(name, names)}`,
+      `there is no skill ${quote(name)}${describeUnread(generation.sources())}${suggest(name, names)}`,
     )
   }
   const loaded = (conversation.ledger.find(name) ?? conversation.ledger.find(skill.name))?.revision
@@ -77,7 +78,7 @@ async function readFrom(
     const shown = paths.slice(0, 20).join(', ')
     throw new SkillError(
       'FILE_NOT_FOUND',
-      `${JSON.stringify(skill.name)} has no file ${JSON.stringify(path)}${suggest(path, paths) || `; it has: ${shown}`}`,
+      `${quote(skill.name)} has no file ${quote(path)}${suggest(path, paths) || `; it has: ${shown}`}`,
     )
   }
   const bytes = await conversation.reader.readFile({ name: skill.name, revision, files }, path)
@@ -115,11 +116,11 @@ async function findRevision(
   if (earlier !== undefined) return earlier
   throw new SkillError(
     'REVISION_NOT_FOUND',
-    `revision ${JSON.stringify(wanted)} of ${JSON.stringify(skill.name)} is not available; the newest is ${skill.revision}`,
+    `revision ${quote(wanted)} of ${quote(skill.name)} is not available; the newest is ${skill.revision}`,
   )
 }
 
 function suggest(wanted: string, names: readonly string[]): string {
   const near = findNearNames(wanted, names)
-  return near.length === 0 ? '' : `; did you mean ${near.map(name => JSON.stringify(name)).join(' or ')}?`
+  return near.length === 0 ? '' : `; did you mean ${near.map(name => quote(name)).join(' or ')}?`
 }

@@ -8,7 +8,7 @@ import {
   type SkillScope,
   type SkillSession,
 } from '../index.ts'
-import { checkOptions, type KnownOptions } from '../internal-entry.ts'
+import { checkOptions, type KnownOptions, quote } from '../internal-entry.ts'
 import type { RebaseOptions, RestoredSkill } from '../types-entry.ts'
 
 /** The options that all adapters accept. */
@@ -139,6 +139,6 @@ export function assertNoClash(session: SkillSession, names: Iterable<string>): v
     if (own.has(name))
       throw new SkillError(
         'INVALID_OPTION',
-        `your tool ${JSON.stringify(name)} has the name of a skill tool; rename your tool, or set "skillToolName"`,
+        `your tool ${quote(name)} has the name of a skill tool; rename your tool, or set "skillToolName"`,
       )
 }

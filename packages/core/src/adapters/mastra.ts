@@ -8,7 +8,7 @@ import {
   type SkillScope,
   type SkillSession,
 } from '../index.ts'
-import { checkChoice } from '../internal-entry.ts'
+import { checkChoice, quote } from '../internal-entry.ts'
 import type { RebaseOptions } from '../types-entry.ts'
 import { type AiHostTool, withGate } from './ai-sdk/tools.ts'
 import { assertNoClash } from './live-conversation.ts'
@@ -173,7 +173,7 @@ export class MastraSkills {
       if (found === undefined)
         throw new SkillError(
           'INVALID_OPTION',
-          `the agent lacks the skill tool ${JSON.stringify(name)}; add the tools of the skills to "tools"`,
+          `the agent lacks the skill tool ${quote(name)}; add the tools of the skills to "tools"`,
         )
       if (!isTool(found) || found.description !== description) assertNoClash(session, [name])
     }

@@ -1,5 +1,6 @@
 import { SkillError, toMessage } from '../errors.ts'
 import { checkOptions, type KnownOptions } from '../options.ts'
+import { quote } from '../quote.ts'
 import { defineTool } from '../tool/define-tool.ts'
 import { type ToolDefinition, type ToolResult, toolFailure, toolSuccess } from '../tool/tool-definition.ts'
 import { readTextField } from '../tool/tool-input.ts'
@@ -86,7 +87,7 @@ function createWriteTool(
       const [skill, path, content, base] = values
       if (skill === undefined || path === undefined || content === undefined)
         return toolFailure('"skill_name", "relative_path" and "content" are needed')
-      if (!isInScope(skill)) return toolFailure(`the skill ${JSON.stringify(skill)} may not be written here`)
+      if (!isInScope(skill)) return toolFailure(`the skill ${quote(skill)} may not be written here`)
       try {
         const baseDigest = base?.replace(/^file_/, '')
         const request = {

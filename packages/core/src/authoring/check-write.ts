@@ -1,4 +1,5 @@
 import { SkillError } from '../errors.ts'
+import { quote } from '../quote.ts'
 import { isError } from '../skill/diagnostic.ts'
 import { DEFAULT_LIMITS, type SkillLimits } from '../skill/limits.ts'
 import { parseSkill } from '../skill/parse-skill.ts'
@@ -61,7 +62,7 @@ function checkSize({ path, bytes }: FileDraft, served: Skill | undefined, limits
   const others = (served?.files ?? []).filter(file => file.path !== path)
   const total = others.reduce((sum, { size }) => sum + size, bytes.length)
   const fail = (what: string): never => {
-    throw new SkillError('TOO_LARGE', `with ${JSON.stringify(path)} the skill has ${what}`)
+    throw new SkillError('TOO_LARGE', `with ${quote(path)} the skill has ${what}`)
   }
   if (total > maxFolderBytes) fail(`${total} bytes; at most ${maxFolderBytes} are read`)
   if (others.length + 1 > maxFiles) fail(`${others.length + 1} files; at most ${maxFiles} are read`)

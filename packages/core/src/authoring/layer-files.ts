@@ -1,6 +1,7 @@
 import { SkillError } from '../errors.ts'
 import type { WritableFileSystem } from '../fs/writable-file-system.ts'
 import type { Clock, Hasher } from '../host.ts'
+import { quote } from '../quote.ts'
 import type { SkillReader } from '../reader/skill-reader.ts'
 import { type Digest, digestOf, shortDigest } from '../skill/digest.ts'
 import { DEFAULT_LIMITS, type SkillLimits } from '../skill/limits.ts'
@@ -98,10 +99,10 @@ export class LayerFiles {
       ...(limits === undefined ? {} : { limits }),
     })
     if (parsed.ok ? parsed.value.name === name : known === undefined) return
-    const found = parsed.ok ? `now holds the skill ${JSON.stringify(parsed.value.name)}` : 'has changed'
+    const found = parsed.ok ? `now holds the skill ${quote(parsed.value.name)}` : 'has changed'
     throw new SkillError(
       'CHANGED_SINCE_READ',
-      `the folder ${JSON.stringify(folder)} of ${JSON.stringify(name)} ${found}; nothing was changed; read the skill again before you retry`,
+      `the folder ${quote(folder)} of ${quote(name)} ${found}; nothing was changed; read the skill again before you retry`,
       { data: { name, folder } },
     )
   }
@@ -133,7 +134,7 @@ export class LayerFiles {
     if (!/^(?:none|[0-9a-f]{8,64})$/.test(wanted)) {
       throw new SkillError(
         'INVALID_OPTION',
-        `the base digest is ${JSON.stringify(baseDigest)}; use eight or more hexadecimal digits of the file's digest, or "none"`,
+        `the base digest is ${quote(baseDigest)}; use eight or more hexadecimal digits of the file's digest, or "none"`,
       )
     }
     const isSame = wanted === 'none' ? actual === undefined : (actual?.slice(7).startsWith(wanted) ?? false)
@@ -141,7 +142,7 @@ export class LayerFiles {
     const now = actual === undefined ? 'there is no such file' : `it is now ${shortDigest(actual)}`
     throw new SkillError(
       'CHANGED_SINCE_READ',
-      `${JSON.stringify(path)} of ${JSON.stringify(skill)} is not at ${JSON.stringify(baseDigest)}: ${now}; read it again before you retry`,
+      `${quote(path)} of ${quote(skill)} is not at ${quote(baseDigest)}: ${now}; read it again before you retry`,
       { data: { expected: baseDigest, actual } },
     )
   }
@@ -197,6 +198,6 @@ export class LayerFiles {
 
 /** Returns the error for an operation on a skill whose folder no longer exists. */
 export function createGone(name: string, cause?: unknown): SkillError {
-  const message = `the folder of ${JSON.stringify(name)} no longer exists; list the skills again before you retry`
+  const message = `the folder of ${quote(name)} no longer exists; list the skills again before you retry`
   return new SkillError('SKILL_NOT_FOUND', message, { cause, data: { name } })
 }

@@ -1,3 +1,4 @@
+import { quote } from '../quote.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
 import type { ParsedSkill } from '../skill/skill-fields.ts'
 
@@ -16,7 +17,7 @@ export function reviewSkill(skill: ParsedSkill, files: readonly string[]): reado
     advice.push(`the body has ${lines} lines; keep it under ${MAX_LINES} and move details into files`)
   const deep = files.find(path => path.split('/').length > MAX_DEPTH)
   if (deep !== undefined)
-    advice.push(`${JSON.stringify(deep)} is more than one level deep; models often stop reading there`)
+    advice.push(`${quote(deep)} is more than one level deep; models often stop reading there`)
   return advice
 }
 

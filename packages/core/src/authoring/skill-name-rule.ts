@@ -1,3 +1,4 @@
+import { quote } from '../quote.ts'
 import { findNameFaults, isLoadableName } from '../skill/skill-name.ts'
 
 /** The values of `WritableNames` that are not patterns. */
@@ -35,7 +36,7 @@ export function findNameFault(
       .split(/[^\p{L}\p{N}]+/u)
       .includes(each),
   )
-  if (word !== undefined) return `has the reserved word ${JSON.stringify(word)}`
+  if (word !== undefined) return `has the reserved word ${quote(word)}`
   if (rule instanceof RegExp) {
     // With the flags g or y, a pattern would start at the end of its previous match and refuse allowed names.
     const pattern = new RegExp(rule.source, rule.flags.replace(/[gy]/g, ''))

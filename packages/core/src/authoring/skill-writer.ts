@@ -1,6 +1,7 @@
 import { checkChoice, SkillError } from '../errors.ts'
 import { type Clock, type Hasher, portableHasher, systemClock, untilAborted } from '../host.ts'
 import { checkOptions, type KnownOptions } from '../options.ts'
+import { quote } from '../quote.ts'
 import type { SkillReader } from '../reader/skill-reader.ts'
 import { checkConversationIdentity } from '../registry/conversation-identity.ts'
 import type { Generation, SkillReport } from '../registry/generation.ts'
@@ -335,18 +336,17 @@ export class SkillWriter {
 
   async #putAside(name: string): Promise<string> {
     const skill = this.#find(name)
-    if (skill === undefined)
-      throw new SkillError('SKILL_NOT_FOUND', `there is no skill ${JSON.stringify(name)}`)
+    if (skill === undefined) throw new SkillError('SKILL_NOT_FOUND', `there is no skill ${quote(name)}`)
     if (skill.source !== this.#layer.label) {
       throw new SkillError(
         'READ_ONLY',
-        `${JSON.stringify(name)} is in the source ${JSON.stringify(skill.source)}, which is read-only`,
+        `${quote(name)} is in the source ${quote(skill.source)}, which is read-only`,
       )
     }
     const { root, fileSystem } = this.#layer
     if (skill.location === '' || skill.location === skill.skillFile) {
       const what = skill.location === '' ? 'the folder of the source itself' : 'a single file'
-      throw new SkillError('READ_ONLY', `${JSON.stringify(name)} is ${what}; only folders are put aside`)
+      throw new SkillError('READ_ONLY', `${quote(name)} is ${what}; only folders are put aside`)
     }
     const { location, skillFile } = skill
     const folder = `${root}/${location}`
@@ -371,11 +371,8 @@ export class SkillWriter {
     const { root, fileSystem, label } = this.#layer
     const { name, location, skillFile } = earlier
     if (earlier.source !== label) {
-      const shown = JSON.stringify(earlier.source)
-      throw new SkillError(
-        'READ_ONLY',
-        `${JSON.stringify(name)} is in the source ${shown}, which is read-only`,
-      )
+      const shown = quote(earlier.source)
+      throw new SkillError('READ_ONLY', `${quote(name)} is in the source ${shown}, which is read-only`)
     }
     const folder = location === '' || location === skillFile ? root : `${root}/${location}`
     if (present === undefined)
@@ -391,7 +388,7 @@ export class SkillWriter {
       return undefined
     }
     if (folder === root) {
-      const what = `${JSON.stringify(name)} is the folder of the source itself, or a single file in it`
+      const what = `${quote(name)} is the folder of the source itself, or a single file in it`
       throw new SkillError('READ_ONLY', `${what}; it cannot be replaced as a whole`)
     }
     const read = async ({ path, isExecutable }: SkillFile): Promise<FolderFile> => ({
@@ -462,7 +459,7 @@ export class SkillWriter {
       (isKnown ? undefined : findNameFault(name, names, reservedNames)) ??
       (isSkipped ? 'is the name of a folder that the source skips; use another name' : undefined)
     if (fault !== undefined)
-      throw new SkillError('INVALID_NAME', `skill name ${JSON.stringify(name)} ${fault}`, { data: { name } })
+      throw new SkillError('INVALID_NAME', `skill name ${quote(name)} ${fault}`, { data: { name } })
   }
 
   /**
@@ -480,15 +477,12 @@ export class SkillWriter {
     if (path !== skillFile && fileNames.some(each => each.toLowerCase() === last)) {
       throw new SkillError(
         'INVALID_PATH',
-        `path ${JSON.stringify(text)} would be a skill of its own; the text of ${JSON.stringify(name)} is ${JSON.stringify(skillFile)}`,
+        `path ${quote(text)} would be a skill of its own; the text of ${quote(name)} is ${quote(skillFile)}`,
       )
     }
     const isSingleFile = own !== undefined && own.location === own.skillFile
     if (isSingleFile && path !== skillFile)
-      throw new SkillError(
-        'INVALID_PATH',
-        `${JSON.stringify(name)} is the single file ${JSON.stringify(skillFile)}`,
-      )
+      throw new SkillError('INVALID_PATH', `${quote(name)} is the single file ${quote(skillFile)}`)
     const location = own?.location ?? name
     const folder = location === '' || isSingleFile ? root : `${root}/${location}`
     const isElsewhere = served !== undefined && served.source !== label
@@ -524,7 +518,7 @@ export class SkillWriter {
     const served = this.#find(name)
     // While a write waits for approval, another source may serve the skill, so this is not an error.
     if (served === undefined || served.source === this.#layer.label || isHeld) return { errors, isHeld }
-    const message = `${JSON.stringify(name)} is served from the source ${JSON.stringify(served.source)}, which has precedence`
+    const message = `${quote(name)} is served from the source ${quote(served.source)}, which has precedence`
     return { errors: [...errors, message], isHeld }
   }
 
@@ -578,6 +572,6 @@ function checkPath(text: string, includesSecrets: boolean): SkillPath {
       : 'never belongs to a skill'
   throw new SkillError(
     'INVALID_PATH',
-    `path ${JSON.stringify(text)} has ${JSON.stringify(name)}, which ${why}; use another name`,
+    `path ${quote(text)} has ${quote(name)}, which ${why}; use another name`,
   )
 }

@@ -2,6 +2,7 @@ import type { SkillScope } from '../catalog/scope.ts'
 import { checkChoice, checkNumber, SkillError, toMessage } from '../errors.ts'
 import { type Clock, LATE, type Logger, waitAtMost } from '../host.ts'
 import { checkOptions, type KnownOptions } from '../options.ts'
+import { quote } from '../quote.ts'
 import type { SkillReader } from '../reader/skill-reader.ts'
 import type { Generation } from '../registry/generation.ts'
 import type { LoadedSkill, Skill } from '../skill/skill.ts'
@@ -248,14 +249,12 @@ export class AgentBinding implements AsyncDisposable {
       if (failure !== undefined) throw failure
       this.#owed.delete(name)
     } catch (thrown) {
-      this.#owe(name, new Error(`tools of ${JSON.stringify(name)}: ${toMessage(thrown)}`, { cause: thrown }))
+      this.#owe(name, new Error(`tools of ${quote(name)}: ${toMessage(thrown)}`, { cause: thrown }))
     }
   }
 
   async #resolve(skill: Skill): Promise<readonly NamedTool[]> {
-    const tools = await this.#guard(`resolve(${JSON.stringify(skill.name)})`, () =>
-      this.#resolver?.resolve(skill),
-    )
+    const tools = await this.#guard(`resolve(${quote(skill.name)})`, () => this.#resolver?.resolve(skill))
     const isTool = (tool: unknown): boolean =>
       typeof tool === 'object' &&
       tool !== null &&
@@ -264,7 +263,7 @@ export class AgentBinding implements AsyncDisposable {
     if (Array.isArray(tools) && tools.every(isTool)) return tools
     throw new SkillError(
       'INVALID_OPTION',
-      `the resolver returned something other than a list of tools with names for ${JSON.stringify(skill.name)}`,
+      `the resolver returned something other than a list of tools with names for ${quote(skill.name)}`,
     )
   }
 

@@ -1,3 +1,4 @@
+import { quote } from '../quote.ts'
 import { compareText } from '../skill/compare.ts'
 import type { NamedTool } from '../tool/tool-resolver.ts'
 
@@ -115,13 +116,13 @@ export class OwnedTools<Tool extends NamedTool> {
     }
     // Record each change inside its call, because a call that exceeds the time limit may still succeed later.
     if (current !== undefined) {
-      await this.#guard(`removeTool(${JSON.stringify(name)})`, async () => {
+      await this.#guard(`removeTool(${quote(name)})`, async () => {
         await this.#agent.removeTool(name)
         slot.current = undefined
       })
     }
     if (skill !== undefined && tool !== undefined && !(await this.#isAgentsOwn(name))) {
-      await this.#guard(`addTool(${JSON.stringify(name)})`, async () => {
+      await this.#guard(`addTool(${quote(name)})`, async () => {
         await this.#agent.addTool(tool)
         if (this.#isCleared) await this.#agent.removeTool(name)
         else slot.current = { skill, tool }
@@ -131,7 +132,7 @@ export class OwnedTools<Tool extends NamedTool> {
   }
 
   async #isAgentsOwn(name: string): Promise<boolean> {
-    return await this.#guard(`hasTool(${JSON.stringify(name)})`, () => this.#agent.hasTool?.(name) ?? false)
+    return await this.#guard(`hasTool(${quote(name)})`, () => this.#agent.hasTool?.(name) ?? false)
   }
 }
 

@@ -1,5 +1,6 @@
 import { SkillError } from '../errors.ts'
 import { checkOptions, type KnownOptions } from '../options.ts'
+import { showValue } from '../quote.ts'
 import { unqualified } from '../skill/skill-name.ts'
 import { toWildcard } from '../skill/wildcard.ts'
 
@@ -89,7 +90,7 @@ function checkScope(scope: SkillScope): void {
   }
   throw new SkillError(
     'INVALID_OPTION',
-    `the scope is ${JSON.stringify(scope)}; use { include: ["support-*"], exclude: ["support-old"] }`,
+    `the scope is ${showValue(scope)}; use { include: ["support-*"], exclude: ["support-old"] }`,
   )
 }
 

@@ -1,6 +1,7 @@
 import { checkChoice, checkNumber, SkillError, toMessage } from '../errors.ts'
 import { type Clock, LATE, systemClock, waitAtMost } from '../host.ts'
 import { checkOptions, type KnownOptions } from '../options.ts'
+import { quote } from '../quote.ts'
 import type {
   DirectoryEntry,
   FileKind,
@@ -146,12 +147,11 @@ class AdaptedFileSystem implements FileSystem {
     if (!inside.some(folder => isInside(this.#normalize(real), this.#normalize(folder)))) {
       throw new SkillError(
         'OUTSIDE_ROOT',
-        `it leads to ${JSON.stringify(real)}, which is outside ${inside.join(', ')}`,
+        `it leads to ${quote(real)}, which is outside ${inside.join(', ')}`,
       )
     }
     const before = await this.stat(real)
-    if (before.kind !== 'file')
-      throw new SkillError('WRONG_KIND', `${JSON.stringify(path)} is not a regular file`)
+    if (before.kind !== 'file') throw new SkillError('WRONG_KIND', `${quote(path)} is not a regular file`)
     assertSmall(path, before.size, maxBytes)
     const abort = new AbortController()
     const onAbort = (): void => abort.abort(signal?.reason)
@@ -189,7 +189,7 @@ class AdaptedFileSystem implements FileSystem {
     if (stat.size === size || stat.size === UNKNOWN_SIZE) return stat
     throw new SkillError(
       'IO_FAILED',
-      `${JSON.stringify(path)}: stat() says ${stat.size} bytes and read() gave ${size}; sizes are in bytes, not characters`,
+      `${quote(path)}: stat() says ${stat.size} bytes and read() gave ${size}; sizes are in bytes, not characters`,
     )
   }
 
@@ -209,16 +209,15 @@ class AdaptedFileSystem implements FileSystem {
       const work = (async () => await call(this.toNativePath(path)))().catch((thrown: unknown) => {
         if (SkillError.isInstance(thrown)) throw thrown
         if (isNothing(thrown)) return undefined
-        throw new SkillError('IO_FAILED', `${JSON.stringify(path)}: ${toMessage(thrown)}`, { cause: thrown })
+        throw new SkillError('IO_FAILED', `${quote(path)}: ${toMessage(thrown)}`, { cause: thrown })
       })
       const result = await waitAtMost(clock, timeoutMs, work)
       if (result === LATE) {
-        const late = new SkillError('IO_FAILED', `${JSON.stringify(path)}: no answer after ${timeoutMs} ms`)
+        const late = new SkillError('IO_FAILED', `${quote(path)}: no answer after ${timeoutMs} ms`)
         abort?.abort(late)
         throw late
       }
-      if (result === undefined)
-        throw new SkillError('NOT_FOUND', `there is nothing at ${JSON.stringify(path)}`)
+      if (result === undefined) throw new SkillError('NOT_FOUND', `there is nothing at ${quote(path)}`)
       return result
     } finally {
       this.#leave()
@@ -262,7 +261,7 @@ function toStat(stat: SimpleStat): FileStat {
 
 function assertSmall(path: string, size: number, maxBytes: number): void {
   if (size <= maxBytes) return
-  throw new SkillError('TOO_LARGE', `${JSON.stringify(path)} has ${size} bytes; at most ${maxBytes} are read`)
+  throw new SkillError('TOO_LARGE', `${quote(path)} has ${size} bytes; at most ${maxBytes} are read`)
 }
 
 function isMissing(thrown: unknown): boolean {

@@ -1,4 +1,5 @@
 import { SkillError } from '../errors.ts'
+import { quote } from '../quote.ts'
 import type { DirectoryEntry, FileReadOptions, FileStat, OpenedFile } from './file-system.ts'
 import type { FileWriteOptions, WritableFileSystem } from './writable-file-system.ts'
 
@@ -62,10 +63,9 @@ export class MemoryFileSystem implements WritableFileSystem {
   move(from: string, to: string, options: Partial<FileWriteOptions> = {}): void {
     assertInside(from, options.inside)
     assertInside(to, options.inside)
-    if (this.#find(to) !== undefined)
-      throw new SkillError('IO_FAILED', `${JSON.stringify(to)} already exists`)
+    if (this.#find(to) !== undefined) throw new SkillError('IO_FAILED', `${quote(to)} already exists`)
     if (isInside(split(to).join('/'), split(from).join('/')))
-      throw new SkillError('IO_FAILED', `${JSON.stringify(from)} cannot be moved into itself`)
+      throw new SkillError('IO_FAILED', `${quote(from)} cannot be moved into itself`)
     this.rename(from, to)
   }
 
@@ -80,8 +80,7 @@ export class MemoryFileSystem implements WritableFileSystem {
 
   async list(path: string): Promise<readonly DirectoryEntry[]> {
     const node = this.#get(path)
-    if (node.kind !== 'directory')
-      throw new SkillError('WRONG_KIND', `${JSON.stringify(path)} is not a directory`)
+    if (node.kind !== 'directory') throw new SkillError('WRONG_KIND', `${quote(path)} is not a directory`)
     return [...node.children].map(([name, child]) => ({ name, kind: child.kind }))
   }
 
@@ -92,15 +91,14 @@ export class MemoryFileSystem implements WritableFileSystem {
   async read(path: string, options: FileReadOptions): Promise<OpenedFile> {
     const normal = split(path).join('/')
     if (!options.inside.some(folder => isInside(normal, split(folder).join('/')))) {
-      throw new SkillError('OUTSIDE_ROOT', `${JSON.stringify(path)} is outside ${options.inside.join(', ')}`)
+      throw new SkillError('OUTSIDE_ROOT', `${quote(path)} is outside ${options.inside.join(', ')}`)
     }
     const node = this.#get(path)
-    if (node.kind !== 'file')
-      throw new SkillError('WRONG_KIND', `${JSON.stringify(path)} is not a regular file`)
+    if (node.kind !== 'file') throw new SkillError('WRONG_KIND', `${quote(path)} is not a regular file`)
     if (node.bytes.length > options.maxBytes) {
       throw new SkillError(
         'TOO_LARGE',
-        `${JSON.stringify(path)} has ${node.bytes.length} bytes; at most ${options.maxBytes} are read`,
+        `${quote(path)} has ${node.bytes.length} bytes; at most ${options.maxBytes} are read`,
       )
     }
     return { bytes: node.bytes.slice(), stat: node.stat }
@@ -143,7 +141,7 @@ export class MemoryFileSystem implements WritableFileSystem {
 
   #get(path: string): MemoryNode {
     const node = this.#find(path)
-    if (node === undefined) throw new SkillError('NOT_FOUND', `there is nothing at ${JSON.stringify(path)}`)
+    if (node === undefined) throw new SkillError('NOT_FOUND', `there is nothing at ${quote(path)}`)
     return node
   }
 
@@ -161,7 +159,7 @@ export class MemoryFileSystem implements WritableFileSystem {
         this.#touch(segments.slice(0, index + 1).join('/'))
       }
       if (child?.kind !== 'directory')
-        throw new SkillError('WRONG_KIND', `${JSON.stringify(segment)} is not a directory`)
+        throw new SkillError('WRONG_KIND', `${quote(segment)} is not a directory`)
       parent = child
     })
     return { parent, name }
@@ -189,7 +187,7 @@ export class MemoryFileSystem implements WritableFileSystem {
 
 function assertInside(path: string, folder: string | undefined): void {
   if (folder === undefined || isInside(split(path).join('/'), split(folder).join('/'))) return
-  throw new SkillError('OUTSIDE_ROOT', `${JSON.stringify(path)} is outside ${folder}`)
+  throw new SkillError('OUTSIDE_ROOT', `${quote(path)} is outside ${folder}`)
 }
 
 function split(path: string): string[] {

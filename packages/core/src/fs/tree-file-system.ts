@@ -1,4 +1,5 @@
 import { SkillError } from '../errors.ts'
+import { quote } from '../quote.ts'
 import type { DirectoryEntry, FileReadOptions, FileStat, FileSystem, OpenedFile } from './file-system.ts'
 import type { FileTree, TreeFile } from './file-tree.ts'
 
@@ -31,8 +32,7 @@ export class TreeFileSystem implements FileSystem {
 
   async list(path: string): Promise<readonly DirectoryEntry[]> {
     const node = this.#get(path)
-    if (node.kind !== 'directory')
-      throw new SkillError('WRONG_KIND', `${JSON.stringify(path)} is not a directory`)
+    if (node.kind !== 'directory') throw new SkillError('WRONG_KIND', `${quote(path)} is not a directory`)
     return [...node.children].map(([name, { kind }]) => ({ name, kind }))
   }
 
@@ -43,8 +43,7 @@ export class TreeFileSystem implements FileSystem {
 
   async read(path: string, { maxBytes, signal }: FileReadOptions): Promise<OpenedFile> {
     const node = this.#get(path)
-    if (node.kind !== 'file')
-      throw new SkillError('WRONG_KIND', `${JSON.stringify(path)} is not a regular file`)
+    if (node.kind !== 'file') throw new SkillError('WRONG_KIND', `${quote(path)} is not a regular file`)
     assertSize(path, node.size, maxBytes)
     const bytes = await node.read(signal)
     assertSize(path, bytes.length, maxBytes)
@@ -62,8 +61,7 @@ export class TreeFileSystem implements FileSystem {
     for (const segment of path.split('/')) {
       if (segment === '') continue
       const child: Node | undefined = node.kind === 'directory' ? node.children.get(segment) : undefined
-      if (child === undefined)
-        throw new SkillError('NOT_FOUND', `there is nothing at ${JSON.stringify(path)}`)
+      if (child === undefined) throw new SkillError('NOT_FOUND', `there is nothing at ${quote(path)}`)
       node = child
     }
     return node
@@ -93,10 +91,7 @@ function put(root: Folder, file: TreeFile): boolean {
 
 function assertSize(path: string, size: number, maxBytes: number): void {
   if (size > maxBytes)
-    throw new SkillError(
-      'TOO_LARGE',
-      `${JSON.stringify(path)} has ${size} bytes; at most ${maxBytes} are read`,
-    )
+    throw new SkillError('TOO_LARGE', `${quote(path)} has ${size} bytes; at most ${maxBytes} are read`)
 }
 
 const NO_TIMES = { mtimeMs: 0, ctimeMs: 0, birthtimeMs: 0 } as const

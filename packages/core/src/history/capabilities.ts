@@ -1,3 +1,4 @@
+import { quote } from '../quote.ts'
 import { declaredCapabilities } from '../skill/capabilities.ts'
 import { compareText } from '../skill/compare.ts'
 import type { Skill } from '../skill/skill.ts'
@@ -13,7 +14,7 @@ export function describeNewCapabilities(before: Skill | undefined, after: Skill)
   for (const file of [...after.files].sort((a, b) => compareText(a.path, b.path))) {
     if (!isProgram(file.path, file.isExecutable)) continue
     const old = had.get(file.path)
-    const shown = JSON.stringify(file.path)
+    const shown = quote(file.path)
     if (old === undefined) found.push(`the script ${shown} appears`)
     else if (!isProgram(old.path, old.isExecutable)) found.push(`${shown} becomes executable`)
   }

@@ -1,4 +1,5 @@
 import { SkillError } from '../errors.ts'
+import { quote } from '../quote.ts'
 import type { SkillReader } from '../reader/skill-reader.ts'
 import { type Diagnostic, describePlace } from '../skill/diagnostic.ts'
 import { describeHiddenFile, describeHiddenName, describeUnreadableFile } from '../skill/hidden-text.ts'
@@ -39,7 +40,7 @@ export function refuseHidden(name: string, hidden: readonly Diagnostic[]): void 
   const more = rest > 0 ? `; and ${rest} more` : ''
   throw new SkillError(
     'HIDDEN_TEXT',
-    `${JSON.stringify(name)} has hidden text at ${shown.join('; ')}${more}; review it, then confirm or reject it`,
+    `${quote(name)} has hidden text at ${shown.join('; ')}${more}; review it, then confirm or reject it`,
     { data: { places: hidden } },
   )
 }

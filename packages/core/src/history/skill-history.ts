@@ -1,5 +1,6 @@
 import { SkillError } from '../errors.ts'
 import { checkOptions, type KnownOptions } from '../options.ts'
+import { quote } from '../quote.ts'
 import type { FolderPlace } from '../registry/admission.ts'
 import type { SkillRegistry } from '../registry/skill-registry.ts'
 import { type Digest, parseDigest, shortDigest } from '../skill/digest.ts'
@@ -130,7 +131,7 @@ export class SkillHistory {
     if (after === undefined)
       throw new SkillError(
         'SKILL_INVALID',
-        `the text of ${JSON.stringify(name)} is broken or removed, and no revision is served`,
+        `the text of ${quote(name)} is broken or removed, and no revision is served`,
       )
     const before =
       from === undefined
@@ -199,7 +200,7 @@ export class SkillHistory {
     if (!isWritten && isGone)
       throw new SkillError(
         'READ_ONLY',
-        `${JSON.stringify(name)} was removed from the source ${JSON.stringify(source)}, which is read-only`,
+        `${quote(name)} was removed from the source ${quote(source)}, which is read-only`,
       )
     const isThere = serving === to && (isPinned || found.newest === to)
     return {
@@ -223,15 +224,14 @@ export class SkillHistory {
     if (revision !== undefined && to !== undefined && !(await this.#revisions(place)).includes(to))
       throw new SkillError(
         'REVISION_NOT_FOUND',
-        `${to} was never a revision of ${JSON.stringify(name)}; "log" lists the known revisions`,
+        `${to} was never a revision of ${quote(name)}; "log" lists the known revisions`,
       )
-    if (to === undefined)
-      throw new SkillError('REVISION_NOT_FOUND', `${JSON.stringify(name)} has no earlier revision`)
+    if (to === undefined) throw new SkillError('REVISION_NOT_FOUND', `${quote(name)} has no earlier revision`)
     const decided = await this.#findRejection(place, to)
     if (decided !== undefined) {
       throw new SkillError(
         'INVALID_OPTION',
-        `revision ${shortDigest(to)} of ${JSON.stringify(name)} was rejected by ${decided.by}; to serve it anyway, pin it`,
+        `revision ${shortDigest(to)} of ${quote(name)} was rejected by ${decided.by}; to serve it anyway, pin it`,
       )
     }
     return to
@@ -263,7 +263,7 @@ export class SkillHistory {
       const [only, another] = gone
       if (only === undefined) throw thrown
       if (another !== undefined) {
-        const choices = gone.map(({ source, location }) => JSON.stringify(`${source}/${location}`)).join(', ')
+        const choices = gone.map(({ source, location }) => quote(`${source}/${location}`)).join(', ')
         throw new SkillError('INVALID_OPTION', `several removed skills have this name; use one of ${choices}`)
       }
       const { origin, location, name, source } = only
@@ -338,10 +338,7 @@ type ReadRevision = (text: string, known: readonly Digest[]) => Digest
 function findRevision(text: string, known: readonly Digest[]): Digest {
   const wanted = text.replace(/^sha256:/, '').toLowerCase()
   if (!/^[0-9a-f]{4,64}$/.test(wanted))
-    throw new SkillError(
-      'INVALID_OPTION',
-      `revision is ${JSON.stringify(text)}; use its first hexadecimal digits`,
-    )
+    throw new SkillError('INVALID_OPTION', `revision is ${quote(text)}; use its first hexadecimal digits`)
   const matching = [...new Set(known)].filter(revision => revision.slice('sha256:'.length).startsWith(wanted))
   const [only, another] = matching
   if (another !== undefined)

@@ -1,6 +1,7 @@
 import { SkillError } from '../errors.ts'
 import type { Clock, Logger } from '../host.ts'
 import { checkOptions, type KnownOptions } from '../options.ts'
+import { quote } from '../quote.ts'
 import type { SkillReader } from '../reader/skill-reader.ts'
 import type { FolderPlace } from '../registry/admission.ts'
 import { type SkillReport, targetOf } from '../registry/generation.ts'
@@ -222,7 +223,7 @@ export class SkillReview {
     const newestOf = newest === undefined ? '' : `; the newest is ${newest}`
     throw new SkillError(
       'INVALID_OPTION',
-      `no revision of ${JSON.stringify(report.name)} is served; name the revision to pin${newestOf}`,
+      `no revision of ${quote(report.name)} is served; name the revision to pin${newestOf}`,
     )
   }
 
@@ -420,7 +421,7 @@ export class SkillReview {
     }
     const report = this.#reportOf(place)
     if (report === undefined)
-      throw new SkillError('SKILL_NOT_FOUND', `${JSON.stringify(place.location)} no longer exists`)
+      throw new SkillError('SKILL_NOT_FOUND', `${quote(place.location)} no longer exists`)
     return { ...report, isNew }
   }
 
@@ -451,10 +452,10 @@ export class SkillReview {
       throw createSkillNotFound(target, available, this.#options.registry.current.sources())
     }
     if (another !== undefined && likely.length !== 1) {
-      const choices = matching.map(each => JSON.stringify(targetOf(each))).join(', ')
+      const choices = matching.map(each => quote(targetOf(each))).join(', ')
       throw new SkillError(
         'INVALID_OPTION',
-        `several skills are called ${JSON.stringify(target)}; name one of ${choices}`,
+        `several skills are called ${quote(target)}; name one of ${choices}`,
       )
     }
     return { report, place: { origin, location: report.location } }
@@ -480,7 +481,7 @@ const STILL_WAITING = ['HIDDEN_TEXT', 'CHANGED_SINCE_READ', 'REVISION_NOT_FOUND'
 function checkCapabilities(capabilities: readonly string[]): void {
   const wrong = capabilities.find(word => !isCapability(word))
   if (wrong === undefined && capabilities.length > 0) return
-  const shown = wrong === undefined ? 'an empty list' : JSON.stringify(wrong)
+  const shown = wrong === undefined ? 'an empty list' : quote(wrong)
   throw new SkillError(
     'INVALID_OPTION',
     `${shown} is not a capability; the capabilities are ${CAPABILITY_FORMS}`,

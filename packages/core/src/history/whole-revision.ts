@@ -1,4 +1,5 @@
 import { SkillError } from '../errors.ts'
+import { quote } from '../quote.ts'
 import type { SkillReport } from '../registry/generation.ts'
 import { type Digest, parseDigest } from '../skill/digest.ts'
 
@@ -24,7 +25,7 @@ export function parseWholeRevision(text: string, known: readonly Digest[]): Dige
       : `if you have reviewed that revision, use ${meant.join(' or ')}`
   throw new SkillError(
     'INVALID_OPTION',
-    `revision ${JSON.stringify(text)} is not a whole digest, and its first digits can be forged; ${way}`,
+    `revision ${quote(text)} is not a whole digest, and its first digits can be forged; ${way}`,
     { data: { given: text, known: meant } },
   )
 }
@@ -40,7 +41,7 @@ export function checkNewest(
   { name, revision }: Pick<SkillReport, 'name' | 'revision'>,
   looked: string | undefined,
 ): Digest {
-  const shown = JSON.stringify(name)
+  const shown = quote(name)
   if (revision === undefined)
     throw new SkillError('SKILL_INVALID', `the newest text of ${shown} is broken; there is nothing to decide`)
   if (looked === undefined || parseWholeRevision(looked, [revision]) === revision) return revision

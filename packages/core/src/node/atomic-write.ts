@@ -16,6 +16,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { SkillError } from '../index.ts'
+import { quote } from '../internal-entry.ts'
 import type { FileWriteOptions } from '../source-entry.ts'
 import { isLinux, isWindows, toSlashes } from './disk-facts.ts'
 
@@ -67,7 +68,7 @@ export function moveInside(from: string, to: string, inside: string): void {
   withFolder(inside, source.folders, false, fromFolder => {
     withFolder(inside, target.folders, true, toFolder => {
       if (lstatSync(toFolder.entry(target.name), { throwIfNoEntry: false }) !== undefined)
-        throw new SkillError('IO_FAILED', `${JSON.stringify(to)} already exists`)
+        throw new SkillError('IO_FAILED', `${quote(to)} already exists`)
       renameSync(fromFolder.entry(source.name), toFolder.entry(target.name))
       syncFolder(fromFolder)
       syncFolder(toFolder)
@@ -89,10 +90,7 @@ function splitInside(path: string, inside: string): { folders: readonly string[]
   const segments = inner.startsWith(`${outer}/`) ? inner.slice(outer.length + 1).split('/') : []
   const name = segments.pop()
   if (name === undefined || [...segments, name].some(each => each === '' || each === '.' || each === '..'))
-    throw new SkillError(
-      'OUTSIDE_ROOT',
-      `${JSON.stringify(path)} is not a path inside ${JSON.stringify(inside)}`,
-    )
+    throw new SkillError('OUTSIDE_ROOT', `${quote(path)} is not a path inside ${quote(inside)}`)
   return { folders: segments, name }
 }
 
@@ -147,7 +145,7 @@ function openFolder(path: string, shown: string): OpenFolder {
 }
 
 function notFolder(shown: string, cause?: unknown): SkillError {
-  const message = `${JSON.stringify(shown)} is a link or a file, not a folder; write to a path without links`
+  const message = `${quote(shown)} is a link or a file, not a folder; write to a path without links`
   return new SkillError('OUTSIDE_ROOT', message, { cause })
 }
 

@@ -9,6 +9,7 @@ import {
   checkWholeNumber,
   DEFAULT_HISTORY_LENGTH,
   type KnownOptions,
+  quote,
   toMessage,
 } from '../internal-entry.ts'
 import type { SkillFile } from '../source-entry.ts'
@@ -89,7 +90,7 @@ export async function collectGarbage(
   checkWholeNumber('keepRevisions', options.keepRevisions, 0)
   const folder = join(stateDirectory, 'store')
   if (statSync(join(folder, PACK_INDEX.name), { throwIfNoEntry: false }) === undefined)
-    throw new SkillError('NOT_FOUND', `there is no store in ${JSON.stringify(stateDirectory)}`)
+    throw new SkillError('NOT_FOUND', `there is no store in ${quote(stateDirectory)}`)
   try {
     return await collect(stateDirectory, folder, options)
   } catch (thrown) {
@@ -101,7 +102,7 @@ export async function collectGarbage(
 }
 
 function cannotRemove(stateDirectory: string, thrown: unknown): SkillError {
-  const where = JSON.stringify(stateDirectory)
+  const where = quote(stateDirectory)
   return new SkillError('IO_FAILED', `nothing can be removed from ${where}: ${toMessage(thrown)}`, {
     cause: thrown,
   })

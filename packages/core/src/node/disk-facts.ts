@@ -1,6 +1,6 @@
 import type { Dirent, Stats } from 'node:fs'
 import { SkillError } from '../index.ts'
-import { toCompact, toMessage } from '../internal-entry.ts'
+import { quote, toCompact, toMessage } from '../internal-entry.ts'
 import type { DirectoryEntry, FileKind, FileReadOptions, FileStat } from '../source-entry.ts'
 
 const EXECUTABLE_BY_OWNER = 0o100
@@ -49,12 +49,9 @@ function toKind(entry: Dirent): FileKind {
 /** @throws {SkillError} WRONG_KIND, TOO_LARGE */
 export function assertReadable(path: string, stats: Stats, maxBytes: number): void {
   if ((stats.mode & KIND_BITS) !== REGULAR)
-    throw new SkillError('WRONG_KIND', `${JSON.stringify(path)} is not a regular file`)
+    throw new SkillError('WRONG_KIND', `${quote(path)} is not a regular file`)
   if (stats.size > maxBytes) {
-    throw new SkillError(
-      'TOO_LARGE',
-      `${JSON.stringify(path)} has ${stats.size} bytes; at most ${maxBytes} are read`,
-    )
+    throw new SkillError('TOO_LARGE', `${quote(path)} has ${stats.size} bytes; at most ${maxBytes} are read`)
   }
 }
 
@@ -63,7 +60,7 @@ export function assertInside(realPath: string, { inside }: Pick<FileReadOptions,
   if (inside.some(folder => isInside(realPath, folder))) return
   throw new SkillError(
     'OUTSIDE_ROOT',
-    `it leads to ${JSON.stringify(realPath)}, which is outside ${inside.map(each => JSON.stringify(each)).join(' and ')}`,
+    `it leads to ${quote(realPath)}, which is outside ${inside.map(each => quote(each)).join(' and ')}`,
   )
 }
 
@@ -71,19 +68,19 @@ export function assertInside(realPath: string, { inside }: Pick<FileReadOptions,
 export function assertSame(path: string, opened: Stats, now: Stats): void {
   // On Windows, some versions of Node report device 0 for a file that is not open; see `isSameInode`.
   if (now.ino !== opened.ino || (now.dev !== opened.dev && now.dev !== 0))
-    throw new SkillError('OUTSIDE_ROOT', `${JSON.stringify(path)} was replaced while it was opened`)
+    throw new SkillError('OUTSIDE_ROOT', `${quote(path)} was replaced while it was opened`)
 }
 
 export function toSkillError(thrown: unknown, path: string): SkillError {
   if (SkillError.isInstance(thrown)) return thrown
   const code = (thrown as NodeJS.ErrnoException).code
   if (code === 'ENOENT' || code === 'ENOTDIR') {
-    return new SkillError('NOT_FOUND', `there is nothing at ${JSON.stringify(path)}`, {
+    return new SkillError('NOT_FOUND', `there is nothing at ${quote(path)}`, {
       cause: thrown,
       data: { path },
     })
   }
-  return new SkillError('IO_FAILED', `${JSON.stringify(path)}: ${toMessage(thrown)}`, {
+  return new SkillError('IO_FAILED', `${quote(path)}: ${toMessage(thrown)}`, {
     cause: thrown,
     data: { path, code },
   })
@@ -104,14 +101,10 @@ export function describeHeld(
   const code = (thrown as NodeJS.ErrnoException).code ?? ''
   if (platform !== 'win32' || !HELD.includes(code)) return toSkillError(thrown, path)
   const reason = 'a program has something open in it, such as a running "stoke dev" or an editor; end it'
-  return new SkillError(
-    'IO_FAILED',
-    `${JSON.stringify(path)} cannot be moved: ${reason} (${toMessage(thrown)})`,
-    {
-      cause: thrown,
-      data: { path, code },
-    },
-  )
+  return new SkillError('IO_FAILED', `${quote(path)} cannot be moved: ${reason} (${toMessage(thrown)})`, {
+    cause: thrown,
+    data: { path, code },
+  })
 }
 
 /**

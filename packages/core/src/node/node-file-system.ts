@@ -1,7 +1,7 @@
 import { statfsSync, watch } from 'node:fs'
 import { setImmediate } from 'node:timers/promises'
 import { SkillError } from '../index.ts'
-import { toMessage } from '../internal-entry.ts'
+import { quote, toMessage } from '../internal-entry.ts'
 import type {
   Awaitable,
   DirectoryEntry,
@@ -131,11 +131,9 @@ export class NodeFileSystem implements WritableFileSystem {
         watcher.close()
       }
     } catch (thrown) {
-      throw new SkillError(
-        'NOT_WATCHABLE',
-        `${JSON.stringify(path)} cannot be watched: ${toMessage(thrown)}`,
-        { cause: thrown },
-      )
+      throw new SkillError('NOT_WATCHABLE', `${quote(path)} cannot be watched: ${toMessage(thrown)}`, {
+        cause: thrown,
+      })
     }
   }
 

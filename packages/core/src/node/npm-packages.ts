@@ -1,7 +1,7 @@
 import { lstat, readdir, realpath } from 'node:fs/promises'
 import { join, resolve, sep } from 'node:path'
 import { type Diagnostic, SkillError } from '../index.ts'
-import { checkOptions, type KnownOptions } from '../internal-entry.ts'
+import { checkOptions, type KnownOptions, quote } from '../internal-entry.ts'
 import {
   type FetchResult,
   type FileTree,
@@ -112,7 +112,7 @@ class PackageFetcher implements TreeFetcher {
     const missing: Diagnostic[] = []
     for (const name of this.#packages ?? []) {
       if ((await realFolder(join(this.#folder, name))) !== undefined) continue
-      const message = `the package ${JSON.stringify(name)} is not installed; the source waits for it`
+      const message = `the package ${quote(name)} is not installed; the source waits for it`
       missing.push({ ...common, message, fix: 'install it, or correct the name' })
     }
     return missing
@@ -173,7 +173,7 @@ async function listFolder(path: string): Promise<string[]> {
   } catch (thrown) {
     const { code } = thrown as NodeJS.ErrnoException
     if (code === 'ENOENT' || code === 'ENOTDIR') return []
-    throw new SkillError('IO_FAILED', `${JSON.stringify(path)} cannot be listed: ${code}`, { cause: thrown })
+    throw new SkillError('IO_FAILED', `${quote(path)} cannot be listed: ${code}`, { cause: thrown })
   }
 }
 

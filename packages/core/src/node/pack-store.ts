@@ -14,7 +14,7 @@ import { join, resolve } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { type Digest, SkillError } from '../index.ts'
-import { digestOf, toMessage } from '../internal-entry.ts'
+import { digestOf, quote, toMessage } from '../internal-entry.ts'
 import { type SkillFile, type SkillStore, type StoreFault, systemClock } from '../source-entry.ts'
 import { GitBlobs } from './git/git-blobs.ts'
 import { nodeHasher } from './node-hasher.ts'
@@ -87,7 +87,7 @@ export async function openPackStore(stateDirectory: string): Promise<SkillStore>
 function findLoss(folder: string): string | undefined {
   const index = join(folder, PACK_INDEX.name)
   if (existsSync(index) || !existsSync(folder) || listPacks(folder).length === 0) return undefined
-  return `${PACK_INDEX.what} in ${JSON.stringify(index)} are missing; the last good revisions are no longer known`
+  return `${PACK_INDEX.what} in ${quote(index)} are missing; the last good revisions are no longer known`
 }
 
 class PackStore implements SkillStore {

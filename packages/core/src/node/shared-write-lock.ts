@@ -8,6 +8,7 @@ import {
   checkNumber,
   checkOptions,
   type KnownOptions,
+  quote,
   toMessage,
 } from '../internal-entry.ts'
 import { InProcessWriteLock, type WriteLock } from '../source-entry.ts'
@@ -94,7 +95,7 @@ async function openDatabase(path: string): Promise<DatabaseSync> {
   } catch (thrown) {
     throw new SkillError(
       'IO_FAILED',
-      `the write lock in ${JSON.stringify(path)} cannot be opened: ${toMessage(thrown)}; choose another state directory`,
+      `the write lock in ${quote(path)} cannot be opened: ${toMessage(thrown)}; choose another state directory`,
       { cause: thrown },
     )
   }

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { SkillError } from '../index.ts'
-import { assertSupported, toMessage } from '../internal-entry.ts'
+import { assertSupported, quote, toMessage } from '../internal-entry.ts'
 import { assertWhole, isDamage, KeptDatabase, setAside } from './private-database.ts'
 import { createStateDirectory } from './state-directory.ts'
 
@@ -53,7 +53,7 @@ export async function openStateDatabase<Made>(
   } catch (thrown) {
     throw new SkillError(
       'IO_FAILED',
-      `${what} in ${JSON.stringify(path)} cannot be opened: ${toMessage(thrown)}; choose another state directory`,
+      `${what} in ${quote(path)} cannot be opened: ${toMessage(thrown)}; choose another state directory`,
       { cause: thrown, data: { isThere: existsSync(path) } },
     )
   }
@@ -66,6 +66,6 @@ export function describeDamage(
   thrown: unknown,
   aside?: string,
 ): string {
-  const damage = `${what} in ${JSON.stringify(join(folder, name))} are damaged (${toMessage(thrown)})`
-  return aside === undefined ? damage : `${damage} and were moved to ${JSON.stringify(aside)}`
+  const damage = `${what} in ${quote(join(folder, name))} are damaged (${toMessage(thrown)})`
+  return aside === undefined ? damage : `${damage} and were moved to ${quote(aside)}`
 }

@@ -2,7 +2,7 @@ import { mkdirSync, statSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { SkillError } from '../index.ts'
-import { toMessage } from '../internal-entry.ts'
+import { quote, toMessage } from '../internal-entry.ts'
 
 /**
  * Returns the directory for state that outlives a process: `$XDG_STATE_HOME/skillstoke`, else
@@ -48,7 +48,7 @@ export function createStateDirectory(path: string): string {
   } catch (thrown) {
     throw new SkillError(
       'IO_FAILED',
-      `the state directory ${JSON.stringify(path)} cannot be made: ${toMessage(thrown)}; choose another`,
+      `the state directory ${quote(path)} cannot be made: ${toMessage(thrown)}; choose another`,
       { cause: thrown },
     )
   }
@@ -61,7 +61,7 @@ function refuseOtherWriters(path: string): void {
   const uid = process.getuid?.()
   if (uid === undefined) return
   const facts = statSync(path)
-  const shown = JSON.stringify(path)
+  const shown = quote(path)
   if ((facts.mode & 0o022) !== 0)
     throw new SkillError(
       'IO_FAILED',

@@ -1,5 +1,6 @@
 import type { SkillCatalog } from '../catalog/render-catalog.ts'
 import { createScopeTest, type SkillScope } from '../catalog/scope.ts'
+import { quote, showValue } from '../quote.ts'
 import type { Generation, SkillReport } from '../registry/generation.ts'
 import { findUnread } from '../registry/skill-not-found.ts'
 import { type Diagnostic, type DiagnosticCode, isAboutScripts, isError } from '../skill/diagnostic.ts'
@@ -119,7 +120,7 @@ function describeNotFound(
   const near = findNearNames(
     asked,
     generation.reports().map(each => each.name),
-  ).map(each => JSON.stringify(each))
+  ).map(each => quote(each))
   const hint = near.length === 0 ? '' : `; did you mean ${near.join(' or ')}?`
   const labels = sources.map(source => source.label).join(', ')
   const what = asked.includes('/') ? 'nothing at this path' : 'no folder with this name'
@@ -142,7 +143,7 @@ function* walk(
   if (offer !== undefined && (offer.commands.length > 0 || offer.problem !== undefined))
     yield ['commands', offer.problem === undefined, describeOffer(offer)]
   const isInScope = createScopeTest(scope)(name)
-  yield ['scoped', isInScope, isInScope ? 'in scope' : `left out by the scope ${JSON.stringify(scope)}`]
+  yield ['scoped', isInScope, isInScope ? 'in scope' : `left out by the scope ${showValue(scope)}`]
   const skill = generation.find(name)
   if (skill !== undefined && !isModelInvocable(skill)) {
     yield ['listed', false, `only a person may invoke it, with "/${name}": disable-model-invocation is true`]
@@ -225,10 +226,9 @@ function describeFound(
 ): string {
   const { name } = report
   const places = reports.map(each => describeReport(each, reports.length > 1)).join('; ')
-  if (inside !== undefined)
-    return `${places}; ${JSON.stringify(inside)} is a part of the skill ${JSON.stringify(name)}`
+  if (inside !== undefined) return `${places}; ${quote(inside)} is a part of the skill ${quote(name)}`
   if (asked === name || folderOf(report) === name) return places
-  return `${places}; the SKILL.md in the folder ${JSON.stringify(folderOf(report))} names the skill ${JSON.stringify(name)}`
+  return `${places}; the SKILL.md in the folder ${quote(folderOf(report))} names the skill ${quote(name)}`
 }
 
 function describeReport(report: SkillReport, withStatus: boolean): string {

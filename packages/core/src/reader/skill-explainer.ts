@@ -1,3 +1,4 @@
+import { quote } from '../quote.ts'
 import type { Generation } from '../registry/generation.ts'
 import type { NotSkill } from '../source/not-skill.ts'
 import type { SourceReaders } from '../sync/source-readers.ts'
@@ -90,7 +91,7 @@ function describePart(asked: string, generation: Generation): string | undefined
     )
     if (file === undefined) continue
     const folder = `${skill.directory ?? `${skill.source}:${skill.location}`}/${file.path}`
-    return `${folder} is a part of the skill ${JSON.stringify(skill.name)}, so it is not a skill of its own; move its folder out`
+    return `${folder} is a part of the skill ${quote(skill.name)}, so it is not a skill of its own; move its folder out`
   }
   return undefined
 }

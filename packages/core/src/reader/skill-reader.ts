@@ -5,6 +5,7 @@ import { createScopeTest, type ScopeTest, type SkillScope } from '../catalog/sco
 import type { SearchHit, SkillSearch } from '../catalog/skill-search.ts'
 import { checkNumber, SkillError } from '../errors.ts'
 import { checkOptions, type KnownOptions } from '../options.ts'
+import { quote } from '../quote.ts'
 import { checkConversationIdentity } from '../registry/conversation-identity.ts'
 import type { Generation } from '../registry/generation.ts'
 import { createSkillNotFound } from '../registry/skill-not-found.ts'
@@ -200,7 +201,7 @@ export class SkillReader {
     if (bytes === undefined)
       throw new SkillError(
         'REVISION_NOT_FOUND',
-        `the instructions of ${JSON.stringify(skill.name)} at ${skill.revision} are not stored${this.#describeLoss(skill)}`,
+        `the instructions of ${quote(skill.name)} at ${skill.revision} are not stored${this.#describeLoss(skill)}`,
       )
     return splitAnyText(decodeAnyText(bytes)).value.body.trim()
   }
@@ -223,7 +224,7 @@ export class SkillReader {
   async readFile({ name, revision, files }: ReadableRevision, path: string): Promise<Uint8Array> {
     const file = files.find(each => each.path === path)
     if (file === undefined)
-      throw new SkillError('FILE_NOT_FOUND', `${JSON.stringify(name)} has no file ${JSON.stringify(path)}`)
+      throw new SkillError('FILE_NOT_FOUND', `${quote(name)} has no file ${quote(path)}`)
     const { store } = this.#parts
     const isThere = store.has(file.digest) || (await store.complete({ revision, files }))
     const bytes = isThere ? await store.get(file.digest) : undefined

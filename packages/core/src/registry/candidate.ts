@@ -1,3 +1,4 @@
+import { quote } from '../quote.ts'
 import { compareText } from '../skill/compare.ts'
 import { type Diagnostic, isError } from '../skill/diagnostic.ts'
 import type { Digest } from '../skill/digest.ts'
@@ -94,7 +95,7 @@ export function toReport(
       code: 'SKILL_SHADOWED',
       severity: candidate.refusesDuplicates ? 'error' : 'warning',
       message: `${quoteFolder(candidate)} is shadowed by ${quoteFolder(winner)}, which has the same name and ${describeRule(candidate, winner)}`,
-      fix: `rename one of the two skills, or address this skill as ${JSON.stringify(describeTarget(candidate))}`,
+      fix: `rename one of the two skills, or address this skill as ${quote(describeTarget(candidate))}`,
     })
   }
   if (lookalikes.length > 0) {
@@ -179,7 +180,7 @@ function describeDecision(candidate: Candidate): Diagnostic[] {
       severity: 'warning',
       message: 'the decisions about this skill are lost; only the last served revision is served',
       path,
-      fix: `review ${JSON.stringify(target)} and decide again: approve, enable, pin or disable it`,
+      fix: `review ${quote(target)} and decide again: approve, enable, pin or disable it`,
     })
   }
   if (standing?.kind === 'disabled') {
@@ -188,7 +189,7 @@ function describeDecision(candidate: Candidate): Diagnostic[] {
       severity: 'info',
       message: `the skill is not served: ${standing.reason}`,
       path,
-      fix: `enable ${JSON.stringify(target)}`,
+      fix: `enable ${quote(target)}`,
     })
   }
   if (standing?.kind === 'pinned') {
@@ -201,7 +202,7 @@ function describeDecision(candidate: Candidate): Diagnostic[] {
         ? `revision ${revision} is served regardless of newer revisions: ${standing.reason}`
         : `revision ${revision} is pinned but no longer stored; the last good revision is served`,
       path,
-      fix: `unpin ${JSON.stringify(target)} to follow its source again`,
+      fix: `unpin ${quote(target)} to follow its source again`,
     })
   }
   if (held !== undefined && standing === undefined && entry.skill !== undefined) {
@@ -210,7 +211,7 @@ function describeDecision(candidate: Candidate): Diagnostic[] {
       severity: 'warning',
       message: `revision ${shortDigest(entry.skill.revision)} is held: ${held.reason}`,
       path,
-      fix: `approve ${JSON.stringify(`${target}@${entry.skill.revision}`)} to make it live`,
+      fix: `approve ${quote(`${target}@${entry.skill.revision}`)} to make it live`,
     })
   }
   return found

@@ -9,6 +9,7 @@ import {
   systemClock,
 } from '../host.ts'
 import { checkOptions, type KnownOptions } from '../options.ts'
+import { quote } from '../quote.ts'
 import { applySorted, binarySearch } from '../skill/compare.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
 import type { Digest } from '../skill/digest.ts'
@@ -186,7 +187,7 @@ export class SkillRegistry {
     if (this.#slots.some(slot => slot.label === source.label)) {
       throw new SkillError(
         'DUPLICATE_SOURCE',
-        `two sources have the label ${JSON.stringify(source.label)}; give each its own, for example directory(path, { label: "team" })`,
+        `two sources have the label ${quote(source.label)}; give each its own, for example directory(path, { label: "team" })`,
       )
     }
     const { label, origin, trust, reading } = source
@@ -440,8 +441,7 @@ export class SkillRegistry {
   /** Runs tasks one after the other. A failed task does not stop the next one. */
   async #enqueue(label: string, work: (slot: SourceSlot) => Promise<void>): Promise<Generation> {
     const slot = this.#slots.find(each => each.label === label)
-    if (slot === undefined)
-      throw new SkillError('INVALID_OPTION', `there is no source ${JSON.stringify(label)}`)
+    if (slot === undefined) throw new SkillError('INVALID_OPTION', `there is no source ${quote(label)}`)
     const turn = this.#queue.then(async () => {
       if (this.#isClosed) throw new SkillError('CLOSED', 'the registry is closed')
       this.#sliceBegan = this.#clock.monotonic()

@@ -1,4 +1,5 @@
 import { SkillError } from '../errors.ts'
+import { quote } from '../quote.ts'
 import type { Generation, SkillReport } from '../registry/generation.ts'
 import { type Diagnostic, isError } from '../skill/diagnostic.ts'
 
@@ -33,7 +34,7 @@ function assertNone(
   const [first] = reports
   if (first === undefined) return
   const more = reports.length > 1 ? ` (and ${reports.length - 1} more)` : ''
-  throw new SkillError(code, `skill ${JSON.stringify(first.name)}: ${reasonOf(first, isRefused)}${more}`, {
+  throw new SkillError(code, `skill ${quote(first.name)}: ${reasonOf(first, isRefused)}${more}`, {
     data: { reports },
   })
 }

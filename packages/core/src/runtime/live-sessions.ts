@@ -3,6 +3,7 @@ import { RetainedRevisions } from '../activation/retained-revisions.ts'
 import type { TokenCounter } from '../catalog/render-catalog.ts'
 import { SkillError } from '../errors.ts'
 import type { Hasher } from '../host.ts'
+import { quote } from '../quote.ts'
 import type { SkillReader } from '../reader/skill-reader.ts'
 import { createScriptTools } from '../script/script-tools.ts'
 import type { SkillScripts } from '../script/skill-scripts.ts'
@@ -94,7 +95,7 @@ function isAncestor(session: SkillSession, child: SkillSession | undefined): boo
 }
 
 function createDuplicate(id: string): SkillError {
-  const shown = JSON.stringify(id)
+  const shown = quote(id)
   return new SkillError(
     'DUPLICATE_SESSION',
     `the session ${shown} is already open; close() it first, pass its stored state as "resume", or use another id`,

@@ -1,3 +1,4 @@
+import { quote } from '../quote.ts'
 import type { ScriptAdmin } from '../script/script-tools.ts'
 import type { SkillScripts } from '../script/skill-scripts.ts'
 import { shortDigest } from '../skill/digest.ts'
@@ -14,7 +15,7 @@ export function createScriptAdmin(reloads: SkillReloads, scripts: SkillScripts):
   }
   return {
     async reload(name, signal) {
-      const shown = JSON.stringify(name)
+      const shown = quote(name)
       const { status, errors } = await reloads.reloadScripts(name, signal)
       switch (status) {
         case 'reloaded':
@@ -30,7 +31,7 @@ export function createScriptAdmin(reloads: SkillReloads, scripts: SkillScripts):
       }
     },
     async unload(name) {
-      const shown = JSON.stringify(name)
+      const shown = quote(name)
       const status = await scripts.unload(name)
       switch (status) {
         case 'unloaded':

@@ -7,6 +7,7 @@ import { createReviewAdmission } from '../history/review-admission.ts'
 import type { RevisionLog } from '../history/revision-log.ts'
 import { type Clock, type Hasher, type Logger, portableHasher, silentLogger, systemClock } from '../host.ts'
 import { checkOptions, type KnownOptions } from '../options.ts'
+import { quote } from '../quote.ts'
 import type { AdmissionPolicy } from '../registry/admission.ts'
 import { INVALID_POLICIES, type InvalidPolicy } from '../registry/candidate-builder.ts'
 import { DUPLICATE_POLICIES, type DuplicatePolicy } from '../registry/duplicate-policy.ts'
@@ -253,7 +254,7 @@ function checkSources(sources: readonly SkillSource[] | undefined): void {
   for (const [index, source] of sources.entries()) {
     const { read, state } = (source ?? {}) as Partial<Record<'read' | 'state', unknown>>
     if (typeof read === 'function' && typeof state === 'function') continue
-    const shown = typeof source === 'string' ? JSON.stringify(source) : typeof source
+    const shown = typeof source === 'string' ? quote(source) : typeof source
     const path = typeof source === 'string' ? JSON.stringify(source) : '"./skills"'
     throw new SkillError(
       'INVALID_OPTION',

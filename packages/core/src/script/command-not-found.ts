@@ -1,4 +1,5 @@
 import { SkillError } from '../errors.ts'
+import { quote } from '../quote.ts'
 import { type Diagnostic, describePlace } from '../skill/diagnostic.ts'
 import { findNearNames } from '../skill/near-names.ts'
 import type { ScriptScan, SkillCommand } from './command.ts'
@@ -22,7 +23,7 @@ export function toNotFound(
   slot: Offered | undefined,
   isUnloaded: boolean,
 ): SkillError {
-  const shown = JSON.stringify(`${skill}.${command}`)
+  const shown = quote(`${skill}.${command}`)
   const names = namesOf(slot)
   const data = { available: (slot?.commands ?? []).map(({ id }) => id) }
   const problem = isUnloaded ? undefined : findProblem(slot)
@@ -43,7 +44,7 @@ export function toNotFound(
   const hint = isUnloaded
     ? 'the skill was unloaded; reload it first'
     : near.length > 0
-      ? `did you mean ${near.map(each => JSON.stringify(`${skill}.${each}`)).join(' or ')}?`
+      ? `did you mean ${near.map(each => quote(`${skill}.${each}`)).join(' or ')}?`
       : names.length === 0
         ? 'the skill has no commands'
         : `there are: ${names.map(each => `${skill}.${each}`).join(', ')}`

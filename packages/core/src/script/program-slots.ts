@@ -1,5 +1,6 @@
 import { SkillError } from '../errors.ts'
 import { closeInTurn, waitAtMost } from '../host.ts'
+import { quote } from '../quote.ts'
 import type { CommandOffer, CommandOffers } from '../reader/command-offer.ts'
 import type { SkillReader } from '../reader/skill-reader.ts'
 import type { RegistryUpdate } from '../registry/registry-update.ts'
@@ -203,7 +204,7 @@ export class ProgramSlots implements CommandOffers {
  * run code.
  */
 export function describeShadowed(skill: SkillPlace, served: SkillPlace): string {
-  const [name, own, first] = [skill.name, skill.source, served.source].map(text => JSON.stringify(text))
+  const [name, own, first] = [skill.name, skill.source, served.source].map(text => quote(text))
   return `the code of ${name} from the source ${own} does not run, because the source ${first} has precedence`
 }
 

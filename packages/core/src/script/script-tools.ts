@@ -1,6 +1,7 @@
 import type { Conversation } from '../activation/conversation.ts'
 import { SkillError } from '../errors.ts'
 import type { Hasher } from '../host.ts'
+import { quote, showValue } from '../quote.ts'
 import { findByNameOrFolder } from '../reader/find-by-name.ts'
 import { shortDigest } from '../skill/digest.ts'
 import { findNearNames } from '../skill/near-names.ts'
@@ -136,7 +137,7 @@ function createFileTool(conversation: Conversation, scripts: SkillScripts): Tool
         )
       const args = input['args'] ?? []
       if (!Array.isArray(args) || !args.every(each => typeof each === 'string' || typeof each === 'number'))
-        return toolFailure(`"args" is ${JSON.stringify(args)}; it must be a list of texts`)
+        return toolFailure(`"args" is ${showValue(args)}; it must be a list of texts`)
       const found = await findSkill(conversation, scripts, name.value)
       if ('isError' in found) return found
       return await guard(found.skill, conversation, async () => {
@@ -210,20 +211,19 @@ async function findSkill(
       name,
       generation.list().flatMap(each => (conversation.reader.isInScope(each.name) ? each.name : [])),
     )
-    const hint =
-      near.length === 0 ? '' : `; did you mean ${near.map(each => JSON.stringify(each)).join(' or ')}?`
-    return toolFailure(`no skill ${JSON.stringify(requested)}${hint}`, { generation: generation.digest })
+    const hint = near.length === 0 ? '' : `; did you mean ${near.map(each => quote(each)).join(' or ')}?`
+    return toolFailure(`no skill ${quote(requested)}${hint}`, { generation: generation.digest })
   }
   if (scripts.isServed(skill)) return { skill }
   const served = generation.find(skill.name)
   if (served !== undefined && !isSamePlace(served, skill))
-    return toolFailure(`${describeShadowed(skill, served)}; use ${JSON.stringify(skill.name)}`, {
+    return toolFailure(`${describeShadowed(skill, served)}; use ${quote(skill.name)}`, {
       generation: generation.digest,
       skill: skill.name,
       revision: skill.revision,
     })
   return toolFailure(
-    `the scripts of ${JSON.stringify(skill.name)} are not served; they run after a person approves them`,
+    `the scripts of ${quote(skill.name)} are not served; they run after a person approves them`,
     { generation: generation.digest, skill: skill.name, revision: skill.revision },
   )
 }
@@ -238,7 +238,7 @@ function renderValue({ value, revision, command }: CommandResult, conversation: 
   const text = cut(renderCommandValue(value))
   const loaded = conversation.ledger.find(command.skill)
   if (loaded === undefined || loaded.revision === revision) return text
-  return `${text}\nNote: you loaded ${JSON.stringify(command.skill)} at ${shortDigest(loaded.revision)}; this ran at ${shortDigest(revision)}.`
+  return `${text}\nNote: you loaded ${quote(command.skill)} at ${shortDigest(loaded.revision)}; this ran at ${shortDigest(revision)}.`
 }
 
 /** Returns whether a value is an object, and the text says all of it and nothing else. */
@@ -282,7 +282,7 @@ function toAdminTool(
       const wanted = normalizeName(skill.value)
       return conversation.reader.isInScope(wanted)
         ? await work(wanted, signal)
-        : toolFailure(`no skill ${JSON.stringify(wanted)}`)
+        : toolFailure(`no skill ${quote(wanted)}`)
     },
   })
 }

@@ -1,6 +1,7 @@
 import { checkNumber, SkillError } from '../errors.ts'
 import { type Clock, LATE, untilAborted, waitAtMost } from '../host.ts'
 import { checkOptions, type KnownOptions } from '../options.ts'
+import { quote } from '../quote.ts'
 import type { SkillReader } from '../reader/skill-reader.ts'
 import { type Diagnostic, isError } from '../skill/diagnostic.ts'
 import type { Digest } from '../skill/digest.ts'
@@ -187,10 +188,7 @@ export class SkillScripts {
     this.#assertOpen()
     const parts = splitCommandId(id)
     if (parts === undefined)
-      throw new SkillError(
-        'COMMAND_NOT_FOUND',
-        `${JSON.stringify(id)} is not a command id; use "skill.command"`,
-      )
+      throw new SkillError('COMMAND_NOT_FOUND', `${quote(id)} is not a command id; use "skill.command"`)
     await this.#options.reader.refresh(parts.skill)
     const skill = this.#get(parts.skill)
     options.signal?.throwIfAborted()
@@ -253,7 +251,7 @@ export class SkillScripts {
       const ids = own.map(({ id }) => id).join(', ')
       throw new SkillError(
         'SCRIPT_REFUSED',
-        `${JSON.stringify(path)} is not a program of ${JSON.stringify(name)}; run ${ids} instead`,
+        `${quote(path)} is not a program of ${quote(name)}; run ${ids} instead`,
       )
     }
     const runner = this.#slots.requireRunner()

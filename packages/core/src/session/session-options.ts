@@ -2,7 +2,7 @@ import { ALLOWED_TOOLS_POLICIES, type AllowedToolsPolicy } from '../activation/a
 import type { SkillScope } from '../catalog/scope.ts'
 import { checkChoice, SkillError } from '../errors.ts'
 import { checkOptions, type KnownOptions } from '../options.ts'
-import { shorten } from '../quote.ts'
+import { quote, shorten } from '../quote.ts'
 import type { Skill } from '../skill/skill.ts'
 import { checkSkillToolName } from '../tool/tool-names.ts'
 import type { SessionState } from './session-state.ts'
@@ -93,7 +93,7 @@ function checkSessionId(id: unknown): void {
 
 function findIdFault(id: unknown): string | undefined {
   if (typeof id !== 'string') return `is ${id === null ? 'null' : `a value of type ${typeof id}`}`
-  const shown = JSON.stringify(shorten(id, SHOWN_CHARACTERS))
+  const shown = quote(shorten(id, SHOWN_CHARACTERS))
   if (id.trim() === '') return `is ${shown}`
   if (id.length > MAX_ID_CHARACTERS) return `${shown} has ${id.length} characters`
   if (/[\p{Cc}\p{Zl}\p{Zp}\p{Cs}]/u.test(id)) return `${shown} has a control character`

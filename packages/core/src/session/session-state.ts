@@ -2,7 +2,7 @@ import type { LedgerEntry } from '../activation/ledger.ts'
 import type { SkillCatalog } from '../catalog/render-catalog.ts'
 import { SkillError } from '../errors.ts'
 import type { Hasher } from '../host.ts'
-import { showValue } from '../quote.ts'
+import { quote, showValue } from '../quote.ts'
 import { hasIdentityForm } from '../registry/conversation-identity.ts'
 import { type Digest, digestOf, isDigest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
@@ -102,7 +102,7 @@ export function checkSessionState(state: SessionState, hasher: Hasher): SessionS
   checkList('ledger', ledger, 'a list of loaded skills', checkEntry)
   if (!isRecord(seen)) refuse('seen', seen, 'an object with a list of revisions for each name')
   for (const [name, revisions] of Object.entries(seen))
-    checkList(`seen[${JSON.stringify(name)}]`, revisions, 'a list of revisions', (field, revision) =>
+    checkList(`seen[${quote(name)}]`, revisions, 'a list of revisions', (field, revision) =>
       check(field, revision, isDigestText, DIGEST),
     )
   if (version === 2) checkCatalog(catalog, hasher)

@@ -1,3 +1,4 @@
+import { quote } from '../quote.ts'
 /// <reference lib="esnext.disposable" preserve="true" />
 
 import type { Conversation } from '../activation/conversation.ts'
@@ -500,7 +501,7 @@ export class SkillSession implements Disposable {
 
   #assertOpen(): void {
     if (!this.#isClosed) return
-    const shown = JSON.stringify(this.id)
+    const shown = quote(this.id)
     throw new SkillError('CLOSED', `the session ${shown} is closed; ask the runtime for a new one`)
   }
 }

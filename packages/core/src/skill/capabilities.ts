@@ -1,3 +1,4 @@
+import { quote } from '../quote.ts'
 import type { Diagnostic } from './diagnostic.ts'
 import type { Skill } from './skill.ts'
 
@@ -51,7 +52,7 @@ export function checkCapabilities(skill: Pick<Skill, 'metadata'>): readonly Diag
     .map(word => ({
       code: 'CAPABILITY_UNKNOWN',
       severity: 'warning',
-      message: `metadata.capabilities asks for ${JSON.stringify(word)}, which is not a capability; the capabilities are ${CAPABILITY_FORMS}`,
+      message: `metadata.capabilities asks for ${quote(word)}, which is not a capability; the capabilities are ${CAPABILITY_FORMS}`,
       fix: 'remove it, or write the capabilities as one text, separated only by spaces',
     }))
 }

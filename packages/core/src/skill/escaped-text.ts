@@ -1,3 +1,4 @@
+import { quote } from '../quote.ts'
 import type { Diagnostic } from './diagnostic.ts'
 import type { FrontmatterFields } from './frontmatter.ts'
 import { findHiddenText } from './hidden-text.ts'
@@ -25,7 +26,7 @@ export function describeEscapedText(
     found.push({
       code: 'HIDDEN_TEXT',
       severity: 'warning',
-      message: `${JSON.stringify(key)} contains the invisible characters ${hidden.shown} as an escape`,
+      message: `${quote(key)} contains the invisible characters ${hidden.shown} as an escape`,
       line: firstLine + Math.max(0, line),
       column: 1,
       fix: 'delete them; a person cannot see them, but a model reads them',

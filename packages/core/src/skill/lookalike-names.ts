@@ -1,3 +1,5 @@
+import { quote } from '../quote.ts'
+
 // Lookalikes of each ASCII letter: Cyrillic, Greek and Armenian letters, Latin letters beyond ASCII, and
 // digits and capitals that can be mistaken for the letter. NFKC has already replaced fullwidth and styled letters.
 const LOOKALIKES: Readonly<Record<string, string>> = {
@@ -100,5 +102,5 @@ function showName(name: string): string {
   const points = [...new Set(foreign)].map(
     letter => `U+${(letter.codePointAt(0) as number).toString(16).toUpperCase().padStart(4, '0')}`,
   )
-  return `${JSON.stringify(name)}${points.length === 0 ? '' : ` (with ${points.join(' ')})`}`
+  return `${quote(name)}${points.length === 0 ? '' : ` (with ${points.join(' ')})`}`
 }

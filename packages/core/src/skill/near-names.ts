@@ -1,4 +1,5 @@
 import { editDistance } from '../edit-distance.ts'
+import { quote } from '../quote.ts'
 import { compareText } from './compare.ts'
 import { foldText } from './text.ts'
 
@@ -31,9 +32,9 @@ export function findNearNames(wanted: string, names: readonly string[]): string[
  * lists some of the available names.
  */
 export function describeUnknownSkill(name: string, available: readonly string[]): string {
-  const near = findNearNames(name, available).map(each => JSON.stringify(each))
+  const near = findNearNames(name, available).map(each => quote(each))
   const meant = near.length === 0 ? '' : `did you mean ${near.join(' or ')}? `
   const shown =
     available.length === 0 ? 'there are no skills' : `available: ${available.slice(0, MAX_SHOWN).join(', ')}`
-  return `there is no skill ${JSON.stringify(name)}; ${meant}${shown}`
+  return `there is no skill ${quote(name)}; ${meant}${shown}`
 }

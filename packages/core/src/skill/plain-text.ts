@@ -42,7 +42,7 @@ export function explainValue(inline: string): string | undefined {
   const [start = ''] = inline
   if (UNCLOSED.test(inline))
     return `the ${/["']/.test(start) ? 'quotation mark' : `"${start}"`} at its start is never closed`
-  if (/[@`%*&!|>]/.test(start)) return `it starts with ${JSON.stringify(start)}, which has a meaning in YAML`
+  if (/[@`%*&!|>]/.test(start)) return `it starts with ${quote(start)}, which has a meaning in YAML`
   if (QUOTED_THEN_TEXT.test(inline)) return 'text follows the closing quotation mark'
   if (/[[{]/.test(start)) return 'text follows the closing bracket'
   return /:(?:\s|$)/.test(inline) ? 'it has an unquoted ": "' : undefined

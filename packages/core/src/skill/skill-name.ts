@@ -1,3 +1,4 @@
+import { quote } from '../quote.ts'
 import { isSafeSegment } from './skill-path.ts'
 
 export const MAX_NAME_LENGTH = 64
@@ -17,14 +18,11 @@ export function findNameFaults(name: string): string[] {
   const length = [...name].length
   if (length > MAX_NAME_LENGTH)
     faults.push(`has ${length} characters; at most ${MAX_NAME_LENGTH} are allowed`)
-  if (name !== name.toLowerCase())
-    faults.push(`has capital letters; use ${JSON.stringify(suggestName(name))}`)
+  if (name !== name.toLowerCase()) faults.push(`has capital letters; use ${quote(suggestName(name))}`)
   if (name.startsWith('-') || name.endsWith('-')) faults.push('starts or ends with a hyphen')
   if (name.includes('--')) faults.push('has two hyphens in a row')
   if (!/^[\p{L}\p{N}-]*$/u.test(name)) {
-    faults.push(
-      `has characters other than letters, digits and hyphens; use ${JSON.stringify(suggestName(name))}`,
-    )
+    faults.push(`has characters other than letters, digits and hyphens; use ${quote(suggestName(name))}`)
   }
   return faults
 }

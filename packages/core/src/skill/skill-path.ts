@@ -1,4 +1,5 @@
 import { SkillError } from '../errors.ts'
+import { quote } from '../quote.ts'
 
 declare const brand: unique symbol
 
@@ -24,7 +25,7 @@ const CONTROL = /[\u0000-\u001f\u007f-\u009f]/
 export function parseSkillPath(text: string): SkillPath {
   const reason = findPathFault(text)
   if (reason !== undefined) {
-    throw new SkillError('INVALID_PATH', `path ${JSON.stringify(text)} ${reason}`, { data: { path: text } })
+    throw new SkillError('INVALID_PATH', `path ${quote(text)} ${reason}`, { data: { path: text } })
   }
   return text.normalize('NFC') as SkillPath
 }
@@ -51,9 +52,8 @@ function findSegmentFault(segment: string): string | undefined {
   if (segment === '') return 'has an empty segment; write single slashes and none at the end'
   if (segment === '.' || segment === '..') return `has the segment "${segment}"; name the file itself`
   const last = segment[segment.length - 1]
-  if (last === '.' || last === ' ')
-    return `has the segment ${JSON.stringify(segment)}, which ends in a dot or space`
-  if (RESERVED.test(segment)) return `has the reserved device name ${JSON.stringify(segment)}`
+  if (last === '.' || last === ' ') return `has the segment ${quote(segment)}, which ends in a dot or space`
+  if (RESERVED.test(segment)) return `has the reserved device name ${quote(segment)}`
   // A UTF-16 unit takes at most three bytes in UTF-8, so the byte length of short segments needs no check.
   if (
     segment.length * 3 > MAX_SEGMENT_BYTES &&

@@ -165,13 +165,13 @@ function validateFields(
 function validateName(given: string, directoryName: string | undefined, line: number): Diagnostic[] {
   const name = normalizeName(given)
   const found = findNameFaults(name).map(fault =>
-    error('NAME_INVALID', `skill name ${JSON.stringify(name)} ${fault}`, line),
+    error('NAME_INVALID', `skill name ${quote(name)} ${fault}`, line),
   )
   if (directoryName !== undefined && directoryName.normalize('NFKC') !== name) {
     found.push(
       error(
         'NAME_DIRECTORY_MISMATCH',
-        `skill name ${JSON.stringify(name)} differs from its folder ${JSON.stringify(directoryName)}`,
+        `skill name ${quote(name)} differs from its folder ${quote(directoryName)}`,
         line,
         'give both the same name',
       ),

@@ -1,4 +1,5 @@
 import type { Hasher } from '../host.ts'
+import { quote } from '../quote.ts'
 import { type Diagnostic, isError } from '../skill/diagnostic.ts'
 import { digestOf } from '../skill/digest.ts'
 import { describeHiddenName } from '../skill/hidden-text.ts'
@@ -148,7 +149,7 @@ export function describeBadPath(path: string, reason: string): Diagnostic {
   return {
     code: 'FILE_SKIPPED',
     severity: 'warning',
-    message: `path ${JSON.stringify(path)} ${reason}`,
+    message: `path ${quote(path)} ${reason}`,
     fix: 'rename the file',
   }
 }

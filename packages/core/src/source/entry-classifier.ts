@@ -1,5 +1,6 @@
 import { SkillError, toMessage } from '../errors.ts'
 import type { Awaitable, DirectoryEntry, FileSystem } from '../fs/file-system.ts'
+import { quote } from '../quote.ts'
 import type { Diagnostic, DiagnosticCode, Severity } from '../skill/diagnostic.ts'
 import { findLeftOut, isNeverRead } from '../skill/entry-names.ts'
 import { isRepository, isRepositoryEntry } from '../skill/git-layout.ts'
@@ -161,7 +162,7 @@ export class EntryClassifier {
     if (!this.#isWalked(name, context)) return undefined
     const realPath = await this.#options.fileSystem.resolve(`${path}/${name}`)
     if (!pass.insideFolders.some(folder => isInside(realPath, folder))) {
-      const reason = `links to ${JSON.stringify(realPath)}, which is outside the root`
+      const reason = `links to ${quote(realPath)}, which is outside the root`
       return this.#refuse(context, name, reason, 'allow the target folder as a link root, or copy it')
     }
     for (let at: DirectoryNode | undefined = node; at !== undefined; at = at.parent) {
@@ -248,7 +249,7 @@ export function toFinding(
   { code, severity, path, reason, fix }: Finding,
 ): Diagnostic {
   const name = path.slice(path.lastIndexOf('/') + 1) || '.'
-  return { code, severity, message: `${JSON.stringify(name)} ${reason}`, path: displayPath(path), fix }
+  return { code, severity, message: `${quote(name)} ${reason}`, path: displayPath(path), fix }
 }
 
 /**

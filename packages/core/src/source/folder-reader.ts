@@ -1,6 +1,7 @@
 import { SkillError, toMessage } from '../errors.ts'
 import { type FileStat, type FileSystem, isPending } from '../fs/file-system.ts'
 import type { Clock, Hasher } from '../host.ts'
+import { quote } from '../quote.ts'
 import type { Diagnostic, DiagnosticCode, Severity } from '../skill/diagnostic.ts'
 import { isError } from '../skill/diagnostic.ts'
 import { digestOf } from '../skill/digest.ts'
@@ -170,7 +171,7 @@ export class FolderReader {
               'FILE_SKIPPED',
               'warning',
               raw,
-              `path ${JSON.stringify(raw)} ${reason}`,
+              `path ${quote(raw)} ${reason}`,
               'rename the file',
             ),
           )
@@ -181,7 +182,7 @@ export class FolderReader {
               'PATH_COLLISION',
               'error',
               path,
-              `two files have the name ${JSON.stringify(path)} in different Unicode spellings`,
+              `two files have the name ${quote(path)} in different Unicode spellings`,
               'rename one of them',
             ),
           )
@@ -301,7 +302,7 @@ export class FolderReader {
   #toFault(item: ManifestFile, folder: DirectoryNode, thrown: unknown, isSkillFile: boolean): Diagnostic {
     if (!SkillError.isInstance(thrown)) throw thrown
     const { limits } = this.#options
-    const shown = JSON.stringify(item.path)
+    const shown = quote(item.path)
     const make = (code: DiagnosticCode, severity: Severity, message: string, fix: string): Diagnostic =>
       this.#fault(folder, code, severity, item.path, message, fix)
     if (thrown.code === 'TOO_LARGE') {

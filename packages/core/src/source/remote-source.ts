@@ -11,6 +11,7 @@ import {
   waitAtMost,
 } from '../host.ts'
 import { checkOptions, type KnownOptions } from '../options.ts'
+import { quote } from '../quote.ts'
 import { compareText } from '../skill/compare.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
 import { checkLimits, type SkillLimits } from '../skill/limits.ts'
@@ -469,7 +470,7 @@ export class RemoteSource implements SkillSource {
     this.#refused = this.#files.replace(tree).map(path => ({
       code: 'FILE_SKIPPED',
       severity: 'warning',
-      message: `the path ${JSON.stringify(path)} leads outside its folder or collides with another; the file was left out`,
+      message: `the path ${quote(path)} leads outside its folder or collides with another; the file was left out`,
       path: this.origin,
       fix: 'remove or rename the file at its origin',
     }))

@@ -1,5 +1,6 @@
 import { SkillError } from '../errors.ts'
 import type { FileTree, TreeFile } from '../fs/file-tree.ts'
+import { quote } from '../quote.ts'
 import { compareText } from '../skill/compare.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
 import { digestOf } from '../skill/digest.ts'
@@ -140,7 +141,7 @@ function toTree(
   const read = async ({ path, digest }: SkillFile): Promise<Uint8Array> => {
     const bytes = await store.get(digest)
     if (bytes !== undefined) return bytes
-    throw new SkillError('IO_FAILED', `the store has lost ${JSON.stringify(path)}`)
+    throw new SkillError('IO_FAILED', `the store has lost ${quote(path)}`)
   }
   const found = files.map(file => {
     const { path, size, isExecutable, digest } = file

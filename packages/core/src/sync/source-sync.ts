@@ -1,5 +1,6 @@
 import { SkillError, toMessage } from '../errors.ts'
 import { type Clock, type Hasher, type Logger, untilAborted } from '../host.ts'
+import { quote } from '../quote.ts'
 import type { SkillRegistry } from '../registry/skill-registry.ts'
 import type { SourceContents } from '../skill/source-contents.ts'
 import type { SourceTrust } from '../skill/trust.ts'
@@ -112,7 +113,7 @@ export class SourceSync {
     this.label = options.source.label
     this.source = options.source
     this.#guarded = new GuardedSource(options.source, options.logger)
-    checkSettle('SkillSource', options.source.settle, `source ${JSON.stringify(this.label)}: settle`)
+    checkSettle('SkillSource', options.source.settle, `source ${quote(this.label)}: settle`)
     this.#policy = settleOf(options.source.settle, options.settle)
     this.#settle = new Settle(this.#policy, options.clock)
     this.#requests = new ReadingRequests(this.#settle)

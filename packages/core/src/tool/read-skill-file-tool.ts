@@ -2,6 +2,7 @@ import type { Conversation } from '../activation/conversation.ts'
 import { type ResourceContent, readResource } from '../activation/read-resource.ts'
 import { escapeEndTag, escapeText } from '../catalog/escape.ts'
 import { SkillError } from '../errors.ts'
+import { quote, showValue } from '../quote.ts'
 import { shortDigest } from '../skill/digest.ts'
 import { decodePlainText } from '../skill/text.ts'
 import { defineTool } from './define-tool.ts'
@@ -54,7 +55,7 @@ export function createReadSkillFileTool(conversation: Conversation): ToolDefinit
         )
       const offset = input['offset'] ?? 0
       if (typeof offset !== 'number' || !Number.isInteger(offset) || offset < 0) {
-        return toolFailure(`"offset" is ${JSON.stringify(offset)}; it must be a whole number from 0`)
+        return toolFailure(`"offset" is ${showValue(offset)}; it must be a whole number from 0`)
       }
       try {
         const request = {
@@ -81,7 +82,7 @@ function renderResource(content: ResourceContent, offset: number): ToolResult {
   const notes: string[] = []
   if (content.loadedRevision !== undefined) {
     notes.push(
-      `Note: you loaded ${JSON.stringify(content.skill)} at ${shortDigest(content.loadedRevision)}; this file is from ${revision}.`,
+      `Note: you loaded ${quote(content.skill)} at ${shortDigest(content.loadedRevision)}; this file is from ${revision}.`,
     )
   }
   const text = decodePlainText(content.bytes)

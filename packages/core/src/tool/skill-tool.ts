@@ -4,6 +4,7 @@ import { type LoadOutcome, loadSkill } from '../activation/load-skill.ts'
 import { listForModel } from '../catalog/catalog-cache.ts'
 import { escapeEndTag, escapeText } from '../catalog/escape.ts'
 import { SkillError } from '../errors.ts'
+import { quote } from '../quote.ts'
 import type { CommandSummary } from '../reader/command-offer.ts'
 import type { SkillReader } from '../reader/skill-reader.ts'
 import { describeUnread } from '../registry/skill-not-found.ts'
@@ -67,13 +68,13 @@ function toResult(outcome: LoadOutcome, conversation: Conversation, toolName: st
       return toolSuccess(renderList(outcome.skills, toolName), origin)
     case 'matches':
       return toolSuccess(
-        `There is no skill ${JSON.stringify(outcome.query)}${unread}. These match the words; load one by its name:\n${renderLines(outcome.skills)}`,
+        `There is no skill ${quote(outcome.query)}${unread}. These match the words; load one by its name:\n${renderLines(outcome.skills)}`,
         origin,
       )
     case 'user-only': {
       const { name } = outcome.skill
       return toolFailure(
-        `only the user may invoke ${JSON.stringify(name)}: its frontmatter has "disable-model-invocation: true"; suggest "/${name}" to the user`,
+        `only the user may invoke ${quote(name)}: its frontmatter has "disable-model-invocation: true"; suggest "/${name}" to the user`,
         origin,
       )
     }
@@ -82,17 +83,17 @@ function toResult(outcome: LoadOutcome, conversation: Conversation, toolName: st
         .filter(isError)
         .map(({ message, line }) => (line ? `line ${line}: ${message}` : message))
       return toolFailure(
-        `skill ${JSON.stringify(outcome.report.name)} cannot be loaded: ${reasons.join('; ')}`,
+        `skill ${quote(outcome.report.name)} cannot be loaded: ${reasons.join('; ')}`,
         origin,
       )
     }
     case 'not-found': {
-      const near = outcome.suggestions.map(name => JSON.stringify(name)).join(' or ')
+      const near = outcome.suggestions.map(name => quote(name)).join(' or ')
       const hint =
         near === ''
           ? `call ${toolName} with an empty name to list the ${outcome.available} available`
           : `did you mean ${near}?`
-      return toolFailure(`no skill ${JSON.stringify(outcome.query)}${unread}; ${hint}`, origin)
+      return toolFailure(`no skill ${quote(outcome.query)}${unread}; ${hint}`, origin)
     }
     default:
       return outcome satisfies never

@@ -36,7 +36,7 @@ export function readTextField(
   const value = Object.hasOwn(input, key) ? input[key] : undefined
   if (value === undefined || value === null) return { value: undefined }
   if (typeof value === 'string') return { value }
-  return toolFailure(`"${key}" is ${JSON.stringify(value)}; it must be text`)
+  return toolFailure(`"${key}" is ${showValue(value)}; it must be text`)
 }
 
 /** Reads an object field, which a model may have sent as JSON text. Returns an empty object if the field is absent. */
@@ -44,7 +44,7 @@ export function readObjectField(input: ToolInput, key: string): { readonly value
   const value = input[key] ?? {}
   const parsed = typeof value === 'string' ? parseJson(value) : value
   if (isObject(parsed)) return { value: parsed }
-  return toolFailure(`"${key}" is ${JSON.stringify(value)}; it must be an object, for example {}`)
+  return toolFailure(`"${key}" is ${showValue(value)}; it must be an object, for example {}`)
 }
 
 /** Returns an error for the model that names the unknown fields of an input; `undefined` if all fields are known. */

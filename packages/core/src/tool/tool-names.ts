@@ -1,4 +1,5 @@
 import { SkillError } from '../errors.ts'
+import { quote } from '../quote.ts'
 
 /** The names by which models call the tools of this library. */
 export const TOOL_NAMES = {
@@ -24,6 +25,6 @@ export function checkSkillToolName(name: string = loadSkill): void {
   if (/^[A-Za-z0-9_-]{1,64}$/.test(name) && !TAKEN_NAMES.includes(name)) return
   throw new SkillError(
     'INVALID_OPTION',
-    `skillToolName is ${JSON.stringify(name)}; use a name of its own, of letters, digits, "_" and "-"`,
+    `skillToolName is ${quote(name)}; use a name of its own, of letters, digits, "_" and "-"`,
   )
 }

@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { type AuthInfo, OAuthError, OAuthErrorCode } from '@modelcontextprotocol/server'
 import { SkillError, type SkillScope } from '@skillstoke/core'
-import { checkOptions, type KnownOptions } from '@skillstoke/core/internal'
+import { checkOptions, type KnownOptions, quote } from '@skillstoke/core/internal'
 import type { ClientAccess } from '../client-access.ts'
 
 /** A client that sends a fixed token. Give either `token` or `sha256`. */
@@ -102,7 +102,7 @@ function toAuthInfo(client: BearerClient | undefined, token: string): AuthInfo {
 function toKnown(client: BearerClient): KnownClient {
   checkOptions('bearerTokens()', client, KNOWN)
   const { name, token, sha256 } = client
-  const shown = JSON.stringify(name)
+  const shown = quote(name)
   if (typeof name !== 'string' || name.trim() === '')
     throw new SkillError('INVALID_OPTION', 'a client of bearerTokens() has no name')
   if ((token === undefined) === (sha256 === undefined))

@@ -5,7 +5,7 @@ import {
   OAuthErrorCode,
 } from '@modelcontextprotocol/server'
 import { SkillError, type SkillScope } from '@skillstoke/core'
-import { checkOptions, type KnownOptions, toMessage } from '@skillstoke/core/internal'
+import { checkOptions, type KnownOptions, quote, showValue, toMessage } from '@skillstoke/core/internal'
 import { createRemoteJWKSet, errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from 'jose'
 import type { ClientAccess } from '../client-access.ts'
 
@@ -156,8 +156,7 @@ async function findJwksUrl(issuer: string): Promise<string> {
       const response = await fetch(place, { signal, redirect: 'error' })
       if (!response.ok) throw new Error(`status ${response.status}`)
       const document = (await response.json()) as { readonly issuer?: unknown; readonly jwks_uri?: unknown }
-      if (document.issuer !== issuer)
-        throw new Error(`it is the metadata of ${JSON.stringify(document.issuer)}`)
+      if (document.issuer !== issuer) throw new Error(`it is the metadata of ${showValue(document.issuer)}`)
       if (typeof document.jwks_uri !== 'string') throw new Error('it has no "jwks_uri"')
       return document.jwks_uri
     } catch (thrown) {
@@ -253,6 +252,6 @@ function toUrl(field: string, text: string): URL {
   if (url?.protocol === 'https:' || (url?.protocol === 'http:' && isLocal)) return url
   throw new SkillError(
     'INVALID_OPTION',
-    `"${field}" is ${JSON.stringify(text)}; use an https address, or http on this machine`,
+    `"${field}" is ${quote(text)}; use an https address, or http on this machine`,
   )
 }

@@ -2,7 +2,7 @@ import { lstat, readlink } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { basename, delimiter, dirname, join, resolve } from 'node:path'
 import { SkillError } from '@skillstoke/core'
-import { type CapabilityForm, findCapabilityForm } from '@skillstoke/core/internal'
+import { type CapabilityForm, findCapabilityForm, quote } from '@skillstoke/core/internal'
 import type { ScriptCapability } from '@skillstoke/core/source'
 import { findScriptUser, isSuperuser, type ScriptUser } from '../process/script-user.ts'
 import type { FolderLook, FolderLooks } from './folder-looks.ts'
@@ -190,7 +190,7 @@ function refuseChangeable(granted: GrantedPath, others: readonly AccessInUse[]):
     if (around !== undefined)
       refuse(
         granted,
-        `${around.grant} lets the skill ${JSON.stringify(skill)} replace this path; grant ${around.real} to both, or a folder beside it`,
+        `${around.grant} lets the skill ${quote(skill)} replace this path; grant ${around.real} to both, or a folder beside it`,
       )
   }
 }
@@ -207,7 +207,7 @@ function refuseProtected(granted: GrantedPath, kept: readonly string[]): void {
   if (within !== undefined)
     refuse(granted, `no script may write to ${within} in it; grant a folder beside it, as in fs.write:out`)
   const guarded = real.split(/[/\\]/).find(isGuardedName)
-  if (guarded !== undefined) refuse(granted, `no script may write to ${JSON.stringify(guarded)}`)
+  if (guarded !== undefined) refuse(granted, `no script may write to ${quote(guarded)}`)
 }
 
 function refuseGuarded(granted: GrantedPath, { guarded, closed, isTooLarge }: FolderLook): void {

@@ -1,5 +1,6 @@
 import { delimiter } from 'node:path'
 import { SkillError } from '@skillstoke/core'
+import { quote } from '@skillstoke/core/internal'
 import type { ScriptContainment } from '@skillstoke/core/source'
 import { findInterpreter } from './interpreter.ts'
 import { type Launch, SYSTEM_PATH, toNodeLaunch, type View } from './launch.ts'
@@ -27,7 +28,7 @@ export async function toFileLaunch(
 ): Promise<{ readonly launch: Launch; readonly searched: readonly string[] }> {
   const absolute = `${folder}/${path}`
   const interpreter = findInterpreter(path, bytes)
-  const shown = JSON.stringify(path)
+  const shown = quote(path)
   if (interpreter === undefined)
     throw new SkillError(
       'SCRIPT_REFUSED',

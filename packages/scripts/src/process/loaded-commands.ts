@@ -2,6 +2,7 @@ import type { Diagnostic, SkillCommand } from '@skillstoke/core'
 import {
   checkCommandName,
   checkInputSchema,
+  quote,
   toCommandDescription,
   toCommandHints,
 } from '@skillstoke/core/internal'
@@ -67,7 +68,7 @@ export function toCommands(
     const name = scanned?.name ?? redaction.value(said)
     const refuse = (message: string): void =>
       void diagnostics.push({ code: 'COMMAND_INVALID', severity: 'error', message, path })
-    const shown = JSON.stringify(`${skill}.${String(name)}`)
+    const shown = quote(`${skill}.${String(name)}`)
     const fault = checkCommandName(name)
     const schemaFault = checkInputSchema(inputSchema)
     if (fault !== undefined) refuse(fault)

@@ -4,7 +4,9 @@ import {
   DEFAULT_CALL_MS,
   describeUnknownFields,
   listFields,
+  quote,
   quoteAll,
+  showValue,
   toMessage,
 } from '@skillstoke/core/internal'
 import type { LoadedProgram, ScriptRunOptions } from '@skillstoke/core/source'
@@ -94,8 +96,7 @@ export class PooledProgram implements LoadedProgram {
 
   async call(name: string, input: unknown, options: ScriptRunOptions = {}): Promise<unknown> {
     const command = this.commands.find(each => each.name === name)
-    if (command === undefined)
-      throw new SkillError('COMMAND_NOT_FOUND', `there is no command ${JSON.stringify(name)}`)
+    if (command === undefined) throw new SkillError('COMMAND_NOT_FOUND', `there is no command ${quote(name)}`)
     if (this.#closing !== undefined) throw replacedError()
     const written = toJson(command, input)
     options.signal?.throwIfAborted()
@@ -385,7 +386,7 @@ function describeFaults(
   const parts = [
     ...(missing.length === 0 ? [] : [`missing: ${quoteAll(missing)}`]),
     ...(unknown.length === 0 ? [] : [describeUnknownFields(unknown)]),
-    ...wrong.map(({ field, message }) => (field === '' ? message : `${JSON.stringify(field)}: ${message}`)),
+    ...wrong.map(({ field, message }) => (field === '' ? message : `${quote(field)}: ${message}`)),
     `given: ${given.length === 0 ? 'nothing' : quoteAll(given)}`,
     listFields(known),
   ]
@@ -403,7 +404,7 @@ function describePermission(message: string, isOffline: boolean): string | undef
   const word = { 'fs-read': 'fs.read', 'fs-write': 'fs.write', 'child-process': 'exec', '': 'net' }[
     flag ?? ''
   ]
-  return `metadata.capabilities can ask for ${JSON.stringify(word)}, and the user can grant it`
+  return `metadata.capabilities can ask for ${showValue(word)}, and the user can grant it`
 }
 
 /** Network error codes that occur in a sandbox without network access. */

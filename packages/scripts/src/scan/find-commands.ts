@@ -3,6 +3,7 @@ import type { Diagnostic } from '@skillstoke/core'
 import {
   checkCommandName,
   checkInputSchema,
+  quote,
   toCommandDescription,
   toCommandHints,
 } from '@skillstoke/core/internal'
@@ -77,7 +78,7 @@ function describeKept(name: string, { loc }: Expression, { file }: ParsedModule)
   return {
     code: 'COMMAND_INVALID',
     severity: 'warning',
-    message: `the command ${JSON.stringify(name)} is not exported, so it cannot be called`,
+    message: `the command ${quote(name)} is not exported, so it cannot be called`,
     fix: `write export const ${name} = defineCommand(...)`,
     path: file.path,
     ...(loc ? { line: loc.start.line, column: loc.start.column + 1 } : {}),

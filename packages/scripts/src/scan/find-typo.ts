@@ -1,4 +1,5 @@
 import type { Diagnostic } from '@skillstoke/core'
+import { quote } from '@skillstoke/core/internal'
 import { COMMAND_MODULE, knowsDefiner } from './find-commands.ts'
 import { constantsOf, exportsOf } from './module-exports.ts'
 import type { ParsedModule, Position } from './parse-module.ts'
@@ -18,11 +19,7 @@ export function findTypo(module: ParsedModule): Diagnostic | undefined {
   for (const { source, specifiers, importKind } of imports) {
     if (importKind === 'type') continue
     if (/^@?skillstoke/.test(source.value) && source.value !== COMMAND_MODULE)
-      return tell(
-        `scripts cannot import ${JSON.stringify(source.value)}`,
-        `write ${right}`,
-        source.loc?.start,
-      )
+      return tell(`scripts cannot import ${quote(source.value)}`, `write ${right}`, source.loc?.start)
     if (source.value !== COMMAND_MODULE) continue
     for (const each of specifiers) {
       if (each.type === 'ImportDefaultSpecifier')
@@ -30,11 +27,7 @@ export function findTypo(module: ParsedModule): Diagnostic | undefined {
       if (each.type !== 'ImportSpecifier' || each.importKind === 'type') continue
       const name = each.imported.type === 'Identifier' ? each.imported.name : each.imported.value
       if (name !== 'defineCommand' && !TYPES.includes(name))
-        return tell(
-          `"${COMMAND_MODULE}" has no export ${JSON.stringify(name)}`,
-          `write ${right}`,
-          each.loc?.start,
-        )
+        return tell(`"${COMMAND_MODULE}" has no export ${quote(name)}`, `write ${right}`, each.loc?.start)
     }
   }
   const isImported = imports.some(({ specifiers }) =>

@@ -1,4 +1,5 @@
 import type { Diagnostic } from '@skillstoke/core'
+import { quote } from '@skillstoke/core/internal'
 import type { ScannedCommand, ScriptScan, ScriptText } from '@skillstoke/core/source'
 import { isKnown, meansCommands } from './command-texts.ts'
 import { findCommands, knowsDefiner } from './find-commands.ts'
@@ -98,7 +99,7 @@ function findDoubles(commands: readonly ScannedCommand[]): Diagnostic[] {
       return []
     }
     const { path, line } = command
-    const message = `the command ${JSON.stringify(command.id)} is defined twice, also at ${other.path}:${other.line}`
+    const message = `the command ${quote(command.id)} is defined twice, also at ${other.path}:${other.line}`
     return [
       { code: 'COMMAND_INVALID', severity: 'error', message, path, ...(line === undefined ? {} : { line }) },
     ]

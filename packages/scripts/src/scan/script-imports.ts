@@ -1,6 +1,7 @@
 import { isBuiltin } from 'node:module'
 import { posix } from 'node:path'
 import type { Diagnostic } from '@skillstoke/core'
+import { quote } from '@skillstoke/core/internal'
 
 /** Names of the modules that scripts may import, besides their own files and `node:` modules. */
 export const PROVIDED_MODULES = ['skillstoke/command', 'zod', 'zod/mini', 'zod/v4'] as const
@@ -29,7 +30,7 @@ export function resolveImport(
   paths: ReadonlySet<string>,
 ): ImportTarget {
   const { specifier, line, column } = written
-  const shown = JSON.stringify(specifier)
+  const shown = quote(specifier)
   const refuse = (code: 'IMPORT_REFUSED' | 'IMPORT_MISSING', message: string, fix: string): ImportTarget => ({
     kind: 'refused',
     diagnostic: { code, severity: 'error', message, fix, path: from, line, column },
@@ -48,20 +49,14 @@ export function resolveImport(
       .flatMap(ending => [`${path}${ending}`, path.replace(/\.[mc]?js$/, '.ts')])
       .find(each => paths.has(each))
     const fix =
-      near === undefined
-        ? 'add the file, or remove the import'
-        : `write ${JSON.stringify(toSpecifier(from, near))}`
-    return refuse(
-      'IMPORT_MISSING',
-      `${shown} cannot be found: the skill has no file ${JSON.stringify(path)}`,
-      fix,
-    )
+      near === undefined ? 'add the file, or remove the import' : `write ${quote(toSpecifier(from, near))}`
+    return refuse('IMPORT_MISSING', `${shown} cannot be found: the skill has no file ${quote(path)}`, fix)
   }
   if (isBuiltin(specifier))
     return refuse(
       'IMPORT_REFUSED',
       `${shown} is a module of Node and needs the prefix "node:"`,
-      `write ${JSON.stringify(`node:${specifier}`)}`,
+      `write ${quote(`node:${specifier}`)}`,
     )
   return refuse(
     'IMPORT_REFUSED',

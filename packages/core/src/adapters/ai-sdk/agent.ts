@@ -1,4 +1,5 @@
 import type { BindableAgent, NamedTool } from '../../index.ts'
+import { quote } from '../../internal-entry.ts'
 import type { AiHostTool } from './tools.ts'
 
 /** A tool of the AI SDK with its name, as a tool resolver returns it for a skill. */
@@ -66,7 +67,7 @@ export class AiSdkAgent implements BindableAgent<NamedAiTool> {
             execute: (input, call) => {
               // The SDK still runs a tool that was removed after the model had seen it.
               if (this.#tools[name] !== added)
-                throw new Error(`the tool ${JSON.stringify(name)} was removed because its skill changed`)
+                throw new Error(`the tool ${quote(name)} was removed because its skill changed`)
               return execute(input, call)
             },
           }

@@ -1,3 +1,4 @@
+import { quote } from '../../internal-entry.ts'
 import type { RebaseOptions } from '../../types-entry.ts'
 import type { ClaudeAgentEvent, ClaudeAgents, ClaudeCallEvent, ClaudeMember } from './agents.ts'
 import { createContextHook, createLongContextHooks } from './context.ts'
@@ -130,7 +131,7 @@ class HookHandlers {
 async function readInvoked({ live }: ClaudeMember, prompt: string): Promise<string | undefined> {
   const { skill, text } = await live.session.expandSlash(prompt)
   if (skill === undefined) return undefined
-  return `The message of the user invokes the skill ${JSON.stringify(skill.name)}:\n\n${text}`
+  return `The message of the user invokes the skill ${quote(skill.name)}:\n\n${text}`
 }
 
 async function takeNotice({ live, hasCatalog }: ClaudeMember): Promise<string | undefined> {

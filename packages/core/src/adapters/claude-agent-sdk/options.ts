@@ -1,4 +1,5 @@
 import { SkillError, type SkillScope, type ToolDefinition } from '../../index.ts'
+import { quote } from '../../internal-entry.ts'
 import type { ClaudeHookMatcher } from './hooks.ts'
 import type { SkillServer } from './server.ts'
 
@@ -51,7 +52,7 @@ export function mergeOptions<Yours extends ClaudeQueryOptions>(yours: Yours, own
   if (Object.hasOwn(mcpServers, SERVER_NAME))
     throw new SkillError(
       'INVALID_OPTION',
-      `your MCP server ${JSON.stringify(SERVER_NAME)} has the name of the server of the skill tools; rename your server`,
+      `your MCP server ${quote(SERVER_NAME)} has the name of the server of the skill tools; rename your server`,
     )
   const reading = own.tools
     .filter(({ hints }) => hints?.readOnly !== false)

@@ -1,5 +1,5 @@
 import type { ToolDefinition, ToolResult } from '../../index.ts'
-import { toMessage } from '../../internal-entry.ts'
+import { showValue, toMessage } from '../../internal-entry.ts'
 
 /** A JSON-RPC message of the Model Context Protocol, as the SDK sends it. */
 interface McpMessage {
@@ -87,7 +87,7 @@ export class SkillServer {
       case 'tools/call':
         return { result: await this.#call(params, signal) }
       default:
-        return { error: { code: METHOD_NOT_FOUND, message: `there is no method ${JSON.stringify(method)}` } }
+        return { error: { code: METHOD_NOT_FOUND, message: `there is no method ${showValue(method)}` } }
     }
   }
 

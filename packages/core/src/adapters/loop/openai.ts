@@ -1,4 +1,4 @@
-import { toMessage } from '../../internal-entry.ts'
+import { quote, toMessage } from '../../internal-entry.ts'
 import type { LoopCall, LoopTool } from './tools.ts'
 import type { LoopFormat } from './turn.ts'
 
@@ -126,7 +126,7 @@ function toCall(id: string, called: { readonly name: string; readonly arguments:
   try {
     return { id, name, input: called.arguments.trim() === '' ? {} : JSON.parse(called.arguments) }
   } catch (thrown) {
-    const fault = `the arguments of ${JSON.stringify(name)} are not JSON (${toMessage(thrown)}); call the tool again`
+    const fault = `the arguments of ${quote(name)} are not JSON (${toMessage(thrown)}); call the tool again`
     return { id, name, input: undefined, fault }
   }
 }

@@ -1,5 +1,5 @@
 import type { SkillSession, ToolContext } from '../../index.ts'
-import { toMessage } from '../../internal-entry.ts'
+import { quote, toMessage } from '../../internal-entry.ts'
 import { assertNoClash } from '../live-conversation.ts'
 
 /** A tool of the host. A `ToolDefinition` of this library is also a host tool, for example an author tool. */
@@ -74,7 +74,7 @@ export class LoopTools {
       return { id, ...toOutcome(output ?? '') }
     } catch (thrown) {
       context.signal?.throwIfAborted()
-      const content = `the tool ${JSON.stringify(name)} failed: ${toMessage(thrown)}`
+      const content = `the tool ${quote(name)} failed: ${toMessage(thrown)}`
       return { id, content, isError: true }
     }
   }

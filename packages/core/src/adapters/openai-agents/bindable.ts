@@ -1,4 +1,5 @@
 import type { BindableAgent, NamedTool } from '../../index.ts'
+import { quote } from '../../internal-entry.ts'
 
 /** The part of an `Agent` whose tools and instructions a binding changes. */
 export interface OpenaiBoundAgent<Tool extends NamedTool> {
@@ -48,7 +49,7 @@ class OpenaiBindableAgent<Tool extends NamedTool> implements BindableAgent<Tool>
       invoke: async (...call: readonly unknown[]) =>
         this.#agent.tools.includes(added)
           ? await invoke(...call)
-          : `The tool ${JSON.stringify(tool.name)} was removed because its skill changed.`,
+          : `The tool ${quote(tool.name)} was removed because its skill changed.`,
     }
     return added
   }

@@ -2,7 +2,14 @@ import { readFile, stat } from 'node:fs/promises'
 import { basename, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { SkillError } from '../../index.ts'
-import { checkNumber, checkOptions, digestOf, type KnownOptions, toMessage } from '../../internal-entry.ts'
+import {
+  checkNumber,
+  checkOptions,
+  digestOf,
+  type KnownOptions,
+  quote,
+  toMessage,
+} from '../../internal-entry.ts'
 import {
   type FetchContext,
   type FetchedFile,
@@ -91,7 +98,7 @@ export function archive(pathOrUrl: string, options: ArchiveOptions = {}): SkillS
   if (digest !== undefined && !/^sha256:[0-9a-f]{64}$/.test(digest))
     throw new SkillError(
       'INVALID_OPTION',
-      `digest is ${JSON.stringify(digest)}; use "sha256:" and 64 hexadecimal digits`,
+      `digest is ${quote(digest)}; use "sha256:" and 64 hexadecimal digits`,
     )
   const url = /^https?:\/\//i.test(pathOrUrl) ? new URL(pathOrUrl) : undefined
   if (url !== undefined) checkUrl(url, { privateHosts: privateHosts ?? [] })
@@ -161,7 +168,7 @@ class ArchiveFetcher implements TreeFetcher {
     const entries = await readArchive(got.bytes, limits)
     const files = selectFolder(entries, folder)
     if (files.length === 0) {
-      const where = folder === '' ? 'is empty' : `has no folder ${JSON.stringify(folder)}`
+      const where = folder === '' ? 'is empty' : `has no folder ${quote(folder)}`
       throw new SkillError('NOT_FOUND', `the archive ${this.origin} ${where}`)
     }
     const tree = storeTree(this.origin, files, context)
@@ -193,11 +200,11 @@ class ArchiveFetcher implements TreeFetcher {
       const before = await stat(path, { bigint: true })
       const now = [before.dev, before.ino, before.size, before.mtimeNs, before.ctimeNs].join()
       if (now === mark) return undefined
-      if (!before.isFile()) throw new SkillError('WRONG_KIND', `${JSON.stringify(path)} is not a file`)
+      if (!before.isFile()) throw new SkillError('WRONG_KIND', `${quote(path)} is not a file`)
       if (before.size > maxBytes)
         throw new SkillError(
           'TOO_LARGE',
-          `${JSON.stringify(path)} has ${before.size} bytes; at most ${maxBytes} are read`,
+          `${quote(path)} has ${before.size} bytes; at most ${maxBytes} are read`,
         )
       return { bytes: await readFile(path), mark: now }
     } catch (thrown) {

@@ -1,7 +1,7 @@
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import { SkillError } from '../../index.ts'
-import { isGitName, toMessage } from '../../internal-entry.ts'
+import { isGitName, quote, toMessage } from '../../internal-entry.ts'
 
 /** One entry of an archive: a file with its bytes, or an entry of another kind without bytes. */
 export interface ArchiveEntry {
@@ -92,14 +92,11 @@ class EntryCollector {
       !/^([A-Za-z]:|\/)/.test(path) &&
       path.split('/').every(part => part !== '' && part !== '.' && part !== '..')
     if (!isSafe)
-      throw new SkillError(
-        'INVALID_PATH',
-        `the archive has an entry ${JSON.stringify(name)}, which leads out of it`,
-      )
+      throw new SkillError('INVALID_PATH', `the archive has an entry ${quote(name)}, which leads out of it`)
     if (path.split('/').some(isGitName))
       throw new SkillError(
         'INVALID_PATH',
-        `the archive has an entry ${JSON.stringify(name)}, which is data of git; leave the folder .git out of the archive`,
+        `the archive has an entry ${quote(name)}, which is data of git; leave the folder .git out of the archive`,
       )
     if (isFolder) return path
     // Paths that differ only in case or accent spelling have the same key.
@@ -108,7 +105,7 @@ class EntryCollector {
     if (other !== undefined)
       throw new SkillError(
         'INVALID_PATH',
-        `the archive has ${JSON.stringify(other)} and ${JSON.stringify(path)}, which clash on a disk that ignores case`,
+        `the archive has ${quote(other)} and ${quote(path)}, which clash on a disk that ignores case`,
       )
     this.#seen.set(key, path)
     this.grow(size)
@@ -183,8 +180,7 @@ async function readZip(buffer: Buffer, collector: EntryCollector): Promise<void>
     const type = mode & FILE_TYPE
     const path = collector.enter(entry.fileName, isFolder, entry.uncompressedSize)
     if (path === '' || isFolder) continue
-    if (entry.isEncrypted())
-      throw new SkillError('IO_FAILED', `the archive is encrypted: ${JSON.stringify(path)}`)
+    if (entry.isEncrypted()) throw new SkillError('IO_FAILED', `the archive is encrypted: ${quote(path)}`)
     if (type !== 0 && type !== REGULAR) {
       const kind = type === SYMLINK ? 'link' : 'other'
       collector.entries.push({ path, kind, bytes: NOTHING, isExecutable: false })

@@ -1,5 +1,6 @@
 import type { ChildProcessWithoutNullStreams } from 'node:child_process'
 import { SkillError } from '../../index.ts'
+import { quote } from '../../internal-entry.ts'
 import { killGroup } from '../process-group.ts'
 import { spawnGit } from './git-command.ts'
 
@@ -30,7 +31,7 @@ export class BlobReader {
    */
   async read(id: string): Promise<Uint8Array | undefined> {
     if (!/^[0-9a-f]{40,64}$/.test(id))
-      throw new SkillError('INVALID_OPTION', `${JSON.stringify(id)} is not the id of a git object`)
+      throw new SkillError('INVALID_OPTION', `${quote(id)} is not the id of a git object`)
     const child = this.#start()
     const { promise, resolve, reject } = Promise.withResolvers<Uint8Array | undefined>()
     this.#queue.push({ id, resolve, reject })

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { type Diagnostic, SkillError } from '../../index.ts'
-import { checkChoice, checkNumber, checkOptions, type KnownOptions } from '../../internal-entry.ts'
+import { checkChoice, checkNumber, checkOptions, type KnownOptions, quote } from '../../internal-entry.ts'
 import {
   type FetchContext,
   type FetchResult,
@@ -315,7 +315,7 @@ class GitFetcher implements TreeFetcher {
     const message =
       wanted === undefined
         ? 'the repository has no default branch'
-        : `the repository has no branch or tag ${JSON.stringify(wanted)}`
+        : `the repository has no branch or tag ${quote(wanted)}`
     return this.#missing(
       taken,
       'REF_MISSING',
@@ -325,7 +325,7 @@ class GitFetcher implements TreeFetcher {
   }
 
   #folderMissing(folder: string, commit: string, taken: string | undefined): FetchResult {
-    const message = `the repository has no folder ${JSON.stringify(folder)} at ${short(commit)}`
+    const message = `the repository has no folder ${quote(folder)} at ${short(commit)}`
     return this.#missing(taken, 'PATH_MISSING', message, 'name an existing folder')
   }
 

@@ -1,4 +1,5 @@
 import { SkillError } from '../../index.ts'
+import { quote, showValue } from '../../internal-entry.ts'
 
 export type GitProtocol = 'https' | 'ssh' | 'file' | 'http'
 
@@ -84,7 +85,7 @@ export function checkRef(ref: string): void {
   if (!isSafe)
     throw new SkillError(
       'INVALID_OPTION',
-      `ref is ${JSON.stringify(ref)}; use the name of a branch or tag, or a whole commit`,
+      `ref is ${quote(ref)}; use the name of a branch or tag, or a whole commit`,
     )
 }
 
@@ -112,7 +113,7 @@ function parseUrl(input: string, text: string, base: URL, options: GitUrlOptions
   if (protocol === 'http' && !isAllowedHttp(url, options.privateHosts ?? [])) {
     throw new SkillError(
       'INVALID_OPTION',
-      `${JSON.stringify(input)} is not encrypted; use https, or allow ${JSON.stringify(url.host)} as a private host (privateHosts, --private-host) if it is a server on this machine`,
+      `${quote(input)} is not encrypted; use https, or allow ${quote(url.host)} as a private host (privateHosts, --private-host) if it is a server on this machine`,
     )
   }
   const host = [new URL(GITHUB), base].find(each => each.host === url.host && each.protocol === url.protocol)
@@ -129,7 +130,7 @@ function parseUrl(input: string, text: string, base: URL, options: GitUrlOptions
     if (tree === undefined) return hosted(host, owner, name.replace(/\.git$/, ''), text)
     throw new SkillError(
       'INVALID_OPTION',
-      `Invalid GitHub URL: ${JSON.stringify(input)}; use ${host.origin}/<owner>/<repository> or .../tree/<branch>/<folder>`,
+      `Invalid GitHub URL: ${quote(input)}; use ${host.origin}/<owner>/<repository> or .../tree/<branch>/<folder>`,
     )
   }
   if (url.pathname.length < 2) throw invalid(text)
@@ -141,7 +142,7 @@ function parseFile(url: URL, text: string, { allowFile }: GitUrlOptions): GitPla
   if (allowFile !== true)
     throw new SkillError(
       'INVALID_OPTION',
-      `${JSON.stringify(text)} is a file URL, which is not allowed here; pass it with --source, or set allowFile: true in a program; for a folder of skills use a root`,
+      `${quote(text)} is a file URL, which is not allowed here; pass it with --source, or set allowFile: true in a program; for a folder of skills use a root`,
     )
   if (url.host !== '' || url.search !== '' || url.hash !== '') throw invalid(text)
   return { protocol: 'file', url: url.href, origin: url.href, name: lastOf(url.pathname), path: '' }
@@ -153,7 +154,7 @@ function hosted(base: URL, owner: string, name: string, text: string): GitPlace 
     if (!NAME.test(part) || /^\.+$/.test(part) || part.startsWith('-'))
       throw new SkillError(
         'INVALID_OPTION',
-        `Invalid GitHub URL: ${JSON.stringify(text)}; use https://github.com/<owner>/<repository> or .../tree/<branch>/<folder>`,
+        `Invalid GitHub URL: ${quote(text)}; use https://github.com/<owner>/<repository> or .../tree/<branch>/<folder>`,
       )
   }
   const origin = `${base.href.replace(/\/$/, '')}/${owner}/${name}`
@@ -164,7 +165,7 @@ function finish(place: GitPlace, { ref, path }: GitUrlOptions): GitPlace {
   if (place.refAndPath !== undefined && (ref !== undefined || path !== undefined)) {
     throw new SkillError(
       'INVALID_OPTION',
-      `${JSON.stringify(place.origin)} already names a branch and a folder; remove ref and path`,
+      `${quote(place.origin)} already names a branch and a folder; remove ref and path`,
     )
   }
   if (ref !== undefined) checkRef(ref)
@@ -173,7 +174,7 @@ function finish(place: GitPlace, { ref, path }: GitUrlOptions): GitPlace {
   if (isUnsafePath(folder) || folder.startsWith('/')) {
     throw new SkillError(
       'INVALID_OPTION',
-      `path is ${JSON.stringify(path)}; use a folder of the repository such as "skills"`,
+      `path is ${showValue(path)}; use a folder of the repository such as "skills"`,
     )
   }
   const part = `${ref === undefined ? '' : `#${ref}`}${folder === '' ? '' : `:${folder}`}`
@@ -191,7 +192,7 @@ function parseBase(baseUrl: string | undefined): URL {
   if (!isUsable)
     throw new SkillError(
       'INVALID_OPTION',
-      `baseUrl is ${JSON.stringify(baseUrl)}; use for example "https://github.example.com"`,
+      `baseUrl is ${quote(baseUrl)}; use for example "https://github.example.com"`,
     )
   return new URL(baseUrl.endsWith('/') ? baseUrl : `${baseUrl}/`)
 }
@@ -225,6 +226,6 @@ function invalid(text: string): SkillError {
   const shown = text.replace(/:\/\/.*@/, '://...@')
   return new SkillError(
     'INVALID_OPTION',
-    `${JSON.stringify(shown)} is not the URL of a repository; use https://host/owner/repository, git@host:owner/repository, owner/repository, or file:///folder for a repository on this machine`,
+    `${quote(shown)} is not the URL of a repository; use https://host/owner/repository, git@host:owner/repository, owner/repository, or file:///folder for a repository on this machine`,
   )
 }

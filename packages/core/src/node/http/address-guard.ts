@@ -1,7 +1,7 @@
 import { lookup } from 'node:dns/promises'
 import { BlockList, isIP } from 'node:net'
 import { SkillError } from '../../index.ts'
-import { checkOptions, type KnownOptions, toMessage } from '../../internal-entry.ts'
+import { checkOptions, type KnownOptions, quote, toMessage } from '../../internal-entry.ts'
 
 /** Returns the addresses of a host name. */
 export type ResolveHost = (hostname: string) => Promise<readonly string[]>
@@ -91,7 +91,7 @@ export function checkUrl(url: URL, access: HostAccess): void {
   if (url.protocol !== 'https:') {
     throw new SkillError(
       'INVALID_OPTION',
-      `${JSON.stringify(url.href)} is not encrypted; use https, or allow ${JSON.stringify(url.host)} as a private host (privateHosts, --private-host) if it is a server on this machine`,
+      `${quote(url.href)} is not encrypted; use https, or allow ${quote(url.host)} as a private host (privateHosts, --private-host) if it is a server on this machine`,
     )
   }
   if (isIP(host) !== 0 && !isAllowed && !isPublicAddress(host)) throw refused(url.host, host)
@@ -121,15 +121,11 @@ async function resolveName(
     const addresses = await resolve(host)
     if (addresses.length > 0) return addresses
   } catch (thrown) {
-    throw new SkillError(
-      'IO_FAILED',
-      `the name ${JSON.stringify(host)} cannot be resolved: ${toMessage(thrown)}`,
-      {
-        cause: thrown,
-      },
-    )
+    throw new SkillError('IO_FAILED', `the name ${quote(host)} cannot be resolved: ${toMessage(thrown)}`, {
+      cause: thrown,
+    })
   }
-  throw new SkillError('IO_FAILED', `the name ${JSON.stringify(host)} has no address`)
+  throw new SkillError('IO_FAILED', `the name ${quote(host)} has no address`)
 }
 
 async function resolveByMachine(host: string): Promise<readonly string[]> {

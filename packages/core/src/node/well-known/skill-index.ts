@@ -1,5 +1,5 @@
 import { SkillError } from '../../index.ts'
-import { decodeStrictText } from '../../internal-entry.ts'
+import { decodeStrictText, quote, showValue } from '../../internal-entry.ts'
 
 /** One skill of an index. */
 export type IndexEntry =
@@ -48,8 +48,7 @@ export function parseIndex(bytes: Uint8Array, base: URL): SkillIndex {
   for (const [index, value] of skills.entries()) {
     const read = readEntry(value, base)
     if (typeof read === 'string') faults.push(`skills[${index}] ${read}`)
-    else if (names.has(read.name))
-      faults.push(`skills[${index}] repeats the name ${JSON.stringify(read.name)}`)
+    else if (names.has(read.name)) faults.push(`skills[${index}] repeats the name ${quote(read.name)}`)
     else {
       names.add(read.name)
       entries.push(read)
@@ -66,14 +65,14 @@ function readEntry(value: unknown, base: URL): IndexEntry | string {
   if (typeof value !== 'object' || value === null) return 'is not an object'
   const { name, type, url, digest, files } = value as Record<string, unknown>
   if (typeof name !== 'string' || name.length > 64 || !NAME.test(name))
-    return `has the name ${JSON.stringify(name)}, which is not a valid skill name`
+    return `has the name ${showValue(name)}, which is not a valid skill name`
   if (type === undefined && Array.isArray(files)) return readFiles(name, files, base)
   if (type !== 'skill-md' && type !== 'archive')
-    return `has the type ${JSON.stringify(type)}; use "skill-md" or "archive"`
+    return `has the type ${showValue(type)}; use "skill-md" or "archive"`
   if (typeof url !== 'string' || !URL.canParse(url, base.href))
-    return `has the url ${JSON.stringify(url)}, which is not a valid URL`
+    return `has the url ${showValue(url)}, which is not a valid URL`
   if (typeof digest !== 'string' || !/^sha256:[0-9a-f]{64}$/.test(digest))
-    return `has the digest ${JSON.stringify(digest)}; use "sha256:" and 64 hexadecimal digits`
+    return `has the digest ${showValue(digest)}; use "sha256:" and 64 hexadecimal digits`
   return { kind: type, name, url: new URL(url, base), digest }
 }
 
@@ -85,7 +84,7 @@ function readFiles(name: string, files: readonly unknown[], base: URL): IndexEnt
       typeof path === 'string' &&
       !/[\\:?#\0]/.test(path) &&
       path.split('/').every(part => part !== '' && part !== '.' && part !== '..')
-    if (!isSafe) return `has the file ${JSON.stringify(path)}, which is not a path inside its folder`
+    if (!isSafe) return `has the file ${showValue(path)}, which is not a path inside its folder`
     const encoded = path.split('/').map(encodeURIComponent).join('/')
     found.push({ path, url: new URL(`${name}/${encoded}`, base) })
   }

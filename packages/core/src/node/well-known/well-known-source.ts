@@ -1,5 +1,12 @@
 import { type Diagnostic, SkillError } from '../../index.ts'
-import { checkNumber, checkOptions, digestOf, type KnownOptions, toMessage } from '../../internal-entry.ts'
+import {
+  checkNumber,
+  checkOptions,
+  digestOf,
+  type KnownOptions,
+  quote,
+  toMessage,
+} from '../../internal-entry.ts'
 import {
   type FetchContext,
   type FetchedFile,
@@ -76,7 +83,7 @@ export function wellKnown(url: string, options: WellKnownOptions = {}): SkillSou
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
     throw new SkillError(
       'INVALID_OPTION',
-      `${JSON.stringify(url)} is not an http or https URL; use for example "https://example.com"`,
+      `${quote(url)} is not an http or https URL; use for example "https://example.com"`,
     )
   const parsed = new URL(url)
   checkUrl(parsed, { privateHosts: privateHosts ?? [] })
