@@ -23,6 +23,11 @@ describe('quote()', () => {
     expect(shorten('abc', 3)).toBe('abc')
   })
 
+  test('lists at most fifty names', () => {
+    const names = Array.from({ length: 60 }, (_, index) => `n${index}`)
+    expect(quoteAll(names)).toMatch(/^"n0", .*"n49" and 10 more$/)
+  })
+
   test('every result is a short line of printable text, and a short text can be read back', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), text => {

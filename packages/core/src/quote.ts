@@ -1,5 +1,6 @@
 /** How much of a value a message quotes, in characters. The longest name with its source and its digest fits. */
 const MAX_QUOTED = 600
+const MAX_NAMES = 50
 /** The longest message, in characters. */
 const MAX_MESSAGE = 4_000
 const MAX_END = 800
@@ -18,13 +19,17 @@ export function escapeControls(text: string): string {
 
 /** Returns a text in quotation marks for a message, cut to `maxLength` characters and without control characters. */
 export function quote(text: string, maxLength: number = MAX_QUOTED): string {
+  // Programs without types may pass other values.
+  if (typeof text !== 'string') return showValue(text, maxLength)
   const shown = text.length > maxLength ? shorten(text, maxLength - ELLIPSIS.length) : text
   return escapeControls(JSON.stringify(shown))
 }
 
-/** Returns names in quotation marks: `"a", "b"`. */
-export function quoteAll(names: readonly string[], separator = ', '): string {
-  return names.map(name => quote(name)).join(separator)
+/** Returns names in quotation marks, `"a", "b"`. After fifty names, returns how many follow. */
+export function quoteAll(names: readonly string[]): string {
+  const shown = names.slice(0, MAX_NAMES).map(name => quote(name))
+  const rest = names.length - shown.length
+  return `${shown.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`
 }
 
 /** Returns the JSON of any value for a message, cut to `maxShown` characters. */

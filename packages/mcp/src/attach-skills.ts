@@ -150,6 +150,7 @@ function serveResources(mcp: McpServer, { source, trace }: AttachedParts, host: 
   })
   mcp.server.setRequestHandler('resources/read', async (request, context) => {
     const { uri } = request.params
+    requireShort('URI', uri)
     if (!isSkillScheme(uri)) {
       const read = host.get('resources/read')
       if (read === undefined) throw new ResourceNotFoundError(uri)
@@ -176,6 +177,8 @@ function serveResources(mcp: McpServer, { source, trace }: AttachedParts, host: 
 function serveCompletions(mcp: McpServer, { prompts, source }: AttachedParts, host: HostHandlers): void {
   mcp.server.setRequestHandler('completion/complete', async (request, context) => {
     const { ref, argument, context: known } = request.params
+    if (ref.type === 'ref/resource') requireShort('URI', ref.uri)
+    else requireShort('name', ref.name)
     if (ref.type === 'ref/resource' && ref.uri === URI_TEMPLATE)
       return toCompletion(source.completeUri(argument.name, argument.value, known?.arguments ?? {}))
     const choices =
@@ -188,6 +191,15 @@ function serveCompletions(mcp: McpServer, { prompts, source }: AttachedParts, ho
 const MAX_SUBSCRIPTIONS = 1_000
 const MAX_URI_LENGTH = 4_096
 
+/** @throws {ProtocolError} -32602 for a value that an error of the SDK would repeat at its whole length */
+function requireShort(what: 'URI' | 'name', value: string): void {
+  if (value.length <= MAX_URI_LENGTH) return
+  throw new ProtocolError(
+    ProtocolErrorCode.InvalidParams,
+    `the ${what} has ${value.length} characters; at most ${MAX_URI_LENGTH} are allowed`,
+  )
+}
+
 /**
  * Serves subscriptions of 2025-era clients, and passes the subscriptions of other resources to the host. The SDK serves
  * the subscriptions of 2026-era clients.
@@ -195,12 +207,7 @@ const MAX_URI_LENGTH = 4_096
 function serveSubscriptions(mcp: McpServer, subscribed: Set<string>, host: HostHandlers): void {
   mcp.server.setRequestHandler('resources/subscribe', async (request, context) => {
     const { uri } = request.params
-    if (uri.length > MAX_URI_LENGTH) {
-      throw new ProtocolError(
-        ProtocolErrorCode.InvalidParams,
-        `the URI has ${uri.length} characters; at most ${MAX_URI_LENGTH} are allowed`,
-      )
-    }
+    requireShort('URI', uri)
     if (subscribed.size >= MAX_SUBSCRIPTIONS) {
       throw new ProtocolError(
         ProtocolErrorCode.InvalidParams,

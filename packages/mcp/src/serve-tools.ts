@@ -7,7 +7,7 @@ import {
   type Tool,
 } from '@modelcontextprotocol/server'
 import type { SkillSession, ToolContext, ToolDefinition, ToolResult } from '@skillstoke/core'
-import { TOOL_NAMES } from '@skillstoke/core/internal'
+import { quote, TOOL_NAMES } from '@skillstoke/core/internal'
 import type { ToolProgress } from '@skillstoke/core/types'
 import type { AttachedParts } from './attach-skills.ts'
 import { FirstAnswer } from './first-answer.ts'
@@ -30,7 +30,7 @@ export function serveTools(mcp: McpServer, parts: AttachedParts, host: HostHandl
     const others: Tool[] = []
     for (const tool of await listOfHost<Tool>(host, TOOLS, request, context)) {
       if (names.has(tool.name))
-        parts.warn(`the tool ${JSON.stringify(tool.name)} is hidden by the tool of the skills`)
+        parts.warn(`the tool ${quote(tool.name)} is hidden by the tool of the skills`)
       else others.push(tool)
     }
     return { tools: [...own, ...others] }

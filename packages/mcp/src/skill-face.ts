@@ -1,5 +1,6 @@
 import type { Icon } from '@modelcontextprotocol/server'
 import { type Skill, SkillError, type SkillReader } from '@skillstoke/core'
+import { escapeControls } from '@skillstoke/core/internal'
 import { mediaTypeOf } from './media-type.ts'
 
 /** Maximum size of an icon file, in bytes. Larger icons would make every page of a list slow. */
@@ -8,7 +9,7 @@ const MAX_ICON_BYTES = 32 * 1024
 /** Returns the title of a skill for people: `title` or `metadata.title` of its frontmatter. */
 export function titleOf({ extra, metadata }: Skill): string | undefined {
   const title = extra['title'] ?? metadata['title']
-  return typeof title === 'string' && title.trim() !== '' ? title.trim() : undefined
+  return typeof title === 'string' && title.trim() !== '' ? escapeControls(title.trim()) : undefined
 }
 
 /**

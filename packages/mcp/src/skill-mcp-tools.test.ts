@@ -110,6 +110,37 @@ export const word = defineCommand({ name: 'word', description: 'Speaks.', run: (
   })
 })
 
+test.each(ERAS)('no request repeats a huge value in its error or answer, protocol version %s', async era => {
+  await using it = await open({ 'pdf/SKILL.md': text('pdf') })
+  const client = await it.connect(era)
+  const huge = 'x'.repeat(900_000)
+  const requests: readonly (() => Promise<unknown>)[] = [
+    () => client.callTool({ name: huge }),
+    () => client.callTool({ name: 'skill', arguments: { name: huge } }),
+    () => client.callTool({ name: 'skill', arguments: { name: 'pdf', since: huge } }),
+    () => client.callTool({ name: 'read_skill_file', arguments: { skill: 'pdf', path: huge } }),
+    () => client.callTool({ name: 'read_skill_file', arguments: { [huge]: 'pdf' } }),
+    () => client.getPrompt({ name: huge }),
+    () => client.listPrompts({ cursor: huge }),
+    () => client.readResource({ uri: huge }),
+    () => client.readResource({ uri: `skill://pdf/${huge}` }),
+    () => client.complete({ ref: { type: 'ref/prompt', name: huge }, argument: { name: 'a', value: '' } }),
+    () => client.complete({ ref: { type: 'ref/resource', uri: huge }, argument: { name: 'a', value: '' } }),
+  ]
+  const answers = await Promise.all(
+    requests.map(async send => {
+      try {
+        return JSON.stringify(await send())
+      } catch (thrown) {
+        return String(thrown)
+      }
+    }),
+  )
+  expect(answers.map((answer, index) => (answer.length < 6_000 ? index : answer.slice(0, 300)))).toEqual(
+    requests.map((_, index) => index),
+  )
+})
+
 test('the first answer of a connection has the list of skills, once, if the call does not name a skill', async () => {
   await using it = await open({ 'pdf/SKILL.md': text('pdf'), 'maps/SKILL.md': text('maps') })
   const client = await it.connect('2025-11-25')

@@ -8,6 +8,7 @@ import type { Generation, Skill, SkillReader } from '@skillstoke/core'
 import {
   type ArgumentHint,
   describeBundle,
+  escapeControls,
   freshOrKnown,
   isUserInvocable,
   quote,
@@ -123,7 +124,7 @@ export class SkillPrompts {
     const names = offered.slice(0, MAX_NAMED).map(skill => skill.name)
     const rest = offered.length - names.length
     const known = names.length === 0 ? 'there are none' : `the prompts are ${quoteAll(names)}`
-    return `there is no prompt ${JSON.stringify(name)}; ${known}${rest > 0 ? ` and ${rest} more` : ''}`
+    return `there is no prompt ${quote(name)}; ${known}${rest > 0 ? ` and ${rest} more` : ''}`
   }
 }
 
@@ -155,7 +156,9 @@ function toArguments(skill: Skill): NonNullable<Prompt['arguments']> {
   if (named.length > 0) return named.map(toArgument)
   const hint = skill.extra['argument-hint']
   const description =
-    typeof hint === 'string' && hint.trim() !== '' ? hint.trim() : 'What to use the skill for.'
+    typeof hint === 'string' && hint.trim() !== ''
+      ? escapeControls(hint.trim())
+      : 'What to use the skill for.'
   return [{ name: FREE_ARGUMENT, description, required: false }]
 }
 
@@ -165,7 +168,8 @@ function toArgument({ name, isRequired, choices, description }: ArgumentHint): {
   required: boolean
 } {
   const text = choices.length > 0 ? `One of ${choices.join(', ')}.` : description
-  return { name, ...(text === undefined ? {} : { description: text }), required: isRequired }
+  const shown = text === undefined ? {} : { description: escapeControls(text) }
+  return { name, ...shown, required: isRequired }
 }
 
 function requireArguments(skill: Skill, given: Readonly<Record<string, string>>): void {
