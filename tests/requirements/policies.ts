@@ -84,7 +84,7 @@ export const POLICIES = [
     id: 'P14',
     kind: 'policy',
     behaviour:
-      'One YAML parser reads all frontmatter. Plain scalars with a colon, BOM, CRLF, an empty body and `---` in values are valid. `allowed-tools` is a list or a string, and unknown keys go to `extra`.',
+      'One YAML parser reads all frontmatter. Plain scalars with a colon, BOM, CRLF, an empty body and `---` in values are valid. `allowed-tools` is a list or a string, and unknown keys go to `extra`. Text fields keep the spelling of the file.',
   },
   {
     id: 'P15',
@@ -174,13 +174,13 @@ export const POLICIES = [
     id: 'P29',
     kind: 'policy',
     behaviour:
-      'Slash expansion is on by default. The longest known name that ends at whitespace or at the end of the message is used. The rest of the message becomes the arguments (optionally `$ARGUMENTS`). Other messages stay unchanged, and built-in commands of the host have priority.',
+      'Slash expansion is on by default. The longest known name that ends at whitespace or at the end of the message is used. The rest of the message becomes the arguments (optionally `$ARGUMENTS`), equal for typed and named arguments. Other messages stay unchanged, and built-in commands of the host have priority.',
   },
   {
     id: 'P30',
     kind: 'policy',
     behaviour:
-      '`allowedTools` is `advise` (default, shown in the metadata), `ignore`, or `enforce` while a skill is active.',
+      '`allowedTools` is `advise` (default, shown in the metadata), `ignore`, or `enforce` while a skill is active. `enforce` also refuses the tools in `disallowed-tools`.',
   },
   {
     id: 'P31',

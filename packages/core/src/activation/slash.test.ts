@@ -162,7 +162,7 @@ test('expandSlash() takes arguments by name, whatever characters they contain', 
   ).toContain('Refund  because')
 })
 
-test('a typed text and the same arguments by name give the same instructions', async () => {
+test(`a typed text and the same arguments by name give the same instructions ${verifies('P29')}`, async () => {
   const body = 'A $a, b $b, 1 $1, 2 $2, all $ARGUMENTS.'
   await using it = await open({
     '/skills/none/SKILL.md': text('none', body),

@@ -106,10 +106,10 @@ describe('parseSkill() and real files:', () => {
     expect(result.codes).toEqual(codes)
   })
 
-  test('metadata values that are lists are converted to text, with a warning', () => {
-    const { skill, codes } = parse(`---\n${FIELDS}metadata:\n  tags: [a, 1.0]\n  author: ann\n---\nx`)
+  test('metadata values that are lists are converted to text, with a remark', () => {
+    const { skill, diagnostics } = parse(`---\n${FIELDS}metadata:\n  tags: [a, 1.0]\n  author: ann\n---\nx`)
     expect(skill?.metadata).toEqual({ tags: '["a","1.0"]', author: 'ann' })
-    expect(codes).toEqual(['FIELD_TYPE'])
+    expect(diagnostics).toMatchObject([{ code: 'FIELD_TYPE', severity: 'info', line: 4 }])
   })
 
   test('a description of more than 1,024 characters is kept, with a warning', () => {

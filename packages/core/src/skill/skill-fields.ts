@@ -256,7 +256,7 @@ export class SkillFields {
     if (typeof item === 'string') return toPlainText(item)
     this.#note(
       'FIELD_TYPE',
-      'warning',
+      'info', // other clients define nested metadata
       'metadata',
       `the value of ${quote(`metadata.${key}`)} is ${describe(item)}; it must be text`,
       Array.isArray(item)

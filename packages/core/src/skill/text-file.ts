@@ -1,11 +1,13 @@
 import { describeConflict } from './conflict-markers.ts'
 import type { Diagnostic } from './diagnostic.ts'
-import { describeHiddenFile } from './hidden-text.ts'
-import { decodePlainText } from './text.ts'
+import { describeHiddenText } from './hidden-text.ts'
+import { decodeText } from './text.ts'
 
 /** Returns the findings about a file of a skill other than SKILL.md. Returns an empty list for a file that is not text. */
 export function describeTextFile(path: string, bytes: Uint8Array): Diagnostic[] {
-  const conflict = describeConflict(decodePlainText(bytes) ?? '', 'warning')
-  const hidden = describeHiddenFile(path, bytes)
-  return conflict === undefined ? hidden : [...hidden, { ...conflict, path }]
+  const text = bytes.includes(0) ? undefined : decodeText(bytes)
+  if (text === undefined) return []
+  const conflict = describeConflict(text, 'warning')
+  const found = [...describeHiddenText(text), ...(conflict === undefined ? [] : [conflict])]
+  return found.map(each => ({ ...each, path }))
 }
