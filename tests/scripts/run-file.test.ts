@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import type { SkillRuntime } from '@skillstoke/core'
 import { verifies } from '@skillstoke/requirements'
 import { describe, expect, test } from 'vitest'
@@ -153,7 +153,11 @@ test('the error for a wrong path lists the scripts, and the error for an unknown
   await skills.review.grant('pdf', ['exec'])
   await expect(skills.scripts.run('pdf', 'scripts/b.sh')).rejects.toMatchObject({
     code: 'FILE_NOT_FOUND',
-    message: '"pdf" has no file "scripts/b.sh"; its scripts are scripts/a.sh, scripts/data.bin',
+    message: '"pdf" has no file "scripts/b.sh"; did you mean "scripts/a.sh"?',
+  })
+  await expect(skills.scripts.run('pdf', 'scripts/convert.sh')).rejects.toMatchObject({
+    code: 'FILE_NOT_FOUND',
+    message: '"pdf" has no file "scripts/convert.sh"; its scripts are scripts/a.sh, scripts/data.bin',
   })
   for (const path of ['../other/x.sh', '/bin/sh', 'scripts/../../x.sh'])
     await expect(skills.scripts.run('pdf', path)).rejects.toMatchObject({ code: 'FILE_NOT_FOUND' })
@@ -163,6 +167,62 @@ test('the error for a wrong path lists the scripts, and the error for an unknown
       '"scripts/data.bin" cannot be run: its name has no known ending, and its first line names no interpreter',
   })
   await expect(skills.scripts.run('nobody', 'x.sh')).rejects.toMatchObject({ code: 'SKILL_NOT_FOUND' })
+})
+
+test('the options of a first line reach the interpreter, and a missing interpreter is named', async () => {
+  using folder = new TemporaryFolder()
+  write(folder, 'scripts/strict.sh', '#!/bin/sh -e\nfalse\necho "went on"\n')
+  write(
+    folder,
+    'scripts/split.sh',
+    '#!/usr/bin/env -S MODE=strict sh -e\necho "$MODE"; false; echo "went on"\n',
+  )
+  write(folder, 'scripts/none.ts', '#!/usr/bin/env no-such-runtime\n')
+  await using skills = await open(folder)
+  await skills.review.grant('pdf', ['exec'])
+  expect(await skills.scripts.run('pdf', 'scripts/strict.sh')).toMatchObject({ stdout: '', exitCode: 1 })
+  expect(await skills.scripts.run('pdf', 'scripts/split.sh')).toMatchObject({
+    stdout: 'strict\n',
+    exitCode: 1,
+  })
+  await expect(skills.scripts.run('pdf', 'scripts/none.ts')).rejects.toMatchObject({
+    code: 'SCRIPT_REFUSED',
+    message: expect.stringMatching(/^no-such-runtime is needed to run "scripts\/none\.ts", but is not in \//),
+  })
+})
+
+test('uv runs a script without the network, and only a script that needs no packages', async () => {
+  using folder = new TemporaryFolder()
+  // Prints what uv would get.
+  folder.write('bin/uv', '#!/bin/sh\necho "uv $*"\n')
+  chmodSync(folder.at('bin/uv'), 0o755)
+  const head = '#!/usr/bin/env -S uv run --script\n'
+  write(folder, 'scripts/plain.py', `${head}print(1)\n`)
+  write(folder, 'scripts/wants.py', `${head}# /// script\n# dependencies = ["requests"]\n# ///\n`)
+  await using skills = await open(folder, {
+    sandbox: 'off',
+    env: { PATH: `${folder.at('bin')}:/usr/bin:/bin` },
+  })
+  await skills.review.grant('pdf', ['exec'])
+  const { stdout } = await skills.scripts.run('pdf', 'scripts/plain.py', ['x'])
+  expect(stdout).toMatch(/^uv run --offline --script \/.*\/scripts\/plain\.py x\n$/)
+  await expect(skills.scripts.run('pdf', 'scripts/wants.py')).rejects.toMatchObject({
+    code: 'SCRIPT_REFUSED',
+    message:
+      '"scripts/wants.py" cannot be run: it asks uv for the packages "requests", but scripts get no packages; bundle what the script needs into its skill',
+  })
+})
+
+test('a script is also found by ./, by its path on this machine, and as a command line with arguments', async () => {
+  using folder = new TemporaryFolder()
+  write(folder, 'scripts/a.sh', 'echo "got $*"\n')
+  await using skills = await open(folder)
+  await skills.review.grant('pdf', ['exec'])
+  for (const path of ['./scripts/a.sh', folder.at('skills/pdf/scripts/a.sh'), 'bash a.sh'])
+    expect((await skills.scripts.run('pdf', path, ['x'])).stdout).toBe('got x\n')
+  expect((await skills.scripts.run('pdf', 'bash scripts/a.sh first', ['second'])).stdout).toBe(
+    'got first second\n',
+  )
 })
 
 test('each run uses the newest text of a script', async () => {

@@ -15,6 +15,7 @@ import {
   withOwnSchema,
 } from './command.ts'
 import { toNotFound } from './command-not-found.ts'
+import { findScript } from './find-script.ts'
 import { callSafely, ObservedCalls, type ObservedCallsOptions } from './observed-calls.ts'
 import { toProgram } from './program-code.ts'
 import { describeShadowed, isSamePlace, type ProgramSlots, type UnloadStatus } from './program-slots.ts'
@@ -217,7 +218,8 @@ export class SkillScripts {
   }
 
   /**
-   * Runs a script file with its interpreter, not as a command. Returns the output and the exit code.
+   * Runs a script file with its interpreter, not as a command. Returns the output and the exit code. `path` may also
+   * begin with `./`, be the path on this machine, or be a command line such as `bash scripts/add.sh`.
    * @throws {SkillError} SKILL_NOT_FOUND, FILE_NOT_FOUND, SCRIPT_REFUSED, TIMED_OUT, INVALID_OPTION; `signal.reason`
    * when the signal aborts
    *
@@ -245,8 +247,9 @@ export class SkillScripts {
     const skill = this.#get(name)
     options.signal?.throwIfAborted()
     const commands = this.#slots.find(skill)?.commands ?? []
-    const isFile = skill.files.some(file => file.path === path)
-    const own = commands.filter(command => command.path === path || (!isFile && command.name === path))
+    const isName = !skill.files.some(file => file.path === path) && commands.some(each => each.name === path)
+    const script = isName ? { path, args: [] } : findScript(path, skill)
+    const own = commands.filter(({ path: file, name: command }) => (isName ? command : file) === script.path)
     if (own.length > 0) {
       const ids = own.map(({ id }) => id).join(', ')
       throw new SkillError(
@@ -258,10 +261,10 @@ export class SkillScripts {
     const { reader, records } = this.#options
     const grants = records.grantedTo(skill)
     const program = toProgram(skill, grants, reader)
-    const call = { skill: skill.name, target: path, revision: skill.revision }
+    const call = { skill: skill.name, target: script.path, revision: skill.revision }
     const outcome = await this.#slots.files.run({ skill, grants }, options.signal, signal =>
       this.#calls.observe(call, { ...options, signal }, observed =>
-        runner.runFile(program, path, args, observed),
+        runner.runFile(program, script.path, [...script.args, ...args], observed),
       ),
     )
     return { ...outcome, revision: skill.revision }

@@ -34,8 +34,10 @@ export async function toFileLaunch(
       'SCRIPT_REFUSED',
       `${shown} cannot be run: its name has no known ending, and its first line names no interpreter`,
     )
+  if (interpreter.kind === 'refused')
+    throw new SkillError('SCRIPT_REFUSED', `${shown} cannot be run: ${interpreter.reason}`)
   if (interpreter.kind === 'node')
-    return { launch: toNodeLaunch([absolute, ...args], view), searched: SYSTEM_PATH }
+    return { launch: toNodeLaunch([...interpreter.args, absolute, ...args], view), searched: SYSTEM_PATH }
   if (containment.kind !== 'sandbox' && !view.access.hasPrograms)
     throw new SkillError(
       'SCRIPT_REFUSED',

@@ -1,11 +1,13 @@
-import { decodeUnmarkedText } from '@skillstoke/core/internal'
+import { decodeUnmarkedText, quoteAll } from '@skillstoke/core/internal'
 
 /** The program that runs a script without commands. */
 export type Interpreter =
   /** The Node version of the host runs the script, and the permissions of Node confine the script. */
-  | { readonly kind: 'node' }
+  | { readonly kind: 'node'; readonly args: readonly string[] }
   /** The first installed program of `names` runs the script. */
   | { readonly kind: 'program'; readonly names: readonly string[]; readonly args: readonly string[] }
+  /** The first line asks for something that no script gets. `reason` completes a sentence about the script. */
+  | { readonly kind: 'refused'; readonly reason: string }
 
 const BY_ENDING: Readonly<Record<string, readonly string[]>> = {
   py: ['python3', 'python'],
@@ -19,6 +21,12 @@ const BY_ENDING: Readonly<Record<string, readonly string[]>> = {
   r: ['Rscript'],
 }
 const NODE = /\.[mc]?[jt]s$/
+/** Programs that run TypeScript with Node. Node removes types itself. */
+const LIKE_NODE = ['node', 'nodejs', 'tsx', 'ts-node']
+/** Options of Node that widen no permission. */
+const NODE_OPTIONS =
+  /^--(?:no-)?(?:warnings|deprecation|enable-source-maps|trace-warnings|trace-deprecation|trace-uncaught|throw-deprecation|experimental-strip-types|experimental-transform-types|stack-trace-limit=\d+|unhandled-rejections=\w+)$/
+const MAX_FIRST_LINE = 1_024
 
 /**
  * Whether a file may be a program, judging by its path alone. A file without a file ending counts as a program, because
@@ -30,26 +38,70 @@ export function mayHaveInterpreter(path: string): boolean {
 }
 
 /**
- * Finds the interpreter by the ending of the file name, otherwise by the first line of the file. Returns `undefined` if
+ * Finds the interpreter by the first line of the file, otherwise by the ending of the file name. Returns `undefined` if
  * neither of them names an interpreter.
  */
 export function findInterpreter(path: string, bytes: Uint8Array): Interpreter | undefined {
-  if (NODE.test(path)) return { kind: 'node' }
+  const line = decodeUnmarkedText(bytes.subarray(0, MAX_FIRST_LINE)).split('\n')[0] ?? ''
+  const words = line.startsWith('#!') ? line.slice(2).trim().split(/\s+/) : []
+  const named = words.length === 1 && words[0] === '' ? undefined : toNamed(words, bytes)
+  if (named !== undefined) return named
+  if (NODE.test(path)) return { kind: 'node', args: [] }
   const ending = endingOf(path)
-  const firstLine = decodeUnmarkedText(bytes.subarray(0, 256)).split('\n')[0] ?? ''
-  const words = firstLine.startsWith('#!') ? firstLine.slice(2).trim().split(/\s+/) : []
-  // In `#!/usr/bin/env -S python3 -u`, the interpreter is `python3`, because `env` only starts `python3`.
-  const named = words[0]?.endsWith('/env') === true ? words.slice(words[1] === '-S' ? 2 : 1) : words
-  const [program, ...args] = named
-  const known = Object.hasOwn(BY_ENDING, ending) ? BY_ENDING[ending] : undefined
-  if (known !== undefined) {
-    // A file that ends in `.sh` may name another shell in its first line, for example `#!/bin/bash`.
-    const own = ending === 'sh' && program !== undefined ? [program.slice(program.lastIndexOf('/') + 1)] : []
-    return { kind: 'program', names: [...own, ...known], args: [] }
+  const names = Object.hasOwn(BY_ENDING, ending) ? BY_ENDING[ending] : undefined
+  return names === undefined ? undefined : { kind: 'program', names, args: [] }
+}
+
+/** Reads the words of a first line, as the kernel and `env` do. */
+function toNamed([first, ...rest]: readonly string[], bytes: Uint8Array): Interpreter | undefined {
+  if (first === undefined) return undefined
+  const name = first.slice(first.lastIndexOf('/') + 1)
+  if (name !== 'env') return toInterpreter(name, rest, bytes)
+  const given = rest.join(' ')
+  const whole = given.replace(/^(?:-S|--split-string=?) ?/, '')
+  const [program = '', ...args] = whole.split(' ')
+  if (program === '') return undefined
+  // Variables, other options and quotes are left to `env` itself.
+  if (/^-|=/.test(program) || /["'\\$]/.test(whole))
+    return { kind: 'program', names: ['env'], args: ['-S', whole] }
+  return toInterpreter(program.slice(program.lastIndexOf('/') + 1), args, bytes)
+}
+
+function toInterpreter(name: string, args: readonly string[], bytes: Uint8Array): Interpreter {
+  if (LIKE_NODE.includes(name)) {
+    const option = args.find(each => !NODE_OPTIONS.test(each))
+    return option === undefined
+      ? { kind: 'node', args }
+      : {
+          kind: 'refused',
+          reason: `its first line passes ${JSON.stringify(option)} to Node, which no script may do`,
+        }
   }
-  if (program === undefined || program === '') return undefined
-  const name = program.slice(program.lastIndexOf('/') + 1)
-  return name === 'node' ? { kind: 'node' } : { kind: 'program', names: [name], args }
+  if (name === 'uv') return toUv(args, bytes)
+  // Several systems have only `python3`.
+  return { kind: 'program', names: name === 'python' ? ['python', 'python3'] : [name], args }
+}
+
+/** `uv run` downloads packages and Python versions, unless it may not use the network. */
+function toUv(args: readonly string[], bytes: Uint8Array): Interpreter {
+  const [verb, ...options] = args
+  if (verb !== 'run') return { kind: 'program', names: ['uv'], args }
+  const way = 'scripts get no packages; bundle what the script needs into its skill'
+  const asked = options.find(option => /^--(?:with|extra|group)|^-w/.test(option))
+  if (asked !== undefined)
+    return { kind: 'refused', reason: `its first line asks uv for packages (${asked}), but ${way}` }
+  const packages = findPackages(decodeUnmarkedText(bytes))
+  if (packages.length > 0)
+    return { kind: 'refused', reason: `it asks uv for the packages ${quoteAll(packages)}, but ${way}` }
+  return { kind: 'program', names: ['uv'], args: ['run', '--offline', ...options] }
+}
+
+/** Returns the packages that the inline metadata of a Python script lists; see PEP 723. */
+function findPackages(text: string): readonly string[] {
+  const [, block = ''] = /^# \/\/\/ script\s*$((?:\r?\n#(?: .*)?$)+?)\r?\n# \/\/\/\s*$/m.exec(text) ?? []
+  const toml = block.replace(/^# ?/gm, '').replace(/^\s*#.*$/gm, '')
+  const [, list = ''] = /^\s*dependencies\s*=\s*\[((?:"[^"]*"|'[^']*'|[^\]"'])*)\]/m.exec(toml) ?? []
+  return [...list.matchAll(/"([^"]*)"|'([^']*)'/g)].map(([, double, single]) => double ?? single ?? '')
 }
 
 function endingOf(path: string): string {
