@@ -80,9 +80,11 @@ function planCommand(
   return { tool: TOOL_NAMES.runCommand, input: { skill, command, input: json } }
 }
 
+/** Returns the results of tools, without the tag around the output of scripts. */
 function resultOf(message: LanguageModelV4Message & { role: 'tool' }): string {
   return message.content
     .flatMap(part => (part.type === 'tool-result' && part.output.type === 'text' ? part.output.value : []))
+    .map(text => text.replace(/^<script_output [^>]*>\n(.*?)\n<\/script_output>/s, '$1'))
     .join('\n')
 }
 

@@ -17,8 +17,7 @@ import type { SkillCommand } from './command.ts'
 import { describeShadowed, isSamePlace } from './program-slots.ts'
 import type { ScriptFileRun } from './script-runner.ts'
 import type { CommandResult, SkillScripts } from './skill-scripts.ts'
-
-const MAX_CHARACTERS = 40_000
+import { cutOutput, mayMislead, type OutputOrigin, wrapOutput } from './wrap-output.ts'
 
 /** Creates the tools `run_skill_command` and `run_skill_script`. Their definitions do not change when skills change. */
 export function createScriptTools(
@@ -140,10 +139,12 @@ function createFileTool(conversation: Conversation, scripts: SkillScripts): Tool
         return toolFailure(`"args" is ${showValue(args)}; it must be a list of texts`)
       const found = await findSkill(conversation, scripts, name.value)
       if ('isError' in found) return found
-      return await guard(found.skill, conversation, async () => {
-        const run = await scripts.run(found.skill.name, path.value ?? '', args.map(String), call)
+      const script = path.value
+      return await guard(found.skill, script, conversation, async () => {
+        const run = await scripts.run(found.skill.name, script, args.map(String), call)
+        const origin = { skill: found.skill.name, from: script, revision: run.revision }
         return {
-          ...renderRun(run),
+          ...renderRun(run, origin),
           generation: conversation.reader.current.digest,
           skill: found.skill.name,
           revision: run.revision,
@@ -163,7 +164,7 @@ async function runCommand(
 ): Promise<ToolResult> {
   const found = await findSkill(conversation, scripts, name)
   if ('isError' in found) return found
-  return await guard(found.skill, conversation, async () => {
+  return await guard(found.skill, command, conversation, async () => {
     const result = await scripts.execute(`${found.skill.name}.${command}`, input, call)
     const { value, revision } = result
     const text = renderValue(result, conversation)
@@ -183,6 +184,7 @@ async function runCommand(
  */
 async function guard(
   skill: Skill,
+  from: string,
   conversation: Conversation,
   work: () => Promise<ToolResult>,
 ): Promise<ToolResult> {
@@ -190,12 +192,18 @@ async function guard(
     return await work()
   } catch (thrown) {
     if (!SkillError.isInstance(thrown) || thrown.code === 'CLOSED') throw thrown
-    return toolFailure(thrown.message, {
+    return toolFailure(renderFailure(thrown, { skill: skill.name, from, revision: skill.revision }), {
       generation: conversation.reader.current.digest,
       skill: skill.name,
       revision: skill.revision,
     })
   }
+}
+
+/** The message of an error can contain a text that the script has thrown, or that a schema of the script gives. */
+function renderFailure({ code, message }: SkillError, origin: Omit<OutputOrigin, 'stream'>): string {
+  const isForeign = code === 'SCRIPT_FAILED' || code === 'INPUT_INVALID'
+  return isForeign && mayMislead(message) ? wrapOutput(message, { ...origin, stream: 'error' }) : message
 }
 
 async function findSkill(
@@ -235,7 +243,11 @@ export function renderCommandValue(value: unknown): string {
 }
 
 function renderValue({ value, revision, command }: CommandResult, conversation: Conversation): string {
-  const text = cut(renderCommandValue(value))
+  const { skill, name } = command
+  const text =
+    typeof value === 'string' && mayMislead(value)
+      ? wrapOutput(value, { skill, from: name, revision, stream: 'result' })
+      : cutOutput(renderCommandValue(value))
   const loaded = conversation.ledger.find(command.skill)
   if (loaded === undefined || loaded.revision === revision) return text
   return `${text}\nNote: you loaded ${quote(command.skill)} at ${shortDigest(loaded.revision)}; this ran at ${shortDigest(revision)}.`
@@ -247,20 +259,20 @@ function isWholeText(value: unknown, text: string): value is Readonly<Record<str
   return isObject && text === renderCommandValue(value)
 }
 
-function renderRun({ exitCode, signal, stdout, stderr, isTruncated }: ScriptFileRun): ToolResult {
+function renderRun(
+  { exitCode, signal, isTruncated, ...texts }: ScriptFileRun,
+  origin: Omit<OutputOrigin, 'stream'>,
+): ToolResult {
   const isError = exitCode !== 0
   const lines = [
-    ...(stdout === '' ? [] : [cut(stdout.trimEnd())]),
-    ...(stderr.trim() === '' ? [] : [`stderr:\n${cut(stderr.trimEnd())}`]),
+    ...(['stdout', 'stderr'] as const).flatMap(stream => {
+      const text = texts[stream].trimEnd()
+      return text === '' ? [] : [wrapOutput(text, { ...origin, stream })]
+    }),
     ...(isTruncated ? ['It wrote more than is kept.'] : []),
     exitCode === undefined ? `ended by ${signal ?? 'a signal'}` : `exit code ${exitCode}`,
   ]
   return isError ? toolFailure(lines.join('\n')) : toolSuccess(lines.join('\n'))
-}
-
-function cut(text: string): string {
-  if (text.length <= MAX_CHARACTERS) return text
-  return `${text.slice(0, MAX_CHARACTERS)}\n... ${text.length - MAX_CHARACTERS} more characters`
 }
 
 function toAdminTool(
