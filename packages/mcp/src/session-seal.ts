@@ -22,19 +22,18 @@ const MAX_CAPABILITIES = 1_000
  * sealed.
  */
 export class SessionSeal {
-  readonly #key: Promise<webcrypto.CryptoKey>
+  readonly #secret: string | undefined
+  #key: Promise<webcrypto.CryptoKey> | undefined
 
-  /** @param secret the secret that replicas share */
-  constructor(secret: string) {
-    const bytes = Buffer.from(portableHasher.sha256(`skillstoke session ${secret}`), 'hex')
-    this.#key = crypto.subtle.importKey('raw', bytes, 'AES-GCM', false, ['encrypt', 'decrypt'])
-    this.#key.catch(() => undefined) // reported by the first use
+  /** @param secret the secret that replicas share; `undefined` for a random one */
+  constructor(secret: string | undefined) {
+    this.#secret = secret
   }
 
   async seal(session: SealedSession, owner: string): Promise<string> {
     const iv = crypto.getRandomValues(new Uint8Array(IV_BYTES))
     const text = new TextEncoder().encode(JSON.stringify(session))
-    const sealed = await crypto.subtle.encrypt(toAlgorithm(iv, owner), await this.#key, text)
+    const sealed = await crypto.subtle.encrypt(toAlgorithm(iv, owner), await this.#importKey(), text)
     return Buffer.concat([iv, new Uint8Array(sealed)]).toString('base64url')
   }
 
@@ -45,13 +44,23 @@ export class SessionSeal {
     try {
       const text = await crypto.subtle.decrypt(
         toAlgorithm(iv, owner),
-        await this.#key,
+        await this.#importKey(),
         bytes.subarray(IV_BYTES),
       )
       return JSON.parse(Buffer.from(text).toString()) as SealedSession
     } catch {
       return undefined
     }
+  }
+
+  /** Imports the key at its first use, because Cloudflare Workers have no random numbers while they start. */
+  async #importKey(): Promise<webcrypto.CryptoKey> {
+    this.#key ??= (async () => {
+      const secret = this.#secret ?? crypto.randomUUID() + crypto.randomUUID()
+      const bytes = Buffer.from(portableHasher.sha256(`skillstoke session ${secret}`), 'hex')
+      return await crypto.subtle.importKey('raw', bytes, 'AES-GCM', false, ['encrypt', 'decrypt'])
+    })()
+    return await this.#key
   }
 }
 

@@ -128,7 +128,7 @@ export class SkillMcp implements AsyncDisposable {
     this.#limit = new RateLimit(requestsPerMinute, clock)
     this.#legacy = new LegacySessions({
       clock,
-      seal: new SessionSeal(rest.sessionKey ?? crypto.randomUUID() + crypto.randomUUID()),
+      seal: new SessionSeal(rest.sessionKey),
       currentDigest: () => skills.current.digest,
       maxSessions: rest.maxSessions,
       graceMs: rest.sessionGraceMs,
