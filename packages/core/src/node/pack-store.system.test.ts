@@ -3,6 +3,7 @@ import {
   copyFileSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
   rmSync,
   statSync,
   truncateSync,
@@ -316,6 +317,48 @@ test('if the state directory is removed, the store writes its open older packs t
   expect([await again.get(named), await again.get(asked)]).toEqual(texts.map(bytesOf))
   await again.close()
 })
+
+test.skipIf(process.platform !== 'linux')(
+  'if the state directory is removed again and again, the store keeps the same number of files open',
+  async () => {
+    using folder = new TemporaryFolder()
+    const state = folder.at('state')
+    const store = await openPackStore(state)
+    const texts: string[] = []
+    const counts: number[] = []
+    for (let time = 0; time < 4; time++) {
+      texts.push(`text ${time}`)
+      const digest = digestOf(`text ${time}`, nodeHasher)
+      store.put(digest, bytesOf(`text ${time}`))
+      store.putTree(digest, [{ path: 'SKILL.md', digest, size: 6, isExecutable: false }])
+      store.setRef(`name ${time}`, digest)
+      await store.flush()
+      store.has(digest)
+      rmSync(state, { recursive: true })
+      await store.flush()
+      counts.push(listOpen(state).length)
+    }
+    expect(new Set(counts).size, String(counts)).toBe(1)
+    for (const text of texts) expect(await store.get(digestOf(text, nodeHasher))).toEqual(bytesOf(text))
+    await store.close()
+    expect(listOpen(state)).toEqual([])
+    const again = await openPackStore(state)
+    for (const text of texts) expect(await again.get(digestOf(text, nodeHasher))).toEqual(bytesOf(text))
+    await again.close()
+  },
+)
+
+/** Returns the open files of this process below a folder, with those that were removed. */
+function listOpen(folder: string): readonly string[] {
+  return readdirSync('/proc/self/fd').flatMap(descriptor => {
+    try {
+      const path = readlinkSync(`/proc/self/fd/${descriptor}`)
+      return path.startsWith(folder) ? [path] : []
+    } catch {
+      return [] // it listed this directory
+    }
+  })
+}
 
 test('a closed store fails every call with CLOSED', async () => {
   using folder = new TemporaryFolder()

@@ -371,14 +371,19 @@ class PackStore implements SkillStore {
     this.#kept.restore(overwriteIndex)
     this.#useIndex()
     this.#packSizes.clear()
+    const writer = this.#writer
     const open = new Map(this.#readers)
-    if (this.#writer !== undefined) open.set(this.#writer.name, this.#writer.descriptor)
+    if (writer !== undefined) open.set(writer.name, writer.descriptor)
     for (const [name, descriptor] of open) writePack(join(this.#folder, name), descriptor)
     // Closes the descriptors of the removed pack files and opens the new pack files.
     for (const descriptor of this.#readers.values()) closeSync(descriptor)
     this.#readers.clear()
-    if (this.#writer !== undefined) this.#retire(this.#writer)
-    for (const name of open.keys()) this.#openReader(name)
+    for (const name of open.keys()) if (name !== writer?.name) this.#openReader(name)
+    if (writer === undefined) return
+    // Goes on with the same pack. With a new one, each removal would leave one more pack open.
+    const descriptor = openSync(join(this.#folder, writer.name), constants.O_RDWR)
+    closeSync(writer.descriptor)
+    this.#writer = { ...writer, descriptor }
   }
 
   /** Runs a query on the index. If SQLite reports damage, replaces the index and repeats the query once. */
