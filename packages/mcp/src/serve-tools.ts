@@ -29,8 +29,7 @@ export function serveTools(mcp: McpServer, parts: AttachedParts, host: HostHandl
     const names = new Set(own.map(({ name }) => name))
     const others: Tool[] = []
     for (const tool of await listOfHost<Tool>(host, TOOLS, request, context)) {
-      if (names.has(tool.name))
-        parts.warn(`the tool ${quote(tool.name)} is hidden by the tool of the skills`)
+      if (names.has(tool.name)) parts.warn(`the tool ${quote(tool.name)} is hidden by the tool of the skills`)
       else others.push(tool)
     }
     return { tools: [...own, ...others] }
