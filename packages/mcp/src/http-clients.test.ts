@@ -124,7 +124,7 @@ describe('a stream that opens after a gap says what has changed in it', () => {
   const change = async (it: Harness): Promise<void> => {
     await it.write('pdf/SKILL.md', text('pdf', 'New.'))
     await it.clock.advance(1_000)
-    await it.remove('maps/SKILL.md')
+    await it.remove('maps')
     await it.clock.advance(1_000)
   }
   const files = { ...FILES, 'maps/SKILL.md': text('maps') }
