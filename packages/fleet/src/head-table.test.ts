@@ -262,6 +262,8 @@ test('a channel that waits for its list continues to wait in the next process', 
   const resumed = new HeadTable(NO_KEYS)
   resumed.resume(stored)
   expect(resumed.seq).toBe(0)
+  resumed.publish()
+  expect(resumed.state.isComplete).toBe(false)
   expect(await versionsAfter(resumed, head)).toEqual({ maps: 7 })
   expect(await versionsAfter(resumed, listAt(2, 1, { maps: 1 }, 'moved'))).toEqual({ maps: 1 })
 })

@@ -43,6 +43,8 @@ export class HeadTable {
   #newEpoch: StoredMessage | undefined
   #state: FeedState = EMPTY_STATE
   #isChanged = false
+  /** Whether a head stays that the stream does not contain. */
+  #hasRetained = false
   /** Whether the published state has the same map of other subjects. */
   #isShared = false
 
@@ -113,6 +115,7 @@ export class HeadTable {
     this.#refusals = new Map(state.refusals)
     for (const channel of state.awaited) this.#awaited.add(channel)
     this.#isSnapshot = state.seq === 0
+    this.#hasRetained = hasRetained(state.heads)
     this.#state = state
     this.#isShared = false
   }
@@ -164,6 +167,7 @@ export class HeadTable {
   publish(): void {
     if (this.#isSnapshot) this.#dropOmitted()
     this.#isSnapshot = false
+    if (this.#isChanged) this.#hasRetained = hasRetained(this.#heads)
     this.#state = {
       epoch: this.#epoch,
       seq: this.#seq,
@@ -171,7 +175,7 @@ export class HeadTable {
       refusals: this.#isChanged ? new Map(this.#refusals) : this.#state.refusals,
       others: this.#others,
       awaited: this.#isChanged ? new Set(this.#awaited) : this.#state.awaited,
-      isComplete: this.#refusals.size === 0 && this.waiting.size === 0 && !this.#hasRetained(),
+      isComplete: this.#refusals.size === 0 && this.waiting.size === 0 && !this.#hasRetained,
     }
     this.#isChanged = false
     this.#isShared = true
@@ -326,11 +330,6 @@ export class HeadTable {
     return isListed && (this.#trusted.isRequired || !isFilled)
   }
 
-  #hasRetained(): boolean {
-    for (const { seq } of this.#heads.values()) if (seq === 0) return true
-    return false
-  }
-
   /** Returns the other subjects to change. A published state keeps its own map. */
   #ownOthers(): Map<string, OtherSubject> {
     if (this.#isShared) this.#others = new Map(this.#others)
@@ -345,4 +344,10 @@ function isSameData(a: Uint8Array, b: Uint8Array | undefined): boolean {
 
 function listedVersion(list: ChannelList | undefined, skill: string): number | undefined {
   return list !== undefined && Object.hasOwn(list.skills, skill) ? list.skills[skill] : undefined
+}
+
+/** Whether a head stays that the stream does not contain. */
+function hasRetained(heads: ReadonlyMap<string, Head>): boolean {
+  for (const { seq } of heads.values()) if (seq === 0) return true
+  return false
 }

@@ -35,7 +35,8 @@ export async function prepareEpoch(
       return { step: { part: 'epoch', outcome: 'unchanged' }, document: before }
     if (signer === undefined && (fleet.trusted.isRequired || signers.length > 0))
       throw new SkillError('INVALID_OPTION', 'agents trust only signed documents; name the signing key')
-    if (before === undefined && signers.length > 0 && !isNewEpoch)
+    const isForeign = signers.length > 0 && !isOwn && (before === undefined || !fleet.trusted.isRequired)
+    if (isForeign && !isNewEpoch)
       throw new SkillError(
         'INVALID_OPTION',
         `the epoch of this fleet is signed by ${signers.join(', ')}, which is none of the trusted keys; trust this key, too, or begin another fleet with --new-epoch`,
