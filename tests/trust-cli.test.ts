@@ -497,7 +497,7 @@ test('in a frozen source, a change waits for approval even if the served revisio
 
 test('T61: a freeze of one project freezes no other project, and another project makes no change live in it', () => {
   using folder = new TemporaryFolder()
-  const write = (body: string): string => folder.writeSkill('home/.agents/skills/shared', { body })
+  const write = (body: string): void => void folder.writeSkill('home/.agents/skills/shared', { body })
   write('First.')
   for (const project of ['x', 'y']) folder.writeSkill(`${project}/skills/own-${project}`, { body: 'First.' })
   const list = (project: string, ...args: string[]): unknown =>

@@ -77,7 +77,8 @@ test('a model that loads a skill, or calls a missing command, learns why the new
   folder.write('git/scripts/a.js', commandText('one', 'return 1'))
   await using skills = await openScripts(folder.path)
   const load = async (): Promise<string> => await call(skills, 'skill', { name: 'git' })
-  const missing = 'the scripts lack a grant for net; a person can: stoke grant git net'
+  const missing =
+    'the scripts lack a grant for net; a person can read the scripts first, then decide: stoke grant git net'
   expect(await load()).toContain(`\nIts newest commands are not there: ${missing}\n`)
   expect(skills.describeUnknownTool('git.one', [])).toBe(
     `there is no tool "git.one"; not all commands of "git" are there: ${missing}`,

@@ -46,7 +46,7 @@ describe('a trusted source', () => {
           {
             code: 'CAPABILITY_NOT_GRANTED',
             message: 'the scripts lack a grant for env:TOKEN',
-            fix: 'stoke grant deploy env:TOKEN',
+            fix: 'read the scripts first, then decide: stoke grant deploy env:TOKEN',
           },
         ],
       },
@@ -69,7 +69,7 @@ describe('a trusted source', () => {
     await expect(run(skills)).rejects.toMatchObject({
       code: 'SCRIPT_REFUSED',
       message:
-        'there is no command "deploy.go"; the scripts lack a grant for exec; a person can: stoke grant deploy exec',
+        'there is no command "deploy.go"; the scripts lack a grant for exec; a person can read the scripts first, then decide: stoke grant deploy exec',
     })
     await skills.review.grant('deploy', ['exec'])
     expect(await run(skills)).toBe('ran')

@@ -240,10 +240,15 @@ class Runner {
       process.stderr.write(`${exitCode === null ? 'ended by a signal' : `exit code ${exitCode}`}\n`)
   }
 
-  /** Prints the `stoke grant` command, ready to paste. */
+  /** Prints the `stoke grant` command, ready to paste after a review. */
   #printGrant(skill: string, capability: string): void {
     const command = toCommandLine(['grant', skill, capability, ...this.#config.options])
-    process.stderr.write(this.#paint('dim', `  fix: ${findProgramName()} ${toTerminalLine(command)}\n`))
+    process.stderr.write(
+      this.#paint(
+        'dim',
+        `  fix: read the script first, then decide: ${findProgramName()} ${toTerminalLine(command)}\n`,
+      ),
+    )
   }
 
   /** Prints an output line of a command to standard error, because the line is not part of the result. */

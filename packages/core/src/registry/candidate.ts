@@ -95,7 +95,7 @@ export function toReport(
       code: 'SKILL_SHADOWED',
       severity: candidate.refusesDuplicates ? 'error' : 'warning',
       message: `${quoteFolder(candidate)} is shadowed by ${quoteFolder(winner)}, which has the same name and ${describeRule(candidate, winner)}`,
-      fix: `rename one of the two skills, or address this skill as ${quote(describeTarget(candidate))}`,
+      fix: `address this skill as ${quote(describeTarget(candidate))}; rename it only if agents should see both`,
     })
   }
   if (lookalikes.length > 0) {
@@ -189,7 +189,7 @@ function describeDecision(candidate: Candidate): Diagnostic[] {
       severity: 'info',
       message: `the skill is not served: ${standing.reason}`,
       path,
-      fix: `enable ${quote(target)}`,
+      fix: `read the reason first; enable ${quote(target)} only if it no longer applies`,
     })
   }
   if (standing?.kind === 'pinned') {
@@ -202,7 +202,7 @@ function describeDecision(candidate: Candidate): Diagnostic[] {
         ? `revision ${revision} is served regardless of newer revisions: ${standing.reason}`
         : `revision ${revision} is pinned but no longer stored; the last good revision is served`,
       path,
-      fix: `unpin ${quote(target)} to follow its source again`,
+      fix: `review the newest revision first; unpin ${quote(target)} only if that one may be served`,
     })
   }
   if (held !== undefined && standing === undefined && entry.skill !== undefined) {
@@ -211,7 +211,7 @@ function describeDecision(candidate: Candidate): Diagnostic[] {
       severity: 'warning',
       message: `revision ${shortDigest(entry.skill.revision)} is held: ${held.reason}`,
       path,
-      fix: `approve ${quote(`${target}@${entry.skill.revision}`)} to make it live`,
+      fix: `review it first, then approve ${quote(`${target}@${entry.skill.revision}`)} to make it live`,
     })
   }
   return found

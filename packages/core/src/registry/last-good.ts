@@ -129,13 +129,20 @@ export class LastGood {
 
   /** Returns true if the last served revision of a folder is known and differs from its newest revision. */
   isOther({ origin }: LastGoodSource, { location, skill }: SourceEntry): boolean {
-    const { last } = this.find(origin, location)
+    const last = this.#findLast(origin, location)
     return last !== undefined && last !== skill?.revision
   }
 
   /** Returns true if a revision is the last served revision of a folder. */
   isLast(origin: string, location: string, revision: Digest): boolean {
-    return this.find(origin, location).last === revision
+    return this.#findLast(origin, location) === revision
+  }
+
+  /** Reads one note less than `find()`, because a start asks this for every folder. */
+  #findLast(origin: string, location: string): Digest | undefined {
+    const key = this.#keyOf(origin)
+    const last = this.#look(origin, refOf(key, location))
+    return last === undefined && key !== origin ? this.find(origin, location).last : last
   }
 
   /** Reads a stored revision of a folder as a skill. */

@@ -81,6 +81,6 @@ export function describeProblem(
   if (problem === undefined) return undefined
   const { code, message, fix } = problem
   const place = describePlace(problem)
-  const advice = code === 'CAPABILITY_NOT_GRANTED' && fix !== undefined ? `; a person can: ${fix}` : ''
+  const advice = code === 'CAPABILITY_NOT_GRANTED' && fix !== undefined ? `; a person can ${fix}` : ''
   return `${place === '' ? '' : `${place}: `}${message}${advice}`
 }

@@ -420,6 +420,6 @@ function describeMissing(skill: Skill, missing: readonly ScriptCapability[]): Di
     code: 'CAPABILITY_NOT_GRANTED',
     severity: 'warning',
     message: `the scripts lack a grant for ${words}`,
-    fix: `stoke grant ${skill.name} ${words}`,
+    fix: `read the scripts first, then decide: stoke grant ${skill.name} ${words}`,
   }
 }

@@ -1,5 +1,5 @@
 import { quote } from '../quote.ts'
-import { findClosedField } from './deciding-fields.ts'
+import { adviseClosed, findClosedField, findDecidingKey } from './deciding-fields.ts'
 import type { Diagnostic } from './diagnostic.ts'
 import { FieldFindings } from './field-findings.ts'
 import type { FrontmatterFields, Outcome } from './frontmatter.ts'
@@ -82,8 +82,9 @@ class FieldReader {
     const closed = findClosedField(path)
     if (path === 'name' || path === 'description')
       this.#findings.fail(toFault(problem, fix, this.#findings.lineOf(line)))
-    else if (closed === undefined) this.#findings.warn(line, `${problem}; the first one counts`, fix)
-    else this.#findings.warn(line, `${problem}, so ${closed.meaning}`, fix)
+    else if (closed === undefined)
+      this.#findings.warn(line, `${problem}; the first one counts`, 'keep the first of the two')
+    else this.#findings.warn(line, `${problem}, so ${closed.meaning}`, adviseClosed(closed))
     return closed === undefined ? earlier : closed.value
   }
 
@@ -119,7 +120,8 @@ class FieldReader {
     if (path === 'description' && isUnclear(text)) return undefined
     const outcome = closed === undefined ? READ_AS_TEXT : `, so ${closed.meaning}`
     const reason = explainValue(/^["']/.test(inline) ? text : inline) ?? fault.message
-    this.#warnOfValue(first, { path, text, reason, outcome })
+    const hidden = path === key ? rest.map(line => findDecidingKey(line.text)).find(Boolean) : undefined
+    this.#warnOfValue(first, { path, text, reason, outcome, hidden })
     if (path === key) this.#findings.noteLost(rest)
     return [[key, closed === undefined ? text : closed.value]]
   }
@@ -203,18 +205,29 @@ class FieldReader {
     return Array.from(references, match => match[1] as string).some(name => this.#anchors.has(name))
   }
 
-  #warnOfValue(
-    line: FrontmatterLine,
-    { path, text, reason, outcome }: { path: string; text: string; reason: string; outcome: string },
-  ): void {
+  #warnOfValue(line: FrontmatterLine, { path, text, reason, outcome, hidden }: FaultyValue): void {
     const message = `the value of ${quote(path)} is not valid YAML (${reason})${outcome}`
+    const closed = findClosedField(path)
     const fix = reason === NO_SPACE ? 'put a space after the colon' : adviseQuotes(path, text)
-    this.#findings.warn(line, message, fix)
+    if (closed !== undefined) this.#findings.warn(line, message, adviseClosed(closed))
+    // Quotation marks around the value would make the field in it ordinary text.
+    else
+      this.#findings.warn(line, message, hidden === undefined ? fix : `correct the line of "${hidden}" first`)
   }
 
   #missingSpace({ first }: FieldLines): Diagnostic {
     return toFault(NO_SPACE, 'put a space after the colon', this.#findings.lineOf(first))
   }
+}
+
+/** A value that is not valid YAML. */
+interface FaultyValue {
+  readonly path: string
+  readonly text: string
+  readonly reason: string
+  readonly outcome: string
+  /** A deciding field in the lines of the value. */
+  readonly hidden?: string | undefined
 }
 
 /** Returns the key that YAML reads, without quotation marks, anchors and tags. */

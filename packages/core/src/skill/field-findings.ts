@@ -1,5 +1,5 @@
 import { quote } from '../quote.ts'
-import { findClosedField, findDecidingKey } from './deciding-fields.ts'
+import { adviseClosed, findClosedField, findDecidingKey } from './deciding-fields.ts'
 import type { Diagnostic } from './diagnostic.ts'
 import type { FrontmatterLine } from './frontmatter-lines.ts'
 
@@ -61,7 +61,7 @@ export class FieldFindings {
       this.warn(
         line,
         `the line is part of another field, so ${quote(key)} is unclear and ${closed?.meaning}`,
-        'start the line in the column of the other fields',
+        closed === undefined ? 'start the line in the column of the other fields' : adviseClosed(closed),
       )
     }
   }

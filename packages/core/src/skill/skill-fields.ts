@@ -1,4 +1,5 @@
 import { escapeControls, quote, showValue } from '../quote.ts'
+import { adviseUnknown } from './deciding-fields.ts'
 import type { Diagnostic } from './diagnostic.ts'
 import type { FrontmatterFields, Outcome } from './frontmatter.ts'
 import type { ReadingPolicy } from './reading-policy.ts'
@@ -287,7 +288,7 @@ export class SkillFields {
       'warning',
       'allowed-tools',
       `"allowed-tools" is ${describe(value)}; the specification has one text, separated by spaces`,
-      `write "allowed-tools: ${items.length > 0 ? items.join(' ') : 'Read Grep'}"`,
+      adviseTools(items),
     )
     return Object.freeze(items.map(item => detach(item.trim())))
   }
@@ -307,7 +308,7 @@ export class SkillFields {
         'info',
         key,
         `${quote(key)} is not a field of the specification; it is kept unchanged`,
-        'put fields of your own under "metadata"',
+        adviseUnknown(key),
       )
     }
     return Object.keys(extra).length === 0 ? NO_FIELDS : Object.freeze(extra)
@@ -386,6 +387,15 @@ function firstHeading(body: string): string {
   const lines = body.split(/\r?\n/).map(line => line.trim())
   const heading = lines.map(line => /^#{1,6}\s+(.+?)\s*#*$/.exec(line)?.[1]).find(text => text !== undefined)
   return toPlainText((heading ?? lines.find(line => line !== '') ?? '').slice(0, MAX_DESCRIPTION_LENGTH))
+}
+
+/** Returns the advice to write a list of tools as one text, if the text allows the same tools. */
+function adviseTools(items: readonly string[]): string {
+  const text = items.map(item => item.trim()).join(' ')
+  const isSame = JSON.stringify(splitTools(text, /[\s,]/)) === JSON.stringify(items.map(item => item.trim()))
+  return text !== '' && isSame
+    ? `write "allowed-tools: ${text}"`
+    : 'write the tools that the skill needs as one text, separated by spaces'
 }
 
 function describe(value: unknown): string {

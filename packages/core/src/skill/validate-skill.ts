@@ -3,6 +3,7 @@ import { checkOptions, type KnownOptions } from '../options.ts'
 import { quote } from '../quote.ts'
 import { describeChangedValues } from './changed-values.ts'
 import { describeConflict } from './conflict-markers.ts'
+import { adviseUnknown } from './deciding-fields.ts'
 import type { Diagnostic, DiagnosticCode } from './diagnostic.ts'
 import { decodeSkillText } from './encoding.ts'
 import { splitSkillText, toFields } from './frontmatter.ts'
@@ -122,7 +123,7 @@ function validateFields(
           'FIELD_UNKNOWN',
           `${quote(key)} is not a field of the specification (${FIELDS.join(', ')})`,
           lineOf(key),
-          'put fields of your own under "metadata"',
+          adviseUnknown(key),
         ),
       )
     }

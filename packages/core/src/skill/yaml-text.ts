@@ -70,7 +70,11 @@ function reasonOf(thrown: unknown): string {
 
 // The messages of js-yaml use words of its source code. The first pattern that matches explains the fault.
 const EXPLANATIONS: readonly (readonly [pattern: RegExp, meaning: string, fix: string])[] = [
-  [/duplicated mapping key/, 'the field occurs twice', 'keep one of the two'],
+  [
+    /duplicated mapping key/,
+    'the field occurs twice',
+    'keep the first of the two; of a field that restricts the skill, the stricter',
+  ],
   [/alias/, 'references ("*name") are not read', 'write the value out, or put it in double quotes'],
   [/\btag\b|\bTAG\b/, 'tags ("!name") are not read', 'remove the tag, or put the value in double quotes'],
   [

@@ -51,15 +51,15 @@ export function describeFolder(
 /** Describes a folder that the layout skips; `skip` is the entry of the layout that matches the folder. */
 export function describeSkipped(skip: string, isExpected: boolean): NotSkillFinding {
   const fix = isPrefix(skip)
-    ? 'rename it, or name it as a root of its own'
-    : 'move the skill out of it, or name it as a root of its own'
+    ? 'rename it only if agents should see it, or name it as a root of its own'
+    : 'move the skill out of it only if agents should see it, or name it as a root of its own'
   return finding('skipped', `is skipped: ${describeRule(skip)}`, fix, isExpected)
 }
 
 /** Describes a skill inside a folder that the layout skips. */
 export function describeInSkipped(skip: string, folder: string): NotSkillFinding {
   const message = `is in ${quote(folder)}, which is skipped: ${describeRule(skip)}`
-  const fix = `move it out of ${quote(folder)}, or name that folder as a root of its own`
+  const fix = `move it out of ${quote(folder)} only if agents should see it, or name that folder as a root of its own`
   return finding('skipped', message, fix, true)
 }
 
@@ -79,7 +79,12 @@ export function describeTooDeep(depth: number, maxDepth: number, isExpected: boo
 }
 
 export function describeIgnored(ignoreFile: string): NotSkillFinding {
-  return finding('ignored', `is named by ${quote(ignoreFile)}`, 'take it out of that file', true)
+  return finding(
+    'ignored',
+    `is named by ${quote(ignoreFile)}`,
+    'take it out of that file only if agents should see it',
+    true,
+  )
 }
 
 /** Describes a file that is in no skill folder. */
@@ -96,7 +101,7 @@ export function describeLink(isDenied: boolean, isExpected: boolean): NotSkillFi
     : 'is a link that cannot be followed'
   const fix = isDenied
     ? 'replace the link with the folder'
-    : 'point it at a folder in the root, or allow its target as a link root'
+    : 'point it at a folder in the root; allow its target as a link root only if agents may read all of it'
   return finding('link', message, fix, isExpected)
 }
 

@@ -163,7 +163,12 @@ export class EntryClassifier {
     const realPath = await this.#options.fileSystem.resolve(`${path}/${name}`)
     if (!pass.insideFolders.some(folder => isInside(realPath, folder))) {
       const reason = `links to ${quote(realPath)}, which is outside the root`
-      return this.#refuse(context, name, reason, 'allow the target folder as a link root, or copy it')
+      return this.#refuse(
+        context,
+        name,
+        reason,
+        'copy the folder; allow it as a link root only if agents may read all of it',
+      )
     }
     for (let at: DirectoryNode | undefined = node; at !== undefined; at = at.parent) {
       if (isInside(realPathOf(at, pass.rootRealPath), realPath)) {
