@@ -57,7 +57,8 @@ export class Connections {
     const listening: Connection[] = []
     for (const connection of this.#open) {
       const isConnected = connection.server.isConnected()
-      if (connection.missed !== undefined) connection.missed = mergeNotifications(connection.missed, change)
+      if (connection.missed !== undefined)
+        connection.missed = limitMissed(mergeNotifications(connection.missed, change))
       else if (isConnected) listening.push(connection)
       // Forgets a closed server object of a host that replaced our `onclose`.
       else if (connection.wasConnected) this.#open.delete(connection)
@@ -98,3 +99,11 @@ export const NOTHING: ChangeNotification = Object.freeze({
   arePromptsChanged: false,
   areToolsChanged: false,
 })
+
+/** Beyond this number, a client hears only that the lists have changed. */
+const MAX_MISSED_URIS = 1_000
+
+/** Limits what one client hears when its stream opens, and what is kept for it until then. */
+export function limitMissed(missed: ChangeNotification): ChangeNotification {
+  return missed.uris.size > MAX_MISSED_URIS ? { ...missed, uris: new Set(), isListChanged: true } : missed
+}

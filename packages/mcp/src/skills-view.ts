@@ -3,7 +3,7 @@ import {
   type McpHandlerRequestOptions,
   type McpHttpHandler,
   type McpRequestContext,
-  McpServer,
+  type McpServer,
 } from '@modelcontextprotocol/server'
 import { SkillsExtension } from '@modelcontextprotocol/server/ext/skills'
 import {
@@ -20,7 +20,8 @@ import type { Clock } from '@skillstoke/core/source'
 import { type AttachedParts, attachSkills } from './attach-skills.ts'
 import { type ChangeNotification, ChangeNotifications, toNotification } from './change-notifications.ts'
 import { ClientLoads } from './client-loads.ts'
-import { type Connection, Connections, NOTHING } from './connections.ts'
+import { type Connection, Connections, limitMissed, NOTHING } from './connections.ts'
+import { createServer } from './create-server.ts'
 import { nameListener } from './incoming-request.ts'
 import type { SessionServer } from './legacy-sessions.ts'
 import { ListenGaps, withMissed } from './listen-gaps.ts'
@@ -47,11 +48,6 @@ export interface SharedParts {
   readonly warnOnce: (message: string) => void
 }
 
-/** Short, because several hosts pass on only the first 2 KB of the instructions, and the names must be among them. */
-const INTRODUCTION =
-  'Skills are instructions, references and scripts for particular tasks. Before a task that one describes, load it: call ' +
-  'the tool "skill" with its name. The answer is always the newest revision.'
-
 /** How a lasting server object reaches its client. */
 interface LastingOptions {
   /** Whether the SDK filters the updates of files for the client. @default false */
@@ -61,9 +57,6 @@ interface LastingOptions {
   /** The session that the server object continues. Its subscriptions are unknown. @default a new session */
   readonly continued?: SealedSession
 }
-
-/** Beyond this number, a client that missed everything hears only that the lists have changed. */
-const MAX_MISSED_URIS = 1_000
 
 /** What the clients with one scope get: server objects that serve only the skills in the scope, and notifications. */
 export class SkillsView {
@@ -148,7 +141,7 @@ export class SkillsView {
   /** Creates a server object for a connection, with a session for the conversation of the client. */
   createLasting(context: McpRequestContext): McpServer {
     return this.#withSession(session => {
-      const server = this.#createServer(this.#catalogOf(session), context)
+      const server = createServer(this.#parts.options, this.#catalogOf(session), context)
       this.#attachLasting(server, session, { isFiltered: context.era === 'modern' })
       return server
     })
@@ -160,7 +153,7 @@ export class SkillsView {
    */
   createSession(context: McpRequestContext, continued?: SealedSession): SessionServer {
     return this.#withSession(session => {
-      const server = this.#createServer(this.#catalogOf(session), context)
+      const server = createServer(this.#parts.options, this.#catalogOf(session), context)
       const connection = this.#attachLasting(server, session, {
         missed: continued === undefined ? NOTHING : this.#changesSince(continued.generation),
         ...(continued === undefined ? {} : { continued }),
@@ -215,12 +208,10 @@ export class SkillsView {
       since === undefined
         ? current.list().map(skill => ({ kind: 'added' as const, name: skill.name, skill }))
         : diffGenerations(since, current)
-    const notification = toNotification(changes, isInScope)
-    return {
-      ...notification,
-      uris: notification.uris.size > MAX_MISSED_URIS ? new Set() : notification.uris,
+    return limitMissed({
+      ...toNotification(changes, isInScope),
       areToolsChanged: changes.length > 0 && (options.commandTools || options.adminTools),
-    }
+    })
   }
 
   /** Creates a server object for one request. It has no conversation. */
@@ -231,33 +222,12 @@ export class SkillsView {
       describeUnknownTool: (name: string, tools: readonly string[]) =>
         skills.describeUnknownTool(name, tools, this.#scope),
     }
-    const server = this.#createServer(this.#renderCatalog(this.#reader), context)
+    const server = createServer(this.#parts.options, this.#renderCatalog(this.#reader), context)
     const { requestInfo, authInfo } = context
     const owner = requestInfo === undefined ? '' : ownerOf(requestInfo, authInfo)
     const attached = this.#toAttached(constant, undefined)
     attachSkills(server, { ...attached, loads: { memory: this.#loads, owner } }, new Set())
     return server
-  }
-
-  #createServer(catalog: string, context: McpRequestContext): McpServer {
-    const { name, version, ttlMs, cacheScope, instructions, createServer } = this.#parts.options
-    const listed = [instructions, INTRODUCTION, catalog]
-    if (createServer !== undefined) return withInstructions(createServer(context), listed)
-    const cacheHint = { ttlMs, cacheScope }
-    const listHints = [
-      'tools/list',
-      'prompts/list',
-      'resources/list',
-      'resources/templates/list',
-      'resources/read',
-    ]
-    return new McpServer(
-      { name, title: 'Skillstoke', version },
-      {
-        instructions: joinTexts(listed),
-        cacheHints: Object.fromEntries(listHints.map(method => [method, cacheHint])),
-      },
-    )
   }
 
   #attachLasting(
@@ -334,15 +304,4 @@ export class SkillsView {
   #onError(error: unknown): void {
     this.#parts.logger.debug(`mcp: ${toMessage(error)}`, { error })
   }
-}
-
-/** Adds texts to the instructions of a server of a host. The SDK has no method for this. */
-function withInstructions(mcp: McpServer, texts: readonly string[]): McpServer {
-  const own: unknown = Reflect.get(mcp.server, '_instructions')
-  Reflect.set(mcp.server, '_instructions', joinTexts([typeof own === 'string' ? own : '', ...texts]))
-  return mcp
-}
-
-function joinTexts(texts: readonly string[]): string {
-  return texts.filter(text => text !== '').join('\n\n')
 }

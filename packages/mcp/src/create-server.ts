@@ -1,0 +1,42 @@
+import { type McpRequestContext, McpServer } from '@modelcontextprotocol/server'
+import type { McpDefaults, SkillMcpOptions } from './mcp-options.ts'
+
+/** Short, because several hosts pass on only the first 2 KB of the instructions, and the names must be among them. */
+const INTRODUCTION =
+  'Skills are instructions, references and scripts for particular tasks. Before a task that one describes, load it: call ' +
+  'the tool "skill" with its name. The answer is always the newest revision.'
+
+const CACHED_METHODS = [
+  'tools/list',
+  'prompts/list',
+  'resources/list',
+  'resources/templates/list',
+  'resources/read',
+] as const
+
+/** Creates a server object, of the host or of our own, whose instructions list the skills. */
+export function createServer(
+  options: SkillMcpOptions & Readonly<McpDefaults>,
+  catalog: string,
+  context: McpRequestContext,
+): McpServer {
+  const { name, version, ttlMs, cacheScope, instructions } = options
+  const listed = [instructions, INTRODUCTION, catalog]
+  if (options.createServer !== undefined) return withInstructions(options.createServer(context), listed)
+  const cacheHints = Object.fromEntries(CACHED_METHODS.map(method => [method, { ttlMs, cacheScope }]))
+  return new McpServer(
+    { name, title: 'Skillstoke', version },
+    { instructions: joinTexts(listed), cacheHints },
+  )
+}
+
+/** Adds texts to the instructions of a server of a host. The SDK has no method for this. */
+function withInstructions(mcp: McpServer, texts: readonly string[]): McpServer {
+  const own: unknown = Reflect.get(mcp.server, '_instructions')
+  Reflect.set(mcp.server, '_instructions', joinTexts([typeof own === 'string' ? own : '', ...texts]))
+  return mcp
+}
+
+function joinTexts(texts: readonly string[]): string {
+  return texts.filter(text => text !== '').join('\n\n')
+}
