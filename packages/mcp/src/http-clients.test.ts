@@ -92,6 +92,24 @@ describe.each([
   })
 })
 
+test.each([
+  [undefined, 200],
+  ['*/*', 200],
+  ['Text/Event-Stream', 200],
+  ['text/event-stream;q=0', 406],
+  ['application/json', 406],
+])('the stream of a session answers a client that accepts %j with %d', async (accept, status) => {
+  await using it = await open(FILES)
+  const began = await it.request({}, initialize)
+  const headers = {
+    'mcp-session-id': began.headers.get('mcp-session-id') ?? '',
+    ...(accept === undefined ? {} : { accept }),
+  }
+  const answer = await it.mcp.fetch(new Request(URL_OF_SERVER, { headers }))
+  expect(answer.status).toBe(status)
+  await answer.body?.cancel()
+})
+
 test('a client that accepts only JSON cannot listen, because that answer never ends', async () => {
   await using it = await open(FILES)
   const listen = modern('subscriptions/listen', { notifications: { resourcesListChanged: true } })

@@ -25,7 +25,8 @@ export async function readIncoming(request: Request, maxBytes: number): Promise<
   const accepted = readAccepted(request.headers.get('accept'))
   const headers = new Headers(request.headers)
   const isGet = request.method === 'GET'
-  if (isGet ? accepted.stream : accepted.json || accepted.stream) headers.set('accept', BOTH_TYPES)
+  const isAcceptable = isGet ? accepted.stream : accepted.json || accepted.stream
+  headers.set('accept', isAcceptable ? BOTH_TYPES : '')
   const { url, method, signal } = request
   const bodyless = new Request(url, { method, headers, signal })
   if (method !== 'POST') return { request: bodyless, body: undefined, accepted }

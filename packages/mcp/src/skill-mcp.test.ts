@@ -54,6 +54,22 @@ describe.each(ERAS)('SkillMcp over HTTP, for a client with protocol version %s',
     })
   })
 
+  test('names 100 skills in the first 2 KB of the instructions, and lists them on the first page with addresses that it answers', async () => {
+    const names = Array.from({ length: 100 }, (_, index) => `office-task-${index + 100}`)
+    const long = ` ${'It has many rules. '.repeat(20)}`
+    const files = names.map(name => [`${name}/SKILL.md`, text(name).replace('Does', `Use for${long}`)])
+    await using it = await open(Object.fromEntries(files) as Record<string, string>)
+    const client = await it.connect(era)
+    const instructions = client.getInstructions() ?? ''
+    for (const name of names) expect(instructions.slice(0, 2_048)).toContain(name)
+    expect(instructions).not.toContain('skill://')
+    const { resources } = await client.listResources()
+    expect(resources).toHaveLength(100)
+    const [first] = resources
+    expect(JSON.stringify(await client.readResource({ uri: first?.uri ?? '' }))).toContain('office-task-100')
+    expect((await client.listPrompts()).prompts).toHaveLength(100)
+  })
+
   test('serves files that match the digests in their skill entry, and names the revision in each answer', async () => {
     const image = new Uint8Array([0x89, 0x50, 0, 0xff])
     await using it = await open({

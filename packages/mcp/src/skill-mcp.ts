@@ -10,6 +10,7 @@ import { type Logger, SkillError, type SkillRuntime, type SkillScope } from '@sk
 import { checkOptions, type KnownOptions, silentLogger, toMessage } from '@skillstoke/core/internal'
 import { type Clock, systemClock } from '@skillstoke/core/source'
 import { toAccepted } from './accepted-types.ts'
+import { toErrorResponse } from './error-response.ts'
 import { followStream } from './follow-stream.ts'
 import { type IncomingRequest, readIncoming } from './incoming-request.ts'
 import { LegacySessions } from './legacy-sessions.ts'
@@ -292,10 +293,7 @@ export class SkillMcp implements AsyncDisposable {
     const seconds = Math.ceil(waitMs / 1_000)
     const message = `more than ${this.#options.requestsPerMinute} requests in a minute; try again in ${seconds} s`
     this.#parts.trace.refused(request, message, client)
-    return Response.json(
-      { jsonrpc: '2.0', error: { code: -32_000, message }, id: null },
-      { status: 429, headers: { 'Retry-After': String(seconds) } },
-    )
+    return toErrorResponse(429, -32_000, message, { 'Retry-After': String(seconds) })
   }
 
   /** Returns the view of the clients with one scope. The scope of the server limits the scope of each client. */

@@ -223,8 +223,8 @@ export class SkillsView {
         skills.describeUnknownTool(name, tools, this.#scope),
     }
     const server = createServer(this.#parts.options, this.#renderCatalog(this.#reader), context)
-    const { requestInfo, authInfo } = context
-    const owner = requestInfo === undefined ? '' : ownerOf(requestInfo, authInfo)
+    // Several users may share a client, but not a token.
+    const owner = context.requestInfo === undefined ? '' : ownerOf(context.requestInfo)
     const attached = this.#toAttached(constant, undefined)
     attachSkills(server, { ...attached, loads: { memory: this.#loads, owner } }, new Set())
     return server
