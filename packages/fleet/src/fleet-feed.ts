@@ -107,7 +107,7 @@ export class FleetFeed {
     return () => this.#listeners.delete(listener)
   }
 
-  /** Calls back soon after the first message that follows a silence. Returns a function that ends this. */
+  /** Calls back soon after a reconnect, and after the first message that follows a silence. Returns a function that ends this. */
   onRecovery(listener: () => void): () => void {
     this.#recoveryListeners.add(listener)
     return () => this.#recoveryListeners.delete(listener)
@@ -223,6 +223,7 @@ export class FleetFeed {
         this.#isUnchecked = true
         this.#quietUntil = 0
         this.#requestRead()
+        this.#recover()
       } else if (type === 'slowConsumer') this.#requestRead()
       else if (type === 'close') this.#isLinked = false
     })

@@ -377,6 +377,25 @@ describe.skipIf(NATS_SERVER === undefined)('publishing to a fleet', { timeout: 6
     await vi.waitFor(() => expect(numberOf(agent, 'maps')).toBe(2), LONG)
   })
 
+  test('a live publisher does not wait for the end of its pause when the servers are back', async () => {
+    const server = await startServer()
+    const folder = createFolder()
+    folder.writeSkill('maps')
+    const runtime = await createSkillRuntime({ sources: [directory(folder.path, { trust: 'auto' })] })
+    onTestFinished(async () => await runtime.close())
+    const fleet = connectTo({ servers: server.url })
+    const pauses: number[] = []
+    const reports: PublishReport[] = []
+    const live = new LivePublisher(new SkillPublisher(fleet), runtime, {
+      onError: (_thrown, retryMs) => void pauses.push(retryMs),
+      onReport: report => void reports.push(report),
+    })
+    onTestFinished(async () => await live.close())
+    await vi.waitFor(() => expect(pauses).toEqual([500, 1_000, 2_000, 4_000, 8_000]), LONG)
+    await prepareFleet(connectTo({ servers: server.url }))
+    await vi.waitFor(() => expect(reports).toHaveLength(1), { timeout: 6_000 })
+  })
+
   test('a collection beside a publisher that uses old files again removes none that a version needs', async () => {
     const { server, fleet, folder, publisher } = await startFleet()
     const later = await startLater(server, 14)

@@ -28,7 +28,7 @@ const KNOWN: KnownOptions<LivePublisherOptions> = {
 }
 
 const FIRST_RETRY_MS = 500
-const LAST_RETRY_MS = 30_000
+const LAST_RETRY_MS = 20_000
 
 /**
  * Publishes every change of a runtime: a folder while somebody edits it, or a git source on each commit. What was
@@ -58,6 +58,8 @@ export class LivePublisher implements AsyncDisposable {
   #running: Promise<void> | undefined
   /** The epoch of the fleet that was filled. */
   #epoch: string | undefined
+  /** Ends the pause after a failure. */
+  #waking = new AbortController()
 
   /** @throws {SkillError} INVALID_OPTION */
   constructor(publisher: SkillPublisher, runtime: SkillRuntime, options: LivePublisherOptions = {}) {
@@ -70,6 +72,7 @@ export class LivePublisher implements AsyncDisposable {
     this.#unsubscribe = [
       runtime.subscribe(() => this.#start()),
       publisher.connection.feed.onNews(() => void this.#checkEpoch()),
+      publisher.connection.feed.onRecovery(() => this.#waking.abort()),
     ]
     this.#start()
   }
@@ -134,8 +137,10 @@ export class LivePublisher implements AsyncDisposable {
           if (onError === undefined) throw thrown // which becomes a warning
           onError(thrown, retryMs)
         })
-        await sleep(retryMs, undefined, { signal }).catch(() => undefined)
-        retryMs = Math.min(LAST_RETRY_MS, retryMs * 2)
+        this.#waking = new AbortController()
+        const waking = AbortSignal.any([signal, this.#waking.signal])
+        await sleep(retryMs, undefined, { signal: waking }).catch(() => undefined)
+        retryMs = this.#waking.signal.aborted ? FIRST_RETRY_MS : Math.min(LAST_RETRY_MS, retryMs * 2)
         continue
       }
       retryMs = FIRST_RETRY_MS
