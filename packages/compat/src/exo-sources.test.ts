@@ -1,11 +1,13 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative } from 'node:path'
-import type { Logger } from '@skillstoke/core'
+import { createSkillRuntime, type Logger } from '@skillstoke/core'
+import { directory } from '@skillstoke/core/node'
 import { verifies } from '@skillstoke/requirements'
 import { afterEach, describe, expect, test } from 'vitest'
 import {
   EventBus,
+  fromWatcher,
   LocalFileWatcher,
   type SkillChangeFields,
   SkillRegistry,
@@ -77,6 +79,25 @@ const event = (
 
 const usages = (registry: SkillRegistry): Record<string, string> =>
   Object.fromEntries([...registry.skills].map(([name, { usage }]) => [name, usage]))
+
+test(`a skill of fromWatcher() has the revision of its folder, with executable files ${verifies('EXO-04')}`, async () => {
+  const watched = folder()
+  const watcher = new LocalFileWatcher(watched.path, { debounceMs: 10 })
+  await using skills = await createSkillRuntime({ sources: [fromWatcher(watcher, { label: 'watched' })] })
+  await watcher.ready
+  const added = new Promise(resolve => skills.events.on('skill:added', resolve))
+  const apart = folder({ 'pdf/SKILL.md': text('pdf') })
+  writeFileSync(join(apart.path, 'pdf/run.sh'), 'echo\n', { mode: 0o755 })
+  renameSync(join(apart.path, 'pdf'), join(watched.path, 'pdf'))
+  await added
+  await using direct = await createSkillRuntime({ sources: [directory(watched.path)] })
+  const { files, revision } = skills.current.get('pdf')
+  expect(files.map(({ path, isExecutable }) => [path, isExecutable])).toEqual([
+    ['SKILL.md', false],
+    ['run.sh', true],
+  ])
+  expect(revision).toBe(direct.current.get('pdf').revision)
+})
 
 test(`registerSource() takes ssh addresses as repositories, as GitHubPollingWatcher does ${verifies('EXO-B11')}`, async () => {
   for (const url of ['git@127.0.0.1:acme/skills.git', 'ssh://git@127.0.0.1/acme/skills.git']) {

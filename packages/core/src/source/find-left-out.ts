@@ -22,10 +22,12 @@ export async function findLeftOut(
   for (let listed = 0; waiting.length > 0 && listed < MAX_LISTED; listed++) {
     const within = waiting.shift() as string
     await fileSystem.pace?.()
-    for (const { name, kind } of await listIfReadable(fileSystem, join(folder, within))) {
+    for (const { name, kind } of (await listIfReadable(fileSystem, join(folder, within))) ?? []) {
       const path = join(within, name)
-      if (!known.has(path.normalize('NFC'))) found.push(kind === 'directory' ? `${path}/` : path)
-      else if (kind !== 'file') waiting.push(path)
+      if (known.has(path.normalize('NFC'))) {
+        if (kind !== 'file') waiting.push(path)
+      } else if (kind !== 'directory') found.push(path)
+      else if ((await listIfReadable(fileSystem, join(folder, path)))?.length !== 0) found.push(`${path}/`)
     }
   }
   return found.sort(compareText)
@@ -36,12 +38,15 @@ function foldersAbove(path: string): readonly string[] {
   return segments.slice(1).map((_, index) => segments.slice(0, index + 1).join('/'))
 }
 
-/** Returns no entries for a link to a file, and for a folder that was removed or cannot be read. */
-async function listIfReadable(fileSystem: FileSystem, path: string): Promise<readonly DirectoryEntry[]> {
+/** Returns `undefined` for a link to a file, and for a folder that was removed or cannot be read. */
+async function listIfReadable(
+  fileSystem: FileSystem,
+  path: string,
+): Promise<readonly DirectoryEntry[] | undefined> {
   try {
     return await fileSystem.list(path)
   } catch (thrown) {
-    if (SkillError.isInstance(thrown)) return []
+    if (SkillError.isInstance(thrown)) return undefined
     throw thrown
   }
 }
