@@ -218,7 +218,7 @@ export class LegacySessions {
     }
   }
 
-  /** Whether another session may begin, if need be instead of one that was idle. */
+  /** Whether another session may begin. If the limit is reached, evicts a session that is idle for long enough. */
   #hasRoom(): boolean {
     return this.#sessions.size + this.#beginning < this.#options.maxSessions || this.#makeRoom()
   }

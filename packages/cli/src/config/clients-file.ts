@@ -30,7 +30,7 @@ export interface ClientsContent {
 
 const MAX_BYTES = 1_048_576
 const patterns = z.array(z.string().min(1))
-// An empty list would hide every skill, which nobody writes on purpose.
+// An empty list would hide every skill, which is always a mistake.
 const included = patterns.min(1, 'names no skill; use "*" for all skills, or leave it out')
 const sha256 = z
   .string()

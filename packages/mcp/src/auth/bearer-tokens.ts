@@ -50,7 +50,7 @@ export function hashToken(token: string): string {
 
 /**
  * Gives each client its own token, and its own scope of skills. Clients send `Authorization: Bearer <token>`. Without a
- * client, nobody may use the server.
+ * client, the server refuses every request.
  * @throws {SkillError} INVALID_OPTION
  *
  * @example
