@@ -30,6 +30,13 @@ async function open(
 }
 
 describe('expandSlash()', () => {
+  test('expandSlash() answers the newest text of a skill whose name has several words, although no event reported the change', async () => {
+    await using it = await open({ '/skills/desk/SKILL.md': text('Refund Desk', 'old') })
+    it.files.write('/skills/desk/SKILL.md', text('Refund Desk', 'new'))
+    const { text: expanded } = await it.skills.session({ id: 's' }).expandSlash('/Refund Desk 1042')
+    expect(expanded).toContain('new')
+  })
+
   test(`expandSlash() puts the body of the skill in a tag, after the user's own text ${verifies('CRAB-14', 'CRAB-X03', 'P29')}`, async () => {
     await using it = await open({ '/skills/greet/SKILL.md': text('greet', 'Say hello.') })
     const session = it.skills.session({ id: 's' })

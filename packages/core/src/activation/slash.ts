@@ -53,7 +53,7 @@ export async function expandSlash(
   const [word] = command?.split(/\s/, 1) ?? []
   if (command === undefined || word === undefined || word === '') return unchanged
   if (options.reserved?.includes(word) === true) return unchanged
-  if (isLoadableName(normalizeName(word))) await conversation.reader.refresh(normalizeName(word))
+  await lookAgain({ command, word }, conversation)
   const expand = async (generation: Generation): Promise<SlashExpansion> =>
     await expandFrom(generation, { message, command, word }, conversation, options)
   const asked = { generation: conversation.reader.current, name: normalizeName(word) }
@@ -61,6 +61,25 @@ export async function expandSlash(
     if (SkillError.isInstance(thrown, 'REVISION_NOT_FOUND')) return unchanged
     throw thrown
   })
+}
+
+/**
+ * Reads the folders that may contain the named skill. A name may have several words.
+ * @throws {SkillError} TIMED_OUT when the newest text of a known skill cannot be read
+ */
+async function lookAgain(
+  { command, word }: Readonly<Record<'command' | 'word', string>>,
+  { reader }: Conversation,
+): Promise<void> {
+  const known = findCommand(command, word, reader.current, reader.isInScope)?.skill.name
+  const name = known ?? normalizeName(word)
+  if (!isLoadableName(name)) return
+  try {
+    await reader.refresh(name)
+  } catch (thrown) {
+    // A message such as "/etc is full" names no skill, so a slow disk must not refuse it.
+    if (known !== undefined || !SkillError.isInstance(thrown, 'TIMED_OUT')) throw thrown
+  }
 }
 
 async function expandFrom(

@@ -426,6 +426,15 @@ describe('a caller whose skill cannot be read never gets an older text', () => {
     const next = skills.load('a')
     await clock.advance(200)
     expect((await next).body).toBe('new')
+    isLocked = true
+    files.save('/one/a', 'newer')
+    const slash = failureOf(skills.expandSlash('/a'))
+    const other = skills.expandSlash('/etc is full')
+    await clock.advance(5_000)
+    expect(await slash).toMatchObject({ code: 'TIMED_OUT' })
+    expect(await other).toEqual({ text: '/etc is full' })
+    isLocked = false
+    await clock.advance(200)
   })
 
   test('load() fails with TIMED_OUT if a folder changes during every read, and other skills stay loadable', async () => {
