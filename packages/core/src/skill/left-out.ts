@@ -64,7 +64,7 @@ export const LEFT_OUT_SECRET: LeftOutFinding = {
   code: 'SECRET_FILE',
   severity: 'warning',
   reason: 'usually holds a secret, so it is no part of the skill',
-  fix: 'move it out of the folder, or list it in .skillignore; if the skill needs it, include secret files (--include-secrets)',
+  fix: 'keep it outside of the folder, or list it in .skillignore; include secret files (--include-secrets) only if every reader of the skill may see them',
 }
 
 /** Describes a secret that a setting includes in the skill. */
@@ -72,7 +72,7 @@ export const INCLUDED_SECRET: LeftOutFinding = {
   code: 'SECRET_FILE',
   severity: 'warning',
   reason: 'usually holds a secret and is part of the skill, so the skill cannot be published',
-  fix: 'move it out of the folder, or list it in .skillignore, before you publish the skill',
+  fix: 'keep it outside of the folder, or list it in .skillignore, before you publish the skill',
 }
 
 function toDiagnostic({ code, severity, reason, fix }: LeftOutFinding, path: string): Diagnostic {
