@@ -33,6 +33,7 @@ import { findCompanions } from './publication-groups.ts'
 import { RetryTimer } from './retry-timer.ts'
 import { listHeads } from './skill-set.ts'
 import { fromStoredHeads, type ReplacedHead } from './stored-heads.ts'
+import type { WaitingHead } from './waiting-heads.ts'
 
 /** The values of `FleetRetrieval`. */
 export const FLEET_RETRIEVALS = ['ahead', 'on-load'] as const
@@ -258,8 +259,10 @@ class FleetFetcher implements TreeFetcher {
         ? [refuseTreeEntry(this.origin, `${subject}: ${reason}`, state.heads.has(subject))]
         : [],
     )
-    if (state.awaited.has(this.channel))
-      notices.push(refuseTreeEntry(this.origin, describeAwaited(this.channel), true))
+    const hindrance = state.awaited.has(this.channel)
+      ? describeAwaited(this.channel)
+      : describeWaiting([...feed.waiting.values()].filter(({ place }) => place.channel === this.channel))
+    if (hindrance !== undefined) notices.push(refuseTreeEntry(this.origin, hindrance, true))
     const { store } = context
     const failures = await downloadOnce(
       store,
@@ -435,6 +438,16 @@ class FleetFetcher implements TreeFetcher {
 
 function describeAwaited(channel: string): string {
   return `the fleet has a new epoch, which is not filled: the channel ${channel} keeps its skills until "stoke fleet publish DIR --mirror" or "stoke fleet init --from DIR" says what it has`
+}
+
+function describeWaiting([first, ...others]: readonly WaitingHead[]): string | undefined {
+  if (first === undefined) return undefined
+  const { channel, skill } = first.place
+  const skills =
+    others.length === 0
+      ? `${channel}/${skill} waits`
+      : `${others.length + 1} skills, for example ${channel}/${skill}, wait`
+  return `${skills} for the rest of the publication; publish again if its publisher has ended`
 }
 
 function toListed(head: Head): FleetSkill {

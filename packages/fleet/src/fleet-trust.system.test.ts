@@ -113,7 +113,9 @@ describe.each(VERSIONS)('a publication in several commits on the $version server
       await agent.reload()
       expect(editionsOf(agent)).toEqual(new Set([1]))
       // A new agent knows no earlier versions of the heads that wait.
-      expect(namesOf(await follow(server.url, { retrieval: 'on-load' }))).toHaveLength(count - committed)
+      const fresh = await follow(server.url, { retrieval: 'on-load' })
+      expect(namesOf(fresh)).toHaveLength(count - committed)
+      expect(problemsOf(fresh)).toContain('for the rest of the publication')
       expect(await findingsOf(connectTo({ servers: server.url }))).toContain(
         'the rest of the publication is missing',
       )
@@ -124,7 +126,7 @@ describe.each(VERSIONS)('a publication in several commits on the $version server
       const report = await publish(2)
       expect(report.skills.every(({ outcome }) => outcome === 'published')).toBe(true)
       await vi.waitFor(() => expect(editionsOf(agent)).toEqual(new Set([2])), LONG)
-      expect([...seen]).toEqual(['2'])
+      expect([...seen].filter(each => each.includes(','))).toEqual([])
       expect((await publish(2)).skills.every(({ outcome }) => outcome === 'unchanged')).toBe(true)
       expect(editionsOf(await follow(server.url, { retrieval: 'on-load' }))).toEqual(new Set([2]))
     },

@@ -126,6 +126,32 @@ test('if one head of a publication is refused, the others keep their earlier ver
   expect(table.state.isComplete).toBe(true)
 })
 
+test('a forged head does not take a head out of its publication', async () => {
+  const table = await tableWith(KEYS)
+  await versionsAfter(table, messageOf(1, versionOf('maps', 1)), messageOf(2, versionOf('notes', 1)))
+  await versionsAfter(table, messageOf(3, versionOf('maps', 2, partOf(0, 3))))
+  const forged = messageOf(6, versionOf('maps', 9), { isSigned: false })
+  const others = [
+    messageOf(4, versionOf('notes', 2, partOf(1, 3))),
+    messageOf(5, versionOf('more', 1, partOf(2, 3))),
+  ]
+  expect(await versionsAfter(table, ...others, forged)).toEqual({ maps: 2, notes: 2, more: 1 })
+  const split = table.startSnapshot(await epochOf(1))
+  const messages = [
+    messageOf(7, versionOf('maps', 3, partOf(0, 2, true))),
+    messageOf(8, versionOf('maps', 9), { isSigned: false }),
+  ]
+  expect(await versionsAfter(split, ...messages)).toEqual({ maps: 2, notes: 2, more: 1 })
+  const fields = { fleet: 'fleet', epoch: 1, channel: 'stable', publishId: 'p', publisher: 'test', at: '' }
+  const end = messageOf(
+    9,
+    { kind: 'publication', ...fields, count: 2 },
+    { subject: toPublicationSubject('p') },
+  )
+  expect(await versionsAfter(split, end)).toMatchObject({ maps: 3 })
+  expect(split.state.refusals.get(subjectOf('maps'))).toMatchObject({ seq: 8 })
+})
+
 test('a publication in several commits counts only after its end, also in a snapshot', async () => {
   const before = await tableWith(KEYS)
   await versionsAfter(before, messageOf(1, versionOf('maps', 1)))
@@ -248,7 +274,8 @@ test('a new epoch changes a channel only with its list, which decides about head
   // What is signed in this epoch is not replaced by what the list names.
   await versionsAfter(next, messageOf(10, versionOf('maps', 4, { epoch: 2 })))
   expect(await versionsAfter(next, messageOf(11, versionOf('maps', 3)))).toMatchObject({ maps: 4 })
-  expect(await versionsAfter(next, messageOf(12, versionOf('constructor', 1)))).toMatchObject({ maps: 4 })
+  expect(await versionsAfter(next, messageOf(12, removalOf('new', 8)))).toMatchObject({ new: 1 })
+  expect(await versionsAfter(next, messageOf(13, versionOf('constructor', 1)))).toMatchObject({ maps: 4 })
 })
 
 test('a channel that waits for its list continues to wait in the next process', async () => {

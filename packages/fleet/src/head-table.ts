@@ -99,8 +99,8 @@ export class HeadTable {
   isBehind({ subject, seq, at }: StoredMessage): boolean {
     if (seq > this.#seq) return false
     const known =
-      this.waiting.get(subject)?.message ??
       this.#refusals.get(subject) ??
+      this.waiting.get(subject)?.message ??
       this.#heads.get(subject) ??
       this.#others.get(subject)
     return known === undefined || (seq !== known.seq && at > known.at)
@@ -183,12 +183,12 @@ export class HeadTable {
 
   #applyHead(message: StoredMessage, place: HeadPlace): void {
     const { subject, seq, at, data } = message
-    this.#waiting.delete(subject)
     const known = this.#heads.get(subject)
     const isEmptyMarker = message.isMarker && data.length === 0
     // A marker without a document is the end of an expired removal. Without pinned keys it may also be a removal that
     // another program wrote.
     if (isEmptyMarker && (known === undefined || !this.#trusted.isRequired)) {
+      this.#waiting.delete(subject)
       const other = { seq, at, version: this.#leastVersion(subject) }
       if (this.#awaited.has(place.channel)) this.#ownOthers().set(subject, other)
       else this.#remove(subject, other)
@@ -199,6 +199,8 @@ export class HeadTable {
       if (document.fleet !== this.epoch?.id) throw new Error('it belongs to another fleet')
       const head = { message, place, document }
       if (document.epoch === this.epoch.epoch) this.#assertOrder(head)
+      // A refused head leaves also an earlier one in place that waits.
+      this.#waiting.delete(subject)
       if (this.#isReady(head)) this.#accept(head)
       else {
         this.#waiting.add(head, this.#seq)
@@ -269,7 +271,7 @@ export class HeadTable {
       return
     }
     this.#isChanged = true
-    this.#refusals.delete(subject)
+    this.#endRefusal(subject, seq)
     if (this.#others.has(subject)) this.#ownOthers().delete(subject)
     this.#heads.set(subject, { ...place, seq, at, manifest: document, data })
   }
@@ -282,7 +284,9 @@ export class HeadTable {
     if (version < least) throw new Error(`its version ${version} is older than ${least}`)
     if (epoch === current) return
     const listed = listedVersion(this.#lists.get(channel), skill)
-    if (kind === 'skill' ? listed !== version : listed !== undefined || epoch > current)
+    const known = this.#heads.get(message.subject)?.manifest
+    const isReplaced = epoch > current || (known !== undefined && isOfEpoch(known, this.epoch))
+    if (isReplaced || listed !== (kind === 'skill' ? version : undefined))
       throw new Error(`it belongs to epoch ${epoch}, and the list of epoch ${current} does not name it`)
   }
 
@@ -301,9 +305,14 @@ export class HeadTable {
   }
 
   #remove(subject: string, other: OtherSubject): void {
-    const wasRefused = this.#refusals.delete(subject)
+    const wasRefused = this.#endRefusal(subject, other.seq)
     if (this.#heads.delete(subject) || wasRefused) this.#isChanged = true
     this.#ownOthers().set(subject, other)
+  }
+
+  /** Forgets a refusal that is older than an accepted message of the subject. */
+  #endRefusal(subject: string, seq: number): boolean {
+    return (this.#refusals.get(subject)?.seq ?? Infinity) < seq && this.#refusals.delete(subject)
   }
 
   /** Drops the heads that the stream does not contain any more, in all channels that have changed over. */

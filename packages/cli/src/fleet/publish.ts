@@ -73,12 +73,13 @@ export async function publish(folder: string | undefined, flags: PublishFlags): 
       )
     if (prefetch) return await activateWhenReady(report, open, flags, line)
     const exit = printReport(report, { ...flags, isStaged: stage })
-    if (!report.isFilled && flags.json !== true)
-      printLine(
-        `note: agents that followed an earlier epoch keep their skills until the channel ${report.channel} is filled; "stoke fleet publish DIR --mirror" fills it, if it refuses no folder`,
-      )
+    if (!report.isFilled && flags.json !== true) printLine(describeUnfilled(report))
     return exit
   })
+}
+
+function describeUnfilled({ channel }: PublishReport): string {
+  return `note: agents that followed an earlier epoch keep their skills until the channel ${channel} is filled; "stoke fleet publish DIR --mirror" fills it, if it refuses no folder`
 }
 
 /** Opens what is to be published. The person who publishes it approves it, so it needs no other approval. */
@@ -111,6 +112,7 @@ async function follow(runtime: SkillRuntime, open: OpenFleet, flags: PublishFlag
   const onReport = (report: PublishReport): void => {
     if (flags.json === true) printJsonLine(report)
     else for (const line of describeReport(report, { isStaged: flags.stage === true })) say(line)
+    if (!report.isFilled && flags.mirror === true) say(describeUnfilled(report))
   }
   const live = new LivePublisher(open.publisher, runtime, {
     ...open.inChannel,
