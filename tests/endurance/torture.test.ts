@@ -8,6 +8,7 @@ import { TemporaryFolder } from '../fixtures/skill-folder.ts'
 import {
   type Absence,
   createSwappedSkills,
+  LONGEST_ABSENCE_MS,
   type SwappedSkill,
   versionedCode,
   versionedText,
@@ -22,6 +23,7 @@ const HALF_MS = 50
 const UNREADABLE = /its newest text is unknown|could not be read within \d+ ms/
 const TEXT_LINES = [/^START of (\d+)\.$/m, /^END of (\d+)\.$/m]
 const CODE_LINES = [/says (\d+)/]
+const OLD = /was saved before$/
 /**
  * The runtime treats a half-written file as complete after this time. On a busy machine, a slow writer may need longer.
  */
@@ -107,10 +109,12 @@ async function connect(dev: DevProcess, index: number): Promise<Client> {
   return client
 }
 
-/** An answer about a swapped skill that no reader may get. */
+/** An answer about a swapped skill that no reader may get. The times are those of the call. */
 interface Fault extends Absence {
   readonly skill: SwappedSkill
   readonly what: string
+  /** Whether the answer is whole, but has an older version than was saved before the call. */
+  readonly isOld: boolean
 }
 
 interface Tally {
@@ -130,9 +134,14 @@ function findFault(answer: string, lines: readonly RegExp[], saved: number): str
   return version < saved ? `has version ${version}, but ${saved} was saved before` : undefined
 }
 
-/** A reader need not find a skill whose SKILL.md was missing for too long during the call. */
-function isExcused({ skill, from, to }: Fault): boolean {
-  return skill.absences.some(absence => absence.from <= to && from <= absence.to)
+/**
+ * Whether a fault is allowed: if SKILL.md was missing for too long, or if a version was removed before a reader saw it.
+ * In the second case, an answer has the version before, and instructions say so.
+ */
+function isExcused({ skill, from, to, isOld, what }: Fault): boolean {
+  const absences = skill.absences.filter(absence => absence.from <= to && from <= absence.to)
+  const isHonest = isOld && (what.includes('SKILL.md is missing') || !what.includes('START of'))
+  return absences.some(absence => isHonest || absence.to - absence.from > LONGEST_ABSENCE_MS)
 }
 
 test(
@@ -175,7 +184,7 @@ test(
       const fault = findFault(answer, lines, saved)
       if (fault === undefined || UNREADABLE.test(answer)) return
       const what = `an answer about ${skill.name} ${fault}: ${answer.slice(0, 1_000)}`
-      tally.faults.push({ skill, what, from, to: performance.now() })
+      tally.faults.push({ skill, what, isOld: OLD.test(fault), from, to: performance.now() })
     }
     const load = async (client: Client, skill: SwappedSkill): Promise<void> =>
       await compare(skill, () => call(client, 'skill', { name: skill.name }), TEXT_LINES)
@@ -192,7 +201,13 @@ test(
       for (const name of SKILLS.filter(isMissing))
         tally.wrong.push(`list without ${name}: ${answer.slice(0, 300)}`)
       for (const skill of swapped.filter(({ name }) => isMissing(name)))
-        tally.faults.push({ skill, what: `list without ${skill.name}`, from, to: performance.now() })
+        tally.faults.push({
+          skill,
+          what: `list without ${skill.name}`,
+          isOld: false,
+          from,
+          to: performance.now(),
+        })
     }
     const use = async (client: Client): Promise<void> => {
       while (performance.now() < end) {

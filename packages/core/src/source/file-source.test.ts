@@ -205,7 +205,7 @@ describe('FileSource.read() after a failed scan', () => {
     const source = new FileSource({ fileSystem, root: '/skills', label: 'skills' })
     source.watch(() => undefined)
     expect((await read(source, true)).contents.entries).toHaveLength(2)
-    fileSystem.remove('/skills/a/SKILL.md')
+    fileSystem.remove('/skills/a')
     fileSystem.write('/skills/c', 'a file that changes the root')
     fileSystem.failList = '/skills'
     await expect(read(source, true)).rejects.toThrow('EIO')

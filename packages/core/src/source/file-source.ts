@@ -32,7 +32,7 @@ import { NotSkillFinder } from './not-skill-finder.ts'
 import { NotedFolders } from './noted-folders.ts'
 import { PublishedContents } from './published-contents.ts'
 import { RootGuard } from './root-guard.ts'
-import { createScanPass, isFolderThere } from './scan-pass.ts'
+import { createScanPass, isFolderThere, type PassOptions } from './scan-pass.ts'
 import { findMoved, type ReadFile } from './second-fingerprint.ts'
 import type { SettlePolicy } from './settle.ts'
 import { SharedFiles } from './shared-files.ts'
@@ -208,7 +208,8 @@ export class FileSource implements SkillSource {
     this.#notes.pause()
     if (this.#root === undefined) await this.#notes.begin(context.store)
     const root = await this.#openRoot()
-    const pass = root === undefined ? undefined : await createScanPass(this.#options, context.wasServed)
+    const pass =
+      root === undefined ? undefined : await createScanPass(this.#options, this.#toPassOptions(context))
     if (root === undefined || pass === undefined) return this.#readMissing()
     root.realPath = pass.rootRealPath === this.origin ? undefined : pass.rootRealPath
     this.#missingSince = undefined
@@ -309,6 +310,11 @@ export class FileSource implements SkillSource {
     for (const node of this.#work.moving())
       if (node.isAttached && owningSkills(node).length === 0) return false
     return true
+  }
+
+  /** A lost skill file ends its skill if a person asked for the scan, or if the source gets no events. */
+  #toPassOptions({ depth, isAsked, wasServed }: SourceReadContext): PassOptions {
+    return { wasServed, keepsLost: depth === 'hinted' || (isAsked !== true && this.#isWatching()) }
   }
 
   #whenToReadAgain(hasLeftWatches: boolean): Pick<SourceReading, 'readAgainMs'> {

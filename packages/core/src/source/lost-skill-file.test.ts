@@ -17,10 +17,10 @@ interface Kit extends AsyncDisposable {
   readonly load: () => Promise<Awaited<ReturnType<SkillRuntime['load']>>>
 }
 
-async function open(): Promise<Kit> {
+async function open(options: { readonly reconcileMs?: number } = {}): Promise<Kit> {
   const files = new MemoryFileSystem({ [FILE]: text('old'), '/skills/pdf/notes.md': 'notes' })
   const clock = new FakeClock()
-  const source = new FileSource({ fileSystem: files, root: '/skills', label: 'skills', clock })
+  const source = new FileSource({ fileSystem: files, root: '/skills', label: 'skills', clock, ...options })
   const skills = await createSkillRuntime({ sources: [source], clock })
   const kinds: string[] = []
   skills.subscribe(({ changes }) => {
@@ -70,6 +70,18 @@ test('a skill whose SKILL.md stays missing is removed after a second, even if lo
   expect(it.skills.current.find('pdf')).toBeUndefined()
   it.files.write(FILE, text('new'))
   expect((await it.load()).body).toBe('new')
+})
+
+test('a sweep that nobody asked for does not remove a skill whose SKILL.md is missing', async () => {
+  await using it = await open({ reconcileMs: 500 })
+  for (let round = 0; round < 5; round++) {
+    it.files.remove(FILE)
+    await it.clock.advance(900)
+    it.files.write(FILE, text(`new ${round}`))
+    await it.clock.advance(100)
+  }
+  expect(it.kinds).not.toContain('removed')
+  expect((await it.load()).body).toBe('new 4')
 })
 
 test('reload() removes a skill whose SKILL.md is missing at once', async () => {

@@ -76,8 +76,6 @@ export class MirrorScanner {
   readonly #nodesWithFindings = new Set<DirectoryNode>()
   readonly #unwatched = new Set<DirectoryNode>()
   readonly #lost = new Set<DirectoryNode>()
-  /** Whether the scan visits only directories with an event or a request. */
-  #isHinted = false
   #refusal = ''
   #directories = 1
   #hasExceededBudget = false
@@ -159,8 +157,7 @@ export class MirrorScanner {
     pass: ScanPass,
     signal: AbortSignal,
   ): Promise<void> {
-    this.#isHinted = depth === 'look'
-    if (!this.#isHinted) this.#hasExceededBudget = false
+    if (depth !== 'look') this.#hasExceededBudget = false
     const start = nodes.map(node => ({ node, depth }))
     await walkBreadthFirst(start, item => this.#visit(item.node, item.depth, pass), CONCURRENCY, signal)
   }
@@ -447,7 +444,7 @@ export class MirrorScanner {
       if (wasLost) this.#markChanged(node, pass)
       return
     }
-    if (skillFile === undefined && this.#isInGrace(node)) {
+    if (skillFile === undefined && pass.keepsLost && this.#isInGrace(node)) {
       node.isRacy = true // a sweep lists the folder again, although its stat is unchanged
       if (!wasLost) this.#markChanged(node, pass)
       return
@@ -465,14 +462,11 @@ export class MirrorScanner {
     this.#markChanged(node, pass)
   }
 
-  /**
-   * Whether a folder without its skill file stays a skill for now. A replaced folder does not stay, nor does any folder
-   * during a sweep, because a person may have asked for the sweep.
-   */
+  /** Whether a folder without its skill file stays a skill for now. A replaced folder does not stay. */
   #isInGrace(node: DirectoryNode): boolean {
     const { skillFile, skillFileLostAt, files } = node
     const now = this.#options.clock.monotonic()
-    if (!this.#isHinted || skillFile === undefined || node.entry?.skill === undefined) return false
+    if (skillFile === undefined || node.entry?.skill === undefined) return false
     if (skillFileLostAt !== undefined) return now - skillFileLostAt < SKILL_FILE_GRACE_MS
     if (!files.has(skillFile)) return false
     node.skillFileLostAt = now

@@ -88,6 +88,8 @@ export interface ScanPass {
   readonly rootRealPath: string
   /** Whether this process or an earlier process served a skill from a location. */
   readonly wasServed: (location: string) => boolean
+  /** Whether a folder stays a skill for a moment if its skill file vanishes. */
+  readonly keepsLost: boolean
   /** Skill folders whose source entries must be built again. */
   readonly affected: Set<DirectoryNode>
   /** Locations that no longer contain a skill. */

@@ -23,13 +23,18 @@ export async function isFolderThere(fileSystem: FileSystem, root: string): Promi
   }
 }
 
-/**
- * Starts one pass over all directories of the mirror. Resolves to `undefined` if the root does not exist.
- * @param wasServed whether a skill was served from a location, in this process or an earlier one
- */
+/** What one pass has to know about its scan. */
+export interface PassOptions {
+  /** Whether a skill was served from a location, in this process or an earlier one. @default never */
+  readonly wasServed?: ((location: string) => boolean) | undefined
+  /** Whether a folder stays a skill for a moment if its skill file vanishes. @default false */
+  readonly keepsLost?: boolean
+}
+
+/** Starts one pass over all directories of the mirror. Resolves to `undefined` if the root does not exist. */
 export async function createScanPass(
   { fileSystem, root, symlinks, linkRoots }: ScannedRoot,
-  wasServed: (location: string) => boolean = () => false,
+  { wasServed = () => false, keepsLost = false }: PassOptions = {},
 ): Promise<ScanPass | undefined> {
   const rootRealPath = await resolveIfThere(fileSystem, root)
   if (rootRealPath === undefined) return undefined
@@ -43,6 +48,7 @@ export async function createScanPass(
     insideFolders,
     rootRealPath,
     wasServed,
+    keepsLost,
     affected: new Set(),
     removed: new Set(),
     listed: new Set(),

@@ -38,6 +38,12 @@ export interface SourceReadContext {
    * @default no area
    */
   readonly isHeld?: (area: string) => boolean
+  /**
+   * Whether a caller asked for a scan of the whole source, for example with `reload()`. Otherwise the scan only looks
+   * for changes without events.
+   * @default false
+   */
+  readonly isAsked?: boolean
   /** Whether this process or an earlier process served a skill from a location. @default never */
   readonly wasServed?: (location: string) => boolean
   readonly signal: AbortSignal

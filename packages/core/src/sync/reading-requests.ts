@@ -1,9 +1,20 @@
 import type { Settle, SettleWait } from '../source/settle.ts'
 import { SOURCE_READ_DEPTHS, type SourceReadDepth, type SourceWatch } from '../source/skill-source.ts'
 
+/** What a caller wants from a scan. */
+export interface ReadingDemand {
+  readonly depth: SourceReadDepth
+  /** @default the whole source */
+  readonly location?: string | undefined
+  /** @default false */
+  readonly isAsked?: boolean
+}
+
 /** A request that one or more callers share. */
 export interface ReadingRequest extends SettleWait {
   readonly depth: SourceReadDepth
+  /** Whether a caller asked for a scan of the whole source. */
+  readonly isAsked: boolean
   readonly promise: Promise<void>
   readonly resolve: () => void
 }
@@ -29,14 +40,15 @@ export class ReadingRequests {
    * Adds a request for the whole source or for one location. Until a scan begins, callers with equal requests share
    * one request.
    */
-  add(depth: SourceReadDepth, location: string | undefined, watch: SourceWatch | undefined): ReadingRequest {
+  add({ depth, location, isAsked = false }: ReadingDemand, watch: SourceWatch | undefined): ReadingRequest {
     const { order } = this.#settle
-    const key = JSON.stringify([this.#readings, depth, order, location])
+    const key = JSON.stringify([this.#readings, depth, order, location, isAsked])
     const same = this.#waiting.get(key)
     if (same !== undefined) return same
     const { promise, resolve } = Promise.withResolvers<void>()
     const request: ReadingRequest = {
       depth,
+      isAsked,
       order,
       since: this.#settle.moment,
       isWhole: watch?.concerns === undefined,

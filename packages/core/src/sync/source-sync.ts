@@ -16,7 +16,7 @@ import type {
 import { describeFailure, describeStoreFault } from '../source/source-failure.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import { GuardedSource } from './guarded-source.ts'
-import { deepest, ReadingRequests } from './reading-requests.ts'
+import { deepest, type ReadingDemand, ReadingRequests } from './reading-requests.ts'
 
 export interface SourceSyncOptions {
   readonly source: SkillSource
@@ -127,13 +127,13 @@ export class SourceSync {
       this.#settle.hint(hint.area)
       this.#start()
     })
-    await this.#request('full')
+    await this.#request({ depth: 'full' })
   }
 
   /** Resolves when every change that was made before the call is visible, even if no event reported the change. */
   async reload(): Promise<void> {
     await this.#watch?.drain?.()
-    await this.#request('full')
+    await this.#request({ depth: 'full', isAsked: true })
   }
 
   /** Does the same as `reload`, but reads almost no files while events are reliable. */
@@ -147,7 +147,7 @@ export class SourceSync {
     const hasNews = this.#settle.isOpen || this.#hasHints || this.#guarded.state().unwatched !== undefined
     // A running scan of a remote source may take long, so `fresh` does not wait for it.
     if (source.isRemote === true ? hasNews && !this.#isRunning : hasNews || this.#isRunning)
-      await this.#request('hinted')
+      await this.#request({ depth: 'hinted' })
   }
 
   /** Whether `fresh` scans the whole source, because no events report its changes. */
@@ -185,12 +185,16 @@ export class SourceSync {
     const { source } = this.#options
     if (source.isRemote === true) return await this.fresh()
     await this.#watch?.drain?.()
-    await (this.#guarded.mark(location, 'changed') ? this.#request('hinted', location) : this.reload())
+    await (this.#guarded.mark(location, 'changed')
+      ? this.#request({ depth: 'hinted', location })
+      : this.reload())
   }
 
   /** Reads a folder again because the store has lost some of its bytes. */
   async recapture(location: string): Promise<void> {
-    await (this.#guarded.mark(location, 'lost') ? this.#request('hinted', location) : this.reload())
+    await (this.#guarded.mark(location, 'lost')
+      ? this.#request({ depth: 'hinted', location })
+      : this.reload())
   }
 
   status(): SourceStatus {
@@ -231,9 +235,9 @@ export class SourceSync {
    * Resolves after a scan that started after this call. If the scan fails, `status()` reports the failure, and the call
    * does not throw.
    */
-  #request(depth: SourceReadDepth, location?: string): Promise<void> {
+  #request(demand: ReadingDemand): Promise<void> {
     if (this.#abort.signal.aborted) return Promise.resolve()
-    const request = this.#requests.add(depth, location, this.#watch)
+    const request = this.#requests.add(demand, this.#watch)
     if (this.#settle.remainingMs(request) + this.#options.clock.monotonic() < this.#wakeAt) this.#wake?.()
     this.#start()
     return request.promise
@@ -279,7 +283,8 @@ export class SourceSync {
     const due = this.#requests.due()
     const isOver = this.#settle.remainingMs() <= 0 || due.length === 0
     const taken = this.#settle.take(isOver ? undefined : due)
-    const depth = deepest(isOver ? before : due)
+    const answered = isOver ? before : due
+    const depth = deepest(answered)
     const { signal } = this.#abort
     try {
       // Use `untilAborted()`, because `close()` must not wait for a disk or network that never answers.
@@ -289,6 +294,7 @@ export class SourceSync {
           store,
           hasher,
           depth,
+          isAsked: answered.some(request => request.isAsked),
           final: taken.isOverdue,
           waitsForWriters: this.#policy.maxWaitMs > 0,
           // Scan an area even if a new hint for the area has come, because a caller waits for an earlier change in the
@@ -395,7 +401,7 @@ export class SourceSync {
     this.#cancelRetry?.()
     if (!isRoutine) this.#retryAt = this.#options.clock.monotonic() + delayMs
     const depth = isRoutine ? 'hinted' : 'full'
-    this.#cancelRetry = this.#options.clock.after(delayMs, () => void this.#request(depth), {
+    this.#cancelRetry = this.#options.clock.after(delayMs, () => void this.#request({ depth }), {
       background: true,
     })
   }
@@ -414,7 +420,7 @@ export class SourceSync {
     const sweep = (): void => {
       this.#sweepPlan = undefined
       const isRehashDue = clock.monotonic() - this.#lastRehashAt >= rehashMs
-      void this.#request(isRehashDue ? 'rehash' : 'full')
+      void this.#request({ depth: isRehashDue ? 'rehash' : 'full' })
     }
     // Neither a scan after a hint nor a scan of unwatched folders postpones the sweep.
     const delayMs = Math.max(0, jitter(sweepMs, clock) - (clock.monotonic() - this.#lastSweepAt))
