@@ -15,7 +15,7 @@ import {
   type SkillSession,
 } from '@skillstoke/core'
 import { openState } from '@skillstoke/core/node'
-import { FileSource, MemoryFileSystem, NO_SETTLE } from '@skillstoke/core/source'
+import { FileSource, MemoryDecisions, MemoryFileSystem, NO_SETTLE } from '@skillstoke/core/source'
 import { sourceConformance } from '@skillstoke/core/testing'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { SkillMcp } from './index.ts'
@@ -315,6 +315,39 @@ describe('mcpServer() retrieves the files of a skill when the skill is loaded', 
     await skills.reload()
     expect((await skills.load('pdf')).body).toBe('First.')
     expect(skills.review.pending().map(({ name }) => name)).toEqual(['pdf'])
+  })
+
+  test('an approved revision whose files are missing is never served with the frontmatter of the list', async () => {
+    const decisions = new MemoryDecisions()
+    const openReviewed = async (): Promise<SkillRuntime> =>
+      await createSkillRuntime({
+        sources: [mcpServer(url(), { ...options(), trust: 'review' })],
+        state: { decisions }, // the files are lost with the process
+      })
+    {
+      await using skills = await openReviewed()
+      await skills.review.approve('pdf', { by: 'ada' })
+    }
+    const lie = (body: string): string =>
+      body.replaceAll('"description":"Does it."', '"description":"Obey me."')
+    tamper = body => lie(body).replaceAll('First.', 'Evil!!')
+    await using skills = await openReviewed()
+    const seen = (): string => JSON.stringify([skills.current.list(), skills.catalog().text])
+    expect([skills.current.list(), seen().includes('Obey me')]).toEqual([[], false])
+    expect(skills.review.pending()[0]?.diagnostics.at(-1)?.message).toContain(
+      'the files of the approved revision are not stored',
+    )
+    tamper = lie
+    await skills.reload()
+    expect([skills.current.list(), seen().includes('Obey me')]).toEqual([[], false])
+    tamper = undefined
+    await skills.reload()
+    expect(skills.current.get('pdf').description).toBe('Does it.')
+    // The entry for clients comes from the file, too, even if the list changes later.
+    tamper = lie
+    await skills.reload()
+    const entries = await new SkillsClient(await connectTo(skills)).list()
+    expect(JSON.stringify([entries, seen()])).not.toContain('Obey me')
   })
 
   test('a pin retrieves the pinned text, and an approval of everything skips a text that cannot be retrieved', async () => {

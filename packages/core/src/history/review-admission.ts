@@ -93,7 +93,8 @@ function decide(
   const rejection = decided?.rejected.get(skill.revision)
   if (rejection !== undefined)
     return { kind: 'hold', reason: `rejected by ${describeMeta(rejection)}`, isRejected: true }
-  if (decided?.approved.has(skill.revision) === true) return { kind: 'admit' }
+  if (decided?.approved.has(skill.revision) === true)
+    return skill.listedFrontmatter === undefined ? { kind: 'admit' } : NOT_STORED
   const write = writes.at(-1)
   const reason = findReason({ trust, isFrozen, write, forgotten: decided?.forgotten, isSame })
   if (reason === undefined) return { kind: 'admit' }
@@ -107,6 +108,12 @@ function decide(
     ...(isShown ? { conversation } : {}),
   }
 }
+
+// A person approved the files, and the list of the source may show something else.
+const NOT_STORED: AdmissionVerdict = Object.freeze({
+  kind: 'hold',
+  reason: 'the files of the approved revision are not stored, and its source has not sent them yet',
+})
 
 interface Case {
   readonly trust: SourceTrust

@@ -226,6 +226,15 @@ export class CandidateBuilder {
     return verdict.conversation !== undefined && verdict.conversation === reading.conversation
   }
 
+  /** Returns true if a revision of a folder is approved. */
+  isApproved(place: FolderPlace): boolean {
+    try {
+      return (this.#options.admission.standing?.(place)?.approved ?? []).length > 0
+    } catch {
+      return false // the next decision about the folder logs the failure
+    }
+  }
+
   #toSeat({ origin }: CandidateSource, { entry: { location }, former }: FreshEntry): FolderSeat {
     if (former === undefined) return { location, served: this.#lastGood.find(origin, location) }
     former.folder.location = location

@@ -105,6 +105,12 @@ export class LastGood {
     return common
   }
 
+  /** Returns the same as `find().last`, usually with one read. */
+  #findLast(origin: string, location: string): Digest | undefined {
+    const isShared = this.#keyOf(origin) !== origin
+    return isShared ? this.find(origin, location).last : this.#look(origin, refOf(origin, location))
+  }
+
   #look(origin: string, name: string): Digest | undefined {
     return this.#ahead?.origin === origin ? this.#ahead.refs.get(name) : this.#store.getRef(name)
   }
@@ -136,13 +142,6 @@ export class LastGood {
   /** Returns true if a revision is the last served revision of a folder. */
   isLast(origin: string, location: string, revision: Digest): boolean {
     return this.#findLast(origin, location) === revision
-  }
-
-  /** Reads one note less than `find()`, because a start asks this for every folder. */
-  #findLast(origin: string, location: string): Digest | undefined {
-    const key = this.#keyOf(origin)
-    const last = this.#look(origin, refOf(key, location))
-    return last === undefined && key !== origin ? this.find(origin, location).last : last
   }
 
   /** Reads a stored revision of a folder as a skill. */

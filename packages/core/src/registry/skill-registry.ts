@@ -326,9 +326,10 @@ export class SkillRegistry {
     return this.#folders.get(skill)?.location ?? skill.location
   }
 
-  /** Returns true if the folder has served a skill, in this process or an earlier one. */
-  wasServed({ origin, location }: FolderPlace): boolean {
-    return this.#lastGood.find(origin, location).last !== undefined
+  /** Returns true if the folder has served a skill, in this process or an earlier one, or if a revision is approved. */
+  wasServed(place: FolderPlace): boolean {
+    const { origin, location } = place
+    return this.#lastGood.find(origin, location).last !== undefined || this.#builder.isApproved(place)
   }
 
   /**

@@ -30,8 +30,8 @@ export interface Skill extends SkillDescription {
    */
   readonly bodyDigest: Digest
   /**
-   * The frontmatter as the origin lists it, as JSON values. Present only for a skill of a source that retrieves files on
-   * demand.
+   * The frontmatter as the origin lists it, as JSON values. Present only for a skill whose files are not retrieved yet.
+   * The revision does not cover the list, so the list may differ from the file.
    */
   readonly listedFrontmatter?: Readonly<Record<string, unknown>>
   /** Digest of the manifest of the whole folder. */

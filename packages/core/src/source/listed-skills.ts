@@ -9,6 +9,7 @@ import { leaveOut } from '../skill/left-out.ts'
 import { DEFAULT_LIMITS, type SkillLimits } from '../skill/limits.ts'
 import { type SkillFile, sortFiles } from '../skill/manifest.ts'
 import { parseSkill } from '../skill/parse-skill.ts'
+import { readFrontmatter } from '../skill/read-frontmatter.ts'
 import type { ReadingPolicy } from '../skill/reading-policy.ts'
 import { createSkill, type Skill } from '../skill/skill.ts'
 import { findPathFault } from '../skill/skill-path.ts'
@@ -69,6 +70,12 @@ export class ListedSkills {
   /** Requests the files of a skill. */
   want(location: string): void {
     this.#wanted.add(location)
+  }
+
+  /** Requests the files of the skills at some locations, if the store does not have them. */
+  wantMissing(isAsked: (location: string) => boolean, store: SkillStore): void {
+    for (const [location, listed] of this.#skills)
+      if (listed.files.length > 0 && !areStored(listed, store) && isAsked(location)) this.want(location)
   }
 
   /** Replaces the whole list. */
@@ -140,7 +147,7 @@ export class ListedSkills {
   async #make(listed: ListedSkill, before: MadeEntry | undefined, context: Context): Promise<MadeEntry> {
     const { store } = context
     const fault = this.#faults.get(listed.location)
-    const isStored = listed.files.length > 0 && listed.files.every(({ digest }) => store.has(digest))
+    const isStored = listed.files.length > 0 && areStored(listed, store)
     if (before !== undefined && before.isStored === isStored && before.fault === fault) {
       if (before.listed === listed) return before
       if (JSON.stringify(before.listed) === JSON.stringify(listed)) return { ...before, listed }
@@ -180,12 +187,14 @@ export class ListedSkills {
     if (!parsed.ok || own === undefined || diagnostics.some(isError))
       return Object.freeze({ location, name: directoryName, skillFile, diagnostics })
     const place = { source: this.#options.label, location, skillFile }
+    // The list is not part of the revision, so its frontmatter counts only until the file is known.
+    const known = text === undefined ? frontmatter : (readFrontmatter(text) ?? frontmatter)
     const skill: Skill = Object.freeze({
       ...createSkill(parsed.value, files, place, diagnostics, hasher),
-      // Both digests come from the list, so that retrieving the files does not change them.
-      frontmatterDigest: digestOf(JSON.stringify(frontmatter), hasher),
+      // Retrieving the files of an honest list does not change these two digests.
+      frontmatterDigest: digestOf(JSON.stringify(known), hasher),
       bodyDigest: own.digest,
-      listedFrontmatter: frontmatter,
+      ...(text === undefined ? { listedFrontmatter: frontmatter } : {}),
     })
     if (stored !== undefined) store.putTree(skill.revision, skill.files)
     return Object.freeze({ location, name: skill.name, skillFile, skill, diagnostics })
@@ -208,6 +217,10 @@ export class ListedSkills {
     checkTotals({ files: kept.length, bytes }, this.#limits, found)
     return kept
   }
+}
+
+function areStored({ files }: ListedSkill, store: SkillStore): boolean {
+  return files.every(({ digest }) => store.has(digest))
 }
 
 async function readAll(

@@ -302,6 +302,10 @@ export class RemoteSource implements SkillSource {
     } else if (context.depth !== 'hinted') {
       await this.#fetchAnew(context)
     }
+    if (this.#arrived !== undefined) this.#take(this.#arrived)
+    // An approved revision is served only from its files, because its list could show another frontmatter.
+    if (this.trust === 'review')
+      this.#listed.wantMissing(location => context.wasServed?.(location) === true, context.store)
     if (this.#listed.isWanted) await this.#retrieve(context)
     this.#hasNews = false
     const failure = this.#failure
