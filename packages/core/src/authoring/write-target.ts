@@ -1,6 +1,6 @@
 import { SkillError } from '../errors.ts'
 import { pathInside } from '../registry/folder-path.ts'
-import type { SkillFolder } from '../registry/skill-registry.ts'
+import type { KnownFolder } from '../registry/skill-registry.ts'
 import { IGNORE_FILE_NAME } from '../source/file-layout.ts'
 import type { WritableLayer } from './layer-files.ts'
 
@@ -33,15 +33,15 @@ export async function resolveRoot({ fileSystem, root }: WritableLayer): Promise<
 export async function checkTarget(
   target: WriteTarget,
   layer: WritableLayer,
-  folders: readonly SkillFolder[],
+  folders: readonly KnownFolder[],
   isInScope: (name: string) => boolean,
 ): Promise<void> {
   const { name, folder, path, location } = target
   const others = folders.filter(each => each.origin !== layer.origin || each.location !== location)
   const file = `${folder}/${path}`
-  const contains = ({ path: other }: SkillFolder): boolean =>
+  const contains = ({ path: other }: KnownFolder): boolean =>
     other === file || pathInside(other, file) !== undefined
-  const isBelow = ({ path: other }: SkillFolder): boolean => pathInside(folder, other) !== undefined
+  const isBelow = ({ path: other }: KnownFolder): boolean => pathInside(folder, other) !== undefined
   // A name that is out of scope is not shown.
   const show = (other: string): string =>
     isInScope(other) ? `another skill, ${JSON.stringify(other)}` : 'another skill'

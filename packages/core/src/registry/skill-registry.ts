@@ -88,7 +88,7 @@ export interface RegisteredSource {
 }
 
 /** The folder of a skill, even of a skill that is not served. */
-export interface SkillFolder extends FolderPlace, FolderOnDisk {
+export interface KnownFolder extends FolderPlace, FolderOnDisk {
   readonly name: string
 }
 
@@ -296,7 +296,7 @@ export class SkillRegistry {
   }
 
   /** Lists the folders of all skills, even of skills that are not served. */
-  listFolders(): readonly SkillFolder[] {
+  listFolders(): readonly KnownFolder[] {
     return this.#slots.flatMap(({ origin, candidates }) =>
       candidates.map(candidate => {
         const place = { origin, location: candidate.entry.location }
