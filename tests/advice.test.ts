@@ -16,7 +16,7 @@ interface Advice {
 function listFixes(): readonly Advice[] {
   return readdirSync('packages').flatMap(name =>
     readdirSync(`packages/${name}/src`, { recursive: true, encoding: 'utf8' })
-      .filter(path => /\.ts$/.test(path) && !/\.(?:test|test-d|d)\.ts$/.test(path))
+      .filter(path => path.endsWith('.ts') && !/\.(?:test|test-d|d)\.ts$/.test(path))
       .flatMap(path => {
         const place = `packages/${name}/src/${path}`
         const code = readFileSync(place, 'utf8')

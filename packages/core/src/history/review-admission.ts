@@ -4,6 +4,7 @@ import type {
   AdmissionPolicy,
   AdmissionRequest,
   AdmissionVerdict,
+  FolderPlace,
   StandingDecision,
 } from '../registry/admission.ts'
 import type { SourceTrust } from '../skill/trust.ts'
@@ -136,15 +137,12 @@ function findReason({ trust, isFrozen, write, forgotten, isSame }: Case): string
  * Returns the texts in this revision that agents wrote to another folder, if the texts are unapproved and that folder
  * no longer exists. That folder may have been moved while no process ran, and moving a text does not approve the text.
  */
-function findLeftWrites(
-  { skill, origin, isPresent }: AdmissionRequest,
-  decisions: DecisionStore,
-): readonly AgentWrite[] {
+function findLeftWrites(request: AdmissionRequest, decisions: DecisionStore): readonly AgentWrite[] {
+  const isLeft = ({ origin, location }: FolderPlace): boolean =>
+    origin === request.origin && !request.isPresent(location)
   return decisions
     .listWritten()
-    .flatMap(([place, { writes }]) =>
-      place.origin === origin && !isPresent(place.location) ? findCopiedWrites(skill, writes) : [],
-    )
+    .flatMap(([place, { writes }]) => (isLeft(place) ? findCopiedWrites(request.skill, writes) : []))
 }
 
 function toStanding(decided: FolderDecisions | undefined): StandingDecision | undefined {

@@ -37,7 +37,7 @@ export class StateSeal {
     )
   }
 
-  #compute({ seal: _, ...state }: SessionState): string {
+  #compute({ seal: _seal, ...state }: SessionState): string {
     return bytesToHex(hmac(sha256, this.#key, encoder.encode(toCanonical(state))))
   }
 }

@@ -158,7 +158,7 @@ describe('state.sealKey', () => {
 
   const CHANGES: readonly (readonly [what: string, change: (state: SessionState) => SessionState])[] = [
     ['was changed', state => ({ ...state, seen: { pdf: [state.generation] } })],
-    ['has no seal', ({ seal: _, ...state }) => state],
+    ['has no seal', ({ seal: _seal, ...state }) => state],
     ['has an empty list', state => ({ ...state, announced: [] })],
     ['has the seal of another state', state => ({ ...state, seal: '0'.repeat(64) })],
   ]
