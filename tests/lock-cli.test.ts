@@ -233,7 +233,7 @@ test('stoke add and stoke update refuse invisible characters in files until the 
   const refused = it.run('add', it.place)
   expect([refused.status, refused.stdout]).toEqual([2, ''])
   expect(refused.stderr).toMatch(/pdf\/SKILL\.md:5:9: U\+E0073 U\+200B[\s\S]*pdf\/notes\.md:1:2: U\+202E/)
-  expect(refused.stderr).toMatch(/nothing was added: pdf has invisible characters; .*--confirm-hidden/)
+  expect(refused.stderr).toMatch(/nothing was added: pdf has hidden text; .*--confirm-hidden/)
   expect(existsSync(it.at('skills/pdf'))).toBe(false)
   const confirmed = it.run('add', it.place, '--confirm-hidden')
   expect([confirmed.status, confirmed.stderr]).toEqual([0, expect.stringContaining('U+202E')])

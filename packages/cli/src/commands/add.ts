@@ -131,8 +131,7 @@ async function openPlace(place: string, config: Config): Promise<Available> {
 }
 
 /**
- * Refuses skills with invisible characters unless `confirmsHidden` is set, because a copied skill is served
- * immediately.
+ * Refuses skills with hidden text unless `confirmsHidden` is set, because a copied skill is served immediately.
  */
 async function refuseHidden(
   chosen: readonly Skill[],
@@ -148,7 +147,7 @@ async function refuseHidden(
   }
   if (hiding.length > 0 && !confirmsHidden)
     throw new UsageError(
-      `nothing was added: ${hiding.join(', ')} ${hiding.length === 1 ? 'has' : 'have'} invisible characters; check the places above, then use --confirm-hidden if the characters are intended`,
+      `nothing was added: ${hiding.join(', ')} ${hiding.length === 1 ? 'has' : 'have'} hidden text; check the places above, then use --confirm-hidden if it is intended`,
     )
 }
 

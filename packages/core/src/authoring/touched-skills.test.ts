@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { MemoryFileSystem } from '../fs/memory-file-system.ts'
+import { MemoryDecisions } from '../history/decisions.ts'
 import { createSkillRuntime } from '../runtime/create-skill-runtime.ts'
 import type { SkillRuntime } from '../runtime/skill-runtime.ts'
 import type { SkillSession } from '../session/skill-session.ts'
@@ -30,6 +31,7 @@ interface Kit extends AsyncDisposable {
 async function open(
   files: Readonly<Record<string, string>>,
   roots: readonly string[] = ['/s'],
+  decisions: MemoryDecisions = new MemoryDecisions(),
 ): Promise<Kit> {
   const fileSystem = new MemoryFileSystem(files)
   const sources = roots.map(
@@ -39,7 +41,7 @@ async function open(
         ...(index === 0 ? { writable: fileSystem } : {}),
       }),
   )
-  const skills = await createSkillRuntime({ sources, tuning: { settle: NO_SETTLE } })
+  const skills = await createSkillRuntime({ sources, state: { decisions }, tuning: { settle: NO_SETTLE } })
   return {
     files: fileSystem,
     skills,
@@ -166,8 +168,28 @@ test('T51: a revision with texts of two conversations is live in neither of them
   const [one, two] = [it.agent('1'), it.agent('2')]
   await one.write('pdf', 'SKILL.md', text('pdf', 'Of the first.'))
   await two.write('pdf', 'notes.md', 'Of the second.')
+  await it.skills.writer().write({ skill: 'tone', path: 'SKILL.md', content: text('tone'), agent: {} })
+  await one.write('tone', 'notes.md', 'Of the first.')
+  expect(one.session.pending()?.text).toBeUndefined()
   for (const { session } of [one, two]) {
     const reader = it.skills.forConversation({ id: session.conversation })
     expect(await reader.readBody(reader.current.get('pdf'))).toBe('Body of pdf.')
   }
+})
+
+test('T43: a folder that lost a note also holds every change of the skill around it', async () => {
+  const decisions = new MemoryDecisions()
+  await using it = await open(
+    { '/s/team/SKILL.md': text('team'), '/s/team/pdf/SKILL.md': text('pdf') },
+    ['/s'],
+    decisions,
+  )
+  const [source] = it.skills.status()
+  const place = { origin: source?.origin ?? '', location: 'team/pdf' }
+  for (let count = 0; count < 1_001; count++)
+    await decisions.record(place, {
+      ...{ kind: 'write', path: `${count}.md`, digest: `sha256:${count}`, by: 'the bot', at: 0 },
+    })
+  await it.put('/s/team/pdf/scripts/x.py', 'the lost text')
+  expect(it.statuses()).toEqual({ pdf: 'pending', team: 'pending' })
 })

@@ -4,6 +4,15 @@ import type { Digest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
 import { type AgentWrite, type DecisionStore, isAmong } from './decisions.ts'
 
+export interface HeldWrites {
+  /** Texts that were written to the asking folder. */
+  readonly own: readonly AgentWrite[]
+  /** Texts that were written to other skills. */
+  readonly others: readonly AgentWrite[]
+  /** A text that is no longer noted. The revision may contain it. */
+  readonly forgotten: AgentWrite | undefined
+}
+
 /** The folder whose revision may contain texts of agents. */
 export type AskingFolder = Pick<AdmissionRequest, 'folder' | 'findFolder'> & FolderPlace
 
@@ -11,18 +20,16 @@ export type AskingFolder = Pick<AdmissionRequest, 'folder' | 'findFolder'> & Fol
  * Finds the unapproved texts of agents in a revision. An agent may have written a text to this folder, or to another
  * skill whose folder contains this folder or lies in it. The paths of the result are relative to this folder.
  */
-export function findHeldWrites(
-  skill: Skill,
-  asking: AskingFolder,
-  decisions: DecisionStore,
-): { readonly own: readonly AgentWrite[]; readonly others: readonly AgentWrite[] } {
+export function findHeldWrites(skill: Skill, asking: AskingFolder, decisions: DecisionStore): HeldWrites {
   const digests = new Map(skill.files.map(({ path, digest }) => [path, digest]))
   const known = new Set(digests.values())
   const settled = decisions.find(asking)?.settled ?? []
   const own: AgentWrite[] = []
   const others: AgentWrite[] = []
-  for (const [place, { writes }] of decisions.listWritten()) {
+  let forgotten = decisions.find(asking)?.forgotten
+  for (const [place, { writes, forgotten: lost }] of decisions.listWritten()) {
     const isOwn = place.origin === asking.origin && place.location === asking.location
+    if (lost !== undefined && mayShare(place, asking)) forgotten ??= lost
     for (const write of writes) {
       if (!known.has(write.digest)) continue
       const path = isOwn ? ownPath(write, digests) : findPath(write, place, asking, digests)
@@ -30,13 +37,20 @@ export function findHeldWrites(
       if (found !== undefined && (isOwn || !isAmong(found, settled))) (isOwn ? own : others).push(found)
     }
   }
-  return { own, others }
+  return { own, others, forgotten }
 }
 
 /** Finds the unapproved texts of agents that were written to another folder with the same layout. */
 export function findCopiedWrites(skill: Skill, writes: readonly AgentWrite[]): readonly AgentWrite[] {
   const digests = new Map(skill.files.map(({ path, digest }) => [path, digest]))
   return writes.filter(write => ownPath(write, digests) !== undefined)
+}
+
+/** True if a file can be in both folders. */
+function mayShare(place: FolderPlace, { folder, findFolder }: AskingFolder): boolean {
+  const { path } = findFolder(place) ?? folderOf(place)
+  const isNested = pathInside(folder.path, path) !== undefined || pathInside(path, folder.path) !== undefined
+  return folder.hasLinks || path === folder.path || isNested
 }
 
 type FileDigests = ReadonlyMap<string, Digest>

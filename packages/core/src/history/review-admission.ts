@@ -62,11 +62,11 @@ export function createReviewAdmission(options: ReviewAdmissionOptions): Admissio
       const place = { origin: request.origin, location: request.skill.location }
       const decided = decisions.find(place)
       const isSame = request.live?.revision === request.skill.revision
-      const { own, others } = findHeldWrites(request.skill, { ...request, ...place }, decisions)
+      const { own, others, forgotten } = findHeldWrites(request.skill, { ...request, ...place }, decisions)
       const left = decided?.approved.size ? [] : findLeftWrites(request, decisions)
       // A text that was approved here stays live if an agent writes the same text to another folder.
       const writes = [...own, ...(isSame ? [] : others), ...left].sort((a, b) => a.at - b.at)
-      return decide(request, decided, { isFrozen: waits, isSame, writes })
+      return decide(request, decided, { isFrozen: waits, isSame, forgotten, writes })
     },
     refresh: () => decisions.refresh(),
     shown: origin => {
@@ -85,24 +85,19 @@ export function createReviewAdmission(options: ReviewAdmissionOptions): Admissio
 function decide(
   { skill, live, trust }: AdmissionRequest,
   decided: FolderDecisions | undefined,
-  {
-    isFrozen,
-    isSame,
-    writes,
-  }: Pick<Case, 'isFrozen' | 'isSame'> & { readonly writes: readonly AgentWrite[] },
+  { writes, ...circumstances }: Omit<Case, 'trust' | 'write'> & { readonly writes: readonly AgentWrite[] },
 ): AdmissionVerdict {
   const rejection = decided?.rejected.get(skill.revision)
   if (rejection !== undefined)
     return { kind: 'hold', reason: `rejected by ${describeMeta(rejection)}`, isRejected: true }
   if (decided?.approved.has(skill.revision) === true)
     return skill.listedFrontmatter === undefined ? { kind: 'admit' } : NOT_STORED
-  const write = writes.at(-1)
-  const reason = findReason({ trust, isFrozen, write, forgotten: decided?.forgotten, isSame })
+  const reason = findReason({ ...circumstances, trust, write: writes.at(-1) })
   if (reason === undefined) return { kind: 'admit' }
   const grown = describeNewCapabilities(live, skill)
   // If two conversations wrote texts, neither may see the text of the other.
-  const [conversation, another] = new Set(writes.map(each => each.conversation))
-  const isShown = conversation !== undefined && another === undefined && trust !== 'review'
+  const [conversation, ...others] = new Set(writes.map(each => each.conversation))
+  const isShown = conversation !== undefined && others.length === 0 && trust !== 'review'
   return {
     kind: 'hold',
     reason: grown.length === 0 ? reason : `${reason}; new: ${grown.join('; ')}`,
