@@ -1,5 +1,7 @@
 import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
+import { createServer } from 'node:net'
 import { verifies } from '@skillstoke/requirements'
 import { describe, expect, test } from 'vitest'
 import { HAS_BUBBLEWRAP, HAS_PYTHON, openScripts } from '../fixtures/scripts.ts'
@@ -25,10 +27,18 @@ function commandLines(): readonly string[] {
 }
 
 describe.skipIf(!HAS_BUBBLEWRAP || !HAS_PYTHON)('the sandbox', () => {
-  const runPython = async (folder: TemporaryFolder, program: string, timeoutMs = 10_000): Promise<string> => {
+  const runPython = async (
+    folder: TemporaryFolder,
+    program: string,
+    {
+      timeoutMs = 10_000,
+      grants = [],
+    }: { readonly timeoutMs?: number; readonly grants?: readonly string[] } = {},
+  ): Promise<string> => {
     folder.writeSkill('skills/attack')
     folder.write('skills/attack/scripts/attack.py', program)
     await using skills = await openScripts(folder.at('skills'), { sandbox: 'require' })
+    if (grants.length > 0) await skills.review.grant('attack', grants)
     try {
       return (await skills.scripts.run('attack', 'scripts/attack.py', [], { timeoutMs })).stdout
     } catch (thrown) {
@@ -50,7 +60,7 @@ for _ in range(30):
         os.setsid()
         while True: pass
 ${end}`
-        const outcome = await runPython(folder, program, timeoutMs)
+        const outcome = await runPython(folder, program, { timeoutMs })
         expect(commandLines().filter(line => line.includes('scripts/attack.py'))).toEqual([])
         expect(outcome).toMatch(expected)
       }
@@ -72,7 +82,7 @@ for _ in range(3):
 while True:
     for number in range(30):
         libc.renameat2(-100, root + b'/%d/folder' % number, -100, root + b'/%d/link' % number, 2)`
-    for (let round = 0; round < 3; round++) await runPython(folder, program, 400)
+    for (let round = 0; round < 3; round++) await runPython(folder, program, { timeoutMs: 400 })
     expect(readdirSync(folder.at('foreign/victim'))).toHaveLength(300)
   })
 
@@ -131,6 +141,29 @@ print('threads', subprocess.run(['/usr/bin/python3', '-c', 'import threading; th
     const plain = spawnSync('/usr/bin/python3', ['-c', program], { encoding: 'utf8' })
     expect(plain.stdout).toBe('unshare 0\nprogram 0\nthreads 0\n')
     expect(await runPython(folder, program)).toBe('unshare 1\nprogram 1\nthreads 0\n')
+  })
+
+  test('the capability net includes abstract sockets of the host, and without it a program reaches none', async () => {
+    const name = `skillstoke-${process.pid}`
+    const server = createServer(socket => socket.end('answered')).listen({ path: `\0${name}` })
+    await once(server, 'listening')
+    try {
+      const program = `import socket
+client = socket.socket(socket.AF_UNIX)
+try:
+    client.connect('\\0${name}')
+    print(client.recv(100).decode())
+except OSError as error: print(type(error).__name__)`
+      for (const [grants, expected] of [
+        [[], 'ConnectionRefusedError\n'],
+        [['net'], 'answered\n'],
+      ] as const) {
+        using folder = new TemporaryFolder()
+        expect(await runPython(folder, program, { grants })).toBe(expected)
+      }
+    } finally {
+      server.close()
+    }
   })
 
   test('a program in the sandbox gets no file descriptor of the host', async () => {

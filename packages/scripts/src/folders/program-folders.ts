@@ -6,6 +6,7 @@ import type { Diagnostic, Digest } from '@skillstoke/core'
 import { isAlive, removeTree } from '@skillstoke/core/internal/node'
 import type { ScriptProgram } from '@skillstoke/core/source'
 import type { ContainedProcess } from '../process/contained-process.ts'
+import { killLeftSandboxes } from '../process/left-sandboxes.ts'
 import { readStatus } from '../process/process-status.ts'
 import type { ScriptUser } from '../process/script-user.ts'
 import {
@@ -213,13 +214,15 @@ async function findParent(parent: string | undefined): Promise<string | undefine
   return isOurs ? path : undefined
 }
 
-/** Removes the folders of hosts that were killed. */
+/** Removes the folders of hosts that were killed, and ends what their sandboxes left. */
 async function sweep(parent: string): Promise<void> {
   for (const name of await readdir(parent)) {
     const [, pid, startedAt = ''] = /^([1-9]\d*)-(?:(\d*)-)?/.exec(name) ?? []
     if (pid === undefined || isOwnerAlive(Number(pid), startedAt)) continue
+    const folder = join(parent, name)
+    killLeftSandboxes(folder)
     // Ignore the failure: another process may be removing the same folder, and a folder that stays does no harm.
-    await removeTree(join(parent, name)).catch(() => undefined)
+    await removeTree(folder).catch(() => undefined)
   }
 }
 

@@ -1,8 +1,12 @@
-import { spawnSync } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { HAS_BUBBLEWRAP } from '../../../../tests/fixtures/scripts.ts'
+import { TemporaryFolder } from '../../../../tests/fixtures/skill-folder.ts'
 import { TYPESCRIPT_FLAGS } from '../../../../tests/fixtures/typescript-flags.ts'
+import { ProgramFolders } from '../folders/program-folders.ts'
 
 const FLAGS = [...TYPESCRIPT_FLAGS, '--input-type=module']
 
@@ -48,6 +52,29 @@ describe.skipIf(!HAS_BUBBLEWRAP)('a process in a sandbox', () => {
     expect(stdout).toBe('false\ntrue\n')
   }, 20_000)
 })
+
+test.skipIf(!HAS_BUBBLEWRAP)(
+  'sweep() ends the sandboxes of a killed host, but not those of others',
+  async () => {
+    using folder = new TemporaryFolder()
+    const start = (owner: string): ChildProcess => {
+      folder.write(`${owner}/scratch-1/file`, 'x')
+      const scratch = folder.at(owner, 'scratch-1')
+      return spawn('bwrap', ['--ro-bind', '/', '/', '--bind', scratch, scratch, 'sleep', '600'])
+    }
+    const left = start('4194305-1-abcdef') // no process has such a high ID
+    const other = start(`${process.pid}--abcdef`)
+    const ended = once(left, 'exit')
+    await expect.poll(() => readFileSync(`/proc/${left.pid}/cmdline`, 'utf8')).toContain('scratch-1')
+    const folders = new ProgramFolders(folder.path)
+    folders.sweep()
+    await ended
+    await folders.close()
+    expect(existsSync(folder.at('4194305-1-abcdef'))).toBe(false)
+    expect(other.exitCode).toBeNull()
+    other.kill('SIGKILL')
+  },
+)
 
 test('unref() lets the host exit while a program runs', () => {
   const program = `

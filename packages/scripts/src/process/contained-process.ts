@@ -1,6 +1,9 @@
 import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { closeSync, openSync, readSync, unlinkSync } from 'node:fs'
 import type { Socket } from 'node:net'
-import type { Readable, Writable } from 'node:stream'
+import { join } from 'node:path'
+import type { Duplex, Writable } from 'node:stream'
 import { hasGroup, killGroup, killProcess } from '@skillstoke/core/internal/node'
 import type { Launch } from './launch.ts'
 import { type ProcessStatus, readStatus } from './process-status.ts'
@@ -12,6 +15,8 @@ export interface ContainedProcessOptions {
   readonly hasChannel: boolean
 }
 
+/** The channel of a script process. Other programs in a sandbox use this descriptor only to wait for the host. */
+export const CHANNEL_DESCRIPTOR = 3
 // Two file descriptors of bubblewrap. On the first, bubblewrap reports the process that it started. From the second,
 // bubblewrap reads its filter.
 export const INFO_DESCRIPTOR = 4
@@ -47,19 +52,24 @@ export class ContainedProcess {
   readonly ended: Promise<void>
   /** Resolves when the host has seen that all processes ended. If a process hangs in the kernel, `gone` resolves later than `ended`. */
   readonly gone: Promise<void>
-  readonly #first: Promise<FirstProcess | undefined>
+  /** Descriptor of the file in which bubblewrap reports the first process of the sandbox. */
+  readonly #info: number | undefined
   #known: FirstProcess | undefined
   #isKilled = false
   #isGone = false
 
   constructor({ command, args, sandbox }: Launch, options: ContainedProcessOptions) {
     const { env, workingDirectory, hasChannel } = options
+    this.#info = sandbox === undefined ? undefined : openInfo(sandbox.folder)
+    const hasGate = sandbox !== undefined && !hasChannel
     const stdio: StdioOptions = [
       'ignore',
       'pipe',
       'pipe',
-      hasChannel ? 'pipe' : 'ignore',
-      ...(sandbox === undefined ? [] : (['pipe', sandbox.filter === undefined ? 'ignore' : 'pipe'] as const)),
+      hasChannel || hasGate ? 'pipe' : 'ignore',
+      ...(sandbox === undefined
+        ? []
+        : ([this.#info ?? 'ignore', sandbox.filter === undefined ? 'ignore' : 'pipe'] as const)),
     ]
     this.child = spawn(command, args, {
       env,
@@ -72,15 +82,8 @@ export class ContainedProcess {
     alive.add(this)
     // If no file descriptor is free, `stdio` is missing here, and an `error` event follows.
     const pipes = this.child.stdio as readonly unknown[] | undefined
-    this.#first =
-      sandbox === undefined
-        ? Promise.resolve(undefined)
-        : readFirstProcess(pipes?.[INFO_DESCRIPTOR] as Readable | undefined, this.child.pid)
     sendFilter(pipes?.[FILTER_DESCRIPTOR] as Writable | undefined, sandbox?.filter)
-    void this.#first.then(first => {
-      this.#known = first
-      if (this.#isKilled) this.kill()
-    })
+    if (hasGate) this.#openGate(pipes?.[CHANNEL_DESCRIPTOR] as Duplex | undefined)
     const ended = Promise.withResolvers<void>()
     const gone = Promise.withResolvers<void>()
     this.ended = ended.promise
@@ -116,15 +119,40 @@ export class ContainedProcess {
     return (this.child.stdio as readonly unknown[] as readonly Socket[] | undefined) ?? []
   }
 
+  /** Call this when the program has started, while bubblewrap still runs: then `kill()` can end the sandbox at once. */
+  noteStart(): void {
+    this.#find()
+  }
+
+  /**
+   * Lets a program in a sandbox begin when it asks. If the host has been killed, nothing answers and the program does not
+   * begin, even if bubblewrap missed the death of the host.
+   */
+  #openGate(gate: Duplex | undefined): void {
+    gate?.on('error', () => undefined)
+    gate?.once('data', () => {
+      this.noteStart()
+      gate.end('\n')
+    })
+  }
+
+  /** Returns the first process of the sandbox, as soon as bubblewrap has reported it. */
+  #find(): FirstProcess | undefined {
+    if (this.#info !== undefined && !this.#isGone)
+      this.#known ??= readFirstProcess(this.#info, this.child.pid)
+    return this.#known
+  }
+
   /** Kills the program, its process group and its sandbox immediately. */
   kill(): void {
     if (this.#isGone) return
     const isFirstKill = !this.#isKilled
     this.#isKilled = true
-    if (this.#known !== undefined) {
+    const first = this.#find()
+    if (first !== undefined) {
       // If process 1 of the sandbox is killed, the kernel kills all other processes of the sandbox, and then bubblewrap exits.
-      const state = stateOf(this.#known)
-      if (state === 'running') killProcess(this.#known.pid)
+      const state = stateOf(first)
+      if (state === 'running') killProcess(first.pid)
       // If the state is unknown, the process ID may now belong to another process. Kill bubblewrap instead, because
       // this also ends the sandbox.
       else if (state === 'unknown') killGroup(this.child)
@@ -133,20 +161,28 @@ export class ContainedProcess {
     if (!this.#isStarting()) killGroup(this.child)
     // Wait before killing bubblewrap. If bubblewrap is killed before its sandbox is set up, it leaves a process that
     // never ends.
-    else if (isFirstKill) setTimeout(() => killGroup(this.child), INFO_MS).unref()
+    else if (isFirstKill) void this.#killStarting()
+  }
+
+  async #killStarting(): Promise<void> {
+    await waitUntil(
+      () => this.#find() !== undefined || !this.#isStarting(),
+      () => undefined,
+      INFO_MS,
+    )
+    if (this.#find() === undefined) killGroup(this.child)
+    else this.kill()
   }
 
   /** Whether bubblewrap still runs and has not reported the first process of the sandbox yet. */
   #isStarting(): boolean {
-    // If no file descriptor is free, `stdio` is missing.
-    const pipes = this.child.stdio as readonly unknown[] | undefined
-    const info = pipes?.[INFO_DESCRIPTOR] as Readable | null | undefined
-    return info?.readableEnded === false && this.child.exitCode === null && this.child.signalCode === null
+    const isRunning = this.child.exitCode === null && this.child.signalCode === null
+    return this.#info !== undefined && this.#known === undefined && isRunning
   }
 
   async #end(onEnded: () => void): Promise<void> {
     killGroup(this.child)
-    const first = await this.#first
+    const first = this.#find()
     if (first === undefined) {
       const { pid } = this.child
       await waitUntil(
@@ -166,6 +202,7 @@ export class ContainedProcess {
       }
     }
     this.#isGone = true
+    if (this.#info !== undefined) closeSync(this.#info)
     onEnded()
   }
 }
@@ -176,24 +213,32 @@ interface FirstProcess extends Pick<ProcessStatus, 'startedAt'> {
 }
 
 /**
+ * Opens a file without a name for the report of bubblewrap. With a pipe, bubblewrap would be ended by its write after
+ * the host was killed, and leave a process that waits for it forever.
+ */
+function openInfo(folder: string): number | undefined {
+  const path = join(folder, `.info-${randomUUID()}`)
+  try {
+    const descriptor = openSync(path, 'wx+', 0o600)
+    unlinkSync(path)
+    return descriptor
+  } catch {
+    return undefined // starting bubblewrap will fail, too, or its end is found by the process group
+  }
+}
+
+const MAX_INFO = 1_024
+
+/**
  * @param bubblewrap the expected parent of the reported process. While bubblewrap is the parent, the reported ID
  * belongs to no other process
  */
-async function readFirstProcess(
-  info: Readable | undefined,
-  bubblewrap: number | undefined,
-): Promise<FirstProcess | undefined> {
-  if (info === undefined) return undefined
-  let text = ''
-  info.on('data', (data: Buffer) => (text += data.toString()))
-  await new Promise<void>(resolve => info.on('end', resolve).on('error', resolve).on('close', resolve))
-  const pid = Number(/"child-pid": *(\d+)/.exec(text)?.[1])
+function readFirstProcess(info: number, bubblewrap: number | undefined): FirstProcess | undefined {
+  const buffer = Buffer.alloc(MAX_INFO)
+  const text = buffer.toString('latin1', 0, readSync(info, buffer, 0, MAX_INFO, 0))
+  const pid = Number(/"child-pid": *(\d+)\D/.exec(text)?.[1])
   if (!(pid > 0)) return undefined
-  let status = readStatus(pid)
-  await waitUntil(
-    () => status !== 'unknown',
-    () => (status = readStatus(pid)),
-  )
+  const status = readStatus(pid)
   if (status === undefined || status === 'unknown' || status.parent !== bubblewrap) return undefined
   return { pid, startedAt: status.startedAt }
 }

@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import { type GrantedPath, isInside } from '../access/granted-path.ts'
 import type { PartialFolder } from '../access/partial-folders.ts'
 import type { ScriptAccess } from '../access/script-access.ts'
-import { FILTER_DESCRIPTOR, INFO_DESCRIPTOR } from './contained-process.ts'
+import { CHANNEL_DESCRIPTOR, FILTER_DESCRIPTOR, INFO_DESCRIPTOR } from './contained-process.ts'
 import type { ScriptUser } from './script-user.ts'
 import { createSystemCallFilter } from './system-call-filter.ts'
 
@@ -15,6 +15,8 @@ export interface Launch {
   readonly sandbox?: {
     /** The seccomp filter that bubblewrap loads; absent if this architecture has no filter. */
     readonly filter?: Uint8Array
+    /** Folder in which the host may create a file. */
+    readonly folder: string
   }
 }
 
@@ -26,6 +28,8 @@ export interface View {
   /** Folder for temporary files, which the process may write to. */
   readonly scratch: string
   readonly workingDirectory: string
+  /** Whether the program has a channel to the host. A program without a channel waits for the host before it begins. */
+  readonly hasChannel?: boolean
 }
 
 const HEAP_MB = 256
@@ -74,18 +78,25 @@ function outermost(paths: readonly string[]): readonly string[] {
 
 interface LimitOptions {
   readonly hasOwnUsers: boolean
+  /** Whether the program waits until the host answers. The answer shows that the host still runs. */
+  readonly waitsForHost?: boolean
   /** Folder to enter before the program starts; missing if this is the current folder. */
   readonly folder?: string
 }
 
 /** Limits the size of files and the memory outside the heap, and turns core dumps off. All descendants inherit these limits. */
-export function withLimits({ command, args }: Launch, { hasOwnUsers, folder = '.' }: LimitOptions): Launch {
+export function withLimits(
+  { command, args }: Launch,
+  { hasOwnUsers, waitsForHost = false, folder = '.' }: LimitOptions,
+): Launch {
   if (process.platform === 'win32') return { command, args }
   // Linux counts processes and threads per user. Outside a sandbox, the count includes all other processes of the user. The option of `ulimit` for this count is `-u` in some shells and `-p` in others.
   const processes = hasOwnUsers
     ? `ulimit -u ${MAX_TASKS} 2>/dev/null || ulimit -p ${MAX_TASKS} 2>/dev/null; `
     : ''
-  const script = `${processes}ulimit -c 0; ulimit -d ${DATA_KB}; ulimit -f ${FILE_BLOCKS}; cd "$0" && exec "$@"`
+  const channel = CHANNEL_DESCRIPTOR
+  const gate = waitsForHost ? `echo >&${channel} && read -r _ <&${channel} && exec ${channel}<&- && ` : ''
+  const script = `${processes}ulimit -c 0; ulimit -d ${DATA_KB}; ulimit -f ${FILE_BLOCKS}; ${gate}cd "$0" && exec "$@"`
   return { command: '/bin/sh', args: ['-c', script, folder, command, ...args] }
 }
 
@@ -126,13 +137,14 @@ export function toSandboxed(bubblewrap: Bubblewrap, launch: Launch, view: View):
   const filter = createSystemCallFilter()
   const { access, readable, scratch, workingDirectory } = view
   const { user } = access
+  const waitsForHost = view.hasChannel !== true
   const { command, args } = asUser(
     user,
     bubblewrap.setpriv,
     // The user of the script may enter folders that bubblewrap, which has no capabilities left, may not enter.
     user === undefined
-      ? withLimits(launch, { hasOwnUsers: COUNTS_PER_NAMESPACE })
-      : withLimits(launch, { hasOwnUsers: false, folder: workingDirectory }),
+      ? withLimits(launch, { hasOwnUsers: COUNTS_PER_NAMESPACE, waitsForHost })
+      : withLimits(launch, { hasOwnUsers: false, waitsForHost, folder: workingDirectory }),
   )
   const memory = (path: string): string[] => [
     ...(user === undefined ? [] : ['--perms', '1777']),
@@ -146,7 +158,7 @@ export function toSandboxed(bubblewrap: Bubblewrap, launch: Launch, view: View):
   const mounted = [...access.readable, ...access.writable].flatMap(({ path, real }) => [path, real])
   return {
     command: bubblewrap.path,
-    sandbox: filter === undefined ? {} : { filter },
+    sandbox: { folder: scratch, ...(filter === undefined ? {} : { filter }) },
     args: [
       ...(user === undefined ? ['--unshare-all'] : ALL_BUT_USERS),
       '--info-fd',

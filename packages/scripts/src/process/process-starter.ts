@@ -33,6 +33,7 @@ export class ProcessStarter {
       readable: [folder.files, folder.code, ...providedModules().readable],
       scratch,
       workingDirectory: access.workspace ?? folder.files,
+      hasChannel: true,
     }
     const process = new ScriptProcess({
       launch: await this.#sandbox.wrap(toNodeLaunch([MAIN], view), view),

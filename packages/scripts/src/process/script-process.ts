@@ -78,6 +78,8 @@ export class ScriptProcess {
   #stopped: Promise<void> = Promise.resolve()
   #idleBytes = 0
   #isLoading = true
+  /** Frames that wait until the process is ready. If the host is killed before, the process never gets code to run. */
+  #held: string[] | undefined = []
 
   constructor({ launch, env, workingDirectory, limits, redaction }: ScriptProcessOptions) {
     this.#limits = limits
@@ -242,7 +244,16 @@ export class ScriptProcess {
   }
 
   #write(line: string): void {
-    if (this.#channel.writable) this.#channel.write(`${line}\n`)
+    if (this.#held !== undefined) this.#held.push(line)
+    else if (this.#channel.writable) this.#channel.write(`${line}\n`)
+  }
+
+  /** Sends the held frames when the process is ready. */
+  #begin(): void {
+    this.#process.noteStart()
+    const held = this.#held ?? []
+    this.#held = undefined
+    for (const line of held) this.#write(line)
   }
 
   #take(text: string): void {
@@ -271,9 +282,10 @@ export class ScriptProcess {
 
   #handle(line: string): void {
     const frame = parseFrame(line, { redaction: this.#redaction, maxBytes: this.#limits.stdout })
-    if (frame === undefined || frame.kind === 'ready') return
+    if (frame === undefined) return
     const call = this.#call
-    if (frame.kind === 'loading') this.#module = frame.path
+    if (frame.kind === 'ready') this.#begin()
+    else if (frame.kind === 'loading') this.#module = frame.path
     else if (frame.kind === 'loaded' || frame.kind === 'failed') this.#loading.resolve(frame)
     else if (call === undefined) this.kill('it sent more after its result')
     else if (frame.id !== call.id) return
