@@ -53,7 +53,7 @@ export class ContainedProcess {
   /** Resolves when the host has seen that all processes ended. If a process hangs in the kernel, `gone` resolves later than `ended`. */
   readonly gone: Promise<void>
   /** Descriptor of the file in which bubblewrap reports the first process of the sandbox. */
-  readonly #info: number | undefined
+  #info: number | undefined
   #known: FirstProcess | undefined
   #isKilled = false
   #isGone = false
@@ -138,9 +138,15 @@ export class ContainedProcess {
 
   /** Returns the first process of the sandbox, as soon as bubblewrap has reported it. */
   #find(): FirstProcess | undefined {
-    if (this.#info !== undefined && !this.#isGone)
-      this.#known ??= readFirstProcess(this.#info, this.child.pid)
+    if (this.#info === undefined) return this.#known
+    this.#known = readFirstProcess(this.#info, this.child.pid)
+    if (this.#known !== undefined) this.#closeInfo()
     return this.#known
+  }
+
+  #closeInfo(): void {
+    if (this.#info !== undefined) closeSync(this.#info)
+    this.#info = undefined
   }
 
   /** Kills the program, its process group and its sandbox immediately. */
@@ -170,14 +176,14 @@ export class ContainedProcess {
       () => undefined,
       INFO_MS,
     )
-    if (this.#find() === undefined) killGroup(this.child)
-    else this.kill()
+    if (this.#find() !== undefined) this.kill()
+    else if (!this.#isGone) killGroup(this.child)
   }
 
   /** Whether bubblewrap still runs and has not reported the first process of the sandbox yet. */
   #isStarting(): boolean {
     const isRunning = this.child.exitCode === null && this.child.signalCode === null
-    return this.#info !== undefined && this.#known === undefined && isRunning
+    return this.#info !== undefined && isRunning
   }
 
   async #end(onEnded: () => void): Promise<void> {
@@ -202,7 +208,7 @@ export class ContainedProcess {
       }
     }
     this.#isGone = true
-    if (this.#info !== undefined) closeSync(this.#info)
+    this.#closeInfo()
     onEnded()
   }
 }
