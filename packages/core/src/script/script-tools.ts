@@ -13,11 +13,11 @@ import { defineTool, defineToolBySchema, type ToolCall } from '../tool/define-to
 import { type ToolDefinition, type ToolResult, toolFailure, toolSuccess } from '../tool/tool-definition.ts'
 import { readObjectField, readTextField } from '../tool/tool-input.ts'
 import { TOOL_NAMES } from '../tool/tool-names.ts'
+import { cutOutput, mayMislead, type OutputOrigin, wrapOutput } from '../tool/wrap-output.ts'
 import type { SkillCommand } from './command.ts'
 import { describeShadowed, isSamePlace } from './program-slots.ts'
 import type { ScriptFileRun } from './script-runner.ts'
 import type { CommandResult, SkillScripts } from './skill-scripts.ts'
-import { cutOutput, mayMislead, type OutputOrigin, wrapOutput } from './wrap-output.ts'
 
 /** Creates the tools `run_skill_command` and `run_skill_script`. Their definitions do not change when skills change. */
 export function createScriptTools(
