@@ -29,7 +29,8 @@ describe('findInterpreter()', () => {
     ['a', '#!/usr/bin/env -S python3 -c "print(1)"\n', program(['env'], '-S', 'python3 -c "print(1)"')],
     ['a.ts', '#!/usr/bin/env bun\n', program(['bun'])],
     ['a.ts', '#!/usr/bin/env -S deno run --allow-read\n', program(['deno'], 'run', '--allow-read')],
-    ['a.ts', '#!/usr/bin/env -S npx tsx\n', program(['npx'], 'tsx')],
+    ['a.ts', '#!/usr/bin/env -S npx tsx\n', node()],
+    ['a.ts', '#!/usr/bin/env -S npx --yes zx\n', refused('its first line asks npx for "zx"')],
     ['a.ts', '#!/usr/bin/env tsx\n', node()],
     [
       'a',

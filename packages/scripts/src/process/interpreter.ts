@@ -26,6 +26,9 @@ const LIKE_NODE = ['node', 'nodejs', 'tsx', 'ts-node']
 /** Options of Node that widen no permission. */
 const NODE_OPTIONS =
   /^--(?:no-)?(?:warnings|deprecation|enable-source-maps|trace-warnings|trace-deprecation|trace-uncaught|throw-deprecation|experimental-strip-types|experimental-transform-types|stack-trace-limit=\d+|unhandled-rejections=\w+)$/
+/** Programs that download a package and run it. */
+const INSTALLERS = ['npx', 'bunx', 'uvx', 'pipx']
+const NO_PACKAGES = 'scripts get no packages; bundle what the script needs into its skill'
 const MAX_FIRST_LINE = 1_024
 
 /**
@@ -78,6 +81,14 @@ function toInterpreter(name: string, args: readonly string[], bytes: Uint8Array)
         }
   }
   if (name === 'uv') return toUv(args, bytes)
+  if (INSTALLERS.includes(name)) {
+    const [asked = '', ...rest] = args.filter(each => !['-y', '--yes'].includes(each))
+    if (LIKE_NODE.includes(asked)) return toInterpreter(asked, rest, bytes)
+    return {
+      kind: 'refused',
+      reason: `its first line asks ${name} for ${JSON.stringify(asked)}, but ${NO_PACKAGES}`,
+    }
+  }
   // Several systems have only `python3`.
   return { kind: 'program', names: name === 'python' ? ['python', 'python3'] : [name], args }
 }
@@ -86,13 +97,15 @@ function toInterpreter(name: string, args: readonly string[], bytes: Uint8Array)
 function toUv(args: readonly string[], bytes: Uint8Array): Interpreter {
   const [verb, ...options] = args
   if (verb !== 'run') return { kind: 'program', names: ['uv'], args }
-  const way = 'scripts get no packages; bundle what the script needs into its skill'
   const asked = options.find(option => /^--(?:with|extra|group)|^-w/.test(option))
   if (asked !== undefined)
-    return { kind: 'refused', reason: `its first line asks uv for packages (${asked}), but ${way}` }
+    return { kind: 'refused', reason: `its first line asks uv for packages (${asked}), but ${NO_PACKAGES}` }
   const packages = findPackages(decodeUnmarkedText(bytes))
   if (packages.length > 0)
-    return { kind: 'refused', reason: `it asks uv for the packages ${quoteAll(packages)}, but ${way}` }
+    return {
+      kind: 'refused',
+      reason: `it asks uv for the packages ${quoteAll(packages)}, but ${NO_PACKAGES}`,
+    }
   return { kind: 'program', names: ['uv'], args: ['run', '--offline', ...options] }
 }
 

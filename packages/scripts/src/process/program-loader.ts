@@ -166,11 +166,13 @@ export class ProgramLoader {
     return { pooled, outcome: await this.#loadInto(pooled, loading, signal) }
   }
 
+  /** @throws {SkillError} SCRIPT_REFUSED when the modules left what no script may leave; then the process has ended */
   async #loadInto(
-    { process, folder, isReserved, access }: PooledProcess,
+    pooled: PooledProcess,
     { scan }: Loading,
     signal: AbortSignal | undefined,
   ): Promise<LoadFrameOutcome> {
+    const { process, folder, isReserved, access } = pooled
     const { limits, loadTimeoutMs } = this.#parts.options
     const { modules, validator } = providedModules()
     const frame: LoadFrame = {
@@ -188,7 +190,12 @@ export class ProgramLoader {
       ...(isReserved ? { silenceMs: SILENCE_MS } : {}),
       signal,
     })
-    return await this.#parts.setAside.guard(access, load, toGuarded(process))
+    try {
+      return await this.#parts.setAside.guard(access, load, toGuarded(process))
+    } catch (thrown) {
+      await this.#starter.end(pooled)
+      throw thrown
+    }
   }
 
   /** Starts one more process for code that another process has already loaded. @throws {SkillError} SCRIPT_FAILED, SCRIPT_REFUSED */
