@@ -54,7 +54,7 @@ class Process implements AsyncDisposable {
   }
 }
 
-test('a stored conversation keeps its identity in the next process, and its fork and its id alone do not have it', async () => {
+test('T51: a stored conversation keeps its identity in the next process, and its fork and its id alone do not have it', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'identity-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   const path = join(folder, 'conversations.sqlite')

@@ -32,12 +32,14 @@ export function isHiding({ diagnostics }: Pick<WaitingSkill, 'diagnostics'>): bo
 }
 
 /**
- * Returns the diagnostics of a skill. In the diagnostic REVISION_HELD, replaces the fix with a `stoke approve` command
- * that repeats the options of the running command.
+ * Returns the diagnostics of a skill. In the diagnostic REVISION_HELD, adds a `stoke approve` command to the fix. The
+ * command repeats the options of the running command.
  */
 export function withApproveCommand(skill: WaitingSkill, config: Config): readonly Diagnostic[] {
   const { diagnostics, revision } = skill
   return diagnostics.map(each =>
-    each.code === 'REVISION_HELD' && revision ? { ...each, fix: toApproveCommand(skill, config) } : each,
+    each.code === 'REVISION_HELD' && revision
+      ? { ...each, fix: `review it first, then run ${toApproveCommand(skill, config)}` }
+      : each,
   )
 }

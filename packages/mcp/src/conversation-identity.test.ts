@@ -9,7 +9,7 @@ async function openServer(fileSystem: MemoryFileSystem, decisions: MemoryDecisio
 }
 
 test.each(ERAS)(
-  'a skill that one client wrote is not live for the first client of another process, protocol version %s',
+  'T51: a skill that one client wrote is not live for the first client of another process, protocol version %s',
   async era => {
     const fileSystem = new MemoryFileSystem({ '/skills/pdf/SKILL.md': text('pdf') })
     const decisions = new MemoryDecisions()

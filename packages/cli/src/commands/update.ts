@@ -201,7 +201,11 @@ async function copyNewest(
   const hidden = await available.findHidden(skill)
   if (hidden.length > 0 && !confirmsHidden) {
     const places = hidden.map(each => `${describePlace(each)}: ${each.message}`).join('; ')
-    return { ...outcome, kind: 'failed', note: `not copied: ${places}; use --confirm-hidden to copy it` }
+    return {
+      ...outcome,
+      kind: 'failed',
+      note: `not copied: ${places}; check it, then use --confirm-hidden to copy it`,
+    }
   }
   const leftOut = await available.findLeftOut(skill)
   const note = [...notes, ...(leftOut.length === 0 ? [] : [`left out: ${leftOut.join(', ')}`])].join('; ')

@@ -21,12 +21,15 @@ export type AskingFolder = Pick<AdmissionRequest, 'folder' | 'findFolder'> & Fol
  * skill whose folder contains this folder or lies in it. The paths of the result are relative to this folder.
  */
 export function findHeldWrites(skill: Skill, asking: AskingFolder, decisions: DecisionStore): HeldWrites {
+  const forgottenHere = decisions.find(asking)?.forgotten
+  // Most folders are decided about while no text of an agent waits anywhere.
+  if (decisions.listWritten().length === 0) return { own: [], others: [], forgotten: forgottenHere }
   const digests = new Map(skill.files.map(({ path, digest }) => [path, digest]))
   const known = new Set(digests.values())
   const settled = decisions.find(asking)?.settled ?? []
   const own: AgentWrite[] = []
   const others: AgentWrite[] = []
-  let forgotten = decisions.find(asking)?.forgotten
+  let forgotten = forgottenHere
   for (const [place, { writes, forgotten: lost }] of decisions.listWritten()) {
     const isOwn = place.origin === asking.origin && place.location === asking.location
     if (lost !== undefined && mayShare(place, asking)) forgotten ??= lost

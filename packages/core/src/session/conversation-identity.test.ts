@@ -26,7 +26,7 @@ const sees = async ({ skills }: MemorySkills, session: SkillSession): Promise<bo
   return skills.forConversation({ id: session.conversation }).current.find('notes') !== undefined
 }
 
-describe('conversations with equal ids', () => {
+describe('T51: conversations with equal ids', () => {
   test('a text that a conversation wrote is not live in a conversation of another process with the same id', async () => {
     const [files, decisions] = [new MemoryFileSystem(), new MemoryDecisions()]
     await using one = await openProcess(files, decisions)

@@ -49,7 +49,7 @@ async function openReviewed(files: Record<string, string>): Promise<Reviewed> {
   }
 }
 
-describe('the claims of a stored state without a seal', () => {
+describe('T60: the claims of a stored state without a seal', () => {
   test('a forged state reads no revision that waits for an approval', async () => {
     await using it = await openReviewed({ '/team/pdf/SKILL.md': text('First.') })
     await it.skills.review.approve('pdf')
@@ -106,7 +106,7 @@ describe('the claims of a stored state without a seal', () => {
   })
 })
 
-test('a conversation no longer reads a revision that was rejected after the conversation loaded it', async () => {
+test('T60: a conversation no longer reads a revision that was rejected after the conversation loaded it', async () => {
   await using it = await openMemorySkills(['pdf'])
   it.write('pdf', { body: 'Evil.' })
   const session = it.skills.session({ id: 's' })
@@ -117,7 +117,7 @@ test('a conversation no longer reads a revision that was rejected after the conv
   expect(await readAt(session, revision)).toContain('is not available')
 })
 
-test('a narrower scope at resume renders the catalog anew, so that it shows no excluded skill', async () => {
+test('T60: a narrower scope at resume renders the catalog anew, so that it shows no excluded skill', async () => {
   await using it = await openMemorySkills(['pdf', 'secret'])
   const state = stored(it.skills.session({ id: 's' }))
   const resumed = it.skills.session({ id: 's', scope: { exclude: ['secret'] }, resume: state })
@@ -126,7 +126,7 @@ test('a narrower scope at resume renders the catalog anew, so that it shows no e
   expect(JSON.stringify(resumed.state())).not.toContain('secret')
 })
 
-describe('state.sealKey', () => {
+describe('T60: state.sealKey', () => {
   test('state() is sealed with the HMAC-SHA256 of its sorted JSON', async () => {
     await using it = await openMemorySkills([], undefined, { state: { sealKey: KEY } })
     const { seal, ...state } = stored(it.skills.session({ id: 's' }))
