@@ -366,7 +366,7 @@ test('every verb that shows a skill explains why the skill has no commands', () 
   const refused = it.run('run', 'git.greet')
   expect(refused).toMatchObject({ status: 2, stdout: '' })
   expect(refused.stderr).toMatch(
-    / a person can: .* grant git env:NO_SUCH_THING --root \S+skills --state \S+state\n/,
+    / a person can read the scripts first, then decide: .* grant git env:NO_SUCH_THING --root \S+skills --state \S+state\n/,
   )
   const why = it.run('why', 'git')
   expect(why.status).toBe(1)

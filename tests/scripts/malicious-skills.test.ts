@@ -209,7 +209,8 @@ test(`code that an agent wrote runs only after an approval ${verifies('PROMISE-8
   folder.write('skills/SKILL-is-elsewhere.txt', '')
   await using skills = await openScripts(folder.at('skills'), { source: { writable: true } })
   const writer = skills.writer()
-  const agent = { name: 'agent', conversation: 'agent' }
+  const session = skills.session({ id: 'agent' })
+  const agent = { name: 'agent', conversation: session.conversation }
   await writer.write({ skill: 'made', path: 'SKILL.md', content: skillText('made'), agent })
   await writer.write({
     skill: 'made',
@@ -217,7 +218,6 @@ test(`code that an agent wrote runs only after an approval ${verifies('PROMISE-8
     content: commandText('go', 'return "ran"'),
     agent,
   })
-  const session = skills.session({ id: 'agent' })
   const run = session.tools.find(({ name }) => name === 'run_skill_command')
   expect(await run?.execute({ skill: 'made', command: 'go' })).toMatchObject({
     isError: true,
