@@ -88,7 +88,7 @@ describe.each([
     `gives a script in the sandbox no file of the kernel to write, whatever is granted ${verifies('PROMISE-8')}`,
     () => {
       using world = open(uid)
-      for (const grants of [[], ['net', 'exec'], ['fs.write'], ['fs.read:/proc/sys']]) {
+      for (const grants of [[], ['net', 'exec'], ['fs.write'], ['fs.read:/proc/sys', 'fs.read:/sys']]) {
         const { outputs } = world.runHost({
           grants,
           scripts: ['scripts/kernel.py', 'scripts/kernel.mjs'],
