@@ -117,7 +117,9 @@ export class SkillReader {
 
   /**
    * Waits until all earlier changes are visible. The call takes microseconds if file events are reliable. During
-   * continuous writes the call can take two seconds, because a half-written folder is never published.
+   * continuous writes the call can take two seconds, because a half-written folder is never published. A folder that
+   * changes during every read keeps its last complete revision, and `sources()` of the generation reports
+   * FOLDER_UNSTABLE. `refresh()` and `load()` fail for such a skill.
    * @throws {SkillError} CLOSED, INVALID_OPTION; TIMED_OUT when the wait takes longer than `maxWaitMs`
    *
    * @example

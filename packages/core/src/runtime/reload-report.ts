@@ -1,3 +1,4 @@
+import type { SkillError } from '../errors.ts'
 import type { Generation, SkillReport } from '../registry/generation.ts'
 import { diffGenerations } from '../registry/registry-update.ts'
 import { isError } from '../skill/diagnostic.ts'
@@ -58,14 +59,31 @@ export function toReloadReport(
     added: namesOf('added'),
     modified: namesOf('modified'),
     removed: namesOf('removed'),
-    errors: [...failed, ...generation.reports().flatMap(toProblems)],
+    errors: [...failed, ...findRestless(generation), ...generation.reports().flatMap(toProblems)],
   })
+}
+
+/** Returns one problem for each folder that never came to rest, because the reload did not read its newest text. */
+function findRestless(generation: Generation): ReloadProblem[] {
+  return generation
+    .sources()
+    .flatMap(({ label, diagnostics }) =>
+      diagnostics.flatMap(({ code, message }) =>
+        code === 'FOLDER_UNSTABLE' ? { source: label, message } : [],
+      ),
+    )
+}
+
+export interface SkillReloadOutcome {
+  readonly previous: Generation
+  readonly generation: Generation
+  /** Why the newest text of the skill could not be read. */
+  readonly restless: SkillError | undefined
 }
 
 export function toSkillReload(
   name: string,
-  previous: Generation,
-  generation: Generation,
+  { previous, generation, restless }: SkillReloadOutcome,
   sources: readonly SourceStatus[],
 ): SkillReload {
   const [before, now] = [previous.find(name), generation.find(name)]
@@ -77,7 +95,11 @@ export function toSkillReload(
   const failed = sources.flatMap(({ label, lastError }) =>
     lastError !== undefined && places.has(label) ? { source: label, message: lastError } : [],
   )
-  const errors = [...failed, ...judged.flatMap(toProblems)]
+  const unread =
+    restless === undefined
+      ? []
+      : judged.slice(0, 1).map(({ source }) => ({ source, skill: name, message: restless.message }))
+  const errors = [...failed, ...unread, ...judged.flatMap(toProblems)]
   const status = (): SkillReloadStatus => {
     if (reports.length === 0) return 'not-found'
     if (errors.length > 0 || now === undefined) return 'failed'

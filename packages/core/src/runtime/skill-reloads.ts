@@ -73,7 +73,8 @@ export class SkillReloads implements SkillReloading {
     await sources.lookAgain(name)
     const skill = reader.current.find(name)
     if (skill !== undefined) await scripts.ready(skill)
-    return toSkillReload(name, previous, reader.current, sources.status())
+    const restless = sources.findRestless(name)
+    return toSkillReload(name, { previous, generation: reader.current, restless }, sources.status())
   }
 
   /**

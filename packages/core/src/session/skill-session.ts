@@ -1,4 +1,3 @@
-import { quote } from '../quote.ts'
 /// <reference lib="esnext.disposable" preserve="true" />
 
 import type { Conversation } from '../activation/conversation.ts'
@@ -10,6 +9,7 @@ import type { SkillCatalog } from '../catalog/render-catalog.ts'
 import { intersectScopes, type SkillScope } from '../catalog/scope.ts'
 import { SkillError } from '../errors.ts'
 import { checkOptions } from '../options.ts'
+import { quote } from '../quote.ts'
 import type { ConversationView, SkillReader } from '../reader/skill-reader.ts'
 import { createConversationSecret, toConversationIdentity } from '../registry/conversation-identity.ts'
 import type { Generation } from '../registry/generation.ts'

@@ -102,10 +102,16 @@ export class SourceReaders {
     this.assertOpen()
     if (!this.#options.triggers.onAccess) return
     await this.#within(MAX_LOOK_MS, this.lookAgain(name), `the skill ${quote(name)}`)
+    const fault = this.findRestless(name)
+    if (fault !== undefined) throw fault
+  }
+
+  /** Returns the error for a skill whose folder never came to rest; `undefined` if its newest text was read. */
+  findRestless(name: string): SkillError | undefined {
     const served = this.#options.registry.current.find(name)
     const sync = this.#syncs.find(({ label }) => label === served?.source)
-    if (served === undefined || sync?.isRestless(served.location) !== true) return
-    throw new SkillError(
+    if (served === undefined || sync?.isRestless(served.location) !== true) return undefined
+    return new SkillError(
       'TIMED_OUT',
       `the folder of the skill ${quote(name)} keeps changing while it is read, or contains a temporary file that is younger than 10 seconds, so its newest text is unknown. Try again. Move files that change all the time to another folder, or list them in .skillignore.`,
       { data: { lastComplete: served.revision } },

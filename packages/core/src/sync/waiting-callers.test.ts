@@ -451,6 +451,15 @@ describe('a caller whose skill cannot be read never gets an older text', () => {
     const other = it.skills.load('b')
     await it.clock.advance(100)
     expect((await other).body).toBe('old')
+    const reloads = Promise.all([it.skills.reload(), it.skills.reloadSkill('a')])
+    await it.clock.advance(2_100)
+    const [all, one] = await reloads
+    expect(all.errors).toMatchObject([{ source: 'one', message: expect.stringContaining('keeps changing') }])
+    expect(one).toMatchObject({ status: 'failed', errors: [{ source: 'one', skill: 'a' }] })
+    const whole = it.skills.fresh()
+    await it.clock.advance(2_100)
+    const findings = (await whole).sources().flatMap(({ diagnostics }) => diagnostics)
+    expect(findings).toMatchObject([{ code: 'FOLDER_UNSTABLE' }])
     it.files.onRead = () => undefined
     const next = it.skills.load('a')
     await it.clock.advance(2_100)
