@@ -1,4 +1,4 @@
-import { type Diagnostic, SkillError } from '@skillstoke/core'
+import { type Diagnostic, type Digest, SkillError } from '@skillstoke/core'
 import {
   checkChoice,
   checkOptions,
@@ -188,6 +188,8 @@ class FleetFetcher implements TreeFetcher {
   readonly #prefetchRetry: RetryTimer = new RetryTimer(() => this.#onNews?.())
   /** Why files of staged versions could not be retrieved. */
   #prefetchFaults: readonly string[] = []
+  /** Downloads that run, by digest: skills may have files in common. */
+  readonly #downloads = new Map<Digest, Promise<void>>()
   #closing = new AbortController()
 
   constructor(target: FleetTarget, channel: string, retrieval: FleetRetrieval) {
@@ -427,7 +429,15 @@ class FleetFetcher implements TreeFetcher {
     // Each file is stored as it arrives, so that an attempt that is interrupted has not to begin again.
     const download = async (file: ManifestFile): Promise<void> =>
       store.put(file.digest, await downloadFile(engine, file, signal))
-    await mapConcurrently(missing, download, AT_ONCE, signal)
+    const downloadOrWait = async (file: ManifestFile): Promise<void> => {
+      const running = this.#downloads.get(file.digest)
+      if (running !== undefined) await running.catch(() => undefined) // it may end with a signal of its own
+      if (store.has(file.digest)) return
+      const downloading = download(file).finally(() => this.#downloads.delete(file.digest))
+      this.#downloads.set(file.digest, downloading)
+      await downloading
+    }
+    await mapConcurrently(missing, downloadOrWait, AT_ONCE, signal)
   }
 
   #toTree({ epoch, seq }: FeedState): FileTree {

@@ -85,6 +85,7 @@ describe.skipIf(NATS_SERVER === undefined)('the state of an agent', { timeout: 6
     )
     const show = (): readonly number[] => agents.map(agent => numberOf(agent, 'maps'))
     expect(show()).toEqual(agents.map(() => 1))
+    await nc.flush()
     expect(gets).toHaveLength(1)
     for (const number of [2, 3]) {
       folder.writeSkill('maps', describeNumber(number))
@@ -92,6 +93,7 @@ describe.skipIf(NATS_SERVER === undefined)('the state of an agent', { timeout: 6
       await publisher.publish(folder.path)
       await vi.waitFor(() => expect(show()).toEqual(agents.map(() => number)), LONG)
     }
+    await nc.flush()
     expect(gets).toHaveLength(5)
     folder.write('maps/notes.md', 'Staged notes.')
     await publisher.publish(folder.path, { isStaged: true })
@@ -102,7 +104,27 @@ describe.skipIf(NATS_SERVER === undefined)('the state of an agent', { timeout: 6
         expect((await agent.load('maps')).files.map(({ path }) => path)).toContain('notes.md')
     }, LONG)
     for (const agent of agents) await agent.close()
+    await nc.flush()
     expect(gets).toHaveLength(6)
+  })
+
+  test('gets a file that several skills have in common once', async () => {
+    const { server, folder, publisher } = await startFleet()
+    const names = Array.from({ length: 6 }, (_, index) => `skill-${index}`)
+    for (const name of names) {
+      folder.writeSkill(name)
+      folder.write(`${name}/LICENSE.txt`, 'The licence of all skills.')
+    }
+    await publisher.publish(folder.path)
+    const nc = await connect({ servers: server.url })
+    onTestFinished(async () => await nc.close())
+    const gets: string[] = []
+    nc.subscribe('$JS.API.DIRECT.GET.SKB.>', { callback: (_error, { subject }) => void gets.push(subject) })
+    await nc.flush()
+    const agent = await follow(server.url)
+    expect(agent.current.list()).toHaveLength(names.length)
+    await nc.flush()
+    expect(gets).toHaveLength(names.length + 1)
   })
 
   test('is filled also while another process stands still that was about to fill it', async () => {
