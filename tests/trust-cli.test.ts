@@ -192,6 +192,10 @@ test('T58: stoke diff shows a script that is not text with escapes, and an appro
   kit.commit('First.', { 'pdf/scripts/run.py': script })
   const [row] = kit.rows('pending')
   expect(kit.run('diff', 'pdf').stdout).toContain('+# Zo<0xEB>\n+steal()\n')
+  for (const verb of ['pending', 'show'])
+    expect(kit.run(verb, ...(verb === 'show' ? ['pdf'] : [])).stdout).toMatch(
+      /run\.py: the script is not text, .* \[HIDDEN_TEXT\]/,
+    )
   const refused = kit.run('approve', `pdf@${row?.revision}`)
   expect([refused.status, refused.stderr]).toEqual([
     2,

@@ -106,7 +106,8 @@ export async function pending(config: Config, flags: { readonly json: boolean })
     printLine(`${paint('bold', toTerminalLine(target))}  ${from} -> ${to}`)
     for (const grown of capabilitiesOf(report, skills))
       printLine(`  ${paint('yellow', 'new:')} ${toTerminalLine(grown)}`)
-    for (const doubtful of doubtsAbout(report)) printLine(`  ${formatDiagnostic(doubtful, paint)}`)
+    for (const doubtful of [...doubtsAbout(report), ...(await findUnreported(report, skills))])
+      printLine(`  ${formatDiagnostic(doubtful, paint)}`)
     const diff = toTerminalLine(toCommandLine(['diff', target, ...config.options]))
     printLine(paint('dim', `  ${findProgramName()} ${diff}`))
     if (report.revision !== undefined)
@@ -128,6 +129,31 @@ const WORDS: Readonly<Record<DecisionVerb, readonly [string, string]>> = {
 /** Returns the diagnostics about invisible text and about names that look like other names. */
 export function doubtsAbout({ diagnostics }: SkillReport): readonly Diagnostic[] {
   return diagnostics.filter(({ code }) => code === 'HIDDEN_TEXT' || code === 'NAME_LOOKALIKE')
+}
+
+/**
+ * Returns the hidden text that only an approval looks for: text in large files, and scripts that are not text. Returns
+ * an empty list if the files are not retrieved yet.
+ */
+export async function findUnreported(
+  report: SkillReport,
+  skills: SkillRuntime,
+): Promise<readonly Diagnostic[]> {
+  const { skill } = skills.review.revisionsOf(report)
+  if (skill === undefined || !skills.isStored(skill)) return []
+  const { place } = skills.review.find(targetOf(report))
+  const hidden = await skills.review.findHidden(place, skill.revision)
+  return hidden.filter(({ path, line }) => !isReported(report, path, line))
+}
+
+function isReported(
+  { diagnostics }: SkillReport,
+  path: string | undefined,
+  line: number | undefined,
+): boolean {
+  return diagnostics.some(
+    each => each.code === 'HIDDEN_TEXT' && each.line === line && each.path?.endsWith(path ?? '') === true,
+  )
 }
 
 /** Returns the capabilities that the newest revision declares and the served revision does not. */

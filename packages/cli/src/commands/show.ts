@@ -14,6 +14,7 @@ import {
 } from '../output.ts'
 import { toRow } from '../server/skill-rows.ts'
 import { toAsked } from '../skill-target.ts'
+import { findUnreported } from './decide.ts'
 
 /** Implements `stoke show`: prints the served revision of one skill, with its files and instructions. */
 export async function show(
@@ -60,6 +61,7 @@ export async function show(
   )
   for (const diagnostic of withApproveCommand({ ...report, target: targetOf(report) }, config))
     printLine(formatDiagnostic(diagnostic, paint, config.options))
+  for (const hidden of await findUnreported(report, skills)) printLine(formatDiagnostic(hidden, paint))
   if (skill === undefined) return EXIT_FINDINGS
   const refusal = await findGrantRefusal(skills.review.grantedTo(skill), config)
   if (refusal !== undefined)
