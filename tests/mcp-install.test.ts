@@ -1,9 +1,9 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { resolve } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { BIN, stokeProcess } from './fixtures/cli.ts'
 import { TemporaryFolder } from './fixtures/skill-folder.ts'
@@ -45,7 +45,7 @@ function openProject(): Place & Disposable {
 
 test('an entry has the sandbox and the tools that the command names', () => {
   using it = openProject()
-  const tools = ['--sandbox', 'require', '--command-tools', '--author-tools']
+  const tools = ['--sandbox', 'require', '--command-tools', '--author-tools', '--page-size', '50']
   const { stdout } = it.stoke('mcp', ...tools, 'install', 'cursor', '--json')
   const { entry } = JSON.parse(stdout) as { entry: { args: string[] } }
   expect(entry.args).toEqual(expect.arrayContaining(tools))
@@ -94,6 +94,7 @@ describe.each(CLIENTS)('stoke mcp install %s', client => {
     expect(found).toEqual([{ client, path }])
     expect(it.stoke('mcp', 'uninstall', client).stdout).toContain('removed "skillstoke"')
     expect(it.stoke('mcp', 'uninstall', client).status).toBe(1)
+    expect(readdirSync(dirname(path)).filter(name => name !== 'skills')).toEqual([])
     expect(it.stoke('mcp', '--check', client).stdout).toContain('has no server "skillstoke"')
   }, 60_000)
 })
@@ -121,6 +122,9 @@ test.each([
   [['mcp', 'install', 'inspector', '--scope', 'project'], 'use --scope user'],
   [['mcp', 'install', 'cursor', '--url', 'skills'], '"skills" is no address of an MCP server'],
   [['mcp', 'install', 'cursor', '--token-env', 'T'], '--token-env needs --url'],
+  [['mcp', 'install', 'cursor', '--name', 'my skills'], '--name "my skills" is no name'],
+  [['mcp', 'install', 'cursor', '--name', '__proto__'], '--name "__proto__" is no name'],
+  [['mcp', '--print-config', 'codex', '--name', ''], '--name "" is no name'],
 ])('stoke %j is refused', (args, reason) => {
   using it = openProject()
   expect(it.stoke(...args)).toMatchObject({ status: 2, stderr: expect.stringContaining(reason) })

@@ -40,13 +40,14 @@ export interface InstallOptions extends ClientOptions {
 /** Implements `stoke mcp install`: adds the server to the configuration file of a client. */
 export function installClient(id: McpClientId, config: Config, options: InstallOptions): number {
   const client = MCP_CLIENTS[id]
+  checkName(options.name)
   const { path, scope } = findFile(client, config, options)
   const entry = client.toEntry(toServer(config, options))
   const edit = editConfig(client, path, options.name, entry)
-  const backup = options.isDryRun || !edit.isChanged ? undefined : writeEdit(edit, new Date())
   const { isChanged } = edit
+  if (isChanged && !options.isDryRun) writeEdit(edit)
   if (options.json) {
-    printJson({ client: id, path, scope, isChanged, isDryRun: options.isDryRun, backup, entry })
+    printJson({ client: id, path, scope, isChanged, isDryRun: options.isDryRun, entry })
     return EXIT_OK
   }
   if (!isChanged) printLine(`${shown(path)} already has this entry`)
@@ -55,7 +56,6 @@ export function installClient(id: McpClientId, config: Config, options: InstallO
   else {
     const verb = edit.isReplaced ? 'replaced' : 'added'
     printLine(`${verb} "${options.name}" in ${shown(path)}`)
-    if (backup !== undefined) printLine(`copy of the file before: ${shown(backup)}`)
   }
   const flags = flagsOf(options)
   printLine(`next    ${client.afterInstall}`)
@@ -75,24 +75,21 @@ export function uninstallClient(id: McpClientId, options: InstallOptions): numbe
   const edits = files
     .map(path => editConfig(client, path, options.name, undefined))
     .filter(({ isChanged }) => isChanged)
-  const removed = edits.map(edit => ({
-    path: edit.path,
-    backup: options.isDryRun ? undefined : writeEdit(edit, new Date()),
-  }))
+  if (!options.isDryRun) for (const edit of edits) writeEdit(edit)
+  const removed = edits.map(({ path }) => ({ path }))
   if (options.json) printJson({ client: id, isDryRun: options.isDryRun, removed })
   else if (removed.length === 0)
     printLine(`${client.title} has no server "${options.name}" in ${files.map(shown).join(' or ')}`)
   else
-    for (const { path, backup } of removed) {
+    for (const { path } of removed)
       printLine(`${options.isDryRun ? 'would remove' : 'removed'} "${options.name}" from ${shown(path)}`)
-      if (backup !== undefined) printLine(`copy of the file before: ${shown(backup)}`)
-    }
   return removed.length === 0 ? EXIT_FINDINGS : EXIT_OK
 }
 
 /** Implements `stoke mcp --print-config`: prints the entry for a client, and where it belongs. */
 export function printClientConfig(id: McpClientId, config: Config, options: ClientOptions): number {
   const client = MCP_CLIENTS[id]
+  checkName(options.name)
   const entry = client.toEntry(toServer(config, options))
   const text = renderEntry(client, options.name, entry)
   const paths = CONFIG_SCOPES.flatMap(scope => {
@@ -157,6 +154,14 @@ export async function checkClient(
     printLine(`  ${paintWorks(works, paint)}  ${feature}${note === undefined ? '' : `: ${note}`}`)
   printLine(`invoke a skill  ${client.promptForm.replaceAll(DEFAULT_SERVER_NAME, options.name)}`)
   return isFine && found !== undefined ? EXIT_OK : EXIT_FINDINGS
+}
+
+/** Checks a name that goes into the file of a client. Clients build tool and prompt names with it. */
+function checkName(name: string): void {
+  if (!/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/.test(name))
+    throw new UsageError(
+      `--name ${JSON.stringify(name)} is no name that all clients accept; use 1 to 64 letters, digits, "-" and "_", and begin with a letter or digit`,
+    )
 }
 
 /** Returns the flags that name the server again in another command. */

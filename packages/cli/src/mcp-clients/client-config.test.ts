@@ -7,7 +7,6 @@ import { type ClientPlaces, MCP_CLIENTS, type ServerEntry } from './client-table
 
 const SERVER: ServerEntry = { kind: 'stdio', command: '/usr/bin/node', args: ['a b', '--root', 'C:\\skills'] }
 const NAME = 'skillstoke'
-const NOW = new Date('2026-11-25T04:30:00.000Z')
 
 describe.each(MCP_CLIENT_IDS)('the configuration of %s', id => {
   const client = MCP_CLIENTS[id]
@@ -16,7 +15,7 @@ describe.each(MCP_CLIENT_IDS)('the configuration of %s', id => {
     entry: Readonly<Record<string, unknown>> | undefined = client.toEntry(SERVER),
   ): string => {
     const result = editConfig(client, path, NAME, entry)
-    if (result.isChanged) writeEdit(result, NOW)
+    if (result.isChanged) writeEdit(result)
     return readFileSync(path, 'utf8')
   }
 
@@ -42,10 +41,43 @@ describe.each(MCP_CLIENT_IDS)('the configuration of %s', id => {
     const path = folder.write('config', before)
     edit(path)
     const result = editConfig(client, path, NAME, undefined)
-    writeEdit(result, new Date('2026-11-25T04:31:00.000Z'))
+    writeEdit(result)
     expect(readFileSync(path, 'utf8')).toBe(before)
-    expect(readdirSync(folder.path).filter(name => name.endsWith('.backup'))).toHaveLength(2)
+    expect(readdirSync(folder.path)).toEqual(['config'])
     expect(editConfig(client, path, NAME, undefined).isChanged).toBe(false)
+  })
+
+  test('removing the only entry removes the file, unless it has comments or is a link', () => {
+    using folder = new TemporaryFolder()
+    const path = folder.at('config')
+    edit(path)
+    writeEdit(editConfig(client, path, NAME, undefined))
+    expect(readdirSync(folder.path)).toEqual([])
+    const comment = client.format === 'toml' ? '# mine\n' : '// mine\n{}\n'
+    if (client.format !== 'json') {
+      folder.write('config', comment)
+      edit(path)
+      writeEdit(editConfig(client, path, NAME, undefined))
+      expect(readFileSync(path, 'utf8')).toContain('mine')
+    }
+    symlinkSync(folder.at('real'), folder.at('link'))
+    edit(folder.at('link'))
+    writeEdit(editConfig(client, folder.at('link'), NAME, undefined))
+    expect(lstatSync(folder.at('link')).isSymbolicLink()).toBe(true)
+    expect(readdirSync(folder.path)).toContain('real')
+  })
+
+  test('if the file cannot be written, a copy of it stays and no draft', () => {
+    using folder = new TemporaryFolder()
+    const path = folder.at('folder', 'config')
+    edit(path)
+    const result = editConfig(client, path, NAME, { ...client.toEntry(SERVER), env: { A: '1' } })
+    // A folder in the place of the file refuses the draft, for every user.
+    const before = readFileSync(path, 'utf8')
+    folder.write(`folder/config.${process.pid}.tmp/x`, '')
+    expect(() => writeEdit(result)).toThrow(`a copy of the file before is ${path}.backup`)
+    expect(readFileSync(path, 'utf8')).toBe(before)
+    expect(readFileSync(`${path}.backup`, 'utf8')).toBe(before)
   })
 
   test('another install keeps the fields that a person added, the line ends, and a link whose target is missing', () => {
@@ -66,8 +98,8 @@ describe.each(MCP_CLIENT_IDS)('the configuration of %s', id => {
     using folder = new TemporaryFolder()
     const path = folder.at('config')
     const name = 'a.b "q"'
-    writeEdit(editConfig(client, path, name, client.toEntry(SERVER)), NOW)
-    writeEdit(editConfig(client, path, name, undefined), NOW)
+    writeEdit(editConfig(client, path, name, client.toEntry(SERVER)))
+    writeEdit(editConfig(client, path, name, undefined))
     expect(findEntry(client, path, name)).toBeUndefined()
   })
 
@@ -171,9 +203,8 @@ test('writeEdit() follows a link and keeps the mode of the file', () => {
   const path = folder.at('mcp.json')
   symlinkSync(target, path)
   const client = MCP_CLIENTS.cursor
-  const backup = writeEdit(editConfig(client, path, NAME, { url: 'x' }), NOW)
-  expect(backup).toBe(`${target}.20261125-043000000.backup`)
+  writeEdit(editConfig(client, path, NAME, { url: 'x' }))
   expect(readFileSync(target, 'utf8')).toContain('skillstoke')
   expect(statSync(target).mode & 0o777).toBe(0o640)
-  expect(readFileSync(backup ?? '', 'utf8')).toBe('{}\n')
+  expect(readdirSync(folder.at('dotfiles'))).toEqual(['mcp.json'])
 })

@@ -7,6 +7,7 @@ import {
   readlinkSync,
   realpathSync,
   renameSync,
+  rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs'
@@ -29,6 +30,8 @@ export interface ConfigEdit {
   readonly isChanged: boolean
   /** Whether the file has another entry of this name. */
   readonly isReplaced: boolean
+  /** Whether the file contains nothing after the edit, so that it can be removed. */
+  readonly isEmpty: boolean
 }
 
 /**
@@ -46,9 +49,12 @@ export function editConfig(
   const known = findEntry(client, path, name, before)
   const entry = toMerged(known, given)
   if (entry === undefined ? known === undefined : isDeepStrictEqual(known, toPlain(entry)))
-    return { path, before, after: before ?? '', isChanged: false, isReplaced: false }
+    return { path, before, after: before ?? '', isChanged: false, isReplaced: false, isEmpty: false }
   const after = toEdited(client, path, name, { before, entry })
-  if (after !== undefined) return { path, before, after, isChanged: true, isReplaced: known !== undefined }
+  if (after !== undefined) {
+    const isEmpty = entry === undefined && hasNothing(client, path, name, after)
+    return { path, before, after, isChanged: true, isReplaced: known !== undefined, isEmpty }
+  }
   const advice =
     entry === undefined
       ? `remove "${name}" by hand`
@@ -74,37 +80,48 @@ export function findEntry(
   text: string | undefined = readConfig(path),
 ): Entry | undefined {
   let value: unknown = text === undefined ? undefined : parseConfig(client, path, text)
-  for (const key of [...client.keys, name]) value = (value as Record<string, unknown> | undefined)?.[key]
+  for (const key of [...client.keys, name])
+    value =
+      typeof value === 'object' && value !== null && Object.hasOwn(value, key)
+        ? Reflect.get(value, key)
+        : undefined
   // A TOML parser returns objects without a prototype, which equal no other object.
   return value === undefined ? undefined : (toPlain(value) as Entry)
 }
 
 /**
- * Writes an edit. Keeps the file mode, follows a link, and first copies the file beside itself.
- * @returns the path of the copy; `undefined` if there was no file
+ * Writes an edit. Keeps the file mode and follows a link. A copy of the file stays beside it until the written file was
+ * read back.
  */
-export function writeEdit({ path, before, after }: ConfigEdit, now: Date): string | undefined {
+export function writeEdit({ path, before, after, isEmpty }: ConfigEdit): void {
   const target = toTarget(path)
-  const backup = before === undefined ? undefined : `${target}.${toStamp(now)}.backup`
+  const backup = before === undefined ? undefined : `${target}.backup`
   try {
-    writeBeside(target, backup, { before, after })
+    mkdirSync(dirname(target), { recursive: true })
+    if (backup !== undefined) copyFileSync(target, backup)
+    // Another program manages the target of a link, so only its content changes.
+    if (isEmpty && target === path) rmSync(target)
+    else writeBeside(target, after, before !== undefined)
   } catch (thrown) {
-    throw new UsageError(`the configuration cannot be written: ${toMessage(thrown)}`, { cause: thrown })
+    const kept = backup !== undefined && existsSync(backup) ? `; a copy of the file before is ${backup}` : ''
+    throw new UsageError(`the configuration cannot be written: ${toMessage(thrown)}${kept}`, {
+      cause: thrown,
+    })
   }
-  return backup
+  if (backup !== undefined) rmSync(backup, { force: true })
 }
 
-function writeBeside(
-  target: string,
-  backup: string | undefined,
-  { before, after }: Pick<ConfigEdit, 'before' | 'after'>,
-): void {
-  mkdirSync(dirname(target), { recursive: true })
-  if (backup !== undefined) copyFileSync(target, backup)
+/** Replaces a file at once, and reads it back. */
+function writeBeside(target: string, text: string, isThere: boolean): void {
   const draft = `${target}.${process.pid}.tmp`
-  // Configuration files of clients may contain tokens, so a new file is private.
-  writeFileSync(draft, after, { mode: before === undefined ? 0o600 : statSync(target).mode & 0o777 })
-  renameSync(draft, target)
+  try {
+    // Configuration files of clients may contain tokens, so a new file is private.
+    writeFileSync(draft, text, { mode: isThere ? statSync(target).mode & 0o777 : 0o600 })
+    renameSync(draft, target)
+  } finally {
+    rmSync(draft, { force: true })
+  }
+  if (readFileSync(target, 'utf8') !== text) throw new Error(`${target} has another content than was written`)
 }
 
 /** Returns the file that a path names. If the path is a link, returns its target, even if the target does not exist yet. */
@@ -211,6 +228,12 @@ function toEdited(
   }
 }
 
+/** Whether a configuration file has neither values nor comments. */
+function hasNothing(client: McpClient, path: string, name: string, text: string): boolean {
+  const values = withoutEntry(client, parseConfig(client, path, text), name)
+  return Object.keys(values as object).length === 0 && !/[/#]/.test(text)
+}
+
 /** Returns a parsed file without one entry, and without objects that are empty then. */
 function withoutEntry({ keys }: McpClient, file: unknown, name: string): unknown {
   const [key, ...rest] = [...keys, name]
@@ -228,12 +251,4 @@ function withoutEntry({ keys }: McpClient, file: unknown, name: string): unknown
 
 function toPlain(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value)) as unknown
-}
-
-/** `20261125-043000123` */
-function toStamp(now: Date): string {
-  return now
-    .toISOString()
-    .replace(/[-:.Z]/g, '')
-    .replace('T', '-')
 }

@@ -122,8 +122,8 @@ function addClientVerbs(mcp: Command, finish: Finish): void {
     .addHelpText(
       'after',
       `
-Keeps comments and all other entries, and copies the file first. The default for --scope is the project if all roots are
-in this folder, otherwise the user.
+Keeps comments and all other entries. Keeps a copy of the file until the written file was read back. The default for
+--scope is the project if all roots are in this folder, otherwise the user.
 
 Examples:
   stoke mcp install claude-code
