@@ -180,7 +180,8 @@ describe('clients of 2025-11-25', () => {
     for (const each of clients) expect(await load(each)).toContain('Old.')
     await end(first)
     folder.writeSkill('skills/refund', { body: 'New.' })
-    await using _second = await startServe([...roots, '--port', port])
+    await using second = await startServe([...roots, '--port', port])
+    expect(second.url).toBe(first.url)
     for (const each of clients) {
       const answer = await load(each)
       expect(answer).toContain('New.')
