@@ -6,7 +6,8 @@ const MAX_MESSAGE = 4_000
 const MAX_END = 800
 
 // Control characters except tab and line feed, line separators, and characters that reorder text.
-const CONTROLS = /[[\p{Cc}--[\t\n]]\p{Bidi_Control}\u2028\u2029]/gv
+// Node 18 does not know the flag `v`, and must read this file to report that it is too old.
+const CONTROLS = /(?![\t\n])[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu
 const MAY_CONTROL = /[^\t\n\x20-\x7e]/
 
 /** Writes control characters, and characters that reorder text, as escapes such as `\u202e`. Keeps tabs and line feeds. */

@@ -312,9 +312,13 @@ export class FileSource implements SkillSource {
     return true
   }
 
-  /** A lost skill file ends its skill if a person asked for the scan, or if the source gets no events. */
+  /**
+   * A lost skill file ends its skill if a person asked for the scan, if the source gets no events, or at a start: no
+   * program removes a file before the start and writes it again after it.
+   */
   #toPassOptions({ depth, isAsked, wasServed }: SourceReadContext): PassOptions {
-    return { wasServed, keepsLost: depth === 'hinted' || (isAsked !== true && this.#isWatching()) }
+    const isKept = depth === 'hinted' || (isAsked !== true && this.#isWatching())
+    return { wasServed, keepsLost: this.#published.hasBegun && isKept }
   }
 
   #whenToReadAgain(hasLeftWatches: boolean): Pick<SourceReading, 'readAgainMs'> {
