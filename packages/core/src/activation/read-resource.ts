@@ -10,6 +10,7 @@ import type { Skill } from '../skill/skill.ts'
 import { isAddressable, normalizeName } from '../skill/skill-name.ts'
 import { parseSkillPath } from '../skill/skill-path.ts'
 import type { Conversation } from './conversation.ts'
+import { noteLostFile } from './lost-skill-file.ts'
 
 /** One file of one revision of a skill. */
 export interface ResourceContent {
@@ -19,6 +20,8 @@ export interface ResourceContent {
   readonly digest: Digest
   readonly bytes: Uint8Array
   readonly generation: Generation
+  /** A note for the model: the SKILL.md is missing for the moment. */
+  readonly note?: string
   /** The revision that the conversation loaded; absent if equal to `revision`. */
   readonly loadedRevision?: Digest
 }
@@ -84,6 +87,7 @@ async function readFrom(
   const bytes = await conversation.reader.readFile({ name: skill.name, revision, files }, path)
   signal?.throwIfAborted()
   conversation.ledger.saw(knownName, revision)
+  const note = wanted === undefined ? noteLostFile(skill) : undefined
   return {
     skill: skill.name,
     path,
@@ -91,6 +95,7 @@ async function readFrom(
     digest: file.digest,
     bytes,
     generation,
+    ...(note === undefined ? {} : { note }),
     ...(loaded === undefined || loaded === revision ? {} : { loadedRevision: loaded }),
   }
 }

@@ -8,6 +8,7 @@ import type { Generation } from '../registry/generation.ts'
 import type { Skill } from '../skill/skill.ts'
 import { isLoadableName, normalizeName } from '../skill/skill-name.ts'
 import type { Conversation } from './conversation.ts'
+import { noteLostFile } from './lost-skill-file.ts'
 import {
   orderArguments,
   readArgumentNames,
@@ -97,7 +98,9 @@ async function expandFrom(
   const body = await conversation.reader.readBody(skill)
   conversation.activate(skill, toKnownName(generation, skill, normalizeName(word)))
   const block = renderBlock(skill.name, substituteArguments(body, given, names))
-  return { text: rest === '' ? block : `${rest}\n\n${block}`, skill, arguments: rest }
+  const note = noteLostFile(skill)
+  const shown = note === undefined ? block : `${block}\n${note}`
+  return { text: rest === '' ? shown : `${rest}\n\n${shown}`, skill, arguments: rest }
 }
 
 function findCommand(

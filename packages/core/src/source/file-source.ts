@@ -268,7 +268,7 @@ export class FileSource implements SkillSource {
       contents,
       settled: true,
       unsettled: [...new Set([...due, ...others].map(areaOf))],
-      restless: rejected.filter(node => !due.includes(node)).map(areaOf),
+      restless: rejected.filter(node => !due.includes(node)).map(({ path }) => path.normalize('NFC')),
       ...this.#whenToReadAgain(hasLeftWatches),
     }
   }

@@ -55,10 +55,17 @@ test('while SKILL.md is missing, a load names the missing file and the revision 
   it.files.remove(FILE)
   const found = { code: 'SKILL_FILE_MISSING', severity: 'warning', path: FILE }
   expect(await it.load()).toMatchObject({ body: 'old', revision, diagnostics: [found] })
-  const tool = it.skills.session({ id: 'chat' }).tools.find(({ name }) => name === 'skill')
-  const call = tool?.execute({ name: 'pdf' })
+  const session = it.skills.session({ id: 'chat' })
+  const call = async (tool: string, input: object): Promise<string | undefined> =>
+    (await session.tools.find(({ name }) => name === tool)?.execute(input))?.text
+  const answers = Promise.all([
+    call('skill', { name: 'pdf' }),
+    call('read_skill_file', { skill: 'pdf', path: 'notes.md' }),
+    session.expandSlash('/pdf').then(({ text: expanded }) => expanded),
+  ])
   await it.clock.advance(100)
-  expect((await call)?.text).toContain(`Note: SKILL.md is missing; revision ${revision} is still served`)
+  for (const answer of await answers)
+    expect(answer).toContain(`Note: SKILL.md is missing; revision ${revision} is still served`)
 })
 
 test('a skill whose SKILL.md stays missing is removed after a second, even if loads look at the folder', async () => {

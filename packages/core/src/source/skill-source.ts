@@ -61,8 +61,8 @@ export interface SourceReading {
    */
   readonly unsettled?: readonly string[]
   /**
-   * The areas that never came to rest before the deadline. The contents have their last complete state, which may be
-   * older than the last write. @default none
+   * The locations of skills that never came to rest before the deadline. The contents have their last complete state,
+   * which may be older than the last write. @default none
    */
   readonly restless?: readonly string[]
   /** Whether the contents are a stored copy, because the origin has not been reached yet. @default false */

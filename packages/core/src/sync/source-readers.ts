@@ -2,6 +2,7 @@ import { SkillError } from '../errors.ts'
 import { type Clock, closeInTurn, type Hasher, LATE, type Logger, waitAtMost } from '../host.ts'
 import { quote } from '../quote.ts'
 import type { DuplicatePolicy } from '../registry/duplicate-policy.ts'
+import type { SkillReport } from '../registry/generation.ts'
 import type { SkillRegistry } from '../registry/skill-registry.ts'
 import type { Skill } from '../skill/skill.ts'
 import { isLoadableName } from '../skill/skill-name.ts'
@@ -108,13 +109,23 @@ export class SourceReaders {
 
   /** Returns the error for a skill whose folder never came to rest; `undefined` if its newest text was read. */
   findRestless(name: string): SkillError | undefined {
-    const served = this.#options.registry.current.find(name)
-    const sync = this.#syncs.find(({ label }) => label === served?.source)
-    if (served === undefined || sync?.isRestless(served.location) !== true) return undefined
+    const { current } = this.#options.registry
+    const served = current.find(name)
+    const isAt = ({ label }: SourceSync, place: string): boolean =>
+      served === undefined
+        ? place.split('/').at(-1) === name
+        : served.source === label && served.location === place
+    const sync = this.#syncs.find(each => each.restless.some(place => isAt(each, place)))
+    if (sync === undefined) return undefined
+    const { location = name, revision } = served ?? {}
+    const isHere = (report: SkillReport): boolean =>
+      report.source === sync.label && report.location === location
+    // The text of a pinned skill does not depend on its folder.
+    if (current.reports().find(isHere)?.status === 'pinned') return undefined
     return new SkillError(
       'TIMED_OUT',
       `the folder of the skill ${quote(name)} keeps changing while it is read, or contains a temporary file that is younger than 10 seconds, so its newest text is unknown. Try again. Move files that change all the time to another folder, or list them in .skillignore.`,
-      { data: { lastComplete: served.revision } },
+      { data: revision === undefined ? {} : { lastComplete: revision } },
     )
   }
 

@@ -95,7 +95,7 @@ export class SourceSync {
   #lastSweepAt: number
   #failures = 0
   #lastReadAt: number | undefined
-  /** The areas whose newest state the last scan could not read. */
+  /** The locations of skills whose newest state the last scan could not read. */
   #restless: readonly string[] = []
   #failure: unknown
   /** The last contents that the registry received. */
@@ -162,9 +162,9 @@ export class SourceSync {
     return source.isRemote !== true && mode !== 'events' && unwatched === undefined
   }
 
-  /** Whether the folder at a location kept changing, so that its newest state could not be read. */
-  isRestless(location: string): boolean {
-    return this.#restless.some(area => location === area || location.startsWith(`${area}/`))
+  /** The locations of skills that kept changing, so that their newest state could not be read. */
+  get restless(): readonly string[] {
+    return this.#restless
   }
 
   /** Finds files and folders of the source that are not skills. */

@@ -465,4 +465,34 @@ describe('a caller whose skill cannot be read never gets an older text', () => {
     await it.clock.advance(2_100)
     expect((await next).body).toBe('new')
   })
+
+  test('load() fails with TIMED_OUT in a root that is itself a skill, and for a new skill that never came to rest', async () => {
+    await using it = await open()
+    it.files.save('/one', 'the root')
+    await it.clock.advance(3_000)
+    let writes = 0
+    it.files.onRead = path => {
+      if (/^\/one\/(?:a|new)\//.test(path)) it.files.write(`${path}.log`, String(++writes))
+    }
+    it.files.save('/one/a', 'new')
+    it.files.save('/one/new', 'first')
+    const names = ['a', 'new', 'one', 'b']
+    const calls = Promise.all(names.map(async name => await failureOf(it.skills.load(name))))
+    await it.clock.advance(2_200)
+    const timedOut = expect.objectContaining({ code: 'TIMED_OUT' })
+    expect(await calls).toEqual([timedOut, timedOut, timedOut, 'no error'])
+  })
+
+  test('load() answers the pinned text of a skill whose folder never comes to rest', async () => {
+    await using it = await open()
+    await it.skills.review.pin('a')
+    let writes = 0
+    it.files.onRead = path => {
+      if (path.startsWith('/one/a/')) it.files.write('/one/a/log', String(++writes))
+    }
+    it.files.save('/one/a', 'new')
+    const call = it.skills.load('a')
+    await it.clock.advance(2_200)
+    expect((await call).body).toBe('old')
+  })
 })

@@ -79,7 +79,7 @@ function renderResource(content: ResourceContent, offset: number): ToolResult {
     skill: content.skill,
     revision: content.revision,
   }
-  const notes: string[] = []
+  const notes: string[] = content.note === undefined ? [] : [content.note]
   if (content.loadedRevision !== undefined) {
     notes.push(
       `Note: you loaded ${quote(content.skill)} at ${shortDigest(content.loadedRevision)}; this file is from ${revision}.`,

@@ -1,6 +1,7 @@
 import type { AllowedToolsPolicy } from '../activation/allowed-tools.ts'
 import type { Conversation } from '../activation/conversation.ts'
 import { type LoadOutcome, loadSkill } from '../activation/load-skill.ts'
+import { noteLostFile } from '../activation/lost-skill-file.ts'
 import { listForModel } from '../catalog/catalog-cache.ts'
 import { escapeEndTag, escapeText } from '../catalog/escape.ts'
 import { SkillError } from '../errors.ts'
@@ -116,8 +117,8 @@ export function renderLoadedSkill(
     escapeEndTag(body, tag),
     `</${tag}>`,
   ]
-  const lost = skill.diagnostics.find(({ code }) => code === 'SKILL_FILE_MISSING')
-  if (lost !== undefined) lines.push(`Note: ${escapeText(lost.message)}.`)
+  const note = noteLostFile(skill)
+  if (note !== undefined) lines.push(note)
   if (skill.directory !== undefined) lines.push(`Skill directory: ${escapeText(skill.directory)}`)
   return [...lines, ...describeTools(skill, allowedTools), ...describeBundle(skill, reader)].join('\n')
 }
