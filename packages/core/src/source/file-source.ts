@@ -394,7 +394,9 @@ export class FileSource implements SkillSource {
       else this.#work.accept(folder)
     }
     for (const folder of pass.affected) {
-      if (!context.isHeldFolder(folder)) continue
+      // A change of the folder above may be older than the burst in the folder, and a caller may wait for it.
+      const isOther = pass.replaced.has(folder) || pass.created.has(folder)
+      if (isOther || !context.isHeldFolder(folder)) continue
       pass.affected.delete(folder)
       this.#work.mark(listingOf(folder))
       this.#work.reject(folder)

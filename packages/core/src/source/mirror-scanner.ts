@@ -350,6 +350,7 @@ export class MirrorScanner {
 
   #forgetContents(node: DirectoryNode, pass: ScanPass): void {
     unwatch(node)
+    pass.replaced.add(node)
     for (const child of [...node.directories.values()]) this.detach(child, pass)
     node.files.clear()
     node.isRacy = true

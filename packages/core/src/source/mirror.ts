@@ -102,6 +102,8 @@ export interface ScanPass {
   readonly revisited: Set<DirectoryNode>
   /** Directories that are new to the mirror. */
   readonly created: Set<DirectoryNode>
+  /** Known directories at whose path another directory is now. */
+  readonly replaced: Set<DirectoryNode>
 }
 
 export interface NewDirectory {

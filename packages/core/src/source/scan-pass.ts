@@ -55,6 +55,7 @@ export async function createScanPass(
     revisited: new Set(),
     changed: new Set(),
     created: new Set(),
+    replaced: new Set(),
   }
 }
 

@@ -400,6 +400,25 @@ test('a caller never gets a text that is older than the request, even if a write
   expect(await kit.bodyOf('a')).not.toBe('old')
 })
 
+describe('a folder that was replaced before a call is read for this call, although a later burst goes on in it', () => {
+  test.each([
+    ['another folder', (it: Kit) => it.files.rename('/next/a', '/one/a')],
+    ['a new folder', (it: Kit) => it.files.save('/one/a', 'new')],
+  ])('%s', async (_, place) => {
+    await using it = await open()
+    it.files.save('/next/a', 'new')
+    it.files.rename('/one/a', '/old/a')
+    place(it)
+    const call = it.skills.load('a')
+    for (let at = 0; at < 100; at += 12) {
+      await it.clock.advance(12)
+      it.files.write('/one/a/log', String(at))
+    }
+    await it.clock.advance(100)
+    expect((await call).body).toBe('new')
+  })
+})
+
 describe('a caller whose skill cannot be read never gets an older text', () => {
   const failureOf = async (call: Promise<unknown>): Promise<unknown> =>
     await call.then(
