@@ -79,8 +79,8 @@ export class FolderReader {
   }
 
   async read(folder: DirectoryNode, context: FolderContext): Promise<SourceEntry | typeof UNSTABLE> {
-    if (folder.skillFileLostAt !== undefined && folder.entry?.skill !== undefined)
-      return this.#keep(folder, folder.entry.skill)
+    if (folder.skillFileLostAt !== undefined && folder.entry !== undefined)
+      return this.#keep(folder, folder.entry)
     const found: Diagnostic[] = []
     const files = this.#collect(folder, found)
     if (files.length > this.#options.limits.maxFiles) {
@@ -130,16 +130,16 @@ export class FolderReader {
     return this.#toEntry(folder, skill, diagnostics)
   }
 
-  /** Keeps the last revision of a folder whose skill file is missing, and says so. */
-  #keep(folder: DirectoryNode, { diagnostics, ...skill }: Skill): SourceEntry {
-    const message = `${folder.skillFile} is missing; revision ${skill.revision} is still served for a moment`
+  /** Keeps the last state of a folder whose skill file is missing, and says so. */
+  #keep(folder: DirectoryNode, { skill, diagnostics }: SourceEntry): SourceEntry {
+    const served = skill === undefined ? '' : `; revision ${skill.revision} is still served for a moment`
     const lost = this.#fault(
-      ...([folder, 'SKILL_FILE_MISSING', 'warning', folder.skillFile as string, message] as const),
+      ...([folder, 'SKILL_FILE_MISSING', 'warning', folder.skillFile as string] as const),
+      `${folder.skillFile} is missing${served}`,
       'write the file again, or remove the folder',
     )
-    const others = diagnostics.filter(({ code }) => code !== lost.code)
-    const kept = Object.freeze([...others, lost])
-    return this.#toEntry(folder, Object.freeze({ ...skill, diagnostics: kept }), kept)
+    const kept = Object.freeze([...diagnostics.filter(({ code }) => code !== lost.code), lost])
+    return this.#toEntry(folder, skill && Object.freeze({ ...skill, diagnostics: kept }), kept)
   }
 
   /** Makes the entry of a folder from its note. */

@@ -91,6 +91,19 @@ test('a sweep that nobody asked for does not remove a skill whose SKILL.md is mi
   expect((await it.load()).body).toBe('new 4')
 })
 
+test('a skill whose newest text is broken keeps its last good revision while SKILL.md is missing', async () => {
+  await using it = await open()
+  it.files.write(FILE, '---\nname: pdf\n---\n')
+  await it.clock.advance(100)
+  expect(it.skills.current.reports().map(({ status }) => status)).toEqual(['broken'])
+  it.files.remove(FILE)
+  expect((await it.load()).body).toBe('old')
+  await it.clock.advance(700)
+  it.files.write(FILE, text('new'))
+  expect((await it.load()).body).toBe('new')
+  expect(it.kinds).not.toContain('removed')
+})
+
 test('reload() removes a skill whose SKILL.md is missing at once', async () => {
   await using it = await open()
   it.files.remove(FILE)

@@ -467,7 +467,7 @@ export class MirrorScanner {
   #isInGrace(node: DirectoryNode): boolean {
     const { skillFile, skillFileLostAt, files } = node
     const now = this.#options.clock.monotonic()
-    if (skillFile === undefined || node.entry?.skill === undefined) return false
+    if (skillFile === undefined || node.entry === undefined) return false
     if (skillFileLostAt !== undefined) return now - skillFileLostAt < SKILL_FILE_GRACE_MS
     if (!files.has(skillFile)) return false
     node.skillFileLostAt = now
