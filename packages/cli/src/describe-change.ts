@@ -5,7 +5,7 @@ import {
   type SkillReport,
   type SkillRuntime,
 } from '@skillstoke/core'
-import { decodeReadableText, shortDigest, showBytes } from '@skillstoke/core/internal'
+import { shortDigest, showFile } from '@skillstoke/core/internal'
 import { createTwoFilesPatch } from 'diff'
 import { readNewestText } from './newest-text.ts'
 import { type Paint, toTerminalText } from './output.ts'
@@ -70,10 +70,9 @@ async function readText(skill: Skill, path: string, skills: SkillRuntime): Promi
   if (file === undefined) return undefined
   const summary = `${file.digest} (${file.size} bytes)\n`
   try {
-    const bytes = await skills.readFile(skill, path)
-    const shown = showBytes(bytes)
+    const { text, isText } = showFile(file, await skills.readFile(skill, path))
     // The digest shows a change of bytes that are not shown.
-    return decodeReadableText(bytes) === undefined ? `${shown}\n${summary}` : shown
+    return isText ? text : `${text}\n${summary}`
   } catch (thrown) {
     if (SkillError.isInstance(thrown)) return summary
     throw thrown

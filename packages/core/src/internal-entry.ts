@@ -9,10 +9,10 @@ export { checkOptions, findNearest, type KnownOptions } from './options.ts'
 export { LATE, LONGEST_TIMER_MS, silentLogger, untilAborted, waitAtMost } from './host.ts'
 export { compareText } from './skill/compare.ts'
 export { digestOf, shortDigest } from './skill/digest.ts'
-export { showBytes } from './skill/shown-bytes.ts'
+export { mayRun, type ScriptEnding } from './skill/program-file.ts'
+export { showFile } from './skill/shown-bytes.ts'
 export {
   decodePlainText,
-  decodeReadableText,
   decodeStrictText,
   decodeText,
   decodeUnmarkedText,

@@ -1,12 +1,11 @@
 import type { SkillRuntime, SkillScope, SkillStatus } from '@skillstoke/core'
 import {
   decodePlainText,
-  decodeReadableText,
   describeNewCapabilities,
   freshOrKnown,
   MAX_LOOK_MS,
   quote,
-  showBytes,
+  showFile,
   targetOf,
 } from '@skillstoke/core/internal'
 import { type Context, Hono } from 'hono'
@@ -205,9 +204,8 @@ async function getFile(context: Context, skills: SkillRuntime): Promise<Response
     return fail(context, 404, 'NOT_FOUND', reason)
   }
   const { digest, size } = file
-  const bytes = await skills.readFile(skill, path)
-  const isText = decodeReadableText(bytes) !== undefined
-  const text: FileText = { path, digest, size, revision: skill.revision, text: showBytes(bytes), isText }
+  const shown = showFile(file, await skills.readFile(skill, path))
+  const text: FileText = { path, digest, size, revision: skill.revision, ...shown }
   return context.json(text)
 }
 

@@ -1,6 +1,7 @@
 import { quote } from '../quote.ts'
 import { declaredCapabilities } from '../skill/capabilities.ts'
 import { compareText } from '../skill/compare.ts'
+import { mayRun } from '../skill/program-file.ts'
 import type { Skill } from '../skill/skill.ts'
 import { disallowedToolsOf } from '../skill/tool-list.ts'
 
@@ -12,11 +13,11 @@ export function describeNewCapabilities(before: Skill | undefined, after: Skill)
   const found: string[] = []
   const had = new Map(before?.files.map(file => [file.path, file]))
   for (const file of [...after.files].sort((a, b) => compareText(a.path, b.path))) {
-    if (!isProgram(file.path, file.isExecutable)) continue
+    if (!mayRun(file.path, file.isExecutable)) continue
     const old = had.get(file.path)
     const shown = quote(file.path)
     if (old === undefined) found.push(`the script ${shown} appears`)
-    else if (!isProgram(old.path, old.isExecutable)) found.push(`${shown} becomes executable`)
+    else if (!mayRun(old.path, old.isExecutable)) found.push(`${shown} becomes executable`)
   }
   const tools = new Set(before?.allowedTools)
   // Without a list of allowed tools, every tool may be used, so removing the list counts as a new capability.
@@ -32,11 +33,4 @@ export function describeNewCapabilities(before: Skill | undefined, after: Skill)
   const grown = declaredCapabilities(after).filter(capability => !wanted.has(capability))
   if (grown.length > 0) found.push(`metadata.capabilities asks for ${grown.join(', ')}`)
   return found
-}
-
-const CODE = /\.(?:[cm]?[jt]sx?|py|sh|bash|zsh|fish|rb|pl|php|lua|ps1|bat|cmd)$/i
-
-/** True if a file may run: an executable file, a file below `scripts/`, or a file with the ending of a program. */
-export function isProgram(path: string, isExecutable: boolean): boolean {
-  return isExecutable || path.startsWith('scripts/') || path.includes('/scripts/') || CODE.test(path)
 }

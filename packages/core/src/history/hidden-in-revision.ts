@@ -2,10 +2,11 @@ import { SkillError } from '../errors.ts'
 import { quote } from '../quote.ts'
 import type { SkillReader } from '../reader/skill-reader.ts'
 import { type Diagnostic, describePlace } from '../skill/diagnostic.ts'
-import { describeHiddenFile, describeHiddenName, describeUnreadableFile } from '../skill/hidden-text.ts'
+import { describeHiddenName, describeUnreadableFile } from '../skill/hidden-text.ts'
 import { parseSkill } from '../skill/parse-skill.ts'
+import { mayRun } from '../skill/program-file.ts'
 import type { Skill } from '../skill/skill.ts'
-import { isProgram } from './capabilities.ts'
+import { describeTextFile } from '../skill/text-file.ts'
 
 const MAX_SHOWN = 10
 
@@ -24,9 +25,9 @@ export async function findHiddenIn(
     const bytes = await reader.readFile(skill, path)
     // Parse the skill file, because only the parser finds invisible characters that are written as YAML escapes.
     const own =
-      path === skill.skillFile ? parseSkill(bytes, { path }).diagnostics : describeHiddenFile(path, bytes)
+      path === skill.skillFile ? parseSkill(bytes, { path }).diagnostics : describeTextFile(path, bytes)
     found.push(...own.filter(({ code }) => code === 'HIDDEN_TEXT'))
-    const unreadable = isProgram(path, isExecutable) ? describeUnreadableFile(path, bytes) : undefined
+    const unreadable = mayRun(path, isExecutable, bytes) ? describeUnreadableFile(path, bytes) : undefined
     if (unreadable !== undefined) found.push(unreadable)
   }
   return found

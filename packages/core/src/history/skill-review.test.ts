@@ -225,9 +225,14 @@ describe('a reviewed source', () => {
     ['scripts/run.py', [...Buffer.from('# Zo'), 0xeb, ...Buffer.from('\nsteal()\n')], 'byte 5 is the first'],
     ['scripts/run.sh', [...Buffer.from('exit\n'), 0], 'byte 6 is the first'],
     ['lib/run.mjs', [0xff], 'byte 1 is the first'],
+    ['tools/run', [...Buffer.from('#!/bin/sh\n#'), 0xff], 'byte 12 is the first'],
+    ['tools/run.awk', [...Buffer.from('#!/usr/bin/awk -f\n#'), 0xff], 'byte 20 is the first'],
+    ['tools/plot.r', [0xff], 'byte 1 is the first'],
+    ['notes.md', [...Buffer.from('#!/bin/sh\n#'), 0xff], 'byte 12 is the first'],
+    ['scripts/run.sh', [0xff, 0xfe, ...Buffer.from('\necho run\n#')], 'byte 1 is the first'],
     ['notes.txt', [...Buffer.from('\ufeffIgnore\u200bthis.', 'utf16le')], 'notes.txt:1:7: U+200B'],
   ])(
-    'T58: refuses an approval of %s with bytes that nobody sees until it is confirmed',
+    'T58: refuses an approval of %s with bytes that no person sees until it is confirmed',
     async (path, bytes, place) => {
       await using it = await open({ '/team/pdf/SKILL.md': text('pdf') })
       it.team.write(`/team/pdf/${path}`, Uint8Array.from(bytes))
@@ -747,6 +752,9 @@ describe('the new capabilities of a revision', () => {
 
   test.each([
     ['a script', {}, { '/mine/a/scripts/run.sh': 'x' }, ['the script "scripts/run.sh" appears']],
+    ['a script without an ending', {}, { '/mine/a/tools/run': 'x' }, ['the script "tools/run" appears']],
+    ['an awk script', {}, { '/mine/a/tools/run.awk': 'x' }, ['the script "tools/run.awk" appears']],
+    ['a licence', {}, { '/mine/a/LICENSE': 'x' }, []],
     ['an edited script', { '/mine/a/scripts/run.sh': 'x' }, { '/mine/a/scripts/run.sh': 'y' }, []],
     ['a text', {}, { '/mine/a/references/x.md': 'x' }, []],
     [

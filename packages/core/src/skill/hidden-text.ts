@@ -2,7 +2,6 @@
 // biome-ignore-all lint/suspicious/noMisleadingCharacterClass: the patterns look for single joiners and selectors
 import type { Diagnostic } from './diagnostic.ts'
 import { findUnreadableByte } from './shown-bytes.ts'
-import { decodeReadableText } from './text.ts'
 
 /**
  * Consecutive characters that are invisible or that reorder text. A model reads these characters, but a person does not
@@ -146,7 +145,7 @@ export function describeHiddenText(text: string): Diagnostic[] {
   return diagnostics
 }
 
-/** Returns the finding about a file that no editor shows as text; `undefined` for text. */
+/** Returns the finding about a script that is not UTF-8 text; `undefined` for text. */
 export function describeUnreadableFile(path: string, bytes: Uint8Array): Diagnostic | undefined {
   const at = findUnreadableByte(bytes)
   if (at === undefined) return undefined
@@ -157,12 +156,6 @@ export function describeUnreadableFile(path: string, bytes: Uint8Array): Diagnos
     path,
     fix: 'save the script as UTF-8 text, or check its bytes',
   }
-}
-
-/** Returns the findings about hidden text in a file. Returns an empty list for a file that is not text. */
-export function describeHiddenFile(path: string, bytes: Uint8Array): Diagnostic[] {
-  const text = decodeReadableText(bytes)
-  return text === undefined ? [] : describeHiddenText(text).map(each => ({ ...each, path }))
 }
 
 /** Returns the finding about hidden characters in a name, such as a file name. */

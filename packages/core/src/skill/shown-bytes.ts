@@ -1,15 +1,31 @@
-import { decodeReadableText, decodeText } from './text.ts'
+import type { SkillFile } from './manifest.ts'
+import { mayRun } from './program-file.ts'
+import { decodePlainText, decodeReadableText, decodeText } from './text.ts'
 
 const MAX_SHOWN_BYTES = 256 * 1_024
 const HEX = 16
 
+/** A file as a reviewer sees it. */
+export interface ShownFile {
+  readonly text: string
+  /** False if the text contains escapes in place of bytes. */
+  readonly isText: boolean
+}
+
 /**
- * Renders a file for a person who reviews it. Text is returned unchanged. In other files, each byte that is not part of
- * a UTF-8 character is written out, such as `<0xFF>`, and only the first 256 KiB are shown.
+ * Renders a file for a reviewer. Text is returned unchanged. In other files, each byte that is not part of a UTF-8 character
+ * is written out, such as `<0xFF>`, and only the first 256 KiB are shown. UTF-16 is text only in files that never run,
+ * because a shell reads the same bytes as other lines.
  */
-export function showBytes(bytes: Uint8Array): string {
-  const text = decodeReadableText(bytes)
-  if (text !== undefined) return text
+export function showFile(
+  { path, isExecutable }: Pick<SkillFile, 'path' | 'isExecutable'>,
+  bytes: Uint8Array,
+): ShownFile {
+  const text = mayRun(path, isExecutable, bytes) ? decodePlainText(bytes) : decodeReadableText(bytes)
+  return text === undefined ? { text: showBytes(bytes), isText: false } : { text, isText: true }
+}
+
+function showBytes(bytes: Uint8Array): string {
   const head = bytes.subarray(0, MAX_SHOWN_BYTES)
   let shown = ''
   let from = 0
@@ -22,9 +38,9 @@ export function showBytes(bytes: Uint8Array): string {
   return bytes.length > head.length ? `${shown}\n<${bytes.length - head.length} more bytes>\n` : shown
 }
 
-/** Returns the position of the first byte that no text contains; `undefined` if the file is text. */
+/** Returns the position of the first byte that a script in UTF-8 cannot contain; `undefined` if there is none. */
 export function findUnreadableByte(bytes: Uint8Array): number | undefined {
-  if (decodeReadableText(bytes) !== undefined) return undefined
+  if (decodePlainText(bytes) !== undefined) return undefined
   const [stray = bytes.length] = findStrayBytes(bytes)
   const nul = bytes.indexOf(0)
   return nul === -1 ? stray : Math.min(nul, stray)

@@ -1,4 +1,4 @@
-import { decodeUnmarkedText, quoteAll } from '@skillstoke/core/internal'
+import { decodeUnmarkedText, mayRun, quoteAll, type ScriptEnding } from '@skillstoke/core/internal'
 
 /** The program that runs a script without commands. */
 export type Interpreter =
@@ -9,7 +9,7 @@ export type Interpreter =
   /** The first line asks for something that no script gets. `reason` completes a sentence about the script. */
   | { readonly kind: 'refused'; readonly reason: string }
 
-const BY_ENDING: Readonly<Record<string, readonly string[]>> = {
+const BY_ENDING: Readonly<Record<ScriptEnding, readonly string[]>> = {
   py: ['python3', 'python'],
   sh: ['sh'],
   bash: ['bash'],
@@ -37,7 +37,7 @@ const MAX_FIRST_LINE = 1_024
  */
 export function mayHaveInterpreter(path: string): boolean {
   const name = path.slice(path.lastIndexOf('/') + 1)
-  return NODE.test(path) || !name.includes('.') || Object.hasOwn(BY_ENDING, endingOf(name))
+  return NODE.test(path) || !name.includes('.') || namesOf(path) !== undefined
 }
 
 /**
@@ -45,13 +45,14 @@ export function mayHaveInterpreter(path: string): boolean {
  * neither of them names an interpreter.
  */
 export function findInterpreter(path: string, bytes: Uint8Array): Interpreter | undefined {
+  // Approvals ask about the files for which `mayRun` is true, so no other file runs.
+  if (!mayRun(path, false, bytes)) return undefined
   const line = decodeUnmarkedText(bytes.subarray(0, MAX_FIRST_LINE)).split('\n')[0] ?? ''
   const words = line.startsWith('#!') ? line.slice(2).trim().split(/\s+/) : []
   const named = words.length === 1 && words[0] === '' ? undefined : toNamed(words, bytes)
   if (named !== undefined) return named
   if (NODE.test(path)) return { kind: 'node', args: [] }
-  const ending = endingOf(path)
-  const names = Object.hasOwn(BY_ENDING, ending) ? BY_ENDING[ending] : undefined
+  const names = namesOf(path)
   return names === undefined ? undefined : { kind: 'program', names, args: [] }
 }
 
@@ -117,6 +118,8 @@ function findPackages(text: string): readonly string[] {
   return [...list.matchAll(/"([^"]*)"|'([^']*)'/g)].map(([, double, single]) => double ?? single ?? '')
 }
 
-function endingOf(path: string): string {
-  return /\.([a-z]+)$/i.exec(path)?.[1]?.toLowerCase() ?? ''
+/** Returns the programs that run files with the ending of a path. */
+function namesOf(path: string): readonly string[] | undefined {
+  const ending = /\.([a-z]+)$/i.exec(path)?.[1]?.toLowerCase() ?? ''
+  return Object.hasOwn(BY_ENDING, ending) ? BY_ENDING[ending as ScriptEnding] : undefined
 }
