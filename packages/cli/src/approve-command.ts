@@ -26,7 +26,7 @@ export function toApproveCommand(skill: WaitingSkill, { options }: Config): stri
   return `${findProgramName()} ${toTerminalLine(toCommandLine(words))}${note}`
 }
 
-/** Whether the text of a skill contains invisible characters. */
+/** Whether a scan found invisible characters. Scans do not look for scripts that are not text, but approvals do. */
 export function isHiding({ diagnostics }: Pick<WaitingSkill, 'diagnostics'>): boolean {
   return diagnostics.some(({ code }) => code === 'HIDDEN_TEXT')
 }

@@ -166,8 +166,8 @@ export interface DecideRequest {
   readonly revision?: string
   readonly note?: string
   /**
-   * Whether the caller accepts invisible characters. If false, the server refuses a revision with invisible characters
-   * and responds with HIDDEN_TEXT.
+   * Whether the caller accepts invisible characters, and scripts that are not UTF-8 text. If false, the server refuses a
+   * revision with such characters or scripts and responds with HIDDEN_TEXT.
    */
   readonly confirmHidden?: boolean
 }

@@ -1,6 +1,7 @@
 import { SkillError } from '../errors.ts'
 import { quote } from '../quote.ts'
 import { isError } from '../skill/diagnostic.ts'
+import { isPrivateKey } from '../skill/entry-names.ts'
 import { DEFAULT_LIMITS, type SkillLimits } from '../skill/limits.ts'
 import { parseSkill } from '../skill/parse-skill.ts'
 import type { ReadingPolicy } from '../skill/reading-policy.ts'
@@ -26,7 +27,7 @@ export interface ServingRules {
 
 /**
  * Checks that the rules of the source allow this file. Returns advice for the author.
- * @throws {SkillError} SKILL_INVALID, TOO_LARGE
+ * @throws {SkillError} SKILL_INVALID, TOO_LARGE; INVALID_PATH for a private key, which the source would leave out
  */
 export function checkWrite(
   draft: FileDraft,
@@ -36,6 +37,11 @@ export function checkWrite(
   const limits = rules.limits ?? DEFAULT_LIMITS
   checkSize(draft, served, limits)
   const { path, bytes, skillFile } = draft
+  if (rules.reading?.secretFiles !== 'include' && isPrivateKey(path, bytes))
+    throw new SkillError(
+      'INVALID_PATH',
+      `${quote(path)} would hold a private key, so it would be left out of the skill; leave the key out of the file`,
+    )
   if (path !== skillFile) return path.split('/').length > 2 ? ['keep files one level below the skill'] : []
   if (bytes.length === 0)
     throw new SkillError('SKILL_INVALID', `${path} is empty; write frontmatter and instructions`)

@@ -201,13 +201,37 @@ describe('write_skill_file', () => {
     expect((await it.files.list('/instance/tone')).map(({ name }) => name)).toEqual(['SKILL.md'])
   })
 
+  test.each([
+    ['rules.asc', '-----BEGIN PGP PRIVATE KEY BLOCK-----', 'would hold a private key'],
+    ['certs/guard.pem', 'x\n-----BEGIN PRIVATE KEY-----\ny', 'would hold a private key'],
+    ['data.tmp', 'x', 'has a name that tools give to temporary files'],
+    ['lib/sedAb12Cd', 'x', 'has a name that tools give to temporary files'],
+  ])(
+    'a writer refuses %s, which would take a file or the whole skill away',
+    async (path, content, reason) => {
+      await using it = await open({
+        '/instance/tone/SKILL.md': text('tone'),
+        '/instance/tone/rules.asc': 'x',
+      })
+      await expect(it.skills.writer().write({ skill: 'tone', path, content })).rejects.toMatchObject({
+        code: 'INVALID_PATH',
+        message: expect.stringContaining(reason),
+      })
+      expect((await it.files.list('/instance/tone')).map(({ name }) => name)).toEqual([
+        'SKILL.md',
+        'rules.asc',
+      ])
+    },
+  )
+
   test('a writer writes a secret file if the source includes secret files', async () => {
     const fileSystem = new MemoryFileSystem({ '/w/tone/SKILL.md': text('tone') })
     const reading = { secretFiles: 'include' } as const
     const source = new FileSource({ fileSystem, writable: fileSystem, root: '/w', label: 'w', reading })
     await using skills = await createSkillRuntime({ sources: [source], tuning: { settle: NO_SETTLE } })
     await skills.writer().write({ skill: 'tone', path: '.env', content: 'TOKEN=1' })
-    expect(skills.current.get('tone').files.map(({ path }) => path)).toEqual(['.env', 'SKILL.md'])
+    await skills.writer().write({ skill: 'tone', path: 'k.pem', content: '-----BEGIN PRIVATE KEY-----' })
+    expect(skills.current.get('tone').files.map(({ path }) => path)).toEqual(['.env', 'SKILL.md', 'k.pem'])
   })
 
   test('a writer writes skill.md and single-file skills, but does not move single-file or root skills to the trash', async () => {
@@ -403,13 +427,18 @@ describe('a writer with a writable and a read-only source', () => {
   })
 })
 
-test('copying a skill to a folder that has files but no SKILL.md adds only the missing files', async () => {
+test('copying a skill to a folder that has files but no SKILL.md adds only the missing files, and is refused to agents', async () => {
   await using it = await open({
     '/instance/tone/notes.txt': 'Mine.',
     '/bundled/tone/SKILL.md': text('tone', 'Bundled.'),
     '/bundled/tone/reference.md': 'Bundled reference.',
   })
-  await it.write('tone', 'SKILL.md', text('tone', 'Changed.'))
+  const content = text('tone', 'Changed.')
+  expect(await it.write('tone', 'SKILL.md', content)).toMatchObject({
+    isError: true,
+    text: expect.stringContaining('exists and is not a skill'),
+  })
+  await it.skills.writer().write({ skill: 'tone', path: 'SKILL.md', content })
   expect(it.skills.current.get('tone').files.map(({ path }) => path)).toEqual([
     'SKILL.md',
     'notes.txt',

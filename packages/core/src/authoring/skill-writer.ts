@@ -7,7 +7,7 @@ import { checkConversationIdentity } from '../registry/conversation-identity.ts'
 import type { Generation, SkillReport } from '../registry/generation.ts'
 import type { SkillRegistry } from '../registry/skill-registry.ts'
 import { type Digest, digestOf } from '../skill/digest.ts'
-import { findLeftOutIn } from '../skill/entry-names.ts'
+import { findLeftOutIn, isBriefName } from '../skill/entry-names.ts'
 import type { SkillFile } from '../skill/manifest.ts'
 import type { Skill } from '../skill/skill.ts'
 import { isLoadableName } from '../skill/skill-name.ts'
@@ -43,10 +43,10 @@ export interface AgentWriteNotes {
   /** Records a write of an agent before the file is written, so that the write waits for approval. */
   record(write: NotedWrite): Promise<void>
   /**
-   * Returns the unapproved files that agents wrote to a folder of the writable source; `undefined` if writes of agents
-   * go live immediately.
+   * Returns the unapproved files that agents wrote to a folder of the writable source. No file is unapproved if writes of
+   * agents go live immediately.
    */
-  pathsAt(location: string): ReadonlySet<string> | undefined
+  pathsAt(location: string): ReadonlySet<string>
 }
 
 export interface NotedWrite {
@@ -508,8 +508,8 @@ export class SkillWriter {
     const isInRoot = location === '' || location === skillFile
     const target = { name, location, folder: isInRoot ? root : `${root}/${location}`, path }
     await checkTarget(target, this.#layer, registry.listFolders(), isInScope)
-    const written = agent === undefined || isThere ? undefined : agentWrites.pathsAt(location)
-    if (written !== undefined) await checkFolderIsFree(target, this.#layer, written)
+    if (agent !== undefined && !isThere)
+      await checkFolderIsFree(target, this.#layer, agentWrites.pathsAt(location))
     return target
   }
 
@@ -563,6 +563,12 @@ function findOnlyDifference(from: Skill, to: Skill): SkillFile | undefined {
 
 function checkPath(text: string, includesSecrets: boolean): SkillPath {
   const path = parseSkillPath(text.replace(/^\.\//, ''))
+  // A new file of such a name delays the reading of the whole skill.
+  if (isBriefName(path.slice(path.lastIndexOf('/') + 1)))
+    throw new SkillError(
+      'INVALID_PATH',
+      `path ${quote(text)} has a name that tools give to temporary files; use another name`,
+    )
   const leftOut = findLeftOutIn(path)
   if (leftOut === undefined || (leftOut.kind === 'secret' && includesSecrets)) return path
   const name = leftOut.entry.slice(leftOut.entry.lastIndexOf('/') + 1)

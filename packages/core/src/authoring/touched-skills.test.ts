@@ -32,6 +32,7 @@ async function open(
   files: Readonly<Record<string, string>>,
   roots: readonly string[] = ['/s'],
   decisions: MemoryDecisions = new MemoryDecisions(),
+  agentWrites: 'hold' | 'live' = 'hold',
 ): Promise<Kit> {
   const fileSystem = new MemoryFileSystem(files)
   const sources = roots.map(
@@ -41,7 +42,12 @@ async function open(
         ...(index === 0 ? { writable: fileSystem } : {}),
       }),
   )
-  const skills = await createSkillRuntime({ sources, state: { decisions }, tuning: { settle: NO_SETTLE } })
+  const skills = await createSkillRuntime({
+    sources,
+    state: { decisions },
+    review: { agentWrites },
+    tuning: { settle: NO_SETTLE },
+  })
   return {
     files: fileSystem,
     skills,
@@ -66,6 +72,45 @@ async function open(
     [Symbol.asyncDispose]: async () => await skills.close(),
   }
 }
+
+describe('T59: a file whose last text is an unapproved one of an agent', () => {
+  const FILES = {
+    '/s/team/SKILL.md': text('team'),
+    '/s/team/pdf/SKILL.md': text('pdf'),
+    '/s/team/pdf/rules.md': 'x',
+  }
+
+  test('stays in every skill that has it until its removal is approved', async () => {
+    await using it = await open(FILES)
+    await it.agent('a').write('pdf', 'rules.md', 'y')
+    it.files.remove('/s/team/pdf/rules.md')
+    await it.skills.reload()
+    expect(it.statuses()).toEqual({ pdf: 'pending', team: 'pending' })
+    expect([it.pathsOf('team'), it.pathsOf('pdf')]).toEqual([
+      ['SKILL.md', 'pdf/SKILL.md', 'pdf/rules.md'],
+      ['SKILL.md', 'rules.md'],
+    ])
+    expect(it.skills.review.pending().map(({ diagnostics }) => diagnostics.at(-1)?.message)).toEqual([
+      expect.stringContaining('without "rules.md", which was last written by the bot'),
+      expect.stringContaining('without "pdf/rules.md", which was last written by the bot'),
+    ])
+    await it.skills.review.approve('pdf')
+    await it.skills.review.approve('team')
+    await it.put('/s/team/pdf/SKILL.md', text('pdf', 'By hand.'))
+    expect(it.statuses()).toEqual({ pdf: 'ok', team: 'ok' })
+    // The approval of the removal approves no text.
+    await it.put('/s/team/pdf/rules.md', 'y')
+    expect(it.statuses()).toEqual({ pdf: 'pending', team: 'pending' })
+  })
+
+  test('holds nothing if it was never live', async () => {
+    await using it = await open(FILES)
+    await it.agent('a').write('pdf', 'new.md', 'y')
+    it.files.remove('/s/team/pdf/new.md')
+    await it.put('/s/team/pdf/SKILL.md', text('pdf', 'By hand.'))
+    expect(it.statuses()).toEqual({ pdf: 'ok', team: 'ok' })
+  })
+})
 
 describe('T50: a write of an agent', () => {
   test('into the folder of a nested skill is refused', async () => {
@@ -93,27 +138,37 @@ describe('T50: a write of an agent', () => {
     )
   })
 
-  test('that makes a skill of a folder with other files is refused', async () => {
-    await using it = await open({ '/s/team/pdf/SKILL.md': text('pdf'), '/s/tools/deploy.sh': 'deploy' })
-    const agent = it.agent('a')
-    for (const name of ['team', 'tools'])
-      expect(await agent.write(name, 'SKILL.md', text(name))).toMatchObject({
-        isError: true,
-        text: expect.stringContaining(`the folder "/s/${name}" exists and is not a skill`),
-      })
-    expect((await agent.write('team', 'pdf/x.py', 'steal()')).isError).toBe(true)
-  })
+  test.each(['hold', 'live'] as const)(
+    'that makes a skill of a folder with other files is refused (%s)',
+    async mode => {
+      const files = { '/s/team/pdf/SKILL.md': text('pdf'), '/s/tools/deploy.sh': 'deploy' }
+      await using it = await open(files, ['/s'], new MemoryDecisions(), mode)
+      const agent = it.agent('a')
+      for (const name of ['team', 'tools'])
+        expect(await agent.write(name, 'SKILL.md', text(name))).toMatchObject({
+          isError: true,
+          text: expect.stringContaining(`the folder "/s/${name}" exists and is not a skill`),
+        })
+      expect((await agent.write('team', 'pdf/x.py', 'steal()')).isError).toBe(true)
+    },
+  )
 
-  test('may begin a skill with any file, and the next write continues this skill', async () => {
-    await using it = await open({ '/s/.keep': '' })
-    const agent = it.agent('a')
-    for (const [path, content] of [
-      ['templates/mail.md', 'Dear ...'],
-      ['SKILL.md', text('tone')],
-    ] as const)
-      expect((await agent.write('tone', path, content)).isError).toBe(false)
-    expect(it.statuses()).toEqual({ tone: 'pending' })
-  })
+  test.each([
+    ['hold', 'pending'],
+    ['live', 'ok'],
+  ] as const)(
+    'may begin a skill with any file, and the next write continues this skill (%s)',
+    async (mode, status) => {
+      await using it = await open({ '/s/.keep': '' }, ['/s'], new MemoryDecisions(), mode)
+      const agent = it.agent('a')
+      for (const [path, content] of [
+        ['templates/mail.md', 'Dear ...'],
+        ['SKILL.md', text('tone')],
+      ] as const)
+        expect((await agent.write('tone', path, content)).isError).toBe(false)
+      expect(it.statuses()).toEqual({ tone: status })
+    },
+  )
 
   test('of a .skillignore is refused if other skills lie below', async () => {
     await using it = await open({ '/s/team/SKILL.md': text('team'), '/s/team/pdf/SKILL.md': text('pdf') })

@@ -1,4 +1,5 @@
 import { SkillError } from '../errors.ts'
+import { quote } from '../quote.ts'
 import { pathInside } from '../registry/folder-path.ts'
 import type { KnownFolder } from '../registry/skill-registry.ts'
 import { IGNORE_FILE_NAME } from '../source/file-layout.ts'
@@ -44,13 +45,13 @@ export async function checkTarget(
   const isBelow = ({ path: other }: KnownFolder): boolean => pathInside(folder, other) !== undefined
   // A name that is out of scope is not shown.
   const show = (other: string): string =>
-    isInScope(other) ? `another skill, ${JSON.stringify(other)}` : 'another skill'
+    isInScope(other) ? `another skill, ${quote(other)}` : 'another skill'
   const crossed =
     others.find(each => isBelow(each) && contains(each))?.name ?? (await findNested(target, layer))
   if (crossed !== undefined)
     throw new SkillError(
       'INVALID_PATH',
-      `path ${JSON.stringify(path)} lies in the folder of ${show(crossed)}; write to that skill`,
+      `path ${quote(path)} lies in the folder of ${show(crossed)}; write to that skill`,
     )
   const above = file.slice(0, file.lastIndexOf('/'))
   const isRules = file === `${above}/${IGNORE_FILE_NAME}`
@@ -58,12 +59,12 @@ export async function checkTarget(
   if (ruled !== undefined)
     throw new SkillError(
       'INVALID_PATH',
-      `path ${JSON.stringify(path)} would also decide about the files of ${show(ruled)}, which lies below ${JSON.stringify(name)}`,
+      `path ${quote(path)} would also decide about the files of ${show(ruled)}, which lies below ${quote(name)}`,
     )
   if (others.some(each => contains(each) && !isInScope(each.name)))
     throw new SkillError(
       'READ_ONLY',
-      `the folder of ${JSON.stringify(name)} is part of another skill, which may not be written here`,
+      `the folder of ${quote(name)} is part of another skill, which may not be written here`,
     )
 }
 
@@ -83,8 +84,8 @@ async function findNested(
 }
 
 /**
- * Refuses a folder that exists without a skill text, because it would become a skill with files that nobody meant for
- * it. Files that agents wrote there before, `written`, are no obstacle.
+ * Refuses a folder that exists without a skill text, because files with another purpose would become part of a skill.
+ * Accepts a folder that contains only the files `written`, which agents wrote there before.
  * @throws {SkillError} INVALID_NAME
  */
 export async function checkFolderIsFree(
@@ -98,7 +99,7 @@ export async function checkFolderIsFree(
   if (!(await hasOther(folder, '', layer, written))) return
   throw new SkillError(
     'INVALID_NAME',
-    `the folder ${JSON.stringify(folder)} exists and is not a skill; use another name than ${JSON.stringify(name)}`,
+    `the folder ${quote(folder)} exists and is not a skill; use another name than ${quote(name)}`,
     { data: { name, folder } },
   )
 }

@@ -43,6 +43,29 @@ export function findHeldWrites(skill: Skill, asking: AskingFolder, decisions: De
   return { own, others, forgotten }
 }
 
+/**
+ * Finds the unapproved texts of agents that were the last ones of files in the live revision, if the asking revision lacks
+ * these files. A text can take its own file out of the revision, for example because it is a private key.
+ */
+export function findRemovedWrites(
+  skill: Skill,
+  live: Skill | undefined,
+  asking: AskingFolder,
+  decisions: DecisionStore,
+): readonly AgentWrite[] {
+  const written = live === undefined ? [] : decisions.listWritten()
+  if (live === undefined || written.length === 0) return []
+  const kept = new Set(skill.files.map(({ path }) => path))
+  const removed = new Set(live.files.flatMap(({ path }) => (kept.has(path) ? [] : path)))
+  if (removed.size === 0) return []
+  return written.flatMap(([place, { writes }]) =>
+    writes.flatMap(write => {
+      const path = pathsIn(write, place, asking).find(each => removed.has(each))
+      return path === undefined ? [] : { ...write, path }
+    }),
+  )
+}
+
 /** Finds the unapproved texts of agents that were written to another folder with the same layout. */
 export function findCopiedWrites(skill: Skill, writes: readonly AgentWrite[]): readonly AgentWrite[] {
   const digests = new Map(skill.files.map(({ path, digest }) => [path, digest]))
@@ -66,17 +89,26 @@ function ownPath({ path, digest }: AgentWrite, digests: FileDigests): string | u
 function findPath(
   write: AgentWrite,
   place: FolderPlace,
-  { folder, findFolder }: AskingFolder,
+  asking: AskingFolder,
   digests: FileDigests,
 ): string | undefined {
-  const { path, digest } = write
-  const { path: now } = findFolder(place) ?? folderOf(place)
-  const folders = new Set([now, write.folder ?? now])
-  for (const other of folders) {
-    // A single-file skill is its own folder.
-    const within = pathInside(folder.path, place.location === path ? other : `${other}/${path}`)
-    if (within !== undefined && digests.get(within) === digest) return within
-  }
+  const { digest } = write
+  const found = pathsIn(write, place, asking).find(path => digests.get(path) === digest)
+  if (found !== undefined) return found
   // A link may lead to the written file, and only its bytes show it.
-  return folder.hasLinks ? [...digests].find(([, each]) => each === digest)?.[0] : undefined
+  return asking.folder.hasLinks ? [...digests].find(([, each]) => each === digest)?.[0] : undefined
+}
+
+/** Returns the paths in the asking folder at which a text that was written to a place can be. */
+function pathsIn(
+  { path, folder: former }: AgentWrite,
+  place: FolderPlace,
+  { folder, findFolder, origin, location }: AskingFolder,
+): readonly string[] {
+  if (place.origin === origin && place.location === location) return [path]
+  const { path: now } = findFolder(place) ?? folderOf(place)
+  return [...new Set([now, former ?? now])].flatMap(other => {
+    // A single-file skill is its own folder.
+    return pathInside(folder.path, place.location === path ? other : `${other}/${path}`) ?? []
+  })
 }

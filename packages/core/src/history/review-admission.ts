@@ -1,5 +1,6 @@
 import { type Clock, systemClock } from '../host.ts'
 import { checkOptions, type KnownOptions } from '../options.ts'
+import { quote } from '../quote.ts'
 import type {
   AdmissionPolicy,
   AdmissionRequest,
@@ -16,7 +17,7 @@ import {
   type FolderDecisions,
   placeOfSource,
 } from './decisions.ts'
-import { findCopiedWrites, findHeldWrites } from './held-writes.ts'
+import { findCopiedWrites, findHeldWrites, findRemovedWrites } from './held-writes.ts'
 
 export interface ReviewAdmissionOptions {
   readonly decisions: DecisionStore
@@ -62,11 +63,13 @@ export function createReviewAdmission(options: ReviewAdmissionOptions): Admissio
       const place = { origin: request.origin, location: request.skill.location }
       const decided = decisions.find(place)
       const isSame = request.live?.revision === request.skill.revision
-      const { own, others, forgotten } = findHeldWrites(request.skill, { ...request, ...place }, decisions)
+      const asking = { ...request, ...place }
+      const { own, others, forgotten } = findHeldWrites(request.skill, asking, decisions)
+      const removed = findRemovedWrites(request.skill, request.live, asking, decisions)
       const left = decided?.approved.size ? [] : findLeftWrites(request, decisions)
       // A text that was approved here stays live if an agent writes the same text to another folder.
       const writes = [...own, ...(isSame ? [] : others), ...left].sort((a, b) => a.at - b.at)
-      return decide(request, decided, { isFrozen: waits, isSame, forgotten, writes })
+      return decide(request, decided, { isFrozen: waits, isSame, forgotten, writes, removed })
     },
     refresh: () => decisions.refresh(),
     shown: origin => {
@@ -85,18 +88,18 @@ export function createReviewAdmission(options: ReviewAdmissionOptions): Admissio
 function decide(
   { skill, live, trust }: AdmissionRequest,
   decided: FolderDecisions | undefined,
-  { writes, ...circumstances }: Omit<Case, 'trust' | 'write'> & { readonly writes: readonly AgentWrite[] },
+  { writes, removed, ...circumstances }: Circumstances,
 ): AdmissionVerdict {
   const rejection = decided?.rejected.get(skill.revision)
   if (rejection !== undefined)
     return { kind: 'hold', reason: `rejected by ${describeMeta(rejection)}`, isRejected: true }
   if (decided?.approved.has(skill.revision) === true)
     return skill.listedFrontmatter === undefined ? { kind: 'admit' } : NOT_STORED
-  const reason = findReason({ ...circumstances, trust, write: writes.at(-1) })
+  const reason = findReason({ ...circumstances, trust, write: writes.at(-1), removed: removed.at(-1) })
   if (reason === undefined) return { kind: 'admit' }
   const grown = describeNewCapabilities(live, skill)
   // If two conversations wrote texts, neither may see the text of the other.
-  const [conversation, ...others] = new Set(writes.map(each => each.conversation))
+  const [conversation, ...others] = new Set([...writes, ...removed].map(each => each.conversation))
   const isShown = conversation !== undefined && others.length === 0 && trust !== 'review'
   return {
     kind: 'hold',
@@ -115,13 +118,22 @@ interface Case {
   readonly trust: SourceTrust
   readonly isFrozen: boolean
   readonly write: AgentWrite | undefined
+  /** An unapproved text of a file that the revision lacks. */
+  readonly removed: AgentWrite | undefined
   readonly forgotten: AgentWrite | undefined
   readonly isSame: boolean
 }
 
+interface Circumstances extends Omit<Case, 'trust' | 'write' | 'removed'> {
+  readonly writes: readonly AgentWrite[]
+  readonly removed: readonly AgentWrite[]
+}
+
 /** Returns why an unapproved revision is held, or `undefined` if the revision goes live. */
-function findReason({ trust, isFrozen, write, forgotten, isSame }: Case): string | undefined {
+function findReason({ trust, isFrozen, write, removed, forgotten, isSame }: Case): string | undefined {
   if (write !== undefined) return `written by ${describeMeta(write)} and not approved`
+  if (removed !== undefined)
+    return `without ${quote(removed.path)}, which was last written by ${describeMeta(removed)} and not approved`
   if (trust === 'review') return 'the source is reviewed and this revision is not approved'
   if (forgotten !== undefined && !isSame)
     return `agents wrote more texts to this folder than can be tracked; the last dropped text is by ${describeMeta(forgotten)}`

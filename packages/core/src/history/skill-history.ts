@@ -40,8 +40,8 @@ export interface RollbackOptions {
   /** Author of the rollback, as shown in the history. @default 'somebody' */
   readonly by?: string
   /**
-   * Confirms that invisible characters in the revision are intended. This option is required if the revision contains
-   * invisible characters and was never live.
+   * Confirms that invisible characters in the revision, and scripts that are not UTF-8 text, are intended. This option is
+   * required if the revision contains such characters or scripts and was never live.
    * @default false
    */
   readonly confirmHidden?: boolean

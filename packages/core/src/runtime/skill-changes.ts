@@ -40,6 +40,8 @@ export class SkillChanges implements RevisionRestorer {
   readonly #options: SkillChangesOptions
   readonly #recorder: HistoryRecorder | undefined
   readonly #stopDecisions: () => void
+  /** The files that agents wrote to folders that are no skills yet, if writes of agents go live at once. */
+  readonly #begun = new Map<string, ReadonlySet<string>>()
 
   constructor(options: SkillChangesOptions) {
     this.#options = options
@@ -169,9 +171,18 @@ export class SkillChanges implements RevisionRestorer {
     }
   }
 
-  #findWritten(place: FolderPlace): ReadonlySet<string> | undefined {
+  #findWritten(place: FolderPlace): ReadonlySet<string> {
     const { decisions, agentWrites } = this.#options
-    return agentWrites === 'live' ? undefined : new Set(decisions.find(place)?.writes.map(({ path }) => path))
+    if (agentWrites === 'live') return this.#begun.get(keyOf(place)) ?? new Set()
+    return new Set(decisions.find(place)?.writes.map(({ path }) => path))
+  }
+
+  /** Notes a file that goes live at once, until its folder is a skill. */
+  #noteLive(place: FolderPlace, path: string): void {
+    const key = keyOf(place)
+    if (this.#options.registry.findNewest(place) === undefined)
+      this.#begun.set(key, new Set(this.#begun.get(key)).add(path))
+    else this.#begun.delete(key)
   }
 
   async #noteWrite(origin: string, { location, folder, path, digest, author }: NotedWrite): Promise<void> {
@@ -179,7 +190,7 @@ export class SkillChanges implements RevisionRestorer {
     const place = { origin, location }
     const by = author.name ?? 'an agent'
     this.#recorder?.expect(place, digest, { author: { kind: 'agent', name: by }, cause: 'write' })
-    if (agentWrites === 'live') return
+    if (agentWrites === 'live') return this.#noteLive(place, path)
     const where = author.conversation === undefined ? {} : { conversation: author.conversation }
     await decisions.record(place, { kind: 'write', path, digest, folder, ...where, by, at: clock.now() })
   }

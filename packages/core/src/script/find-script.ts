@@ -1,4 +1,5 @@
 import { SkillError } from '../errors.ts'
+import { quote } from '../quote.ts'
 import { findNearNames } from '../skill/near-names.ts'
 import type { Skill } from '../skill/skill.ts'
 
@@ -54,14 +55,11 @@ function notFound(text: string, { name, files }: Place): SkillError {
   const meant = scripts.filter(path => near.includes(path.replace(/^.*\//, ''))).slice(0, MAX_SHOWN)
   const hint =
     meant.length > 0
-      ? `did you mean ${meant.map(path => JSON.stringify(path)).join(' or ')}?`
+      ? `did you mean ${meant.map(path => quote(path)).join(' or ')}?`
       : scripts.length === 0
         ? 'it has no scripts'
         : `its scripts are ${scripts.slice(0, MAX_SHOWN).join(', ')}`
-  return new SkillError(
-    'FILE_NOT_FOUND',
-    `${JSON.stringify(name)} has no file ${JSON.stringify(text.slice(0, MAX_TEXT))}; ${hint}`,
-  )
+  return new SkillError('FILE_NOT_FOUND', `${quote(name)} has no file ${quote(text, MAX_TEXT)}; ${hint}`)
 }
 
 const MAX_SHOWN = 20

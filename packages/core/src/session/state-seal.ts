@@ -8,7 +8,7 @@ import type { SessionState } from './session-state.ts'
 const MIN_KEY_BYTES = 32
 const encoder = new TextEncoder()
 
-/** Seals stored states with a key of the host, so that nobody without the key can change a state. */
+/** Seals stored states with a key of the host, so that a program without the key cannot change a state unnoticed. */
 export class StateSeal {
   readonly #key: Uint8Array
 

@@ -266,7 +266,7 @@ export class FolderReader {
   #findKey({ path }: ManifestFile, folder: DirectoryNode, bytes: Uint8Array): Diagnostic | undefined {
     if (!isPrivateKey(path, bytes)) return undefined
     const { code, severity, reason, fix } = this.#includesSecrets ? INCLUDED_SECRET : LEFT_OUT_SECRET
-    return this.#fault(folder, code, severity, path, `${JSON.stringify(path)} ${reason}`, fix)
+    return this.#fault(folder, code, severity, path, `${quote(path)} ${reason}`, fix)
   }
 
   async #looksHalfWritten(
