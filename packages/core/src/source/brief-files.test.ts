@@ -50,6 +50,26 @@ test('a new file with a name that sed gives to its copies delays only its own sk
   await skills.close()
 })
 
+test('files with brief names that follow each other delay a skill for ten seconds only', async () => {
+  const { files, clock, skills } = await open()
+  const body = async (): Promise<string> => await skills.readBody(skills.current.get('pdf'))
+  files.write('/skills/pdf/0.tmp', 'x')
+  files.write('/skills/pdf/SKILL.md', text('pdf', 'New.'))
+  for (const count of [1, 2, 3]) {
+    await clock.advance(3_000)
+    files.write(`/skills/pdf/${count}.tmp`, 'x')
+  }
+  expect(await body()).toBe('Old.')
+  await clock.advance(3_000)
+  expect(await body()).toBe('New.')
+  // The delay does not begin again while the files keep coming.
+  files.write('/skills/pdf/4.tmp', 'x')
+  files.write('/skills/pdf/SKILL.md', text('pdf', 'Newer.'))
+  await clock.advance(1_000)
+  expect(await body()).toBe('Newer.')
+  await skills.close()
+})
+
 test('a save through a file with a brief name causes one revision', async () => {
   const { files, clock, skills } = await open()
   const bodies: string[] = []

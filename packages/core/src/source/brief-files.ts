@@ -14,22 +14,32 @@ interface Surroundings {
 }
 
 /**
- * Whether a tool may soon rename or remove one of the files, so that the file must not cause a revision of its own. A file
- * that was read before is never brief.
+ * Whether a tool may soon rename or remove one of the files of a folder, so that the file must not cause a revision of its
+ * own. A file that was read before is never brief. However many such files follow each other, they delay the folder for ten
+ * seconds only.
  */
 export async function hasBriefFile(
+  folder: DirectoryNode,
   files: readonly { readonly directory: DirectoryNode; readonly file: FileNode }[],
   { fileSystem, clock, pathOf }: Surroundings,
 ): Promise<boolean> {
+  let isYoung = false
+  let isNew = false
   for (const { directory, file } of files) {
-    if (file.digest !== undefined || !isBriefName(file.name)) continue
+    const isRead = file.digest !== undefined
+    // A file that was read continues an earlier delay, but begins none.
+    if (!isBriefName(file.name) || (isRead && folder.briefSince === undefined)) continue
     try {
       const { birthtimeMs } = await fileSystem.stat(`${pathOf(directory)}/${file.name}`)
       const ageMs = clock.now() - birthtimeMs
-      if (ageMs >= 0 && ageMs < BRIEF_MS) return true
+      if (ageMs < 0 || ageMs >= BRIEF_MS) continue
+      isYoung = true
+      isNew ||= !isRead
     } catch (thrown) {
       if (!SkillError.isInstance(thrown)) throw thrown // the reading of the file finds the reason
     }
   }
-  return false
+  const now = clock.monotonic()
+  folder.briefSince = isYoung ? (folder.briefSince ?? now) : undefined
+  return isNew && now - (folder.briefSince ?? now) < BRIEF_MS
 }

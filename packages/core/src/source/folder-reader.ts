@@ -96,7 +96,8 @@ export class FolderReader {
       )
       return this.#toEntry(folder, undefined, found)
     }
-    if (context.doubts && context.doubtsNew && (await hasBriefFile(files, this.#options))) return UNSTABLE
+    if (context.doubts && context.doubtsNew && (await hasBriefFile(folder, files, this.#options)))
+      return UNSTABLE
     let skillBytes: Uint8Array | undefined
     let total = 0
     for (const item of files) {

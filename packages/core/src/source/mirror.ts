@@ -61,6 +61,8 @@ export interface DirectoryNode {
   skillFile: string | undefined
   /** Monotonic time at which the skill file vanished while the folder stayed; `undefined` if the file is there. */
   skillFileLostAt: number | undefined
+  /** Monotonic time since which files with brief names delay the reading of the folder; `undefined` without such files. */
+  briefSince: number | undefined
   ignored: IgnoreFile | undefined
   /** Subdirectories by name. Most directories have no subdirectories, and share one empty map. */
   directories: ReadonlyMap<string, DirectoryNode>
@@ -134,6 +136,7 @@ export function createDirectoryNode(fields: NewDirectory): DirectoryNode {
     refusedAt: undefined,
     skillFile: undefined,
     skillFileLostAt: undefined,
+    briefSince: undefined,
     ignored: undefined,
     directories: NO_DIRECTORIES,
     files: new Map(),
