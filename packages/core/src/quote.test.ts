@@ -54,6 +54,8 @@ test('the message of an error is short and printable, and keeps its end', () => 
   expect(toMessage(new Error(HUGE)).length).toBeLessThan(5_000)
   expect(toMessage(CONTROLS)).toBe(SHOWN)
   expect(limitMessage('short\n\tmessage')).toBe('short\n\tmessage')
+  const cut = limitMessage(`${HUGE}${CONTROLS}`)
+  expect(limitMessage(cut)).toBe(cut)
 })
 
 test('quote() escapes a text and shortens it to the limit', () => {

@@ -4,6 +4,8 @@ const MAX_NAMES = 50
 /** The longest message, in characters. */
 const MAX_MESSAGE = 4_000
 const MAX_END = 800
+/** Room for the mark in the middle of a cut message, so that a cut message is short enough to stay as it is. */
+const MARK_LENGTH = 60
 
 // Control characters except tab and line feed, line separators, and characters that reorder text.
 // Node 18 does not know the flag `v`, and must read this file to report that it is too old.
@@ -60,11 +62,13 @@ export function shorten(text: string, maxShown: number): string {
 const ELLIPSIS = '...'
 
 /**
- * Returns a message without control characters. Cuts the middle of a long message, because the end says what to do.
+ * Returns a message without control characters. Cuts the middle of a long message, because the end says what to do. Returns
+ * its own results unchanged.
  */
 export function limitMessage(message: string): string {
   const text = escapeControls(message)
   if (text.length <= MAX_MESSAGE) return text
-  const left = `[${text.length - MAX_MESSAGE} characters left out]`
-  return `${shorten(text, MAX_MESSAGE - MAX_END)} ${left} ${text.slice(-MAX_END)}`
+  const kept = MAX_MESSAGE - MARK_LENGTH
+  const left = `[${text.length - kept} characters left out]`
+  return `${shorten(text, kept - MAX_END)} ${left} ${text.slice(-MAX_END)}`
 }

@@ -9,6 +9,7 @@ import { SKILLS_EXTENSION_ID, type SkillsExtension } from '@modelcontextprotocol
 import type { Digest, SkillReader, SkillSession } from '@skillstoke/core'
 import type { ClientLoads } from './client-loads.ts'
 import { type HostHandlers, listOfHost, takeHostHandlers } from './host-handlers.ts'
+import { limitErrors } from './limit-errors.ts'
 import type { RecentGenerations } from './recent-generations.ts'
 import type { RequestTrace } from './request-trace.ts'
 import type { RuntimeSkillSource } from './runtime-skill-source.ts'
@@ -53,6 +54,7 @@ const URI_TEMPLATE = 'skill://{name}/{+path}'
  * @throws {SkillError} INVALID_OPTION when the server has request handlers that cannot be found
  */
 export function attachSkills(mcp: McpServer, parts: AttachedParts, subscribed: Set<string>): void {
+  limitErrors(mcp)
   const host = takeHostHandlers(mcp)
   mcp.server.registerCapabilities({
     tools: { listChanged: true },

@@ -141,6 +141,29 @@ test.each(ERAS)('no request repeats a huge value in its error or answer, protoco
   )
 })
 
+test.each(ERAS)('no error repeats control characters, protocol version %s', async era => {
+  await using it = await open({ 'pdf/SKILL.md': text('pdf') })
+  const client = await it.connect(era)
+  const hostile = 'x\u202ey\rz\u0085q\u001b[31m'
+  const requests: readonly (() => Promise<unknown>)[] = [
+    () => client.callTool({ name: hostile }),
+    () => client.getPrompt({ name: hostile }),
+    () => client.listPrompts({ cursor: hostile }),
+    () => client.readResource({ uri: hostile }),
+    () => client.readResource({ uri: `skill://pdf/${hostile}` }),
+    () => client.complete({ ref: { type: 'ref/prompt', name: hostile }, argument: { name: 'a', value: '' } }),
+    () =>
+      client.complete({ ref: { type: 'ref/resource', uri: hostile }, argument: { name: 'a', value: '' } }),
+  ]
+  for (const send of requests) {
+    const { message } = await send().then(
+      () => expect.unreachable(),
+      (thrown: Error) => thrown,
+    )
+    expect(message).not.toMatch(/[^ -~]/)
+  }
+})
+
 test('the first answer of a connection has the list of skills, once, if the call does not name a skill', async () => {
   await using it = await open({ 'pdf/SKILL.md': text('pdf'), 'maps/SKILL.md': text('maps') })
   const client = await it.connect('2025-11-25')
