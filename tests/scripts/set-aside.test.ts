@@ -65,6 +65,16 @@ describe.skipIf(!HAS_BUBBLEWRAP || !HAS_PYTHON)('a program in the sandbox', () =
       "os.makedirs('x.git/objects'); os.mkdir('x.git/refs'); open('x.git/HEAD', 'w').close()",
       ['HEAD', 'objects', 'refs'],
     ],
+    [
+      'a repository whose objects are elsewhere',
+      "os.makedirs('c/objects'); os.mkdir('c/refs'); os.mkdir('w'); open('w/HEAD', 'w').close(); open('w/commondir', 'w').write('../c')",
+      ['HEAD', 'commondir'],
+    ],
+    [
+      '.git in the spellings of other disks',
+      "for name in ['git~1', '.g\\u200cit', '.git. ']: os.mkdir(name)",
+      ['.git. ', '.g\u200cit', 'git~1'],
+    ],
     ['.git and CLAUDE.md', "os.mkdir('.git'); open('CLAUDE.md', 'w').close()", ['.git', 'CLAUDE.md']],
     ['a file with mode 6777', "open('tool', 'w').close(); os.chmod('tool', 0o6777)", ['tool']],
     [
@@ -98,6 +108,31 @@ describe.skipIf(!HAS_BUBBLEWRAP || !HAS_PYTHON)('a program in the sandbox', () =
     const after = await skills.scripts.run('make', 'scripts/fine.py', [folder.at('work/out')])
     expect(after).toMatchObject({ exitCode: 0 })
     expect(existsSync(folder.at('work/out/inside'))).toBe(true)
+  })
+
+  test('loses what replaced an entry that was there before, although the disk uses an inode again', async () => {
+    using folder = new TemporaryFolder()
+    const swap = (name: string, program: string): string => `os.unlink('${name}'); ${program}`
+    const program = [
+      swap('latest', "os.symlink('/etc/passwd', 'latest')"),
+      swap('tool', "open('tool', 'w').close(); os.chmod('tool', 0o4755)"),
+      swap('pipe', "os.mkfifo('pipe')"),
+      "open('kept', 'w').write('changed'); os.chmod('kept', 0o4755)",
+    ].join('; ')
+    folder.write('skills/make/scripts/make.py', `${HEAD}${program}\n`)
+    await using skills = await open(folder, ['fs.write:out'], 'require')
+    for (const name of ['tool', 'kept']) {
+      folder.write(`work/out/${name}`, 'x')
+      chmodSync(folder.at('work/out', name), 0o4755)
+    }
+    symlinkSync('tool', folder.at('work/out/latest'))
+    spawnSync('mkfifo', [folder.at('work/out/pipe')])
+    const error = await failure(skills.scripts.run('make', 'scripts/make.py', [folder.at('work/out')]))
+    expect(
+      movedBy(error)
+        .map(name => name.replace(/^\d+-/, ''))
+        .sort(),
+    ).toEqual(['kept', 'latest', 'pipe', 'tool'])
   })
 
   test.skipIf(!HAS_OTHER_DISK)('loses what it left, even if it must be copied to another disk', async () => {

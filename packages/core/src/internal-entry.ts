@@ -23,7 +23,13 @@ export { findPathFault } from './skill/skill-path.ts'
 
 // For everything that writes or checks the files of a skill: names that no skill contains.
 export { findLeftOut, findLeftOutIn, type LeftOutKind } from './skill/entry-names.ts'
-export { findRepository, isGitName, isRepository } from './skill/git-layout.ts'
+export {
+  findRepository,
+  isGitName,
+  isRepository,
+  isRepositoryEntry,
+  type NamedEntry,
+} from './skill/git-layout.ts'
 export { findIncludedSecret } from './skill/left-out.ts'
 
 // For `@skillstoke/core/node` and the conformance suites.

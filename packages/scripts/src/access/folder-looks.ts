@@ -1,8 +1,10 @@
-import { type Dirent, lstatSync } from 'node:fs'
+import { type BigIntStats, type Dirent, lstatSync, readlinkSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { isRepository, isRepositoryEntry, type NamedEntry } from '@skillstoke/core/internal'
 import { FolderCache } from '../folders/folder-cache.ts'
-import { isGuardedName, isRepository, isRepositoryPart } from './guarded-names.ts'
+import { identityOf } from './file-identity.ts'
+import { isGuardedName } from './guarded-names.ts'
 
 /** Maximum number of entries that are checked in a granted folder. */
 const MAX_ENTRIES = 100_000
@@ -102,14 +104,14 @@ async function list(folder: string): Promise<Listing> {
   const entries = await readdir(folder, { withFileTypes: true })
   const pathOf = ({ name }: Dirent): string => join(folder, name)
   const parts = entries
-    .filter(({ name }) => isRepositoryPart(name))
+    .filter(({ name }) => isRepositoryEntry(name))
     .flatMap(entry => toOdd(pathOf(entry), 'repository'))
   return {
     count: entries.length,
     folders: entries.filter(entry => entry.isDirectory()).map(pathOf),
     files: entries.filter(entry => entry.isFile()).map(pathOf),
     odd: [
-      ...(isRepository(entries.map(({ name }) => name)) ? parts : []),
+      ...(isRepository(entries.map(toNamedEntry)) ? parts : []),
       ...entries.flatMap(entry => {
         const kind = kindOf(entry)
         return kind === undefined ? [] : toOdd(pathOf(entry), kind)
@@ -117,6 +119,11 @@ async function list(folder: string): Promise<Listing> {
     ],
     parts,
   }
+}
+
+function toNamedEntry(entry: Dirent): NamedEntry {
+  const kind = entry.isFile() ? 'file' : entry.isDirectory() ? 'directory' : 'other'
+  return { name: entry.name, kind }
 }
 
 function kindOf(entry: Dirent): OddEntry['kind'] | undefined {
@@ -135,5 +142,22 @@ function findSetId(path: string): readonly OddEntry[] {
 
 function toOdd(path: string, kind: OddEntry['kind']): readonly OddEntry[] {
   const facts = lstatSync(path, { bigint: true, throwIfNoEntry: false })
-  return facts === undefined ? [] : [{ path, kind, identity: `${kind} ${facts.dev}:${facts.ino} ${path}` }]
+  if (facts === undefined) return []
+  return [
+    { path, kind, identity: [kind, identityOf(facts), describeContent(path, kind, facts), path].join(' ') },
+  ]
+}
+
+/** Returns a text that changes when the target of a link or the content of a set-id file changes. */
+function describeContent(path: string, kind: OddEntry['kind'], facts: BigIntStats): string {
+  if (kind === 'set-id') return String(facts.ctimeNs)
+  return facts.isSymbolicLink() ? readTarget(path) : ''
+}
+
+function readTarget(path: string): string {
+  try {
+    return JSON.stringify(readlinkSync(path))
+  } catch {
+    return '' // replaced meanwhile
+  }
 }

@@ -1,6 +1,7 @@
 import { lstat, readdir, readlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { FolderCache } from '../folders/folder-cache.ts'
+import { identityOf } from './file-identity.ts'
 import { isInside } from './granted-path.ts'
 
 /** Bubblewrap accepts 9,000 arguments. */
@@ -20,7 +21,7 @@ export interface PartialFolder {
 
 export interface ShownEntry {
   readonly path: string
-  readonly inode: string
+  readonly identity: string
   /** Target of the entry if it is a link. */
   readonly target?: string
 }
@@ -75,7 +76,7 @@ async function list(folder: string): Promise<readonly Entry[]> {
       const facts = await lstat(path, { bigint: true })
       return {
         path,
-        inode: `${facts.dev}:${facts.ino}`,
+        identity: identityOf(facts),
         isFolder: facts.isDirectory(),
         ...(facts.isSymbolicLink() ? { target: await readlink(path) } : {}),
       }

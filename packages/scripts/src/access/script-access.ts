@@ -5,6 +5,7 @@ import { SkillError } from '@skillstoke/core'
 import { type CapabilityForm, findCapabilityForm, quote } from '@skillstoke/core/internal'
 import type { ScriptCapability } from '@skillstoke/core/source'
 import { findScriptUser, isSuperuser, type ScriptUser } from '../process/script-user.ts'
+import { identityOf } from './file-identity.ts'
 import type { FolderLook, FolderLooks } from './folder-looks.ts'
 import { findReal, type GrantedPath, isInside, resolveGrantedPath, toBase } from './granted-path.ts'
 import { guardedPathsIn, isGuardedName } from './guarded-names.ts'
@@ -308,5 +309,5 @@ async function findPartial(
 /** Returns values that change when another folder or file takes the place of the granted folder or file. */
 async function identify({ path, real }: GrantedPath): Promise<readonly string[]> {
   const facts = await lstat(real, { bigint: true }).catch(() => undefined)
-  return [path, real, facts === undefined ? '' : `${facts.dev}:${facts.ino}`]
+  return [path, real, facts === undefined ? '' : identityOf(facts)]
 }

@@ -11,7 +11,9 @@ export interface FrameRules {
 }
 
 /**
- * Parses one line from a script process, and removes secrets and escape sequences. The line is not trusted, because a script can write to the channel of its process. If a line is not a frame, returns `undefined`. If a value exceeds the limits, returns a failure.
+ * Parses one line from a script process, and removes secrets and escape sequences. The line is not trusted, because a
+ * script can write to the channel of its process. If a line is not a frame, returns `undefined`. If a value exceeds the
+ * limits, returns a failure.
  */
 export function parseFrame(line: string, { redaction, maxBytes }: FrameRules): ChildFrame | undefined {
   const excess = findExcess(line)
