@@ -88,7 +88,7 @@ export function mergeNotifications(
   }
 }
 
-/** Returns what clients with one scope hear of the changes. */
+/** Returns the notification about changes for the clients with one scope. */
 export function toNotification(
   all: readonly SkillChange[],
   isInScope: (name: string) => boolean,

@@ -21,7 +21,7 @@ export interface ConnectionsOptions {
   readonly onError: (error: unknown) => void
 }
 
-/** The connections of one view, and what each of them still has to hear. */
+/** The connections of one view, with the changes that each client still has to receive. */
 export class Connections {
   readonly #options: ConnectionsOptions
   readonly #open = new Set<Connection>()
@@ -34,7 +34,7 @@ export class Connections {
     return this.#open.size
   }
 
-  /** @param missed what the client has to hear when its stream opens; `undefined` if it has a stream from the start */
+  /** @param missed what to report when the stream of the client opens; `undefined` if it has a stream from the start */
   add(server: McpServer, { subscribed, missed }: Pick<Connection, 'subscribed' | 'missed'>): Connection {
     const connection: Connection = { server, subscribed, missed, wasConnected: false }
     this.#open.add(connection)
@@ -100,10 +100,10 @@ export const NOTHING: ChangeNotification = Object.freeze({
   areToolsChanged: false,
 })
 
-/** Beyond this number, a client hears only that the lists have changed. */
+/** Beyond this number, a client is notified only that the lists have changed. */
 const MAX_MISSED_URIS = 1_000
 
-/** Limits what one client hears when its stream opens, and what is kept for it until then. */
+/** Limits what is kept for one client until its stream opens. */
 export function limitMissed(missed: ChangeNotification): ChangeNotification {
   return missed.uris.size > MAX_MISSED_URIS ? { ...missed, uris: new Set(), isListChanged: true } : missed
 }

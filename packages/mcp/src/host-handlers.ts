@@ -92,7 +92,7 @@ function takeInstalled(mcp: McpServer, kind: Kind, handlers: Map<SharedMethod, R
     if (typeof handler !== 'function')
       throw new SkillError(
         'INVALID_OPTION',
-        `the MCP server already answers "${method}", and this version of the MCP SDK does not tell how; add the skills right after "new McpServer(...)", before registering tools, and leave "${kind}" out of its "capabilities"`,
+        `the MCP server already answers "${method}", and this version of the MCP SDK does not expose the handler; add the skills right after "new McpServer(...)", before registering tools, and leave "${kind}" out of its "capabilities"`,
       )
     handlers.set(method, handler as RequestHandler)
   }

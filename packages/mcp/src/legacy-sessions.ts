@@ -33,8 +33,11 @@ export interface LegacyCaller {
   /** Identifies the client and what it may see. Only this owner may use the session. */
   readonly owner: string
   readonly authInfo?: AuthInfo
-  /** @param continued the session that the new server object continues; absent for a new session */
-  readonly createServer: (continued?: SealedSession) => SessionServer
+  /**
+   * @param conversation identity of the conversation of the session
+   * @param continued the session that the new server object continues; absent for a new session
+   */
+  readonly createServer: (conversation: string, continued?: SealedSession) => SessionServer
 }
 
 interface LegacySession extends SessionServer {
@@ -95,11 +98,12 @@ export class LegacySessions {
   async #begin(incoming: IncomingRequest, caller: LegacyCaller): Promise<Response> {
     const { seal, currentDigest } = this.#options
     const handshake = readHandshake(incoming.body)
-    const generation = currentDigest()
-    const id = handshake === undefined ? '' : await seal.seal({ handshake, generation }, caller.owner)
+    const conversation = createConversationIdentity()
+    const session = { conversation, generation: currentDigest() }
+    const id = handshake === undefined ? '' : await seal.seal({ handshake, ...session }, caller.owner)
     // No `await` between this line and the start of the session. Otherwise more sessions than allowed could begin.
     if (!this.#hasRoom()) return this.#refuse()
-    return await this.#open(id, caller, undefined, async session => {
+    return await this.#open(id, caller, { conversation }, async session => {
       const response = await this.#use(session, incoming, caller)
       // If the request was not a handshake, the response is an error. No session starts, so the new server is closed.
       if (session.transport.sessionId === undefined) await session.server.close()
@@ -117,7 +121,8 @@ export class LegacySessions {
     const running = this.#sessions.get(id) ?? this.#continuing.get(id)
     if (running !== undefined) return await running
     if (!this.#hasRoom()) return 'full'
-    const continued = this.#open(id, caller, sealed, async session => {
+    const parts = { conversation: sealed.conversation, continued: sealed }
+    const continued = this.#open(id, caller, parts, async session => {
       await repeatHandshake(session, id, sealed)
       return this.#sessions.get(id)
     }).finally(() => this.#continuing.delete(id))
@@ -129,7 +134,7 @@ export class LegacySessions {
   async #open<T>(
     id: string,
     { owner, createServer }: LegacyCaller,
-    continued: SealedSession | undefined,
+    { conversation, continued }: { readonly conversation: string; readonly continued?: SealedSession },
     work: (session: LegacySession) => Promise<T>,
   ): Promise<T> {
     let isBeginning = true
@@ -138,7 +143,7 @@ export class LegacySessions {
       isBeginning = false
     }
     // Creates the server before counting the handshake. If the creation fails, no handshake is counted.
-    const created = createServer(continued)
+    const created = createServer(conversation, continued)
     this.#beginning++
     try {
       const transport = new WebStandardStreamableHTTPServerTransport({
@@ -260,6 +265,11 @@ export class LegacySessions {
 /** Whether the session has no running request and no open stream. */
 function isUnused({ open }: LegacySession): boolean {
   return open === 0
+}
+
+/** Creates an identity in the form of the property `conversation` of a session. */
+function createConversationIdentity(): string {
+  return crypto.randomUUID().replaceAll('-', '')
 }
 
 /** Sends the handshake of a session to its new server object, which so learns the client and the protocol version. */

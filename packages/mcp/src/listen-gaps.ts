@@ -13,8 +13,8 @@ export class ListenGaps {
   readonly #ended = new Map<string, string[]>()
 
   /**
-   * Returns the digest since which the stream of a client has to hear of changes; `undefined` if none of its streams has
-   * ended. If several streams have ended, each of them hears of the changes since the first end.
+   * Returns the digest since which changes must be reported to the stream of a client; `undefined` if none of its streams
+   * has ended. If several streams have ended, each of them gets the changes since the first end.
    */
   opened(client: string): string | undefined {
     const ended = this.#ended.get(client)

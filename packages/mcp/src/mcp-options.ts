@@ -73,7 +73,7 @@ export interface SkillMcpOptions {
    */
   readonly sessionKey?: string
   /**
-   * Whether 2025-era clients get no session over HTTP. Each request then stands alone, and clients hear of no change.
+   * Whether 2025-era clients get no session over HTTP. Each request then stands alone, and clients get no notifications.
    * @default false
    */
   readonly stateless?: boolean

@@ -17,7 +17,7 @@ export interface ChangeQuestion {
   readonly skill?: Skill | undefined
 }
 
-/** Remembers the last generations, to tell a client that keeps no connection what changed between two answers. */
+/** Remembers the last generations, to report to a client without a connection what changed between two answers. */
 export class RecentGenerations {
   readonly #seen: Generation[]
 

@@ -9,6 +9,8 @@ export interface SealedSession {
     readonly clientInfo: { readonly name: string; readonly version: string }
     readonly capabilities: Readonly<Record<string, unknown>>
   }
+  /** Identity of the conversation, in which the texts that the client writes are live. */
+  readonly conversation: string
   /** Digest of the generation that the client knew when the session began. */
   readonly generation: string
 }

@@ -15,7 +15,7 @@ export function withSince({ name, inputSchema }: ToolDefinition): ToolDefinition
   return { ...inputSchema, properties: { ...inputSchema.properties, [SINCE_FIELD]: since } }
 }
 
-/** Tells a model without a session how to ask later whether the skill that it loaded has changed. */
+/** Returns the sentence that says how a model without a session asks later whether a loaded skill has changed. */
 export function describeAsking(
   { name: tool }: ToolDefinition,
   { skill, revision, isError }: ToolResult,

@@ -38,7 +38,7 @@ describe.each(ERAS)('access of a client with protocol version %s', era => {
     await expect(desk.readResource({ uri: 'skill://billing/SKILL.md' })).rejects.toThrow()
   })
 
-  test('a change of a hidden skill is not told to a client', async () => {
+  test('a client gets no notification about a hidden skill', async () => {
     await using it = await open(FILES, { access })
     const desk = await it.connect(era, authorize(SUPPORT))
     const told: string[] = []

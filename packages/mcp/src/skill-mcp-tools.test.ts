@@ -200,7 +200,7 @@ describe('a client of 2026-07-28 over HTTP, which has no session', () => {
     expect(asked.slice(1)).toEqual([`pdf has not changed since ${revision}.\n`])
   })
 
-  test('hears once, in the next answer of any tool, that what it loaded has changed, if it has a token', async () => {
+  test('reads once, in the next answer of any tool, that what it loaded has changed, if it has a token', async () => {
     await using it = await open(files)
     const headers = { authorization: 'Bearer of-desk' }
     const client = await it.connect('2026-07-28', headers)
@@ -229,7 +229,7 @@ describe('a client of 2026-07-28 over HTTP, which has no session', () => {
     expect((await textsOf(others[0] as Client, 'read_skill_file', read)).slice(1)).toEqual([])
   })
 
-  test('hears of changes of a skill that a person invoked as a prompt', async () => {
+  test('reads of a change of a skill that a person invoked as a prompt', async () => {
     await using it = await open(files)
     const client = await it.connect('2026-07-28', { authorization: 'Bearer of-desk' })
     await client.getPrompt({ name: 'pdf' })

@@ -210,8 +210,8 @@ export class SkillMcp implements AsyncDisposable {
       { request, body, accepted },
       {
         ...{ ...authInfo, owner },
-        createServer: continued =>
-          view.createSession({ era: 'legacy', requestInfo: request, ...authInfo }, continued),
+        createServer: (conversation, continued) =>
+          view.createSession({ era: 'legacy', requestInfo: request, ...authInfo }, conversation, continued),
       },
     )
   }

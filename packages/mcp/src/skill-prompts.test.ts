@@ -136,7 +136,7 @@ describe.each(ERAS)('prompts for a client with protocol version %s', era => {
     expect(await complete('path', '', { name: 'unknown' })).toEqual([])
   })
 
-  test('clients are told of a changed list of prompts, and only then', async () => {
+  test('clients are notified of a changed list of prompts, and of no other change', async () => {
     await using it = await open(FILES)
     const client = await it.connect(era)
     const { notices, count } = listen(client, 'prompts')

@@ -10,6 +10,7 @@ import {
   createAuthorTools,
   diffGenerations,
   type Logger,
+  type SessionOptions,
   type SkillReader,
   type SkillRuntime,
   type SkillScope,
@@ -52,7 +53,7 @@ export interface SharedParts {
 interface LastingOptions {
   /** Whether the SDK filters the updates of files for the client. @default false */
   readonly isFiltered?: boolean
-  /** What the client hears when its stream opens. @default the client has a stream from the start */
+  /** What is reported when the stream of the client opens. @default the client has a stream from the start */
   readonly missed?: ChangeNotification
   /** The session that the server object continues. Its subscriptions are unknown. @default a new session */
   readonly continued?: SealedSession
@@ -140,7 +141,7 @@ export class SkillsView {
 
   /** Creates a server object for a connection, with a session for the conversation of the client. */
   createLasting(context: McpRequestContext): McpServer {
-    return this.#withSession(session => {
+    return this.#withSession({}, session => {
       const server = createServer(this.#parts.options, this.#catalogOf(session), context)
       this.#attachLasting(server, session, { isFiltered: context.era === 'modern' })
       return server
@@ -149,10 +150,11 @@ export class SkillsView {
 
   /**
    * Creates the server object of a session over HTTP.
+   * @param conversation identity of the conversation
    * @param continued the session that another server object began; absent for a new session
    */
-  createSession(context: McpRequestContext, continued?: SealedSession): SessionServer {
-    return this.#withSession(session => {
+  createSession(context: McpRequestContext, conversation: string, continued?: SealedSession): SessionServer {
+    return this.#withSession({ conversation }, session => {
       const server = createServer(this.#parts.options, this.#catalogOf(session), context)
       const connection = this.#attachLasting(server, session, {
         missed: continued === undefined ? NOTHING : this.#changesSince(continued.generation),
@@ -167,7 +169,7 @@ export class SkillsView {
 
   /** Adds the skills to a server object of a host. */
   attach(mcp: McpServer): void {
-    this.#withSession(session => this.#attachLasting(mcp, session))
+    this.#withSession({}, session => this.#attachLasting(mcp, session))
   }
 
   async close(): Promise<void> {
@@ -177,8 +179,12 @@ export class SkillsView {
   }
 
   /** Opens a session for a server object. Closes it again if the server object cannot be created. */
-  #withSession<T>(create: (session: SkillSession) => T): T {
-    const session = this.#parts.skills.session({ id: this.#parts.nextSessionId(), ...this.#scope })
+  #withSession<T>(options: Pick<SessionOptions, 'conversation'>, create: (session: SkillSession) => T): T {
+    const session = this.#parts.skills.session({
+      id: this.#parts.nextSessionId(),
+      ...this.#scope,
+      ...options,
+    })
     try {
       return create(session)
     } catch (thrown) {

@@ -36,6 +36,7 @@ const KNOWN_OPTIONS: KnownOptions<LiveOptions> = {
   skillToolName: true,
   describeUnknownSkill: true,
   resume: true,
+  conversation: true,
 }
 
 /**

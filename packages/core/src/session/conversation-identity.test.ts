@@ -60,6 +60,18 @@ describe('T51: conversations with equal ids', () => {
     expect(stored(later.skills.session({ id: 'chat-1', resume: stored(resumed) }))).toEqual(stored(resumed))
   })
 
+  test('a session that continues a conversation by its identity sees its texts under another id and in another process', async () => {
+    const [files, decisions] = [new MemoryFileSystem(), new MemoryDecisions()]
+    await using one = await openProcess(files, decisions)
+    await using two = await openProcess(files, decisions)
+    const session = one.skills.session({ id: 'mcp-1' })
+    await write(one, session)
+    const { conversation } = session
+    const child = two.skills.session({ id: 'other' }).child({ id: 'other/helper', conversation })
+    expect(await sees(two, child)).toBe(false)
+    expect(await sees(two, two.skills.session({ id: 'mcp-2', conversation }))).toBe(true)
+  })
+
   test('an id of the host is refused where the identity of a conversation is needed', async () => {
     await using it = await openProcess(new MemoryFileSystem(), new MemoryDecisions())
     const session = it.skills.session({ id: 'chat-1' })
@@ -71,5 +83,6 @@ describe('T51: conversations with equal ids', () => {
     const author = { conversation: session.id }
     expect(() => createAuthorTools(it.skills.writer(), { author })).toThrow(refusal)
     expect(() => it.skills.forConversation({ id: session.id })).toThrow(refusal)
+    expect(() => it.skills.session({ id: 'b', conversation: session.id })).toThrow(refusal)
   })
 })

@@ -3,6 +3,7 @@ import type { SkillScope } from '../catalog/scope.ts'
 import { checkChoice, SkillError } from '../errors.ts'
 import { checkOptions, type KnownOptions } from '../options.ts'
 import { quote, shorten } from '../quote.ts'
+import { checkConversationIdentity } from '../registry/conversation-identity.ts'
 import type { Skill } from '../skill/skill.ts'
 import { checkSkillToolName } from '../tool/tool-names.ts'
 import type { SessionState } from './session-state.ts'
@@ -53,10 +54,16 @@ export interface SessionOptions {
    * catalog is rendered anew. An open session with the same id is closed.
    */
   readonly resume?: SessionState
+  /**
+   * The property `conversation` of an earlier session. The new session belongs to the same conversation, so the texts
+   * that the earlier session wrote are live in it, too. Keep the value from other clients. A stored state does not
+   * contain it, and a child ignores it. @default random, or derived from `resume`
+   */
+  readonly conversation?: string
 }
 
 /** The options that a child inherits from its parent. */
-export type InheritedOptions = Omit<SessionOptions, 'id' | 'scope' | 'resume'>
+export type InheritedOptions = Omit<SessionOptions, 'id' | 'scope' | 'resume' | 'conversation'>
 
 const KNOWN_OPTIONS: KnownOptions<SessionOptions> = {
   id: true,
@@ -67,6 +74,7 @@ const KNOWN_OPTIONS: KnownOptions<SessionOptions> = {
   skillToolName: true,
   describeUnknownSkill: true,
   resume: true,
+  conversation: true,
 }
 
 const MAX_ID_CHARACTERS = 256
@@ -76,6 +84,7 @@ const SHOWN_CHARACTERS = 40
 export function checkSessionOptions(options: SessionOptions, owner = 'session()'): void {
   checkOptions(owner, options, KNOWN_OPTIONS)
   checkSessionId(options.id)
+  checkConversationIdentity('conversation', options.conversation)
   checkChoice('delivery', options.delivery, DELIVERY_MODES)
   checkChoice('applyAt', options.applyAt, APPLY_AT)
   checkChoice('allowedTools', options.allowedTools, ALLOWED_TOOLS_POLICIES)

@@ -87,14 +87,15 @@ export class SkillSession implements Disposable {
     retained: RetainedRevisions,
     parent?: SkillSession,
   ) {
-    const { id, scope, resume, ...inherited } = options
+    const { id, scope, resume, conversation, ...inherited } = options
     const { delivery = 'append', allowedTools = 'advise', skillToolName = TOOL_NAMES.loadSkill } = inherited
     this.id = id
     this.parent = parent
     const stored = resume === undefined ? undefined : checkSessionState(resume, host.hasher)
     if (stored !== undefined) host.seal?.check(stored)
     const secret = stored?.conversation ?? createConversationSecret()
-    this.conversation = parent?.conversation ?? toConversationIdentity(secret, id, host.hasher)
+    this.conversation =
+      parent?.conversation ?? conversation ?? toConversationIdentity(secret, id, host.hasher)
     this.scope = scope
     this.delivery = delivery
     this.#skillToolName = skillToolName
