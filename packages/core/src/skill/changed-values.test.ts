@@ -92,6 +92,23 @@ describe('a value whose text YAML changes is reported:', () => {
   })
 
   test.each([
+    ['argument-hint: [a] or [b]\ndescription: Use for issue #12', ['VALUE_CUT_BY_COMMENT', 'warning', 4, 14]],
+    ['license: *a\ndescription: Use for issue #12', ['VALUE_CUT_BY_COMMENT', 'warning', 4, 14]],
+    ['description: b\nmetadata:\n  hint: [a] or [b]\n  version: 1.10', ['VALUE_RETYPED', 'info', 6, 12]],
+    ['description: b\nmetadata:\n\tversion: 1.10', ['VALUE_RETYPED', 'info', 5, 12]],
+    ['description: b\nversion: 1.10\n? [x', ['VALUE_RETYPED', 'info', 4, 10]],
+    ['description: b\nversion: 1.10\nlist: [a]', ['VALUE_RETYPED', 'info', 4, 10]],
+  ])('also beside a line that is repaired or refused: %j', (fields, finding) => {
+    expect(findingsOf(`name: a\n${fields}`)).toEqual([finding])
+    expect(validateSkill(toBytes(`name: a\n${fields}`)).map(({ code }) => code)).toContain(finding[0])
+  })
+
+  test('a key without a space after its colon is no value', () => {
+    const fields = 'name: a\ndescription: b\nmetadata:\n  one two three\n  x:four five six seven #8'
+    expect(findingsOf(fields)).toEqual([])
+  })
+
+  test.each([
     'name: a\ndescription: "Use for issue #12"',
     'name: a\ndescription: >\n  Use for issue #12',
     'name: a\ndescription: b # c'.replace(' #', '#'),

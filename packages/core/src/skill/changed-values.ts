@@ -1,4 +1,4 @@
-import { EVENT_ID, type Event, getScalarValue, parseEvents, SCALAR_STYLE } from 'js-yaml'
+import { EVENT_ID, getScalarValue, parseEvents, SCALAR_STYLE } from 'js-yaml'
 import { quote } from '../quote.ts'
 import { findClosedField } from './deciding-fields.ts'
 import type { Diagnostic } from './diagnostic.ts'
@@ -19,12 +19,13 @@ const MAY_CHANGE = /\s#|:\s+[-+.\d]/
  * Reports the plain values that mean something else than their text: a value that a comment cuts, and a number or date
  * that other clients spell differently.
  *
- * @param yaml a valid YAML text; the function reports nothing about an invalid text
+ * @param yaml the text of a map that `loadYaml()` accepts
+ * @param path path of the map in the frontmatter; empty for the whole frontmatter
  */
-export function describeChangedValues(yaml: string, firstLine: number): Diagnostic[] {
+export function describeChangedValues(yaml: string, firstLine: number, path = ''): Diagnostic[] {
   if (!MAY_CHANGE.test(yaml)) return []
   const found: Diagnostic[] = []
-  for (const value of readPlainValues(yaml)) {
+  for (const value of readPlainValues(yaml, path)) {
     const finding = describeCut(yaml, value) ?? describeRetyped(value)
     if (finding === undefined) continue
     const before = yaml.slice(0, value.start).split('\n')
@@ -32,6 +33,11 @@ export function describeChangedValues(yaml: string, firstLine: number): Diagnost
     found.push({ ...finding, line: firstLine + before.length - 1, column })
   }
   return found
+}
+
+/** True for the findings of `describeChangedValues()`. */
+export function isChangedValue({ code }: Diagnostic): boolean {
+  return code === 'VALUE_CUT_BY_COMMENT' || code === 'VALUE_RETYPED'
 }
 
 function describeCut(yaml: string, { path, text, end }: PlainValue): Diagnostic | undefined {
@@ -67,7 +73,7 @@ function describeRetyped({ path, text }: PlainValue): Diagnostic | undefined {
 
 /** An open map or list. */
 interface Frame {
-  /** The path of the map with the fields is empty. Absent if the values inside are not checked. */
+  /** Path in the frontmatter. Absent if the values inside are not checked. */
   readonly path: string | undefined
   readonly isMap: boolean
   /** The key whose value comes next. */
@@ -75,19 +81,21 @@ interface Frame {
 }
 
 /** Yields the plain values of the fields, and of the fields in `metadata`. */
-function* readPlainValues(yaml: string): Generator<PlainValue> {
+function* readPlainValues(yaml: string, outerPath: string): Generator<PlainValue> {
   const frames: Frame[] = []
-  for (const event of readEvents(yaml)) {
+  for (const event of parseEvents(yaml, {})) {
     const frame = frames.at(-1)
     if (event.type === EVENT_ID.POP) frames.pop()
     else if (event.type === EVENT_ID.SCALAR && frame?.isMap === true && frame.key === undefined)
       frame.key = getScalarValue(yaml, event)
     else {
-      const path = toPath(frame, frames.length)
+      // The document and the map with the fields are the first two frames.
+      const isValue = frames.length >= 2
+      const path = isValue ? toPath(frame) : outerPath
       if (frame !== undefined) frame.key = undefined
       if (event.type === EVENT_ID.SCALAR) {
         const isPlain = event.style === SCALAR_STYLE.PLAIN && event.valueStart >= 0
-        if (path !== undefined && isPlain)
+        if (isValue && path !== undefined && isPlain)
           yield { path, text: getScalarValue(yaml, event), start: event.valueStart, end: event.valueEnd }
       } else if (event.type !== EVENT_ID.ALIAS)
         frames.push({ path, isMap: event.type === EVENT_ID.MAPPING, key: undefined })
@@ -95,17 +103,7 @@ function* readPlainValues(yaml: string): Generator<PlainValue> {
   }
 }
 
-/** The document and the map with the fields are the first two frames. */
-function toPath(frame: Frame | undefined, depth: number): string | undefined {
-  if (depth < 2) return ''
+function toPath(frame: Frame | undefined): string | undefined {
   if (frame?.path === '') return frame.key
   return frame?.path === 'metadata' && frame.isMap ? `metadata.${frame.key}` : undefined
-}
-
-function readEvents(yaml: string): readonly Event[] {
-  try {
-    return parseEvents(yaml, {})
-  } catch {
-    return [] // the reader of the fields reports the fault
-  }
 }

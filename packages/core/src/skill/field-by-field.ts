@@ -1,4 +1,5 @@
 import { quote } from '../quote.ts'
+import { describeChangedValues } from './changed-values.ts'
 import { adviseClosed, findClosedField, findDecidingKey } from './deciding-fields.ts'
 import type { Diagnostic } from './diagnostic.ts'
 import { FieldFindings } from './field-findings.ts'
@@ -176,17 +177,16 @@ class FieldReader {
   }
 
   /**
-   * Loads lines unchanged. Loads lines as YAML. If YAML rejects the lines, loads them again with spaces instead of tabs
-   * in the indent.
+   * Loads lines of the map or list at a place as YAML. If YAML rejects the lines, loads them again with spaces instead
+   * of tabs in the indent. Reports the values in accepted lines that YAML changes.
    */
   #load(lines: readonly FrontmatterLine[], place: Place): LoadedYaml {
     const [first] = lines as readonly [FrontmatterLine, ...FrontmatterLine[]]
-    const options = { firstLine: this.#findings.lineOf(first), maxDepth: MAX_YAML_DEPTH - place.depth }
-    const loaded = loadYaml(join(lines), options)
+    const loaded = this.#loadText(join(lines), first, place)
     if (loaded.ok) return loaded
     const expanded = lines.map(expandTabs)
     if (expanded.every((line, index) => line.text === lines[index]?.text)) return loaded
-    const again = loadYaml(join(expanded), options)
+    const again = this.#loadText(join(expanded), first, place)
     if (!again.ok) return loaded
     this.#findings.warn(
       first,
@@ -194,6 +194,13 @@ class FieldReader {
       'replace the tabs with spaces',
     )
     return again
+  }
+
+  #loadText(text: string, first: FrontmatterLine, { path, depth }: Place): LoadedYaml {
+    const firstLine = this.#findings.lineOf(first)
+    const loaded = loadYaml(text, { firstLine, maxDepth: MAX_YAML_DEPTH - depth })
+    if (loaded.ok) this.#findings.add(describeChangedValues(text, firstLine, path))
+    return loaded
   }
 
   /** True if a field exceeds the YAML limits, which is an error at every depth. */

@@ -40,6 +40,11 @@ export class FieldFindings {
     })
   }
 
+  /** Adds findings about fields that YAML accepts. */
+  add(findings: readonly Diagnostic[]): void {
+    this.#warnings.push(...findings)
+  }
+
   fail(fault: Diagnostic): void {
     this.#error ??= fault
   }

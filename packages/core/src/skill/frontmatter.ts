@@ -1,4 +1,5 @@
 import { quote } from '../quote.ts'
+import { describeChangedValues } from './changed-values.ts'
 import type { Diagnostic } from './diagnostic.ts'
 import { readFieldByField } from './field-by-field.ts'
 import { isBlank, isField, toLines } from './frontmatter-lines.ts'
@@ -141,7 +142,7 @@ export function splitAnyText(text: string): Outcome<SplitSkillText> & { readonly
 
 /**
  * Reads YAML 1.2 (core schema, no custom tags, no aliases). If the text as a whole is not valid YAML, each field is
- * read separately. An invalid value is read as plain text, with a warning. Read simple frontmatters without the YAML
+ * read separately. An invalid value is read as plain text, with a warning. Reports the values that YAML changes. Read simple frontmatters without the YAML
  * parser, because the parser takes five times as long.
  */
 export function parseFrontmatter(yaml: string, firstLine: number): Outcome<FrontmatterFields> {
@@ -151,7 +152,10 @@ export function parseFrontmatter(yaml: string, firstLine: number): Outcome<Front
   if (toLines(yaml).every(isBlank)) return { ok: true, value: new Map(), diagnostics: [] }
   const loaded = loadYaml(yaml, { firstLine })
   // If no colon has a space after it, YAML reads the whole frontmatter as one text.
-  if (loaded.ok && typeof loaded.value !== 'string') return toFields(loaded.value, firstLine)
+  if (loaded.ok && typeof loaded.value !== 'string') {
+    const fields = toFields(loaded.value, firstLine)
+    return fields.ok ? { ...fields, diagnostics: describeChangedValues(yaml, firstLine) } : fields
+  }
   const repaired = readFieldByField(yaml, firstLine)
   if (!repaired.ok) return repaired
   if (repaired.value.size > 0) return { ...repaired, value: convertScalars(repaired.value) }

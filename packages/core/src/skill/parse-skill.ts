@@ -1,5 +1,4 @@
 import { checkOptions, type KnownOptions } from '../options.ts'
-import { describeChangedValues } from './changed-values.ts'
 import { describeConflict } from './conflict-markers.ts'
 import type { Diagnostic } from './diagnostic.ts'
 import { decodeSkillText } from './encoding.ts'
@@ -87,10 +86,7 @@ function parseText(text: string, options: ParseSkillOptions, limits: SkillLimits
   const fields = parseFrontmatter(frontmatter, frontmatterLine)
   const diagnostics = [...split.diagnostics, ...fields.diagnostics]
   if (!fields.ok) return { ok: false, diagnostics }
-  diagnostics.push(
-    ...describeEscapedText(fields.value, frontmatter, frontmatterLine),
-    ...describeChangedValues(frontmatter, frontmatterLine),
-  )
+  diagnostics.push(...describeEscapedText(fields.value, frontmatter, frontmatterLine))
   const reader = new SkillFields(
     fields.value,
     { yaml: frontmatter, firstLine: frontmatterLine, policy },

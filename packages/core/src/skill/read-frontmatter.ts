@@ -19,7 +19,6 @@ export function readFrontmatter(bytes: Uint8Array): Readonly<Record<string, unkn
   const split = splitSkillText(decodeAnyText(bytes))
   if (!split.ok) return undefined
   const fields = parseFrontmatter(split.value.frontmatter, split.value.frontmatterLine)
-  // A diagnostic means that the frontmatter was repaired.
-  if (!fields.ok || fields.diagnostics.length > 0) return undefined
+  if (!fields.ok || fields.diagnostics.some(({ code }) => code === 'YAML_REPAIRED')) return undefined
   return Object.fromEntries(fields.value)
 }

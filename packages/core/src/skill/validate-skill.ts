@@ -1,12 +1,12 @@
 import { COLLECTION_STYLE, EVENT_ID, parseEvents } from 'js-yaml'
 import { checkOptions, type KnownOptions } from '../options.ts'
 import { quote } from '../quote.ts'
-import { describeChangedValues } from './changed-values.ts'
+import { isChangedValue } from './changed-values.ts'
 import { describeConflict } from './conflict-markers.ts'
 import { adviseUnknown } from './deciding-fields.ts'
 import type { Diagnostic, DiagnosticCode } from './diagnostic.ts'
 import { decodeSkillText } from './encoding.ts'
-import { splitSkillText, toFields } from './frontmatter.ts'
+import { parseFrontmatter, splitSkillText, toFields } from './frontmatter.ts'
 import { describeHiddenText } from './hidden-text.ts'
 import { DEFAULT_LIMITS } from './limits.ts'
 import { MAX_COMPATIBILITY_LENGTH, MAX_DESCRIPTION_LENGTH, SPECIFIED_FIELDS } from './skill-fields.ts'
@@ -82,12 +82,20 @@ function validateText(text: string, directoryName: string | undefined): Diagnost
       ),
     ]
   }
+  const changed = parseFrontmatter(frontmatter, firstLine).diagnostics.filter(isChangedValue)
+  return [...diagnostics, ...validateYaml(frontmatter, firstLine, directoryName), ...changed]
+}
+
+function validateYaml(
+  frontmatter: string,
+  firstLine: number,
+  directoryName: string | undefined,
+): Diagnostic[] {
   const loaded = loadYaml(frontmatter, { firstLine })
-  if (!loaded.ok) return [...diagnostics, loaded.fault]
+  if (!loaded.ok) return [loaded.fault]
   const flow = findFlowCollection(frontmatter)
   if (flow !== undefined) {
     return [
-      ...diagnostics,
       error(
         'YAML_FLOW_STYLE',
         'the frontmatter uses "[...]" or "{...}"; the reference validator accepts only indented lines',
@@ -96,18 +104,14 @@ function validateText(text: string, directoryName: string | undefined): Diagnost
     ]
   }
   const fields = toFields(loaded.value, firstLine)
-  if (!fields.ok) return [...diagnostics, ...fields.diagnostics]
+  if (!fields.ok) return [...fields.diagnostics]
   const lineOf = (key: string): number => {
     const index = frontmatter
       .split('\n')
       .findIndex(line => line.startsWith(`${key}:`) || line.startsWith(`${key} :`))
     return firstLine + Math.max(0, index)
   }
-  return [
-    ...diagnostics,
-    ...validateFields(fields.value, directoryName, lineOf),
-    ...describeChangedValues(frontmatter, firstLine),
-  ]
+  return validateFields(fields.value, directoryName, lineOf)
 }
 
 function validateFields(
