@@ -10,6 +10,7 @@ import type { Digest, SkillReader, SkillSession } from '@skillstoke/core'
 import type { ClientLoads } from './client-loads.ts'
 import { type HostHandlers, listOfHost, takeHostHandlers } from './host-handlers.ts'
 import { limitErrors } from './limit-errors.ts'
+import { requireShort } from './message-faults.ts'
 import type { RecentGenerations } from './recent-generations.ts'
 import type { RequestTrace } from './request-trace.ts'
 import type { RuntimeSkillSource } from './runtime-skill-source.ts'
@@ -191,16 +192,6 @@ function serveCompletions(mcp: McpServer, { prompts, source }: AttachedParts, ho
 }
 
 const MAX_SUBSCRIPTIONS = 1_000
-const MAX_URI_LENGTH = 4_096
-
-/** @throws {ProtocolError} -32602 for a value that an error of the SDK would repeat at its whole length */
-function requireShort(what: 'URI' | 'name', value: string): void {
-  if (value.length <= MAX_URI_LENGTH) return
-  throw new ProtocolError(
-    ProtocolErrorCode.InvalidParams,
-    `the ${what} has ${value.length} characters; at most ${MAX_URI_LENGTH} are allowed`,
-  )
-}
 
 /**
  * Serves subscriptions of 2025-era clients, and passes the subscriptions of other resources to the host. The SDK serves

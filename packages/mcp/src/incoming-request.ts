@@ -1,6 +1,8 @@
 import { CLIENT_INFO_META_KEY, readRequestBody } from '@modelcontextprotocol/server'
+import { showValue } from '@skillstoke/core/internal'
 import { type AcceptedTypes, readAccepted } from './accepted-types.ts'
 import { toErrorResponse } from './error-response.ts'
+import { findLongField } from './message-faults.ts'
 
 /** One HTTP request in the form that the transports of the SDK accept. */
 export interface IncomingRequest {
@@ -72,18 +74,20 @@ function findFault(body: unknown): string | undefined {
   const messages = Array.isArray(body) ? body : [body]
   if (messages.some(message => isObject(message) && message['id'] === null && 'method' in message))
     return '"id" is null; use a string or a whole number, or leave "id" out for a notification'
+  const long = messages.map(findLongField).find(fault => fault !== undefined)
+  if (long !== undefined) return long
   const ids = requestIdsOf(body)
   const twice = ids.find((id, index) => ids.indexOf(id) < index)
-  return twice === undefined ? undefined : `two requests have the id ${twice}; use a new id for each request`
+  return twice === undefined
+    ? undefined
+    : `two requests have the id ${showValue(twice)}; use a new id for each request`
 }
 
-/** Returns the ids of the requests in a body, as JSON, because 1 and "1" are different ids. */
-export function requestIdsOf(body: unknown): readonly string[] {
+/** Returns the ids of the requests in a body. */
+export function requestIdsOf(body: unknown): readonly unknown[] {
   const messages = Array.isArray(body) ? body : [body]
   return messages.flatMap(message =>
-    isObject(message) && 'method' in message && message['id'] !== undefined
-      ? [JSON.stringify(message['id'])]
-      : [],
+    isObject(message) && 'method' in message && message['id'] !== undefined ? [message['id']] : [],
   )
 }
 

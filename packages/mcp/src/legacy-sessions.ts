@@ -3,6 +3,7 @@ import {
   type McpServer,
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server'
+import { showValue } from '@skillstoke/core/internal'
 import type { Clock } from '@skillstoke/core/source'
 import { toErrorResponse } from './error-response.ts'
 import { BOTH_TYPES, type IncomingRequest, requestIdsOf } from './incoming-request.ts'
@@ -44,7 +45,7 @@ interface LegacySession extends SessionServer {
   readonly owner: string
   readonly transport: WebStandardStreamableHTTPServerTransport
   /** Ids of the running requests. */
-  readonly running: Set<string>
+  readonly running: Set<unknown>
   /** Number of open requests and open streams of the session. */
   open: number
   lastUsed: number
@@ -156,7 +157,7 @@ export class LegacySessions {
         onsessionclosed: () => this.#forget(id),
       })
       const session: LegacySession = {
-        ...{ ...created, owner, transport, running: new Set<string>() },
+        ...{ ...created, owner, transport, running: new Set<unknown>() },
         ...{ open: 0, lastUsed: this.#now },
       }
       await created.server.connect(transport)
@@ -199,7 +200,11 @@ export class LegacySessions {
     // leave one of them without an answer.
     const taken = ids.find(id => session.running.has(id))
     if (taken !== undefined)
-      return toErrorResponse(400, -32_600, `a request with the id ${taken} is running; use a new id`)
+      return toErrorResponse(
+        400,
+        -32_600,
+        `a request with the id ${showValue(taken)} is running; use a new id`,
+      )
     session.open++
     for (const id of ids) session.running.add(id)
     let isStream = false

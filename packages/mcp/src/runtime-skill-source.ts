@@ -8,6 +8,7 @@ import {
 import type { Generation, Logger, Skill, SkillReader } from '@skillstoke/core'
 import { decodeText, freshOrKnown, useNewest } from '@skillstoke/core/internal'
 import { mediaTypeOf } from './media-type.ts'
+import { requireShort } from './message-faults.ts'
 import { compareCodePoints, toPage } from './page.ts'
 import { SkillEntries } from './skill-entry.ts'
 import { iconsOf, titleOf } from './skill-face.ts'
@@ -63,6 +64,7 @@ export class RuntimeSkillSource implements SkillSource {
   }
 
   async get(uri: string): Promise<SkillEntry | undefined> {
+    requireShort('URI', uri)
     const place = parseSkillUri(uri)
     if (place?.path !== MANIFEST_FILE) return undefined
     const skill = this.#find(await this.#lookAgain(place.name), place.name)
@@ -102,6 +104,7 @@ export class RuntimeSkillSource implements SkillSource {
     uri: string,
     { cursor }: { cursor?: string },
   ): Promise<{ resources: Resource[]; nextCursor?: string } | undefined> {
+    requireShort('URI', uri)
     const place = parseSkillUri(uri)
     if (place === undefined) return undefined
     const skill = this.#find(await this.#lookAgain(place.name), place.name)
