@@ -16,7 +16,13 @@ import { join } from 'node:path'
 import type { SkillError, SkillRuntime } from '@skillstoke/core'
 import { verifies } from '@skillstoke/requirements'
 import { describe, expect, test } from 'vitest'
-import { commandText, HAS_BUBBLEWRAP, HAS_PYTHON, openScripts } from '../fixtures/scripts.ts'
+import {
+  commandText,
+  countScriptProcesses,
+  HAS_BUBBLEWRAP,
+  HAS_PYTHON,
+  openScripts,
+} from '../fixtures/scripts.ts'
 import { TemporaryFolder } from '../fixtures/skill-folder.ts'
 
 async function open(
@@ -153,6 +159,48 @@ describe.skipIf(!HAS_BUBBLEWRAP || !HAS_PYTHON)('a program in the sandbox', () =
     }
   })
 
+  test('keeps a file of a person whose set-user-ID bit it set, without the bit', async () => {
+    using folder = new TemporaryFolder()
+    folder.write('skills/make/scripts/make.py', `${HEAD}os.chmod('mine.txt', 0o6755); print('done')\n`)
+    await using skills = await open(folder, ['fs.write:out'], 'require')
+    const mine = folder.write('work/out/mine.txt', 'my only copy')
+    const error = await failure(skills.scripts.run('make', 'scripts/make.py', [folder.at('work/out')]))
+    expect(error).toMatchObject({
+      code: 'SCRIPT_REFUSED',
+      message: `the script set a set-user-ID or set-group-ID bit, which was cleared: ${mine}`,
+      data: { result: { exitCode: 0, stdout: 'done\n' } },
+    })
+    expect(readFileSync(mine, 'utf8')).toBe('my only copy')
+    expect(statSync(mine).mode & 0o7777).toBe(0o755)
+  })
+
+  test('may rename a folder in which a person keeps a link and a pipe', async () => {
+    using folder = new TemporaryFolder()
+    folder.write('skills/make/scripts/make.py', `${HEAD}os.rename('old', 'new')\n`)
+    await using skills = await open(folder, ['fs.write:out'], 'require')
+    mkdirSync(folder.at('work/out/old'))
+    symlinkSync('/usr', folder.at('work/out/old/absolute'))
+    symlinkSync('../../work', folder.at('work/out/old/relative'))
+    spawnSync('mkfifo', [folder.at('work/out/old/pipe')])
+    const run = await skills.scripts.run('make', 'scripts/make.py', [folder.at('work/out')])
+    expect(run).toMatchObject({ exitCode: 0, stderr: '' })
+    expect(readdirSync(folder.at('work/out/new')).sort()).toEqual(['absolute', 'pipe', 'relative'])
+  })
+
+  test('loses what it left, but a model still gets its output', async () => {
+    using folder = new TemporaryFolder()
+    folder.write('skills/make/scripts/make.py', `${HEAD}os.mkdir('.git'); print('42 pages')\n`)
+    await using skills = await open(folder, ['fs.write:out'], 'require')
+    const tool = skills.session({ id: 'chat-1' }).tools.find(({ name }) => name === 'run_skill_script')
+    const answer = await tool?.execute({
+      skill: 'make',
+      path: 'scripts/make.py',
+      args: [folder.at('work/out')],
+    })
+    expect(answer?.isError).toBe(true)
+    expect(answer?.text).toMatch(/stream="stdout">\n42 pages\n<.*exit code 0\n.*\.git; it was moved to/s)
+  })
+
   test('loses what it left although it ran until its deadline', async () => {
     using folder = new TemporaryFolder()
     folder.write('skills/make/scripts/make.py', `${HEAD}os.mkdir('.git')\nwhile True: pass\n`)
@@ -193,6 +241,23 @@ describe.each([...(HAS_BUBBLEWRAP ? (['require'] as const) : []), 'off' as const
       expect(statSync(`${out}/old-tool`).mode & 0o6000).toBe(0o6000)
       expect(lstatSync(`${out}/pipe`).isFIFO()).toBe(true)
       expect(await call('fine')).toBe('done')
+    })
+
+    test('a command that goes on after its result ends with its call, and leaves nothing', async () => {
+      using folder = new TemporaryFolder()
+      const body = `const fs = await import('node:fs')
+      setInterval(() => fs.mkdirSync(input.out + '/.git', { recursive: true }), 1)
+      return 'done'`
+      folder.write('skills/make/scripts/go.js', commandText('go', body))
+      await using skills = await open(folder, ['fs.write:out'], sandbox)
+      const out = folder.at('work/out')
+      for (const _ of ['first', 'second']) {
+        const call = skills.scripts.execute('make.go', { out })
+        const outcome: unknown = await call.catch(({ data }: SkillError) => data['result'])
+        expect(outcome).toMatchObject({ value: 'done' })
+        expect(countScriptProcesses()).toBe(0)
+        expect(readdirSync(out)).toEqual([])
+      }
     })
 
     test('what a person wrote between two calls stays, and the next call is refused', async () => {

@@ -22,7 +22,7 @@ import {
   toEnvironment,
   toScriptAccess,
 } from './access/script-access.ts'
-import { SetAside } from './access/set-aside.ts'
+import { SetAside, withLeft } from './access/set-aside.ts'
 import { ProgramFolders } from './folders/program-folders.ts'
 import { ContainedProcess, endWithHost } from './process/contained-process.ts'
 import { toFileLaunch } from './process/file-launch.ts'
@@ -217,8 +217,8 @@ class ChildProcessRunner implements ChildProcesses {
           signal: AbortSignal.any([this.#stop.signal, ...(options.signal ? [options.signal] : [])]),
         },
       )
-      const ended = async (): Promise<void> => await contained?.ended
-      return await this.#setAside.guard(access, run, { stopped: ended, end: ended })
+      const [outcome] = await Promise.allSettled([run])
+      return withLeft(outcome, await this.#setAside.check(access))
     } finally {
       this.#inUse.delete(use)
       if (scratch !== undefined) await this.#folders.discard(scratch, contained)

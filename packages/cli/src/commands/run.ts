@@ -9,7 +9,7 @@ import {
   splitCommandId,
   toMessage,
 } from '@skillstoke/core/internal'
-import type { CommandProgress, ScriptLine, ScriptRunOptions } from '@skillstoke/core/source'
+import type { CommandProgress, ScriptFileRun, ScriptLine, ScriptRunOptions } from '@skillstoke/core/source'
 import { toCommandLine } from '../command-line.ts'
 import type { Config } from '../config/config.ts'
 import { EXIT_FINDINGS, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, UsageError } from '../exit-code.ts'
@@ -218,7 +218,8 @@ class Runner {
     } catch (thrown) {
       if (!SkillError.isInstance(thrown)) throw thrown
       const revision = this.#findRevision(target, thrown)
-      return { ok: false, revision, error: { code: thrown.code, message: thrown.message } }
+      const error = { code: thrown.code, message: thrown.message }
+      return { ...toKeptResult(thrown), ok: false, revision, error }
     }
   }
 
@@ -235,8 +236,10 @@ class Runner {
         `${this.#paint('red', 'error')}: ${toAdvice(error.message, this.#config.options)}\n`,
       )
       if (error.message.includes(GRANT_EXEC)) this.#printGrant(target.skill, 'exec')
-    } else if (target.kind === 'command') printLine(toTerminalOutput(renderCommandValue(value)))
-    else if (!ok)
+    }
+    if (target.kind === 'command' && (error === undefined || value !== undefined))
+      printLine(toTerminalOutput(renderCommandValue(value)))
+    else if (error === undefined && !ok)
       process.stderr.write(`${exitCode === null ? 'ended by a signal' : `exit code ${exitCode}`}\n`)
   }
 
@@ -372,4 +375,13 @@ function listScripts(
   for (const path of others) printLine(toTerminalLine(path))
   if (granted.length > 0) printLine(paint('dim', `granted: ${granted.join(' ')}`))
   return EXIT_OK
+}
+
+/** If a script succeeded but left what no script may leave, its result is in the error. */
+function toKeptResult({ data }: SkillError): Pick<RunResult, 'value' | 'exitCode' | 'stdout' | 'stderr'> {
+  const result = data['result'] as { readonly value: unknown } | ScriptFileRun | undefined
+  if (result === undefined) return {}
+  if (!('stdout' in result)) return { value: result.value ?? null }
+  const { exitCode, stdout, stderr } = result
+  return { exitCode: exitCode ?? null, stdout, stderr }
 }

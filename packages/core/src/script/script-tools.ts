@@ -192,7 +192,9 @@ async function guard(
     return await work()
   } catch (thrown) {
     if (!SkillError.isInstance(thrown) || thrown.code === 'CLOSED') throw thrown
-    return toolFailure(renderFailure(thrown, { skill: skill.name, from, revision: skill.revision }), {
+    const origin = { skill: skill.name, from, revision: skill.revision }
+    const text = [...renderKeptResult(thrown, origin), renderFailure(thrown, origin)].join('\n')
+    return toolFailure(text, {
       generation: conversation.reader.current.digest,
       skill: skill.name,
       revision: skill.revision,
@@ -204,6 +206,15 @@ async function guard(
 function renderFailure({ code, message }: SkillError, origin: Omit<OutputOrigin, 'stream'>): string {
   const isForeign = code === 'SCRIPT_FAILED' || code === 'INPUT_INVALID'
   return isForeign && mayMislead(message) ? wrapOutput(message, { ...origin, stream: 'error' }) : message
+}
+
+/** If a script succeeded but left what no script may leave, its result is in the error. */
+function renderKeptResult({ data }: SkillError, origin: Omit<OutputOrigin, 'stream'>): readonly string[] {
+  const result = data['result'] as { readonly value: unknown } | ScriptFileRun | undefined
+  if (result === undefined) return []
+  return 'stdout' in result
+    ? [renderRun(result, origin).text]
+    : [wrapOutput(renderCommandValue(result.value), { ...origin, stream: 'result' })]
 }
 
 async function findSkill(

@@ -1,6 +1,6 @@
 import { type BigIntStats, type Dirent, lstatSync, readlinkSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { isRepository, isRepositoryEntry, type NamedEntry } from '@skillstoke/core/internal'
 import { FolderCache } from '../folders/folder-cache.ts'
 import { identityOf } from './file-identity.ts'
@@ -143,21 +143,21 @@ function findSetId(path: string): readonly OddEntry[] {
 function toOdd(path: string, kind: OddEntry['kind']): readonly OddEntry[] {
   const facts = lstatSync(path, { bigint: true, throwIfNoEntry: false })
   if (facts === undefined) return []
-  return [
-    { path, kind, identity: [kind, identityOf(facts), describeContent(path, kind, facts), path].join(' ') },
-  ]
+  return [{ path, kind, identity: [kind, identityOf(facts), describeContent(path, kind, facts)].join(' ') }]
 }
 
-/** Returns a text that changes when the target of a link or the content of a set-id file changes. */
+/**
+ * Returns the part of an identity that says what an entry is now. A script may rename a folder that contains links and
+ * pipes: a link stays the same entry as long as it leads to the same place, a pipe everywhere. A set-id file is another
+ * one after each change.
+ */
 function describeContent(path: string, kind: OddEntry['kind'], facts: BigIntStats): string {
-  if (kind === 'set-id') return String(facts.ctimeNs)
-  return facts.isSymbolicLink() ? readTarget(path) : ''
-}
-
-function readTarget(path: string): string {
+  if (kind === 'special') return ''
+  if (kind === 'set-id') return `${facts.ctimeNs} ${path}`
+  if (kind !== 'link') return path
   try {
-    return JSON.stringify(readlinkSync(path))
+    return resolve(dirname(path), readlinkSync(path))
   } catch {
-    return '' // replaced meanwhile
+    return path // replaced meanwhile
   }
 }

@@ -25,6 +25,8 @@ export interface ScriptAccess {
   readonly user?: ScriptUser
   /** Identities of the entries that a script must not leave in writable folders, but that were there at this check. */
   readonly present: ReadonlySet<string>
+  /** When the check began, as a time of the system. Files that were born earlier belong to a person. */
+  readonly checkedAtMs: number
   /** The workspace, if the process is allowed to read it. */
   readonly workspace?: string
   /**
@@ -76,6 +78,7 @@ export async function toScriptAccess(
   options: AccessOptions,
 ): Promise<ScriptAccess> {
   const { isSandboxed, env } = options
+  const checkedAtMs = Date.now()
   const workspace = await toBase(options.workspace)
   const grantsOf = (part: keyof ScriptAccess): readonly ScriptCapability[] =>
     grants.filter(grant => {
@@ -135,6 +138,7 @@ export async function toScriptAccess(
       names.flatMap(name => (Object.hasOwn(env, name) && env[name] !== undefined ? [[name, env[name]]] : [])),
     ),
     present,
+    checkedAtMs,
     ...(user === undefined ? {} : { user }),
     ...(readable.some(({ real }) => real === workspace.real) ? { workspace: workspace.real } : {}),
   }

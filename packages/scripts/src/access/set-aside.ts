@@ -1,7 +1,7 @@
-import { constants } from 'node:fs'
+import { constants, type Stats } from 'node:fs'
 import { chmod, cp, lstat, mkdtemp, open, readlink, rename } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { SkillError } from '@skillstoke/core'
+import { SkillError, type SkillErrorCode } from '@skillstoke/core'
 import { toMessage } from '@skillstoke/core/internal'
 import { removeTree } from '@skillstoke/core/internal/node'
 import type { FolderLooks, OddEntry } from './folder-looks.ts'
@@ -14,16 +14,29 @@ const MAX_PASSES = 64
 /** Linux flag for opening a folder without permission to list it. */
 const O_PATH = 0o10_000_000
 
-export interface GuardedCall {
-  /** Resolves when a cancelled call has stopped. */
-  readonly stopped: () => Promise<void>
-  /** Ends the process of the call, because a running process could write again. */
-  readonly end: () => Promise<void>
+/** Codes of errors that tell how a script ended. Other errors, such as the reason of an abort, belong to the caller. */
+const RESULT_CODES: readonly SkillErrorCode[] = ['TIMED_OUT', 'SCRIPT_FAILED', 'TOO_LARGE']
+
+/**
+ * Returns or throws the outcome of a script, and names what was moved aside.
+ * @param left the description that `SetAside.check` returned
+ * @throws {SkillError} SCRIPT_REFUSED with the result as `data.result`, if a successful script left what no script may
+ * leave
+ */
+export function withLeft<T>(outcome: PromiseSettledResult<T>, left: string | undefined): T {
+  if (outcome.status === 'fulfilled') {
+    if (left === undefined) return outcome.value
+    throw new SkillError('SCRIPT_REFUSED', left, { data: { result: outcome.value } })
+  }
+  const { reason } = outcome
+  if (left === undefined || !SkillError.isInstance(reason) || !RESULT_CODES.includes(reason.code))
+    throw reason
+  throw new SkillError(reason.code, `${reason.message}; ${left}`, { data: reason.data })
 }
 
 /**
- * Finds entries that a call left in its granted folders against the rules, and moves them into a folder of the host. An
- * entry that was there before the call stays.
+ * Finds entries that a process left in its granted folders against the rules, and moves them into a folder of the host.
+ * An entry that was there before the process started stays.
  */
 export class SetAside {
   readonly #looks: FolderLooks
@@ -36,34 +49,37 @@ export class SetAside {
   }
 
   /**
-   * Waits for a call, and moves what the call left. If the call timed out, its error also names what was moved.
-   * @param access what was checked before the call
-   * @throws {SkillError} SCRIPT_REFUSED when a successful call left such entries; names the entries and their new folder
+   * Checks the folders that a process could write to. Call this after the process has ended, because a running process
+   * could write again. Never fails.
+   * @param access what was checked before the process started
+   * @returns a description of what was moved or changed; `undefined` if the process left nothing
    */
-  async guard<T>(access: ScriptAccess, call: Promise<T>, { stopped, end }: GuardedCall): Promise<T> {
-    if (access.writable.length === 0) return await call
-    const [outcome] = await Promise.allSettled([call])
-    await stopped()
-    const left = await this.#move(access, end)
-    if (outcome.status === 'rejected') throw withReason(outcome.reason, left)
-    if (left !== undefined) throw new SkillError('SCRIPT_REFUSED', left)
-    return outcome.value
+  async check(access: ScriptAccess): Promise<string | undefined> {
+    if (access.writable.length === 0) return undefined
+    try {
+      const found = await this.#find(access)
+      return found.length === 0 ? undefined : await this.#move(found, access)
+    } catch (thrown) {
+      return `what the script left in granted folders could not be checked: ${toMessage(thrown)}`
+    }
   }
 
-  /** Returns a description of what was moved, or `undefined` if there was nothing to move. */
-  async #move(access: ScriptAccess, end: () => Promise<void>): Promise<string | undefined> {
-    if ((await this.#find(access)).length === 0) return undefined
-    await end()
-    const left = await this.#find(access)
-    const folder = await mkdtemp(join(await this.#findParent(), 'set-aside-'))
-    const named: string[] = []
-    for (const [index, { path }] of left.entries()) {
-      const fault = await moveAside(path, join(folder, `${index + 1}-${basename(path)}`))
-      named.push(fault === undefined ? path : `${path} (not moved: ${fault})`)
+  async #move(found: readonly OddEntry[], { checkedAtMs }: ScriptAccess): Promise<string> {
+    const cleared: string[] = []
+    const moved: string[] = []
+    let folder: string | undefined
+    for (const { path, kind } of found) {
+      if (kind === 'set-id' && (await clearSetId(path, checkedAtMs).catch(() => false))) cleared.push(path)
+      else {
+        folder ??= await mkdtemp(join(await this.#findParent(), 'set-aside-'))
+        const target = join(folder, `${moved.length + 1}-${basename(path)}`)
+        const fault = await moveAside(path, target).catch(toMessage)
+        moved.push(fault === undefined ? path : `${path} (not moved: ${fault})`)
+      }
     }
-    const more = named.length > MAX_NAMED ? `, and ${named.length - MAX_NAMED} more` : ''
-    const shown = named.slice(0, MAX_NAMED).join(', ')
-    return `the script left what no script may leave in a granted folder: ${shown}${more}; it was moved to ${folder}`
+    const bits = `the script set a set-user-ID or set-group-ID bit, which was cleared: ${listPaths(cleared)}`
+    const left = `the script left what no script may leave in a granted folder: ${listPaths(moved)}; it was moved to ${folder}`
+    return [...(cleared.length === 0 ? [] : [bits]), ...(moved.length === 0 ? [] : [left])].join('; ')
   }
 
   async #find({ writable, readable, present }: ScriptAccess): Promise<readonly OddEntry[]> {
@@ -90,19 +106,44 @@ export class SetAside {
 
 /** Lets the host list and move a folder, but not the target of a link that replaced the folder. */
 async function makeUsable(path: string): Promise<void> {
-  if (process.platform !== 'linux') return await chmod(path, 0o700)
-  const folder = await open(path, constants.O_DIRECTORY | constants.O_NOFOLLOW | O_PATH)
+  await setMode(path, constants.O_DIRECTORY, () => 0o700)
+}
+
+/**
+ * Clears the set-id bits of a file that is older than the check before the call, because the file belongs to a person.
+ * Returns false if the file is newer, or is no file.
+ */
+async function clearSetId(path: string, checkedAtMs: number): Promise<boolean> {
+  return await inOpenFolder(
+    path,
+    async source =>
+      await setMode(source, 0, facts =>
+        facts.isFile() && facts.birthtimeMs < checkedAtMs ? facts.mode & 0o777 : undefined,
+      ),
+  )
+}
+
+/** Sets the mode of an entry, but not of the target of a link. Returns false if `toMode` returns `undefined`. */
+async function setMode(
+  path: string,
+  flags: number,
+  toMode: (facts: Stats) => number | undefined,
+): Promise<boolean> {
+  const isLinux = process.platform === 'linux'
+  const file = isLinux ? await open(path, flags | constants.O_NOFOLLOW | O_PATH) : undefined
   try {
-    await chmod(`/proc/self/fd/${folder.fd}`, 0o700)
+    const mode = toMode(file === undefined ? await lstat(path) : await file.stat())
+    if (mode === undefined) return false
+    await chmod(file === undefined ? path : `/proc/self/fd/${file.fd}`, mode)
+    return true
   } finally {
-    await folder.close()
+    await file?.close()
   }
 }
 
-function withReason(thrown: unknown, left: string | undefined): unknown {
-  // Other errors, such as the reason of an abort, belong to the caller.
-  if (left === undefined || !SkillError.isInstance(thrown, 'TIMED_OUT')) return thrown
-  return new SkillError('TIMED_OUT', `${thrown.message}; ${left}`)
+function listPaths(paths: readonly string[]): string {
+  const more = paths.length > MAX_NAMED ? `, and ${paths.length - MAX_NAMED} more` : ''
+  return `${paths.slice(0, MAX_NAMED).join(', ')}${more}`
 }
 
 async function leadsInto(link: string, granted: ScriptAccess['readable']): Promise<boolean> {
@@ -110,14 +151,9 @@ async function leadsInto(link: string, granted: ScriptAccess['readable']): Promi
   return target !== link && granted.some(({ real }) => isInside(target, real))
 }
 
-/** Moves an entry, even between disks. Returns the reason if the entry could not be moved. */
-async function moveAside(path: string, target: string): Promise<string | undefined> {
-  const parent = process.platform === 'linux' ? await open(dirname(path), constants.O_DIRECTORY) : undefined
-  try {
-    // Move through the open folder, because another process could replace a parent folder with a link.
-    const opened = parent === undefined ? dirname(path) : `/proc/self/fd/${parent.fd}`
-    if (parent !== undefined && (await readlink(opened)) !== dirname(path)) return 'its folder was replaced'
-    const source = join(opened, basename(path))
+/** Moves an entry, even between disks. @throws {Error} with the reason, if the entry could not be moved */
+async function moveAside(path: string, target: string): Promise<undefined> {
+  await inOpenFolder(path, async source => {
     const facts = await lstat(source)
     // A folder without write permission cannot be moved into another folder.
     if (facts.isDirectory()) await makeUsable(source)
@@ -126,11 +162,19 @@ async function moveAside(path: string, target: string): Promise<string | undefin
       await copyAside(source, target)
     })
     if (facts.isFile()) await chmod(target, facts.mode & 0o777)
-    return undefined
-  } catch (thrown) {
-    return toMessage(thrown)
+  })
+}
+
+/** Passes a path of an entry through its open folder, because another process could replace a parent folder with a link. */
+async function inOpenFolder<T>(path: string, work: (source: string) => Promise<T>): Promise<T> {
+  if (process.platform !== 'linux') return await work(path)
+  const parent = await open(dirname(path), constants.O_DIRECTORY)
+  try {
+    const opened = `/proc/self/fd/${parent.fd}`
+    if ((await readlink(opened)) !== dirname(path)) throw new Error('its folder was replaced')
+    return await work(join(opened, basename(path)))
   } finally {
-    await parent?.close()
+    await parent.close()
   }
 }
 

@@ -11,6 +11,7 @@ import {
 } from '@skillstoke/core/internal'
 import type { LoadedProgram, ScriptRunOptions } from '@skillstoke/core/source'
 import type { ScriptAccess } from '../access/script-access.ts'
+import { withLeft } from '../access/set-aside.ts'
 import type { InputFaults } from '../child/frames.ts'
 import type { ProgramFolder } from '../folders/program-folder.ts'
 import type { CallFrameOutcome, ScriptProcess } from './script-process.ts'
@@ -21,12 +22,22 @@ export interface PooledProcess {
   readonly scratch: string
   /** What the process may access, as set at its start. */
   readonly access: ScriptAccess
+  /** Resolves after the process has ended, with a description of what it left in granted folders; see `SetAside.check`. */
+  readonly left: Promise<string | undefined>
   /** Folder from which the process reads the files of the skill. */
   readonly folder: ProgramFolder
   /** Whether `folder` belongs to this process only. */
   readonly hasOwnFolder: boolean
   /** Whether the process was a reserve process. */
   readonly isReserved: boolean
+}
+
+/**
+ * Whether a process may run one call only. A process that may write to folders ends with its call, so that no code of
+ * the script runs when the folders are checked, or between two calls.
+ */
+export function isForOneCall({ access }: Pick<PooledProcess, 'access'>): boolean {
+  return access.writable.length > 0
 }
 
 export interface PooledProgramOptions {
@@ -45,8 +56,6 @@ export interface PooledProgramOptions {
    * @throws {SkillError} SCRIPT_REFUSED
    */
   readonly check?: () => Promise<ScriptAccess>
-  /** Waits for a call, and moves what the call left in its granted folders against the rules; see `SetAside.guard`. */
-  readonly guard: <T>(access: ScriptAccess, call: Promise<T>, process: ScriptProcess) => Promise<T>
   /**
    * Starts one more process and loads the code into the process. `isRefill` is true if all earlier processes of the
    * program have ended. @throws {SkillError} SCRIPT_FAILED
@@ -71,7 +80,10 @@ interface Member extends PooledProcess {
   calls: number
 }
 
-/** The processes that run one revision. Each process runs one call at a time. An idle process is kept for some time. */
+/**
+ * The processes that run one revision. Each process runs one call at a time. An idle process is kept for some time,
+ * unless it may write to folders.
+ */
 export class PooledProgram implements LoadedProgram {
   readonly revision: Digest
   readonly commands: readonly SkillCommand[]
@@ -87,11 +99,11 @@ export class PooledProgram implements LoadedProgram {
   #onDrained: (() => void) | undefined
   readonly #end = new AbortController()
 
-  constructor(first: PooledProcess, options: PooledProgramOptions) {
+  constructor(idle: readonly PooledProcess[], options: PooledProgramOptions) {
     this.#options = options
     this.revision = options.revision
     this.commands = options.commands
-    this.#keep(this.#add(first))
+    for (const each of idle) this.#keep(this.#add(each))
   }
 
   async call(name: string, input: unknown, options: ScriptRunOptions = {}): Promise<unknown> {
@@ -107,23 +119,23 @@ export class PooledProgram implements LoadedProgram {
     this.#running++
     try {
       for (let attempt = 1; ; attempt++) {
-        const { member, access } = await this.#acquire(command, options.signal, timeoutMs)
+        const member = await this.#acquire(command, options.signal, timeoutMs)
         const left = deadline - performance.now()
         if (left <= 0) {
           this.#release(member)
           throw lateError(command, timeoutMs)
         }
         const limited = { ...options, timeoutMs: left }
-        const outcome = await this.#run(member, access, () =>
-          this.#call(member, command, written, limited, timeoutMs),
-        )
-        // The process ended before the call began, so the call did not cause the end of the process.
-        const isTriedAgain = outcome.kind === 'lost' && attempt < MAX_ATTEMPTS && this.#closing === undefined
-        if (!isTriedAgain)
-          return toValue(outcome, command, input, {
-            isOffline: this.#options.isOffline,
-            locate: stack => this.#options.locate(stack, member),
-          })
+        const result = await this.#run(member, async () => {
+          const outcome = await this.#call(member, command, written, limited, timeoutMs)
+          // The process ended before the call began, so the call did not cause the end of the process.
+          const isTriedAgain =
+            outcome.kind === 'lost' && attempt < MAX_ATTEMPTS && this.#closing === undefined
+          if (isTriedAgain) return undefined
+          const locate = (stack: string): string => this.#options.locate(stack, member)
+          return { value: toValue(outcome, command, input, { isOffline: this.#options.isOffline, locate }) }
+        })
+        if (result !== undefined) return result.value
       }
     } finally {
       this.#running--
@@ -138,18 +150,14 @@ export class PooledProgram implements LoadedProgram {
     return this.#closing.finally(() => clearTimeout(timer))
   }
 
-  async #run(
-    member: Member,
-    access: ScriptAccess,
-    call: () => Promise<CallFrameOutcome>,
-  ): Promise<CallFrameOutcome> {
-    try {
-      return await this.#options.guard(access, call(), member.process)
-    } finally {
-      member.calls++
-      // Release the process only when the cancelled command has stopped.
-      void member.process.stopped.then(() => this.#release(member))
-    }
+  async #run<T>(member: Member, call: () => Promise<T>): Promise<T> {
+    const [outcome] = await Promise.allSettled([call()])
+    member.calls++
+    // Release the process only when the cancelled command has stopped.
+    const released = member.process.stopped.then(() => this.#release(member))
+    if (!isForOneCall(member)) return withLeft(outcome, undefined)
+    await released
+    return withLeft(outcome, await member.left)
   }
 
   async #call(
@@ -168,18 +176,16 @@ export class PooledProgram implements LoadedProgram {
     }
   }
 
-  /** Returns a process whose access matches the current grants, and this access. */
-  async #acquire(
-    command: SkillCommand,
-    signal: AbortSignal | undefined,
-    timeoutMs: number,
-  ): Promise<{ readonly member: Member; readonly access: ScriptAccess }> {
+  /** Returns a process whose access matches the current grants. */
+  async #acquire(command: SkillCommand, signal: AbortSignal | undefined, timeoutMs: number): Promise<Member> {
     for (;;) {
       const started = this.#started
       const member = await this.#take(command, signal, timeoutMs)
+      // Was started for this call, after a check of its grants.
+      if (isForOneCall(member)) return member
       const access = await this.#check(member)
       // If a process was started for this call, use that process even if granted folders changed again.
-      if (access.identity === member.access.identity || member.number > started) return { member, access }
+      if (access.identity === member.access.identity || member.number > started) return member
       member.process.kill()
       await member.process.exited
     }
@@ -252,7 +258,8 @@ export class PooledProgram implements LoadedProgram {
 
   #release(member: Member): void {
     const { process } = member
-    if (process.isUsable && member.calls < this.#options.maxCalls) {
+    const isReusable = !isForOneCall(member) && member.calls < this.#options.maxCalls
+    if (isReusable && process.isUsable) {
       const next = this.#waiting.shift()
       if (next !== undefined) next.resolve(member)
       else if (this.#closing === undefined) this.#keep(member)
@@ -289,7 +296,7 @@ export class PooledProgram implements LoadedProgram {
     const left = [...this.#members]
     for (const { process } of left)
       process.kill('newer code replaced it or the runner was closed, and the call did not end in time')
-    await Promise.all(left.map(({ process }) => process.exited))
+    await Promise.all(left.map(each => each.left))
     await onClosed()
   }
 }

@@ -1,4 +1,5 @@
 import { type ScriptAccess, toEnvironment } from '../access/script-access.ts'
+import type { SetAside } from '../access/set-aside.ts'
 import type { ProgramFolder } from '../folders/program-folder.ts'
 import type { ProgramFolders } from '../folders/program-folders.ts'
 import { MAIN, providedModules } from '../provided-modules.ts'
@@ -9,15 +10,24 @@ import { createRedaction } from './redact.ts'
 import type { Sandbox } from './sandbox.ts'
 import { ScriptProcess } from './script-process.ts'
 
+export interface ProcessStarterOptions {
+  readonly sandbox: Sandbox
+  readonly folders: ProgramFolders
+  readonly setAside: SetAside
+  readonly limits: OutputLimits
+}
+
 /** Starts processes without loading code into them. */
 export class ProcessStarter {
   readonly #sandbox: Sandbox
   readonly #folders: ProgramFolders
   readonly #limits: OutputLimits
+  readonly #setAside: SetAside
 
-  constructor(sandbox: Sandbox, folders: ProgramFolders, limits: OutputLimits) {
+  constructor({ sandbox, folders, setAside, limits }: ProcessStarterOptions) {
     this.#sandbox = sandbox
     this.#folders = folders
+    this.#setAside = setAside
     this.#limits = limits
   }
 
@@ -42,7 +52,8 @@ export class ProcessStarter {
       limits: this.#limits,
       redaction: createRedaction(access.secrets),
     })
-    return { process, scratch, access, folder, hasOwnFolder: false, isReserved: false }
+    const left = process.exited.then(async () => await this.#setAside.check(access))
+    return { process, scratch, access, left, folder, hasOwnFolder: false, isReserved: false }
   }
 
   /** Starts a process whose program folder is new and empty. @throws {SkillError} SCRIPT_REFUSED */
@@ -64,7 +75,8 @@ export class ProcessStarter {
   }
 
   /** Removes the folders of a process that has ended. Never fails. */
-  async discard({ process, scratch, folder, hasOwnFolder }: PooledProcess): Promise<void> {
+  async discard({ process, scratch, left, folder, hasOwnFolder }: PooledProcess): Promise<void> {
+    await left
     await this.#folders.discard(scratch, process.contained)
     if (hasOwnFolder) await this.#folders.discard(folder.root)
   }

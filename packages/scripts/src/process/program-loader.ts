@@ -1,8 +1,8 @@
-import { SkillError } from '@skillstoke/core'
+import { type Diagnostic, SkillError } from '@skillstoke/core'
 import { describePlace } from '@skillstoke/core/internal'
 import type { ProgramLoad, ScriptProgram, ScriptScan } from '@skillstoke/core/source'
 import type { AccessInUse, ScriptAccess } from '../access/script-access.ts'
-import type { GuardedCall, SetAside } from '../access/set-aside.ts'
+import type { SetAside } from '../access/set-aside.ts'
 import type { LoadFrame } from '../child/frames.ts'
 import { copyProgramFolder, type ProgramFolder, readPlain } from '../folders/program-folder.ts'
 import type { ProgramFolders } from '../folders/program-folders.ts'
@@ -12,6 +12,7 @@ import type { ResolvedScriptRunnerOptions } from '../script-runner-options.ts'
 import { findPlace, toCommands, toLoadDiagnostic } from './loaded-commands.ts'
 import {
   IdleProcesses,
+  isForOneCall,
   type PooledProcess,
   PooledProgram,
   type PooledProgramOptions,
@@ -20,7 +21,7 @@ import { ProcessReserve } from './process-reserve.ts'
 import { ProcessStarter } from './process-starter.ts'
 import { createRedaction } from './redact.ts'
 import type { Sandbox } from './sandbox.ts'
-import type { LoadFrameOutcome, ScriptProcess } from './script-process.ts'
+import type { LoadFrameOutcome } from './script-process.ts'
 
 export interface ProgramLoaderOptions {
   readonly options: ResolvedScriptRunnerOptions
@@ -69,9 +70,9 @@ export class ProgramLoader {
   #refilledAt = -Infinity
 
   constructor(parts: ProgramLoaderOptions) {
-    const { options, sandbox, folders } = parts
+    const { options, sandbox, folders, setAside } = parts
     this.#parts = parts
-    this.#starter = new ProcessStarter(sandbox, folders, options.limits)
+    this.#starter = new ProcessStarter({ sandbox, folders, setAside, limits: options.limits })
     this.#reserve = new ProcessReserve(this.#starter, options.reserveMs)
     this.#idle = new IdleProcesses(options.maxIdleProcesses, options.idleMs)
   }
@@ -100,8 +101,17 @@ export class ProgramLoader {
       const { outcome, pooled } = await this.#begin(loading, held, signal)
       held = pooled
       if (isEdit || early?.isReserved === true) this.#reserve.keep(pooled.access)
-      if (outcome.kind === 'failed')
-        return { kind: 'failed', diagnostics: [toLoadDiagnostic(outcome, folder)] }
+      const isSingleUse = isForOneCall(pooled)
+      if (isSingleUse) await this.#starter.end(pooled)
+      const left = isSingleUse ? await pooled.left : undefined
+      if (outcome.kind === 'failed' || left !== undefined)
+        return {
+          kind: 'failed',
+          diagnostics: [
+            ...(outcome.kind === 'failed' ? [toLoadDiagnostic(outcome, folder)] : []),
+            ...(left === undefined ? [] : [toRefusal(left)]),
+          ],
+        }
       const redaction = createRedaction(pooled.access.secrets)
       const { commands, diagnostics } = toCommands(program, scan, outcome.commands, redaction)
       if (diagnostics.length > 0) return { kind: 'failed', diagnostics }
@@ -111,8 +121,7 @@ export class ProgramLoader {
       return { kind: 'loaded', program: this.#pool(loading, pooled, { commands, use, isOffline }) }
     } catch (thrown) {
       if (!SkillError.isInstance(thrown, 'SCRIPT_REFUSED')) throw thrown
-      const diagnostic = { code: 'SCRIPT_FAILED', severity: 'error', message: thrown.message } as const
-      return { kind: 'failed', diagnostics: [diagnostic] }
+      return { kind: 'failed', diagnostics: [toRefusal(thrown.message)] }
     } finally {
       if (!isKept) {
         inUse.delete(use)
@@ -166,13 +175,12 @@ export class ProgramLoader {
     return { pooled, outcome: await this.#loadInto(pooled, loading, signal) }
   }
 
-  /** @throws {SkillError} SCRIPT_REFUSED when the modules left what no script may leave; then the process has ended */
   async #loadInto(
     pooled: PooledProcess,
     { scan }: Loading,
     signal: AbortSignal | undefined,
   ): Promise<LoadFrameOutcome> {
-    const { process, folder, isReserved, access } = pooled
+    const { process, folder, isReserved } = pooled
     const { limits, loadTimeoutMs } = this.#parts.options
     const { modules, validator } = providedModules()
     const frame: LoadFrame = {
@@ -185,17 +193,11 @@ export class ProgramLoader {
       skillDirectory: folder.files,
       maxBytes: limits.stdout,
     }
-    const load = process.load(frame, {
+    return await process.load(frame, {
       timeoutMs: loadTimeoutMs,
       ...(isReserved ? { silenceMs: SILENCE_MS } : {}),
       signal,
     })
-    try {
-      return await this.#parts.setAside.guard(access, load, toGuarded(process))
-    } catch (thrown) {
-      await this.#starter.end(pooled)
-      throw thrown
-    }
   }
 
   /** Starts one more process for code that another process has already loaded. @throws {SkillError} SCRIPT_FAILED, SCRIPT_REFUSED */
@@ -210,7 +212,9 @@ export class ProgramLoader {
     if (outcome.kind === 'loaded') return pooled
     await this.#starter.end(pooled)
     const problem = toLoadDiagnostic(outcome, pooled.folder)
-    throw new SkillError('SCRIPT_FAILED', `${describePlace(problem)}: ${problem.message}`)
+    const left = await pooled.left
+    const more = left === undefined ? '' : `; ${left}`
+    throw new SkillError('SCRIPT_FAILED', `${describePlace(problem)}: ${problem.message}${more}`)
   }
 
   /** Takes the reserve process, and copies the revision into the folder of that process. */
@@ -243,13 +247,11 @@ export class ProgramLoader {
       for (const root of copies.splice(0, copies.length - most)) await folders.discard(root)
     }
     let mostCopies = MAX_KEPT_COPIES
-    const pool: PooledProgram = new PooledProgram(first, {
+    const pool: PooledProgram = new PooledProgram(isForOneCall(first) ? [] : [first], {
       revision,
       commands,
       isOffline,
       ...(grants.some(grant => grant.startsWith('fs.')) ? { check } : {}),
-      guard: async (access, call, process) =>
-        await this.#parts.setAside.guard(access, call, toGuarded(process)),
       locate: (stack, { folder }) => describePlace(findPlace(stack, folder)),
       start: async (ending, isRefill) => await this.#startOneMore(loading, ending, isRefill),
       maxProcesses,
@@ -274,12 +276,6 @@ export class ProgramLoader {
   }
 }
 
-function toGuarded(process: ScriptProcess): GuardedCall {
-  return {
-    stopped: async () => await process.stopped,
-    end: async () => {
-      process.kill('it left what no script may leave in a granted folder')
-      await process.exited
-    },
-  }
+function toRefusal(message: string): Diagnostic {
+  return { code: 'SCRIPT_FAILED', severity: 'error', message }
 }

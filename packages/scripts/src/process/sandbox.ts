@@ -145,6 +145,7 @@ async function tryOut(bubblewrap: Bubblewrap): Promise<string | undefined> {
     hasPrograms: false,
     secrets: {},
     present: new Set<string>(),
+    checkedAtMs: 0,
     ...(isSuperuser() ? { user: NOBODY } : {}),
   }
   const { readable } = providedModules()
