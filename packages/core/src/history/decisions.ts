@@ -8,7 +8,7 @@ export type SkillDecision =
   | {
       readonly kind: 'approve'
       readonly revision: Digest
-      /** The texts in this revision that agents wrote. Approving the revision also approves these texts. */
+      /** The texts of agents that this approval settles for this folder: those in the revision, and dropped notes. */
       readonly settles?: readonly WrittenFile[]
     }
   /** The revision must not be served, even if it is served now. */
@@ -100,17 +100,21 @@ export interface FolderDecisions {
   /** Capabilities that were revoked, and that no later decision granted or approved again. */
   readonly revoked: ReadonlySet<ScriptCapability>
   /**
-   * Unapproved texts that agents wrote, oldest first. A text stays listed after the agent overwrites it, because a
-   * late scan may still deliver the overwritten text.
+   * Texts that agents wrote, and that are not approved for this folder, oldest first. A text stays listed after the
+   * agent overwrites it, because a late scan may still deliver the overwritten text.
    */
   readonly writes: readonly AgentWrite[]
-  /** Texts that agents wrote to other folders, and that were approved as part of this folder. */
+  /** Texts that agents wrote, and that are approved for this folder. Other folders that contain the file still wait. */
+  readonly approvedWrites: readonly AgentWrite[]
+  /** Texts of agents that were approved as part of this folder, with their paths in this folder. */
   readonly settled: readonly WrittenFile[]
   /**
    * The entry that was last dropped from `writes` because the list was full. After such a loss, every unapproved
    * revision of the folder waits for approval.
    */
   readonly forgotten?: AgentWrite
+  /** The last `forgotten` before an approval. Other folders that may contain the file still wait. */
+  readonly approvedForgotten?: AgentWrite
 }
 
 /**
@@ -133,7 +137,7 @@ export interface DecisionStore {
    * itself and calls this method.
    */
   move(origin: string, moves: readonly FolderMove[]): Promise<void>
-  /** Returns the folders of all sources that contain unapproved texts written by agents. */
+  /** Returns the folders of all sources that have notes about texts of agents, even if all these texts are approved. */
   listWritten(): readonly DecidedFolder[]
   /** Returns every decision about a folder, oldest first. */
   list(place: FolderPlace): Promise<readonly RecordedDecision[]>
@@ -175,6 +179,7 @@ const NOTHING: FolderDecisions = Object.freeze({
   granted: [],
   revoked: new Set<ScriptCapability>(),
   writes: [],
+  approvedWrites: [],
   settled: [],
 })
 
@@ -186,36 +191,22 @@ export function withDecision(
   before: FolderDecisions | undefined,
   recorded: RecordedDecision,
 ): FolderDecisions {
-  const { approved, rejected, granted, revoked, writes, settled, pinned, disabled, frozen, forgotten } =
-    before ?? NOTHING
+  const now = before ?? NOTHING
+  const { approved, rejected, granted, revoked, writes, settled, pinned } = now
   const meta = {
     by: recorded.by,
     at: recorded.at,
     ...(recorded.note === undefined ? {} : { note: recorded.note }),
   }
-  const now: FolderDecisions = {
-    approved,
-    rejected,
-    granted,
-    revoked,
-    writes,
-    settled,
-    ...(pinned === undefined ? {} : { pinned }),
-    ...(disabled === undefined ? {} : { disabled }),
-    ...(frozen === undefined ? {} : { frozen }),
-    ...(forgotten === undefined ? {} : { forgotten }),
-  }
   switch (recorded.kind) {
     case 'approve': {
-      const { forgotten: _, ...rest } = now
       const { revision, settles = [] } = recorded
       return {
-        ...rest,
+        ...withApprovedWrites(now, settles),
         revoked: new Set(),
         approved: new Map(approved).set(revision, meta),
         rejected: without(rejected, [revision]),
-        writes: notWrittenIn(writes, settles),
-        settled: [...settled, ...settles.filter(file => !isAmong(file, writes) && !isAmong(file, settled))],
+        settled: [...settled, ...settles.filter(file => !isAmong(file, settled))],
       }
     }
     case 'reject': {
@@ -272,24 +263,46 @@ export function withDecision(
         ...(conversation === undefined ? {} : { conversation }),
         ...(folder === undefined ? {} : { folder }),
       }
-      return { ...now, ...withWrite(writes, write) }
+      return {
+        ...now,
+        ...withWrite(writes, write),
+        approvedWrites: notWrittenIn(now.approvedWrites, [write]),
+        settled: notWrittenIn(settled, [write]),
+      }
     }
     default:
       return recorded satisfies never
   }
 }
 
+/** Approves texts of agents for this folder. The notes stay, because other folders may contain the same files. */
+function withApprovedWrites(before: FolderDecisions, settles: readonly WrittenFile[]): FolderDecisions {
+  const { forgotten, ...rest } = before
+  const approvedNow = before.writes.filter(each => isAmong(each, settles))
+  return {
+    ...rest,
+    writes: notWrittenIn(before.writes, settles),
+    approvedWrites: approvedNow.reduce(withNote, before.approvedWrites),
+    ...(forgotten === undefined ? {} : { approvedForgotten: forgotten }),
+  }
+}
+
+/** Adds a note. If the file has too many notes, drops the oldest note about that file. */
+function withNote(before: readonly AgentWrite[], write: AgentWrite): readonly AgentWrite[] {
+  const notes = [...notWrittenIn(before, [write]), write]
+  const ofFile = notes.filter(({ path }) => path === write.path)
+  return ofFile.length > MAX_TEXTS_OF_FILE ? notes.filter(each => each !== ofFile[0]) : notes
+}
+
 /**
- * Adds a note about a text that an agent wrote. If a file has too many notes, the oldest note about that file is
- * dropped. If the folder has too many notes, the oldest note of the folder is dropped and returned as `forgotten`.
+ * Adds a note about an unapproved text. If the folder has too many of these notes, the oldest note of the folder is
+ * dropped and returned as `forgotten`.
  */
 function withWrite(
   before: readonly AgentWrite[],
   write: AgentWrite,
 ): Pick<FolderDecisions, 'writes' | 'forgotten'> {
-  const writes = [...notWrittenIn(before, [write]), write]
-  const ofFile = writes.filter(({ path }) => path === write.path)
-  if (ofFile.length > MAX_TEXTS_OF_FILE) writes.splice(writes.indexOf(ofFile[0] as AgentWrite), 1)
+  const writes = withNote(before, write)
   if (writes.length <= MAX_WRITES) return { writes }
   const [forgotten, ...rest] = writes
   return { writes: rest, ...(forgotten === undefined ? {} : { forgotten }) }
@@ -332,7 +345,10 @@ export function holdsAlready(now: FolderDecisions | undefined, decision: SkillDe
   }
 }
 
-function notWrittenIn(writes: readonly AgentWrite[], files: readonly WrittenFile[]): readonly AgentWrite[] {
+function notWrittenIn<Text extends WrittenFile>(
+  writes: readonly Text[],
+  files: readonly WrittenFile[],
+): readonly Text[] {
   return writes.filter(each => !isAmong(each, files))
 }
 
@@ -394,12 +410,13 @@ export class DecidedFolders {
   }
 
   /**
-   * Returns the folders that contain unapproved texts written by agents. The result is cached, because this method is
-   * called for each skill of a source.
+   * Returns the folders that have notes about texts of agents. The result is cached, because this method is called for
+   * each skill of a source.
    */
   listWritten(): readonly DecidedFolder[] {
     this.#written ??= [...this.#folders].flatMap(([key, decided]): readonly DecidedFolder[] => {
-      if (decided.writes.length === 0) return []
+      const { writes, approvedWrites, settled } = decided
+      if (writes.length + approvedWrites.length + settled.length === 0) return []
       const [origin, location] = JSON.parse(key) as [string, string]
       return [[{ origin, location }, decided]]
     })

@@ -2,38 +2,46 @@ import type { AdmissionRequest, FolderPlace } from '../registry/admission.ts'
 import { folderOf, pathInside } from '../registry/folder-path.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
-import { type AgentWrite, type DecisionStore, isAmong } from './decisions.ts'
+import {
+  type AgentWrite,
+  type DecidedFolder,
+  type DecisionStore,
+  isAmong,
+  type WrittenFile,
+} from './decisions.ts'
 
 export interface HeldWrites {
   /** Texts that were written to the asking folder. */
   readonly own: readonly AgentWrite[]
   /** Texts that were written to other skills. */
   readonly others: readonly AgentWrite[]
-  /** A text that is no longer noted. The revision may contain it. */
-  readonly forgotten: AgentWrite | undefined
+  /** Texts that are no longer noted. The revision may contain them. */
+  readonly forgotten: readonly AgentWrite[]
 }
 
 /** The folder whose revision may contain texts of agents. */
 export type AskingFolder = Pick<AdmissionRequest, 'folder' | 'findFolder'> & FolderPlace
 
 /**
- * Finds the unapproved texts of agents in a revision. An agent may have written a text to this folder, or to another
- * skill whose folder contains this folder or lies in it. The paths of the result are relative to this folder.
+ * Finds the texts of agents in a revision that are not approved for this folder. An agent may have written a text to
+ * this folder, or to another skill whose folder contains this folder or lies in it. An approval of the other skill
+ * does not approve the text for this folder. The paths of the result are relative to this folder.
  */
 export function findHeldWrites(skill: Skill, asking: AskingFolder, decisions: DecisionStore): HeldWrites {
-  const forgottenHere = decisions.find(asking)?.forgotten
-  // Most folders are decided about while no text of an agent waits anywhere.
-  if (decisions.listWritten().length === 0) return { own: [], others: [], forgotten: forgottenHere }
-  const digests = new Map(skill.files.map(({ path, digest }) => [path, digest]))
-  const known = new Set(digests.values())
-  const settled = decisions.find(asking)?.settled ?? []
+  const decided = decisions.find(asking)
   const own: AgentWrite[] = []
   const others: AgentWrite[] = []
-  let forgotten = forgottenHere
-  for (const [place, { writes, forgotten: lost }] of decisions.listWritten()) {
+  const forgotten: AgentWrite[] = decided?.forgotten === undefined ? [] : [decided.forgotten]
+  // Most folders are decided about while no agent has written anywhere.
+  if (decisions.listWritten().length === 0) return { own, others, forgotten }
+  const digests = new Map(skill.files.map(({ path, digest }) => [path, digest]))
+  const known = new Set(digests.values())
+  const settled = decided?.settled ?? []
+  for (const [place, other] of decisions.listWritten()) {
     const isOwn = place.origin === asking.origin && place.location === asking.location
-    if (lost !== undefined && mayShare(place, asking)) forgotten ??= lost
-    for (const write of writes) {
+    const lost = isOwn ? undefined : (other.forgotten ?? other.approvedForgotten)
+    if (lost !== undefined && !isAmong(lost, settled) && mayShare(place, asking)) forgotten.push(lost)
+    for (const write of isOwn ? other.writes : [...other.writes, ...other.approvedWrites]) {
       if (!known.has(write.digest)) continue
       const path = isOwn ? ownPath(write, digests) : findPath(write, place, asking, digests)
       const found = path === undefined ? undefined : { ...write, path }
@@ -66,10 +74,23 @@ export function findRemovedWrites(
   )
 }
 
-/** Finds the unapproved texts of agents that were written to another folder with the same layout. */
-export function findCopiedWrites(skill: Skill, writes: readonly AgentWrite[]): readonly AgentWrite[] {
-  const digests = new Map(skill.files.map(({ path, digest }) => [path, digest]))
-  return writes.filter(write => ownPath(write, digests) !== undefined)
+/**
+ * Finds the texts of agents in a revision that were written to a former folder. The asking folder may be that folder
+ * under its new path, a folder in it, or the folder around it. For the folder around it, also finds the texts that are
+ * approved for the former folder only.
+ */
+export function findMovedWrites(skill: Skill, [{ location }, former]: DecidedFolder): readonly AgentWrite[] {
+  const find = (write: AgentWrite, isApproved: boolean): readonly AgentWrite[] => {
+    const whole = location === write.path ? write.path : `${location}/${write.path}`
+    const isMoved = ({ path, digest }: WrittenFile): boolean =>
+      digest === write.digest && `/${whole}`.endsWith(`/${path}`) && !(isApproved && path === write.path)
+    const file = skill.files.find(isMoved)
+    return file === undefined ? [] : [{ ...write, path: file.path }]
+  }
+  return [
+    ...former.writes.flatMap(write => find(write, false)),
+    ...former.approvedWrites.flatMap(write => find(write, true)),
+  ]
 }
 
 /** True if a file can be in both folders. */

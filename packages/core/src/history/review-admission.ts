@@ -15,9 +15,10 @@ import {
   type DecisionMeta,
   type DecisionStore,
   type FolderDecisions,
+  isAmong,
   placeOfSource,
 } from './decisions.ts'
-import { findCopiedWrites, findHeldWrites, findRemovedWrites } from './held-writes.ts'
+import { findHeldWrites, findMovedWrites, findRemovedWrites } from './held-writes.ts'
 
 export interface ReviewAdmissionOptions {
   readonly decisions: DecisionStore
@@ -69,7 +70,13 @@ export function createReviewAdmission(options: ReviewAdmissionOptions): Admissio
       const left = decided?.approved.size ? [] : findLeftWrites(request, decisions)
       // A text that was approved here stays live if an agent writes the same text to another folder.
       const writes = [...own, ...(isSame ? [] : others), ...left].sort((a, b) => a.at - b.at)
-      return decide(request, decided, { isFrozen: waits, isSame, forgotten, writes, removed })
+      return decide(request, decided, {
+        isFrozen: waits,
+        isSame,
+        forgotten: forgotten.at(0),
+        writes,
+        removed,
+      })
     },
     refresh: () => decisions.refresh(),
     shown: origin => {
@@ -141,15 +148,15 @@ function findReason({ trust, isFrozen, write, removed, forgotten, isSame }: Case
 }
 
 /**
- * Returns the texts in this revision that agents wrote to another folder, if the texts are unapproved and that folder
- * no longer exists. That folder may have been moved while no process ran, and moving a text does not approve the text.
+ * Returns the texts in this revision that agents wrote to a folder that no longer exists. That folder, or the folder
+ * around it, may have been moved while no process ran, and moving a text does not approve the text.
  */
 function findLeftWrites(request: AdmissionRequest, decisions: DecisionStore): readonly AgentWrite[] {
   const isLeft = ({ origin, location }: FolderPlace): boolean =>
     origin === request.origin && !request.isPresent(location)
-  return decisions
-    .listWritten()
-    .flatMap(([place, { writes }]) => (isLeft(place) ? findCopiedWrites(request.skill, writes) : []))
+  const left = decisions.listWritten().filter(([place]) => isLeft(place))
+  const settled = left.flatMap(([, former]) => former.settled)
+  return left.flatMap(each => findMovedWrites(request.skill, each)).filter(each => !isAmong(each, settled))
 }
 
 function toStanding(decided: FolderDecisions | undefined): StandingDecision | undefined {
