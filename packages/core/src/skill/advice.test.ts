@@ -83,6 +83,53 @@ describe('T62: no fix changes who sees a skill, or what it may do', () => {
     expect(read(toText(line ?? '')).rights).toEqual(before.rights)
   })
 
+  test.each(
+    [
+      'yes',
+      'YES',
+      'on',
+      '"true"',
+      "'True'",
+      'no',
+      'Off',
+      '"false"',
+      'maybe',
+      '\n  - x',
+      '1',
+      '\n  a: b',
+      '""',
+    ].flatMap(value => ['disable-model-invocation', 'user-invocable'].map(key => [key, value] as const)),
+  )('parseSkill() and validateSkill() report %s: %j, and its fix changes no right', (key, value) => {
+    const before = read(toText(`${key}: ${value}`))
+    const found = before.diagnostics.filter(({ code }) => code === 'FIELD_TYPE' || code === 'BOOLEAN_AS_TEXT')
+    expect(found.map(({ severity, line }) => [severity, line])).toEqual([
+      ['warning', 4],
+      ['warning', 4],
+    ])
+    expect(new Set(found.map(({ message }) => message)).size).toBe(1)
+    const line = /^to keep it so, write "(.+)" once, on a line of its own$/.exec(found[0]?.fix ?? '')?.[1]
+    expect(read(toText(line ?? '')).rights).toEqual(before.rights)
+  })
+
+  test.each([
+    ['yes', 'BOOLEAN_AS_TEXT', false, true],
+    ['On', 'BOOLEAN_AS_TEXT', false, true],
+    ['"TRUE"', 'BOOLEAN_AS_TEXT', false, true],
+    ['no', 'BOOLEAN_AS_TEXT', true, false],
+    ['OFF', 'BOOLEAN_AS_TEXT', true, false],
+    ["'false'", 'BOOLEAN_AS_TEXT', true, false],
+    ['maybe', 'FIELD_TYPE', false, false],
+    ['[x]', 'FIELD_TYPE', false, false],
+    ['0', 'FIELD_TYPE', false, false],
+  ])('parseSkill() reads %s as a boolean, or as the strictest value', (value, code, model, user) => {
+    const disabled = read(toText(`disable-model-invocation: ${value}`))
+    const invocable = read(toText(`user-invocable: ${value}`))
+    for (const { diagnostics } of [disabled, invocable])
+      expect(diagnostics.map(each => each.code)).toContain(code)
+    expect(disabled.rights).toMatchObject({ model, user: true })
+    expect(invocable.rights).toMatchObject({ model: true, user })
+  })
+
   test.each(['{}', '[]', '[[Bash]]', '["Read Bash"]', '7'])(
     'the fix for allowed-tools: %s names no tool that was not allowed',
     value => {

@@ -29,6 +29,7 @@ export type DiagnosticCode =
   | 'FIELD_FORBIDDEN'
   | 'VALUE_CUT_BY_COMMENT'
   | 'VALUE_RETYPED'
+  | 'BOOLEAN_AS_TEXT'
   // The folder
   | 'SKILL_FILE_MISSING'
   | 'SKILL_FILE_UNREADABLE'

@@ -2,6 +2,7 @@ import { escapeControls, quote, showValue } from '../quote.ts'
 import { adviseUnknown } from './deciding-fields.ts'
 import type { Diagnostic } from './diagnostic.ts'
 import type { FrontmatterFields, Outcome } from './frontmatter.ts'
+import { readInvocationField } from './invocation.ts'
 import type { ReadingPolicy } from './reading-policy.ts'
 import { findNameFaults, isLoadableName, normalizeName } from './skill-name.ts'
 import { splitTools } from './tool-list.ts'
@@ -301,7 +302,12 @@ export class SkillFields {
         this.#forbid(key)
         continue
       }
-      extra[detach(key)] = copyValue(value)
+      const invocation = readInvocationField(key, value)
+      extra[detach(key)] = invocation === undefined ? copyValue(value) : invocation.value
+      if (invocation?.finding !== undefined) {
+        const { code, severity, message, fix } = invocation.finding
+        this.#note(code, severity, key, message, fix)
+      }
       if (key === 'desc' && this.#hasAlias) continue
       this.#note(
         'FIELD_UNKNOWN',

@@ -8,6 +8,7 @@ import type { Diagnostic, DiagnosticCode } from './diagnostic.ts'
 import { decodeSkillText } from './encoding.ts'
 import { parseFrontmatter, splitSkillText, toFields } from './frontmatter.ts'
 import { describeHiddenText } from './hidden-text.ts'
+import { readInvocationField } from './invocation.ts'
 import { DEFAULT_LIMITS } from './limits.ts'
 import { MAX_COMPATIBILITY_LENGTH, MAX_DESCRIPTION_LENGTH, SPECIFIED_FIELDS } from './skill-fields.ts'
 import { findNameFaults, normalizeName } from './skill-name.ts'
@@ -120,7 +121,9 @@ function validateFields(
   lineOf: (key: string) => number,
 ): Diagnostic[] {
   const found: Diagnostic[] = []
-  for (const key of fields.keys()) {
+  for (const [key, value] of fields) {
+    const finding = readInvocationField(key, value)?.finding
+    if (finding !== undefined) found.push({ ...finding, line: lineOf(key), column: 1 })
     if (!FIELDS.includes(key)) {
       found.push(
         error(
