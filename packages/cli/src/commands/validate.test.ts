@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -83,9 +84,26 @@ test('validate reports an unsafe name only once', async () => {
   expect(verdicts).toEqual([['x', false, expect.not.arrayContaining(['NAME_UNSAFE'])]])
 })
 
-test('a skill with a warning about its folder counts as valid if it can be served', async () => {
+test('validate() reports the files of a folder that list() warns about, and the skill stays valid', async () => {
   write('pdf/SKILL.md', text('pdf'))
   mkdirSync(join(root, 'pdf/1/2/3/4/5/6/7/8'), { recursive: true })
   symlinkSync('/etc/hostname', join(root, 'pdf/outside'))
-  expect(await run()).toEqual([0, [['pdf', true, []]]])
+  execFileSync('mkfifo', [join(root, 'pdf/pipe')])
+  write('pdf/.env', 'KEY=1')
+  write('pdf/.git/config', '')
+  write('pdf/node_modules/x/index.js', '')
+  write('pdf/.venv/pyvenv.cfg', '')
+  write('pdf/notes.md', '<<<<<<< a\none\n=======\ntwo\n>>>>>>> b\n')
+  const [exitCode, [verdict, ...others]] = await run()
+  const [path, isValid, codes] = verdict as [string, boolean, string[]]
+  expect([exitCode, others, path, isValid]).toEqual([0, [], 'pdf', true])
+  expect(codes.toSorted()).toEqual([
+    'CONFLICT_MARKERS',
+    'DEPENDENCY_FOLDER',
+    'DEPENDENCY_FOLDER',
+    'FILE_SKIPPED',
+    'FILE_SKIPPED',
+    'LINK_REFUSED',
+    'SECRET_FILE',
+  ])
 })

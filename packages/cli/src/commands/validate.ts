@@ -107,14 +107,15 @@ async function validateFolders(root: string): Promise<readonly Verdict[]> {
     const { diagnostics } = await validateFile(path, file)
     const skill = skills.current.find(name)
     const found = skill?.location === location ? await validateScripts(skill, path, skills) : []
-    // Skips the SKILL.md, because `validateFile` has already reported hidden text in it.
+    // Skips the SKILL.md, because `validateFile` has already reported its faults.
     const isElsewhere = (each: Diagnostic): boolean => resolve(each.path ?? '') !== resolve(file)
-    const others = doubtsAbout(report).filter(isElsewhere)
+    const aboutFiles = report.diagnostics.filter(each => each.path !== undefined)
+    const others = [...doubtsAbout(report), ...aboutFiles].filter(isElsewhere)
     // Lists each error in SKILL.md only once, even if the runtime and the validator report different codes for the
     // error.
     const isInvalid = diagnostics.some(isError)
     const unserved = report.diagnostics.filter(each => isError(each) && (isElsewhere(each) || !isInvalid))
-    return [toVerdict(path, [...diagnostics, ...others, ...unserved, ...found])]
+    return [toVerdict(path, [...diagnostics, ...new Set([...others, ...unserved]), ...found])]
   })
   const { found, isComplete } = await skills.findNotSkills()
   return [
