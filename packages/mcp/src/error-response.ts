@@ -1,3 +1,5 @@
+import { limitMessage } from '@skillstoke/core/internal'
+
 /** Returns a JSON-RPC error as the answer to an HTTP request. */
 export function toErrorResponse(
   status: number,
@@ -5,5 +7,6 @@ export function toErrorResponse(
   message: string,
   headers: Readonly<Record<string, string>> = {},
 ): Response {
-  return Response.json({ jsonrpc: '2.0', error: { code, message }, id: null }, { status, headers })
+  const error = { code, message: limitMessage(message) }
+  return Response.json({ jsonrpc: '2.0', error, id: null }, { status, headers })
 }

@@ -14,7 +14,18 @@ export function limitErrors({ server }: McpServer): void {
   }
 }
 
-function withLimitedError(message: JSONRPCMessage): JSONRPCMessage {
+/** Returns a message. If it is an error, limits its message and every text in its data. */
+export function withLimitedError(message: JSONRPCMessage): JSONRPCMessage {
   if (!('error' in message)) return message
-  return { ...message, error: { ...message.error, message: limitMessage(message.error.message) } }
+  const limit = (_: string, value: unknown): unknown =>
+    typeof value === 'string' ? limitMessage(value) : value
+  return { ...message, error: JSON.parse(JSON.stringify(message.error), limit) }
+}
+
+/** Limits the error of an HTTP request that the SDK refuses before a server object sees it. */
+export async function limitRefusal(response: Response): Promise<Response> {
+  const { ok, status, headers } = response
+  if (ok || headers.get('content-type')?.startsWith('application/json') !== true) return response
+  const refusal = withLimitedError((await response.json()) as JSONRPCMessage)
+  return Response.json(refusal, { status, headers })
 }

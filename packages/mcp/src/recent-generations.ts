@@ -94,7 +94,7 @@ function changedPaths(before: Skill, after: Skill): string[] {
 
 /** Quotes a name that could be mistaken for other text of the line. */
 export function showName(name: string): string {
-  return /^[\p{L}\p{N}_./@+-]+$/u.test(name) ? name : JSON.stringify(name)
+  return /^[\p{L}\p{N}_./@+-]+$/u.test(name) ? name : quote(name)
 }
 
 function list(items: readonly string[]): string {

@@ -14,6 +14,7 @@ import { toErrorResponse } from './error-response.ts'
 import { followStream } from './follow-stream.ts'
 import { type IncomingRequest, readIncoming } from './incoming-request.ts'
 import { LegacySessions } from './legacy-sessions.ts'
+import { limitRefusal } from './limit-errors.ts'
 import { type McpDefaults, resolveOptions, type SkillMcpOptions } from './mcp-options.ts'
 import { RateLimit } from './rate-limit.ts'
 import { RecentGenerations } from './recent-generations.ts'
@@ -187,7 +188,7 @@ export class SkillMcp implements AsyncDisposable {
     // A view stays open while it answers, and while its answer is an open stream.
     const release = view.use()
     try {
-      const answer = await this.#answer(incoming, caller)
+      const answer = await limitRefusal(await this.#answer(incoming, caller))
       const response = await toAccepted(answer, incoming.accepted, request.signal)
       if (response.status === 503)
         this.#parts.trace.refused(request, 'too many sessions are in use', auth?.clientId)

@@ -2,10 +2,12 @@ import {
   isJSONRPCNotification,
   isJSONRPCRequest,
   isJSONRPCResponse,
+  type JSONRPCMessage,
   type RequestId,
 } from '@modelcontextprotocol/server'
 import { StdioServerTransport } from '@modelcontextprotocol/server/stdio'
 import { toMessage } from '@skillstoke/core/internal'
+import { withLimitedError } from './limit-errors.ts'
 
 const MAX_LINE_BYTES = 10 * 1024 * 1024
 /** A request names its id at its start or at its end, so the id of a line that is too long is known without parsing. */
@@ -51,6 +53,10 @@ export class StdioTransport extends StdioServerTransport {
     await super.close()
     this.#parts = []
     this.#onClosed()
+  }
+
+  override async send(message: JSONRPCMessage): Promise<void> {
+    await super.send(withLimitedError(message))
   }
 
   #add(part: Buffer): void {

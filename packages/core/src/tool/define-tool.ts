@@ -1,3 +1,4 @@
+import { SkillError } from '../errors.ts'
 import { untilAborted } from '../host.ts'
 import {
   type ToolContext,
@@ -108,7 +109,14 @@ function toTool(
       const given = readInput(input, fields)
       if ('isError' in given) return given
       const work = run(given.value, call)
-      return await (endsItself ? work : untilAborted(call.signal, work))
+      try {
+        return await (endsItself ? work : untilAborted(call.signal, work))
+      } catch (thrown) {
+        call.signal?.throwIfAborted()
+        // Only the model can try again later. Other failures belong to the host.
+        if (SkillError.isInstance(thrown, 'TIMED_OUT')) return toolFailure(thrown.message)
+        throw thrown
+      }
     },
   })
 }
