@@ -165,6 +165,66 @@ describe('a stream that opens after a gap says what has changed in it', () => {
     expect(notices).toEqual([uri])
   })
 
+  test('that everything may have changed, if the client of 2026-07-28 began with another server', async () => {
+    const gone = 'skill://gone/SKILL.md'
+    const filter = {
+      resourcesListChanged: true,
+      promptsListChanged: true,
+      toolsListChanged: true,
+      resourceSubscriptions: [uri, gone],
+    }
+    const headers = {
+      ...MODERN_HEADERS,
+      'mcp-method': 'subscriptions/listen',
+      authorization,
+      accept: STREAM_TYPE,
+    }
+    const body = JSON.stringify(modern('subscriptions/listen', { notifications: filter }))
+    for (const served of [FILES, {}]) {
+      await using it = await open(served)
+      const answer = await post(it, body, headers)
+      const reader = (answer.body as ReadableStream<Uint8Array>).getReader()
+      let told = ''
+      while (!told.includes(`"uri":"${gone}"`))
+        told += new TextDecoder().decode((await reader.read()).value ?? new Uint8Array())
+      expect(told.match(/notifications\/\w+\/\w+/g)).toEqual([
+        'notifications/subscriptions/acknowledged',
+        'notifications/resources/list_changed',
+        'notifications/prompts/list_changed',
+        'notifications/tools/list_changed',
+        'notifications/resources/updated',
+        'notifications/resources/updated',
+      ])
+      await reader.cancel()
+    }
+  })
+
+  test('that everything may have changed, if a session of 2025-11-25 continues without the skills it knew', async () => {
+    const sessionKey = 'k'.repeat(32)
+    await using before = await open(FILES, { sessionKey })
+    const began = await before.request({}, initialize)
+    await using it = await open({}, { sessionKey })
+    const headers = { 'mcp-session-id': began.headers.get('mcp-session-id') ?? '', accept: STREAM_TYPE }
+    const answer = await it.mcp.fetch(new Request(URL_OF_SERVER, { headers }))
+    const reader = (answer.body as ReadableStream<Uint8Array>).getReader()
+    let told = ''
+    while (!told.includes('tools/list_changed'))
+      told += new TextDecoder().decode((await reader.read()).value ?? new Uint8Array())
+    expect(told).toContain('resources/list_changed')
+    expect(told).toContain('prompts/list_changed')
+    await reader.cancel()
+  })
+
+  test('since the first request of a client of 2026-07-28 with a token', async () => {
+    await using it = await open(files)
+    const client = await it.connect('2026-07-28', { authorization })
+    const { notices, count } = listen(client)
+    await change(it)
+    await client.listen({ resourcesListChanged: true, resourceSubscriptions: [uri] })
+    await count(2)
+    expect(notices).toEqual(['list', uri])
+  })
+
   test('for a session of 2025-11-25', async () => {
     await using it = await open(files)
     const began = await it.request({ authorization }, initialize)

@@ -91,12 +91,25 @@ export function requestIdsOf(body: unknown): readonly unknown[] {
   )
 }
 
-/** Names the client that opens a stream, and what it asks for; `undefined` if the request opens no stream. */
-export function nameListener(owner: string, body: unknown): string | undefined {
-  if (!isListening(body)) return undefined
-  const { notifications, _meta } = (body as { params?: Readonly<Record<string, unknown>> }).params ?? {}
-  const client = isObject(_meta) ? _meta[CLIENT_INFO_META_KEY] : undefined
-  return JSON.stringify([owner, client, notifications])
+/** Who sent a 2026-era request, as far as a server can recognise the sender again. */
+export interface Sender {
+  /** The owner of the token, and what the client says about itself. */
+  readonly client: string
+  /** The client, and the notifications that it asks for. */
+  readonly stream: string
+  readonly does: 'begin' | 'listen' | 'other'
+}
+
+export function readSender(owner: string, body: unknown): Sender {
+  const params = isObject(body) && isObject(body['params']) ? body['params'] : {}
+  const meta = params['_meta']
+  const client = [owner, isObject(meta) ? meta[CLIENT_INFO_META_KEY] : undefined]
+  const isBeginning = isObject(body) && body['method'] === 'server/discover'
+  return {
+    client: JSON.stringify(client),
+    stream: JSON.stringify([...client, params['notifications']]),
+    does: isBeginning ? 'begin' : isListening(body) ? 'listen' : 'other',
+  }
 }
 
 function isListening(body: unknown): boolean {

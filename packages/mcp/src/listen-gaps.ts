@@ -1,36 +1,53 @@
 import { SUBSCRIPTION_ID_META_KEY } from '@modelcontextprotocol/server'
 import type { ChangeNotification } from './change-notifications.ts'
+import type { Sender } from './incoming-request.ts'
 
-const MAX_CLIENTS = 1_000
-const MAX_STREAMS = 16
+const MAX_KEYS = 2_000
+/** Limits what is remembered of equal clients and of equal streams. */
+const MAX_ENTRIES = 16
+
+/** What a stream missed before it opened. Without a known start of the gap, everything may have changed. */
+export type Missed = ChangeNotification | 'everything'
 
 /**
- * Remembers when the streams of 2026-era clients ended, because these clients have no session. A client is recognised by
- * its token, its name and the notifications that it asks for.
+ * Remembers which generation 2026-era clients know, because these clients have no session: the newest one when a client
+ * began, or when a stream ended. A client that began with another server, or before a restart, is unknown.
  */
 export class ListenGaps {
-  /** For each client, the digests of the generations at which its streams ended, oldest first. */
-  readonly #ended = new Map<string, string[]>()
+  /** For each client and each stream, the digests of the generations, oldest first. */
+  readonly #known = new Map<string, string[]>()
 
-  /**
-   * Returns the digest since which changes must be reported to the stream of a client; `undefined` if none of its streams
-   * has ended. If several streams have ended, each of them gets the changes since the first end.
-   */
-  opened(client: string): string | undefined {
-    const ended = this.#ended.get(client)
-    const since = ended?.[0]
-    ended?.pop()
-    if (ended?.length === 0) this.#ended.delete(client)
-    return since
+  began({ client }: Sender, digest: string): void {
+    this.#remember(client, digest)
   }
 
-  ended(client: string, digest: string): void {
-    const ended = this.#ended.get(client) ?? []
-    this.#ended.delete(client)
-    this.#ended.set(client, ended)
-    if (ended.length < MAX_STREAMS) ended.push(digest)
-    const [oldest] = this.#ended.keys()
-    if (this.#ended.size > MAX_CLIENTS && oldest !== undefined) this.#ended.delete(oldest)
+  /**
+   * Returns the digest since which a stream has to hear of changes; `undefined` if it is unknown. If several equal
+   * streams have ended, each of them hears of the changes since the first end.
+   */
+  opened({ client, stream }: Sender): string | undefined {
+    return this.#take(stream) ?? this.#take(client)
+  }
+
+  ended({ stream }: Sender, digest: string): void {
+    this.#remember(stream, digest)
+  }
+
+  #remember(key: string, digest: string): void {
+    const known = this.#known.get(key) ?? []
+    this.#known.delete(key)
+    this.#known.set(key, known)
+    if (known.length < MAX_ENTRIES) known.push(digest)
+    const [oldest] = this.#known.keys()
+    if (this.#known.size > MAX_KEYS && oldest !== undefined) this.#known.delete(oldest)
+  }
+
+  #take(key: string): string | undefined {
+    const known = this.#known.get(key)
+    const since = known?.[0]
+    known?.pop()
+    if (known?.length === 0) this.#known.delete(key)
+    return since
   }
 }
 
@@ -47,7 +64,7 @@ interface Acknowledgement {
 }
 
 /** Returns the stream of a client, with the changes that the client missed right after the acknowledgement. */
-export function withMissed(response: Response, missed: ChangeNotification): Response {
+export function withMissed(response: Response, missed: Missed): Response {
   const { body, status, headers } = response
   if (body === null) return response
   let isFirst = true
@@ -64,7 +81,7 @@ export function withMissed(response: Response, missed: ChangeNotification): Resp
 }
 
 /** Renders the notifications that the acknowledged filter accepts. */
-function renderMissed(acknowledgement: Uint8Array, missed: ChangeNotification): string {
+function renderMissed(acknowledgement: Uint8Array, missed: Missed): string {
   const data = /^data: (.*)$/m.exec(Buffer.from(acknowledgement).toString())?.[1] ?? '{}'
   const { notifications: accepted = {}, _meta = {} } = (JSON.parse(data) as Acknowledgement).params ?? {}
   const render = (method: string, params: object = {}): string => {
@@ -72,11 +89,14 @@ function renderMissed(acknowledgement: Uint8Array, missed: ChangeNotification): 
     const message = { jsonrpc: '2.0', method: `notifications/${method}`, params: { ...params, _meta: stamp } }
     return `event: message\ndata: ${JSON.stringify(message)}\n\n`
   }
-  const subscribed = accepted.resourceSubscriptions ?? []
+  const isAll = missed === 'everything'
+  const { resourcesListChanged, promptsListChanged, toolsListChanged, resourceSubscriptions = [] } = accepted
   return [
-    missed.isListChanged && accepted.resourcesListChanged === true ? render('resources/list_changed') : '',
-    missed.arePromptsChanged && accepted.promptsListChanged === true ? render('prompts/list_changed') : '',
-    missed.areToolsChanged && accepted.toolsListChanged === true ? render('tools/list_changed') : '',
-    ...subscribed.filter(uri => missed.uris.has(uri)).map(uri => render('resources/updated', { uri })),
+    resourcesListChanged && (isAll || missed.isListChanged) ? render('resources/list_changed') : '',
+    promptsListChanged && (isAll || missed.arePromptsChanged) ? render('prompts/list_changed') : '',
+    toolsListChanged && (isAll || missed.areToolsChanged) ? render('tools/list_changed') : '',
+    ...resourceSubscriptions
+      .filter(uri => isAll || missed.uris.has(uri))
+      .map(uri => render('resources/updated', { uri })),
   ].join('')
 }

@@ -23,9 +23,9 @@ import { type ChangeNotification, ChangeNotifications, toNotification } from './
 import { ClientLoads } from './client-loads.ts'
 import { type Connection, Connections, limitMissed, NOTHING } from './connections.ts'
 import { createServer } from './create-server.ts'
-import { nameListener } from './incoming-request.ts'
+import { readSender } from './incoming-request.ts'
 import type { SessionServer } from './legacy-sessions.ts'
-import { ListenGaps, withMissed } from './listen-gaps.ts'
+import { ListenGaps, type Missed, withMissed } from './listen-gaps.ts'
 import type { McpDefaults, SkillMcpOptions } from './mcp-options.ts'
 import { observeBody } from './observe-body.ts'
 import type { RecentGenerations } from './recent-generations.ts'
@@ -131,12 +131,13 @@ export class SkillsView {
    * @param owner the sender of the request; empty if it is unknown
    */
   async fetch(request: Request, options: McpHandlerRequestOptions, owner: string): Promise<Response> {
+    const sender = owner === '' ? undefined : readSender(owner, options.parsedBody)
+    if (sender?.does === 'begin') this.#gaps.began(sender, this.#reader.current.digest)
     const response = await this.modern.fetch(request, options)
-    const client = owner === '' ? undefined : nameListener(owner, options.parsedBody)
-    if (client === undefined || response.headers.get('content-type') !== 'text/event-stream') return response
-    const since = this.#gaps.opened(client)
-    const told = since === undefined ? response : withMissed(response, this.#changesSince(since))
-    return observeBody(told, () => this.#gaps.ended(client, this.#reader.current.digest))
+    if (sender?.does !== 'listen' || response.headers.get('content-type') !== 'text/event-stream')
+      return response
+    const told = withMissed(response, this.#changesSince(this.#gaps.opened(sender)))
+    return observeBody(told, () => this.#gaps.ended(sender, this.#reader.current.digest))
   }
 
   /** Creates a server object for a connection, with a session for the conversation of the client. */
@@ -157,7 +158,7 @@ export class SkillsView {
     return this.#withSession({ conversation }, session => {
       const server = createServer(this.#parts.options, this.#catalogOf(session), context)
       const connection = this.#attachLasting(server, session, {
-        missed: continued === undefined ? NOTHING : this.#changesSince(continued.generation),
+        missed: continued === undefined ? NOTHING : this.#missedBy(continued),
         ...(continued === undefined ? {} : { continued }),
       })
       return {
@@ -206,18 +207,26 @@ export class SkillsView {
   }
 
   /** Returns what a client may have missed since a generation. If the generation is unknown, this is everything. */
-  #changesSince(digest: string): ChangeNotification {
+  #changesSince(digest: string | undefined): Missed {
     const { recent, options } = this.#parts
     const { current, isInScope } = this.#reader
-    const since = recent.find(digest)
-    const changes =
-      since === undefined
-        ? current.list().map(skill => ({ kind: 'added' as const, name: skill.name, skill }))
-        : diffGenerations(since, current)
-    return limitMissed({
+    const since = digest === undefined ? undefined : recent.find(digest)
+    if (since === undefined) return 'everything'
+    const changes = diffGenerations(since, current)
+    return {
       ...toNotification(changes, isInScope),
       areToolsChanged: changes.length > 0 && (options.commandTools || options.adminTools),
-    })
+    }
+  }
+
+  /** Returns what a continued session may have missed. Its subscriptions are unknown, so it hears of every file. */
+  #missedBy({ generation }: SealedSession): ChangeNotification {
+    const missed = this.#changesSince(generation)
+    if (missed !== 'everything') return limitMissed(missed)
+    const { current, isInScope } = this.#reader
+    const added = current.list().map(skill => ({ kind: 'added' as const, name: skill.name, skill }))
+    const { uris } = toNotification(added, isInScope)
+    return limitMissed({ isListChanged: true, arePromptsChanged: true, areToolsChanged: true, uris })
   }
 
   /** Creates a server object for one request. It has no conversation. */
