@@ -52,6 +52,29 @@ test.each([
   [['mcp__git'], 'mcp__git__log', {}, true],
   [['mcp__git'], 'mcp__github__log', {}, false],
   [['Bash(git:*'], 'Bash', { command: 'git log' }, false],
+  [['Read(src/*)'], 'Read', { path: 'src/a', files: ['/etc/passwd'] }, false],
+  [['Read(src/*)'], 'Read', { path: 'src/a', files: ['src/b'] }, true],
+  [['Read(src/*)'], 'Read', { paths: ['src/a', 'src/b'] }, true],
+  [['Read(src/*)'], 'Read', { filePath: 'src/a', paths: ['/etc/passwd'] }, false],
+  [['Read(src/*)'], 'Read', { path: 'src/a', notebook_path: '/etc/passwd' }, false],
+  [['Read(src/*)'], 'Read', { path: 'src/a', directories: ['/etc'] }, false],
+  [['Read(src/*)'], 'Read', { path: 'src/a', opts: { path: '/etc/passwd' } }, false],
+  [['Read(src/*)'], 'Read', { path: 'src/a', opts: { path: 'src/b', recursive: true } }, true],
+  [['Read(src/*)'], 'Read', { path: 'src/a', extra: ['/etc/passwd'] }, false],
+  [['Read(src/*)'], 'Read', { path: 'src/a', extra: [[{ x: '/etc/passwd' }]] }, false],
+  [['Read(src/*)'], 'Read', { path: 'src/a', extra: { '/etc/passwd': true } }, false],
+  [['Read(src/*)'], 'Read', { path: 'src/a', files: { passwd: true } }, false],
+  [['Read(src/*)'], 'Read', { path: 'src/a', range: [1, 20] }, true],
+  [['Edit(src/*)'], 'Edit', { file_path: 'src/a', edits: [{ old_string: 'x', new_string: '/' }] }, true],
+  [['Write(src/*)'], 'Write', { files: [{ path: 'src/a', content: 'x' }] }, true],
+  [['Write(src/*)'], 'Write', { files: [{ path: '/etc/x', content: 'src/a' }] }, false],
+  [['Bash(git:*)'], 'Bash', { command: 'git', args: ['push'] }, false],
+  [['WebFetch(domain:e.com)'], 'WebFetch', { url: 'https://e.com', urls: ['https://evil.com'] }, false],
+  [['WebFetch(domain:e.com)'], 'WebFetch', { url: 'https://e.com', callbackUrl: 'https://f.com' }, false],
+  [['Agent(explore)'], 'Agent', { agent: 'explore', agents: ['deploy'] }, false],
+  [['Agent(explore)'], 'Agent', { agent: 'explore', opts: { agent: 'deploy' } }, false],
+  [['Skill(refund)'], 'Skill', { skill: 'refund', args: ['1042'] }, true],
+  [['Read(src/*)'], 'constructor', { path: 'src/a' }, false],
 ])('isToolAllowed(%j, %j, %j) is %j', (entries, tool, input, expected) => {
   expect(isToolAllowed(entries, tool, input)).toBe(expected)
 })
@@ -84,6 +107,22 @@ test.each([
   [['Agent(deploy)'], 'Agent', { subagent_type: 'explore', prompt: 'deploy' }, false],
   [['*'], 'Anything', {}, true],
   [[], 'Anything', {}, false],
+  [['Read(src/**)'], 'Read', { path: String.raw`src\x` }, true],
+  [['Read(src/lib/**)'], 'Read', { path: 'src//lib/./x' }, true],
+  [['Read(src/lib/**)'], 'Read', { path: 'src/./lib/x' }, true],
+  [['Read(src/**)'], 'Read', { path: String.raw`doc\x` }, false],
+  [['Read(secrets/**)'], 'Read', { path: 'a', files: ['secrets/b'] }, true],
+  [['Read(secrets/**)'], 'Read', { path: 'a', extra: ['b'] }, true],
+  [['Read(secrets/**)'], 'Read', { path: 'a', opts: { recursive: true } }, false],
 ])('isToolDisallowed(%j, %j, %j) is %j', (entries, tool, input, expected) => {
   expect(isToolDisallowed(entries, tool, input)).toBe(expected)
+})
+
+test('isToolAllowed() refuses an input that is nested too deeply, or that contains itself', () => {
+  let deep: unknown = 5
+  for (let depth = 0; depth < 100_000; depth++) deep = [deep]
+  const circular: { path: string; self?: unknown } = { path: 'src/a' }
+  circular.self = circular
+  for (const input of [{ path: 'src/a', deep }, circular])
+    expect(isToolAllowed(['Read(src/*)'], 'Read', input)).toBe(false)
 })

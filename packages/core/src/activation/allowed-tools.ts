@@ -17,8 +17,9 @@ export type AllowedToolsPolicy = (typeof ALLOWED_TOOLS_POLICIES)[number]
  * True if an entry of `allowed-tools` permits a call. An entry is the name of a tool. A `*` in the name matches any
  * characters. A pattern in parentheses restricts the input. `Bash(git:*)` permits `git` with any arguments.
  * `Read(docs/*)` permits every path in `docs`, and `WebFetch(domain:example.com)` every address of that host. The
- * pattern must match every input field whose name denotes a command, a path or an address. If the input has no such
- * field, the input must contain exactly one text, and the pattern must match that text. `Agent(name)` and `Skill(name)`
+ * pattern must match every input field whose name denotes a command, a path or an address, also in lists and objects.
+ * If the input has no such field, the input must contain exactly one text, and the pattern must match that text. If a
+ * list or object contains a text whose name denotes nothing, the call is not permitted. `Agent(name)` and `Skill(name)`
  * are only about the name of the agent or skill. Only an entry without a pattern, or with the pattern `*`, permits a
  * chain of commands or a path with `..`.
  */
@@ -71,7 +72,7 @@ function forbids(pattern: string, { kind, text }: Subject): boolean {
   const words = toWords(pattern.replace(/(?::|\s)\*$/, ''))
   if (isForbidden(`* ${words} *`, ` ${toWords(text.replace(/["'\\]/g, ''))} `)) return true
   const end = toPlainPath(pattern).replace(/^(?:~?\/)+/, '')
-  return toFolderPatterns(end).some(each => isForbidden(`*/${each}`, `/${toPlainPath(text)}`))
+  return toFolderPatterns(end).some(each => isForbidden(`*/${each}`, `/${toPlainSeparators(text)}`))
 }
 
 function toWords(text: string): string {
@@ -81,6 +82,11 @@ function toWords(text: string): string {
 /** `./src` is the path `src`, and `//etc` is how Claude Code spells the absolute path `/etc`. */
 function toPlainPath(path: string): string {
   return path.replace(/^(?:\.\/)+/, '').replace(/^\/\/+/, '/')
+}
+
+/** Some systems read `src\x` and `src/./x` as `src/x`. */
+function toPlainSeparators(path: string): string {
+  return path.replace(/[\\/]+(?:\.[\\/]+)*/g, '/').replace(/^\.?\//, '')
 }
 
 /** The folders that `**` stands for may be missing. */
