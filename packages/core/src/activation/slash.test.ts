@@ -210,6 +210,16 @@ test('orderArguments() gives the text that toArguments() splits into the same va
   )
 })
 
+test.each([
+  [String.raw`C:\dir\x`, String.raw`C:\dir\x`],
+  [String.raw`C:\my dir`, String.raw`"C:\my dir"`],
+  ['C:\\a b\\', String.raw`"C:\a b\\"`],
+  [String.raw`say \"no\"`, String.raw`"say \\\"no\\\""`],
+  [String.raw`\'a`, String.raw`"\'a"`],
+])('orderArguments() gives %j as a person types it', (file, typed) => {
+  expect(orderArguments(['file', 'line'], { file, line: '5' }).text).toBe(`${typed} 5`)
+})
+
 describe('toArguments()', () => {
   test.each([
     ['--title="late delivery" x', ['--title=late delivery', 'x']],

@@ -119,11 +119,11 @@ export function toArguments(text: string): SkillArguments {
   return { text, values }
 }
 
-const NEEDS_NO_QUOTES = /^(?:[^\s"'\\]|(?<=[\p{L}\p{N}])')+$/u
+const NEEDS_NO_QUOTES = /^(?:[^\s"']|(?<=[\p{L}\p{N}])')+$/u
 
-/** Returns an argument as a person types it, with quotation marks if needed. */
+/** Returns an argument as a person types it, with quotation marks and further backslashes only if needed. */
 function toTyped(value: string): string {
-  return NEEDS_NO_QUOTES.test(value) ? value : `"${value.replace(/["\\]/g, '\\$&')}"`
+  return NEEDS_NO_QUOTES.test(value) ? value : `"${value.replace(/"|\\(?=["\\]|$)/g, '\\$&')}"`
 }
 
 /**
