@@ -31,3 +31,13 @@ test.each<[what: string, file: string, pattern: RegExp]>([
   expect(files.length).toBeGreaterThan(300)
   expect(files.filter(each => pattern.test(readCode(each)))).toEqual([file])
 })
+
+// These files write data, or run in the process of a script, which does not load the core.
+const WRITES_JSON =
+  /\/testing\/|\/child\/|\/(?:listed-skills|skill-text|mcp-source|listen-gaps|script-process)\.ts$/
+
+test('messages show values with quote() or showValue(), which escape control characters, and not as JSON', () => {
+  const files = listSources().filter(file => /^packages\/(?:core|mcp|compat|fleet|scripts)\//.test(file))
+  const found = files.filter(file => /\$\{JSON\.stringify\(/.test(readCode(file)))
+  expect(found.filter(file => !WRITES_JSON.test(file))).toEqual([])
+})

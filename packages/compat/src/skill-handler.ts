@@ -219,7 +219,7 @@ function toScope(scope: AgentScope | undefined): { readonly scope: SkillScope } 
     return { scope: { include: names.map((name: string) => name.replaceAll('*', '\\*')) } }
   throw new SkillError(
     'INVALID_OPTION',
-    `scope.skills is ${JSON.stringify(names)}; list names of skills, or use [] for all skills`,
+    `scope.skills is ${showValue(names)}; list names of skills, or use [] for all skills`,
   )
 }
 

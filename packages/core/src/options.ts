@@ -86,6 +86,6 @@ function toFullName(name: string, path: string | undefined): string {
 }
 
 function describeValue(value: unknown): string {
-  if (typeof value === 'string') return JSON.stringify(value)
+  if (typeof value === 'string') return quote(value)
   return Array.isArray(value) ? 'a list' : value === null ? 'null' : `a ${typeof value}`
 }

@@ -272,7 +272,7 @@ export function findFilesFault(files: readonly SkillFile[]): string | undefined 
   const bytes = files.reduce((sum, { size }) => sum + size, 0)
   if (bytes > maxFolderBytes) return `it has ${bytes} bytes; at most ${maxFolderBytes} are read`
   const head = findRepository(files.map(({ path }) => path))
-  if (head !== undefined) return `its path ${JSON.stringify(head)} is part of a git repository`
+  if (head !== undefined) return `its path ${quote(head)} is part of a git repository`
   const folded = new Map<string, string>()
   for (const { path } of files) {
     const fault =

@@ -68,7 +68,7 @@ export function listServed(runtime: SkillRuntime): Publishable {
 /** Describes a private key in a skill. A key has an ordinary name, so only its bytes show what it is. */
 function describeSecret(skill: Skill): string | undefined {
   const path = findIncludedSecret(skill)
-  return path === undefined ? undefined : `its file ${JSON.stringify(path)} holds a secret`
+  return path === undefined ? undefined : `its file ${quote(path)} holds a secret`
 }
 
 function describeFault(fault: Diagnostic): string {

@@ -1,5 +1,5 @@
 import { CLIENT_INFO_META_KEY, readRequestBody } from '@modelcontextprotocol/server'
-import { showValue } from '@skillstoke/core/internal'
+import { quote, showValue } from '@skillstoke/core/internal'
 import { type AcceptedTypes, readAccepted } from './accepted-types.ts'
 import { toErrorResponse } from './error-response.ts'
 import { findLongField } from './message-faults.ts'
@@ -45,14 +45,9 @@ async function readBody(request: Request, maxBytes: number): Promise<unknown> {
   const encoding = request.headers.get('content-encoding')?.trim().toLowerCase() ?? 'identity'
   const known = ENCODINGS.find(each => each === encoding)
   if (known === undefined && encoding !== 'identity' && encoding !== '')
-    return toErrorResponse(
-      415,
-      INVALID_REQUEST,
-      `the body is encoded as ${JSON.stringify(encoding)}; use gzip`,
-      {
-        'Accept-Encoding': ENCODINGS.join(', '),
-      },
-    )
+    return toErrorResponse(415, INVALID_REQUEST, `the body is encoded as ${quote(encoding)}; use gzip`, {
+      'Accept-Encoding': ENCODINGS.join(', '),
+    })
   try {
     const read = await readRequestBody(known === undefined ? request : decompress(request, known), maxBytes)
     if (read.tooLarge)

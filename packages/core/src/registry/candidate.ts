@@ -230,7 +230,7 @@ function describeTarget(candidate: Candidate): string {
 }
 
 function quoteFolder({ source, entry }: Candidate): string {
-  return JSON.stringify(entry.directory ?? (entry.location === '' ? source : `${source}/${entry.location}`))
+  return quote(entry.directory ?? (entry.location === '' ? source : `${source}/${entry.location}`))
 }
 
 /**

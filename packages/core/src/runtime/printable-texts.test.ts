@@ -62,6 +62,8 @@ test('names, descriptions, catalogs, notices and findings contain no control cha
     '/skills/a/SKILL.md': `---\nname: a\n${fields}\n${text}: unknown\n---\nraw \r ${CONTROLS}`,
     '/skills/b/SKILL.md': `---\nname: ${text}\ndescription: b\n---\nx`,
     [`/skills/c/\u202e\u2066.md`]: 'x',
+    [`/skills/c/\u202ekey.pem`]: '-----BEGIN PRIVATE KEY-----\nx\n',
+    [`/skills/c\u202e/SKILL.md`]: '---\nname: c\ndescription: c\n---\nx',
     '/skills/c/SKILL.md': `---\nname: c\ndescription: c\n---\nx`,
   })
   await using skills = it.skills

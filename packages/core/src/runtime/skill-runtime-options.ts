@@ -255,7 +255,7 @@ function checkSources(sources: readonly SkillSource[] | undefined): void {
     const { read, state } = (source ?? {}) as Partial<Record<'read' | 'state', unknown>>
     if (typeof read === 'function' && typeof state === 'function') continue
     const shown = typeof source === 'string' ? quote(source) : typeof source
-    const path = typeof source === 'string' ? JSON.stringify(source) : '"./skills"'
+    const path = typeof source === 'string' ? quote(source) : '"./skills"'
     throw new SkillError(
       'INVALID_OPTION',
       `sources[${index}] is ${shown}, which is not a source; use directory(${path})`,

@@ -1,3 +1,5 @@
+import { quote } from '../quote.ts'
+
 /** The value that a deciding field gets if the value in the file cannot be parsed. */
 export interface ClosedField {
   /** The strictest value that the field can have. */
@@ -35,7 +37,7 @@ export function findClosedField(path: string): ClosedField | undefined {
  * it without thinking about who then sees the skill or what the skill may then do.
  */
 export function adviseClosed({ line }: ClosedField): string {
-  return `to keep it so, write ${JSON.stringify(line).replaceAll('\\"', "'")} once, on a line of its own`
+  return `to keep it so, write ${quote(line).replaceAll('\\"', "'")} once, on a line of its own`
 }
 
 /** Returns the advice about a field that the specification does not define. */

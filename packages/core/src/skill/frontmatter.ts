@@ -1,4 +1,4 @@
-import { quote } from '../quote.ts'
+import { quote, showValue } from '../quote.ts'
 import { describeChangedValues } from './changed-values.ts'
 import type { Diagnostic } from './diagnostic.ts'
 import { readFieldByField } from './field-by-field.ts'
@@ -190,7 +190,7 @@ export function toFields(loaded: unknown, firstLine: number): Outcome<Frontmatte
   return failure([], {
     code: 'FRONTMATTER_NOT_A_MAP',
     severity: 'error',
-    message: `the frontmatter is ${Array.isArray(value) ? 'a list' : `the ${typeof value} ${quote(JSON.stringify(value), MAX_QUOTED)}`}; it must be fields such as "name: my-skill"`,
+    message: `the frontmatter is ${Array.isArray(value) ? 'a list' : `the ${typeof value} ${showValue(value, MAX_QUOTED)}`}; it must be fields such as "name: my-skill"`,
     line: firstLine,
     column: 1,
     fix: 'write one field a line, "name: ..." and "description: ..."',

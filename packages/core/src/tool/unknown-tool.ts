@@ -1,4 +1,4 @@
-import { quote, quoteAll } from '../quote.ts'
+import { quote, quoteAll, showValue } from '../quote.ts'
 import { findByNameOrFolder } from '../reader/find-by-name.ts'
 import type { SkillReader } from '../reader/skill-reader.ts'
 import { normalizeName } from '../skill/skill-name.ts'
@@ -14,13 +14,13 @@ export function describeUnknownTool(
   const quoted = quote(name)
   const skill = findByNameOrFolder(reader.current, normalizeName(name), reader.isInScope)
   if (skill !== undefined) {
-    const input = JSON.stringify({ name: skill.name })
+    const input = showValue({ name: skill.name })
     return `there is no tool ${quoted}: it is a skill; call the tool ${quote(skillToolName)} with ${input} and follow its instructions`
   }
   const meant = findCommand(name, reader)
   if (meant !== undefined)
     return meant.problem === undefined
-      ? `there is no tool ${quoted}: it is a command of a skill; call the tool "${TOOL_NAMES.runCommand}" with ${JSON.stringify({ skill: meant.skill, command: meant.command })} and its input`
+      ? `there is no tool ${quoted}: it is a command of a skill; call the tool "${TOOL_NAMES.runCommand}" with ${showValue({ skill: meant.skill, command: meant.command })} and its input`
       : `there is no tool ${quoted}; not all commands of ${quote(meant.skill)} are there: ${meant.problem}`
   return `there is no tool ${quoted}; the tools are ${quoteAll(tools)}`
 }

@@ -1,4 +1,4 @@
-import { decodeUnmarkedText, mayRun, quoteAll, type ScriptEnding } from '@skillstoke/core/internal'
+import { decodeUnmarkedText, mayRun, quote, quoteAll, type ScriptEnding } from '@skillstoke/core/internal'
 
 /** The program that runs a script without commands. */
 export type Interpreter =
@@ -78,7 +78,7 @@ function toInterpreter(name: string, args: readonly string[], bytes: Uint8Array)
       ? { kind: 'node', args }
       : {
           kind: 'refused',
-          reason: `its first line passes ${JSON.stringify(option)} to Node, which no script may do`,
+          reason: `its first line passes ${quote(option)} to Node, which no script may do`,
         }
   }
   if (name === 'uv') return toUv(args, bytes)
@@ -87,7 +87,7 @@ function toInterpreter(name: string, args: readonly string[], bytes: Uint8Array)
     if (LIKE_NODE.includes(asked)) return toInterpreter(asked, rest, bytes)
     return {
       kind: 'refused',
-      reason: `its first line asks ${name} for ${JSON.stringify(asked)}, but ${NO_PACKAGES}`,
+      reason: `its first line asks ${name} for ${quote(asked)}, but ${NO_PACKAGES}`,
     }
   }
   // Several systems have only `python3`.
