@@ -19,6 +19,12 @@ describe('a merge conflict in SKILL.md is an error:', () => {
     ['with CRLF', skill('description: x', conflict('one', 'two', '\r\n')), 5],
     ['with the common ancestor', skill('description: x', conflict('one\n||||||| base\nzero', 'two')), 5],
     ['that contains a whole code fence', skill('description: x', conflict('```\none\n```', 'two')), 5],
+    ['with a fence around each middle', skill('description: x', conflict('```\none', '```\ntwo')), 5],
+    [
+      'that opens a fence in both versions',
+      skill('description: x', `${conflict('```js', '```ts')}\`\`\``),
+      5,
+    ],
     [
       'after a fence that contains a longer text',
       skill('description: x', `\`\`\`\`\n\`\`\`\n\`\`\`\`\n${conflict('a', 'b')}`),
@@ -34,6 +40,10 @@ describe('a merge conflict in SKILL.md is an error:', () => {
 test.each([
   ['in a code fence', `\`\`\`text\n${conflict('one', 'two')}\`\`\``],
   ['in a fence of tildes', `~~~\n${conflict('one', 'two')}~~~`],
+  [
+    'in a code fence after a line that only begins like a conflict',
+    `<<<<<<< is the first\n\`\`\`text\n${conflict('one', 'two')}\`\`\``,
+  ],
   ['without an end', '<<<<<<< HEAD\none\n=======\ntwo'],
   ['without a middle', '<<<<<<< HEAD\none\n>>>>>>> topic'],
   ['in another order', '=======\n<<<<<<< HEAD\n>>>>>>> topic'],

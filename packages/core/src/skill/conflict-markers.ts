@@ -9,7 +9,8 @@ const MAX_QUOTED = 60
 
 /**
  * Returns the finding about the first merge conflict that git left in a text: the three markers in their order, each at
- * the start of a line. Ignores markers in code fences, because skills explain merge conflicts in such fences.
+ * the start of a line. Ignores conflicts that start in a code fence, because skills explain merge conflicts in such fences.
+ * A conflict that starts outside may contain whole fences or parts of them.
  */
 export function describeConflict(text: string, severity: Severity): Diagnostic | undefined {
   if (!/^<{7}/m.test(text)) return undefined
@@ -18,8 +19,8 @@ export function describeConflict(text: string, severity: Severity): Diagnostic |
   for (const [index, line] of text.split('\n').entries()) {
     const [, mark, info = ''] = FENCE.exec(line) ?? []
     if (mark !== undefined) fence = toOpenFence(fence, mark, info.trim())
-    if (fence !== undefined) continue
-    if (START.test(line)) start = { line: index + 1, text: line.trimEnd(), hasMiddle: false }
+    if (START.test(line))
+      start = fence === undefined ? { line: index + 1, text: line.trimEnd(), hasMiddle: false } : undefined
     else if (MIDDLE.test(line) && start !== undefined) start = { ...start, hasMiddle: true }
     else if (END.test(line) && start?.hasMiddle === true) return toDiagnostic(start, severity)
   }

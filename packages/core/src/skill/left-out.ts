@@ -89,7 +89,16 @@ export function findIncludedSecret({
   diagnostics,
 }: Pick<Skill, 'files' | 'diagnostics'>): string | undefined {
   const secrets = diagnostics.flatMap(({ code, path }) => (code === 'SECRET_FILE' ? [`/${path}`] : []))
-  return files.find(({ path }) => secrets.some(secret => secret.endsWith(`/${path}`)))?.path
+  // A finding names the file, or a folder above it.
+  return files.find(({ path }) =>
+    pathsAbove(path).some(above => secrets.some(secret => secret.endsWith(`/${above}`))),
+  )?.path
+}
+
+/** Returns a path and the paths of all folders above it. */
+function pathsAbove(path: string): readonly string[] {
+  const segments = path.split('/')
+  return segments.map((_, index) => segments.slice(0, index + 1).join('/'))
 }
 
 /**

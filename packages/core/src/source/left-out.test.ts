@@ -5,6 +5,7 @@ import { portableHasher } from '../host.ts'
 import { createSkillRuntime } from '../runtime/create-skill-runtime.ts'
 import type { SkillRuntime } from '../runtime/skill-runtime.ts'
 import { digestOf } from '../skill/digest.ts'
+import { findIncludedSecret } from '../skill/left-out.ts'
 import type { ReadingPolicy } from '../skill/reading-policy.ts'
 import { MemorySkillStore } from '../store/memory-skill-store.ts'
 import { captureSkill } from './capture-skill.ts'
@@ -146,6 +147,20 @@ test('secretFiles: include makes secret files part of the skill, each with a fin
     { ...context, reading: { secretFiles: 'include' } },
   )
   expect(captured.skill?.revision).toBe(skill.revision)
+})
+
+test.each([
+  ['.env', '.env'],
+  ['a/k.pem', 'a/k.pem'],
+  ['.ssh/config', '.ssh/config'],
+  ['a/.aws/sso/cache.json', 'a/.aws/sso/cache.json'],
+  ['docs/ssh/config', undefined],
+])('findIncludedSecret() decides about an included %s', async (path, expected) => {
+  const files = place({ ...OWN, [path]: KEY })
+  await using skills = await open(new MemoryFileSystem(files), { secretFiles: 'include' })
+  const skill = skills.current.get('pdf')
+  expect(skill.files.map(each => each.path)).toContain(path)
+  expect(findIncludedSecret(skill)).toBe(expected)
 })
 
 test('a PEM file is part of the skill only while it holds no private key', async () => {
