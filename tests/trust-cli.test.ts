@@ -509,8 +509,8 @@ test('T61: a freeze of one project freezes no other project, and another project
       cwd: folder.at(project),
       env: { HOME: folder.at('home'), NO_COLOR: '1' },
     }).json.skills.map(({ name, status }) => [name, status])
-  const bodyIn = (project: string): unknown =>
-    stoke<{ body: string }>(['show', 'shared', '--json', '--state', folder.at('state')], {
+  const bodyIn = (project: string, ...args: string[]): unknown =>
+    stoke<{ body: string }>(['show', 'shared', '--json', '--state', folder.at('state'), ...args], {
       cwd: folder.at(project),
       env: { HOME: folder.at('home'), NO_COLOR: '1' },
     }).json.body
@@ -530,6 +530,17 @@ test('T61: a freeze of one project freezes no other project, and another project
     ])
     expect(bodyIn('x')).toBe('First.')
   }
+  // More roots do not make another project of it.
+  folder.writeSkill('extra/more', { body: 'First.' })
+  const roots = ['x/skills', 'extra', 'home/.agents/skills'].flatMap(root => ['--root', folder.at(root)])
+  expect(bodyIn('x', ...roots)).toBe('First.')
+  expect(list('x', ...roots)).toEqual([
+    ['more', 'ok'],
+    ['own-x', 'pending'],
+    ['shared', 'pending'],
+  ])
+  // In another folder, no served revision is known, and the revision of another project is not taken over.
+  expect(list('y', ...roots)).toContainEqual(['shared', 'pending'])
 })
 
 test('in a frozen source, read-only commands change nothing, and approving one skill changes no other skill', async () => {

@@ -1,5 +1,5 @@
 import { userInfo } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { createSkillRuntime, SkillError, type SkillRuntime, type SkillRuntimeOptions } from '@skillstoke/core'
 import { toMessage } from '@skillstoke/core/internal'
 import { directory, nodeHasher, openDecisions, openState } from '@skillstoke/core/node'
@@ -18,8 +18,9 @@ import { CONFIG_FILE_NAME } from './config/config-file.ts'
 import { DEFAULT_ROOTS } from './config/defaults.ts'
 import { checkNamedRoots } from './config/named-roots.ts'
 import { createRemote } from './config/remote-config.ts'
-import { settleFreeze, splitSources, toSharedSources } from './frozen-sources.ts'
+import { settleFreeze, splitSources } from './frozen-sources.ts'
 import { findLinkedFolders } from './named-places.ts'
+import { realPath } from './real-path.ts'
 import { StateWarnings } from './state-warnings.ts'
 
 export interface OpenOptions {
@@ -60,22 +61,27 @@ export async function openSkills(config: Config, options: OpenOptions): Promise<
   const sources = await createSources(config, options)
   const createScripts = options.runsScripts === 'required' ? createRunner : findRunner
   const scripts = options.runsScripts ? await createScripts(config, state.store !== undefined) : undefined
-  const { isFrozen } = config
-  const project = splitSources(sources, directory(userRoot()).origin)
   const skills = await createSkillRuntime({
     sources,
     state,
     onDuplicate: config.onDuplicate,
-    review: {
-      isFrozen: await settleFreeze(project, { isFrozen, serves: options.serves === true }, state),
-      shared: toSharedSources(project),
-    },
+    review: await settleFreeze(
+      splitSources(sources, directory(userRoot()).origin),
+      { isFrozen: config.isFrozen, serves: options.serves === true, project: findProject(config) },
+      state,
+    ),
     tuning: { hasher: nodeHasher },
     ...(scripts === undefined ? {} : { scripts }),
     ...options.runtime,
   })
   if (options.serves === true) await reportToFleets(skills, sources)
   return warnings.tellRestWhenClosed(skills)
+}
+
+/** Returns the folder of the configuration file, or the working directory. */
+function findProject({ file }: Config): string {
+  const folder = file === undefined ? process.cwd() : dirname(file)
+  return realPath(folder) ?? folder
 }
 
 const fleets = new WeakMap<SkillRuntime, readonly FleetSource[]>()

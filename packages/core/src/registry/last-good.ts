@@ -25,6 +25,12 @@ export interface SharedSources {
   /** Any text that names the project, the same in every process of the project. */
   readonly project: string
   readonly origins: readonly string[]
+  /**
+   * True if an earlier process froze the project. Then a skill that the project has not served waits for approval, even if
+   * another project serves it.
+   * @default false
+   */
+  readonly wasFrozen?: boolean
 }
 
 const NAMES_PER_SLICE = 500
@@ -95,7 +101,7 @@ export class LastGood {
       last: this.#look(origin, refOf(key, location)),
       earlier: this.#look(origin, earlierOf(key, location)),
     }
-    if (key === origin || served.last !== undefined) return served
+    if (key === origin || served.last !== undefined || this.#shared?.wasFrozen === true) return served
     // A project that was just frozen begins with the notes that all projects share.
     const common = {
       last: this.#store.getRef(refOf(origin, location)),
