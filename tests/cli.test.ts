@@ -223,6 +223,7 @@ describe('stoke list', () => {
     ['verify'],
     ['update'],
     ['remove', 'pdf'],
+    ['serve'],
   ])('stoke %s fails when a root from a flag or a variable does not exist', (...args) => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/pdf')

@@ -429,6 +429,20 @@ describe('the event stream', () => {
   })
 })
 
+test('a dev server names a root that does not exist yet, and prints no empty place', async () => {
+  using folder = new TemporaryFolder()
+  folder.writeSkill('one/pdf')
+  folder.writeSkill('two/pdf')
+  const roots = ['--root', folder.at('one'), '--root', folder.at('two'), '--root', folder.at('later')]
+  await using dev = await startDev({ state: folder.at('state'), args: [...roots, '--no-agent'] })
+  expect(dev.output()).toContain(`root ${folder.at('one')}: watched by`)
+  expect(dev.output()).toContain(`root ${folder.at('later')}: does not exist yet\n`)
+  folder.writeSkill('one/examples/pdf')
+  await dev.printed(/generation \d+ -> \d+/)
+  expect(dev.output()).toContain(folder.at('one/examples/pdf'))
+  expect(dev.output()).not.toMatch(/^ *\w+ : /m)
+})
+
 test('a dev server that cannot start prints one line with the reason and leaves no file behind', async () => {
   using folder = new TemporaryFolder()
   using state = new TemporaryFolder()

@@ -11,6 +11,7 @@ import { type AuditEntry, createSkillsServer, type SkillMcp } from '@skillstoke/
 import { bearerTokens } from '@skillstoke/mcp/auth'
 import type { ClientsFile } from '../config/clients-file.ts'
 import type { Config } from '../config/config.ts'
+import { checkNamedRoots } from '../config/named-roots.ts'
 import { EXIT_OK, UsageError } from '../exit-code.ts'
 import { toTerminalLine } from '../output.ts'
 import { withCrossOrigin } from '../server/cross-origin.ts'
@@ -49,6 +50,7 @@ export async function serve(config: Config, options: ServeOptions): Promise<numb
     throw new UsageError(
       'stoke serve serves only folders that you name; add --root DIR, or --config FILE with "roots" in it',
     )
+  checkNamedRoots(config)
   const logger = createErrorLogger(options.isVerbose)
   using clients =
     options.clients === undefined

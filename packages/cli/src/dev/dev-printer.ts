@@ -1,5 +1,6 @@
 import type { PrefixReading } from '@skillstoke/agent'
 import type {
+  Diagnostic,
   Generation,
   RegistryUpdate,
   SessionUpdate,
@@ -63,11 +64,14 @@ export class DevPrinter {
   async start(skills: SkillRuntime): Promise<void> {
     const { print, paint, config } = this.#options
     print(paint('bold', 'skillstoke dev'))
+    const found = skills.current.sources()
     skills.status().forEach((source, index) => {
       const path = pathsOf(config)[index] ?? source.origin
       const note = source.reason === undefined ? '' : paint('dim', ` (${source.reason})`)
       const kind = index < config.roots.length ? 'root' : 'source'
-      print(`  ${kind} ${path}: ${source.lastError ?? `watched by ${source.mode}`}${note}`)
+      const isMissing = found[index]?.diagnostics.some(({ code }) => code === 'ROOT_MISSING') === true
+      const state = isMissing ? 'does not exist yet' : `watched by ${source.mode}`
+      print(`  ${kind} ${path}: ${source.lastError ?? state}${note}`)
     })
     print(`  generation ${skills.current.number} ${shortDigest(skills.current.digest)}`)
     const reports = sortForPeople(skills.current.reports())
@@ -78,9 +82,9 @@ export class DevPrinter {
     const rest = reports.length - rows.length
     if (rest > 0) print(paint('dim', `  and ${rest} more: ${toAdvice('stoke list', config.options)}`))
     if (reports.length === 0) print('  no skills yet; create a folder with a SKILL.md in one of the roots')
-    const { found } = await findNotSkills(skills)
+    const notSkills = await findNotSkills(skills)
     const note = describeNotSkills(
-      found.filter(({ isExpected }) => isExpected),
+      notSkills.found.filter(({ isExpected }) => isExpected),
       paint,
       config.options,
     )
@@ -292,9 +296,7 @@ export class DevPrinter {
     const age = seenAt === undefined || isText ? undefined : ageOfReport(report, seenAt)
     const speed = age === undefined ? '' : ` Detected in ${age} ms.`
     for (const diagnostic of report.diagnostics.filter(each => each.severity === 'error')) {
-      print(
-        `${paint('red', 'REJECTED')} ${toTerminalText(`${formatPlace(diagnostic)}: ${diagnostic.message}`)}. ${stays}.${speed}`,
-      )
+      print(`${paint('red', 'REJECTED')} ${toTerminalText(describeFinding(diagnostic))}. ${stays}.${speed}`)
       if (diagnostic.fix !== undefined)
         print(paint('dim', `  fix: ${toAdvice(diagnostic.fix, this.#options.config.options)}`))
     }
@@ -304,13 +306,16 @@ export class DevPrinter {
     const { print, paint, config } = this.#options
     const found = withApproveCommand({ ...report, target: targetOf(report) }, config)
     for (const diagnostic of found.filter(each => each.severity === 'warning')) {
-      print(
-        `${paintStatus(report.status, paint)} ${toTerminalText(`${formatPlace(diagnostic)}: ${diagnostic.message}`)}`,
-      )
+      print(`${paintStatus(report.status, paint)} ${toTerminalText(describeFinding(diagnostic))}`)
       if (diagnostic.fix !== undefined)
         print(paint('dim', `  fix: ${toAdvice(diagnostic.fix, this.#options.config.options)}`))
     }
   }
+}
+
+function describeFinding(diagnostic: Diagnostic): string {
+  const place = formatPlace(diagnostic)
+  return place === '' ? diagnostic.message : `${place}: ${diagnostic.message}`
 }
 
 function wasBroken({ source, location }: SkillReport, before: Generation): boolean {
