@@ -156,6 +156,29 @@ describe('stoke mcp', () => {
   })
 })
 
+test('over stdio, the refusal of an unknown protocol version repeats no control characters', async () => {
+  using folder = new TemporaryFolder()
+  folder.writeSkill('skills/refund')
+  const args = ['mcp', '--root', folder.at('skills'), '--state', folder.at('state')]
+  const child = spawn(process.execPath, [BIN, ...args], { stdio: ['pipe', 'pipe', 'ignore'] })
+  const lines = createInterface(child.stdout)[Symbol.asyncIterator]()
+  const ask = async (id: number, method: string, version: string): Promise<string> => {
+    const _meta = {
+      'io.modelcontextprotocol/protocolVersion': version,
+      'io.modelcontextprotocol/clientInfo': { name: 'x', version: '1' },
+      'io.modelcontextprotocol/clientCapabilities': {},
+    }
+    child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id, method, params: { _meta } })}\n`)
+    return String((await lines.next()).value)
+  }
+  expect(JSON.parse(await ask(1, 'tools/list', '2026-07-28'))).toHaveProperty('result')
+  const refusal = await ask(2, 'subscriptions/listen', 'a\u202e\r\u0085\u001b[31m')
+  expect(JSON.parse(refusal)).toMatchObject({ id: 2, error: { message: expect.stringContaining('\\u202e') } })
+  expect(refusal).not.toMatch(/[^ -~]/)
+  child.stdin.end()
+  await once(child, 'exit')
+})
+
 test('over stdio, lines that are no message or too long are answered, and the next request works', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('skills/refund')

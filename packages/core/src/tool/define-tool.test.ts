@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { SkillError } from '../errors.ts'
 import { defineTool, defineToolBySchema, type ToolCall, withCheck } from './define-tool.ts'
 import { type ToolContext, type ToolDefinition, toolSuccess } from './tool-definition.ts'
 
@@ -155,4 +156,18 @@ describe('a tool call', () => {
     resolve()
     expect((await call).text).toBe('written')
   })
+})
+
+test('a call that times out is an answer to the model, and a failure of the host is thrown', async () => {
+  const fail = (code: 'TIMED_OUT' | 'CLOSED'): ToolDefinition =>
+    defineTool({
+      name: 'fail',
+      description: 'Fails.',
+      properties: {},
+      run: async () => {
+        throw new SkillError(code, 'no text')
+      },
+    })
+  expect(await fail('TIMED_OUT').execute({})).toEqual({ text: 'no text', isError: true })
+  await expect(fail('CLOSED').execute({})).rejects.toMatchObject({ code: 'CLOSED' })
 })
