@@ -9,17 +9,18 @@ import type { ClientAccess } from './client-access.ts'
  */
 export function ownerOf(request: Request, auth?: AuthInfo, scopeKey = ''): string {
   if (auth !== undefined) return JSON.stringify([auth.clientId, scopeKey])
-  const header = request.headers.get('authorization')
-  return header === null ? '' : portableHasher.sha256(header)
+  const header = request.headers.get('authorization') ?? ''
+  return header === '' ? '' : portableHasher.sha256(header)
 }
 
 /**
- * Returns the answer that refuses a request. A request without a token did nothing wrong, so its challenge names no error
- * (RFC 6750, section 3.1).
+ * Returns the answer that refuses a request. The challenge for a request without a bearer token names no error (RFC 6750,
+ * section 3.1).
  */
-export function toChallenge(thrown: unknown, access: ClientAccess, hasToken: boolean): Response {
+export function toChallenge(thrown: unknown, access: ClientAccess, { headers }: Request): Response {
   const response = bearerAuthChallengeResponse(thrown, access)
   const challenge = response.headers.get('www-authenticate')
+  const hasToken = /^bearer +\S/i.test(headers.get('authorization') ?? '')
   if (hasToken || challenge === null) return response
   const { requiredScopes = [], resourceMetadataUrl } = access
   const parameters = [

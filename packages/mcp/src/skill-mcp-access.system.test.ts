@@ -357,8 +357,13 @@ describe('oauthResource()', () => {
     const refused = await it.request({}, {})
     const url = /resource_metadata="([^"]+)"/.exec(refused.headers.get('www-authenticate') ?? '')?.[1] ?? ''
     expect(url).toBe('http://127.0.0.1/.well-known/oauth-protected-resource/mcp')
-    // A request without a token is no error of the client (RFC 6750).
-    expect(refused.headers.get('www-authenticate')).not.toContain('error')
+    // The challenge for a request without a bearer token names no error (RFC 6750).
+    for (const authorization of [undefined, '', 'Basic YTpi', 'Bearer', 'Bearer '])
+      expect(
+        (await it.request(authorization === undefined ? {} : { authorization }, {})).headers.get(
+          'www-authenticate',
+        ),
+      ).toBe(`Bearer resource_metadata="${url}"`)
     const wrong = await it.request(authorize('wrong'), {})
     expect(wrong.headers.get('www-authenticate')).toContain('error="invalid_token"')
     const document = await it.mcp.fetch(new Request(url))

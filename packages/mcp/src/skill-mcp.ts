@@ -275,16 +275,15 @@ export class SkillMcp implements AsyncDisposable {
       const refusal = this.#refuseExcess(request, '')
       return refusal ?? { auth: undefined, view: this.#ownView, owner: ownerOf(request) }
     }
-    const header = request.headers.get('authorization')
     try {
-      const auth = await verifyBearerToken(header, access)
+      const auth = await verifyBearerToken(request.headers.get('authorization'), access)
       const refusal = this.#refuseExcess(request, auth.clientId)
       if (refusal !== undefined) return refusal
       const { view, key } = this.#viewOf(access.scopeOf?.(auth))
       return { auth, view, owner: ownerOf(request, auth, key) }
     } catch (thrown) {
       this.#parts.trace.refused(request, toMessage(thrown))
-      return toChallenge(thrown, access, header !== null)
+      return toChallenge(thrown, access, request)
     }
   }
 
