@@ -199,11 +199,30 @@ test('over stdio, lines that are no message or too long are answered, and the ne
     ['{"jsonrpc":"2.0","id":null,"method":"tools/list"}', null, -32_600],
     ['{"id":4,"method":"ping"}', 4, -32_600],
     ['[{"jsonrpc":"2.0","id":5,"method":"ping"}]', null, -32_600],
+    [`{"jsonrpc":"2.0","id":"${'x'.repeat(5_000)}","method":"ping"}`, null, -32_600],
     [`{"jsonrpc":"2.0","id":6,"method":"${long}"}`, 6, -32_600],
     [`{"method":"ping","params":{"x":"${long}"},"jsonrpc":"2.0","id":"a"}`, 'a', -32_600],
     [`{"method":"ping","params":{"x":"${long}","id":7}}`, null, -32_600],
   ] as const)
     expect(await ask(line)).toMatchObject({ id, error: { code } })
+  for (const [line, fault] of [
+    ['{"jsonrpc":"2.0","id":9,"method":"ping","params":[1]}', '"params" is [1]; use an object'],
+    ['{"jsonrpc":"2.0","id":9,"method":"ping","name":"x"}', 'there is no field "name"'],
+    ['{"jsonrpc":"2.0","id":9,"method":5}', '"method" is 5; use the name'],
+    ['{"jsonrpc":"2.0","id":1.5,"method":"ping"}', '"id" is 1.5; use a string or a whole number'],
+    ['{"jsonrpc":"1.0","id":9,"method":"ping"}', '"jsonrpc" is "1.0"; use "2.0"'],
+    ['7', '"jsonrpc" is missing'],
+  ] as const)
+    expect(await ask(line)).toMatchObject({ error: { message: expect.stringContaining(fault) } })
+  const load = '{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"skill"}}'
+  const again = '{"jsonrpc":"2.0","id":3,"method":"ping","params":[1]}'
+  const answers = [await ask(`${load}\n${load}\n${again}`), await ask(''), await ask('')]
+  expect(answers).toMatchObject([
+    { id: null, error: { message: 'a request with the id 3 is running; use a new id' } },
+    { id: null, error: { message: expect.stringContaining('"params"') } },
+    { id: 3, result: {} },
+  ])
+  expect(await ask(load)).toMatchObject({ id: 3, result: {} })
   expect(await ask('{"jsonrpc":"2.0","id":8,"method":"ping"}')).toMatchObject({ id: 8, result: {} })
   child.stdin.end()
   await once(child, 'exit')

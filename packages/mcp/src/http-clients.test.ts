@@ -73,9 +73,18 @@ describe.each([
       new Uint8Array(gzipSync(JSON.stringify(value)))
     const gzip = { ...headers, 'content-encoding': 'gzip' }
     expect((await post(it, packed(message), gzip)).status).toBe(200)
+    const oldName = { ...headers, 'content-encoding': 'X-GZIP' }
+    expect((await post(it, packed(message), oldName)).status).toBe(200)
     expect((await post(it, packed({ ...message, pad: 'x'.repeat(9_000) }), gzip)).status).toBe(413)
     const unknown = await post(it, packed(message), { ...headers, 'content-encoding': 'br' })
     expect([unknown.status, unknown.headers.get('accept-encoding')]).toEqual([415, 'gzip, deflate'])
+  })
+
+  test('with 406 if it accepts neither JSON nor a stream', async () => {
+    await using it = await open(FILES)
+    const answer = await post(it, JSON.stringify(message), { ...headers, accept: 'text/html' })
+    expect(answer.status).toBe(406)
+    expect(await answer.text()).toContain('use \\"application/json, text/event-stream\\"')
   })
 
   test('with an error if an id is null or used twice', async () => {

@@ -6,7 +6,7 @@ import { findLongField } from './message-faults.ts'
 
 /** One HTTP request in the form that the transports of the SDK accept. */
 export interface IncomingRequest {
-  /** The request without its body. The header `Accept` names both media types if the client accepts one of them. */
+  /** The request without its body. The header `Accept` names both media types. */
   readonly request: Request
   /** The parsed body; `undefined` for a request without a body. */
   readonly body: unknown
@@ -15,6 +15,7 @@ export interface IncomingRequest {
 
 /** What the transports of the SDK demand in the header `Accept`. */
 export const BOTH_TYPES = 'application/json, text/event-stream'
+const STREAM_TYPE = 'text/event-stream'
 const ENCODINGS = ['gzip', 'deflate'] as const
 const INVALID_REQUEST = -32_600
 const PARSE_ERROR = -32_700
@@ -25,27 +26,31 @@ const PARSE_ERROR = -32_700
  */
 export async function readIncoming(request: Request, maxBytes: number): Promise<IncomingRequest | Response> {
   const accepted = readAccepted(request.headers.get('accept'))
-  const headers = new Headers(request.headers)
-  const isGet = request.method === 'GET'
-  const isAcceptable = isGet ? accepted.stream : accepted.json || accepted.stream
-  headers.set('accept', isAcceptable ? BOTH_TYPES : '')
   const { url, method, signal } = request
+  if (method === 'POST' && !(accepted.json || accepted.stream)) return refuseTypes(BOTH_TYPES)
+  if (method === 'GET' && !accepted.stream) return refuseTypes(STREAM_TYPE)
+  const headers = new Headers(request.headers)
+  headers.set('accept', BOTH_TYPES)
   const bodyless = new Request(url, { method, headers, signal })
   if (method !== 'POST') return { request: bodyless, body: undefined, accepted }
   const body = await readBody(request, maxBytes)
   if (body instanceof Response) return body
   const fault = findFault(body)
   if (fault !== undefined) return toErrorResponse(400, INVALID_REQUEST, fault)
-  if (!accepted.stream && isListening(body))
-    return toErrorResponse(406, INVALID_REQUEST, 'this answer is a stream; accept "text/event-stream"')
+  if (!accepted.stream && isListening(body)) return refuseTypes(STREAM_TYPE)
   return { request: bodyless, body, accepted }
+}
+
+function refuseTypes(types: string): Response {
+  return toErrorResponse(406, INVALID_REQUEST, `the header "Accept" excludes this answer; use "${types}"`)
 }
 
 async function readBody(request: Request, maxBytes: number): Promise<unknown> {
   const encoding = request.headers.get('content-encoding')?.trim().toLowerCase() ?? 'identity'
-  const known = ENCODINGS.find(each => each === encoding)
+  // RFC 9110 gives gzip a second name.
+  const known = ENCODINGS.find(each => each === encoding.replace(/^x-gzip$/, 'gzip'))
   if (known === undefined && encoding !== 'identity' && encoding !== '')
-    return toErrorResponse(415, INVALID_REQUEST, `the body is encoded as ${quote(encoding)}; use gzip`, {
+    return toErrorResponse(415, INVALID_REQUEST, `the body is encoded as ${showValue(encoding)}; use gzip`, {
       'Accept-Encoding': ENCODINGS.join(', '),
     })
   try {

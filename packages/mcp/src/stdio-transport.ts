@@ -3,11 +3,15 @@ import {
   isJSONRPCRequest,
   isJSONRPCResponse,
   type JSONRPCMessage,
+  type JSONRPCNotification,
+  type JSONRPCRequest,
   type RequestId,
 } from '@modelcontextprotocol/server'
+
 import { StdioServerTransport } from '@modelcontextprotocol/server/stdio'
-import { toMessage } from '@skillstoke/core/internal'
+import { showValue, toMessage } from '@skillstoke/core/internal'
 import { withLimitedError } from './limit-errors.ts'
+import { describeInvalid, findLongField, isRequestId } from './message-faults.ts'
 
 const MAX_LINE_BYTES = 10 * 1024 * 1024
 /** A request names its id at its start or at its end, so the id of a line that is too long is known without parsing. */
@@ -22,6 +26,7 @@ const INVALID_REQUEST = -32_600
 /**
  * Standard input and output as transport. Reports when the connection has ended, no matter which side ended it. Answers
  * lines that are no message, which the transport of the SDK ignores, and lines that are too long, which would end it.
+ * Refuses a request with the id of a running request, because a client could not tell the two answers apart.
  */
 export class StdioTransport extends StdioServerTransport {
   readonly closed: Promise<void>
@@ -31,6 +36,8 @@ export class StdioTransport extends StdioServerTransport {
   #size = 0
   /** The start of a line that is too long; `undefined` while the line may still be a message. */
   #longStart: string | undefined
+  /** Ids of the requests that have no answer yet. */
+  readonly #running = new Set<RequestId>()
 
   override _ondata = (chunk: Buffer): void => {
     let rest = chunk
@@ -56,6 +63,7 @@ export class StdioTransport extends StdioServerTransport {
   }
 
   override async send(message: JSONRPCMessage): Promise<void> {
+    if (isJSONRPCResponse(message) && message.id !== undefined) this.#running.delete(message.id)
     await super.send(withLimitedError(message))
   }
 
@@ -94,25 +102,38 @@ export class StdioTransport extends StdioServerTransport {
       this.#refuse(null, PARSE_ERROR, `the line is not valid JSON: ${toMessage(thrown)}`)
       return
     }
-    if (isJSONRPCRequest(message) || isJSONRPCNotification(message) || isJSONRPCResponse(message))
-      this.onmessage?.(message)
-    else this.#refuseMessage(message)
+    const { id } = (message ?? {}) as { readonly id?: unknown }
+    const long = findLongField(message)
+    const shortId = isRequestId(id) && findLongField({ id }) === undefined ? id : null
+    if (long !== undefined) this.#refuse(shortId, INVALID_REQUEST, long)
+    else if (isJSONRPCRequest(message)) this.#receiveRequest(message)
+    else if (isJSONRPCNotification(message)) this.#receiveNotification(message)
+    else if (isJSONRPCResponse(message)) this.onmessage?.(message)
+    else this.#refuse(shortId, INVALID_REQUEST, describeInvalid(message))
   }
 
-  #refuseMessage(message: unknown): void {
-    const { id } = (message ?? {}) as { readonly id?: unknown }
-    const isId = typeof id === 'string' || Number.isInteger(id)
-    const reason = Array.isArray(message)
-      ? 'batches are not supported; send one message in each line'
-      : 'the line is no JSON-RPC message; it needs "jsonrpc": "2.0" and "method", and "id" is a string or a whole number'
-    this.#refuse(isId ? (id as RequestId) : null, INVALID_REQUEST, reason)
+  #receiveRequest(request: JSONRPCRequest): void {
+    if (this.#running.has(request.id)) {
+      const reason = `a request with the id ${showValue(request.id)} is running; use a new id`
+      this.#refuse(request.id, INVALID_REQUEST, reason)
+      return
+    }
+    this.#running.add(request.id)
+    this.onmessage?.(request)
+  }
+
+  #receiveNotification(notification: JSONRPCNotification): void {
+    const { method, params } = notification
+    // A cancelled request gets no answer.
+    if (method === 'notifications/cancelled') this.#running.delete(params?.['requestId'] as RequestId)
+    this.onmessage?.(notification)
   }
 
   #refuse(id: RequestId | null, code: number, message: string): void {
+    // With the id of a running request, the client would take this answer for the answer to that request.
+    const shownId = id === null || this.#running.has(id) ? null : id
     // JSON-RPC answers with the id null if the id is unknown, which the type of the SDK does not allow.
-    const answer = { jsonrpc: '2.0', id, error: { code, message } } as Parameters<
-      StdioServerTransport['send']
-    >[0]
-    this.send(answer).catch((error: unknown) => this.onerror?.(error as Error))
+    const answer = { jsonrpc: '2.0', id: shownId, error: { code, message } } as JSONRPCMessage
+    super.send(answer).catch((error: unknown) => this.onerror?.(error as Error))
   }
 }
