@@ -23,10 +23,11 @@ export interface SkillState {
   readonly writeLock?: WriteLock
   /**
    * Key of at least 32 random bytes with which `state()` of a session seals its result. A session then resumes only
-   * sealed states. Use a key if clients or other programs can write the stored states.
+   * sealed states. Use a key if clients or other programs can write the stored states. To change the key, pass a list:
+   * the first key seals, and every key of the list opens.
    * @default states are not sealed, and what they claim is checked against the decisions
    */
-  readonly sealKey?: string | Uint8Array
+  readonly sealKey?: string | Uint8Array | readonly (string | Uint8Array)[]
 }
 
 export const STATE_PARTS: KnownOptions<SkillState> = {

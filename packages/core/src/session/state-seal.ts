@@ -10,36 +10,48 @@ const encoder = new TextEncoder()
 
 /** Seals stored states with a key of the host, so that a program without the key cannot change a state unnoticed. */
 export class StateSeal {
-  readonly #key: Uint8Array
+  readonly #first: Uint8Array
+  readonly #keys: readonly Uint8Array[]
 
-  /** @throws {SkillError} INVALID_OPTION when the key is shorter than 32 bytes */
-  constructor(key: string | Uint8Array) {
-    this.#key = typeof key === 'string' ? encoder.encode(key) : new Uint8Array(key)
-    if (this.#key.length < MIN_KEY_BYTES)
-      throw new SkillError(
-        'INVALID_OPTION',
-        `state.sealKey has ${this.#key.length} bytes; use at least ${MIN_KEY_BYTES} random bytes`,
-      )
+  /**
+   * @param keys one key or several keys. The first key seals, and every key opens.
+   * @throws {SkillError} INVALID_OPTION when there is no key, or a key is shorter than 32 bytes
+   */
+  constructor(keys: string | Uint8Array | readonly (string | Uint8Array)[]) {
+    this.#keys = [keys].flat().map(toKey)
+    const [first] = this.#keys
+    if (first === undefined)
+      throw new SkillError('INVALID_OPTION', 'state.sealKey is an empty list; pass at least one key')
+    this.#first = first
   }
 
   /** Returns the state with its seal: the HMAC-SHA256 of its JSON with sorted names. */
   seal(state: SessionState): SessionState {
-    return { ...state, seal: this.#compute(state) }
+    return { ...state, seal: compute(state, this.#first) }
   }
 
-  /** @throws {SkillError} INVALID_OPTION when the state was not sealed with this key, or was changed later */
+  /** @throws {SkillError} INVALID_OPTION when the state was not sealed with one of the keys, or was changed later */
   check(state: SessionState): void {
-    if (isSame(state.seal, this.#compute(state))) return
+    if (this.#keys.some(key => isSame(state.seal, compute(state, key)))) return
     throw new SkillError(
       'INVALID_OPTION',
       'the state of the session has no valid seal: it was changed, or it was sealed with another key. Pass what state() returned, or leave "resume" out',
       { data: { field: 'seal' } },
     )
   }
+}
 
-  #compute({ seal: _seal, ...state }: SessionState): string {
-    return bytesToHex(hmac(sha256, this.#key, encoder.encode(toCanonical(state))))
-  }
+function toKey(key: string | Uint8Array): Uint8Array {
+  const bytes = typeof key === 'string' ? encoder.encode(key) : new Uint8Array(key)
+  if (bytes.length >= MIN_KEY_BYTES) return bytes
+  throw new SkillError(
+    'INVALID_OPTION',
+    `state.sealKey has ${bytes.length} bytes; use at least ${MIN_KEY_BYTES} random bytes`,
+  )
+}
+
+function compute({ seal: _seal, ...state }: SessionState, key: Uint8Array): string {
+  return bytesToHex(hmac(sha256, key, encoder.encode(toCanonical(state))))
 }
 
 /** Compares in constant time, so that the time does not tell how many digits of a forged seal are right. */

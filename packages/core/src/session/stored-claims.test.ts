@@ -189,6 +189,25 @@ describe('T60: state.sealKey', () => {
     expect(session.state().seen).toEqual({ pdf: [] })
   })
 
+  test('every key of a list opens a state, and the first key seals it', async () => {
+    const next = 'n'.repeat(32)
+    await using it = await openMemorySkills(['pdf'], undefined, { state: { sealKey: KEY } })
+    const session = it.skills.session({ id: 's' })
+    const old = stored(session)
+    await using changed = await openMemorySkills(['pdf'], undefined, { state: { sealKey: [next, KEY] } })
+    const state = stored(changed.skills.session({ id: 's', resume: old }))
+    await using last = await openMemorySkills(['pdf'], undefined, { state: { sealKey: next } })
+    expect(last.skills.session({ id: 's', resume: state }).conversation).toBe(session.conversation)
+    expect(() => last.skills.session({ id: 's', resume: old })).toThrow('has no valid seal')
+  })
+
+  test.each([
+    [[KEY, 'short'], 'state.sealKey has 5 bytes; use at least 32 random bytes'],
+    [[], 'state.sealKey is an empty list; pass at least one key'],
+  ])('the list of keys %j is refused', async (keys, message) => {
+    await expect(openMemorySkills([], undefined, { state: { sealKey: keys } })).rejects.toThrow(message)
+  })
+
   test('a key that is shorter than 32 bytes is refused', async () => {
     await expect(openMemorySkills([], undefined, { state: { sealKey: 'short' } })).rejects.toThrow(
       'state.sealKey has 5 bytes; use at least 32 random bytes',
