@@ -81,13 +81,13 @@ export class LayerFiles {
    * Checks that a folder still contains the expected skill. Folders may be renamed or exchanged while a write waits for
    * the lock. The text in the folder must name the skill, or equal the text that was read last. A broken text has no
    * name, so a broken text is accepted only if the text that was read last was also broken.
-   * @throws {SkillError} SKILL_NOT_FOUND when the folder is gone; CHANGED_SINCE_READ when the folder contains another
+   * @throws {SkillError} SKILL_NOT_FOUND when the folder or its text is gone; CHANGED_SINCE_READ when the folder contains another
    * skill
    */
   async checkSkill({ name, folder, location, skillFile, isThere, known }: ExpectedFolder): Promise<void> {
     const text = await this.read(`${folder}/${skillFile}`)
     if (text === undefined) {
-      if (isThere) throw createGone(name)
+      if (isThere) throw await this.describeGone({ name, folder, skillFile })
       return
     }
     if (text.digest === known) return
@@ -105,6 +105,17 @@ export class LayerFiles {
       `the folder ${quote(folder)} of ${quote(name)} ${found}; nothing was changed; read the skill again before you retry`,
       { data: { name, folder } },
     )
+  }
+
+  /** Returns the error for a skill whose folder, or only its skill file, no longer exists. */
+  async describeGone({
+    name,
+    folder,
+    skillFile,
+  }: Pick<ExpectedFolder, 'name' | 'folder' | 'skillFile'>): Promise<SkillError> {
+    if ((await this.#namesIn(folder)) === undefined) return createGone(name)
+    const message = `the file ${quote(`${folder}/${skillFile}`)} of ${quote(name)} is missing; nothing was changed; restore the file, or retry after its author has saved it`
+    return new SkillError('SKILL_NOT_FOUND', message, { data: { name, folder } })
   }
 
   /** Reads a file of the writable folder. Returns `undefined` if the file does not exist. */
@@ -146,6 +157,7 @@ export class LayerFiles {
       { data: { expected: baseDigest, actual } },
     )
   }
+
   /** Returns `undefined` if the folder does not exist. */
   async #namesIn(folder: string): Promise<readonly string[] | undefined> {
     try {

@@ -516,6 +516,22 @@ describe('SkillWriter.quarantine()', () => {
     expect(it.skills.current.find('tone')).toBeUndefined()
   })
 
+  test('while SKILL.md is missing, writes and quarantine() name the missing file', async () => {
+    await using it = await open({ '/instance/tone/SKILL.md': text('tone'), '/instance/tone/a.md': 'a' })
+    const missing =
+      'the file "/instance/tone/SKILL.md" of "tone" is missing; nothing was changed; restore the file, or retry after its author has saved it'
+    it.files.remove('/instance/tone/SKILL.md')
+    expect(await it.write('tone', 'b.md', 'b')).toMatchObject({ isError: true, text: missing })
+    const writer = it.skills.writer()
+    await expect(writer.quarantine('tone')).rejects.toMatchObject({
+      code: 'SKILL_NOT_FOUND',
+      message: missing,
+    })
+    await it.clock.advance(2_000)
+    await expect(writer.quarantine('tone')).rejects.toMatchObject({ message: missing })
+    expect((await it.files.list('/instance/tone')).map(({ name }) => name)).toEqual(['a.md'])
+  })
+
   test('writer() throws if no source is writable', async () => {
     await using skills = await createSkillRuntime({ sources: [] })
     expect(() => skills.writer()).toThrow(expect.objectContaining({ code: 'READ_ONLY' }))

@@ -374,7 +374,7 @@ export class SkillWriter {
       const shown = quote(earlier.source)
       throw new SkillError('READ_ONLY', `${quote(name)} is in the source ${shown}, which is read-only`)
     }
-    const folder = location === '' || location === skillFile ? root : `${root}/${location}`
+    const folder = this.#folderOf(earlier)
     if (present === undefined)
       await this.#files.checkSkill({ name, folder, location, skillFile, isThere: false })
     else await this.#files.checkFolder(folder, present)
@@ -437,10 +437,18 @@ export class SkillWriter {
 
   /** Reads the skill again, because the skill may have been moved or removed since the last read. */
   async #look(name: string): Promise<void> {
-    const isThere = (): boolean => (this.#find(name) ?? this.#findOwn(name)) !== undefined
-    const wasThere = isThere()
+    const find = (): Skill | undefined => this.#find(name) ?? this.#findOwn(name)
+    const before = find()
     await this.#parts.sources.lookAgain(name)
-    if (wasThere && !isThere()) throw createGone(name)
+    if (before === undefined || find() !== undefined) return
+    if (before.source !== this.#layer.label) throw createGone(name)
+    const { skillFile } = before
+    throw await this.#files.describeGone({ name, folder: this.#folderOf(before), skillFile })
+  }
+
+  #folderOf({ location, skillFile }: Pick<Skill, 'location' | 'skillFile'>): string {
+    const { root } = this.#layer
+    return location === '' || location === skillFile ? root : `${root}/${location}`
   }
 
   #timestamp(): string {
