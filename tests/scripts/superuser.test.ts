@@ -150,6 +150,19 @@ describe.skipIf(!IS_ROOT || !HAS_BUBBLEWRAP || !HAS_PYTHON)('the scripts of root
     else expect(statSync(folder.at('work/result.txt'))).toMatchObject({ uid: owner, gid: owner })
   })
 
+  test.each([USER, 0])('are refused if fs.write grants folders of user %i and of another user', owner => {
+    using world = open(undefined)
+    const paths = ['work/one', 'work/two'].map(path => world.folder.at(path))
+    const [one = '', two = ''] = paths
+    for (const path of paths) mkdirSync(path)
+    chownSync(one, owner, owner)
+    chownSync(two, USER + 1, USER + 1)
+    const grants = ['fs.write:one', 'fs.write:two']
+    expect(world.runHost({ grants, runner }).outputs).toEqual([
+      `SCRIPT_REFUSED: fs.write:two is granted, but ${two} belongs to user ${USER + 1}, and ${one} to user ${owner}; a host of root runs a script as one user, so grant folders of one owner`,
+    ])
+  })
+
   test('are refused with the reason if no program can change their user, and Node still confines modules', () => {
     using world = open(undefined)
     const hide = ['/usr/bin/unshare', '-m', '/bin/sh', '-c']

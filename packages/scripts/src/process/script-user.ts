@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
+import { SkillError } from '@skillstoke/core'
 import type { GrantedPath } from '../access/granted-path.ts'
 
 /** A user and a group as which a script runs. */
@@ -32,11 +33,13 @@ function isMappedToItself(): boolean {
  * Returns the user as which a script of a superuser runs in a sandbox: the owner of the granted folders, so that the
  * script can use these folders and new files belong to their owner; otherwise nobody. Folders that the script may write
  * to decide first. Returns `undefined` if such a folder belongs to the superuser.
+ * @throws {SkillError} SCRIPT_REFUSED when the script may write to folders of different owners
  */
 export async function findScriptUser(
   writable: readonly GrantedPath[],
   readable: readonly GrantedPath[],
 ): Promise<ScriptUser | undefined> {
+  await refuseOtherOwner(writable)
   for (const granted of [writable, readable]) {
     const found = await Promise.all(granted.map(({ real }) => stat(real).catch(() => undefined)))
     const owners = found.filter(each => each !== undefined)
@@ -45,4 +48,19 @@ export async function findScriptUser(
     return owners.some(({ uid }) => uid === 0) ? undefined : { uid: first.uid, gid: first.gid }
   }
   return NOBODY
+}
+
+/** A script runs as one user, and that user could not write to the folders of another owner. */
+async function refuseOtherOwner(writable: readonly GrantedPath[]): Promise<void> {
+  let first: { readonly real: string; readonly uid: number } | undefined
+  for (const { grant, real } of writable) {
+    const uid = (await stat(real).catch(() => undefined))?.uid
+    if (uid === undefined) continue
+    first ??= { real, uid }
+    if (uid !== first.uid)
+      throw new SkillError(
+        'SCRIPT_REFUSED',
+        `${grant} is granted, but ${real} belongs to user ${uid}, and ${first.real} to user ${first.uid}; a host of root runs a script as one user, so grant folders of one owner`,
+      )
+  }
 }
