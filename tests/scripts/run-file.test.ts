@@ -194,7 +194,7 @@ test('the options of a first line reach the interpreter, and a missing interpret
 test('uv runs a script without the network, and only a script that needs no packages', async () => {
   using folder = new TemporaryFolder()
   // Prints what uv would get.
-  folder.write('bin/uv', '#!/bin/sh\necho "uv $*"\n')
+  folder.write('bin/uv', '#!/bin/sh\necho "uv $*, offline $UV_OFFLINE"\n')
   chmodSync(folder.at('bin/uv'), 0o755)
   const head = '#!/usr/bin/env -S uv run --script\n'
   write(folder, 'scripts/plain.py', `${head}print(1)\n`)
@@ -205,7 +205,7 @@ test('uv runs a script without the network, and only a script that needs no pack
   })
   await skills.review.grant('pdf', ['exec'])
   const { stdout } = await skills.scripts.run('pdf', 'scripts/plain.py', ['x'])
-  expect(stdout).toMatch(/^uv run --offline --script \/.*\/scripts\/plain\.py x\n$/)
+  expect(stdout).toMatch(/^uv run --offline --script \/.*\/scripts\/plain\.py x, offline 1\n$/)
   await expect(skills.scripts.run('pdf', 'scripts/wants.py')).rejects.toMatchObject({
     code: 'SCRIPT_REFUSED',
     message:

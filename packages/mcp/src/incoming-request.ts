@@ -1,5 +1,5 @@
 import { CLIENT_INFO_META_KEY, readRequestBody } from '@modelcontextprotocol/server'
-import { quote, showValue } from '@skillstoke/core/internal'
+import { showValue } from '@skillstoke/core/internal'
 import { type AcceptedTypes, readAccepted } from './accepted-types.ts'
 import { toErrorResponse } from './error-response.ts'
 import { findLongField } from './message-faults.ts'

@@ -171,6 +171,8 @@ export function toEnvironment(
     TMPDIR: scratch,
     PYTHONDONTWRITEBYTECODE: '1',
     PYTHONUNBUFFERED: '1',
+    // Scripts get no packages, even if a script starts uv itself.
+    UV_OFFLINE: '1',
     ...secrets,
   }
 }

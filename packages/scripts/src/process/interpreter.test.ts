@@ -60,6 +60,31 @@ describe('findInterpreter()', () => {
   test.each([
     ['no metadata', head, offline],
     ['no packages', metadata('requires-python = ">=3.11"', 'dependencies = []'), offline],
+    [
+      'options before the verb',
+      '#!/usr/bin/env -S uv --quiet --color never run --script\n',
+      program(['uv'], '--quiet', '--color', 'never', 'run', '--offline', '--script'),
+    ],
+    ['another verb', '#!/usr/bin/env -S uv tool run ruff\n', refused('something else than "run"')],
+    ['no verb', '#!/usr/bin/env uv\n', refused('something else than "run"')],
+    [
+      '--no-offline',
+      '#!/usr/bin/env -S uv run --no-offline --script\n',
+      refused('the network (--no-offline)'),
+    ],
+    [
+      'a variable',
+      '#!/usr/bin/env -S UV_OFFLINE=0 uv run --script\n',
+      refused('starts uv with options of env'),
+    ],
+    ['another path', '#!/usr/bin/env -S A=1 /opt/uvx x\n', refused('starts /opt/uvx with options of env')],
+    ['an option in short form', '#!/usr/bin/env -S uv run -qw rich --script\n', refused('packages (-qw)')],
+    [
+      'comments behind packages',
+      metadata('dependencies = [', '  "a#b", # it\'s needed', "  'rich', # \"", ']'),
+      refused('the packages "a#b", "rich", but'),
+    ],
+    ['a quoted key', metadata('"dependencies" = ["rich"]'), refused('the packages "rich", but')],
     ['packages in a comment', metadata('# dependencies = ["requests"]'), offline],
     ['a package', metadata('dependencies = ["requests<3"]'), refused('the packages "requests<3", but')],
     [

@@ -29,6 +29,16 @@ const NODE_OPTIONS =
 /** Programs that download a package and run it. */
 const INSTALLERS = ['npx', 'bunx', 'uvx', 'pipx']
 const NO_PACKAGES = 'scripts get no packages; bundle what the script needs into its skill'
+const UV_FORM = 'write "#!/usr/bin/env -S uv run --script"'
+/** Global options of uv that are followed by a value. */
+const UV_VALUES = [
+  '--allow-insecure-host',
+  '--cache-dir',
+  '--color',
+  '--config-file',
+  '--directory',
+  '--project',
+]
 const MAX_FIRST_LINE = 1_024
 
 /**
@@ -59,16 +69,20 @@ export function findInterpreter(path: string, bytes: Uint8Array): Interpreter | 
 /** Reads the words of a first line, as the kernel and `env` do. */
 function toNamed([first, ...rest]: readonly string[], bytes: Uint8Array): Interpreter | undefined {
   if (first === undefined) return undefined
-  const name = first.slice(first.lastIndexOf('/') + 1)
+  const name = nameOf(first)
   if (name !== 'env') return toInterpreter(name, rest, bytes)
   const given = rest.join(' ')
   const whole = given.replace(/^(?:-S|--split-string=?) ?/, '')
   const [program = '', ...args] = whole.split(' ')
   if (program === '') return undefined
   // Variables, other options and quotes are left to `env` itself.
-  if (/^-|=/.test(program) || /["'\\$]/.test(whole))
-    return { kind: 'program', names: ['env'], args: ['-S', whole] }
-  return toInterpreter(program.slice(program.lastIndexOf('/') + 1), args, bytes)
+  if (/^-|=/.test(program) || /["'\\$]/.test(whole)) {
+    const installer = whole.split(/[\s"'\\]+/).find(word => ['uv', ...INSTALLERS].includes(nameOf(word)))
+    return installer === undefined
+      ? { kind: 'program', names: ['env'], args: ['-S', whole] }
+      : { kind: 'refused', reason: `its first line starts ${installer} with options of env; ${UV_FORM}` }
+  }
+  return toInterpreter(nameOf(program), args, bytes)
 }
 
 function toInterpreter(name: string, args: readonly string[], bytes: Uint8Array): Interpreter {
@@ -96,26 +110,33 @@ function toInterpreter(name: string, args: readonly string[], bytes: Uint8Array)
 
 /** `uv run` downloads packages and Python versions, unless it may not use the network. */
 function toUv(args: readonly string[], bytes: Uint8Array): Interpreter {
-  const [verb, ...options] = args
-  if (verb !== 'run') return { kind: 'program', names: ['uv'], args }
-  const asked = options.find(option => /^--(?:with|extra|group)|^-w/.test(option))
+  const at = args.findIndex(
+    (arg, index) => !arg.startsWith('-') && !UV_VALUES.includes(args[index - 1] ?? ''),
+  )
+  const refused = (reason: string): Interpreter => ({ kind: 'refused', reason })
+  if (args[at] !== 'run') return refused(`its first line asks uv for something else than "run"; ${UV_FORM}`)
+  if (args.includes('--no-offline'))
+    return refused('its first line asks uv for the network (--no-offline), which uv never gets')
+  const asked = args.find(option => /^--(?:with|extra|group)|^-[a-z]*w/.test(option))
   if (asked !== undefined)
-    return { kind: 'refused', reason: `its first line asks uv for packages (${asked}), but ${NO_PACKAGES}` }
+    return refused(`its first line asks uv for packages (${asked}), but ${NO_PACKAGES}`)
   const packages = findPackages(decodeUnmarkedText(bytes))
   if (packages.length > 0)
-    return {
-      kind: 'refused',
-      reason: `it asks uv for the packages ${quoteAll(packages)}, but ${NO_PACKAGES}`,
-    }
-  return { kind: 'program', names: ['uv'], args: ['run', '--offline', ...options] }
+    return refused(`it asks uv for the packages ${quoteAll(packages)}, but ${NO_PACKAGES}`)
+  return { kind: 'program', names: ['uv'], args: args.toSpliced(at + 1, 0, '--offline') }
 }
 
 /** Returns the packages that the inline metadata of a Python script lists; see PEP 723. */
 function findPackages(text: string): readonly string[] {
   const [, block = ''] = /^# \/\/\/ script\s*$((?:\r?\n#(?: .*)?$)+?)\r?\n# \/\/\/\s*$/m.exec(text) ?? []
-  const toml = block.replace(/^# ?/gm, '').replace(/^\s*#.*$/gm, '')
-  const [, list = ''] = /^\s*dependencies\s*=\s*\[((?:"[^"]*"|'[^']*'|[^\]"'])*)\]/m.exec(toml) ?? []
+  const toml = block.replace(/^# ?/gm, '').replace(/("[^"\r\n]*"|'[^'\r\n]*')|#.*/g, '$1')
+  const [, list = ''] =
+    /^\s*["']?dependencies["']?\s*=\s*\[((?:"[^"]*"|'[^']*'|[^\]"'])*)\]/m.exec(toml) ?? []
   return [...list.matchAll(/"([^"]*)"|'([^']*)'/g)].map(([, double, single]) => double ?? single ?? '')
+}
+
+function nameOf(program: string): string {
+  return program.slice(program.lastIndexOf('/') + 1)
 }
 
 /** Returns the programs that run files with the ending of a path. */
