@@ -79,7 +79,7 @@ test('a skill whose SKILL.md stays missing is removed after a second, even if lo
   expect((await it.load()).body).toBe('new')
 })
 
-test('a sweep that nobody asked for does not remove a skill whose SKILL.md is missing', async () => {
+test('a sweep without a request does not remove a skill whose SKILL.md is missing', async () => {
   await using it = await open({ reconcileMs: 500 })
   for (let round = 0; round < 5; round++) {
     it.files.remove(FILE)

@@ -309,7 +309,7 @@ async function nextGeneration(skills: SkillRuntime): Promise<void> {
 
 /** A place that reports news. */
 class NewsyPlace extends Place {
-  /** Reports news; absent while nobody listens. */
+  /** Reports news; absent without a listener. */
   tell: (() => void) | undefined
   readonly causes: (boolean | undefined)[] = []
   running = 0

@@ -19,7 +19,7 @@ export interface ClaudeCallEvent extends ClaudeAgentEvent {
 export interface ClaudeMember {
   readonly live: LiveConversation
   readonly isMain: boolean
-  /** False for a subagent that has no catalog. Such a subagent hears only of changes after it has loaded a skill. */
+  /** False for a subagent without a catalog, which receives notices only after it has loaded a skill. */
   readonly hasCatalog: boolean
 }
 
