@@ -89,6 +89,15 @@ test('stoke verify finds changes in every file of a copied skill', () => {
   ])
 })
 
+test('stoke add names a folder that does not exist', () => {
+  using it = new Project()
+  const { status, stderr } = it.run('add', './nothere')
+  expect([status, stderr]).toEqual([
+    2,
+    `error: the source "./nothere" does not exist: there is no "${it.at('nothere')}"\n`,
+  ])
+})
+
 test('stoke update replaces unmodified skills and keeps skills that were changed in the project', () => {
   using it = new Project()
   it.repository.commit({ ...pdf('First.'), 'skills/docx/SKILL.md': skillText('docx', { body: 'First.' }) })

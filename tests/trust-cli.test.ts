@@ -604,10 +604,8 @@ test.each([
   ['ext::sh -c true', /is not the URL of a repository/],
   ['https://user:pw@example.com/x.git', /has credentials in it/],
   ['http://127.0.0.1:1/x.git', /is not encrypted/],
-  [
-    '/srv/skills',
-    /is a path; use --root for a folder that contains skills, file:\/\/\/srv\/skills for a bare repository/,
-  ],
+  ['/usr', /is a path; use --root for a folder that contains skills, file:\/\/\/usr for a bare repository/],
+  ['/nothere', /the source "\/nothere" does not exist/],
   ['owner/repo#-x', /use the name of a branch or tag/],
   ['owner/repo#main:../up', /use a folder of the repository/],
 ])('--source %j is refused', (source, message) => {

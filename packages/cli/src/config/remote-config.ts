@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { toMessage } from '@skillstoke/core/internal'
 import type { ReadingPolicy, RemoteSourceOptions, SkillSource } from '@skillstoke/core/source'
@@ -47,9 +48,16 @@ export function parseSourceFlag(text: string): ConfigSource {
     const source = SOURCE_KINDS[name].parse(written)
     if (source !== undefined) return source
   }
-  throw new UsageError(
-    `the source ${JSON.stringify(text)} is a path; use --root for a folder that contains skills, file://${resolve(written.replace(/#.*$/, ''))} for a bare repository, or a .zip or .tar.gz`,
-  )
+  throw new UsageError(`the source ${JSON.stringify(text)} ${describePath(written.replace(/#.*$/, ''))}`)
+}
+
+/** Says why a path is no source, as the second half of an error message. */
+function describePath(path: string): string {
+  const stats = statSync(path, { throwIfNoEntry: false })
+  if (stats === undefined) return `does not exist: there is no ${JSON.stringify(resolve(path))}`
+  return stats.isDirectory()
+    ? `is a path; use --root for a folder that contains skills, file://${resolve(path)} for a bare repository, or a .zip or .tar.gz`
+    : 'is a file that is no archive; name a folder, a .zip or a .tar.gz'
 }
 
 /**

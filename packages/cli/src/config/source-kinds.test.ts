@@ -51,9 +51,13 @@ test('the help text and the JSON Schema contain every kind of source', () => {
 test('--source does not accept a folder', () => {
   for (const path of ['./skills', '../skills', '/skills', '~/skills'])
     expect(() => parseSourceFlag(path)).toThrow(UsageError)
-  expect(() => parseSourceFlag('./skills#main')).toThrow(
-    `use --root for a folder that contains skills, file://${resolve('skills')}`,
+  expect(() => parseSourceFlag('./packages#main')).toThrow(
+    `use --root for a folder that contains skills, file://${resolve('packages')}`,
   )
+  expect(() => parseSourceFlag('./nothere#main')).toThrow(
+    `the source "./nothere#main" does not exist: there is no "${resolve('nothere')}"`,
+  )
+  expect(() => parseSourceFlag('./package.json')).toThrow('is a file that is no archive')
 })
 
 test.each([
