@@ -180,6 +180,34 @@ test('stoke update follows a skill that moved in its source only if a person or 
   expect(it.read('skills/pdf/SKILL.md')).toContain('Moved.')
 })
 
+test('stoke update names the move and the local changes of a copy, and replaces it only with --yes --force', () => {
+  using it = new Project()
+  it.repository.commit(pdf('First.'))
+  it.run('add', it.place)
+  it.repository.commit({
+    'skills/pdf': null,
+    'documents/pdf/SKILL.md': skillText('pdf', { body: 'First.' }),
+    'documents/pdf/references/a.md': 'A of First.',
+  })
+  writeFileSync(it.at('skills/pdf/references/a.md'), 'Mine.')
+  for (const flags of [[], ['--check'], ['--yes']]) {
+    const { status, stdout } = it.run('update', ...flags)
+    expect([status, stdout]).toEqual([
+      1,
+      expect.stringMatching(
+        /^moved +pdf .*moved from "skills\/pdf" to "documents\/pdf" .*local changes: references\/a\.md; use --yes --force to replace it/,
+      ),
+    ])
+  }
+  expect(it.run('update', '--force').stdout).toMatch(/^moved +pdf .*; use --yes to update/)
+  expect(it.read('skills/pdf/references/a.md')).toBe('Mine.')
+  expect(it.run('update', '--yes', '--force')).toMatchObject({
+    status: 0,
+    stdout: expect.stringMatching(/^updated +pdf/),
+  })
+  expect(it.read('skills/pdf/references/a.md')).toBe('A of First.')
+})
+
 test('stoke add names every file and every second skill that it leaves out', () => {
   using it = new Project()
   it.repository.commit({

@@ -7,7 +7,7 @@ import type { Config } from '../config/config.ts'
 import { checkNamedRoots } from '../config/named-roots.ts'
 import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../exit-code.ts'
 import { type Available, openAvailable } from '../lock/available.ts'
-import { describeChanged, inspect } from '../lock/installed.ts'
+import { describeChanged, type InstalledState, inspect } from '../lock/installed.ts'
 import { type LockedSkill, projectFolder, readLock, writeLock } from '../lock/lock-file.ts'
 import { isNamedSource } from '../named-places.ts'
 import { createPaint, formatTable, printJson, printLine, toTerminalLine } from '../output.ts'
@@ -93,23 +93,33 @@ function describeGone({ location }: LockedSkill, { skills }: Available): string 
 
 /**
  * Asks the person at the terminal about each skill that moved within its source. Returns the names of the skills to
- * follow. Without a terminal, asks nothing. Called before the write lock is taken, because a person may take long.
+ * follow. Asks nothing without a terminal, or about a copy that stays because of local changes. Called before the write lock is taken, because a person may take long.
  */
 async function confirmMoves(
   own: readonly (readonly [name: string, entry: LockedSkill])[],
   available: Available,
   config: Config,
-  { followsMoves, isCheck, isReset, json }: UpdateFlags,
+  { followsMoves, isCheck, isReset, isForced, json }: UpdateFlags,
 ): Promise<ReadonlySet<string>> {
   const followed = new Set<string>()
   for (const [name, entry] of own) {
-    const to = findUpstream(name, available)?.location ?? entry.location
+    const skill = findUpstream(name, available)
+    const to = skill?.location ?? entry.location
     if (to === entry.location || !(isReset || (await available.follows(entry.version)))) continue
     const question = `${name} ${describeMove(entry.location, to)} of ${entry.source}; update it from there?`
-    const mayAsk = !isCheck && !json && config.isInteractive
+    const isKept = !isForced && isEdited(await inspect(projectFolder(config), entry), skill)
+    const mayAsk = !isCheck && !json && !isKept && config.isInteractive
     if (followsMoves || (mayAsk && (await askYes(toTerminalLine(question))))) followed.add(name)
   }
   return followed
+}
+
+/**
+ * Whether a copy has local changes. The folder may already contain the new revision, because a killed update may have
+ * copied the files without updating the lock file.
+ */
+function isEdited({ kind, revision }: InstalledState, skill: Skill | undefined): boolean {
+  return kind === 'modified' && (revision === undefined || revision !== skill?.revision)
 }
 
 function describeMove(from: string, to: string): string {
@@ -158,16 +168,18 @@ async function updateOne(
     return { ...same, kind: 'failed', to: skill.revision, note }
   }
   const isMoved = skill.location !== entry.location
-  if (isMoved && !flags.followsMoves) {
-    const note = `${describeMove(entry.location, skill.location)} in its source; use --yes to update it from there`
-    return { ...same, kind: 'moved', to: skill.revision, note }
-  }
   const state = await inspect(projectFolder(config), entry)
   const isNewer = skill.revision !== entry.revision
-  // The folder may already contain the new revision, because a killed update may have copied the files without updating
-  // the lock file.
   const isThere = state.revision === skill.revision
-  if (state.kind === 'modified' && !isThere && !flags.isForced) {
+  const isKept = !flags.isForced && isEdited(state, skill)
+  if (isMoved && (isKept || !flags.followsMoves)) {
+    const move = `${describeMove(entry.location, skill.location)} in its source`
+    const note = isKept
+      ? `${move}, and the copy has local changes: ${describeChanged(state)}; use --yes --force to replace it (the old one is kept in .trash), or keep it`
+      : `${move}; use --yes to update it from there`
+    return { ...same, kind: 'moved', to: skill.revision, note }
+  }
+  if (isKept) {
     const isLeft = isNewer ? '; the newer revision was not copied, use --force to copy it' : ''
     const note = `local changes: ${describeChanged(state)}${isLeft}`
     return { ...same, kind: 'kept', to: skill.revision, note }
