@@ -177,7 +177,6 @@ test('the manifest has every file except junk files and files that .skillignore 
     'Thumbs.db',
     'x.swp',
     'x~',
-    '4913',
     '.#lock',
     '.tmp-1',
     'node_modules/dep/index.js',

@@ -27,8 +27,8 @@ const SECRETS = words(`
 const LEFTOVERS = [
   // Version control
   ...words('.svn .hg .jj .bzr .sl .pijul _darcs .fslckout _fossil_'),
-  // Editors: settings, and the file with which Vim tests whether a folder is writable
-  ...words('.idea .vscode .vs .zed .obsidian .history .ropeproject .metals .bloop nppbackup 4913'),
+  // Settings of editors
+  ...words('.idea .vscode .vs .zed .obsidian .history .ropeproject .metals .bloop nppbackup'),
   // Desktops and file servers
   ...words('.directory .ds_store .localized .appledouble .appledb .appledesktop .lsoverride .apdisk'),
   ...words('.spotlight-v100 .trashes .fseventsd .temporaryitems .documentrevisions-v100 .volumeicon.icns'),
@@ -127,10 +127,11 @@ export function isPrivateKey(path: string, bytes: Uint8Array): boolean {
   return MAY_HOLD_KEY.test(path) && PRIVATE_KEY.test(decodeAnyText(bytes))
 }
 
-// Names that tools use while they save: `sed -i`, rsync, QSaveFile of KDE, npm, Go, Python, Rust, mktemp, Helix, the
+// Names that tools use while they save: Vim's test whether a folder is writable, `sed -i`, rsync, QSaveFile of KDE, npm, Go, Python, Rust, mktemp, Helix, the
 // syntax checks of Emacs. People use such names for files of their own, too.
 const BRIEF = new RegExp(
   [
+    /^4913$/,
     ...[/^sed[A-Za-z0-9]{6}$/, /^\..+\.[A-Za-z0-9]{6}$/, /.\.(?=[A-Z]*[a-z])(?=[a-z]*[A-Z])[A-Za-z]{6}$/],
     ...[
       /.\.\d{7,}$/,

@@ -70,6 +70,14 @@ test('files with brief names that follow each other delay a skill for ten second
   await skills.close()
 })
 
+test('a file of a person whose name is the one of the probe of Vim becomes part of its skill', async () => {
+  const { files, clock, skills } = await open()
+  files.write('/skills/pdf/references/4913', 'x\n')
+  await clock.advance(11_000)
+  expect(skills.current.get('pdf').files.map(({ path }) => path)).toEqual(['SKILL.md', 'references/4913'])
+  await skills.close()
+})
+
 test('a save through a file with a brief name causes one revision', async () => {
   const { files, clock, skills } = await open()
   const bodies: string[] = []
