@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { type Digest, SkillError } from '@skillstoke/core'
-import { digestOf, findLeftOut, revisionOf, sortFiles } from '@skillstoke/core/internal'
+import { digestOf, findLeftOutKind, revisionOf, sortFiles } from '@skillstoke/core/internal'
 import { NodeFileSystem, nodeHasher } from '@skillstoke/core/node'
 import type { SkillFile } from '@skillstoke/core/source'
 import type { LockedSkill } from './lock-file.ts'
@@ -65,7 +65,7 @@ async function readFolder(root: string): Promise<Folder | undefined> {
       // names.
       const path = folder === '' ? name : `${folder}/${name}`
       const known = path.normalize('NFC')
-      const leftOut = findLeftOut(name, kind !== 'file')
+      const leftOut = findLeftOutKind(name, kind !== 'file')
       // Data of git and secrets are no part of the skill either, but a person should see that they were added.
       if (leftOut === 'leftover' || leftOut === 'dependencies') continue
       else if (kind === 'directory') await visit(path)

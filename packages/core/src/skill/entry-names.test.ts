@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { findLeftOut, findLeftOutIn, isBriefName, isPrivateKey } from './entry-names.ts'
+import { findLeftOutIn, findLeftOutKind, isBriefName, isPrivateKey } from './entry-names.ts'
 
 const words = (text: string): readonly string[] => text.trim().split(/\s+/)
 
@@ -21,8 +21,8 @@ test.each([
   ...words('.svn .hg .jj .idea .vscode .pytest_cache .mypy_cache .ruff_cache __pycache__ .ipynb_checkpoints'),
   ...words('tsconfig.tsbuildinfo ..data'),
   ...['Icon\r', 'SKILL (conflicted copy 2026-11-25).md', '(A Document Being Saved By TextEdit)'],
-])('findLeftOut() leaves out %j, which a tool creates', name => {
-  expect(findLeftOut(name, false)).toBe('leftover')
+])('findLeftOutKind() leaves out %j, which a tool creates', name => {
+  expect(findLeftOutKind(name, false)).toBe('leftover')
 })
 
 test.each(
@@ -32,20 +32,20 @@ test.each(
     #heading ~draft a~b .env.example .env.production.sample env credentials id_rsa.pub id_card.md key.pem cert.pem vendor
     4913 history cache data..json
   `),
-)('findLeftOut() keeps %j', name => {
-  expect(findLeftOut(name, false)).toBeUndefined()
+)('findLeftOutKind() keeps %j', name => {
+  expect(findLeftOutKind(name, false)).toBeUndefined()
 })
 
 test.each(
   words(
     '.env .env.local .ENV .npmrc .pypirc .netrc id_rsa id_ed25519 credentials.json app.p12 client_secret_1.json',
   ),
-)('findLeftOut() says that %j usually holds a secret', name => {
-  expect(findLeftOut(name, false)).toBe('secret')
+)('findLeftOutKind() says that %j usually holds a secret', name => {
+  expect(findLeftOutKind(name, false)).toBe('secret')
 })
 
-test.each(words('node_modules .venv venv'))('findLeftOut() leaves out the dependency folder %j', name => {
-  expect([findLeftOut(name, true), findLeftOut(name, false)]).toEqual(['dependencies', undefined])
+test.each(words('node_modules .venv venv'))('findLeftOutKind() leaves out the dependency folder %j', name => {
+  expect([findLeftOutKind(name, true), findLeftOutKind(name, false)]).toEqual(['dependencies', undefined])
 })
 
 test('findLeftOutIn() returns the outermost entry of a path that is left out', () => {

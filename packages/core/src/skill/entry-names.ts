@@ -87,7 +87,7 @@ const SECRET = anyOf(
  * Returns why an entry is no part of a skill, or `undefined` for ordinary entries. Called for each entry of each folder,
  * so it must stay fast.
  */
-export function findLeftOut(name: string, isFolder: boolean): LeftOutKind | undefined {
+export function findLeftOutKind(name: string, isFolder: boolean): LeftOutKind | undefined {
   const key = name.toLowerCase()
   const known = EXACT.get(key)
   if (known !== undefined) return known
@@ -99,7 +99,7 @@ export function findLeftOut(name: string, isFolder: boolean): LeftOutKind | unde
 
 /** Whether an entry is also left out outside of skills. The folder of a skill may have a name such as `venv`. */
 export function isNeverRead(name: string): boolean {
-  const kind = findLeftOut(name, false)
+  const kind = findLeftOutKind(name, false)
   return kind === 'git' || kind === 'leftover'
 }
 
@@ -112,7 +112,7 @@ export function findLeftOutIn(
   for (let start = 0; ; ) {
     const slash = path.indexOf('/', start)
     const end = slash === -1 ? path.length : slash
-    const kind = findLeftOut(path.slice(start, end), slash !== -1)
+    const kind = findLeftOutKind(path.slice(start, end), slash !== -1)
     if (kind !== undefined) return { entry: path.slice(0, end), kind }
     if (slash === -1) return undefined
     start = slash + 1

@@ -11,8 +11,21 @@ export interface LeftOutFinding extends Pick<Diagnostic, 'code' | 'severity'> {
   readonly fix: string
 }
 
-/** Describes an entry that is left out because of its name. Leftovers are left out silently. */
-export function describeLeftOut(name: string, kind: LeftOutKind): LeftOutFinding | undefined {
+/** What happens with an entry that a name or content shows to be no part of a skill. */
+interface LeftOutVerdict {
+  /** True for a secret that a setting includes in the skill. */
+  readonly isKept: boolean
+  readonly finding: LeftOutFinding | undefined
+}
+
+/** Decides whether an entry of a kind is left out, and which finding reports the entry. */
+export function judgeLeftOut(name: string, kind: LeftOutKind, includesSecrets: boolean): LeftOutVerdict {
+  const isKept = kind === 'secret' && includesSecrets
+  return { isKept, finding: isKept ? INCLUDED_SECRET : describeLeftOut(name, kind) }
+}
+
+/** Describes an entry that is left out. Leftovers are left out silently. */
+function describeLeftOut(name: string, kind: LeftOutKind): LeftOutFinding | undefined {
   switch (kind) {
     case 'leftover':
       return undefined
@@ -106,7 +119,7 @@ function pathsAbove(path: string): readonly string[] {
  * function for lists that come from no folder.
  * @param bytesOf returns the bytes of a file, or `undefined` if they are unknown
  */
-export function leaveOut<File extends { readonly path: string }>(
+export function leaveOutFiles<File extends { readonly path: string }>(
   files: readonly File[],
   includesSecrets: boolean,
   bytesOf: (file: File) => Uint8Array | undefined,
@@ -122,9 +135,9 @@ export function leaveOut<File extends { readonly path: string }>(
     const bytes = leftOut === undefined ? bytesOf(file) : undefined
     if (leftOut === undefined && (bytes === undefined || !isPrivateKey(path, bytes))) return true
     const { kind, entry } = leftOut ?? ({ kind: 'secret', entry: path } as const)
-    const isIncluded = kind === 'secret' && includesSecrets
-    tell(isIncluded ? INCLUDED_SECRET : describeLeftOut(nameIn(entry), kind), entry)
-    return isIncluded
+    const { isKept, finding } = judgeLeftOut(nameIn(entry), kind, includesSecrets)
+    tell(finding, entry)
+    return isKept
   })
   const kept = leaveOutRepositories(named, folder => tell(REPOSITORY_FINDING, folder))
   found.push(...told.values())

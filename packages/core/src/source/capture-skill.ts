@@ -3,7 +3,7 @@ import { quote } from '../quote.ts'
 import { type Diagnostic, isError } from '../skill/diagnostic.ts'
 import { digestOf } from '../skill/digest.ts'
 import { describeHiddenName } from '../skill/hidden-text.ts'
-import { leaveOut } from '../skill/left-out.ts'
+import { leaveOutFiles } from '../skill/left-out.ts'
 import { DEFAULT_LIMITS, type SkillLimits } from '../skill/limits.ts'
 import { type SkillFile, sortFiles } from '../skill/manifest.ts'
 import { parseSkill } from '../skill/parse-skill.ts'
@@ -123,7 +123,7 @@ function toFiles(
     } else found.push(describeBadPath(raw, reason))
   }
   const listed = [...files].map(([path, bytes]) => ({ path, bytes }))
-  const kept = leaveOut(listed, reading?.secretFiles === 'include', ({ bytes }) => bytes, found)
+  const kept = leaveOutFiles(listed, reading?.secretFiles === 'include', ({ bytes }) => bytes, found)
   const total = kept.reduce((sum, { bytes }) => sum + bytes.length, 0)
   checkTotals({ files: kept.length, bytes: total }, limits, found)
   return new Map(kept.map(({ path, bytes }) => [path, bytes]))

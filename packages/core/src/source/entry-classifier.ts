@@ -2,14 +2,9 @@ import { SkillError, toMessage } from '../errors.ts'
 import type { Awaitable, DirectoryEntry, FileSystem } from '../fs/file-system.ts'
 import { quote } from '../quote.ts'
 import type { Diagnostic, DiagnosticCode, Severity } from '../skill/diagnostic.ts'
-import { findLeftOut, isNeverRead } from '../skill/entry-names.ts'
+import { findLeftOutKind, isNeverRead } from '../skill/entry-names.ts'
 import { isRepository, isRepositoryEntry } from '../skill/git-layout.ts'
-import {
-  describeLeftOut,
-  INCLUDED_SECRET,
-  type LeftOutFinding,
-  REPOSITORY_FINDING,
-} from '../skill/left-out.ts'
+import { judgeLeftOut, type LeftOutFinding, REPOSITORY_FINDING } from '../skill/left-out.ts'
 import type { SkillLimits } from '../skill/limits.ts'
 import type { ReadingPolicy } from '../skill/reading-policy.ts'
 import { IGNORE_FILE_NAME, type LayoutRules } from './file-layout.ts'
@@ -64,7 +59,7 @@ export class EntryClassifier {
    * Removes the entries that are left out because of their names, and reports them inside of skills. An entry that
    * `.skillignore` excludes is not reported.
    */
-  leaveOut(entries: readonly DirectoryEntry[], context: EntryContext): readonly DirectoryEntry[] {
+  leaveOutEntries(entries: readonly DirectoryEntry[], context: EntryContext): readonly DirectoryEntry[] {
     if (!context.inSkill) return entries.filter(({ name }) => !isNeverRead(name))
     const kept = entries.filter(entry => !this.#isLeftOut(entry, context))
     if (!isRepository(kept)) return kept
@@ -73,13 +68,13 @@ export class EntryClassifier {
   }
 
   #isLeftOut(entry: DirectoryEntry, context: EntryContext): boolean {
-    const kind = findLeftOut(entry.name, entry.kind !== 'file')
+    const kind = findLeftOutKind(entry.name, entry.kind !== 'file')
     if (kind === undefined) return false
-    const isIncluded = kind === 'secret' && this.#options.reading.secretFiles === 'include'
-    const finding = isIncluded ? INCLUDED_SECRET : describeLeftOut(entry.name, kind)
+    const includesSecrets = this.#options.reading.secretFiles === 'include'
+    const { isKept, finding } = judgeLeftOut(entry.name, kind, includesSecrets)
     if (finding !== undefined && !isIgnored(context.node, entry))
       this.#tellLeftOut(context, childPath(context.node, entry.name), finding)
-    return !isIncluded
+    return !isKept
   }
 
   classify(entry: DirectoryEntry, context: EntryContext): Awaitable<EntryClass> {

@@ -5,7 +5,7 @@ import type { Hasher } from '../host.ts'
 import { compareText } from '../skill/compare.ts'
 import { type Diagnostic, isError } from '../skill/diagnostic.ts'
 import { digestOf } from '../skill/digest.ts'
-import { leaveOut } from '../skill/left-out.ts'
+import { leaveOutFiles } from '../skill/left-out.ts'
 import { DEFAULT_LIMITS, type SkillLimits } from '../skill/limits.ts'
 import { type SkillFile, sortFiles } from '../skill/manifest.ts'
 import { parseSkill } from '../skill/parse-skill.ts'
@@ -212,7 +212,7 @@ export class ListedSkills {
     }
     // The bytes are retrieved later, and the revision must not change then, so only names decide.
     const includesSecrets = this.#options.reading?.secretFiles === 'include'
-    const kept = sortFiles(leaveOut([...checked.values()], includesSecrets, () => undefined, found))
+    const kept = sortFiles(leaveOutFiles([...checked.values()], includesSecrets, () => undefined, found))
     const bytes = kept.reduce((sum, { size }) => sum + size, 0)
     checkTotals({ files: kept.length, bytes }, this.#limits, found)
     return kept

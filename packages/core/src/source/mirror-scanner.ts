@@ -385,7 +385,7 @@ export class MirrorScanner {
     const forced: DirectoryNode[] = []
     const isFirst = node.directories.size === 0 && node.files.size === 0
     const seen = isFirst ? undefined : new Set<string>()
-    for (const [index, entry] of this.#classifier.leaveOut(entries, context).entries()) {
+    for (const [index, entry] of this.#classifier.leaveOutEntries(entries, context).entries()) {
       const turn =
         index % ENTRIES_PER_SLICE === ENTRIES_PER_SLICE - 1 ? this.#options.fileSystem.pace?.() : undefined
       if (turn !== undefined) await turn
