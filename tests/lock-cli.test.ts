@@ -688,7 +688,7 @@ test('a skill name with path segments is refused, even if any name is allowed', 
   expect([existsSync(it.folder.at('x')), existsSync(it.at('skillstoke.lock.json'))]).toEqual([false, false])
 })
 
-test('stoke verify reports added links and hidden files as changes, but ignores files that a run of the skill creates', () => {
+test('stoke verify reports added links, but ignores files that belong to no skill, and stoke update keeps these files', () => {
   using it = new Project()
   it.repository.commit(pdf('First.'))
   it.run('add', it.place, 'pdf')
@@ -697,11 +697,23 @@ test('stoke verify reports added links and hidden files as changes, but ignores 
   for (const file of ['__pycache__/a.pyc', '.idea/x.xml', 'node_modules/x.js', '#SKILL.md#', '.SKILL.md.swo'])
     writeFileSync(it.at(`skills/pdf/${file}`), 'x')
   expect(it.run('verify').status).toBe(0)
-  symlinkSync('/etc/passwd', it.at('skills/pdf/link'))
   mkdirSync(it.at('skills/pdf/.git'))
-  writeFileSync(it.at('skills/pdf/.git/config'), 'x')
-  writeFileSync(it.at('skills/pdf/.env'), 'x')
-  expect(it.run('verify').stdout).toMatch(/^modified +pdf +skills\/pdf +\.env, \.git\/config, link/)
+  const own = {
+    '.git/config': 'x',
+    '.env': 'KEY=1',
+    'references/own.pem': `-----BEGIN ${'PRIVATE'} KEY-----\nx`,
+  }
+  for (const [path, text] of Object.entries(own)) writeFileSync(it.at(`skills/pdf/${path}`), text)
+  expect(it.run('verify').status).toBe(0)
+  // An update moves the files that belong to no skill into the new folder.
+  it.repository.commit(pdf('Second.'))
+  expect(it.run('update')).toMatchObject({ status: 0, stdout: expect.stringMatching(/^updated +pdf/) })
+  expect(it.read('skills/pdf/SKILL.md')).toContain('Second.')
+  for (const [path, text] of Object.entries(own)) expect(it.read(`skills/pdf/${path}`)).toBe(text)
+  expect(it.read('skills/pdf/#SKILL.md#')).toBe('x')
+  expect(it.run('verify').status).toBe(0)
+  symlinkSync('/etc/passwd', it.at('skills/pdf/link'))
+  expect(it.run('verify').stdout).toMatch(/^modified +pdf +skills\/pdf +link/)
 })
 
 test('stoke update --force copies the newer revision and keeps the local changes in the trash', () => {

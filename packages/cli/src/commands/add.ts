@@ -7,6 +7,7 @@ import type { Config } from '../config/config.ts'
 import { EXIT_OK, UsageError } from '../exit-code.ts'
 import { type Available, openAvailable } from '../lock/available.ts'
 import { describeChanged, inspect } from '../lock/installed.ts'
+import { type CopiedFiles, carryLeftOut } from '../lock/left-out-files.ts'
 import {
   findFolderFault,
   type LockedSkill,
@@ -65,7 +66,7 @@ export async function add(
     }
     let after: LockedSkills = before
     for (const skill of chosen) {
-      if (isThere.get(skill) !== true) await install(skill, available, root)
+      if (isThere.get(skill) !== true) await install(skill, available, root, before[skill.name]?.files ?? {})
       const folder = relative(project, join(root, skill.name))
       after = { ...after, [skill.name]: toLocked(skill, available, available.flag, folder) }
       // Writes the lock file after each skill, so that the lock file is correct even if this process is killed.
@@ -151,11 +152,22 @@ async function refuseHidden(
     )
 }
 
-/** Replaces the folder of a skill in `root` with a new folder that contains the files of the skill. */
-export async function install(skill: Skill, available: Available, root: string): Promise<void> {
+/**
+ * Replaces the folder of a skill in `root` with a new folder that contains the files of the skill, and the files of the
+ * replaced folder that no skill contains.
+ * @param copied the files that were copied into the replaced folder
+ */
+export async function install(
+  skill: Skill,
+  available: Available,
+  root: string,
+  copied: CopiedFiles,
+): Promise<void> {
   const files = await available.read(skill)
   const swap = { fileSystem: new NodeFileSystem(), root, location: skill.name }
-  await replaceFolder(swap, files, new Date().toISOString().replaceAll(/[:.]/g, '-'))
+  const replaced = await replaceFolder(swap, files, new Date().toISOString().replaceAll(/[:.]/g, '-'))
+  if (replaced !== undefined)
+    await carryLeftOut({ from: replaced, to: join(root, skill.name), inside: root }, copied)
 }
 
 export function toLocked(skill: Skill, available: Available, source: string, path: string): LockedSkill {

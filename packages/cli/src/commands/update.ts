@@ -222,7 +222,8 @@ async function copyNewest(
   const leftOut = await available.findLeftOut(skill)
   const note = [...notes, ...(leftOut.length === 0 ? [] : [`left out: ${leftOut.join(', ')}`])].join('; ')
   if (isCheck) return { ...outcome, kind: 'available', note }
-  if (!isThere) await install({ ...skill, name }, available, dirname(join(projectFolder(config), entry.path)))
+  const root = dirname(join(projectFolder(config), entry.path))
+  if (!isThere) await install({ ...skill, name }, available, root, entry.files)
   const now = toLocked(skill, available, entry.source, entry.path)
   await writeLock(config, { ...readLock(config), [name]: now })
   return { ...outcome, kind: 'updated', note }

@@ -1,8 +1,9 @@
 import { join } from 'node:path'
 import { type Digest, SkillError } from '@skillstoke/core'
-import { digestOf, findLeftOutKind, revisionOf, sortFiles } from '@skillstoke/core/internal'
+import { digestOf, isPrivateKey, revisionOf, sortFiles } from '@skillstoke/core/internal'
 import { NodeFileSystem, nodeHasher } from '@skillstoke/core/node'
 import type { SkillFile } from '@skillstoke/core/source'
+import { type CopiedFiles, isCopied, MAX_FILE_BYTES, splitEntries, toPath } from './left-out-files.ts'
 import type { LockedSkill } from './lock-file.ts'
 
 /** Present state of the folder of a locked skill. */
@@ -16,14 +17,14 @@ export interface InstalledState {
 
 /**
  * Compares a folder with the lock file, file by file. Every entry that is not a file, such as a link, counts as a
- * difference.
+ * difference. Entries that sources leave out of a skill do not count.
  */
 export async function inspect(
   project: string,
   locked: Pick<LockedSkill, 'path' | 'files' | 'revision'>,
   platform: NodeJS.Platform = process.platform,
 ): Promise<InstalledState> {
-  const found = await readFolder(join(project, locked.path))
+  const found = await readFolder(join(project, locked.path), locked.files)
   if (found === undefined) return { kind: 'missing', changed: [] }
   const now = new Map(found.files.map(({ path, digest }) => [path, digest as string]))
   const differing = [...new Set([...now.keys(), ...Object.keys(locked.files)])].filter(
@@ -51,26 +52,23 @@ interface Folder {
   readonly others: readonly string[]
 }
 
-const MAX_FILE_BYTES = 1024 * 1024 * 1024
-
-/** Reads all entries of a folder. Returns `undefined` if the folder does not exist. */
-async function readFolder(root: string): Promise<Folder | undefined> {
+/** Reads the entries of a folder that can be part of a skill. Returns `undefined` if the folder does not exist. */
+async function readFolder(root: string, copied: CopiedFiles): Promise<Folder | undefined> {
   const fileSystem = new NodeFileSystem()
   const files: SkillFile[] = []
   const others: string[] = []
   const inside = [root]
   const visit = async (folder: string): Promise<void> => {
-    for (const { name, kind } of await fileSystem.list(join(root, folder))) {
+    const { kept } = splitEntries(await fileSystem.list(join(root, folder)), folder, copied)
+    for (const { name, kind } of kept) {
       // Reads the file by its name on disk. Compares the NFC form of this name, because the lock file contains NFC
       // names.
-      const path = folder === '' ? name : `${folder}/${name}`
+      const path = toPath(folder, name)
       const known = path.normalize('NFC')
-      const leftOut = findLeftOutKind(name, kind !== 'file')
-      // Data of git and secrets are no part of the skill either, but a person should see that they were added.
-      if (leftOut === 'leftover' || leftOut === 'dependencies') continue
-      else if (kind === 'directory') await visit(path)
+      if (kind === 'directory') await visit(path)
       else if (kind === 'file') {
         const { bytes, stat } = await fileSystem.read(join(root, path), { inside, maxBytes: MAX_FILE_BYTES })
+        if (isPrivateKey(known, bytes) && !isCopied(known, copied)) continue
         const digest = digestOf(bytes, nodeHasher)
         files.push({ path: known, digest, size: bytes.length, isExecutable: stat.isExecutable })
       } else others.push(known)
