@@ -196,6 +196,11 @@ test('T58: stoke diff shows a script that is not text with escapes, and an appro
     expect(kit.run(verb, ...(verb === 'show' ? ['pdf'] : [])).stdout).toMatch(
       /run\.py: the script is not text, .* \[HIDDEN_TEXT\]/,
     )
+  for (const verb of ['pending', 'list'])
+    expect(kit.run(verb).stdout).toMatch(
+      /approve \S*pdf@\S+ .*check its hidden text and add --confirm-hidden/,
+    )
+  expect(kit.run('list').stdout).toMatch(/run\.py: the script is not text, .* \[HIDDEN_TEXT\]/)
   const refused = kit.run('approve', `pdf@${row?.revision}`)
   expect([refused.status, refused.stderr]).toEqual([
     2,
@@ -223,7 +228,7 @@ test('T46: every verb shows hidden characters, and an approval is refused until 
   expect(kit.run('why', 'pdf').stdout).toContain('U+202E: invisible characters')
   const [row] = kit.rows('pending')
   expect(waiting.stdout).toMatch(
-    /stoke approve \S*pdf@sha256:.* \(to approve it, check its invisible characters and add --confirm-hidden\)/,
+    /stoke approve \S*pdf@sha256:.* \(to approve it, check its hidden text and add --confirm-hidden\)/,
   )
   const refused = kit.run('approve', `pdf@${row?.revision}`)
   expect([refused.status, refused.stderr]).toEqual([

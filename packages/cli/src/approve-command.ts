@@ -20,13 +20,11 @@ export interface WaitingSkill {
  */
 export function toApproveCommand(skill: WaitingSkill, { options }: Config): string {
   const words = ['approve', `${skill.target}@${skill.revision}`, ...options]
-  const note = isHiding(skill)
-    ? ' (to approve it, check its invisible characters and add --confirm-hidden)'
-    : ''
+  const note = isHiding(skill) ? ' (to approve it, check its hidden text and add --confirm-hidden)' : ''
   return `${findProgramName()} ${toTerminalLine(toCommandLine(words))}${note}`
 }
 
-/** Whether a scan found invisible characters. Scans do not look for scripts that are not text, but approvals do. */
+/** Whether a skill has invisible characters, or scripts that are not text. */
 export function isHiding({ diagnostics }: Pick<WaitingSkill, 'diagnostics'>): boolean {
   return diagnostics.some(({ code }) => code === 'HIDDEN_TEXT')
 }

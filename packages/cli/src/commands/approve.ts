@@ -16,6 +16,7 @@ import {
   printDecided,
   toDecidedRow,
   toNote,
+  withUnreported,
 } from './decide.ts'
 
 export interface ApproveFlags extends DecideFlags {
@@ -67,7 +68,7 @@ async function approveOne(
   let hidden: readonly Diagnostic[] = []
   if (named.revision === undefined && report.revision !== undefined && report.revision !== report.serving) {
     if (!flags.isUnseen && (flags.json || !config.isInteractive))
-      refuseUnseen(report, report.revision, config)
+      refuseUnseen(await withUnreported(report, skills), report.revision, config)
     if (!flags.isUnseen) {
       hidden = await skills.review.findHidden(place, report.revision)
       if (!(await showAndAsk({ report, revision: report.revision, hidden }, skills, config))) {

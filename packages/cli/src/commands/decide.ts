@@ -106,12 +106,14 @@ export async function pending(config: Config, flags: { readonly json: boolean })
     printLine(`${paint('bold', toTerminalLine(target))}  ${from} -> ${to}`)
     for (const grown of capabilitiesOf(report, skills))
       printLine(`  ${paint('yellow', 'new:')} ${toTerminalLine(grown)}`)
-    for (const doubtful of [...doubtsAbout(report), ...(await findUnreported(report, skills))])
+    const unreported = await findUnreported(report, skills)
+    for (const doubtful of [...doubtsAbout(report), ...unreported])
       printLine(`  ${formatDiagnostic(doubtful, paint)}`)
     const diff = toTerminalLine(toCommandLine(['diff', target, ...config.options]))
     printLine(paint('dim', `  ${findProgramName()} ${diff}`))
+    const diagnostics = [...report.diagnostics, ...unreported]
     if (report.revision !== undefined)
-      printLine(paint('dim', `  ${toApproveCommand({ ...report, target }, config)}`))
+      printLine(paint('dim', `  ${toApproveCommand({ ...report, target, diagnostics }, config)}`))
   }
   return reports.length === 0 && !findings.some(isFailure) ? EXIT_OK : EXIT_FINDINGS
 }
@@ -144,6 +146,12 @@ export async function findUnreported(
   const { place } = skills.review.find(targetOf(report))
   const hidden = await skills.review.findHidden(place, skill.revision)
   return hidden.filter(({ path, line }) => !isReported(report, path, line))
+}
+
+/** Returns the report with the hidden text that only an approval looks for. */
+export async function withUnreported(report: SkillReport, skills: SkillRuntime): Promise<SkillReport> {
+  const found = await findUnreported(report, skills)
+  return found.length === 0 ? report : { ...report, diagnostics: [...report.diagnostics, ...found] }
 }
 
 function isReported(

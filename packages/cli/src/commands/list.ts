@@ -1,4 +1,4 @@
-import { shortDigest } from '@skillstoke/core/internal'
+import { shortDigest, targetOf } from '@skillstoke/core/internal'
 import { withApproveCommand } from '../approve-command.ts'
 import type { NotSkillList, SkillList, SkillRow } from '../client/api-types.ts'
 import { type Config, findingsOf, isAboutStore, isFailure, pathsOf } from '../config/config.ts'
@@ -20,6 +20,7 @@ import {
 import { askOrScan, describeSource, printSource } from '../running-dev.ts'
 import { toRow } from '../server/skill-rows.ts'
 import { toGenerationId } from '../server/timeline.ts'
+import { withUnreported } from './decide.ts'
 
 const DESCRIPTION_WIDTH = 70
 
@@ -97,9 +98,13 @@ type Listing = SkillList & { readonly notSkills: NotSkillList['found'] }
 async function scan(config: Config): Promise<Listing> {
   await using skills = await openSkills(config, { watching: 'off', reportsUnreadable: true })
   const { current } = skills
+  const waiting = new Set(skills.review.pending().map(report => targetOf(report)))
+  const rows = current.reports().map(async report => {
+    return toRow(waiting.has(targetOf(report)) ? await withUnreported(report, skills) : report)
+  })
   return {
     generation: toGenerationId(current),
-    skills: current.reports().map(report => toRow(report)),
+    skills: await Promise.all(rows),
     sources: current.sources(),
     notSkills: expectedOf(await findNotSkills(skills)),
   }
