@@ -102,6 +102,7 @@ describe('an error never repeats a long value', () => {
     await mcp.connect(server)
     await client.start()
     for (const method of ['skills/get', 'resources/directory/read']) {
+      // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the transport is not an event target
       const answer = new Promise(resolve => (client.onmessage = resolve))
       await client.send({ jsonrpc: '2.0', id: 1, method, params: { uri: `skill://${LONG}` } })
       expect(JSON.stringify(await answer)).toContain('the URI has 200008 characters')
