@@ -52,11 +52,11 @@ describe('an error never repeats a long value', () => {
     expect(answer.length).toBeLessThan(2_000)
   })
 
-  test.each<readonly [string, Readonly<Record<string, unknown>>]>([
-    ...REQUESTS,
-    [LONG, {}],
-    ['tools/list', { _meta: { [VERSION]: LONG } }],
-  ])('of %.30s in 2026-07-28', async (method, params) => {
+  test.each<readonly [string, string, Readonly<Record<string, unknown>>]>([
+    ...REQUESTS.map(([method, params]) => [method, method, params] as const),
+    ['a long method', LONG, {}],
+    ['a long version', 'tools/list', { _meta: { [VERSION]: LONG } }],
+  ])('of %s in 2026-07-28', async (_title, method, params) => {
     await using it = await open(FILES)
     const _meta = {
       [VERSION]: '2026-07-28',
