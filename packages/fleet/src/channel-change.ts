@@ -14,6 +14,7 @@ import {
   type SkillRemoval,
   type SkillVersion,
   tryReadDocument,
+  type VersionRecord,
 } from './manifest.ts'
 import type { NatsEngine } from './nats-engine.ts'
 import type { StoredMessage } from './nats-messages.ts'
@@ -155,6 +156,22 @@ export class ChannelChange {
     return (waiting.get(subject)?.message ?? state.refusals.get(subject))?.seq === seq
   }
 
+  /** Whether agents have the newest version of a skill at its head, and the author has signed the head. */
+  isEffective({ stored, record }: LeaderHead, newest: VersionRecord): boolean {
+    // The marker of a removal may have expired.
+    if (stored === undefined) return newest.kind === 'removal'
+    const isNewest = record?.version === newest.version && isSignedBy(stored.data, this.signer)
+    return isNewest && !this.isHeldBack(stored)
+  }
+
+  /** Whether agents have no skill at a head. A removal that is held back must be replaced. */
+  isRemoved({ record, stored }: LeaderHead): boolean {
+    if (stored === undefined) return true
+    // Agents with trusted keys refuse a marker without a document, so it is no removal for them.
+    if (record === undefined) return stored.data.length === 0 && !this.fleet.trusted.isRequired
+    return record.kind === 'removal' && !this.isHeldBack(stored)
+  }
+
   /** Returns the list of the channel for this epoch; `undefined` if the channel is not filled. */
   async readList(): Promise<ChannelList | undefined> {
     const stored = await this.#readStoredList()
@@ -203,7 +220,6 @@ export class ChannelChange {
     { isStaged = false }: { readonly isStaged?: boolean } = {},
   ): Promise<Plan> {
     const { onProgress } = this.#options
-    this.assertExpectable(names)
     const unchanged: PublishedSkill[] = []
     let done = 0
     const planOne = async (name: string): Promise<Planned | undefined> => {
@@ -238,6 +254,19 @@ export class ChannelChange {
   ): Promise<SkillVersion> {
     const version = Math.max(least, (await this.#findNewest(name, heads)) + 1)
     return { kind: 'skill', ...content, ...this.#describe(name, version) }
+  }
+
+  /** Plans a new head for a skill, with the content of its newest version. */
+  async planAgain(head: LeaderHead, newest: VersionRecord): Promise<Planned> {
+    if (newest.kind === 'removal') return await this.planRemoval(newest.skill, head)
+    const { rollbackOf, promotedFrom } = newest
+    const origin = {
+      ...(rollbackOf === undefined ? {} : { rollbackOf }),
+      ...(promotedFrom === undefined ? {} : { promotedFrom }),
+    }
+    const content = { ...contentOf(newest), ...origin }
+    const record = await this.createVersion(newest.skill, content, [head], { least: newest.version + 1 })
+    return { head, record, isStaged: false, expectedSeq: head.seq }
   }
 
   /** Plans the removal of a skill. The skill may have a head that agents refuse. */

@@ -12,12 +12,14 @@ import {
   parseRecordSubject,
   RECORDS,
 } from './fleet-subjects.ts'
-import { readVersionAt } from './manifest.ts'
+import { listSigners, readVersionAt, tryReadDocument, type VersionRecord } from './manifest.ts'
 import type { NatsEngine } from './nats-engine.ts'
 import type { StoredMessage } from './nats-messages.ts'
+import { TrustedKeys } from './signing.ts'
 import { readRecords } from './version-log.ts'
 
 const SHOWN = 5
+const NO_KEYS = new TrustedKeys([])
 const OWN: readonly string[] = [EPOCH_SUBJECT, BEAT_SUBJECT, BEAT_SCHEDULE_SUBJECT]
 
 /** Finds the messages that agents refuse or do not read: forged, foreign and unreadable ones. */
@@ -28,6 +30,7 @@ export async function examineMessages(
   return [
     ...(await examineRefusals(fleet, engine)),
     ...examineWaiting(fleet),
+    ...examineSigners(fleet),
     ...(await examineHeads(fleet, engine)),
     ...(await examineRecords(fleet, engine)),
   ]
@@ -44,11 +47,18 @@ async function examineRefusals(fleet: FleetConnection, engine: NatsEngine): Prom
   return findings
 }
 
-/** Returns what to do about a refused head. What was removed on purpose is not published again. */
+/**
+ * Returns what to do about a refused head. Its kind decides only if no record is trusted, for example because another key
+ * has signed all of them. What was removed on purpose is not published again.
+ */
 async function adviseRefusal(fleet: FleetConnection, engine: NatsEngine, subject: string): Promise<string> {
   const place = parseHeadSubject(subject)
   if (place === undefined) return 'run "stoke fleet init" with the signing key'
-  if (await wasPublished(fleet, engine, place)) return 'publish this skill again'
+  const [newest] = await readRecords(fleet, engine, place)
+  const stored = await engine.readLast(HEADS, subject, 'leader')
+  const refused = stored === undefined ? undefined : tryReadDocument(stored.data, NO_KEYS)
+  const kind = newest?.kind ?? refused?.kind
+  if (kind === 'skill') return 'publish this skill again'
   return `run ${nameRemoval(place)} if the skill was removed on purpose`
 }
 
@@ -67,13 +77,33 @@ function nameRemoval({ channel, skill }: { readonly channel: string; readonly sk
 }
 
 function examineWaiting({ feed }: FleetConnection): readonly FleetFinding[] {
-  const subjects = [...feed.waiting.keys()]
-  if (subjects.length === 0) return []
+  const waiting = [...feed.waiting.values()]
+  const listSubjects = (kind: VersionRecord['kind']): readonly string[] =>
+    waiting.filter(({ document }) => document.kind === kind).map(({ message }) => message.subject)
+  const describe = (subjects: readonly string[], fix: string): readonly FleetFinding[] => {
+    if (subjects.length === 0) return []
+    const message = `agents keep the earlier versions of ${describeSubjects(subjects)}, because the rest of the publication is missing`
+    return [{ severity: 'warning', message, fix: `${fix}, unless their publication is still running` }]
+  }
+  return [
+    ...describe(listSubjects('skill'), 'publish these skills again'),
+    ...describe(listSubjects('removal'), 'remove these skills again, or publish again with --mirror'),
+  ]
+}
+
+/** Finds heads that agents will refuse as soon as they trust only the key that has signed the epoch. */
+function examineSigners({ feed }: FleetConnection): readonly FleetFinding[] {
+  const { epoch, heads } = feed.state
+  const current = epoch === undefined ? [] : listSigners(epoch.data)
+  if (current.length === 0) return []
+  const others = [...heads].filter(([, { data }]) => !listSigners(data).some(key => current.includes(key)))
+  if (others.length === 0) return []
+  const subjects = others.map(([subject]) => subject)
   return [
     {
       severity: 'warning',
-      message: `agents keep the earlier versions of ${describeSubjects(subjects)}, because the rest of the publication is missing`,
-      fix: 'publish these skills again, unless their publication is still running',
+      message: `${describeSubjects(subjects)}: not signed by the key of the epoch, ${current.join(', ')}`,
+      fix: 'publish or promote these skills with this key before agents trust no other key',
     },
   ]
 }

@@ -33,6 +33,7 @@ import {
   prepareFleet,
   SkillPublisher,
 } from './index.ts'
+import { prepareEpoch } from './prepare-epoch.ts'
 
 const DAY_MS = 86_400_000
 
@@ -282,6 +283,38 @@ describe.skipIf(NATS_SERVER === undefined)('publishing to a fleet', { timeout: 6
     folder.writeSkill('more')
     await vi.waitFor(() => expect(namesOf(agent)).toEqual(['maps', 'more']), LONG)
     await mirror.settled()
+  })
+
+  test.each([
+    { how: 'a repair', options: { isRepair: true } },
+    { how: 'an expected version', options: { expect: 3 } },
+  ])('$how brings nothing back that a rollback took away', async ({ options }) => {
+    const { server, folder, publisher, publish } = await startFleet()
+    for (const number of [1, 2]) await publish(number)
+    await publisher.rollback('maps')
+    const report = await publisher.publish(folder.path, { keepsRollbacks: true, ...options })
+    expect(report.skills).toMatchObject([{ outcome: 'rolled-back', version: 3 }])
+    expect(numberOf(await follow(server.url), 'maps')).toBe(1)
+  })
+
+  test('a live publisher keeps a rollback while a new epoch has no lists yet', async () => {
+    const { server, fleet, folder, publisher, publish } = await startFleet()
+    for (const number of [1, 2]) await publish(number)
+    await publisher.rollback('maps')
+    const agent = await follow(server.url)
+    await using runtime = await createSkillRuntime({ sources: [directory(folder.path, { trust: 'auto' })] })
+    const reports: PublishReport[] = []
+    const onReport = (report: PublishReport): void => void reports.push(report)
+    await using live = new LivePublisher(publisher, runtime, { isMirror: true, onReport })
+    await live.settled()
+    await prepareEpoch(fleet, await fleet.open(), { isNewEpoch: true, isMissing: false })
+    // The head is signed anew in this epoch, with the content that it had.
+    await vi.waitFor(() => expect(reports.at(-1)?.skills).toMatchObject([{ version: 4 }]), LONG)
+    await live.settled()
+    await prepareFleet(fleet)
+    await agent.reload()
+    await vi.waitFor(() => expect(problemsOf(agent)).toBe(''), LONG)
+    expect(numberOf(agent, 'maps')).toBe(1)
   })
 
   test('several administrators prepare a fleet at the same time, and a name may be given twice', async () => {

@@ -133,6 +133,60 @@ describe.each(VERSIONS)('a publication in several commits on the $version server
   )
 })
 
+describe.skipIf(NATS_SERVER === undefined)('a mirror in several commits', { timeout: 120_000 }, () => {
+  test('that ended midway is completed by the next one, or by single removals', async () => {
+    const { server, folder, publisher } = await startFleet()
+    const names = Array.from({ length: 602 }, (_, index) => `skill-${String(index).padStart(3, '0')}`)
+    for (const name of names) folder.writeSkill(name)
+    await publisher.publish(folder.path)
+    const agent = await follow(server.url, { retrieval: 'on-load' })
+    const small = createFolder()
+    small.writeSkill('skill-000')
+    const abort = new AbortController()
+    const reason = new Error('killed')
+    const onProgress = ({ step, done }: { readonly step: string; readonly done: number }): void => {
+      if (step === 'commit' && done === 500) abort.abort(reason)
+    }
+    const dying = publisher.publish(small.path, { isMirror: true, signal: abort.signal, onProgress })
+    await expect(dying).rejects.toBe(reason)
+    await agent.reload()
+    expect(namesOf(agent)).toHaveLength(602)
+    const findings = await findingsOf(connectTo({ servers: server.url }))
+    expect(findings).toContain('remove these skills again, or publish again with --mirror')
+    expect(findings).not.toContain('publish these skills again')
+    await expect(
+      publisher.promote({ from: 'stable', to: 'canary' }, { names: ['skill-001'] }),
+    ).rejects.toMatchObject({ code: 'SKILL_INVALID' })
+    await publisher.remove('skill-001')
+    await vi.waitFor(() => expect(namesOf(agent)).toHaveLength(601), LONG)
+    await publisher.publish(small.path, { isMirror: true })
+    await vi.waitFor(() => expect(namesOf(agent)).toEqual(['skill-000']), LONG)
+  })
+
+  test('an activation and a discard that ended midway are completed by the same call', async () => {
+    const { server, folder, publisher } = await startFleet()
+    const names = Array.from({ length: 300 }, (_, index) => `skill-${String(index).padStart(3, '0')}`)
+    const agent = await follow(server.url, { retrieval: 'on-load' })
+    for (const verb of ['activate', 'unstage'] as const) {
+      const staged = verb === 'activate' ? names : [...names, ...names.map(name => `${name}-more`)]
+      for (const name of staged) folder.writeSkill(name, describeNumber(verb === 'activate' ? 1 : 2))
+      await publisher.publish(folder.path, { isStaged: true })
+      const abort = new AbortController()
+      const reason = new Error('killed')
+      const onProgress = ({ step, done }: { readonly step: string; readonly done: number }): void => {
+        if (step === 'commit' && done === 500) abort.abort(reason)
+      }
+      await expect(publisher[verb]({ signal: abort.signal, onProgress })).rejects.toBe(reason)
+      await agent.reload()
+      expect(namesOf(agent)).toHaveLength(verb === 'activate' ? 0 : 300)
+      await publisher[verb]()
+      await vi.waitFor(() => expect(namesOf(agent)).toHaveLength(300), LONG)
+      expect(new Set(names.map(name => numberOf(agent, name)))).toEqual(new Set([1]))
+      await expect(publisher.activate()).rejects.toMatchObject({ code: 'SKILL_NOT_FOUND' })
+    }
+  })
+})
+
 describe.skipIf(NATS_SERVER === undefined)('the signatures of a fleet', { timeout: 60_000 }, () => {
   test('a head counts only at the one subject of its place, and only in its fleet', async () => {
     const { server, key, fleet, folder, publisher, publish, nc } = await startSignedFleet()
@@ -256,6 +310,39 @@ describe.skipIf(NATS_SERVER === undefined)('the signatures of a fleet', { timeou
     expect(steps).toContainEqual(expect.objectContaining({ part: 'list of stable', detail: '1 skills' }))
     await vi.waitFor(() => expect([namesOf(agent), numberOf(agent, 'maps')]).toEqual([['maps'], 2]), LONG)
     expect(problemsOf(agent)).toBe('')
+  })
+
+  test('a new key keeps rollbacks and removals, and doctor names what only the old key signed', async () => {
+    const { server, key, signer, publish, folder, publisher } = await startSignedFleet()
+    for (const number of [1, 2]) await publish(number)
+    folder.writeSkill('notes')
+    await publisher.publish(folder.path)
+    await publisher.rollback('maps')
+    await publisher.remove('notes')
+    await publisher.promote({ from: 'stable', to: 'canary' })
+    const next = createSigningKey()
+    const newer = { signer: loadSigningKey(next.privateKey) }
+    const both = connectTo({ servers: server.url, trustedKeys: [signer.publicKey, next.publicKey] })
+    await prepareFleet(both, newer)
+    const onlyNew = connectTo({ servers: server.url, trustedKeys: [next.publicKey] })
+    expect(await findingsOf(onlyNew)).toContain(
+      `${HEAD}: it is not signed by a trusted key; publish this skill again`,
+    )
+    await new SkillPublisher(both, newer).publish(folder.path, { keepsRollbacks: true })
+    expect(await findingsOf(both)).toContain(
+      `$KV.SK.canary.maps: not signed by the key of the epoch, ${next.publicKey}; publish or promote`,
+    )
+    await new SkillPublisher(both, newer).promote({ from: 'stable', to: 'canary' })
+    expect(await findingsOf(both)).not.toContain(key.publicKey)
+    expect(await findingsOf(both)).not.toContain('not signed by')
+    const after = await follow(onlyNew)
+    expect([numberOf(after, 'maps'), namesOf(after)]).toEqual([1, ['maps']])
+    // The records of the old key still tell what was taken back.
+    const later = await new SkillPublisher(onlyNew, newer).publish(folder.path, { keepsRollbacks: true })
+    expect(later.skills.map(({ name, outcome }) => [name, outcome])).toEqual([
+      ['maps', 'rolled-back'],
+      ['notes', 'rolled-back'],
+    ])
   })
 
   test('a removal that agents refuse is not published again, and can be signed', async () => {

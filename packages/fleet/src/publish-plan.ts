@@ -3,20 +3,16 @@ import { mapConcurrently, quote } from '@skillstoke/core/internal'
 import { type Piece, splitFile } from './blobs.ts'
 import type { ChannelChange, Plan, Planned, VersionContent } from './channel-change.ts'
 import { parseHeadSubject } from './fleet-subjects.ts'
-import {
-  CHUNK_BYTES,
-  isSignedBy,
-  type ManifestFile,
-  type SkillRemoval,
-  type SkillVersion,
-} from './manifest.ts'
+import { CHUNK_BYTES, isSignedBy, type ManifestFile, type VersionRecord } from './manifest.ts'
 import type { PublishedSkill, PublishOptions } from './publish-options.ts'
 import type { Publishable, PublishableSkill, RefusedSkill } from './publishable.ts'
+import { TrustedKeys } from './signing.ts'
 import { listStored } from './skill-set.ts'
 import { type LeaderHead, readRecords } from './version-log.ts'
 
 const AT_ONCE = 32
 const NO_PLAN: Plan = { planned: [], unchanged: [] }
+const NO_KEYS = new TrustedKeys([])
 const NONE: ReadonlyMap<Digest, ManifestFile> = new Map()
 
 /** What a publication commits, and what it uploads before. */
@@ -32,12 +28,15 @@ export async function planPublication(
 ): Promise<Publication> {
   const { isMirror = false, isStaged = false, isRepair = false, expect } = options
   const chosen = chooseNames(found.skills, found.refused, options.names)
+  change.assertExpectable(chosen.map(({ name }) => name))
   // Only the compare-and-set of a live head makes sure that its files are still in use.
   const isKnown = !isRepair && !isStaged
-  // A repair and an expected version need a look at the leader's head of each skill.
-  const idle = isRepair || expect !== undefined ? [] : await findIdle(change, chosen, options)
-  const idleNames = new Set(idle.map(({ name }) => name))
-  const byName = new Map(chosen.filter(({ name }) => !idleNames.has(name)).map(skill => [skill.name, skill]))
+  // A repair, a staged version and an expected version need a look at the leader's head of each skill.
+  const idle = isRepair || isStaged || expect !== undefined ? [] : findIdle(change, chosen)
+  const open = without(chosen, idle)
+  const kept = options.keepsRollbacks === true ? await planTakenBack(change, open, isStaged) : NO_PLAN
+  const keptNames = [...kept.unchanged, ...kept.planned.map(({ record }) => ({ name: record.skill }))]
+  const byName = new Map(without(open, keptNames).map(skill => [skill.name, skill]))
   const pieces = new Map<Digest, Piece>()
   const create = async (name: string, head: LeaderHead): Promise<VersionContent | undefined> => {
     const skill = byName.get(name) as PublishableSkill
@@ -51,71 +50,93 @@ export async function planPublication(
   const { planned, unchanged } = await change.plan([...byName.keys()], create, { isStaged })
   const removals = isMirror ? await planRemovals(change, found) : NO_PLAN
   return {
-    planned: [...planned, ...removals.planned],
-    unchanged: [...unchanged, ...idle, ...removals.unchanged],
+    planned: [...planned, ...kept.planned, ...removals.planned],
+    unchanged: [...unchanged, ...idle, ...kept.unchanged, ...removals.unchanged],
     pieces: [...pieces.values()],
   }
 }
 
 /**
  * Finds the skills that need no version, with one read of all heads. So a change of one skill among thousands costs one
- * request and not thousands. A skill whose newest head was refused needs a version.
+ * request and not thousands. A skill whose newest head was refused, waits or has no signature of the signer needs a version.
  */
-async function findIdle(
-  change: ChannelChange,
-  skills: readonly PublishableSkill[],
-  { keepsRollbacks = false, isStaged = false }: PublishOptions,
-): Promise<readonly PublishedSkill[]> {
+function findIdle(change: ChannelChange, skills: readonly PublishableSkill[]): readonly PublishedSkill[] {
   const { state, waiting } = change.fleet.feed
   const byName = new Map(listStored(state, change.channel).map(head => [head.skill, head]))
   for (const subject of [...state.refusals.keys(), ...waiting.keys()]) {
     const place = parseHeadSubject(subject)
     if (place?.channel === change.channel && !place.isStaged) byName.delete(place.skill)
   }
-  const idle: PublishedSkill[] = []
-  const findOne = async ({ name, revision }: PublishableSkill): Promise<void> => {
+  return skills.flatMap(({ name, revision }) => {
     const head = byName.get(name)
-    if (head === undefined) {
-      const removal = keepsRollbacks ? await findRemoval(change, name, revision) : undefined
-      if (removal !== undefined)
-        idle.push({ name, version: removal.version, revision, outcome: 'rolled-back' })
-      return
-    }
-    const { manifest, data } = head
-    const same = { name, version: manifest.version, revision: manifest.revision }
-    if (manifest.revision === revision) {
-      if (isSignedBy(data, change.signer) && !isStaged) idle.push({ ...same, outcome: 'unchanged' })
-    } else if (keepsRollbacks && (await wasRolledBack(change, manifest, revision)))
-      idle.push({ ...same, outcome: 'rolled-back' })
-  }
-  await mapConcurrently(skills, findOne, AT_ONCE, change.signal)
-  return idle
+    if (head?.manifest.revision !== revision || !isSignedBy(head.data, change.signer)) return []
+    return { name, version: head.manifest.version, revision, outcome: 'unchanged' as const }
+  })
 }
 
-/** Returns the removal of a skill that had these files, if somebody removed it on purpose. */
-async function findRemoval(
+function without(
+  skills: readonly PublishableSkill[],
+  others: readonly { readonly name: string }[],
+): readonly PublishableSkill[] {
+  const names = new Set(others.map(({ name }) => name))
+  return skills.filter(({ name }) => !names.has(name))
+}
+
+/**
+ * Finds the skills whose files somebody took back with a rollback or a removal, and leaves them as they are. If agents do
+ * not serve the leader's head, or the signer has not signed it, plans a head with the same content.
+ */
+async function planTakenBack(
+  change: ChannelChange,
+  skills: readonly PublishableSkill[],
+  isStaged: boolean,
+): Promise<Plan> {
+  const planned: Planned[] = []
+  const unchanged: PublishedSkill[] = []
+  const planOne = async ({ name, revision }: PublishableSkill): Promise<void> => {
+    const head = await change.readHead(name)
+    const newest = await findTakingBack(change, name, head, revision)
+    if (newest === undefined) return
+    if (!isStaged && !change.isEffective(head, newest)) planned.push(await change.planAgain(head, newest))
+    else
+      unchanged.push({
+        name,
+        outcome: 'rolled-back',
+        version: newest.version,
+        revision: newest.kind === 'skill' ? newest.revision : revision,
+      })
+  }
+  await mapConcurrently(skills, planOne, AT_ONCE, change.signal)
+  return { planned, unchanged }
+}
+
+/** Returns the newest version of a skill, if it is the rollback or removal that took these files back. */
+async function findTakingBack(
   change: ChannelChange,
   skill: string,
+  { record, stored }: LeaderHead,
   revision: Digest,
-): Promise<SkillRemoval | undefined> {
+): Promise<VersionRecord | undefined> {
+  const isServed = stored !== undefined && !change.isHeldBack(stored)
+  if (isServed && record?.kind === 'skill' && record.rollbackOf === undefined) return undefined
   const { fleet, engine, channel, signal } = change
-  const [removal, before] = await readRecords(fleet, engine, { channel, skill }, signal)
-  const isOwn = before?.kind === 'skill' && before.revision === revision
-  return removal?.kind === 'removal' && removal.isMirrored !== true && isOwn ? removal : undefined
-}
-
-/** Whether a version between a rollback and its target has these files. */
-async function wasRolledBack(change: ChannelChange, head: SkillVersion, revision: Digest): Promise<boolean> {
-  const { version, rollbackOf, skill, channel } = head
-  if (rollbackOf === undefined) return false
-  const records = await readRecords(change.fleet, change.engine, { channel, skill }, change.signal)
-  return records.some(
-    record =>
-      record.kind === 'skill' &&
-      record.revision === revision &&
-      record.version > rollbackOf &&
-      record.version < version,
+  const place = { channel, skill }
+  // Records that only a replaced key has signed still tell which files were taken back.
+  const records = await readRecords({ trusted: NO_KEYS, feed: fleet.feed }, engine, place, signal)
+  if (records.length === 0) return undefined
+  const [newest] = fleet.trusted.isRequired ? await readRecords(fleet, engine, place, signal) : records
+  if (newest === undefined) return undefined
+  const earlier = records.filter(each => each.version < newest.version)
+  if (newest.kind === 'removal') {
+    const [before] = earlier
+    const isOwn = before?.kind === 'skill' && before.revision === revision
+    return newest.isMirrored !== true && isOwn ? newest : undefined
+  }
+  const { rollbackOf = Infinity } = newest
+  const isBetween = earlier.some(
+    each => each.kind === 'skill' && each.revision === revision && each.version > rollbackOf,
   )
+  return isBetween && newest.revision !== revision ? newest : undefined
 }
 
 /** Plans the removal of all skills of the channel that are not there. @throws {SkillError} SOURCE_MISSING */
@@ -144,9 +165,8 @@ async function planRemovals(
   const unchanged: PublishedSkill[] = []
   for (const name of others) {
     const head = await change.readHead(name)
-    if (head.record?.kind !== 'skill') continue
-    const { version, revision } = head.record
-    if (isKept) unchanged.push({ name, outcome: 'kept', version, revision })
+    if (change.isRemoved(head)) continue
+    if (isKept) unchanged.push({ name, outcome: 'kept', version: head.record?.version ?? 0 })
     else planned.push(await change.planRemoval(name, head, { isMirrored: true }))
   }
   return { planned, unchanged }

@@ -103,10 +103,7 @@ export class SkillPublisher {
     checkOptions('SkillPublisher.remove()', options, CHANNEL)
     const change = await ChannelChange.begin(this.#author, options)
     const head = await change.readHead(name)
-    // Agents with trusted keys refuse a marker without a document, so it is no removal for them.
-    const isMarker = head.stored?.data.length === 0 && !this.connection.trusted.isRequired
-    const isRefused = head.record === undefined && head.stored !== undefined && !isMarker
-    if (head.record?.kind !== 'skill' && !isRefused) throw notFound(name, change.channel)
+    if (change.isRemoved(head)) throw notFound(name, change.channel)
     return await change.commit({ planned: [await change.planRemoval(name, head)], unchanged: [] })
   }
 
@@ -169,14 +166,15 @@ export class SkillPublisher {
     const names = options.names ?? change.listNames(from)
     if (names.length === 0)
       throw new SkillError('SKILL_NOT_FOUND', `the channel ${quote(from)} has no skills to promote`)
+    change.assertExpectable(names)
     const plan = await change.plan(names, async (name, head) => {
       const { record, stored } = await readLeaderHead(fleet, engine, { channel: from, skill: name }, signal)
-      if (record?.kind !== 'skill') throw notFound(name, from)
-      if (stored !== undefined && change.isHeldBack(stored))
+      if (record !== undefined && stored !== undefined && change.isHeldBack(stored))
         throw new SkillError(
           'SKILL_INVALID',
-          `agents do not serve version ${record.version} of ${from}/${name}, because its publication is not complete; publish it again`,
+          `agents do not apply version ${record.version} of ${from}/${name}, because its publication is not complete; publish or remove it again`,
         )
+      if (record?.kind !== 'skill') throw notFound(name, from)
       if (change.isSame(head, record)) return undefined
       if (options.isDryRun !== true) await change.renewFiles(record.files)
       return { ...contentOf(record), promotedFrom: { channel: from, version: record.version } }
@@ -200,11 +198,11 @@ export class SkillPublisher {
     const planned: Planned[] = []
     for (const name of names) {
       const staged = await change.readStaged(name)
-      const { record } = staged
-      if (record?.kind !== 'skill') throw notStaged(name, channel)
+      if (change.isRemoved(staged)) throw notStaged(name, channel)
       const head = await change.readHead(name)
-      if (!change.isSame(head, record)) {
-        assertNotOvertaken(head, record, options)
+      const record = findActivated(staged, head, change)
+      if (record !== undefined && !change.isSame(head, record)) {
+        if (record !== head.record) assertNotOvertaken(head, record, options)
         const least = { least: record.version }
         const live = await change.createVersion(name, contentOf(record), [head], least)
         planned.push({ head, record: live, isStaged: false, expectedSeq: head.seq })
@@ -222,7 +220,7 @@ export class SkillPublisher {
     const names = options.names ?? change.listNames(change.channel, { isStaged: true })
     for (const name of new Set(names)) {
       const staged = await change.readStaged(name)
-      if (staged.record?.kind === 'skill') planned.push(change.planUnstaging(name, staged))
+      if (!change.isRemoved(staged)) planned.push(change.planUnstaging(name, staged))
       else if (options.names !== undefined) throw notStaged(name, change.channel)
     }
     return await change.commit({ planned, unchanged: [] })
@@ -279,6 +277,19 @@ function findTarget(
   return records.find(
     record => record.kind === 'skill' && record.revision !== current?.revision && record.version < limit,
   )
+}
+
+/**
+ * Returns the version that an activation makes live. An activation that ended midway may have unstaged the version, and
+ * then its content is at the live head that waits. Returns `undefined` if the version was being discarded.
+ */
+function findActivated(
+  { record: staged }: LeaderHead,
+  { record: live, stored }: LeaderHead,
+  change: ChannelChange,
+): SkillVersion | undefined {
+  if (staged?.kind === 'skill') return staged
+  return live?.kind === 'skill' && stored !== undefined && change.isHeldBack(stored) ? live : undefined
 }
 
 function notStaged(name: string, channel: string): SkillError {

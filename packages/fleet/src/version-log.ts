@@ -29,7 +29,7 @@ interface SkillPlace {
 
 /** Reads the head of a skill from the leader, which decides about commits. @throws {SkillError} IO_FAILED */
 export async function readLeaderHead(
-  fleet: FleetConnection,
+  fleet: Pick<FleetConnection, 'trusted' | 'feed'>,
   engine: NatsEngine,
   { channel, skill, isStaged = false }: SkillPlace & { readonly isStaged?: boolean },
   signal: AbortSignal = NEVER,
@@ -115,9 +115,9 @@ export async function findNewestVersion(
   return highest
 }
 
-/** Returns all records of a skill in a channel, newest first, including the head. */
+/** Returns all records of a skill in a channel that a reader trusts, newest first, including the head. */
 export async function readRecords(
-  fleet: FleetConnection,
+  fleet: Pick<FleetConnection, 'trusted' | 'feed'>,
   engine: NatsEngine,
   place: SkillPlace,
   signal: AbortSignal = NEVER,
@@ -143,7 +143,7 @@ export async function readRecords(
 }
 
 /** The id of the fleet that a connection has read last. */
-function idOf({ feed }: FleetConnection): string | undefined {
+function idOf({ feed }: Pick<FleetConnection, 'feed'>): string | undefined {
   return feed.state.epoch?.document.id
 }
 
