@@ -88,6 +88,7 @@ export async function commitHeads(
   // Nothing is committed if one of the documents is too large.
   const groups = toGroups(heads, statements, size)
   const signed = await Promise.all(groups.map(async group => await Promise.all(group.map(sign))))
+  if (isSplit) await giveUpReplaced(engine, planned, common, context)
   const seqs: number[] = []
   for (const members of signed) {
     const firstSeq = await commitGroup(engine, members, context)
@@ -97,6 +98,38 @@ export async function commitHeads(
     context.onCommitted(seqs.length)
   }
   return seqs
+}
+
+/**
+ * Gives up the publications in several commits whose heads will be replaced before they count. Their last commit then
+ * fails, because it expects no statement at its subject. So half of a publication never counts.
+ */
+async function giveUpReplaced(
+  engine: NatsEngine,
+  planned: readonly PlannedHead[],
+  common: Omit<CommonFields, 'filling'>,
+  { fleet, signer, signal }: CommitContext,
+): Promise<void> {
+  const { feed } = fleet
+  feed.expect(Math.max(0, ...planned.map(({ expectedSeq }) => expectedSeq)))
+  await retrying(signal, async () => await feed.reload())
+  const counts = new Map<string, number>()
+  for (const { record, isStaged } of planned) {
+    const waiting = feed.waiting.get(toHeadSubject({ ...record, isStaged }))
+    const { publishId, publication } = waiting?.document ?? {}
+    if (publishId !== undefined && publication?.isSplit === true) counts.set(publishId, publication.count)
+  }
+  for (const [publishId, count] of counts) {
+    const document = { kind: 'publication', ...common, publishId, count, isGivenUp: true } as const
+    const data = await writeDocument(document, signer)
+    const message = { subject: toPublicationSubject(publishId), data, expectedSeq: 0 }
+    try {
+      await retrying(signal, async () => await engine.store(message))
+    } catch (thrown) {
+      // The publication has ended or was given up in the meantime.
+      if (!(thrown instanceof SequenceConflict)) throw thrown
+    }
+  }
 }
 
 /** Returns what is committed together. The statements come last. */
@@ -188,7 +221,11 @@ async function findOwnCommit(
     const stored = await engine.readLast(HEADS, message.subject, 'leader')
     if ((stored?.seq ?? 0) !== message.expectedSeq) isChanged = true
     const document = stored === undefined ? undefined : tryReadDocument(stored.data, NO_KEYS)
-    const isOwn = document !== undefined && 'publishId' in document && document.publishId === publishId
+    const isOwn =
+      document !== undefined &&
+      'publishId' in document &&
+      document.publishId === publishId &&
+      !('isGivenUp' in document)
     if (isOwn && stored !== undefined) firstSeq = stored.seq - index
     else if (head === undefined || !(await hasOwnRecord(engine, head.record))) foreign ??= member
   }

@@ -225,7 +225,7 @@ export class HeadTable {
       if (document.fleet !== this.epoch?.id) throw new Error('it belongs to another fleet')
       if (this.#refusals.delete(subject)) this.#isChanged = true
       if (document.kind === 'list') this.#applyList(document)
-      else {
+      else if (document.isGivenUp !== true) {
         this.#waiting.noteEnd(document.publishId)
         this.#settle()
       }

@@ -100,11 +100,13 @@ interface StatementFields {
   readonly at: string
 }
 
-/** Says that all heads of a publication are committed. */
+/** Says that all heads of a publication are committed, or never will be. */
 export interface PublicationEnd extends StatementFields {
   readonly kind: 'publication'
   /** How many heads the publication has. */
   readonly count: number
+  /** Set if another publication has replaced a head before the last commit. The publication then never counts. */
+  readonly isGivenUp?: true
 }
 
 /**
