@@ -11,6 +11,7 @@ import {
   parsePublicationSubject,
   parseRecordSubject,
   RECORDS,
+  toHeadSubject,
 } from './fleet-subjects.ts'
 import { listSigners, readVersionAt, tryReadDocument, type VersionRecord } from './manifest.ts'
 import type { NatsEngine } from './nats-engine.ts'
@@ -131,28 +132,59 @@ async function examineHeads(fleet: FleetConnection, engine: NatsEngine): Promise
 async function examineRecords({ trusted, feed }: FleetConnection, engine: NatsEngine) {
   const foreign: string[] = []
   const faults: string[] = []
-  const findFault = ({ subject, data }: StoredMessage): string | undefined => {
+  const newest = new Map<string, number>()
+  const readRecord = ({ subject, data }: StoredMessage): VersionRecord => {
     const place = parseRecordSubject(subject)
-    try {
-      const { document } = readVersionAt(data, trusted, place)
-      if (document.fleet !== feed.state.epoch?.document.id) return 'it belongs to another fleet'
-      return document.version === place?.version ? undefined : `it is version ${document.version}`
-    } catch (thrown) {
-      return toMessage(thrown)
-    }
+    const { document } = readVersionAt(data, trusted, place)
+    if (document.fleet !== feed.state.epoch?.document.id) throw new Error('it belongs to another fleet')
+    if (document.version !== place?.version) throw new Error(`it is version ${document.version}`)
+    return document
   }
   for await (const { messages } of engine.readFrom(RECORDS, 1))
     for (const message of messages) {
       const { subject } = message
-      const fault = findFault(message)
-      if (parseRecordSubject(subject) === undefined) foreign.push(subject)
-      else if (fault !== undefined) faults.push(`${subject} (${fault})`)
+      if (parseRecordSubject(subject) === undefined) {
+        foreign.push(subject)
+        continue
+      }
+      try {
+        const { channel, skill, version } = readRecord(message)
+        const head = toHeadSubject({ channel, skill, isStaged: false })
+        newest.set(head, Math.max(newest.get(head) ?? 0, version))
+      } catch (thrown) {
+        faults.push(`${subject} (${toMessage(thrown)})`)
+      }
     }
   const unreadable: FleetFinding = {
     severity: 'warning',
     message: `${RECORDS} has records that no log shows: ${describeSubjects(faults)}`,
   }
-  return [...describeForeign(RECORDS, foreign), ...(faults.length === 0 ? [] : [unreadable])]
+  return [
+    ...describeForeign(RECORDS, foreign),
+    ...(faults.length === 0 ? [] : [unreadable]),
+    ...(await examineReplayed(trusted, engine, newest)),
+  ]
+}
+
+/** Finds heads that are older than their newest records: another program has stored them again, or a backup was restored. */
+async function examineReplayed(
+  trusted: TrustedKeys,
+  engine: NatsEngine,
+  newest: ReadonlyMap<string, number>,
+): Promise<readonly FleetFinding[]> {
+  const findings: FleetFinding[] = []
+  for await (const { messages } of engine.readFrom(HEADS, 1))
+    for (const { subject, data } of messages) {
+      const known = newest.get(subject) ?? 0
+      const document = known === 0 ? undefined : tryReadDocument(data, trusted)
+      if (document === undefined || !('version' in document) || document.version >= known) continue
+      findings.push({
+        severity: 'error',
+        message: `${subject}: its version ${document.version} is older than ${known}, which was published later`,
+        fix: 'publish or remove this skill again',
+      })
+    }
+  return findings
 }
 
 function describeForeign(stream: string, subjects: readonly string[]): readonly FleetFinding[] {

@@ -475,6 +475,14 @@ describe.skipIf(NATS_SERVER === undefined)('publishing to a fleet', { timeout: 6
     expect(numberOf(await follow(server.url), 'maps')).toBe(1)
   })
 
+  test('a new epoch is a time of the servers, not of the clock of this machine', async () => {
+    const fleet = connectTo({ servers: (await startServer()).url })
+    const before = Date.now()
+    moveClock(8 * DAY_MS)
+    expect((await prepareFleet(fleet)).epoch).toBeLessThan(before + DAY_MS)
+    expect((await prepareFleet(fleet, { isNewEpoch: true })).epoch).toBeLessThan(before + DAY_MS)
+  })
+
   test('a collection asks the servers for the time, not the clock of its machine', async () => {
     const { fleet, folder, publisher, publish } = await startFleet()
     await publish(1)

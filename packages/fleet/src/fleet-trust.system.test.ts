@@ -133,6 +133,78 @@ describe.each(VERSIONS)('a publication in several commits on the $version server
   )
 })
 
+describe.skipIf(NATS_SERVER === undefined)(
+  'two publications in several commits',
+  { timeout: 120_000 },
+  () => {
+    test('that overlap: the first one fails whole, because its last commit is refused', async () => {
+      const { server, folder, publisher } = await startFleet()
+      const names = Array.from({ length: 600 }, (_, index) => `skill-${String(index).padStart(3, '0')}`)
+      const write = (number: number): void => {
+        for (const name of names) folder.writeSkill(name, describeNumber(number))
+      }
+      write(1)
+      await publisher.publish(folder.path)
+      const agent = await follow(server.url, { retrieval: 'on-load' })
+      const paused = connectTo({ servers: server.url })
+      const engine = await paused.open()
+      const [reached, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+      const storeAll = engine.storeAll.bind(engine)
+      engine.storeAll = async messages => {
+        if (messages.length === 101) {
+          reached.resolve()
+          await goOn.promise
+        }
+        return await storeAll(messages)
+      }
+      write(2)
+      const first = new SkillPublisher(paused).publish(folder.path)
+      const failure = expect(first).rejects.toMatchObject({ code: 'CHANGED_SINCE_READ' })
+      await reached.promise
+      write(3)
+      const abort = new AbortController()
+      const reason = new Error('killed')
+      const onProgress = ({ step, done }: { readonly step: string; readonly done: number }): void => {
+        if (step === 'commit' && done === 500) abort.abort(reason)
+      }
+      const second = publisher.publish(folder.path, { signal: abort.signal, onProgress })
+      await expect(second).rejects.toBe(reason)
+      goOn.resolve()
+      await failure
+      await agent.reload()
+      expect(new Set(names.map(name => numberOf(agent, name)))).toEqual(new Set([1]))
+      await publisher.publish(folder.path)
+      await vi.waitFor(
+        () => expect(new Set(names.map(name => numberOf(agent, name)))).toEqual(new Set([3])),
+        LONG,
+      )
+      expect(problemsOf(agent)).toBe('')
+    })
+
+    test('and a replaced key: removals and ends are signed anew, and nothing is refused', async () => {
+      const { server, key, signer, folder, publisher } = await startSignedFleet()
+      const names = Array.from({ length: 501 }, (_, index) => `skill-${String(index).padStart(3, '0')}`)
+      for (const name of names) folder.writeSkill(name)
+      await publisher.publish(folder.path)
+      const small = createFolder()
+      small.writeSkill('skill-000', describeNumber(2))
+      await publisher.publish(small.path, { isMirror: true })
+      const next = createSigningKey()
+      const newer = { signer: loadSigningKey(next.privateKey) }
+      const both = connectTo({ servers: server.url, trustedKeys: [signer.publicKey, next.publicKey] })
+      const agent = await follow(both, { retrieval: 'on-load' })
+      await prepareFleet(both, newer)
+      await new SkillPublisher(both, newer).publish(small.path)
+      await agent.reload()
+      expect([namesOf(agent), problemsOf(agent)]).toEqual([['skill-000'], ''])
+      const onlyNew = connectTo({ servers: server.url, trustedKeys: [next.publicKey] })
+      const after = await follow(onlyNew, { retrieval: 'on-load' })
+      expect([namesOf(after), problemsOf(after)]).toEqual([['skill-000'], ''])
+      expect(await findingsOf(onlyNew)).not.toMatch(/again|not signed by the key/)
+      })
+  },
+)
+
 describe.skipIf(NATS_SERVER === undefined)('a mirror in several commits', { timeout: 120_000 }, () => {
   test('that ended midway is completed by the next one, or by single removals', async () => {
     const { server, folder, publisher } = await startFleet()
@@ -344,6 +416,30 @@ describe.skipIf(NATS_SERVER === undefined)('the signatures of a fleet', { timeou
       ['notes', 'rolled-back'],
     ])
   })
+
+  test.each(['skill', 'removal'] as const)(
+    'an old signed %s that is stored again does not come into the list of a new epoch',
+    async kind => {
+      const { server, key, signer, fleet, publisher, publish, nc } = await startSignedFleet()
+      await publish(1)
+      if (kind === 'removal') await publisher.remove('maps')
+      const old = await readHead(fleet)
+      for (const number of [2, 3]) await publish(number)
+      const trusting = { servers: server.url, trustedKeys: [key.publicKey] }
+      const agent = await follow(trusting)
+      const marker = headers()
+      if (kind === 'removal') marker.set('KV-Operation', 'DEL')
+      await nc.request(HEAD, old, { headers: marker, timeout: 2_000 })
+      // This connection knows no newer head.
+      expect(await findingsOf(connectTo(trusting))).toMatch(/maps: its version \d is older than \d/)
+      await prepareFleet(fleet, { signer, isNewEpoch: true })
+      await vi.waitFor(() => expect(problemsOf(agent)).toContain('the list of epoch'), LONG)
+      expect(numberOf(agent, 'maps')).toBe(3)
+      await publish(4)
+      await vi.waitFor(() => expect([numberOf(agent, 'maps'), problemsOf(agent)]).toEqual([4, '']), LONG)
+      expect(await findingsOf(connectTo(trusting))).toBe('')
+    },
+  )
 
   test('a removal that agents refuse is not published again, and can be signed', async () => {
     const { server, fleet, folder, publisher } = await startFleet()

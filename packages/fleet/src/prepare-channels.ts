@@ -6,6 +6,7 @@ import {
   HEADS,
   parseHeadSubject,
   parseListSubject,
+  parsePublicationSubject,
   parseRecordSubject,
   RECORDS,
   toListSubject,
@@ -77,7 +78,9 @@ async function readDocuments(
   const documents: StoredDocument[] = []
   for await (const { messages } of engine.readFrom(HEADS, 1))
     for (const message of messages) {
-      const isNamed = parseHeadSubject(message.subject) ?? parseListSubject(message.subject)
+      const { subject } = message
+      const isNamed =
+        parseHeadSubject(subject) ?? parseListSubject(subject) ?? parsePublicationSubject(subject)
       const document = isNamed === undefined ? undefined : tryReadDocument(message.data, trusted)
       if (document !== undefined && 'fleet' in document && document.fleet === id)
         documents.push({ message, document })
@@ -85,23 +88,45 @@ async function readDocuments(
   return documents
 }
 
-/** Signs removals and lists with another key. Skills are signed anew when they are published. Returns how many. */
+/**
+ * Signs removals, lists and ends of publications with another key. Skills are signed anew when they are published. Returns
+ * how many.
+ */
 async function signAnew(
   engine: NatsEngine,
   documents: readonly StoredDocument[],
   { epoch }: FleetEpoch,
   signer: ManifestSigner | undefined,
 ): Promise<number> {
+  const ended = new Set<string>()
+  for (const { document } of documents)
+    if (document.kind === 'publication' && document.isGivenUp !== true) ended.add(document.publishId)
   let count = 0
   for (const { message, document } of documents) {
-    const isRemoval = document.kind === 'removal'
-    const isNeeded = isRemoval || (document.kind === 'list' && document.epoch === epoch)
-    if (!isNeeded || isSignedBy(message.data, signer)) continue
+    const renewed = toRenewed(document, epoch, ended)
+    if (renewed === undefined || isSignedBy(message.data, signer)) continue
     const { subject, seq } = message
-    const data = await writeDocument(document, signer)
-    if (await tryStore(engine, { subject, data, expectedSeq: seq, isMarker: isRemoval })) count++
+    const data = await writeDocument(renewed, signer)
+    if (await tryStore(engine, { subject, data, expectedSeq: seq, isMarker: renewed.kind === 'removal' }))
+      count++
   }
   return count
+}
+
+/** Returns the document to sign anew. Returns `undefined` for documents that stay. */
+function toRenewed(
+  document: FleetDocument,
+  epoch: number,
+  ended: ReadonlySet<string>,
+): FleetDocument | undefined {
+  if (document.kind === 'publication') return document
+  if (document.kind === 'list') return document.epoch === epoch ? document : undefined
+  if (document.kind !== 'removal') return undefined
+  const { publication, ...alone } = document
+  // A removal whose publication is not complete does not count.
+  if (publication?.isSplit === true && !ended.has(document.publishId)) return undefined
+  // It gets another place in the stream, apart from the rest of its publication.
+  return alone
 }
 
 /** Returns the channels that have heads of an earlier epoch, and no list of this one. */
@@ -137,7 +162,9 @@ async function listSkills(
   for (const { message, document } of documents) {
     const place = parseHeadSubject(message.subject)
     if (!('skill' in document) || place?.channel !== channel || place.isStaged) continue
-    if (document.channel === channel && document.skill === place.skill) newest.set(place.skill, document)
+    if (document.channel !== channel || document.skill !== place.skill) continue
+    // A head that is older than its record was replayed or restored.
+    if ((newest.get(place.skill)?.version ?? 0) <= document.version) newest.set(place.skill, document)
   }
   const skills = [...newest].filter(([, { kind }]) => kind === 'skill')
   return Object.fromEntries(skills.map(([name, { version }]) => [name, version]))

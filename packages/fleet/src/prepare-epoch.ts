@@ -27,6 +27,8 @@ export async function prepareEpoch(
 ): Promise<{ readonly step: LayoutStep; readonly document: FleetEpoch | undefined }> {
   for (;;) {
     const stored = isMissing ? undefined : await engine.readLast(HEADS, EPOCH_SUBJECT, 'leader')
+    // The clock of this machine may be wrong, and agents never go back to a lower epoch.
+    const time = (await engine.readTime(HEADS)) ?? Date.now()
     // Agents may refuse the stored document, for example because it is not signed.
     const before = stored === undefined ? undefined : tryReadEpoch(stored.data, fleet.trusted)?.document
     const signers = stored === undefined ? [] : listSigners(stored.data)
@@ -41,7 +43,7 @@ export async function prepareEpoch(
         'INVALID_OPTION',
         `the epoch of this fleet is signed by ${signers.join(', ')}, which is none of the trusted keys; trust this key, too, or begin another fleet with --new-epoch`,
       )
-    const document = nextEpoch(before ?? readOpenEpoch(stored), isNewEpoch)
+    const document = nextEpoch(before ?? readOpenEpoch(stored, time), isNewEpoch, time)
     const data = await writeDocument(document, signer)
     const step = { part: 'epoch', outcome: stored === undefined ? 'created' : 'changed' } as const
     if (isDryRun) return { step, document: before }
@@ -55,17 +57,17 @@ export async function prepareEpoch(
   }
 }
 
-function nextEpoch(before: FleetEpoch | undefined, isNewEpoch: boolean): FleetEpoch {
+function nextEpoch(before: FleetEpoch | undefined, isNewEpoch: boolean, time: number): FleetEpoch {
   if (before !== undefined && !isNewEpoch) return before
   // The time rises even if the earlier epoch was lost with its stream.
-  const epoch = Math.max(Date.now(), (before?.epoch ?? 0) + 1)
+  const epoch = Math.max(time, (before?.epoch ?? 0) + 1)
   const { id = randomUUID() } = before ?? {}
   return { kind: 'epoch', id, epoch, at: new Date(epoch).toISOString() }
 }
 
 /** Returns the epoch of a fleet that nobody has signed yet. An epoch in the future could never be raised. */
-function readOpenEpoch(stored: StoredMessage | undefined): FleetEpoch | undefined {
+function readOpenEpoch(stored: StoredMessage | undefined, time: number): FleetEpoch | undefined {
   if (stored === undefined || listSigners(stored.data).length > 0) return undefined
   const document = tryReadEpoch(stored.data, NO_KEYS)?.document
-  return document !== undefined && document.epoch <= Date.now() ? document : undefined
+  return document !== undefined && document.epoch <= time ? document : undefined
 }
