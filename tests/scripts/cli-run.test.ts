@@ -436,3 +436,27 @@ test('if only the capabilities in the frontmatter are faulty, stoke run does not
   expect(run.stderr).toMatch(/^note: .*is not a capability/m)
   expect(run.stderr).not.toMatch(/ran:|not loaded:/)
 })
+
+test.skipIf(!HAS_BUBBLEWRAP)(
+  'stoke run prints the result of a script although it left what no script may leave',
+  () => {
+    using it = open()
+    using work = new TemporaryFolder()
+    const grant = `fs.write:${work.path}`
+    it.folder.write(
+      'skills/make/SKILL.md',
+      `---\nname: make\ndescription: d\nmetadata:\n  capabilities: ${grant}\n---\nx\n`,
+    )
+    const body = `fs.mkdirSync(${JSON.stringify(work.at('.git'))}); return 'kept'`
+    it.folder.write('skills/make/scripts/go.js', commandText('go', body, "import fs from 'node:fs'"))
+    expect(it.run('grant', 'make', grant).status).toBe(0)
+    const plain = it.run('run', 'make.go')
+    expect([plain.status, plain.stdout]).toEqual([2, 'kept\n'])
+    expect(plain.stderr).toContain('.git; it was moved to')
+    expect(it.run('run', 'make.go', '--json').json).toMatchObject({
+      ok: false,
+      value: 'kept',
+      error: { code: 'SCRIPT_REFUSED' },
+    })
+  },
+)
