@@ -182,7 +182,7 @@ describe.skipIf(NATS_SERVER === undefined)(
     })
 
     test('and a replaced key: removals and ends are signed anew, and nothing is refused', async () => {
-      const { server, key, signer, folder, publisher } = await startSignedFleet()
+      const { server, signer, folder, publisher } = await startSignedFleet()
       const names = Array.from({ length: 501 }, (_, index) => `skill-${String(index).padStart(3, '0')}`)
       for (const name of names) folder.writeSkill(name)
       await publisher.publish(folder.path)
@@ -201,7 +201,7 @@ describe.skipIf(NATS_SERVER === undefined)(
       const after = await follow(onlyNew, { retrieval: 'on-load' })
       expect([namesOf(after), problemsOf(after)]).toEqual([['skill-000'], ''])
       expect(await findingsOf(onlyNew)).not.toMatch(/again|not signed by the key/)
-      })
+    })
   },
 )
 
