@@ -105,13 +105,14 @@ describe.skipIf(NATS_SERVER === undefined)('stoke fleet', () => {
     server.eraseData()
     await server.restart()
     expect((await fleet('init')).code).toBe(0)
-    const { stdout } = await fleet('publish', '--name', 'maps')
-    expect(stdout).toContain('note: agents that followed an earlier epoch keep their skills')
     const waiting = expect.arrayContaining([expect.stringContaining('is not filled')])
     await vi.waitFor(
       async () => expect(await readStatus()).toMatchObject({ agents: [{ held: 2, errors: waiting }] }),
       LONG,
     )
+    const { stdout } = await fleet('publish', '--name', 'maps')
+    expect(stdout).toContain('note: agents that followed an earlier epoch keep their skills')
+    expect(stdout).toContain('removes the skills that DIR does not have')
     expect((await fleet('init', '--from', 'skills', '--dry-run')).code).toBe(2)
     expect((await fleet('init', '--from', 'skills')).stdout).toMatch(/notes +version 1/)
     expect((await fleet('publish')).stdout).not.toContain('note:')
@@ -119,6 +120,28 @@ describe.skipIf(NATS_SERVER === undefined)('stoke fleet', () => {
       async () => expect(await readStatus()).toMatchObject({ agents: [{ held: 2, errors: [] }] }),
       LONG,
     )
+  })
+
+  test('init --from removes nothing, and says what it did not fill', async () => {
+    await fleet('init')
+    for (const name of ['maps', 'notes']) folder.writeSkill(`skills/${name}`)
+    folder.writeSkill('other/maps')
+    // No agent waits, so an ordinary publication has no note.
+    expect((await fleet('publish')).stdout).not.toContain('note:')
+    const refused = await fleet('init', '--from', 'other')
+    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('has other skills: notes')])
+    expect(await readStatus()).toMatchObject({ skills: [{ name: 'maps' }, { name: 'notes' }] })
+    folder.write('skills/broken/SKILL.md', '---\nname: broken\n---\n')
+    const broken = await fleet('init', '--from', 'skills')
+    expect([broken.code, broken.stdout]).toEqual([
+      1,
+      expect.stringContaining('until the channel stable is filled'),
+    ])
+    expect((await fleet('init', '--from', 'skills', '--json')).code).toBe(1)
+    folder.remove('skills/broken')
+    expect((await fleet('init', '--from', 'skills')).code).toBe(0)
+    const filled = await fleet('init', '--from', 'skills')
+    expect([filled.code, filled.stderr]).toEqual([2, expect.stringContaining('stable is filled already')])
   })
 
   test('a publication reaches another machine, whose conversation is told at its next step', async () => {

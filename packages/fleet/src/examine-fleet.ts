@@ -70,7 +70,8 @@ export async function examineFleet(
   if (replicas > 0) {
     await examineBeat(engine, findings)
     const restored = await findRestoredBackup(fleet)
-    if (restored !== undefined) findings.push({ severity: 'error', message: restored })
+    // A report is a claim of one host.
+    if (restored !== undefined) findings.push({ severity: 'warning', message: restored })
     try {
       await fleet.feed.reload()
     } catch (thrown) {

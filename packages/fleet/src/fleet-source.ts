@@ -446,7 +446,8 @@ class FleetFetcher implements TreeFetcher {
   }
 }
 
-function describeAwaited(channel: string): string {
+/** What an agent reports while it waits for the list of its channel. */
+export function describeAwaited(channel: string): string {
   return `the fleet has a new epoch, which is not filled: the channel ${channel} keeps its skills until "stoke fleet publish DIR --mirror" or "stoke fleet init --from DIR" says what it has`
 }
 

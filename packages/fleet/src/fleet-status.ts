@@ -2,6 +2,7 @@ import { type Digest, SkillError } from '@skillstoke/core'
 import { checkOptions, type KnownOptions } from '@skillstoke/core/internal'
 import { type AgentReport, readReport } from './agent-report.ts'
 import type { FleetConnection } from './fleet-connection.ts'
+import { describeAwaited } from './fleet-source.ts'
 import { AGENTS, checkChannel, DEFAULT_CHANNEL } from './fleet-subjects.ts'
 import type { NatsEngine } from './nats-engine.ts'
 import { digestOfSet, listHeads } from './skill-set.ts'
@@ -25,6 +26,8 @@ export type AgentState = (typeof AGENT_STATES)[number]
 /** The newest report of one agent. */
 export interface AgentStatus extends AgentReport {
   readonly state: AgentState
+  /** Whether the agent keeps the skills of an earlier epoch until the channel is filled. */
+  readonly isAwaiting: boolean
   /** Milliseconds since the report. */
   readonly ageMs: number
 }
@@ -110,6 +113,7 @@ export class FleetStatus {
       .map(report => ({
         ...report,
         state: stateOf(report, digest),
+        isAwaiting: report.errors.some(error => error.includes(describeAwaited(this.#channel))),
         ageMs: Math.max(0, Date.now() - report.at),
       }))
       .sort((a, b) => (`${a.host} ${a.agent}` < `${b.host} ${b.agent}` ? -1 : 1))

@@ -181,7 +181,7 @@ describe.skipIf(NATS_SERVER === undefined)(
       expect(problemsOf(agent)).toBe('')
     })
 
-    test('and a replaced key: removals and ends are signed anew, and nothing is refused', async () => {
+    test('before a key is replaced: removals and ends are signed anew, and nothing is refused', async () => {
       const { server, signer, folder, publisher } = await startSignedFleet()
       const names = Array.from({ length: 501 }, (_, index) => `skill-${String(index).padStart(3, '0')}`)
       for (const name of names) folder.writeSkill(name)

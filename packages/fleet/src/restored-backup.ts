@@ -1,4 +1,5 @@
 import { SkillError } from '@skillstoke/core'
+import { quote } from '@skillstoke/core/internal'
 import { type AgentReport, readReport } from './agent-report.ts'
 import { tryReadEpoch } from './feed-state.ts'
 import type { FleetConnection } from './fleet-connection.ts'
@@ -6,8 +7,9 @@ import { AGENTS, EPOCH_SUBJECT, HEADS } from './fleet-subjects.ts'
 import type { NatsEngine } from './nats-engine.ts'
 
 /**
- * Returns a warning if agents have seen more of the current epoch than the stream of the heads contains. Then a backup was
- * restored, and agents refuse what is published until a new epoch begins. Looks at up to 1,000 reports.
+ * Returns a warning if agents report more of the current epoch than the stream of the heads contains. If several hosts do,
+ * a backup was probably restored, and agents refuse what is published until a new epoch begins. The report of one host may
+ * be wrong. Looks at up to 1,000 reports.
  *
  * @example
  * ```ts no-run
@@ -30,7 +32,11 @@ export async function findRestoredBackup(fleet: FleetConnection): Promise<string
     const ahead = reports.filter(report => report.epoch === epoch.document.epoch && report.seq > newest)
     const [first] = ahead
     if (first === undefined) return undefined
-    return `${ahead.length === 1 ? 'an agent has' : `${ahead.length} agents have`} seen sequence ${first.seq}, but the stream ends at ${newest}, as after a restored backup; agents refuse to go back, so run "stoke fleet init --new-epoch"`
+    const hosts = new Set(ahead.map(({ host }) => host)).size
+    const claim = `agent ${quote(first.agent)} on host ${quote(first.host)} reports sequence ${first.seq}, but the stream ends at ${newest}`
+    return hosts === 1
+      ? `${claim}, as after a restored backup; no other host reports this, so compare it with what you know`
+      : `${claim}, and ${hosts - 1} other hosts report the like, as after a restored backup; agents refuse to go back, so run "stoke fleet init --new-epoch"`
   } catch (thrown) {
     // Servers that do not answer are reported by the next step of the caller.
     if (SkillError.isInstance(thrown, 'IO_FAILED')) return undefined

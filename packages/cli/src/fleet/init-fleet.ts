@@ -1,9 +1,18 @@
-import { describePermissions, prepareFleet, writeAccounts } from '@skillstoke/fleet'
+import {
+  describePermissions,
+  FleetStatus,
+  type PublishReport,
+  prepareFleet,
+  writeAccounts,
+} from '@skillstoke/fleet'
 import { EXIT_OK, UsageError } from '../exit-code.ts'
-import { formatTable, printJson, printLine } from '../output.ts'
+import { formatTable, printJson, printLine, toTerminalLine } from '../output.ts'
 import type { FleetVerbFlags } from '../verbs/fleet-verbs.ts'
-import { printReport } from './print-report.ts'
-import { withSigner } from './with-fleet.ts'
+import { describeUnfilled, exitOf, printReport } from './print-report.ts'
+import { type OpenFleet, withSigner } from './with-fleet.ts'
+
+/** How many names a message has at most. */
+const SHOWN = 5
 
 interface InitFlags extends FleetVerbFlags {
   readonly replicas?: number
@@ -17,22 +26,24 @@ interface InitFlags extends FleetVerbFlags {
  */
 export async function initFleet(flags: InitFlags): Promise<number> {
   const { from } = flags
-  if (from !== undefined && flags.dryRun === true)
-    throw new UsageError('--from does not go together with --dry-run')
-  return await withSigner(flags, async ({ fleet, signer, publisher, inChannel }) => {
+  if (from !== undefined && (flags.dryRun === true || flags.newEpoch === true))
+    throw new UsageError(
+      `--from does not go together with ${flags.dryRun === true ? '--dry-run' : '--new-epoch'}`,
+    )
+  return await withSigner(flags, async open => {
+    const { fleet, signer } = open
     const report = await prepareFleet(fleet, {
       isDryRun: flags.dryRun === true,
       isNewEpoch: flags.newEpoch === true,
       ...(flags.replicas === undefined ? {} : { replicas: flags.replicas }),
       ...(signer === undefined ? {} : { signer }),
     })
-    const publication =
-      from === undefined ? undefined : await publisher.publish(from, { ...inChannel, isMirror: true })
+    const publication = from === undefined ? undefined : await fill(from, open)
     const accounts = writeAccounts()
     if (flags.json === true) {
       const filled = publication === undefined ? {} : { publication }
       printJson({ ...report, permissions: describePermissions(), accounts, ...filled })
-      return EXIT_OK
+      return publication === undefined ? EXIT_OK : exitOf(publication)
     }
     printLine(
       '# Accounts for the configuration of the servers. Add one user for each host of agents. Replace <administrator>,\n' +
@@ -52,8 +63,26 @@ export async function initFleet(flags: InitFlags): Promise<number> {
       ),
     )
     for (const warning of report.warnings) printLine(`warning: ${warning}`)
-    if (publication !== undefined) return printReport(publication, {})
+    if (publication !== undefined) {
+      const exit = printReport(publication, {})
+      if (!publication.isFilled) printLine(describeUnfilled(publication))
+      return exit
+    }
     if (flags.dryRun !== true) printLine('next: stoke fleet publish ./skills')
     return EXIT_OK
   })
+}
+
+/** Publishes the skills of a folder, and says that the channel has all its skills. @throws {UsageError} */
+async function fill(folder: string, { fleet, publisher, inChannel }: OpenFleet): Promise<PublishReport> {
+  const options = { ...inChannel, keepsRollbacks: true }
+  const rehearsal = await publisher.publish(folder, { ...options, isDryRun: true })
+  const named = new Set([...rehearsal.skills, ...rehearsal.refused].map(({ name }) => name))
+  const { skills } = await new FleetStatus(fleet, inChannel).read()
+  const others = skills.map(({ name }) => name).filter(name => !named.has(name))
+  if (rehearsal.isFilled || others.length > 0)
+    throw new UsageError(
+      `the channel ${rehearsal.channel} ${rehearsal.isFilled ? 'is filled already' : `has other skills: ${toTerminalLine(others.slice(0, SHOWN).join(', '))}`}; to make it equal to the folder, run "stoke fleet publish DIR --mirror", which removes its other skills`,
+    )
+  return await publisher.publish(folder, { ...options, isMirror: true })
 }

@@ -26,7 +26,17 @@ export function printReport(
 ): number {
   if (json) printJson(report)
   else for (const line of describeReport(report, { isDryRun: dryRun, isStaged })) printLine(line)
-  return report.refused.length > 0 ? EXIT_FINDINGS : EXIT_OK
+  return exitOf(report)
+}
+
+/** Returns the exit code after a publication. */
+export function exitOf({ refused }: PublishReport): number {
+  return refused.length > 0 ? EXIT_FINDINGS : EXIT_OK
+}
+
+/** Says that agents wait because a channel is not filled, and what to do. */
+export function describeUnfilled({ channel }: PublishReport): string {
+  return `note: agents that followed an earlier epoch keep their skills until the channel ${channel} is filled; "stoke fleet publish DIR --mirror" fills it if it refuses no folder, and removes the skills that DIR does not have`
 }
 
 export function describeReport(

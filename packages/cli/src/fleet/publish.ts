@@ -18,7 +18,7 @@ import { EXIT_FINDINGS, EXIT_INTERRUPTED, UsageError } from '../exit-code.ts'
 import { printJsonLine, printLine, toTerminalLine } from '../output.ts'
 import { listenForSignals } from '../signals.ts'
 import type { PublishFlags } from '../verbs/fleet-verbs.ts'
-import { describeReport, printReport } from './print-report.ts'
+import { describeReport, describeUnfilled, printReport } from './print-report.ts'
 import { ProgressLine } from './progress-line.ts'
 import { type OpenFleet, withPublisher } from './with-fleet.ts'
 
@@ -73,13 +73,16 @@ export async function publish(folder: string | undefined, flags: PublishFlags): 
       )
     if (prefetch) return await activateWhenReady(report, open, flags, line)
     const exit = printReport(report, { ...flags, isStaged: stage })
-    if (!report.isFilled && flags.json !== true) printLine(describeUnfilled(report))
+    if (!report.isFilled && flags.json !== true && (await hasAwaiting(open)))
+      printLine(describeUnfilled(report))
     return exit
   })
 }
 
-function describeUnfilled({ channel }: PublishReport): string {
-  return `note: agents that followed an earlier epoch keep their skills until the channel ${channel} is filled; "stoke fleet publish DIR --mirror" fills it, if it refuses no folder`
+/** Whether an agent of the channel keeps the skills of an earlier epoch. */
+async function hasAwaiting({ fleet, inChannel }: OpenFleet): Promise<boolean> {
+  const { agents } = await new FleetStatus(fleet, inChannel).read()
+  return agents.some(({ isAwaiting }) => isAwaiting)
 }
 
 /** Opens what is to be published. The person who publishes it approves it, so it needs no other approval. */
