@@ -569,6 +569,7 @@ describe('stoke validate', () => {
       1,
       expect.stringMatching(/^invalid \S*skills\/plural\n.*has no SKILL\.md, but a file "SKILLS\.md"/m),
     ])
+    expect(run('skills/plural').stdout).toMatch(/^invalid .*\n.*\n +fix: rename it to "SKILL\.md" if/)
     for (const path of ['skills/plural', 'skills/plural/SKILLS.md'])
       expect([run(path).status, run(path).stdout]).toEqual([1, expect.stringContaining('SKILLS.md')])
     expect(run('skills', '--json').json.map(({ path, valid }) => [basename(path), valid])).toEqual([

@@ -454,7 +454,7 @@ test('a dev server that cannot start prints one line with the reason and leaves 
     ['--host', '192.0.2.1', '--port', '0'],
   ]) {
     const run = stokeProcess(['dev', folder.path, '--state', state.path, '--no-agent', ...args])
-    expect(run.status, args.join(' ')).toBe(2)
+    expect([run.status, run.stdout], args.join(' ')).toEqual([2, ''])
     expect(run.stderr.trimEnd()).toMatch(
       /^error: (port \d+ is in use; name another port|cannot listen on)[^\n]*$/,
     )

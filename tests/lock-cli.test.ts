@@ -478,6 +478,7 @@ test.each([
 
 test.each([
   ['{', /is not valid JSON/],
+  ['<<<<<<< HEAD\n{}\n', /^error: (?!.*not valid JSON.*not valid JSON)[^\n]*\\n[^\n]*\n$/],
   ['{"version":2,"skills":{}}', /lock.json has version 2, which a newer skillstoke wrote; update skillstoke/],
   ['[]', /lock.json is not a valid lock file: .*restore it, or remove it/],
   [

@@ -1,9 +1,9 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { dirname, resolve } from 'node:path'
+import { basename, dirname, resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { BIN, stokeProcess } from './fixtures/cli.ts'
 import { TemporaryFolder } from './fixtures/skill-folder.ts'
@@ -94,7 +94,9 @@ describe.each(CLIENTS)('stoke mcp install %s', client => {
     expect(found).toEqual([{ client, path }])
     expect(it.stoke('mcp', 'uninstall', client).stdout).toContain('removed "skillstoke"')
     expect(it.stoke('mcp', 'uninstall', client).status).toBe(1)
-    expect(readdirSync(dirname(path)).filter(name => name !== 'skills')).toEqual([])
+    const parent = dirname(path)
+    if (basename(parent).startsWith('.')) expect(existsSync(parent)).toBe(false)
+    else expect(readdirSync(parent).filter(name => name !== 'skills')).toEqual([])
     expect(it.stoke('mcp', '--check', client).stdout).toContain('has no server "skillstoke"')
   }, 60_000)
 })

@@ -244,6 +244,19 @@ describe('stoke serve', () => {
     expect(metadata.status).toBe(404)
   })
 
+  test('serve names a file of clients that does not exist, and counts one skill', async () => {
+    using folder = new TemporaryFolder()
+    folder.writeSkill('skills/refund')
+    const roots = ['--root', folder.at('skills'), '--state', folder.at('state')]
+    const { status, stderr } = stokeProcess(['serve', ...roots, '--clients', folder.at('none.json')])
+    expect([status, stderr]).toEqual([
+      2,
+      expect.stringContaining('none.json" does not exist; create it with'),
+    ])
+    await using serving = await startServe([...roots, '--port', '0'])
+    expect(serving.output()).toContain('serving 1 skill, generation')
+  })
+
   test.each([
     ['{', 'not valid JSON'],
     ['{"clients": []}', 'names no client'],

@@ -13,6 +13,7 @@ import type { CommandProgress, ScriptFileRun, ScriptLine, ScriptRunOptions } fro
 import { toCommandLine } from '../command-line.ts'
 import type { Config } from '../config/config.ts'
 import { EXIT_FINDINGS, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, UsageError } from '../exit-code.ts'
+import { describeJsonFault } from '../json-fault.ts'
 import { openSkills } from '../open-skills.ts'
 import {
   createPaint,
@@ -329,7 +330,7 @@ async function readInput(given: string): Promise<unknown> {
     return JSON.parse(json) as unknown
   } catch (thrown) {
     throw new UsageError(
-      `--input is not valid JSON: ${toMessage(thrown)}; use for example --input '{"path": "."}', @file.json, or - for standard input`,
+      `--input is not valid JSON: ${describeJsonFault(thrown)}; use for example --input '{"path": "."}', @file.json, or - for standard input`,
       { cause: thrown },
     )
   }

@@ -3,6 +3,7 @@ import { toMessage } from '@skillstoke/core/internal'
 import type { BearerClient, OAuthResourceOptions } from '@skillstoke/mcp/auth'
 import { z } from 'zod'
 import { UsageError } from '../exit-code.ts'
+import { describeJsonFault } from '../json-fault.ts'
 
 /** Who may use `stoke serve`: clients with their own tokens, or the tokens of an authorization server. */
 export type ClientsFile =
@@ -86,7 +87,7 @@ export function parseClients(path: string, text: string): ClientsContent {
     const json = text.replace(/^\uFEFF/, '')
     value = json.trim() === '' ? {} : JSON.parse(json)
   } catch (thrown) {
-    throw new UsageError(`${path}: not valid JSON: ${toMessage(thrown)}`, { cause: thrown })
+    throw new UsageError(`${path}: not valid JSON: ${describeJsonFault(thrown)}`, { cause: thrown })
   }
   const parsed = fileSchema.safeParse(value)
   if (parsed.success) return parsed.data
@@ -101,6 +102,11 @@ function readText(path: string): string {
     return readFileSync(path, 'utf8')
   } catch (thrown) {
     if (thrown instanceof UsageError) throw thrown
+    if ((thrown as NodeJS.ErrnoException).code === 'ENOENT')
+      throw new UsageError(
+        `the file of clients ${JSON.stringify(path)} does not exist; create it with "stoke token NAME --clients FILE"`,
+        { cause: thrown },
+      )
     throw new UsageError(`the clients cannot be read: ${toMessage(thrown)}`, { cause: thrown })
   }
 }

@@ -54,8 +54,6 @@ export async function dev(config: Config, options: DevOptions): Promise<number> 
     const skills = parts.use(
       await openSkills(config, { watching: 'auto', serves: true, runsScripts: true, runtime: { catalog } }),
     )
-    await print.start(skills)
-    parts.defer(printCommands(skills, { print: terminal.print, paint }))
     const tellSessions = (): void => server.state.tellSessions()
     const store = new MemoryConversationStore()
     const agent = parts.use(
@@ -93,6 +91,8 @@ export async function dev(config: Config, options: DevOptions): Promise<number> 
     )
     const server = parts.use(await DevServer.start({ config, skills, mcp, playground, countTokens, turnsOf }))
     parts.defer(tellOthers(config, server))
+    await print.start(skills)
+    parts.defer(printCommands(skills, { print: terminal.print, paint }))
     parts.defer(async () => await conversation.close())
     parts.defer(
       skills.subscribe(update => {

@@ -6,6 +6,7 @@ import { NodeFileSystem } from '@skillstoke/core/node'
 import { z } from 'zod'
 import type { Config } from '../config/config.ts'
 import { UsageError } from '../exit-code.ts'
+import { describeJsonFault } from '../json-fault.ts'
 import { realPath } from '../real-path.ts'
 
 export const LOCK_FILE_NAME = 'skillstoke.lock.json'
@@ -163,7 +164,7 @@ function parseJson(text: string, path: string): unknown {
     return JSON.parse(text)
   } catch (thrown) {
     throw new UsageError(
-      `${path} is not valid JSON: ${toMessage(thrown)}; restore it, or remove it and add the skills again`,
+      `${path} is not valid JSON: ${describeJsonFault(thrown)}; restore it, or remove it and add the skills again`,
       { cause: thrown },
     )
   }

@@ -3,15 +3,17 @@ import {
   existsSync,
   lstatSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
   readlinkSync,
   realpathSync,
   renameSync,
+  rmdirSync,
   rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs'
-import { dirname, resolve } from 'node:path'
+import { basename, dirname, resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { toMessage } from '@skillstoke/core/internal'
 import { applyEdits, modify, type ParseError, parse, printParseErrorCode } from 'jsonc-parser'
@@ -109,6 +111,13 @@ export function writeEdit({ path, before, after, isEmpty }: ConfigEdit): void {
     })
   }
   if (backup !== undefined) rmSync(backup, { force: true })
+  if (isEmpty && target === path) removeIfEmpty(dirname(target))
+}
+
+/** Removes the hidden folder of a client, such as `.cursor`, if it has no other file. */
+function removeIfEmpty(folder: string): void {
+  if (!basename(folder).startsWith('.') || folder === process.cwd()) return
+  if (readdirSync(folder).length === 0) rmdirSync(folder)
 }
 
 /** Replaces a file at once, and reads it back. */

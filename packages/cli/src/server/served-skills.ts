@@ -44,7 +44,8 @@ export async function openServedSkills(
 
 export function describeServed(skills: SkillRuntime): string {
   const { number, digest } = skills.current
-  return `serving ${skills.current.list().length} skills, generation ${number} ${digest}`
+  const count = skills.current.list().length
+  return `serving ${count} ${count === 1 ? 'skill' : 'skills'}, generation ${number} ${digest}`
 }
 
 /** Creates a logger that writes to standard error. */

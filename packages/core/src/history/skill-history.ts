@@ -338,7 +338,7 @@ type ReadRevision = (text: string, known: readonly Digest[]) => Digest
 function findRevision(text: string, known: readonly Digest[]): Digest {
   const wanted = text.replace(/^sha256:/, '').toLowerCase()
   if (!/^[0-9a-f]{4,64}$/.test(wanted))
-    throw new SkillError('INVALID_OPTION', `revision is ${quote(text)}; use its first hexadecimal digits`)
+    throw new SkillError('INVALID_OPTION', `revision is ${quote(text)}; use at least 4 hexadecimal digits`)
   const matching = [...new Set(known)].filter(revision => revision.slice('sha256:'.length).startsWith(wanted))
   const [only, another] = matching
   if (another !== undefined)

@@ -90,9 +90,11 @@ export function describeIgnored(ignoreFile: string): NotSkillFinding {
 /** Describes a file that is in no skill folder. */
 export function describeFile(name: string, skillFile: string, isExpected: boolean): NotSkillFinding {
   const stem = name.replace(/\.[^.]*$/, '')
-  const folder = isNearlySkillFile(name) || stem === '' ? 'my-skill' : stem
+  const isNear = isNearlySkillFile(name)
   const message = `is a file; a skill is a folder with a ${skillFile}`
-  return finding('file', message, `move it to "${folder}/${skillFile}"`, isExpected)
+  const move = `move it to "${isNear || stem === '' ? 'my-skill' : stem}/${skillFile}"`
+  const fix = isNear ? `rename it to ${quote(skillFile)} if its folder is the skill, or ${move}` : move
+  return finding('file', message, fix, isExpected)
 }
 
 export function describeLink(isDenied: boolean, isExpected: boolean): NotSkillFinding {
@@ -101,7 +103,7 @@ export function describeLink(isDenied: boolean, isExpected: boolean): NotSkillFi
     : 'is a link that cannot be followed'
   const fix = isDenied
     ? 'replace the link with the folder'
-    : 'point it at a folder in the root; allow its target as a link root only if agents may read all of it'
+    : 'point it at a folder in the root; allow its target with linkRoots or --link-root only if agents may read all of it'
   return finding('link', message, fix, isExpected)
 }
 

@@ -162,7 +162,7 @@ export class EntryClassifier {
         context,
         name,
         reason,
-        'copy the folder; allow it as a link root only if agents may read all of it',
+        'copy the folder; allow it with linkRoots or --link-root only if agents may read all of it',
       )
     }
     for (let at: DirectoryNode | undefined = node; at !== undefined; at = at.parent) {

@@ -335,7 +335,7 @@ export class FolderReader {
         'warning',
         `${shown} was left out: ${toMessage(thrown)}`,
         thrown.data['links'] === undefined
-          ? 'copy the file; allow the folder of its target as a link root only if agents may read all of it'
+          ? 'copy the file; allow the folder of its target with linkRoots or --link-root only if agents may read all of it'
           : 'replace the hard link with a copy of the file',
       )
     }

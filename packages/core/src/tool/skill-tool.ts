@@ -91,9 +91,11 @@ function toResult(outcome: LoadOutcome, conversation: Conversation, toolName: st
     case 'not-found': {
       const near = outcome.suggestions.map(name => quote(name)).join(' or ')
       const hint =
-        near === ''
-          ? `call ${toolName} with an empty name to list the ${outcome.available} available`
-          : `did you mean ${near}?`
+        outcome.available === 0
+          ? 'no skills are available'
+          : near === ''
+            ? `call ${toolName} with an empty name to list the ${outcome.available} available`
+            : `did you mean ${near}?`
       return toolFailure(`no skill ${quote(outcome.query)}${unread}; ${hint}`, origin)
     }
     default:

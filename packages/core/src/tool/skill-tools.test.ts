@@ -115,6 +115,8 @@ describe('skill', () => {
     }
     const scoped = it.skills.session({ id: 't', scope: { include: ['maps'] } })
     expect((await scoped.tools[0]?.execute({}))?.text).toBe('- maps: Does maps.')
+    const empty = it.skills.session({ id: 'e', scope: { include: ['none'] } })
+    expect((await empty.tools[0]?.execute({ name: 'x' }))?.text).toBe('no skill "x"; no skills are available')
   })
 
   test.each([
