@@ -393,7 +393,8 @@ describe.skipIf(NATS_SERVER === undefined)('a fleet under faults', { timeout: 60
       severity: 'warning',
       message: expect.stringContaining('as after a restored backup'),
     })
-    await using _second = new FleetReporter(source, { runtime, host: 'two', agent: 'a' })
+    await using second = new FleetReporter(source, { runtime, host: 'two', agent: 'a' })
+    expect(second.report.seq).toBeGreaterThan(30)
     await vi.waitFor(async () => {
       expect(await findRestoredBackup(publisher)).toContain('run "stoke fleet init --new-epoch"')
     }, LONG)

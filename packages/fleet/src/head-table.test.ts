@@ -172,6 +172,28 @@ test('a publication in several commits counts only after its end, also in a snap
   }
 })
 
+test('a publication that was given up never counts, also in a snapshot', async () => {
+  const before = await tableWith(KEYS)
+  await versionsAfter(before, messageOf(1, versionOf('maps', 1)))
+  const fields = { fleet: 'fleet', epoch: 1, channel: 'stable', publishId: 'p', publisher: 'test', at: '' }
+  const statement = { kind: 'publication', ...fields, count: 2, isGivenUp: true } as const
+  for (const table of [before, before.startSnapshot(await epochOf(1))]) {
+    const head = messageOf(4, versionOf('maps', 2, partOf(0, 2, true)))
+    const end = messageOf(5, statement, { subject: toPublicationSubject('p') })
+    expect(await versionsAfter(table, head, end)).toEqual({ maps: 1 })
+    expect(table.state.refusals.size).toBe(0)
+  }
+})
+
+test.each([
+  { index: -1, count: 2 },
+  { index: 2, count: 2 },
+  { index: 0.5, count: 2 },
+])('a head at position $index of $count is refused', async publication => {
+  const { data } = await messageOf(1, versionOf('maps', 1, { publication }))
+  expect(() => readDocument(data, KEYS)).toThrow('its publication is not valid')
+})
+
 test('an older version is refused and leaves the newer one, until a later version comes', async () => {
   const table = await tableWith(KEYS)
   await versionsAfter(table, messageOf(1, versionOf('maps', 3)))

@@ -246,7 +246,8 @@ function checkVersionFields(value: Readonly<Record<string, unknown>>): void {
 function isPublicationPart(value: unknown): boolean {
   if (!isRecord(value)) return false
   const { index, count } = value as Partial<NonNullable<VersionFields['publication']>>
-  return Number.isSafeInteger(index) && Number.isSafeInteger(count) && (index as number) < (count as number)
+  const isIndex = Number.isSafeInteger(index) && (index as number) >= 0
+  return isIndex && Number.isSafeInteger(count) && (index as number) < (count as number)
 }
 
 /** Checks everything that a reader relies on, because a manifest comes from another machine. */
