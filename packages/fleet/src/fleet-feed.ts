@@ -17,7 +17,7 @@ const TICK_MS = 500
 /** After a silence, many agents hear the servers at the same moment, so each one waits for a random time. */
 const RECOVERY_JITTER_MS = 2_000
 /** Interval of the requests that find lost messages, with 25 % jitter. */
-const PROBE_MS = 30_000
+const PROBE_MS = 20_000
 /** If the server answers but its beats stay away for this time, the feed moves to another server. */
 const NO_BEAT_MS = 10_000
 const MOVE_AGAIN_MS = 60_000
@@ -387,7 +387,7 @@ export class FleetFeed {
     if (engine === undefined) return
     const now = performance.now()
     if (now > this.#probeAt && this.#running === undefined) {
-      this.#probeAt = now + PROBE_MS
+      this.#probeAt = now + jitter(PROBE_MS)
       this.#isUnchecked = true
       this.#requestRead()
     }

@@ -138,7 +138,7 @@ export function describeWeakness(engine: NatsEngine, replicas: number, isSigned:
     )
   if (!features.schedules)
     warnings.push(
-      'this server sends no beat (nats-server 2.14 does), so a cut-off server is noticed after up to 40 s',
+      'this server sends no beat (nats-server 2.14 does), so a cut-off server is noticed after up to 30 s',
     )
   if (replicas < 3)
     warnings.push(

@@ -23,6 +23,7 @@ import {
   prepareFleet,
   SkillPublisher,
 } from './index.ts'
+import { SequenceConflict } from './nats-messages.ts'
 
 const HEAD = '$KV.SK.stable.maps'
 
@@ -441,6 +442,25 @@ describe.skipIf(NATS_SERVER === undefined)('the signatures of a fleet', { timeou
     },
   )
 
+  test('a signed removal never expires, and one without a signature does', async () => {
+    const readHeaders = async (nc: NatsConnection): Promise<string> => {
+      const reply = await nc.request('$JS.API.STREAM.MSG.GET.KV_SK', JSON.stringify({ last_by_subj: HEAD }))
+      const { message } = reply.json<{ message: { hdrs: string } }>()
+      return Buffer.from(message.hdrs, 'base64').toString()
+    }
+    const signed = await startSignedFleet()
+    await signed.publish(1)
+    await signed.publisher.remove('maps')
+    expect(await readHeaders(signed.nc)).toContain('KV-Operation: DEL')
+    expect(await readHeaders(signed.nc)).not.toContain('Nats-TTL')
+    const { server, publish, publisher } = await startFleet()
+    const nc = await connect({ servers: server.url })
+    onTestFinished(async () => await nc.close())
+    await publish(1)
+    await publisher.remove('maps')
+    expect(await readHeaders(nc)).toContain('Nats-TTL')
+  })
+
   test('a removal that agents refuse is not published again, and can be signed', async () => {
     const { server, fleet, folder, publisher } = await startFleet()
     for (const name of ['maps', 'notes']) folder.writeSkill(name)
@@ -463,6 +483,21 @@ describe.skipIf(NATS_SERVER === undefined)('the signatures of a fleet', { timeou
 })
 
 describe.skipIf(NATS_SERVER === undefined)('a commit without an answer', { timeout: 60_000 }, () => {
+  test('is awaited while the servers refuse it and no head differs yet', async () => {
+    const { fleet, folder, publisher } = await startFleet()
+    folder.writeSkill('maps', describeNumber(1))
+    const engine = await fleet.open()
+    const storeAll = engine.storeAll.bind(engine)
+    let attempts = 0
+    engine.storeAll = async messages => {
+      if (++attempts === 1) throw new SequenceConflict()
+      return await storeAll(messages)
+    }
+    const { skills } = await publisher.publish(folder.path)
+    expect(skills).toMatchObject([{ outcome: 'published', version: 1 }])
+    expect(attempts).toBe(2)
+  })
+
   test('is recognised although another publisher has replaced one of its heads', async () => {
     const { server, fleet, folder } = await startFleet()
     for (const name of ['maps', 'notes']) folder.writeSkill(name, describeNumber(1))
