@@ -286,15 +286,20 @@ describe.skipIf(NATS_SERVER === undefined)('publishing to a fleet', { timeout: 6
   })
 
   test.each([
-    { how: 'a repair', options: { isRepair: true } },
-    { how: 'an expected version', options: { expect: 3 } },
-  ])('$how brings nothing back that a rollback took away', async ({ options }) => {
-    const { server, folder, publisher, publish } = await startFleet()
+    { how: 'a repair', options: { isRepair: true }, lost: 1 },
+    { how: 'an expected version', options: { expect: 3 }, lost: 2 },
+  ])('$how brings nothing back that a rollback took away', async ({ options, lost }) => {
+    const { server, fleet, folder, publisher, publish } = await startFleet()
+    folder.write('maps/atlas.txt', 'The same in each version.')
     for (const number of [1, 2]) await publish(number)
     await publisher.rollback('maps')
+    await request(server, '$JS.API.STREAM.PURGE.SKB', '{}')
     const report = await publisher.publish(folder.path, { keepsRollbacks: true, ...options })
     expect(report.skills).toMatchObject([{ outcome: 'rolled-back', version: 3 }])
-    expect(numberOf(await follow(server.url), 'maps')).toBe(1)
+    // Of the lost files, a repair uploads those that the folder still has.
+    expect(await findLostFiles(fleet)).toHaveLength(lost)
+    const agent = await follow(server.url, { retrieval: 'on-load' })
+    expect(numberOf(agent, 'maps')).toBe(1)
   })
 
   test('a live publisher keeps a rollback while a new epoch has no lists yet', async () => {

@@ -38,6 +38,8 @@ export async function planPublication(
   const keptNames = [...kept.unchanged, ...kept.planned.map(({ record }) => ({ name: record.skill }))]
   const byName = new Map(without(open, keptNames).map(skill => [skill.name, skill]))
   const pieces = new Map<Digest, Piece>()
+  const keptSkills = open.filter(({ name }) => !byName.has(name))
+  if (isRepair) await collectServed(change, keptSkills, pieces)
   const create = async (name: string, head: LeaderHead): Promise<VersionContent | undefined> => {
     const skill = byName.get(name) as PublishableSkill
     const isUnchanged = change.isSame(head, skill)
@@ -108,6 +110,21 @@ async function planTakenBack(
   }
   await mapConcurrently(skills, planOne, AT_ONCE, change.signal)
   return { planned, unchanged }
+}
+
+/** Collects the pieces of the files that skills have in common with their heads. */
+async function collectServed(
+  change: ChannelChange,
+  skills: readonly PublishableSkill[],
+  pieces: Map<Digest, Piece>,
+): Promise<void> {
+  const heads = new Map(
+    listStored(change.fleet.feed.state, change.channel).map(({ skill, manifest }) => [skill, manifest.files]),
+  )
+  for (const skill of skills) {
+    const served = new Set(heads.get(skill.name)?.map(({ digest }) => digest))
+    await readFiles({ ...skill, files: skill.files.filter(({ digest }) => served.has(digest)) }, NONE, pieces)
+  }
 }
 
 /** Returns the newest version of a skill, if it is the rollback or removal that took these files back. */
