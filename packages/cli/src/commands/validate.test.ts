@@ -24,8 +24,7 @@ function write(path: string, content: string): void {
 
 const text = (name: string): string => `---\nname: ${name}\ndescription: Reads PDF files.\n---\nText.\n`
 
-/** Returns the exit code, and the folder, verdict and codes of each skill. */
-async function run(): Promise<readonly [exitCode: number, verdicts: readonly unknown[]]> {
+async function print(): Promise<{ readonly exitCode: number; readonly printed: string }> {
   let printed = ''
   vi.spyOn(process.stdout, 'write').mockImplementation(chunk => {
     printed += String(chunk)
@@ -33,6 +32,12 @@ async function run(): Promise<readonly [exitCode: number, verdicts: readonly unk
   })
   const exitCode = await validate([root], {} as Config, { json: true })
   vi.restoreAllMocks()
+  return { exitCode, printed }
+}
+
+/** Returns the exit code, and the folder, verdict and codes of each skill. */
+async function run(): Promise<readonly [exitCode: number, verdicts: readonly unknown[]]> {
+  const { exitCode, printed } = await print()
   const verdicts: { path: string; valid: boolean; diagnostics: { code: string }[] }[] = JSON.parse(printed)
   return [
     exitCode,
@@ -106,4 +111,14 @@ test('validate() reports the files of a folder that list() warns about, and the 
     'LINK_REFUSED',
     'SECRET_FILE',
   ])
+})
+
+test('validate() names --link-root for links out of the folder, to a file and to a folder', async () => {
+  write('pdf/SKILL.md', text('pdf'))
+  symlinkSync('/etc/hostname', join(root, 'pdf/file'))
+  symlinkSync('/etc', join(root, 'pdf/folder'))
+  const { printed } = await print()
+  const [verdict] = JSON.parse(printed) as [{ diagnostics: { fix: string }[] }]
+  expect(verdict.diagnostics).toHaveLength(2)
+  for (const { fix } of verdict.diagnostics) expect(fix).toContain('with linkRoots or --link-root')
 })
