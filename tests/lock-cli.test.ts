@@ -567,7 +567,11 @@ test('git runs no program of a skill that stoke add copied, and the copy contain
   expect(it.run('add', it.folder.at('from')).status).toBe(0)
   expect(readdirSync(it.at('skills/pdf'), { recursive: true })).toEqual(['SKILL.md'])
   expect(it.run('add', it.folder.at('from'), '--force', '--include-secrets').status).toBe(0)
-  expect(readdirSync(it.at('skills/pdf'), { recursive: true }).sort()).toEqual(['.env', 'SKILL.md'])
+  expect(
+    readdirSync(it.at('skills/pdf'), { recursive: true, encoding: 'utf8' }).toSorted((a, b) =>
+      a < b ? -1 : 1,
+    ),
+  ).toEqual(['.env', 'SKILL.md'])
   expect(existsSync(canary)).toBe(false)
 })
 
@@ -702,7 +706,7 @@ test('stoke verify reports added links, but ignores files that belong to no skil
   const own = {
     '.git/config': 'x',
     '.env': 'KEY=1',
-    'references/own.pem': `-----BEGIN ${'PRIVATE'} KEY-----\nx`,
+    'references/own.pem': ['-----BEGIN', 'PRIVATE KEY-----\nx'].join(' '),
   }
   for (const [path, text] of Object.entries(own)) writeFileSync(it.at(`skills/pdf/${path}`), text)
   expect(it.run('verify').status).toBe(0)
