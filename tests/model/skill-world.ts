@@ -217,9 +217,10 @@ export class SkillWorld implements AsyncDisposable {
       if (good !== undefined) candidates.push({ ...good, source, location })
     }
     for (const key of this.#lastGood.keys()) if (!found.has(key)) this.#lastGood.delete(key)
-    candidates.sort((a, b) =>
-      a.source === b.source ? (a.location < b.location ? -1 : 1) : a.source < b.source ? -1 : 1,
-    )
+    // Within one source, the folder that is called like its skill comes first. All folders have the same depth.
+    const rankOf = ({ source, name, location }: (typeof candidates)[number]): string =>
+      [source, location === name ? 0 : 1, location].join(' ')
+    candidates.sort((a, b) => (rankOf(a) < rankOf(b) ? -1 : 1))
     const served = new Map<string, string>()
     for (const { name, source, revision } of candidates)
       if (!served.has(name)) served.set(name, `${source} ${revision}`)

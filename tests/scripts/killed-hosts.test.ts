@@ -8,7 +8,12 @@ import type { HostSetup } from '../fixtures/script-host.ts'
 import { commandText, HAS_BUBBLEWRAP } from '../fixtures/scripts.ts'
 import { TemporaryFolder } from '../fixtures/skill-folder.ts'
 
-const HOST = fileURLToPath(new URL('../fixtures/script-host.ts', import.meta.url))
+// Node 22 strips types only with this flag.
+const HOST = [
+  '--experimental-strip-types',
+  '--disable-warning=ExperimentalWarning',
+  fileURLToPath(new URL('../fixtures/script-host.ts', import.meta.url)),
+]
 const BUBBLEWRAP = spawnSync('/bin/sh', ['-c', 'command -v bwrap'], { encoding: 'utf8' }).stdout.trim()
 
 const folders: TemporaryFolder[] = []
@@ -50,7 +55,7 @@ function startHost(
     scripts: [script],
     runner: { sandbox: 'require', directory: folder.at('own'), env: { PATH: path } },
   }
-  const host = spawn(process.execPath, [HOST, JSON.stringify(setup)], { stdio: 'ignore' })
+  const host = spawn(process.execPath, [...HOST, JSON.stringify(setup)], { stdio: 'ignore' })
   return { folder, host }
 }
 

@@ -7,13 +7,18 @@ import type { HostOutcome, HostSetup } from '../fixtures/script-host.ts'
 import { HAS_BUBBLEWRAP, HAS_PYTHON } from '../fixtures/scripts.ts'
 import { TemporaryFolder } from '../fixtures/skill-folder.ts'
 
-const HOST = fileURLToPath(new URL('../fixtures/script-host.ts', import.meta.url))
+// Node 22 strips types only with this flag.
+const HOST = [
+  '--experimental-strip-types',
+  '--disable-warning=ExperimentalWarning',
+  fileURLToPath(new URL('../fixtures/script-host.ts', import.meta.url)),
+]
 const IS_ROOT = process.getuid?.() === 0
 /** An ordinary user without a name. */
 const USER = 4_711
 // If the files of the project are in a folder of root, another user cannot start a host.
 const HAS_USER =
-  IS_ROOT && spawnSync(process.execPath, ['--check', HOST], { uid: USER, gid: USER }).status === 0
+  IS_ROOT && spawnSync(process.execPath, ['--check', ...HOST], { uid: USER, gid: USER }).status === 0
 
 /** Opens each file below /proc and /sys for writing, writes nothing, and prints the files that could be opened. */
 const OPEN_FOR_WRITING = `import os, stat
@@ -67,7 +72,7 @@ function open(uid: number | undefined): World & Disposable {
         ...setup,
         runner: { workspace: folder.at('work'), ...setup.runner },
       }
-      const [command, ...args] = [...prefix, process.execPath, HOST, JSON.stringify(given)]
+      const [command, ...args] = [...prefix, process.execPath, ...HOST, JSON.stringify(given)]
       const { stdout, stderr } = spawnSync(command, args, {
         encoding: 'utf8',
         env: { PATH: process.env['PATH'], HOME: folder.at('home') },

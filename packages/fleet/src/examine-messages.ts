@@ -104,7 +104,7 @@ function examineSigners({ feed }: FleetConnection): readonly FleetFinding[] {
     {
       severity: 'warning',
       message: `${describeSubjects(subjects)}: not signed by the key of the epoch, ${current.join(', ')}`,
-      fix: 'publish or promote these skills with this key before agents trust no other key',
+      fix: 'check these skills, then publish or promote them with this key before agents trust no other key',
     },
   ]
 }

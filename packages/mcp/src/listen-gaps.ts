@@ -82,7 +82,7 @@ export function withMissed(response: Response, missed: Missed): Response {
 
 /** Renders the notifications that the acknowledged filter accepts. */
 function renderMissed(acknowledgement: Uint8Array, missed: Missed): string {
-  const data = /^data: (.*)$/m.exec(Buffer.from(acknowledgement).toString())?.[1] ?? '{}'
+  const data = /^data: (.*)$/m.exec(new TextDecoder().decode(acknowledgement))?.[1] ?? '{}'
   const { notifications: accepted = {}, _meta = {} } = (JSON.parse(data) as Acknowledgement).params ?? {}
   const render = (method: string, params: object = {}): string => {
     const stamp = { [SUBSCRIPTION_ID_META_KEY]: _meta[SUBSCRIPTION_ID_META_KEY] }

@@ -1,5 +1,4 @@
 import type { webcrypto } from 'node:crypto'
-import { portableHasher } from '@skillstoke/core/source'
 
 /** What a sealed session id says about its session: enough to repeat the handshake on any server with the same key. */
 export interface SealedSession {
@@ -36,20 +35,20 @@ export class SessionSeal {
     const iv = crypto.getRandomValues(new Uint8Array(IV_BYTES))
     const text = new TextEncoder().encode(JSON.stringify(session))
     const sealed = await crypto.subtle.encrypt(toAlgorithm(iv, owner), await this.#importKey(), text)
-    return Buffer.concat([iv, new Uint8Array(sealed)]).toString('base64url')
+    return toBase64Url(Uint8Array.of(...iv, ...new Uint8Array(sealed)))
   }
 
   /** Returns `undefined` if the id was not sealed with this key, or not for this owner. */
   async open(id: string, owner: string): Promise<SealedSession | undefined> {
-    const bytes = Buffer.from(id, 'base64url')
-    const iv = bytes.subarray(0, IV_BYTES)
     try {
+      const bytes = fromBase64Url(id)
+      const iv = bytes.subarray(0, IV_BYTES)
       const text = await crypto.subtle.decrypt(
         toAlgorithm(iv, owner),
         await this.#importKey(),
         bytes.subarray(IV_BYTES),
       )
-      return JSON.parse(Buffer.from(text).toString()) as SealedSession
+      return JSON.parse(new TextDecoder().decode(text)) as SealedSession
     } catch {
       return undefined
     }
@@ -59,7 +58,8 @@ export class SessionSeal {
   async #importKey(): Promise<webcrypto.CryptoKey> {
     this.#key ??= (async () => {
       const secret = this.#secret ?? crypto.randomUUID() + crypto.randomUUID()
-      const bytes = Buffer.from(portableHasher.sha256(`skillstoke session ${secret}`), 'hex')
+      const text = new TextEncoder().encode(`skillstoke session ${secret}`)
+      const bytes = await crypto.subtle.digest('SHA-256', text)
       return await crypto.subtle.importKey('raw', bytes, 'AES-GCM', false, ['encrypt', 'decrypt'])
     })()
     return await this.#key
@@ -79,6 +79,18 @@ export function readHandshake(body: unknown): SealedSession['handshake'] | undef
     clientInfo: { name: toShortText(name), version: toShortText(version) },
     capabilities: toShortCapabilities(capabilities),
   }
+}
+
+/** Cloudflare Workers have no `Buffer`. */
+function toBase64Url(bytes: Uint8Array): string {
+  const text = btoa(String.fromCharCode(...bytes))
+  return text.replaceAll('+', '-').replaceAll('/', '_').replace(/=+$/, '')
+}
+
+/** @throws if the text is not Base64 */
+function fromBase64Url(text: string): Uint8Array<ArrayBuffer> {
+  const binary = atob(text.replaceAll('-', '+').replaceAll('_', '/'))
+  return Uint8Array.from(binary, character => character.charCodeAt(0))
 }
 
 function toAlgorithm(iv: Uint8Array<ArrayBuffer>, owner: string): webcrypto.AesGcmParams {

@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -93,7 +92,6 @@ test('validate() reports the files of a folder that list() warns about, and the 
   write('pdf/SKILL.md', text('pdf'))
   mkdirSync(join(root, 'pdf/1/2/3/4/5/6/7/8'), { recursive: true })
   symlinkSync('/etc/hostname', join(root, 'pdf/outside'))
-  execFileSync('mkfifo', [join(root, 'pdf/pipe')])
   write('pdf/.env', 'KEY=1')
   write('pdf/.git/config', '')
   write('pdf/node_modules/x/index.js', '')
@@ -106,7 +104,6 @@ test('validate() reports the files of a folder that list() warns about, and the 
     'CONFLICT_MARKERS',
     'DEPENDENCY_FOLDER',
     'DEPENDENCY_FOLDER',
-    'FILE_SKIPPED',
     'FILE_SKIPPED',
     'LINK_REFUSED',
     'SECRET_FILE',
