@@ -403,7 +403,7 @@ describe.skipIf(NATS_SERVER === undefined)('the signatures of a fleet', { timeou
     )
     await new SkillPublisher(both, newer).publish(folder.path, { keepsRollbacks: true })
     expect(await findingsOf(both)).toContain(
-      `$KV.SK.canary.maps: not signed by the key of the epoch, ${next.publicKey}; publish or promote`,
+      `$KV.SK.canary.maps: not signed by the key of the epoch, ${next.publicKey}; check these skills, then publish or promote`,
     )
     await new SkillPublisher(both, newer).promote({ from: 'stable', to: 'canary' })
     expect(await findingsOf(both)).not.toContain(key.publicKey)

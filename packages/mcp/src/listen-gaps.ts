@@ -1,4 +1,5 @@
 import { SUBSCRIPTION_ID_META_KEY } from '@modelcontextprotocol/server'
+import { decodeUnmarkedText } from '@skillstoke/core/internal'
 import type { ChangeNotification } from './change-notifications.ts'
 import type { Sender } from './incoming-request.ts'
 
@@ -82,7 +83,7 @@ export function withMissed(response: Response, missed: Missed): Response {
 
 /** Renders the notifications that the acknowledged filter accepts. */
 function renderMissed(acknowledgement: Uint8Array, missed: Missed): string {
-  const data = /^data: (.*)$/m.exec(new TextDecoder().decode(acknowledgement))?.[1] ?? '{}'
+  const data = /^data: (.*)$/m.exec(decodeUnmarkedText(acknowledgement))?.[1] ?? '{}'
   const { notifications: accepted = {}, _meta = {} } = (JSON.parse(data) as Acknowledgement).params ?? {}
   const render = (method: string, params: object = {}): string => {
     const stamp = { [SUBSCRIPTION_ID_META_KEY]: _meta[SUBSCRIPTION_ID_META_KEY] }

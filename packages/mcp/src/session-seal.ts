@@ -1,4 +1,5 @@
 import type { webcrypto } from 'node:crypto'
+import { decodeUnmarkedText } from '@skillstoke/core/internal'
 
 /** What a sealed session id says about its session: enough to repeat the handshake on any server with the same key. */
 export interface SealedSession {
@@ -48,7 +49,7 @@ export class SessionSeal {
         await this.#importKey(),
         bytes.subarray(IV_BYTES),
       )
-      return JSON.parse(new TextDecoder().decode(text)) as SealedSession
+      return JSON.parse(decodeUnmarkedText(new Uint8Array(text))) as SealedSession
     } catch {
       return undefined
     }
