@@ -76,6 +76,7 @@ test('a model that loads a skill, or calls a missing command, learns why the new
   folder.write('git/SKILL.md', `---\n${head}\n---\nx\n`)
   folder.write('git/scripts/a.js', commandText('one', 'return 1'))
   await using skills = await openScripts(folder.path)
+  await skills.scripts.ready() // a start waits only for a limited time
   const load = async (): Promise<string> => await call(skills, 'skill', { name: 'git' })
   const missing =
     'the scripts lack a grant for net; a person can read the scripts first, then decide: stoke grant git net'
