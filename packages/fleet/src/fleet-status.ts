@@ -1,6 +1,7 @@
 import { type Digest, SkillError } from '@skillstoke/core'
 import { checkOptions, type KnownOptions } from '@skillstoke/core/internal'
 import { type AgentReport, readReport } from './agent-report.ts'
+import { compareNames } from './channel-change.ts'
 import type { FleetConnection } from './fleet-connection.ts'
 import { describeAwaited } from './fleet-source.ts'
 import { AGENTS, checkChannel, DEFAULT_CHANNEL } from './fleet-subjects.ts'
@@ -174,10 +175,6 @@ async function readReports(engine: NatsEngine): Promise<readonly AgentReport[]> 
     if (!SkillError.isInstance(thrown, 'IO_FAILED') || thrown.data['isMissing'] !== true) throw thrown
   }
   return [...reports.values()]
-}
-
-function compareNames(a: { readonly name: string }, b: { readonly name: string }): number {
-  return a.name < b.name ? -1 : 1
 }
 
 function stateOf({ digest, held, staleSince }: AgentReport, expected: Digest): AgentState {
