@@ -286,6 +286,61 @@ describe.each([...(HAS_BUBBLEWRAP ? (['require'] as const) : []), 'off' as const
       })
     })
 
+    describe('if one of two scripts at the same time leaves .git', () => {
+      const wait = `import fs from 'node:fs'
+import { setTimeout } from 'node:timers/promises'
+export const waitFor = async out => {
+  fs.writeFileSync(out + '/started', '')
+  while (!fs.existsSync(out + '/end')) await setTimeout(5)
+}`
+
+      async function openPair(folder: TemporaryFolder, code: string): Promise<SkillRuntime> {
+        folder.write('skills/make/lib/wait.mjs', wait)
+        folder.write('skills/make/scripts/go.js', code)
+        folder.write(
+          'skills/make/scripts/leave.mjs',
+          "import fs from 'node:fs'\nfs.mkdirSync(process.argv[2] + '/.git')\n",
+        )
+        folder.write(
+          'skills/make/scripts/wait.mjs',
+          "import { waitFor } from '../lib/wait.mjs'\nawait waitFor(process.argv[2])\n",
+        )
+        return await open(folder, ['fs.write:out'], sandbox)
+      }
+
+      test('both results name it', async () => {
+        using folder = new TemporaryFolder()
+        await using skills = await openPair(folder, commandText('go', 'return 1'))
+        const out = folder.at('work/out')
+        expect((await skills.scripts.execute('make.go')).value).toBe(1)
+        const waiting = failure(skills.scripts.run('make', 'scripts/wait.mjs', [out]))
+        await expect.poll(() => existsSync(`${out}/started`)).toBe(true)
+        const leaving = await failure(skills.scripts.run('make', 'scripts/leave.mjs', [out]))
+        folder.write('work/out/end', '')
+        const named = `the script, or another one at the same time, left what no script may leave in a granted folder: ${out}/.git; it was moved to`
+        for (const error of [leaving, await waiting])
+          expect(error).toMatchObject({
+            code: 'SCRIPT_REFUSED',
+            message: expect.stringContaining(named),
+            data: { result: { exitCode: 0 } },
+          })
+        expect(existsSync(`${out}/.git`)).toBe(false)
+      })
+
+      test('code that was loading meanwhile is loaded again', async () => {
+        using folder = new TemporaryFolder()
+        const out = folder.at('work/out')
+        const top = `import { waitFor } from '../lib/wait.mjs'\nawait waitFor(${JSON.stringify(out)})`
+        await using skills = await openPair(folder, commandText('go', 'return 1', top))
+        const executed = skills.scripts.execute('make.go')
+        await expect.poll(() => existsSync(`${out}/started`)).toBe(true)
+        const leaving = await failure(skills.scripts.run('make', 'scripts/leave.mjs', [out]))
+        expect(movedBy(leaving)).toEqual(['1-.git'])
+        folder.write('work/out/end', '')
+        expect((await executed).value).toBe(1)
+      })
+    })
+
     test('a module that leaves .git while it loads does not load, and .git is moved aside', async () => {
       using folder = new TemporaryFolder()
       const out = JSON.stringify(folder.at('work/out/.git'))

@@ -217,8 +217,9 @@ class ChildProcessRunner implements ChildProcesses {
           signal: AbortSignal.any([this.#stop.signal, ...(options.signal ? [options.signal] : [])]),
         },
       )
+      const left = this.#setAside.checkAfter(access, run)
       const [outcome] = await Promise.allSettled([run])
-      return withLeft(outcome, await this.#setAside.check(access))
+      return withLeft(outcome, await left)
     } finally {
       this.#inUse.delete(use)
       if (scratch !== undefined) await this.#folders.discard(scratch, contained)

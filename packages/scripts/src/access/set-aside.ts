@@ -4,6 +4,7 @@ import { basename, dirname, join } from 'node:path'
 import { SkillError, type SkillErrorCode } from '@skillstoke/core'
 import { toMessage } from '@skillstoke/core/internal'
 import { removeTree } from '@skillstoke/core/internal/node'
+import { Turns } from '../process/turns.ts'
 import type { FolderLooks, OddEntry } from './folder-looks.ts'
 import { findReal, isInside } from './granted-path.ts'
 import type { ScriptAccess } from './script-access.ts'
@@ -19,7 +20,7 @@ const RESULT_CODES: readonly SkillErrorCode[] = ['TIMED_OUT', 'SCRIPT_FAILED', '
 
 /**
  * Returns or throws the outcome of a script, and names what was moved aside.
- * @param left the description that `SetAside.check` returned
+ * @param left the description that `SetAside` returned
  * @throws {SkillError} SCRIPT_REFUSED with the result as `data.result`, if a successful script left what no script may
  * leave
  */
@@ -34,13 +35,24 @@ export function withLeft<T>(outcome: PromiseSettledResult<T>, left: string | und
   throw new SkillError(reason.code, `${reason.message}; ${left}`, { data: reason.data })
 }
 
+interface Running {
+  readonly access: ScriptAccess
+  /** What checks of other processes found in the folders of this process. */
+  readonly told: string[]
+}
+
 /**
  * Finds entries that a process left in its granted folders against the rules, and moves them into a folder of the host.
- * An entry that was there before the process started stays.
+ * An entry that was there before the process started stays. If several processes ran at the same time, nobody knows
+ * which of them left an entry, so the entry is named to each process that could write there.
  */
 export class SetAside {
   readonly #looks: FolderLooks
   readonly #findParent: () => Promise<string>
+  /** Two checks at the same time would each move what the other check found. */
+  readonly #turns = new Turns(1)
+  /** The processes whose folders have not been checked yet. */
+  readonly #running = new Set<Running>()
 
   /** @param findParent returns the folder into which entries are moved */
   constructor(looks: FolderLooks, findParent: () => Promise<string>) {
@@ -49,26 +61,38 @@ export class SetAside {
   }
 
   /**
-   * Checks the folders that a process could write to. Call this after the process has ended, because a running process
-   * could write again. Never fails.
+   * Checks the folders that a process could write to, after the process has ended, because a running process could
+   * write again. Call this before the process starts. Never fails.
    * @param access what was checked before the process started
-   * @returns a description of what was moved or changed; `undefined` if the process left nothing
+   * @param exited resolves after the process has ended
+   * @returns a description of what was moved or changed; `undefined` if nothing was left
    */
-  async check(access: ScriptAccess): Promise<string | undefined> {
+  async checkAfter(access: ScriptAccess, exited: Promise<unknown>): Promise<string | undefined> {
     if (access.writable.length === 0) return undefined
+    const process: Running = { access, told: [] }
+    this.#running.add(process)
+    await exited.catch(() => undefined)
+    return await this.#turns.run(async () => {
+      this.#running.delete(process)
+      const all = [...process.told, ...(await this.#check(access))]
+      return all.length === 0 ? undefined : all.join('; ')
+    })
+  }
+
+  async #check(access: ScriptAccess): Promise<readonly string[]> {
     try {
       const found = await this.#find(access)
-      return found.length === 0 ? undefined : await this.#move(found, access)
+      return found.length === 0 ? [] : await this.#move(found, access)
     } catch (thrown) {
-      return `what the script left in granted folders could not be checked: ${toMessage(thrown)}`
+      return [`what the script left in granted folders could not be checked: ${toMessage(thrown)}`]
     }
   }
 
-  async #move(found: readonly OddEntry[], { checkedAtMs }: ScriptAccess): Promise<string> {
+  async #move(odd: readonly OddEntry[], { checkedAtMs }: ScriptAccess): Promise<readonly string[]> {
     const cleared: string[] = []
     const moved: string[] = []
     let folder: string | undefined
-    for (const { path, kind } of found) {
+    for (const { path, kind } of odd) {
       if (kind === 'set-id' && (await clearSetId(path, checkedAtMs).catch(() => false))) cleared.push(path)
       else {
         folder ??= await mkdtemp(join(await this.#findParent(), 'set-aside-'))
@@ -77,9 +101,22 @@ export class SetAside {
         moved.push(fault === undefined ? path : `${path} (not moved: ${fault})`)
       }
     }
-    const bits = `the script set a set-user-ID or set-group-ID bit, which was cleared: ${listPaths(cleared)}`
-    const left = `the script left what no script may leave in a granted folder: ${listPaths(moved)}; it was moved to ${folder}`
-    return [...(cleared.length === 0 ? [] : [bits]), ...(moved.length === 0 ? [] : [left])].join('; ')
+    const others = [...this.#running].filter(({ access: { writable } }) =>
+      [...cleared, ...moved].some(path => writable.some(({ real }) => isInside(path, real))),
+    )
+    const who = others.length === 0 ? 'the script' : 'the script, or another one at the same time,'
+    const told = [
+      ...(cleared.length === 0
+        ? []
+        : [`${who} set a set-user-ID or set-group-ID bit, which was cleared: ${listPaths(cleared)}`]),
+      ...(moved.length === 0
+        ? []
+        : [
+            `${who} left what no script may leave in a granted folder: ${listPaths(moved)}; it was moved to ${folder}`,
+          ]),
+    ]
+    for (const each of others) each.told.push(...told)
+    return told
   }
 
   async #find({ writable, readable, present }: ScriptAccess): Promise<readonly OddEntry[]> {

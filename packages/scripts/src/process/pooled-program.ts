@@ -22,7 +22,7 @@ export interface PooledProcess {
   readonly scratch: string
   /** What the process may access, as set at its start. */
   readonly access: ScriptAccess
-  /** Resolves after the process has ended, with a description of what it left in granted folders; see `SetAside.check`. */
+  /** Resolves after the process has ended, with a description of what it left in granted folders; see `SetAside.checkAfter`. */
   readonly left: Promise<string | undefined>
   /** Folder from which the process reads the files of the skill. */
   readonly folder: ProgramFolder

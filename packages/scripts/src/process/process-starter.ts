@@ -52,7 +52,7 @@ export class ProcessStarter {
       limits: this.#limits,
       redaction: createRedaction(access.secrets),
     })
-    const left = process.exited.then(async () => await this.#setAside.check(access))
+    const left = this.#setAside.checkAfter(access, process.exited)
     return { process, scratch, access, left, folder, hasOwnFolder: false, isReserved: false }
   }
 

@@ -98,12 +98,9 @@ export class ProgramLoader {
       const faults = unplain.filter(({ path }) => scan.sources.includes(path ?? ''))
       if (faults.length > 0) return { kind: 'failed', diagnostics: faults }
       const loading = { program, scan, folder, check }
-      const { outcome, pooled } = await this.#begin(loading, held, signal)
+      const { outcome, pooled, left } = await this.#beginAndCheck(loading, held, signal)
       held = pooled
       if (isEdit || early?.isReserved === true) this.#reserve.keep(pooled.access)
-      const isSingleUse = isForOneCall(pooled)
-      if (isSingleUse) await this.#starter.end(pooled)
-      const left = isSingleUse ? await pooled.left : undefined
       if (outcome.kind === 'failed' || left !== undefined)
         return {
           kind: 'failed',
@@ -153,6 +150,24 @@ export class ProgramLoader {
     if (early.folder === folder) return { ...early, hasOwnFolder: false }
     await this.#starter.end(early)
     return undefined
+  }
+
+  /**
+   * Like `#begin`. A process that may write to folders is ended after it loaded the code, and its folders are checked.
+   * Loads the code a second time if something was left there, because another script could have left it.
+   */
+  async #beginAndCheck(
+    loading: Loading,
+    waiting: PooledProcess | undefined,
+    signal: AbortSignal | undefined,
+  ): Promise<Started & { readonly left?: string | undefined }> {
+    for (let attempt = 1; ; attempt++) {
+      const started = await this.#begin(loading, attempt === 1 ? waiting : undefined, signal)
+      if (!isForOneCall(started.pooled)) return started
+      await this.#starter.end(started.pooled)
+      const left = await started.pooled.left
+      if (left === undefined || attempt === 2) return { ...started, left }
+    }
   }
 
   /**
