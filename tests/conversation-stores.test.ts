@@ -162,7 +162,7 @@ describe.skipIf(POSTGRES_PROGRAMS === undefined)('openPostgresStore() with a Pos
 describe('importConversation()', () => {
   const digest = `sha256:${'0'.repeat(64)}` as const
   const catalog = { digest, text: '<skills>', tokens: 2, listed: [], omitted: [] }
-  const session = { version: 2, generation: digest, catalog, announced: [], ledger: [], seen: {} } as const
+  const session = { version: 3, generation: digest, catalog, announced: [], ledger: [], seen: {} } as const
 
   test('restores an exported conversation in another kind of store, from chunks that are cut anywhere', async () => {
     using folder = new TemporaryFolder()

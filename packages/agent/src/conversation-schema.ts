@@ -51,8 +51,8 @@ export interface ConversationTables {
     seq: number
     generation: string
     listing: string
-    /** Digest of the catalog. Null if the session state has format version 1. */
-    catalog: string | null
+    /** Digest of the catalog. */
+    catalog: string
     ledger: string
     seen: string
     /** The fields `conversation` and `seal` of the state, as JSON. Null in rows of earlier versions. */

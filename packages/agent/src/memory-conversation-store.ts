@@ -100,7 +100,6 @@ export class MemoryConversationStore implements ConversationStore {
 
   /** Makes all session states with the same catalog use one catalog object. */
   #share(state: SessionState): SessionState {
-    if (state.catalog === undefined) return state
     const digest = nodeHasher.sha256(JSON.stringify(state.catalog))
     const catalog = this.#catalogs.get(digest) ?? state.catalog
     this.#catalogs.set(digest, catalog)

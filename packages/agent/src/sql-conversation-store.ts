@@ -179,7 +179,7 @@ export class SqlConversationStore implements ConversationStore, AsyncDisposable 
           .selectFrom('session')
           .$if(atSeq !== undefined, query => query.where('session.seq', '<=', atSeq ?? 0))
           .innerJoin('listing', 'listing.digest', 'session.listing')
-          .leftJoin('text', 'text.digest', 'session.catalog')
+          .innerJoin('text', 'text.digest', 'session.catalog')
           .select([
             'session.generation',
             'session.ledger',
@@ -195,10 +195,9 @@ export class SqlConversationStore implements ConversationStore, AsyncDisposable 
           .executeTakeFirst(),
     )
     if (row === undefined) return undefined
-    // A session state of format version 1 has no catalog.
-    const frozen = row.catalog === null ? undefined : (JSON.parse(row.catalog) as SessionState['catalog'])
     return {
-      ...(frozen === undefined ? { version: 1 } : { version: 2, catalog: frozen }),
+      version: 3,
+      catalog: JSON.parse(row.catalog) as SessionState['catalog'],
       generation: row.generation as Digest,
       announced: JSON.parse(row.announced) as SessionState['announced'],
       ledger: JSON.parse(row.ledger) as SessionState['ledger'],
@@ -509,7 +508,7 @@ async function saveSession(
   const row = {
     generation: state.generation,
     listing,
-    catalog: state.catalog === undefined ? null : await putText(writing, JSON.stringify(state.catalog)),
+    catalog: await putText(writing, JSON.stringify(state.catalog)),
     ledger: JSON.stringify(state.ledger),
     seen: JSON.stringify(state.seen),
     identity: JSON.stringify({ conversation: state.conversation, seal: state.seal }),

@@ -95,16 +95,6 @@ export const conversationStoreConformance: readonly ConversationStoreCase[] = [
     },
   },
   {
-    name: 'readSession() returns a state of version 1 without a catalog, and then one of version 2',
-    async check(store) {
-      const old = withoutCatalog(state('one'))
-      await store.append('t', 'c', 0, [message('a')], { session: old })
-      equal(await store.readSession('t', 'c'), old, 'as it was stored')
-      await store.append('t', 'c', 1, [], { session: state('one') })
-      equal(await store.readSession('t', 'c'), state('one'), 'the newer one')
-    },
-  },
-  {
     name: 'read() returns system texts unchanged, even if several conversations share them',
     async check(store) {
       const system = (id: string): ConversationMessage => ({
@@ -304,7 +294,8 @@ function message(id: string): ConversationMessage {
 }
 
 function state(name: string): SessionState {
-  const ledger = [{ name, revision: DIGEST, toldRevision: DIGEST }]
+  const content = { body: '0123', files: '4567' }
+  const ledger = [{ name, revision: DIGEST, toldRevision: DIGEST, content, toldContent: content }]
   const catalog = {
     digest: DIGEST,
     text: `<skill>${name}</skill>`,
@@ -315,7 +306,7 @@ function state(name: string): SessionState {
   const announced: SessionState['announced'] = [[name, '0123']]
   const identity = { conversation: '0'.repeat(32), seal: 'a seal' }
   return {
-    version: 2,
+    version: 3,
     ...identity,
     generation: DIGEST,
     catalog,
@@ -323,10 +314,6 @@ function state(name: string): SessionState {
     ledger,
     seen: { [name]: [DIGEST] },
   }
-}
-
-function withoutCatalog({ catalog: _catalog, ...rest }: SessionState): SessionState {
-  return { ...rest, version: 1 }
 }
 
 async function idsOf(store: ConversationStore, conversation: string): Promise<string[]> {

@@ -164,7 +164,7 @@ export class ClaudeAgent implements Disposable {
     this.#sessionId = sessionId
     if (this.#store === undefined) return
     const session = this.session.state()
-    const isFirst = session.catalog?.text === this.#catalog
+    const isFirst = session.catalog.text === this.#catalog
     const state: ClaudeState = { sessionId, session, ...(isFirst ? {} : { catalog: this.#catalog }) }
     const text = JSON.stringify(state)
     if (text === this.#saved) return

@@ -1,5 +1,7 @@
+import { contentKeys, haveEqualContent } from '../activation/content-keys.ts'
 import type { LedgerEntry } from '../activation/ledger.ts'
-import { changedPaths, diffSkills } from '../skill/diff-skills.ts'
+import type { Hasher } from '../host.ts'
+import { changedPaths } from '../skill/diff-skills.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
 
@@ -9,22 +11,26 @@ export interface LoadedFileChange {
   readonly path: string
 }
 
-/** A loaded skill whose current revision differs from the last reported revision. */
+/** A loaded skill whose content differs from what the conversation was told. */
 export interface LoadedChange {
   readonly entry: LedgerEntry
   readonly skill: Skill
   /** True if the instructions differ from those that the conversation has. */
   readonly needsLoading: boolean
-  /** Files and scripts that changed since the last report about the skill, sorted by path. */
-  readonly files: readonly LoadedFileChange[]
+  /**
+   * Files and scripts that changed since the last report about the skill, sorted by path; `undefined` if files changed
+   * and the store no longer has the reported revision.
+   */
+  readonly files: readonly LoadedFileChange[] | undefined
 }
 
-/**
- * The fields of a skill that stay available when its revision is no longer served. Every `Skill` has these fields.
- * Unlike `Pick`, this type requires fields that are optional in `Skill`, so that a copy cannot omit them.
- */
-export type KnownRevision = {
-  readonly [Field in 'revision' | 'files' | 'skillFile' | 'frontmatterDigest' | 'bodyDigest']: Skill[Field]
+/** The fields of a skill that stay available when its revision is no longer served. */
+export type KnownRevision = Pick<Skill, 'revision' | 'files' | 'skillFile' | 'bodyDigest'>
+
+export interface ChangeOptions {
+  readonly hasher: Hasher
+  /** Returns a revision that the conversation was told, if the store still has it. */
+  readonly find: (revision: Digest) => KnownRevision | undefined
 }
 
 /**
@@ -34,35 +40,36 @@ export type KnownRevision = {
 export function findLoadedChange(
   entry: LedgerEntry,
   skill: Skill,
-  find: (revision: Digest) => KnownRevision | undefined,
+  { hasher, find }: ChangeOptions,
 ): LoadedChange | undefined {
-  const { revision, toldRevision } = entry
-  if (skill.revision === toldRevision || isBackAsLoaded(entry, skill)) return undefined
+  const { revision, toldRevision = revision } = entry
+  if (skill.revision === toldRevision) return undefined
+  const keysOf = (each: KnownRevision | undefined): ReturnType<typeof contentKeys> | undefined =>
+    each && contentKeys(each, hasher)
+  const now = contentKeys(skill, hasher)
+  const loaded = entry.content ?? keysOf(find(revision))
+  const told = toldRevision === revision ? loaded : (entry.toldContent ?? keysOf(find(toldRevision)))
+  if (haveEqualContent(told, now)) return undefined
   const isAsLoaded = skill.revision === revision
-  const loaded = find(revision)
-  const told = toldRevision === undefined ? loaded : find(toldRevision)
-  // The older revision is not known, so the notice cannot name the changed files.
-  if (loaded === undefined || told === undefined)
-    return { entry, skill, needsLoading: !isAsLoaded, files: [] }
-  const files = findFileChanges(told, skill)
-  if (files.length === 0 && !hasOtherBody(told, skill)) return undefined
-  return { entry, skill, needsLoading: !isAsLoaded && hasOtherBody(loaded, skill), files }
+  const needsLoading = loaded === undefined ? !isAsLoaded : loaded.body !== now.body
+  const files = told?.files === now.files ? [] : findFileChanges(find(toldRevision), skill)
+  return { entry, skill, needsLoading, files: told === undefined ? (files ?? []) : files }
 }
 
 /**
- * True if a skill was reported as removed, and is back now at the revision that the conversation loaded. In this case,
+ * True if a skill was reported as removed, and is back now with the content that the conversation loaded. In this case,
  * the notice only lists the skill as added.
  */
-export function isBackAsLoaded(entry: LedgerEntry, skill: Skill): boolean {
-  return entry.toldRevision === undefined && skill.revision === entry.revision
+export function isBackAsLoaded(entry: LedgerEntry, skill: Skill, hasher: Hasher): boolean {
+  if (entry.toldRevision !== undefined) return false
+  return skill.revision === entry.revision || haveEqualContent(entry.content, contentKeys(skill, hasher))
 }
 
-function hasOtherBody(before: KnownRevision, after: Skill): boolean {
-  // Give the older revision the current source and location, so that only the folders are compared.
-  return diffSkills({ ...after, ...before }, after).includes('body')
-}
-
-function findFileChanges(before: KnownRevision, after: Skill): readonly LoadedFileChange[] {
+function findFileChanges(
+  before: KnownRevision | undefined,
+  after: Skill,
+): readonly LoadedFileChange[] | undefined {
+  if (before === undefined) return undefined
   const [old, now] = [before, after].map(({ files }) => new Set(files.map(({ path }) => path)))
   const isSkillFile = (path: string): boolean => path === before.skillFile || path === after.skillFile
   return changedPaths(before.files, after.files)

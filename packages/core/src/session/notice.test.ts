@@ -63,7 +63,6 @@ describe('the notice about a loaded skill', () => {
     expect(await session.update()).toBeUndefined()
     it.write('refund', { description: 'Pays back.', extra: 'license: MIT\n' })
     expect(linesOf(await session.update())).toEqual(['- description changed: refund: Pays back.'])
-    expect(session.ledger.find('refund')?.toldRevision).toBe(it.skills.current.get('refund').revision)
   })
 
   test('the notice names the files that changed since the last notice, and repeats that the instructions are outdated', async () => {
@@ -119,7 +118,10 @@ describe('the notice about a loaded skill', () => {
 })
 
 describe('the notice to a resumed conversation', () => {
-  async function resumeWith(isKept: boolean): Promise<{ lines: string[] | undefined; pending: string }> {
+  async function resumeWith(
+    isKept: boolean,
+    edit = (it: MemorySkills): void => it.writeFile('refund', 'scripts/refund.ts', 'export const fee = 1'),
+  ): Promise<{ lines: string[] | undefined; pending: string }> {
     const { it, session } = await openLoaded()
     const state = JSON.parse(JSON.stringify(session.state()))
     await it.skills.close()
@@ -130,7 +132,7 @@ describe('the notice to a resumed conversation', () => {
       expect(before.skills.current.list()).toHaveLength(1)
       store.retain(before.skills.current.get('refund').revision)
     }
-    it.files.write('/skills/refund/scripts/refund.ts', 'export const fee = 1')
+    edit(it)
     await using again = await openMemorySkills([], it.files, { state: { store } })
     const resumed = again.skills.session({ id: 's', resume: state })
     const pending = resumed.pending()?.text ?? ''
@@ -144,10 +146,53 @@ describe('the notice to a resumed conversation', () => {
     ])
   })
 
-  test('the notice asks the model to load the skill again when the store has lost the old revision', async () => {
+  test('the notice names no files when the store has lost the old revision', async () => {
     const { lines, pending } = await resumeWith(false)
-    expect(lines).toEqual([expect.stringMatching(new RegExp(`: ${AGAIN}$`))])
-    expect(pending).toContain(AGAIN)
+    const what =
+      / with the same instructions; other files changed; reads and calls answer from the new files$/
+    expect(lines).toEqual([expect.stringMatching(what)])
+    expect(pending).toContain('other files changed')
+  })
+
+  test.each([
+    ['the frontmatter', 'name: refund\ndescription: Does refund.\nlicense: MIT\n---\nBody of refund.\n'],
+    [
+      'the blank lines around the instructions',
+      'name: refund\ndescription: Does refund.\n---\n\nBody of refund.\n\n',
+    ],
+  ])(
+    'there is no notice if only %s changed, even if the store has lost the old revision',
+    async (_, rest) => {
+      const { lines } = await resumeWith(false, it =>
+        it.files.write('/skills/refund/SKILL.md', `---\n${rest}`),
+      )
+      expect(lines).toBeUndefined()
+    },
+  )
+
+  test('a conversation that was silent is told what came and went, once it is resumed to append', async () => {
+    await using it = await openMemorySkills(['maps', 'pdf'])
+    const silent = it.skills.session({ id: 's', delivery: 'silent' })
+    it.write('tone')
+    it.remove('maps')
+    expect(await silent.update()).toBeUndefined()
+    const state = silent.state()
+    silent.close()
+    const resumed = it.skills.session({ id: 's', resume: state })
+    expect(linesOf(await resumed.update())).toEqual(['- removed: maps', '- added: tone: Does tone.'])
+  })
+
+  test('with rebuild, a skill that comes back as it was loaded corrects an earlier notice', async () => {
+    await using it = await openMemorySkills(['pdf', 'maps'])
+    const session = it.skills.session({ id: 's', delivery: 'rebuild' })
+    await loadSkill(session, 'pdf')
+    const loaded = it.skills.current.get('pdf').revision.slice(7, 15)
+    it.write('pdf', { body: 'Second.' })
+    expect(linesOf(await session.update())).toEqual([expect.stringContaining(AGAIN)])
+    it.remove('pdf')
+    expect(await session.update()).toBeUndefined()
+    it.write('pdf')
+    expect(linesOf(await session.update())).toEqual([`- you loaded pdf at ${loaded}; it is ${loaded} again`])
   })
 })
 

@@ -95,7 +95,7 @@ describe('SkillSession.offer()', () => {
     expect(session.generation).toBe(it.skills.current)
   })
 
-  test('commit() of an older offer does not undo the reports of a newer offer', async () => {
+  test('if an older offer is committed last, its message is the last word, and the next offer corrects it', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's' })
     it.write('maps', { description: 'Old.' })
@@ -105,6 +105,7 @@ describe('SkillSession.offer()', () => {
     const second = await session.offer()
     second?.commit()
     first?.commit()
+    expect(linesOf(await session.update())).toEqual(['- description changed: maps: New.'])
     expect(session.generation).toBe(it.skills.current)
     expect(await session.offer()).toBeUndefined()
   })
@@ -135,11 +136,10 @@ describe('SkillSession.offer()', () => {
     it.remove('maps')
     expect(await session.offer()).toBeUndefined()
     late?.commit()
-    expect(session.generation).toBe(it.skills.current)
     expect(linesOf(await session.update())).toEqual(['- removed: maps'])
   })
 
-  test('commit() keeps the newest report about a loaded skill when offers are committed out of order', async () => {
+  test('if an older offer about a loaded skill is committed last, the next offer names the newest revision', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's' })
     await loadSkill(session, 'pdf')
@@ -149,7 +149,10 @@ describe('SkillSession.offer()', () => {
     const second = await session.offer()
     second?.commit()
     first?.commit()
-    expect(session.ledger.find('pdf')?.toldRevision).toBe(it.skills.current.get('pdf').revision)
+    const { revision } = it.skills.current.get('pdf')
+    expect(linesOf(await session.update())).toEqual([
+      expect.stringContaining(`it is now ${revision.slice(7, 15)}: load it again`),
+    ])
     expect(await session.offer()).toBeUndefined()
   })
 
@@ -163,7 +166,7 @@ describe('SkillSession.offer()', () => {
     await loadSkill(session, 'pdf')
     const { revision } = it.skills.current.get('pdf')
     offer?.commit()
-    expect(session.ledger.find('pdf')).toEqual({ name: 'pdf', revision, toldRevision: revision })
+    expect(session.ledger.find('pdf')).toMatchObject({ name: 'pdf', revision, toldRevision: revision })
     expect(await session.offer()).toBeUndefined()
   })
 
@@ -245,8 +248,8 @@ describe('SkillSession.offer()', () => {
     expect(session.catalog).toBe(catalog)
     it.write('tone')
     const second = await session.offer()
-    second?.commit()
     first?.commit()
+    second?.commit()
     expect(session.catalog).toBe(second?.catalog)
     expect(session.catalog).toContain('<name>tone</name>')
     expect(await session.offer()).toBeUndefined()

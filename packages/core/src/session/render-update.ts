@@ -44,13 +44,14 @@ function describeLoaded({ entry, skill, needsLoading, files }: LoadedChange): st
   if (skill.revision === entry.revision) return `- you loaded ${name} at ${now}; it is ${now} again${what}`
   const change = `- you loaded ${name} at ${before}, it is now ${now}`
   if (needsLoading) return `${change}: load it again before relying on it${what}`
-  const answers = files.length === 0 ? '' : '; reads and calls answer from the new files'
+  const answers = files?.length === 0 ? '' : '; reads and calls answer from the new files'
   return `${change} with the same instructions${what}${answers}`
 }
 
 const KINDS = ['changed', 'added', 'removed'] as const satisfies readonly LoadedFileChange['kind'][]
 
-function describeFiles(files: readonly LoadedFileChange[]): string {
+function describeFiles(files: LoadedChange['files']): string {
+  if (files === undefined) return '; other files changed'
   const shown = files.slice(0, MAX_FILES)
   const parts = KINDS.flatMap(kind => {
     const paths = shown.filter(file => file.kind === kind).map(({ path }) => describePath(path))

@@ -23,8 +23,8 @@ export interface SessionOffer extends SessionUpdate {
    */
   readonly catalog?: string
   /**
-   * Records that the conversation contains this message. Idempotent. The commit of an older offer never undoes what a
-   * newer offer reported. A commit after `rebase()` has no effect.
+   * Records that the conversation contains this message. Idempotent. Commit offers in the order in which your history
+   * contains their messages. A commit after `rebase()` has no effect.
    */
   commit(): void
   /**

@@ -22,7 +22,7 @@ describe('SkillSession.state()', () => {
     const { version, catalog } = session.state()
     const { text, tokens, listed, omitted } = session.catalogDetails
     expect([version, catalog]).toEqual([
-      2,
+      3,
       { digest: digestOf(text, portableHasher), text, tokens, listed, omitted },
     ])
     expect(session.state().catalog).toBe(catalog)
@@ -45,7 +45,7 @@ describe('SkillSession.state()', () => {
     const session = it.skills.session({ id: 's' })
     it.write('maps')
     await session.rebase()
-    expect(stored(session).catalog?.text).toContain('<name>maps</name>')
+    expect(stored(session).catalog.text).toContain('<name>maps</name>')
   })
 })
 
@@ -63,11 +63,9 @@ describe('SessionOptions.resume', () => {
     expect(resumed.catalogDetails.listed).toEqual(['pdf'])
   })
 
-  test('resume ignores a catalog in a version 1 state, and refuses values that JSON cannot represent', async () => {
+  test('resume refuses values that JSON cannot represent', async () => {
     await using it = await openMemorySkills(['pdf'])
     const state = it.skills.session({ id: 's' }).state()
-    const forged = { ...state, version: 1, catalog: { nonsense: true } } as never
-    expect(it.skills.session({ id: 's', resume: forged }).catalog).toContain('<name>pdf</name>')
     expect(() => it.skills.session({ id: 's', resume: { ...state, generation: 1n } as never })).toThrow(
       'generation is 1n; expected',
     )
@@ -103,17 +101,6 @@ describe('SessionOptions.resume', () => {
     expect(it.skills.explain('tone', resumed).steps.at(-1)).toMatchObject({ step: 'loaded', ok: false })
   })
 
-  test('a conversation that resumes from a version 1 state gets the current catalog', async () => {
-    await using it = await openMemorySkills(['maps', 'pdf'])
-    const { catalog: _, ...rest } = stored(it.skills.session({ id: 's' }))
-    it.write('tone')
-    await it.skills.fresh()
-    const resumed = it.skills.session({ id: 's', resume: { ...rest, version: 1 } })
-    expect(resumed.catalog).toContain('<name>tone</name>')
-    expect(linesOf(await resumed.update())).toEqual(['- added: tone: Does tone.'])
-    expect(resumed.state().version).toBe(2)
-  })
-
   test('resume pins a stored pinned conversation to the current generation, and reports the changes once', async () => {
     await using it = await openMemorySkills(['maps', 'pdf'])
     const state = stored(it.skills.session({ id: 's', delivery: 'pinned' }))
@@ -121,7 +108,7 @@ describe('SessionOptions.resume', () => {
     await it.skills.fresh()
     const resumed = it.skills.session({ id: 's', delivery: 'pinned', resume: state })
     it.write('tone')
-    expect(resumed.catalog).toBe(state.catalog?.text)
+    expect(resumed.catalog).toBe(state.catalog.text)
     expect(linesOf(await resumed.update())).toEqual(['- removed: maps'])
     expect(await resumed.update()).toBeUndefined()
   })
@@ -129,7 +116,7 @@ describe('SessionOptions.resume', () => {
   const damaged: readonly (readonly [field: string, change: (state: SessionState) => unknown])[] = [
     ['it is null', () => null],
     ['it is [', state => [state]],
-    ['version is 3', state => ({ ...state, version: 3 })],
+    ['version is 2', state => ({ ...state, version: 2 })],
     ['version is missing', () => ({})],
     ['generation is "sha256:12"', state => ({ ...state, generation: 'sha256:12' })],
     ['announced is {}', state => ({ ...state, announced: {} })],

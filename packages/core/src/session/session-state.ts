@@ -1,3 +1,4 @@
+import type { ContentKeys } from '../activation/content-keys.ts'
 import type { LedgerEntry } from '../activation/ledger.ts'
 import type { SkillCatalog } from '../catalog/render-catalog.ts'
 import { SkillError } from '../errors.ts'
@@ -24,11 +25,7 @@ export interface FrozenCatalog extends SkillCatalog {
  * messages. To continue the conversation in any process, pass the state to `SkillRuntime.session` as `resume`.
  */
 export interface SessionState {
-  /**
-   * `state()` returns version 2. A version 1 state has no catalog, so the conversation continues with the current
-   * catalog.
-   */
-  readonly version: 1 | 2
+  readonly version: 3
   /**
    * Random value from which the identity of the conversation is derived. Keep it from other clients: the unapproved
    * texts of the conversation are live for a session that resumes it under the same id. Absent in older states.
@@ -36,11 +33,8 @@ export interface SessionState {
   readonly conversation?: string
   /** Digest of the last generation that was reported. */
   readonly generation: Digest
-  /**
-   * The catalog in the system prompt; absent in version 1. The catalog is the largest part of the state: by default up
-   * to 4,000 tokens.
-   */
-  readonly catalog?: FrozenCatalog
+  /** The catalog in the system prompt. It is the largest part of the state: by default up to 4,000 tokens. */
+  readonly catalog: FrozenCatalog
   /**
    * The reported skills, sorted by name. Each entry is the name and the first digits of the digest of the description.
    */
@@ -87,13 +81,13 @@ export function freezeCatalog(catalog: SkillCatalog, hasher: Hasher): FrozenCata
 
 /**
  * Returns a checked copy of a state.
- * @throws {SkillError} INVALID_OPTION when the value is not a state, is damaged, or has a newer version; the message
+ * @throws {SkillError} INVALID_OPTION when the value is not a state, is damaged, or has another version; the message
  * names the field
  */
 export function checkSessionState(state: SessionState, hasher: Hasher): SessionState {
   if (!isRecord(state)) refuse('it', state, 'an object')
   const { version, conversation, generation, announced, ledger, seen, catalog } = state
-  if (version !== 1 && version !== 2) refuse('version', version, '1 or 2')
+  if (version !== 3) refuse('version', version, '3')
   if (conversation !== undefined) check('conversation', conversation, hasIdentityForm, '32 digits')
   check('generation', generation, isDigestText, DIGEST)
   checkList('announced', announced, 'a list of names with digits', (field, pair) =>
@@ -105,7 +99,7 @@ export function checkSessionState(state: SessionState, hasher: Hasher): SessionS
     checkList(`seen[${quote(name)}]`, revisions, 'a list of revisions', (field, revision) =>
       check(field, revision, isDigestText, DIGEST),
     )
-  if (version === 2) checkCatalog(catalog, hasher)
+  checkCatalog(catalog, hasher)
   check('seal', state.seal, value => value === undefined || isText(value), 'a text, or nothing')
   return copyState(state)
 }
@@ -118,13 +112,19 @@ function copyState(state: SessionState): SessionState {
     ...(conversation === undefined ? {} : { conversation }),
     ...(seal === undefined ? {} : { seal }),
     generation,
-    ...(version === 1 || catalog === undefined
-      ? {}
-      : { catalog: { ...catalog, listed: [...catalog.listed], omitted: [...catalog.omitted] } }),
+    catalog: { ...catalog, listed: [...catalog.listed], omitted: [...catalog.omitted] },
     announced: announced.map(([name, description]) => [name, description]),
-    ledger: ledger.map(({ name, revision, toldRevision }) => ({ name, revision, toldRevision })),
+    ledger: ledger.map(({ name, revision, toldRevision, content, toldContent }) => ({
+      ...{ name, revision, toldRevision },
+      ...(content === undefined ? {} : { content: copyKeys(content) }),
+      ...(toldContent === undefined ? {} : { toldContent: copyKeys(toldContent) }),
+    })),
     seen: Object.fromEntries(Object.entries(seen).map(([name, revisions]) => [name, [...revisions]])),
   }
+}
+
+function copyKeys({ body, files }: ContentKeys): ContentKeys {
+  return { body, files }
 }
 
 const DIGEST = '"sha256:" and 64 digits'
@@ -135,6 +135,12 @@ function checkEntry(field: string, entry: unknown): void {
   check(`${field}.revision`, entry['revision'], isDigestText, DIGEST)
   if (entry['toldRevision'] !== undefined)
     check(`${field}.toldRevision`, entry['toldRevision'], isDigestText, `${DIGEST}, or nothing`)
+  for (const key of ['content', 'toldContent'])
+    if (entry[key] !== undefined) check(`${field}.${key}`, entry[key], isContentKeys, 'two keys, or nothing')
+}
+
+function isContentKeys(value: unknown): boolean {
+  return isRecord(value) && isText(value['body']) && isText(value['files'])
 }
 
 function checkCatalog(catalog: unknown, hasher: Hasher): void {

@@ -21,6 +21,7 @@ import type { ToolDefinition } from '../tool/tool-definition.ts'
 import { TOOL_NAMES } from '../tool/tool-names.ts'
 import { describeUnknownTool } from '../tool/unknown-tool.ts'
 import { ActiveSkills } from './active-skills.ts'
+import { ConversationRecord, type Proposal } from './conversation-record.ts'
 import { checkRebaseOptions, chooseRestored, type RebaseOptions, type SessionRebase } from './rebase.ts'
 import type { SessionHost } from './session-host.ts'
 import { KNOWN_OFFER, type OfferOptions, type SessionOffer, type SessionUpdate } from './session-offer.ts'
@@ -31,7 +32,6 @@ import {
   type SessionOptions,
 } from './session-options.ts'
 import { checkSessionState, type SessionState } from './session-state.ts'
-import { type Proposal, TellingRecord } from './telling-record.ts'
 
 /**
  * The record of what one conversation was told. The conversation's catalog and tools never change. Changes arrive as
@@ -75,7 +75,7 @@ export class SkillSession implements Disposable {
   readonly #reader: SkillReader
   readonly #skillToolName: string
   readonly #active = new ActiveSkills()
-  readonly #record: TellingRecord
+  readonly #record: ConversationRecord
   #turn = 0
   #toldTurn = -1
   #isClosed = false
@@ -105,7 +105,7 @@ export class SkillSession implements Disposable {
     this.#view = { id: this.conversation, ...(scope === undefined ? {} : { scope }) }
     this.#reader = host.reader.forConversation(this.#view)
     const now = this.#newest()
-    this.#record = new TellingRecord({
+    this.#record = new ConversationRecord({
       ...{ secret, delivery, generation: now, hasher: host.hasher, countTokens: host.countTokens },
       isInScope: this.#reader.isInScope,
       renderCatalog: generation => this.#renderCatalog(generation),
@@ -435,7 +435,7 @@ export class SkillSession implements Disposable {
     const now = this.#target()
     const proposal = this.#record.propose(now, this.#turn)
     if (proposal === undefined) {
-      this.#record.moveTo(now)
+      this.#record.settle(now)
       this.#toldTurn = this.#turn
     } else if (commits) this.#commit(proposal)
     return proposal

@@ -131,10 +131,10 @@ describe('T60: state.sealKey', () => {
     await using it = await openMemorySkills([], undefined, { state: { sealKey: KEY } })
     const { seal, ...state } = stored(it.skills.session({ id: 's' }))
     const { conversation, generation, catalog } = state
-    const { digest, listed, omitted, text: catalogText, tokens } = catalog ?? {}
+    const { digest, listed, omitted, text: catalogText, tokens } = catalog
     const sorted = {
       ...{ announced: [], catalog: { digest, listed, omitted, text: catalogText, tokens } },
-      ...{ conversation, generation, ledger: [], seen: {}, version: 2 },
+      ...{ conversation, generation, ledger: [], seen: {}, version: 3 },
     }
     expect(seal).toBe(createHmac('sha256', KEY).update(JSON.stringify(sorted)).digest('hex'))
   })

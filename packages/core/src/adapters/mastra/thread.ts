@@ -12,9 +12,8 @@ export type Loads = Pick<SessionState, 'ledger' | 'seen'>
 /** What a load or a notice changes in the state of a session. */
 export interface StateChange extends Loads {
   /** Only for a notice: what the conversation was told. */
-  readonly told?: Pick<SessionState, 'generation' | 'catalog' | 'announced'> & {
-    readonly withdrawn: readonly string[]
-  }
+  readonly told?: Pick<SessionState, 'generation' | 'announced'> &
+    Partial<Pick<SessionState, 'catalog'>> & { readonly withdrawn: readonly string[] }
 }
 
 /**
@@ -78,7 +77,7 @@ interface FoundMark {
 class MarkReader {
   #start: SessionState | undefined
   /** What notices told since the start. */
-  #told: Pick<SessionState, 'catalog'> & Partial<Pick<SessionState, 'generation'>> = {}
+  #told: Partial<Pick<SessionState, 'catalog' | 'generation'>> = {}
   #announced = new Map<string, string>()
   #ledger = new Map<string, LedgerEntry>()
   #seen: Loads['seen'] = {}
@@ -166,7 +165,7 @@ export function diffStates(before: SessionState, after: SessionState): StateChan
   const { generation, catalog } = after
   const told = {
     generation,
-    ...(catalog === undefined || catalog.digest === before.catalog?.digest ? {} : { catalog }),
+    ...(catalog.digest === before.catalog.digest ? {} : { catalog }),
     announced: after.announced.filter(([name, description]) => known.get(name) !== description),
     withdrawn: findMissing(before.announced, after.announced),
   }
