@@ -3,7 +3,7 @@ import { closeSync, fstatSync, openSync, readdirSync, readlinkSync, readSync, wa
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createSkillRuntime } from '@skillstoke/core'
-import { directory, nodeHasher, openPackStore } from '@skillstoke/core/node'
+import { directory, nodeHasher, openSkillStore } from '@skillstoke/core/node'
 import { load } from 'js-yaml'
 import type { Start } from './starts.ts'
 
@@ -15,7 +15,7 @@ const STARTS = {
   /** Starts the runtime. Returns when the first generation exists and all watches are set. */
   async runtime() {
     await using stack = new AsyncDisposableStack()
-    const store = state === undefined ? undefined : await openPackStore(state)
+    const store = state === undefined ? undefined : await openSkillStore(state)
     if (store !== undefined) stack.defer(async () => await store.close())
     const start = await measure(async () => {
       const skills = await createSkillRuntime({

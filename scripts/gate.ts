@@ -72,7 +72,7 @@ const oldNodeTests: Step = {
     'packages/scripts',
     'tests/cli.test.ts',
     'tests/state-faults.test.ts',
-    ...['decision-store', 'revision-log', 'pack-store', 'store-collection'].map(
+    ...['decision-store', 'revision-log', 'sqlite-store', 'store-collection'].map(
       name => `packages/core/src/node/${name}`,
     ),
     ...reportTo(OLD_NODE_RESULTS),

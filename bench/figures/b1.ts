@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import watcher from '@parcel/watcher'
 import { createSkillRuntime, type Skill } from '@skillstoke/core'
-import { directory, nodeHasher, openPackStore } from '@skillstoke/core/node'
+import { directory, nodeHasher, openSkillStore } from '@skillstoke/core/node'
 import { watch } from 'chokidar'
 import { type Figure, type MeasureOptions, percentiles } from '../figure.ts'
 import { nameOf, Tree } from '../tree.ts'
@@ -46,7 +46,7 @@ async function skillstoke(tree: Tree, settleMs: number | undefined): Promise<num
   await using skills = await createSkillRuntime({
     sources: [directory(tree.path, { label: 'bench' })],
     tuning: { hasher: nodeHasher, ...(settleMs === undefined ? {} : { settle: { settleMs } }) },
-    state: { store: await openPackStore(state) },
+    state: { store: await openSkillStore(state) },
   })
   let isSeen = (_skill: Skill | undefined): boolean => false
   let wanted = ''

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { createSkillRuntime, type SkillRuntime } from '@skillstoke/core'
-import { git, nodeHasher, openPackStore } from '@skillstoke/core/node'
+import { git, nodeHasher, openSkillStore } from '@skillstoke/core/node'
 import { GitServer } from '../../tests/fixtures/git-server.ts'
 import { type Figure, type MeasureOptions, percentiles, round } from '../figure.ts'
 import { Tree } from '../tree.ts'
@@ -85,7 +85,7 @@ async function open(server: GitServer, state: string): Promise<SkillRuntime> {
   })
   const skills = await createSkillRuntime({
     sources: [source],
-    state: { store: await openPackStore(state) },
+    state: { store: await openSkillStore(state) },
     tuning: { hasher: nodeHasher },
   })
   const found = skills.current.list().length

@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs'
 import { createSkillRuntime } from '@skillstoke/core'
-import { directory, nodeHasher, openPackStore } from '@skillstoke/core/node'
+import { directory, nodeHasher, openSkillStore } from '@skillstoke/core/node'
 import { watch } from 'chokidar'
 import { type Figure, type MeasureOptions, round } from '../figure.ts'
 import { Tree } from '../tree.ts'
@@ -9,7 +9,7 @@ import { Tree } from '../tree.ts'
 export async function* b5(_options: MeasureOptions): AsyncGenerator<Figure> {
   using tree = await Tree.make(10_000)
   const state = `${tree.path}-state`
-  const store = await openPackStore(state)
+  const store = await openSkillStore(state)
   const before = settled()
   const skills = await createSkillRuntime({
     sources: [directory(tree.path, { label: 'bench' })],

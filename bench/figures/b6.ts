@@ -1,7 +1,7 @@
 import { rmSync, statSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import { createSkillRuntime } from '@skillstoke/core'
-import { directory, nodeHasher, openPackStore } from '@skillstoke/core/node'
+import { directory, nodeHasher, openSkillStore } from '@skillstoke/core/node'
 import { type Figure, type MeasureOptions, round } from '../figure.ts'
 import { Tree } from '../tree.ts'
 
@@ -16,7 +16,7 @@ export async function* b6(_options: MeasureOptions): AsyncGenerator<Figure> {
   const skills = await createSkillRuntime({
     sources: [directory(tree.path, { label: 'bench' })],
     tuning: { hasher: nodeHasher },
-    state: { store: await openPackStore(state) },
+    state: { store: await openSkillStore(state) },
   })
   await skills.reload()
   await setTimeout(START_SECONDS * 1_000)

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { chmodSync, existsSync } from 'node:fs'
 import { SkillError, type SkillRuntime } from '@skillstoke/core'
-import { nodeHasher, openPackStore } from '@skillstoke/core/node'
+import { nodeHasher, openSkillStore } from '@skillstoke/core/node'
 import type { ScriptRunner } from '@skillstoke/core/source'
 import { verifies } from '@skillstoke/requirements'
 import { childProcesses, scanScripts } from '@skillstoke/scripts'
@@ -366,7 +366,7 @@ describe('a mistake in a command file', () => {
     const text = `${IMPORT}import { z } from 'zod'\nexport const go = defineCommand({ name: 'go', description: 'd', input: z.object({}), run: () => 'good' })\n`
     folder.write('git/scripts/go.js', text)
     const open = async (): Promise<SkillRuntime> =>
-      await openScripts(folder.path, { runtime: { state: { store: await openPackStore(state.path) } } })
+      await openScripts(folder.path, { runtime: { state: { store: await openSkillStore(state.path) } } })
     await using first = await open()
     expect(await run(first)).toBe('good')
     await first.close()
@@ -533,7 +533,7 @@ test('if a skill is removed while its older code loads, the process that loads t
   const good = `${IMPORT}import { z } from 'zod'\nexport const go = defineCommand({ name: 'go', description: 'd', input: z.object({}), run: () => 'good' })\n`
   folder.write('git/scripts/go.js', good)
   const first = await openScripts(folder.path, {
-    runtime: { state: { store: await openPackStore(state.path) } },
+    runtime: { state: { store: await openSkillStore(state.path) } },
   })
   expect(await run(first)).toBe('good')
   await first.close()
@@ -556,7 +556,7 @@ test('if a skill is removed while its older code loads, the process that loads t
     },
   }
   await using skills = await openScripts(folder.path, {
-    runtime: { state: { store: await openPackStore(state.path) }, scripts: deaf },
+    runtime: { state: { store: await openSkillStore(state.path) }, scripts: deaf },
   })
   void run(skills).catch(() => undefined)
   await begun.promise

@@ -1,7 +1,7 @@
 import { renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import type { SkillRuntime } from '@skillstoke/core'
 import { SkillError } from '@skillstoke/core'
-import { openPackStore } from '@skillstoke/core/node'
+import { openSkillStore } from '@skillstoke/core/node'
 import { MemorySkillStore } from '@skillstoke/core/source'
 import { verifies } from '@skillstoke/requirements'
 import { describe, expect, test } from 'vitest'
@@ -299,7 +299,7 @@ describe('code that does not load', () => {
     folder.writeSkill('git')
     folder.write('git/scripts/a.ts', command('one', '"good"'))
     const open = async (): Promise<SkillRuntime> =>
-      await openScripts(folder.path, { runtime: { state: { store: await openPackStore(state.path) } } })
+      await openScripts(folder.path, { runtime: { state: { store: await openSkillStore(state.path) } } })
     await using first = await open()
     expect(await run(first, 'git.one')).toBe('good')
     await first.close()

@@ -1,6 +1,6 @@
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs'
 import { createSkillRuntime } from '@skillstoke/core'
-import { directory, nodeHasher, openPackStore } from '@skillstoke/core/node'
+import { directory, nodeHasher, openSkillStore } from '@skillstoke/core/node'
 import { childProcesses } from '@skillstoke/scripts'
 import { describe, expect, test } from 'vitest'
 import { commandText, openScripts } from '../fixtures/scripts.ts'
@@ -85,7 +85,7 @@ describe('a moved folder', () => {
       await createSkillRuntime({
         sources: [directory(folder.at('skills'))],
         tuning: { hasher: nodeHasher },
-        state: { store: await openPackStore(folder.at('state')) },
+        state: { store: await openSkillStore(folder.at('state')) },
         scripts: childProcesses(),
       })
     {

@@ -62,14 +62,12 @@ function describeGarbage(done: GarbageReport, isDryRun: boolean): readonly strin
 
 /** Lists damaged databases. No command removes damaged databases, because a person may want to examine them. */
 function describeSetAside(stateDirectory: string): readonly string[] {
-  const files = [stateDirectory, join(stateDirectory, 'store')].flatMap(folder =>
-    readdirSync(folder)
-      .filter(name => SET_ASIDE.test(name))
-      .map(name => {
-        const path = join(folder, name)
-        return `  ${toTerminalLine(path)}  ${toSize(statSync(path, { throwIfNoEntry: false })?.size ?? 0)}`
-      }),
-  )
+  const files = readdirSync(stateDirectory)
+    .filter(name => SET_ASIDE.test(name))
+    .map(name => {
+      const path = join(stateDirectory, name)
+      return `  ${toTerminalLine(path)}  ${toSize(statSync(path, { throwIfNoEntry: false })?.size ?? 0)}`
+    })
   return files.length === 0
     ? []
     : ['damaged files were moved aside; remove them when you no longer need them:', ...files]

@@ -47,8 +47,6 @@ export interface OpenedFile {
   readonly bytes: Uint8Array
   /** State of the opened file. The state does not change if another file later takes the path. */
   readonly stat: FileStat
-  /** Location of the bytes in a form that the store understands, so that the store need not copy the bytes. */
-  readonly locator?: string
 }
 
 /** A value or a promise of the value. */

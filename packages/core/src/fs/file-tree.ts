@@ -11,8 +11,6 @@ export interface TreeFile {
   readonly isExecutable: boolean
   /** Digest of the content: at least 32 hexadecimal digits. Files with equal digests must have equal bytes. */
   readonly id: string
-  /** Location from which a store can read the bytes later instead of copying them. */
-  readonly locator?: string
   /** Returns the bytes. Called for files only. */
   read(signal: AbortSignal | undefined): Promise<Uint8Array>
 }

@@ -47,8 +47,7 @@ export class TreeFileSystem implements FileSystem {
     assertSize(path, node.size, maxBytes)
     const bytes = await node.read(signal)
     assertSize(path, bytes.length, maxBytes)
-    const { locator } = node
-    return { bytes, stat: fileStat(node), ...(locator === undefined ? {} : { locator }) }
+    return { bytes, stat: fileStat(node) }
   }
 
   async resolve(path: string): Promise<string> {

@@ -125,7 +125,7 @@ export interface DecisionStore {
   /** True if decisions outlive the process. @default false */
   readonly isLasting?: boolean
   /** Describes damage that was found when the decisions were loaded. */
-  readonly damage?: string
+  readonly damage?: string | undefined
   find(place: FolderPlace): FolderDecisions | undefined
   /** Reads, from the store, the decisions that other processes have made. */
   refresh(): void

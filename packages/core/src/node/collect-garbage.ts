@@ -1,23 +1,22 @@
-import { closeSync, fdatasyncSync, openSync, readSync, rmSync, statSync, writeSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { join } from 'node:path'
-import type { DatabaseSync } from 'node:sqlite'
-import { setTimeout } from 'node:timers/promises'
-import { type Digest, SkillError } from '../index.ts'
+import { setImmediate } from 'node:timers/promises'
+import { SkillError } from '../index.ts'
 import {
   checkNumber,
   checkOptions,
   checkWholeNumber,
   DEFAULT_HISTORY_LENGTH,
+  digestOf,
   type KnownOptions,
   quote,
   toMessage,
 } from '../internal-entry.ts'
-import type { SkillFile } from '../source-entry.ts'
-import { type DamagedBlob, findDamage } from './find-damage.ts'
-import { createPack, isPackInUse, listPacks, type OpenPack, sizeOfPack } from './pack-files.ts'
-import { mergeIndexes, PACK_INDEX } from './pack-index.ts'
-import { assertWhole, isBusy, isDamage, isUnwritable, openPrivateDatabase } from './private-database.ts'
-import { describeDamage, openStateDatabase } from './state-database.ts'
+import { nodeHasher } from './node-hasher.ts'
+import { assertWhole, isDamage, isUnwritable, openPrivateDatabase } from './private-database.ts'
+import { describeDamage, openStateDatabase, type StateDatabase } from './state-database.ts'
+import { collecting, shrinking } from './store-collection.ts'
+import { forgetDamaged, STORE } from './store-schema.ts'
 
 export interface CollectGarbageOptions {
   /**
@@ -41,8 +40,8 @@ export interface GarbageReport {
   readonly trees: number
   readonly blobs: number
   /**
-   * Number of files whose bytes did not match their digest. The index rows of these files are removed, so that the next
-   * read of the source stores the files again.
+   * Number of files whose bytes did not match their digest. These files are removed, so that the next read of the source
+   * stores them again.
    */
   readonly damaged: number
   /** Bytes freed on the disk. */
@@ -50,16 +49,16 @@ export interface GarbageReport {
   /** Bytes kept. */
   readonly keptBytes: number
   /**
-   * Describes the damage of the store's index, and contains the path to which the damaged index was moved. If
+   * Describes the damage of the database, and contains the path to which the damaged database was moved. If
    * `indexDamage` is set, nothing was collected.
    */
   readonly indexDamage?: string
 }
 
 const DEFAULT_GRACE_MS = 3_600_000
-const ANNOUNCE_MS = 2_000
 // While a process opens or closes the state directory, the process locks the database briefly.
 const BUSY_TIMEOUT_MS = 5_000
+const FILES_PER_PAGE = 50
 
 /**
  * Removes unneeded revisions and their files from a state directory. A revision is needed if it is served, is a last
@@ -88,76 +87,135 @@ export async function collectGarbage(
   checkOptions('collectGarbage()', options, KNOWN)
   checkNumber('graceMs', options.graceMs, 0)
   checkWholeNumber('keepRevisions', options.keepRevisions, 0)
-  const folder = join(stateDirectory, 'store')
-  if (statSync(join(folder, PACK_INDEX.name), { throwIfNoEntry: false }) === undefined)
+  const path = join(stateDirectory, STORE.name)
+  if (statSync(path, { throwIfNoEntry: false }) === undefined)
     throw new SkillError('NOT_FOUND', `there is no store in ${quote(stateDirectory)}`)
+  const damage = await findDamage(path)
+  if (damage !== undefined && options.isDryRun === true)
+    return { ...NOTHING, indexDamage: describeDamage(STORE, path, damage) }
+  const state = await openStateDatabase(stateDirectory, STORE)
   try {
-    return await collect(stateDirectory, folder, options)
+    if (state.fault !== undefined) throw cannotRemove(stateDirectory, state.fault)
+    state.verify()
+    // The database was replaced and may lack rows. The next runtime stores missing files of served revisions again.
+    if (state.damage !== undefined) return { ...NOTHING, indexDamage: state.damage }
+    return await collect(state, stateDirectory, options)
   } catch (thrown) {
-    if (isUnwritable(thrown)) throw cannotRemove(stateDirectory, thrown)
-    if (!isDamage(thrown)) throw thrown
-    const indexDamage = await replaceIndex(folder, thrown, options)
-    return { forgotten: 0, trees: 0, blobs: 0, damaged: 0, freedBytes: 0, keptBytes: 0, indexDamage }
+    throw isUnwritable(thrown) ? cannotRemove(stateDirectory, toMessage(thrown), thrown) : thrown
+  } finally {
+    state.close()
   }
 }
 
-function cannotRemove(stateDirectory: string, thrown: unknown): SkillError {
-  const where = quote(stateDirectory)
-  return new SkillError('IO_FAILED', `nothing can be removed from ${where}: ${toMessage(thrown)}`, {
-    cause: thrown,
+const NOTHING: GarbageReport = { forgotten: 0, trees: 0, blobs: 0, damaged: 0, freedBytes: 0, keptBytes: 0 }
+
+function cannotRemove(stateDirectory: string, reason: string, cause?: unknown): SkillError {
+  return new SkillError('IO_FAILED', `nothing can be removed from ${quote(stateDirectory)}: ${reason}`, {
+    cause,
   })
+}
+
+/** Returns the error of the first damaged page. */
+async function findDamage(path: string): Promise<unknown> {
+  const database = await openPrivateDatabase(path)
+  try {
+    assertWhole(database)
+    return undefined
+  } catch (thrown) {
+    if (!isDamage(thrown)) throw thrown
+    return thrown
+  } finally {
+    database.close()
+  }
 }
 
 async function collect(
+  state: StateDatabase,
   stateDirectory: string,
-  folder: string,
-  options: CollectGarbageOptions,
+  {
+    graceMs = DEFAULT_GRACE_MS,
+    keepRevisions = DEFAULT_HISTORY_LENGTH,
+    isDryRun = false,
+  }: CollectGarbageOptions,
 ): Promise<GarbageReport> {
-  const index = await openPrivateDatabase(join(folder, PACK_INDEX.name))
-  try {
-    index.exec(PACK_INDEX.schema) // an older version creates fewer tables
-    assertWhole(index)
-    const kept = await readHistory(stateDirectory, options.keepRevisions ?? DEFAULT_HISTORY_LENGTH)
-    const collector = new Collector(folder, index, options)
-    const doomed = collector.findDoomed()
-    // Waits, so that a process that has just looked up a doomed file can update the row of that file.
-    if (doomed.size > 0 && options.isDryRun !== true) await setTimeout(ANNOUNCE_MS)
-    const report = collector.run(kept, doomed, await findDamage(folder, index))
-    if (options.isDryRun !== true) shrink(index)
-    return report
-  } finally {
-    index.close()
+  const kept = await readHistory(stateDirectory, keepRevisions)
+  const damaged = await findDamagedFiles(state)
+  // Adds 1, so that with a grace period of 0, even a file written in this millisecond is old enough.
+  const steps = removing(state, { kept, damaged, before: Date.now() + 1 - graceMs })
+  if (isDryRun) return state.rehearse(() => finish(steps))
+  for (;;) {
+    const { done, value } = steps.next()
+    if (done === true) return value
+    await setImmediate()
   }
 }
 
-/** Vacuums the index if at least a quarter of its pages are free. */
-function shrink(index: DatabaseSync): void {
-  const readPragma = (name: string): number => Number(index.prepare(`PRAGMA ${name}`).get()?.[name])
-  if (readPragma('freelist_count') < readPragma('page_count') / 4) return
-  try {
-    index.exec('VACUUM')
-  } catch (thrown) {
-    if (!isBusy(thrown)) throw thrown // the next collection retries
+function finish<Value>(steps: Generator<undefined, Value>): Value {
+  for (;;) {
+    const { done, value } = steps.next()
+    if (done === true) return value
   }
 }
 
-/**
- * Replaces the damaged index. Collects no garbage, because the new index lacks rows. The next runtime stores missing
- * files of served revisions again.
- */
-async function replaceIndex(
-  folder: string,
-  thrown: unknown,
-  options: CollectGarbageOptions,
-): Promise<string> {
-  if (options.isDryRun === true) return describeDamage(PACK_INDEX, folder, thrown)
-  return await openStateDatabase(folder, PACK_INDEX, (kept, damage) => {
-    try {
-      return damage ?? describeDamage(PACK_INDEX, folder, thrown, kept.replaceDamaged(mergeIndexes))
-    } finally {
-      kept.close()
-    }
+interface Removal {
+  /** Names of the history's revisions to keep; `undefined` keeps all. */
+  readonly kept: ReadonlySet<string> | undefined
+  readonly damaged: readonly string[]
+  readonly before: number
+}
+
+function* removing(
+  state: StateDatabase,
+  { kept, damaged, before }: Removal,
+): Generator<undefined, GarbageReport> {
+  const bytesBefore = countBytes(state)
+  const forgotten = kept === undefined ? 0 : forgetHistory(state, kept)
+  if (damaged.length > 0) forgetDamaged(state, damaged)
+  const { trees, blobs } = yield* collecting(state, before)
+  const keptBytes = countBytes(state)
+  yield* shrinking(state)
+  return {
+    forgotten,
+    trees,
+    blobs,
+    damaged: damaged.length,
+    freedBytes: bytesBefore - keptBytes,
+    keptBytes,
+  }
+}
+
+function countBytes(state: StateDatabase): number {
+  return Number(state.get('SELECT sum(length(bytes)) AS total FROM content')?.['total'] ?? 0)
+}
+
+/** Removes the names of revisions that the history no longer needs. Returns their number. */
+function forgetHistory(state: StateDatabase, kept: ReadonlySet<string>): number {
+  const names = state
+    .all('SELECT name FROM ref')
+    .map(({ name }) => String(name))
+    .filter(name => name.startsWith('["history",') && !kept.has(name))
+  state.transaction(() => {
+    for (const name of names) state.run('DELETE FROM ref WHERE name = ?', name)
   })
+  return names.length
+}
+
+/** Returns the digests of the files whose bytes do not match. Reads every file. */
+async function findDamagedFiles(state: StateDatabase): Promise<readonly string[]> {
+  const damaged: string[] = []
+  for (let last = ''; ; ) {
+    const page = state.all(
+      'SELECT digest, bytes FROM blob LEFT JOIN content ON id = content WHERE digest > ? ORDER BY digest LIMIT ?',
+      last,
+      FILES_PER_PAGE,
+    )
+    for (const { digest, bytes } of page)
+      if (!(bytes instanceof Uint8Array) || digestOf(bytes, nodeHasher) !== digest)
+        damaged.push(String(digest))
+    if (page.length < FILES_PER_PAGE) return damaged
+    last = String(page.at(-1)?.['digest'])
+    await setImmediate()
+  }
 }
 
 /**
@@ -189,160 +247,5 @@ async function readHistory(stateDirectory: string, keep: number): Promise<Readon
     throw thrown
   } finally {
     database.close()
-  }
-}
-
-interface BlobRow {
-  readonly digest: Digest
-  readonly pack: string
-  readonly offset: number
-  readonly length: number
-}
-
-class Collector {
-  readonly #folder: string
-  readonly #index: DatabaseSync
-  readonly #isDryRun: boolean
-  readonly #before: number
-
-  constructor(folder: string, index: DatabaseSync, { graceMs, isDryRun }: CollectGarbageOptions) {
-    this.#folder = folder
-    this.#index = index
-    this.#isDryRun = isDryRun === true
-    // Adds 1, so that with a grace period of 0, even a file written in this millisecond is old enough.
-    this.#before = Date.now() + 1 - (graceMs ?? DEFAULT_GRACE_MS)
-  }
-
-  /** Returns the digests of all files that are older than the grace period. */
-  findDoomed(): ReadonlySet<string> {
-    const old = this.#index.prepare('SELECT digest FROM blob WHERE at < ?').all(this.#before)
-    return new Set((old as unknown as { digest: string }[]).map(({ digest }) => digest))
-  }
-
-  run(
-    kept: ReadonlySet<string> | undefined,
-    doomed: ReadonlySet<string>,
-    damaged: readonly DamagedBlob[],
-  ): GarbageReport {
-    const before = this.#sizeOfPacks()
-    // Blocks other writers until the collection ends, because a writer could start to use content that is being
-    // removed.
-    this.#index.exec('BEGIN IMMEDIATE')
-    try {
-      const forgotten = kept === undefined ? 0 : this.#forget(kept)
-      const trees = this.#index
-        .prepare('DELETE FROM tree WHERE at < ? AND revision NOT IN (SELECT revision FROM ref)')
-        .run(this.#before).changes
-      this.#index.exec('DELETE FROM note WHERE revision NOT IN (SELECT revision FROM tree)')
-      const blobs = this.#removeBlobs(doomed)
-      this.#forgetDamaged(damaged)
-      this.#index.exec(
-        'DELETE FROM doomed WHERE key NOT IN (SELECT digest FROM blob) AND key NOT IN (SELECT revision FROM tree)',
-      )
-      const dead = this.#compact()
-      const keptBytes = this.#keptBytes()
-      this.#index.exec(this.#isDryRun ? 'ROLLBACK' : 'COMMIT')
-      // After the commit, the index refers to the new pack, so the copied packs can be removed.
-      if (!this.#isDryRun) for (const path of dead) rmSync(path, { force: true })
-      const freedBytes = this.#isDryRun ? before - keptBytes : before - this.#sizeOfPacks()
-      return {
-        forgotten,
-        trees: Number(trees),
-        blobs,
-        damaged: damaged.length,
-        freedBytes: Math.max(0, freedBytes),
-        keptBytes,
-      }
-    } catch (thrown) {
-      if (this.#index.isTransaction) this.#index.exec('ROLLBACK')
-      throw thrown
-    }
-  }
-
-  /**
-   * Removes the rows of damaged blobs, unless the blobs were stored again meanwhile. Removes all notes, so that the
-   * next start reads and stores everything again.
-   */
-  #forgetDamaged(damaged: readonly DamagedBlob[]): void {
-    const remove = this.#index.prepare('DELETE FROM blob WHERE digest = ? AND pack = ? AND offset = ?')
-    for (const { digest, pack, offset } of damaged) remove.run(digest, pack, offset)
-    if (damaged.length > 0) this.#index.exec('DELETE FROM note')
-  }
-
-  #forget(kept: ReadonlySet<string>): number {
-    const remove = this.#index.prepare('DELETE FROM ref WHERE name = ?')
-    let forgotten = 0
-    for (const { name } of this.#index.prepare('SELECT name FROM ref').all() as unknown as {
-      name: string
-    }[]) {
-      if (!name.startsWith('["history",') || kept.has(name)) continue
-      remove.run(name)
-      forgotten++
-    }
-    return forgotten
-  }
-
-  #removeBlobs(doomed: ReadonlySet<string>): number {
-    const needed = new Set<string>()
-    for (const { files } of this.#index.prepare('SELECT files FROM tree').all() as unknown as {
-      files: string
-    }[])
-      for (const { digest } of JSON.parse(files) as SkillFile[]) needed.add(digest)
-    const remove = this.#index.prepare('DELETE FROM blob WHERE digest = ?')
-    let removed = 0
-    const old = this.#index.prepare('SELECT digest FROM blob WHERE at < ?').all(this.#before)
-    for (const { digest } of old as unknown as { digest: string }[]) {
-      if (needed.has(digest) || !doomed.has(digest)) continue
-      remove.run(digest)
-      removed++
-    }
-    return removed
-  }
-
-  #keptBytes(): number {
-    const row = this.#index.prepare("SELECT sum(length) AS total FROM blob WHERE pack NOT LIKE 'git:%'").get()
-    return Number(row?.['total'] ?? 0)
-  }
-
-  #sizeOfPacks(): number {
-    return listPacks(this.#folder).reduce((sum, name) => sum + sizeOfPack(this.#folder, name), 0)
-  }
-
-  /**
-   * Copies the needed bytes of half-empty packs into one new pack. Returns the copied packs, which may be removed after
-   * the commit.
-   */
-  #compact(): readonly string[] {
-    const dead: string[] = []
-    let target: OpenPack | undefined
-    const move = this.#index.prepare('UPDATE blob SET pack = ?, offset = ? WHERE digest = ?')
-    for (const pack of listPacks(this.#folder)) {
-      if (isPackInUse(this.#folder, pack, this.#before)) continue
-      const rows = this.#index
-        .prepare('SELECT digest, pack, offset, length FROM blob WHERE pack = ?')
-        .all(pack) as unknown as BlobRow[]
-      const needed = rows.reduce((sum, { length }) => sum + length, 0)
-      if (needed > sizeOfPack(this.#folder, pack) / 2) continue
-      dead.push(join(this.#folder, pack))
-      if (rows.length === 0 || this.#isDryRun) continue
-      const source = openSync(join(this.#folder, pack), 'r')
-      try {
-        for (const { digest, offset, length } of rows) {
-          target ??= createPack(this.#folder)
-          const bytes = Buffer.alloc(length)
-          if (length > 0 && readSync(source, bytes, 0, length, offset) !== length) continue // damaged: a later read forgets it
-          writeSync(target.descriptor, bytes, 0, length, target.offset)
-          move.run(target.name, target.offset, digest)
-          target.offset += length
-        }
-      } finally {
-        closeSync(source)
-      }
-    }
-    if (target !== undefined) {
-      fdatasyncSync(target.descriptor)
-      closeSync(target.descriptor)
-    }
-    return dead
   }
 }

@@ -6,7 +6,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createSkillRuntime, type SkillRuntime } from '../index.ts'
 import { type DecisionStore, MemoryDecisions } from '../source-entry.ts'
-import { directory, openDecisions, openPackStore } from './index.ts'
+import { directory, openDecisions, openSkillStore } from './index.ts'
 
 let folder: string
 
@@ -28,7 +28,7 @@ const open = async (): Promise<SkillRuntime> =>
   await createSkillRuntime({
     sources: [directory(join(folder, 'skills'), { trust: 'review' })],
     state: {
-      store: await openPackStore(join(folder, 'state')),
+      store: await openSkillStore(join(folder, 'state')),
       decisions: await openDecisions(join(folder, 'state')),
     },
   })
@@ -101,7 +101,7 @@ test('only the user of the process can read the decisions, and calls on a closed
 
 const disable = { kind: 'disable', by: 'x', at: 1 } as const
 
-test('a decision made by another process is reported even if the state directory is removed right after the decision', async () => {
+test('after the removal of the state directory, earlier decisions of other processes are still applied, and a new decision is refused', async () => {
   const state = join(folder, 'state')
   // The interval is so long that no store polls for decisions of the other store during the test.
   const [one, two] = [
@@ -115,9 +115,17 @@ test('a decision made by another process is reported even if the state directory
   two.subscribe(made => void told.push(...made.map(({ place }) => place.location)))
   await one.record(late, disable)
   rmSync(state, { recursive: true })
-  await two.record(own, disable)
-  expect(told).toEqual(['late', 'own'])
-  expect(two.find(late)?.disabled).toBeDefined()
+  await expect(two.record(own, disable)).rejects.toMatchObject({
+    code: 'IO_FAILED',
+    message: expect.stringContaining('were removed or replaced while they were in use'),
+  })
+  two.refresh?.()
+  expect(told).toEqual(['late'])
+  expect([early, late, own].map(place => two.find(place)?.disabled !== undefined)).toEqual([
+    true,
+    true,
+    false,
+  ])
   await one.close()
   await two.close()
 })

@@ -1,4 +1,3 @@
-import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { SkillError } from '../index.ts'
 import {
   checkNumber,
@@ -19,8 +18,8 @@ import type {
   MadeDecision,
   RecordedDecision,
 } from '../source-entry.ts'
-import { inTransaction, isDamage, type KeptDatabase } from './private-database.ts'
-import { openStateDatabase } from './state-database.ts'
+import { isDamage } from './private-database.ts'
+import { openStateDatabase, type StateDatabase, type StateFile } from './state-database.ts'
 
 export interface DecisionStoreOptions {
   /**
@@ -33,8 +32,6 @@ export interface DecisionStoreOptions {
 const KNOWN: KnownOptions<DecisionStoreOptions> = { pollMs: true }
 
 const DEFAULT_POLL_MS = 250
-/** While the disk is full or read-only, the store retries its writes at this interval, in milliseconds. */
-const HEAL_INTERVAL_MS = 2_000
 
 const SCHEMA = `
   PRAGMA busy_timeout = 5000;
@@ -45,6 +42,8 @@ const SCHEMA = `
   );
   CREATE INDEX IF NOT EXISTS decision_place ON decision (origin, location, id);
 `
+
+const FILE: StateFile = { name: 'decisions.sqlite', what: 'the decisions', schema: SCHEMA, isVerified: true }
 
 /**
  * Opens the decisions of a state directory. All processes that use the directory share these decisions. Other users
@@ -70,12 +69,13 @@ export async function openDecisions(
 ): Promise<DecisionStore> {
   checkOptions('openDecisions()', options, KNOWN)
   checkNumber('pollMs', options.pollMs, 1, LONGEST_TIMER_MS)
-  const file = { name: 'decisions.sqlite', what: 'the decisions', schema: SCHEMA, isVerified: true }
-  return await openStateDatabase(
-    stateDirectory,
-    file,
-    (kept, damage) => new SqliteDecisions(kept, options.pollMs ?? DEFAULT_POLL_MS, damage),
-  )
+  const state = await openStateDatabase(stateDirectory, FILE)
+  try {
+    return new SqliteDecisions(state, options.pollMs ?? DEFAULT_POLL_MS)
+  } catch (thrown) {
+    state.close()
+    throw thrown
+  }
 }
 
 interface Row {
@@ -108,9 +108,7 @@ function toStep({ origin, location, body }: Row): Step {
 
 class SqliteDecisions implements DecisionStore {
   readonly isLasting = true
-  readonly damage?: string
-  readonly #kept: KeptDatabase
-  #statements: Statements
+  readonly #state: StateDatabase
   readonly #folders = new DecidedFolders()
   /**
    * Current location of each moved folder. The key contains the origin of the source and the identity of the folder.
@@ -120,16 +118,16 @@ class SqliteDecisions implements DecisionStore {
   readonly #timer: NodeJS.Timeout
   #lastId = 0
   #seenVersion: unknown
-  /** Monotonic time of the last attempt to store the in-memory copy. */
-  #triedAt = 0
 
-  constructor(kept: KeptDatabase, pollMs: number, damage: string | undefined) {
-    this.#kept = kept
-    if (damage !== undefined) this.damage = damage
-    this.#statements = prepare(kept.database)
+  constructor(state: StateDatabase, pollMs: number) {
+    this.#state = state
     this.#seenVersion = this.#readVersion()
     this.#takeNewer()
     this.#timer = setInterval(() => this.#poll(), pollMs).unref()
+  }
+
+  get damage(): string | undefined {
+    return this.#state.damage
   }
 
   find(place: FolderPlace): FolderDecisions | undefined {
@@ -137,40 +135,37 @@ class SqliteDecisions implements DecisionStore {
   }
 
   refresh(): void {
-    if (this.#kept.database.isOpen) this.#poll()
+    if (this.#state.isOpen) this.#poll()
   }
 
   async record({ origin, location }: FolderPlace, decision: RecordedDecision): Promise<void> {
     const made = this.#use(() => {
-      this.#triedAt = -Infinity
-      this.#restore()
-      const { fault } = this.#kept
+      const { fault } = this.#state
       if (fault !== undefined)
         throw new SkillError('IO_FAILED', `the decision cannot be stored: ${fault}; nothing was decided`)
-      this.#statements.insert.run(origin, location, JSON.stringify(decision))
+      this.#state.run(INSERT, origin, location, JSON.stringify(decision))
       return this.#takeNewer()
     })
     this.#tell(made)
   }
 
   async move(origin: string, moves: readonly FolderMove[]): Promise<void> {
-    if (!this.#kept.database.isOpen) return
+    if (!this.#state.isOpen) return
     this.#poll()
     const hasDecisions = moves.some(({ from, to }) =>
       [from, to].some(location => this.find({ origin, location }) !== undefined),
     )
     if (!hasDecisions) return
-    if (this.#kept.fault !== undefined) return this.#follow({ origin, moves })
-    const made = this.#use(() => {
-      this.#restore()
-      // Another process may have just recorded the same move of a folder.
-      return inTransaction(this.#kept.database, () => {
+    if (this.#state.fault !== undefined) return this.#follow({ origin, moves })
+    const made = this.#use(() =>
+      this.#state.transaction(() => {
+        // Another process may have just recorded the same move of a folder.
         const before = this.#takeNewer()
         const isNew = moves.some(({ identity, to }) => this.#moved.get(`${origin}\0${identity}`) !== to)
-        if (isNew) this.#statements.insert.run(origin, MOVES, JSON.stringify({ kind: 'moved', moves }))
+        if (isNew) this.#state.run(INSERT, origin, MOVES, JSON.stringify({ kind: 'moved', moves }))
         return [...before, ...this.#takeNewer()]
-      })
-    })
+      }),
+    )
     this.#tell(made)
   }
 
@@ -194,7 +189,7 @@ class SqliteDecisions implements DecisionStore {
    */
   #stepsOf({ origin, location }: FolderPlace): readonly Step[] {
     const read = (at: string): readonly Row[] =>
-      this.#statements.ofPlace.all(origin, at) as unknown as readonly Row[]
+      this.#state.all(OF_PLACE, origin, at) as unknown as readonly Row[]
     const moves = read(MOVES)
     const locations = new Set([location])
     for (const row of moves.toReversed()) {
@@ -213,7 +208,6 @@ class SqliteDecisions implements DecisionStore {
    * database aside.
    */
   #use<Value>(work: () => Value): Value {
-    if (!this.#kept.database.isOpen) throw new SkillError('CLOSED', 'the decisions are closed')
     try {
       return work()
     } catch (thrown) {
@@ -234,49 +228,25 @@ class SqliteDecisions implements DecisionStore {
   async close(): Promise<void> {
     clearInterval(this.#timer)
     this.#listeners.clear()
-    this.#kept.close()
+    this.#state.close()
   }
 
   /** Returns a number that changes whenever another connection writes to the database. */
   #readVersion(): unknown {
-    return this.#statements.version.get()?.['data_version']
+    return this.#state.get('PRAGMA data_version')?.['data_version']
   }
 
   #poll(): void {
     let made: readonly MadeDecision[]
     try {
-      this.#restore()
       const version = this.#readVersion()
       if (version === this.#seenVersion) return
       made = this.#takeNewer()
       this.#seenVersion = version
     } catch {
-      return // full, gone or damaged: the next poll retries, and the next decision reports it
+      return // damaged: the next poll tries again, and the next decision reports it
     }
     this.#tell(made)
-  }
-
-  /**
-   * Recreates a removed database, so that the decisions survive the removal of the directory. If the database is an
-   * in-memory copy, writes it to the disk as soon as the disk is writable again.
-   */
-  #restore(): void {
-    const isCopy = this.#kept.fault !== undefined
-    if (isCopy ? performance.now() < this.#triedAt + HEAL_INTERVAL_MS : !this.#kept.isGone()) return
-    this.#triedAt = performance.now()
-    // Lists the decisions that the listeners already know, because another process may have just recorded further
-    // decisions.
-    const told = this.#readNewer(0).filter(({ id }) => id <= this.#lastId)
-    const known = new Set(told.flatMap(({ step }) => ('moves' in step ? [] : toKey(step))))
-    if (!isCopy) this.#kept.restore(mergeDecisions)
-    else if (!this.#kept.heal(mergeDecisions)) return
-    this.#statements = prepare(this.#kept.database)
-    this.#seenVersion = this.#readVersion()
-    // In the recreated database, the rows have new ids, and some rows may be decisions of other processes.
-    this.#folders.clear()
-    this.#moved.clear()
-    this.#lastId = 0
-    this.#tell(this.#takeNewer().filter(made => !known.has(toKey(made))))
   }
 
   /** Applies the steps that were recorded since the last call, in order. Returns the decisions among these steps. */
@@ -298,7 +268,7 @@ class SqliteDecisions implements DecisionStore {
   }
 
   #readNewer(lastId: number): readonly { readonly id: number; readonly step: Step }[] {
-    return (this.#statements.newer.all(lastId) as unknown as Row[]).map(row => ({
+    return (this.#state.all(NEWER, lastId) as unknown as Row[]).map(row => ({
       id: row.id,
       step: toStep(row),
     }))
@@ -309,36 +279,7 @@ class SqliteDecisions implements DecisionStore {
   }
 }
 
-function toKey({ place, decision }: MadeDecision): string {
-  return JSON.stringify([place.origin, place.location, decision])
-}
-
-/** Copies the decisions of the database `from` that the database `to` does not have yet. */
-function mergeDecisions(from: DatabaseSync, to: DatabaseSync): void {
-  const insert = to.prepare(
-    `INSERT INTO decision (origin, location, body) SELECT ?, ?, ?
-     WHERE NOT EXISTS (SELECT 1 FROM decision WHERE origin = ? AND location = ? AND body = ?)`,
-  )
-  for (const { origin, location, body } of from
-    .prepare('SELECT origin, location, body FROM decision ORDER BY id')
-    .all() as unknown as Row[])
-    insert.run(origin, location, body, origin, location, body)
-}
-
-interface Statements {
-  readonly insert: StatementSync
-  readonly newer: StatementSync
-  readonly ofPlace: StatementSync
-  readonly version: StatementSync
-}
-
-function prepare(database: DatabaseSync): Statements {
-  return {
-    insert: database.prepare('INSERT INTO decision (origin, location, body) VALUES (?, ?, ?)'),
-    newer: database.prepare('SELECT id, origin, location, body FROM decision WHERE id > ? ORDER BY id'),
-    ofPlace: database.prepare(
-      'SELECT id, origin, location, body FROM decision WHERE origin = ? AND location = ? ORDER BY id',
-    ),
-    version: database.prepare('PRAGMA data_version'),
-  }
-}
+const INSERT = 'INSERT INTO decision (origin, location, body) VALUES (?, ?, ?)'
+const NEWER = 'SELECT id, origin, location, body FROM decision WHERE id > ? ORDER BY id'
+const OF_PLACE =
+  'SELECT id, origin, location, body FROM decision WHERE origin = ? AND location = ? ORDER BY id'

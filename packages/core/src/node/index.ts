@@ -24,7 +24,7 @@ export { type SftpClient, sftpFileSystem } from './sftp-file-system.ts'
 // For hosts: a state directory, which keeps content, decisions and history after the process ends.
 export { createStateDirectory, defaultStateDirectory } from './state-directory.ts'
 export { type OpenedState, type OpenStateOptions, openState } from './open-state.ts'
-export { openPackStore } from './pack-store.ts'
+export { openSkillStore } from './sqlite-store.ts'
 export { type DecisionStoreOptions, openDecisions } from './decision-store.ts'
 export { openRevisionLog } from './revision-log.ts'
 export { openWriteLock, type SharedWriteLock, type WriteLockOptions } from './shared-write-lock.ts'

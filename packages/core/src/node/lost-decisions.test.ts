@@ -15,7 +15,7 @@ import { createSkillRuntime, type SkillRuntime } from '../index.ts'
 import { openDecisions } from './decision-store.ts'
 import { directory } from './directory.ts'
 import { openState } from './open-state.ts'
-import { openPackStore } from './pack-store.ts'
+import { openSkillStore } from './sqlite-store.ts'
 
 let folder: string
 let state: string
@@ -132,7 +132,7 @@ test.skipIf(process.platform === 'win32')(
     await expect(openDecisions(state)).rejects.toThrow(
       /other users may write to the state directory .*\(mode 777\)/,
     )
-    await expect(openPackStore(state)).rejects.toThrow('chmod go-w')
+    await expect(openSkillStore(state)).rejects.toThrow('chmod go-w')
     chmodSync(state, 0o755)
     await (await openDecisions(state)).close()
   },

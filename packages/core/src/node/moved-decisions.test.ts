@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createSkillRuntime, type SkillRuntime, type SkillRuntimeOptions } from '../index.ts'
 import { openDecisions } from './decision-store.ts'
 import { type DirectoryOptions, directory } from './directory.ts'
-import { openPackStore } from './pack-store.ts'
+import { openSkillStore } from './sqlite-store.ts'
 
 let folder: string
 let state: string
@@ -41,7 +41,7 @@ async function open(
 ): Promise<SkillRuntime> {
   return await createSkillRuntime({
     sources: [directory(join(folder, 'skills'), { label: 'own', watching: 'off', ...source })],
-    state: { store: await openPackStore(state), decisions: await openDecisions(state, { pollMs: 10 }) },
+    state: { store: await openSkillStore(state), decisions: await openDecisions(state, { pollMs: 10 }) },
     ...options,
   })
 }

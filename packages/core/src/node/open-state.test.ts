@@ -72,7 +72,7 @@ test('disposing an opened state closes all its files if no runtime received the 
 })
 
 test.each([
-  ['store/index.db', 'the index entries of the store'],
+  ['store.sqlite', 'the contents of the store'],
   ['history.sqlite', 'the steps of the history'],
   ['write-lock.sqlite', 'the write lock'],
   ['decisions.sqlite', 'the decisions'],

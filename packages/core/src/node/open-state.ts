@@ -7,9 +7,9 @@ import type {
   SkillStore,
 } from '../source-entry.ts'
 import { type DecisionStoreOptions, openDecisions } from './decision-store.ts'
-import { openPackStore } from './pack-store.ts'
 import { openRevisionLog } from './revision-log.ts'
 import { openWriteLock, type SharedWriteLock, type WriteLockOptions } from './shared-write-lock.ts'
+import { openSkillStore } from './sqlite-store.ts'
 import { defaultStateDirectory } from './state-directory.ts'
 
 export interface OpenStateOptions {
@@ -65,7 +65,7 @@ export async function openState(
     return part
   }
   try {
-    const store = keep(await openPackStore(directory))
+    const store = keep(await openSkillStore(directory))
     const history = keep(await openRevisionLog(directory, options.history))
     const writeLock = keep(await openWriteLock(directory, options.writeLock))
     // The decisions are opened last. `openDecisions` reports damage only once, so a failure after this report would

@@ -3,7 +3,6 @@ import {
   closeSync,
   copyFileSync,
   existsSync,
-  mkdirSync,
   mkdtempSync,
   openSync,
   renameSync,
@@ -12,7 +11,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
-import type { DatabaseSync } from 'node:sqlite'
+import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
 import { toMessage } from '../internal-entry.ts'
 
 // Primary result codes of SQLite. The low byte of an extended result code is its primary code.
@@ -46,156 +45,42 @@ function makePrivate(path: string): void {
   for (const companion of COMPANIONS) ignoringMissing(() => chmodSync(`${path}${companion}`, 0o600))
 }
 
-/** A function that adds the rows of one database to another database. */
-export type MergeDatabases = (from: DatabaseSync, to: DatabaseSync) => void
+/** An open database. */
+export interface OpenedDatabase {
+  readonly database: DatabaseSync
+  /** The inode of its file; `undefined` in memory. */
+  readonly inode: number | undefined
+  /** Why the database is a copy in memory, whose changes do not reach the disk. */
+  readonly fault?: string
+}
 
 /**
- * A database in a state directory. The database stays usable when the disk is full or read-only. If another process
- * removes the directory, `restore` writes the database to a new file.
+ * Returns a function that opens the database at a path and prepares it. If the disk is not writable, the function opens
+ * a copy.
  */
-export class KeptDatabase {
-  #fault: string | undefined
-  readonly #path: string
-  readonly #create: (path: string) => DatabaseSync
-  #database: DatabaseSync
-  #inode: number | undefined
-
-  /**
-   * @throws the error of Node or SQLite when no database can be opened
-   */
-  static async open(path: string, prepare: (database: DatabaseSync) => void): Promise<KeptDatabase> {
-    const { DatabaseSync } = await import('node:sqlite')
-    const create = (at: string): DatabaseSync => {
-      const database = new DatabaseSync(at)
-      try {
-        prepare(database)
-        return database
-      } catch (thrown) {
-        database.close()
-        throw thrown
-      }
-    }
+export async function openDatabase(
+  prepare: (database: DatabaseSync) => void,
+): Promise<(path: string) => OpenedDatabase> {
+  const { DatabaseSync } = await import('node:sqlite')
+  const create = (at: string): DatabaseSync => {
+    const database = new DatabaseSync(at)
     try {
-      makePrivate(path)
-      return new KeptDatabase(path, create, create(path))
+      prepare(database)
+      return database
     } catch (thrown) {
-      if (!isUnwritable(thrown) || !existsSync(dirname(path))) throw thrown
-      return new KeptDatabase(path, create, openCopy(path, create), toMessage(thrown))
-    }
-  }
-
-  private constructor(
-    path: string,
-    create: (path: string) => DatabaseSync,
-    database: DatabaseSync,
-    fault?: string,
-  ) {
-    this.#path = path
-    this.#create = create
-    this.#database = database
-    this.#fault = fault
-    if (fault === undefined) this.#inode = inodeOf(path)
-  }
-
-  /**
-   * Why changes are not stored on the disk; `undefined` if they are stored. While there is a fault, the database is a
-   * copy in memory. A successful `heal` ends the fault.
-   */
-  get fault(): string | undefined {
-    return this.#fault
-  }
-
-  /** The current database object. `restore`, `leave`, `heal` and `replaceDamaged` create a new object. */
-  get database(): DatabaseSync {
-    return this.#database
-  }
-
-  /** Returns whether the file was removed or replaced by another file. */
-  isGone(): boolean {
-    return this.fault === undefined && this.#database.isOpen && inodeOf(this.#path) !== this.#inode
-  }
-
-  /**
-   * If the file was removed, writes all rows to a new file. If another process has already created a new file, `merge`
-   * adds the rows to that file.
-   */
-  restore(merge: MergeDatabases): void {
-    mkdirSync(dirname(this.#path), { recursive: true, mode: 0o700 })
-    const isCopied = !existsSync(this.#path) && this.#copyTo(this.#path)
-    if (!isCopied) makePrivate(this.#path)
-    this.#use(this.#path, isCopied ? undefined : merge)
-    this.#inode = inodeOf(this.#path)
-  }
-
-  /** Tries to write the in-memory copy to its file. Returns whether later changes are stored on the disk. */
-  heal(merge: MergeDatabases): boolean {
-    if (this.#fault === undefined) return true
-    try {
-      this.restore(merge)
-    } catch (thrown) {
-      if (!isUnwritable(thrown)) throw thrown
-      this.#fault = toMessage(thrown)
-      return false
-    }
-    this.#fault = undefined
-    return true
-  }
-
-  /**
-   * Continues with a copy in memory while the disk is not writable. `merge` fills the copy. A later `heal` stores the
-   * copy on the disk.
-   */
-  leave(thrown: unknown, merge: MergeDatabases): void {
-    this.#fault = toMessage(thrown)
-    this.#use(':memory:', merge)
-  }
-
-  /**
-   * Moves the damaged file aside and creates a new file. `merge` copies the readable rows to the new file. Returns the
-   * new path of the damaged file; `undefined` if another process has moved the file or the disk is not writable.
-   */
-  replaceDamaged(merge: MergeDatabases): string | undefined {
-    try {
-      if (this.#fault === undefined) {
-        const aside = this.isGone() ? undefined : setAside(this.#path)
-        this.restore(merge)
-        return aside
-      }
-    } catch (thrown) {
-      if (!isUnwritable(thrown)) throw thrown
-      this.#fault = toMessage(thrown)
-    }
-    this.#use(':memory:', merge)
-    return undefined
-  }
-
-  /** Copies this database to a file. Returns false if the database is damaged. */
-  #copyTo(path: string): boolean {
-    try {
-      this.#database.prepare('VACUUM INTO ?').run(path)
-      chmodSync(path, 0o600)
-      return true
-    } catch (thrown) {
-      rmSync(path, { force: true })
-      if (!isDamage(thrown)) throw thrown
-      return false
-    }
-  }
-
-  #use(path: string, merge: MergeDatabases | undefined): void {
-    const next = this.#create(path)
-    try {
-      if (merge !== undefined) inTransaction(next, () => merge(this.#database, next))
-    } catch (thrown) {
-      next.close()
+      database.close()
       throw thrown
     }
-    this.#database.close()
-    this.#database = next
   }
-
-  close(): void {
-    if (this.#database.isOpen) this.#database.close()
+  return path => {
+    if (path === ':memory:') return { database: create(path), inode: undefined }
+    try {
+      makePrivate(path)
+      return { database: create(path), inode: inodeOf(path) }
+    } catch (thrown) {
+      if (!isUnwritable(thrown) || !existsSync(dirname(path))) throw thrown
+      return { database: openCopy(path, create), inode: undefined, fault: toMessage(thrown) }
+    }
   }
 }
 
@@ -224,7 +109,7 @@ function openCopy(path: string, create: (path: string) => DatabaseSync): Databas
   }
 }
 
-function inodeOf(path: string): number | undefined {
+export function inodeOf(path: string): number | undefined {
   return statSync(path, { throwIfNoEntry: false })?.ino
 }
 
@@ -294,7 +179,7 @@ export function* readRows(
   database: DatabaseSync,
   table: string,
   key: string,
-): Generator<Record<string, unknown>> {
+): Generator<Record<string, SQLOutputValue>> {
   for (const direction of ['ASC', 'DESC']) {
     try {
       yield* database.prepare(`SELECT * FROM ${table} ORDER BY ${key} ${direction}`).iterate()

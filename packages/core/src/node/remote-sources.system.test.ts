@@ -12,7 +12,7 @@ import { GitServer } from '../../../../tests/fixtures/git-server.ts'
 import { createSkillRuntime, renderSkillText, type SkillRuntime } from '../index.ts'
 import type { SkillSource } from '../source-entry.ts'
 import { type SourceSubject, sourceConformance } from '../testing/index.ts'
-import { archive, directory, git, openPackStore, wellKnown } from './index.ts'
+import { archive, directory, git, openSkillStore, wellKnown } from './index.ts'
 
 let site: Site
 let folder: string
@@ -205,7 +205,7 @@ describe('archive', () => {
     {
       await using skills = await createSkillRuntime({
         sources: [create()],
-        state: { store: await openPackStore(folder) },
+        state: { store: await openSkillStore(folder) },
       })
       await skills.reload()
       expect([names(skills), answers]).toEqual([['pdf'], [200, 304]])
@@ -216,7 +216,7 @@ describe('archive', () => {
     }
     await using skills = await createSkillRuntime({
       sources: [create()],
-      state: { store: await openPackStore(folder) },
+      state: { store: await openSkillStore(folder) },
     })
     expect(names(skills)).toEqual(['pdf'])
     await skills.reload()
@@ -256,7 +256,7 @@ test('even if polled only on request, a source reads a local archive at the star
   const put = (body: string): void =>
     writeFileSync(path, zip([{ path: 'pdf/SKILL.md', content: text('pdf', body) }]))
   const look = async (times = 0): Promise<readonly [string, readonly string[]]> => {
-    const store = await openPackStore(join(folder, 'state'))
+    const store = await openSkillStore(join(folder, 'state'))
     await using skills = await createSkillRuntime({
       sources: [archive(path, { trust: 'auto', polling: 'manual', label: 'a' })],
       state: { store },

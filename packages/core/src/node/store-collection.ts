@@ -1,214 +1,179 @@
-import { closeSync, openSync, statSync, utimesSync } from 'node:fs'
-import { join } from 'node:path'
-import type { DatabaseSync } from 'node:sqlite'
+import { setImmediate } from 'node:timers/promises'
 import { toMessage } from '../internal-entry.ts'
 import type { Clock } from '../source-entry.ts'
-import { runCollectionRound } from './collection-round.ts'
-import { compactPacks } from './compact-packs.ts'
-import { PACK_INDEX } from './pack-index.ts'
-import { isBusy, openPrivateDatabase } from './private-database.ts'
-import { TimeSlices } from './time-slices.ts'
+import type { StateDatabase } from './state-database.ts'
 
-// The first round collects content that other processes left behind. The round waits for a minute, so that the start of
-// the process is not delayed.
+/** How long content is kept after its last use, because a process may be about to use it again. */
+export const GRACE_MS = 600_000
+/** The first collection waits, so that the start of the process is not delayed. */
 const FIRST_AFTER_MS = 60_000
-const ROUTINE_AFTER_MS = 300_000
-const SOON_AFTER_MS = 15_000
-const MANY_BYTES = 33_554_432
+const AGAIN_AFTER_MS = 300_000
+/** A process that ends collects for at most two seconds, if no process has collected for an hour. */
+const LAST_AFTER_MS = 3_600_000
+const LAST_MS = 2_000
 const FAILURES_TO_REPORT = 3
-// Time limit of a round at close. The round at close runs only if no process has finished a round within
-// `LAST_WORK_AFTER_MS`.
-const LAST_WORK_MS = 2_000
-const LAST_WORK_AFTER_MS = 3_600_000
-// Vacuuming an index of 2 MB takes a few milliseconds.
-const MAX_VACUUM_PAGES = 512
 
-const LOCK = 'collection-lock.sqlite'
+const ROWS_PER_PAGE = 500
+const ROWS_PER_SLICE = 25
+const FREE_PAGES_PER_SLICE = 250
 
-export interface StoreCollectionOptions {
-  /** The folder that contains the packs and the index. */
-  readonly folder: string
-  readonly clock: Clock
-  /** Returns whether this process writes to a pack. */
-  readonly isWriting: (pack: string) => boolean
-  /** Whether the index file that this process has open is still in the folder and is writable. */
-  readonly isCurrent: () => boolean
-  /** Called after each round, because the round may have removed packs. */
-  readonly onDone: () => void
+/** A table with unneeded rows. */
+interface Garbage {
+  readonly table: 'tree' | 'blob'
+  readonly key: 'revision' | 'digest'
+  /** Condition of unneeded rows. Its parameter is a time in milliseconds since the epoch. */
+  readonly isUnneeded: string
+  /** Statements that remove what belongs to a row, with the key as parameter. They run before the row is removed. */
+  readonly parts: readonly string[]
+}
+
+const TREES: Garbage = {
+  table: 'tree',
+  key: 'revision',
+  isUnneeded: `until < ? + ${GRACE_MS} AND NOT EXISTS (SELECT 1 FROM ref WHERE ref.revision = tree.revision)`,
+  parts: ['DELETE FROM member WHERE revision = ?', 'DELETE FROM note WHERE revision = ?'],
+}
+
+const BLOBS: Garbage = {
+  table: 'blob',
+  key: 'digest',
+  isUnneeded: 'at < ? AND NOT EXISTS (SELECT 1 FROM member WHERE member.digest = blob.digest)',
+  parts: ['DELETE FROM content WHERE id = (SELECT content FROM blob WHERE digest = ?)'],
+}
+
+/** Numbers of removed revisions and files. */
+export interface Collected {
+  readonly trees: number
+  readonly blobs: number
 }
 
 /**
- * Removes unneeded content from a store while processes use the store. A round runs one minute after the start. After a
- * write, a round runs within about ten minutes. At close, a round runs if no process has finished a round for an hour.
- * Only one process collects at a time, in slices of a few milliseconds. A failure ends the current round, but later
- * rounds still run. After repeated failures, `failure` has the reason.
+ * Removes revisions that have neither a name nor a lease, then files that no revision has. Yields after each slice of a
+ * few milliseconds. Other processes may use the store meanwhile.
+ * @param before content that was used later is kept, in milliseconds since the epoch
+ */
+export function* collecting(state: StateDatabase, before: number): Generator<undefined, Collected> {
+  const trees = yield* removing(state, TREES, before)
+  const blobs = yield* removing(state, BLOBS, before)
+  return { trees, blobs }
+}
+
+function* removing(
+  state: StateDatabase,
+  { table, key, isUnneeded, parts }: Garbage,
+  before: number,
+): Generator<undefined, number> {
+  const look = `SELECT ${key} AS key, ${isUnneeded} AS isUnneeded FROM ${table} WHERE ${key} > ? ORDER BY ${key} LIMIT ?`
+  const check = `SELECT 1 FROM ${table} WHERE ${key} = ? AND ${isUnneeded}`
+  const removals = [...parts, `DELETE FROM ${table} WHERE ${key} = ?`]
+  let removed = 0
+  for (let last = ''; ; ) {
+    const page = state.all(look, before, last, ROWS_PER_PAGE)
+    yield
+    const found = page.flatMap(row => (row['isUnneeded'] === 1 ? String(row['key']) : []))
+    for (let i = 0; i < found.length; i += ROWS_PER_SLICE) {
+      state.transaction(() => {
+        for (const each of found.slice(i, i + ROWS_PER_SLICE)) {
+          // Another process may have used the row since the page was read.
+          if (state.get(check, each, before) === undefined) continue
+          for (const sql of removals) state.run(sql, each)
+          removed++
+        }
+      })
+      yield
+    }
+    if (page.length < ROWS_PER_PAGE) return removed
+    last = String(page.at(-1)?.['key'])
+  }
+}
+
+/** Gives free pages back to the disk. Yields after each slice of a few milliseconds. */
+export function* shrinking(state: StateDatabase): Generator<undefined, void> {
+  for (let free = Infinity; ; yield) {
+    const left = Number(state.get('PRAGMA freelist_count')?.['freelist_count'])
+    if (left === 0 || left >= free) return
+    free = left
+    state.all(`PRAGMA incremental_vacuum(${FREE_PAGES_PER_SLICE})`)
+  }
+}
+
+/**
+ * Collects while processes use the store: one minute after the start, then every five minutes. Of the processes that
+ * share a store, one collects at a time.
  */
 export class StoreCollection {
-  readonly #options: StoreCollectionOptions
+  readonly #state: StateDatabase
+  readonly #clock: Clock
   readonly #abort = new AbortController()
-  #writtenBytes = 0
-  #hasWork = false
-  #cancelTimer: (() => void) | undefined
-  #dueAt = Infinity
+  #cancelTimer: () => void
   #running: Promise<void> | undefined
   #failures = 0
   #failure = ''
 
-  constructor(options: StoreCollectionOptions) {
-    this.#options = options
-    this.#runIn(FIRST_AFTER_MS)
+  constructor(state: StateDatabase, clock: Clock) {
+    this.#state = state
+    this.#clock = clock
+    this.#cancelTimer = this.#plan(FIRST_AFTER_MS)
   }
 
-  /** Why the last round failed; set only after several failures in a row. */
+  /** Why the last collection failed; set only after several failures in a row. */
   get failure(): string | undefined {
     return this.#failures >= FAILURES_TO_REPORT ? this.#failure : undefined
   }
 
-  /** Plans a round after a write. After many bytes, the round runs sooner. */
-  noteWritten(bytes: number): void {
-    this.#writtenBytes += bytes
-    this.#hasWork = true
-    this.#runIn(this.#writtenBytes > MANY_BYTES ? SOON_AFTER_MS : ROUTINE_AFTER_MS)
-  }
-
-  /** Aborts a running round. Finished work remains. Idempotent. */
-  async stop(): Promise<void> {
-    this.#abort.abort()
-    this.#cancelTimer?.()
-    await this.#running
-  }
-
-  /**
-   * Runs a last, short round if this process has written to the store and no process has finished a round for an hour.
-   * Then stops the collection like `stop`.
-   */
+  /** Collects a last time if no process has done so for an hour. Then stops the collection like `stop`. */
   async finish(): Promise<void> {
-    if (this.#hasWork && !this.#abort.signal.aborted && this.#running === undefined && this.#isOverdue()) {
-      const cancel = this.#options.clock.after(LAST_WORK_MS, () => this.#abort.abort())
-      this.#start()
-      await this.#running
-      cancel()
-    }
+    const cancel = this.#clock.after(LAST_MS, () => this.#abort.abort())
+    await this.#running
+    await this.#collect(LAST_AFTER_MS)
+    cancel()
     await this.stop()
   }
 
-  /**
-   * Returns whether the last round ended more than an hour ago. The modification time of the lock file is the end of
-   * the last round. If the lock file is missing, creates it and returns false, because a new store needs no round yet.
-   */
-  #isOverdue(): boolean {
-    const { folder, clock, isCurrent } = this.#options
-    if (!isCurrent()) return false
-    try {
-      const lock = statSync(join(folder, LOCK), { throwIfNoEntry: false })
-      if (lock !== undefined) return clock.now() - lock.mtimeMs >= LAST_WORK_AFTER_MS
-      closeSync(openSync(join(folder, LOCK), 'a', 0o600))
-    } catch {
-      // The disk is full or the folder was removed. The collection ignores both faults, because the store reports them.
-    }
-    return false
+  /** Ends a running collection. What it removed stays removed. Idempotent. */
+  async stop(): Promise<void> {
+    this.#abort.abort()
+    this.#cancelTimer()
+    await this.#running
   }
 
-  #runIn(delayMs: number): void {
-    const { clock } = this.#options
-    const dueAt = clock.monotonic() + delayMs
-    if (dueAt >= this.#dueAt || this.#abort.signal.aborted) return
-    this.#cancelTimer?.()
-    this.#dueAt = dueAt
-    this.#cancelTimer = clock.after(delayMs, () => this.#start(), { background: true })
-  }
-
-  #start(): void {
-    this.#dueAt = Infinity
-    if (this.#running !== undefined) {
-      this.#runIn(SOON_AFTER_MS)
-      return
-    }
-    this.#writtenBytes = 0
-    this.#running = this.#run().finally(() => (this.#running = undefined))
-  }
-
-  async #run(): Promise<void> {
-    const { folder, clock, isCurrent, onDone } = this.#options
-    if (!isCurrent()) return
-    try {
-      const nextInMs = await withOnlyCollection(folder, async () => {
-        const database = await openPrivateDatabase(join(folder, PACK_INDEX.name))
-        try {
-          database.exec('PRAGMA busy_timeout = 0; PRAGMA synchronous = NORMAL')
-          return await this.#collect(database)
-        } finally {
-          database.close()
-        }
+  #plan(delayMs: number): () => void {
+    const run = (): void => {
+      this.#running = this.#collect(AGAIN_AFTER_MS / 2).finally(() => {
+        if (!this.#abort.signal.aborted) this.#cancelTimer = this.#plan(AGAIN_AFTER_MS)
       })
-      // Random delays keep processes from collecting at the same time.
-      this.#runIn((nextInMs ?? FIRST_AFTER_MS) * (1 + clock.random()))
+    }
+    return this.#clock.after(delayMs, run, { background: true })
+  }
+
+  /** Collects, unless a process has begun to collect within the last `pauseMs`. */
+  async #collect(pauseMs: number): Promise<void> {
+    try {
+      if (!this.#begin(pauseMs)) return
+      for (const _ of collecting(this.#state, this.#clock.now() - GRACE_MS)) await this.#turn()
+      for (const _ of shrinking(this.#state)) await this.#turn()
       this.#failures = 0
-      onDone()
     } catch (thrown) {
       if (this.#abort.signal.aborted) return
-      // The store reports a full disk, damage or a removed folder. The next round retries.
       this.#failures++
-      this.#failure = toMessage(thrown)
-      this.#runIn(FIRST_AFTER_MS)
+      this.#failure = `unneeded content cannot be removed from the store: ${toMessage(thrown)}`
     }
   }
 
-  /** Runs one round. Returns the time until the next round in milliseconds. */
-  async #collect(database: DatabaseSync): Promise<number> {
-    const { folder, clock, isWriting, isCurrent } = this.#options
-    const slices = new TimeSlices(this.#abort.signal)
-    const round = await runCollectionRound(database, slices, clock.now())
-    await compactPacks({ folder, database, slices, round, isWriting, isCurrent })
-    shrink(database)
-    return round.nextInMs
+  async #turn(): Promise<void> {
+    await setImmediate()
+    this.#abort.signal.throwIfAborted()
   }
-}
 
-/**
- * Runs `work` and returns its result. If another process is collecting, returns `undefined` without running `work`.
- * When a process dies, the kernel releases the lock of that process.
- */
-async function withOnlyCollection<Value>(
-  folder: string,
-  work: () => Promise<Value>,
-): Promise<Value | undefined> {
-  const lock = await openPrivateDatabase(join(folder, LOCK))
-  try {
-    lock.exec('PRAGMA busy_timeout = 0; BEGIN IMMEDIATE')
-  } catch (thrown) {
-    lock.close()
-    if (!isBusy(thrown)) throw thrown
-    return undefined
-  }
-  try {
-    const value = await work()
-    utimesSync(join(folder, LOCK), new Date(), new Date())
-    return value
-  } finally {
-    lock.close()
-  }
-}
-
-/**
- * Vacuums a small index when most of its pages are free. A large index reuses its free pages until `collectGarbage`
- * runs.
- */
-function shrink(database: DatabaseSync): void {
-  const { pages, free } = database
-    .prepare(
-      'SELECT (SELECT page_count FROM pragma_page_count) AS pages, (SELECT freelist_count FROM pragma_freelist_count) AS free',
-    )
-    .get() as { readonly pages: number; readonly free: number }
-  if (free > MAX_VACUUM_PAGES / 2 && free > pages / 2 && pages - free < MAX_VACUUM_PAGES)
-    vacuumIfFree(database)
-}
-
-/** Vacuums the index, unless another process is writing to the index. In that case, a later round vacuums the index. */
-function vacuumIfFree(database: DatabaseSync): void {
-  try {
-    database.exec('VACUUM')
-  } catch (thrown) {
-    if (!isBusy(thrown)) throw thrown
+  #begin(pauseMs: number): boolean {
+    const now = this.#clock.now()
+    return this.#state.transaction(() => {
+      const last = this.#state.get('SELECT at FROM collected')?.['at']
+      // A time in the future was written before the clock was set back.
+      const isDue = last === undefined || Number(last) <= now - pauseMs || Number(last) > now
+      if (isDue) this.#state.run('INSERT OR REPLACE INTO collected (id, at) VALUES (1, ?)', now)
+      // A new store has nothing to collect yet.
+      return isDue && last !== undefined
+    })
   }
 }

@@ -2,7 +2,6 @@ import {
   chmodSync,
   cpSync,
   mkdirSync,
-  readdirSync,
   renameSync,
   rmSync,
   symlinkSync,
@@ -15,7 +14,7 @@ import { TemporaryFolder } from '../../../../tests/fixtures/skill-folder.ts'
 import { createSkillRuntime, SkillError, type SkillRuntime } from '../index.ts'
 import type { Awaitable, DirectoryEntry, FileReadOptions, OpenedFile } from '../source-entry.ts'
 import { FileSource, type FileSourceOptions, MemorySkillStore, systemClock } from '../source-entry.ts'
-import { collectGarbage, directory, NodeFileSystem, nodeHasher, openPackStore } from './index.ts'
+import { collectGarbage, directory, NodeFileSystem, nodeHasher, openSkillStore } from './index.ts'
 
 /** Reads the disk and records the paths of listed folders and opened files. */
 class CountedFileSystem extends NodeFileSystem {
@@ -49,7 +48,7 @@ class Place implements Disposable {
   ): Promise<{ readonly skills: SkillRuntime } & AsyncDisposable> {
     const { state = this.state, ...rest } = options
     this.files = new CountedFileSystem()
-    const store = await openPackStore(state)
+    const store = await openSkillStore(state)
     const source = new FileSource({
       ...{ fileSystem: this.files, root: this.root, label: 'skills', hasDirectories: true, clock: later },
       ...rest,
@@ -72,7 +71,7 @@ class Place implements Disposable {
   async startAnew(options: Partial<FileSourceOptions> = {}): Promise<unknown> {
     const state = this.folder.at('anew')
     cpSync(this.state, state, { recursive: true })
-    const index = new DatabaseSync(`${state}/store/index.db`)
+    const index = new DatabaseSync(`${state}/store.sqlite`)
     index.exec('DROP TABLE IF EXISTS note')
     index.close()
     await using started = await this.start({ ...options, state })
@@ -232,7 +231,7 @@ test.each([
 ])('a start ignores notes with a damaged %s', async (_, read, damage) => {
   using place = makePlace()
   await (await place.start())[Symbol.asyncDispose]()
-  const index = new DatabaseSync(`${place.state}/store/index.db`)
+  const index = new DatabaseSync(`${place.state}/store.sqlite`)
   index.exec(damage)
   index.close()
   const expected = await place.startAnew()
@@ -244,7 +243,7 @@ test.each([
   await using third = await place.start()
   expect(third.skills.current.list()).toHaveLength(3)
   expect(place.files.opened).toEqual([])
-  using repaired = new DatabaseSync(`${place.state}/store/index.db`)
+  using repaired = new DatabaseSync(`${place.state}/store.sqlite`)
   expect(repaired.prepare('SELECT count(*) AS notes FROM note').get()).toEqual({ notes: 3 })
 })
 
@@ -262,20 +261,21 @@ test('notes are ignored if the source now reads files with other options', async
 test('content that was lost from the store is stored again when a caller requests it', async () => {
   using place = makePlace()
   await (await place.start())[Symbol.asyncDispose]()
-  for (const name of ['index.db-wal', 'index.db-shm']) rmSync(`${place.state}/store/${name}`, { force: true })
-  const index = new DatabaseSync(`${place.state}/store/index.db`)
-  index.exec('DELETE FROM blob')
-  index.close()
+  const store = new DatabaseSync(`${place.state}/store.sqlite`)
+  store.exec('DELETE FROM blob')
+  store.close()
   await using second = await place.start()
   expect(place.files.opened).toEqual([])
   expect((await second.skills.load('pdf')).body).toBe('Use pdf.')
 })
 
-test('if a pack is missing, the next start reads all files, so that a last good revision survives a broken edit', async () => {
+test('if stored bytes are found to be damaged, the next start reads all files, so that a last good revision survives a broken edit', async () => {
   using place = makePlace()
   await (await place.start())[Symbol.asyncDispose]()
-  for (const name of readdirSync(`${place.state}/store`))
-    if (name.endsWith('.pack')) rmSync(`${place.state}/store/${name}`)
+  const store = new DatabaseSync(`${place.state}/store.sqlite`)
+  store.exec("UPDATE content SET bytes = CAST('damaged' AS BLOB)")
+  store.close()
+  expect((await collectGarbage(place.state)).damaged).toBeGreaterThan(0)
   {
     await using second = await place.start()
     expect(place.files.opened).toHaveLength(9)
@@ -294,9 +294,9 @@ test('a collection removes the notes of removed revisions', async () => {
     await first.skills.fresh()
   }
   await collectGarbage(place.state, { graceMs: 0 })
-  const index = new DatabaseSync(`${place.state}/store/index.db`)
-  const rows = index.prepare('SELECT location FROM note ORDER BY location').all()
-  index.close()
+  const store = new DatabaseSync(`${place.state}/store.sqlite`)
+  const rows = store.prepare('SELECT location FROM note ORDER BY location').all()
+  store.close()
   expect(rows.map(({ location }) => location)).toEqual(['deep/category/letters', 'mail'])
 })
 
@@ -373,7 +373,7 @@ test('a new process reports an unreadable folder as broken and serves its last g
   await first.skills.close()
   const fileSystem = new LockedFileSystem(place.folder.at('skills/pdf'))
   // A broken folder has no note. Without a note, a start knows the folder only from its last served revision.
-  const index = new DatabaseSync(`${place.state}/store/index.db`)
+  const index = new DatabaseSync(`${place.state}/store.sqlite`)
   index.exec('DELETE FROM note')
   index.close()
   for (let round = 0; round < 2; round++) {

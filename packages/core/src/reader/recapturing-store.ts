@@ -63,8 +63,8 @@ export class RecapturingStore implements SkillStore {
     return this.#store.has(digest)
   }
 
-  put(digest: Digest, bytes: Uint8Array, locator?: string): void {
-    this.#store.put(digest, bytes, locator)
+  put(digest: Digest, bytes: Uint8Array): void {
+    this.#store.put(digest, bytes)
   }
 
   putTree(revision: Digest, files: readonly SkillFile[]): void {

@@ -206,7 +206,7 @@ export class FileSource implements SkillSource {
   async read(context: SourceReadContext): Promise<SourceReading> {
     this.#useStore(context.store)
     this.#notes.pause()
-    if (this.#root === undefined) await this.#notes.begin(context.store)
+    if (this.#root === undefined) this.#notes.begin(context.store)
     const root = await this.#openRoot()
     const pass =
       root === undefined ? undefined : await createScanPass(this.#options, this.#toPassOptions(context))

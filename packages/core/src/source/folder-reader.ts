@@ -226,7 +226,7 @@ export class FolderReader {
         maxBytes,
         signal: context.signal,
       })
-      const { bytes, stat, locator } = isPending(opened) ? await opened : opened
+      const { bytes, stat } = isPending(opened) ? await opened : opened
       if (this.#options.refusesHardLinks && stat.links > 1) {
         throw new SkillError(
           'OUTSIDE_ROOT',
@@ -248,7 +248,7 @@ export class FolderReader {
       file.size = isLeftOut ? 0 : bytes.length
       file.fault = isLeftOut ? key : undefined
       file.findings = [...this.#findInText(item, folder, bytes), ...(key === undefined ? [] : [key])]
-      if (file.digest !== undefined) context.store.put(file.digest, bytes, locator)
+      if (file.digest !== undefined) context.store.put(file.digest, bytes)
       context.read.push({ directory, file, before })
       return bytes
     } catch (thrown) {

@@ -58,15 +58,11 @@ export class NotedFolders {
     this.#wording = JSON.stringify([label, displayRoot])
   }
 
-  /**
-   * Must be called before the first scan fills a mirror. If the store fails, notes are ignored and every folder is
-   * read.
-   */
-  async begin(store: SkillStore): Promise<void> {
+  /** Must be called before the first scan fills a mirror. */
+  begin(store: SkillStore): void {
     this.#changed.clear()
     this.#recalled = 0
     this.#notes = this.#fileSystem.identity === 'disk' ? store.notes : undefined
-    await this.#notes?.open?.(this.#key).catch(() => (this.#notes = undefined))
   }
 
   get recalled(): number {

@@ -19,11 +19,6 @@ export interface FolderNote {
  */
 export interface FolderNotes {
   /**
-   * Prepares the notes of a source. Called before the first note of the source is requested; may take longer than such
-   * a request.
-   */
-  open?(source: string): Promise<void>
-  /**
    * Returns the note of a folder. Returns `undefined` if the note is damaged, was written by another version of the
    * library, or names a revision that is no longer stored.
    */

@@ -17,11 +17,8 @@ export interface StoreFault {
 export interface SkillStore {
   /** Returns whether the store has the bytes with this digest. */
   has(digest: Digest): boolean
-  /**
-   * Stores bytes under their digest, which the caller has computed. The caller must not change the bytes afterwards. A
-   * store that can read bytes by their locator may keep the locator instead of the bytes.
-   */
-  put(digest: Digest, bytes: Uint8Array, locator?: string): void
+  /** Stores bytes under their digest, which the caller has computed. The caller must not change the bytes afterwards. */
+  put(digest: Digest, bytes: Uint8Array): void
   /** Returns the bytes, verified against their digest, or `undefined` if the store does not have them. */
   get(digest: Digest): Promise<Uint8Array | undefined>
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { TemporaryFolder } from '../../../../tests/fixtures/skill-folder.ts'
 import { portableHasher } from '../host.ts'
-import { openPackStore } from '../node/pack-store.ts'
+import { openSkillStore } from '../node/sqlite-store.ts'
 import { type Digest, digestOf } from '../skill/digest.ts'
 import { revisionOf } from '../skill/manifest.ts'
 import { FakeClock } from '../testing/fake-clock.ts'
@@ -143,10 +143,10 @@ describe('MemorySkillStore, when many revisions are replaced,', () => {
   })
 })
 
-describe('openPackStore()', () => {
+describe('openSkillStore()', () => {
   test.each(storeConformance)('$name', async each => {
     using folder = new TemporaryFolder()
-    const store = await openPackStore(folder.path)
+    const store = await openSkillStore(folder.path)
     await each.check(store)
     await store.close()
   })

@@ -115,7 +115,6 @@ export const storeConformance: readonly StoreCase[] = [
       if (notes === undefined) return
       const { revision } = putTree(store, 'first')
       const facts = Float64Array.of(1.5, -2, 2 ** 40)
-      await notes.open?.('source')
       const find = (location: string): string | undefined => {
         const note = notes.find('source', location)
         return note === undefined ? undefined : JSON.stringify([note.revision, [...note.facts], note.text])

@@ -17,7 +17,7 @@ import { GitServer } from '../../../../../tests/fixtures/git-server.ts'
 import { createSkillRuntime, renderSkillText, type SkillRuntime } from '../../index.ts'
 import type { SkillSource } from '../../source-entry.ts'
 import { sourceConformance } from '../../testing/index.ts'
-import { type GitOptions, git, openPackStore } from '../index.ts'
+import { type GitOptions, git } from '../index.ts'
 
 let server: GitServer
 let repository: GitRepository
@@ -240,31 +240,6 @@ test('a token is sent only to the server of its repository and appears in no mes
   await skills.reload()
   expect(skills.status()[0]?.lastError).toMatch(/^git ls-remote failed/)
   expect(JSON.stringify([skills.status(), skills.current.sources()])).not.toContain('tok-secret')
-})
-
-test('a store in the same state directory refers to the bytes in the mirror instead of copying them', async () => {
-  const content = 'x'.repeat(300_000)
-  repository.commit({ ...skill('pdf'), 'pdf/big.txt': content })
-  const packs = (): number =>
-    readdirSync(join(state, 'store'))
-      .filter(file => file.endsWith('.pack'))
-      .reduce((sum, file) => sum + statSync(join(state, 'store', file)).size, 0)
-  {
-    await using skills = await createSkillRuntime({
-      sources: [source()],
-      state: { store: await openPackStore(state) },
-    })
-    const pdf = skills.current.get('pdf')
-    expect(Buffer.from(await skills.readFile(pdf, 'pdf/big.txt'.slice(4))).toString()).toBe(content)
-  }
-  expect(packs()).toBe(0)
-  const store = await openPackStore(state)
-  await using skills = await createSkillRuntime({ sources: [source()], state: { store } })
-  const big = skills.current.get('pdf').files.find(({ path }) => path === 'big.txt')
-  expect(Buffer.from((await store.get(big?.digest ?? 'sha256:')) ?? []).toString()).toBe(content)
-  rmSync(join(state, 'git'), { recursive: true })
-  expect(await store.get(big?.digest ?? 'sha256:')).toBeUndefined()
-  expect(store.has(big?.digest ?? 'sha256:')).toBe(false)
 })
 
 test('two processes with one state directory share one mirror', async () => {

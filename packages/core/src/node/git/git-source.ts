@@ -14,7 +14,6 @@ import {
 import { openWriteLock } from '../shared-write-lock.ts'
 import { createStateDirectory, defaultStateDirectory } from '../state-directory.ts'
 import { BlobReader } from './blob-reader.ts'
-import { GitBlobs } from './git-blobs.ts'
 import type { GitAccess } from './git-command.ts'
 import { GitMirror, type RemoteRef, type Taken } from './git-mirror.ts'
 import { checkRef, type GitPlace, isCommit, parseGitUrl } from './git-url.ts'
@@ -276,7 +275,6 @@ class GitFetcher implements TreeFetcher {
     if (entries === undefined) return undefined
     const files = entries.map(entry => ({
       ...entry,
-      locator: GitBlobs.locatorOf(this.#mirror.directory, entry.id),
       read: async () => await this.#readBlob(entry.id),
     }))
     return { version: commit, files }
