@@ -90,6 +90,18 @@ export async function collectGarbage(
   const path = join(stateDirectory, STORE.name)
   if (statSync(path, { throwIfNoEntry: false }) === undefined)
     throw new SkillError('NOT_FOUND', `there is no store in ${quote(stateDirectory)}`)
+  try {
+    return await collectIn(stateDirectory, path, options)
+  } catch (thrown) {
+    throw isUnwritable(thrown) ? cannotRemove(stateDirectory, toMessage(thrown), thrown) : thrown
+  }
+}
+
+async function collectIn(
+  stateDirectory: string,
+  path: string,
+  options: CollectGarbageOptions,
+): Promise<GarbageReport> {
   const damage = await findDamage(path)
   if (damage !== undefined && options.isDryRun === true)
     return { ...NOTHING, indexDamage: describeDamage(STORE, path, damage) }
@@ -100,8 +112,6 @@ export async function collectGarbage(
     // The database was replaced and may lack rows. The next runtime stores missing files of served revisions again.
     if (state.damage !== undefined) return { ...NOTHING, indexDamage: state.damage }
     return await collect(state, stateDirectory, options)
-  } catch (thrown) {
-    throw isUnwritable(thrown) ? cannotRemove(stateDirectory, toMessage(thrown), thrown) : thrown
   } finally {
     state.close()
   }

@@ -36,7 +36,7 @@ test('a runtime uses the state that an earlier runtime stored in the directory',
   expect(readdirSync(folder).sort()).toEqual([
     'decisions.sqlite',
     'history.sqlite',
-    'store',
+    'store.sqlite',
     'write-lock.sqlite',
   ])
   const source = new MemorySource({ label: 'own', trust: 'review' }, [{ ...pdf, body: 'Second.' }])

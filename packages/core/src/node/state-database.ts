@@ -115,7 +115,7 @@ export class StateDatabase {
 
   /** Runs `work` in one transaction. If `work` throws, rolls back and throws the same error. */
   transaction<Value>(work: () => Value): Value {
-    if (this.#opened.database.isTransaction) return work()
+    if (this.isOpen && this.#opened.database.isTransaction) return work()
     return this.#ask(() => inTransaction(this.#opened.database, work))
   }
 

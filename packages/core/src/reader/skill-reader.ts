@@ -198,8 +198,7 @@ export class SkillReader {
     // If the origin replaced a revision before all its files were retrieved, this revision must not be used.
     const isReplaced =
       !(await store.complete(skill)) && registry.current.find(skill.name)?.revision !== skill.revision
-    const isThere = file !== undefined && !isReplaced && store.has(file.digest)
-    const bytes = isThere ? await store.get(file.digest) : undefined
+    const bytes = file === undefined || isReplaced ? undefined : await store.get(file.digest)
     if (bytes === undefined)
       throw new SkillError(
         'REVISION_NOT_FOUND',
