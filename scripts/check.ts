@@ -2,6 +2,7 @@ import { execFileSync, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { text } from 'node:stream/consumers'
 import { toPortable } from './portable-command.ts'
+import { printSize } from './size.ts'
 
 // A quick check during development. This script checks the format of changed files, checks the types and runs the unit tests, all in parallel. For a complete check, run `npm test`.
 
@@ -26,6 +27,7 @@ const checks: readonly Check[] = [
 
 const results = await Promise.all(checks.map(run))
 if (results.includes(false)) process.exitCode = 1
+await printSize()
 
 async function run({ name, command }: Check): Promise<boolean> {
   const start = performance.now()
