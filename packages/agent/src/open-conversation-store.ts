@@ -67,6 +67,14 @@ export async function openConversationStore(path: string): Promise<SqlConversati
   })
 }
 
+/** Opens a store in memory. */
+export async function openMemoryStore(): Promise<SqlConversationStore> {
+  return await open('in memory', SQLITE, async () => ({
+    dialect: await openSqliteDialect(':memory:'),
+    migrate: async work => await work(),
+  }))
+}
+
 /**
  * Opens a store in a PostgreSQL database, and creates its tables if necessary. Many processes on many machines may use
  * the same database. `pool` is a `Pool` of the package `pg`, or a Kysely dialect for PostgreSQL. `close()` of the store

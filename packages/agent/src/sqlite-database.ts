@@ -9,7 +9,7 @@ export async function openSqliteDialect(path: string): Promise<Dialect> {
   // `createSkillRuntime()` reports a clear error.
   const { DatabaseSync } = await import('node:sqlite')
   // Conversations are private. SQLite gives its journal files the same mode as the database file.
-  closeSync(openSync(path, 'a', 0o600))
+  if (path !== ':memory:') closeSync(openSync(path, 'a', 0o600))
   const database = new DatabaseSync(path)
   try {
     // Writers retry asynchronously, because waiting inside the synchronous driver would block the process.
