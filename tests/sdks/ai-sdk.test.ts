@@ -386,6 +386,11 @@ describe('ui()', () => {
     expect(JSON.stringify(second)).toContain('removed: orders')
   })
 
+  const NOTICE = 'added: maps'
+  const countNotices = (): number => lastText().split(NOTICE).length - 1
+  const copy = (messages: readonly UIMessage[]): UIMessage[] =>
+    JSON.parse(JSON.stringify(messages)) as UIMessage[]
+
   test('the turn after a failed turn sends the notice again', async () => {
     const skills = await world.createSkills()
     using chat = aiSdk<ModelMessage>(skills, { id: 'chat-1' })
@@ -393,7 +398,66 @@ describe('ui()', () => {
     world.server.play(EDIT, { kind: 'status', status: 400 }, DONE)
     await respond(chat, [], 'The first question.')
     await respond(chat, [], 'The first question again.')
-    expect(lastText().split('added: maps')).toHaveLength(2)
+    expect(countNotices()).toBe(1)
+  })
+
+  test('after an error, a page that keeps the part with the notice does not get it twice', async () => {
+    const skills = await world.createSkills()
+    using chat = aiSdk<ModelMessage>(skills, { id: 'chat-1' })
+    world.prepare(() => void world.folder.writeSkill('maps'))
+    world.server.play(EDIT, DONE, { kind: 'status', status: 400 }, DONE)
+    const first = await respond(chat, [], 'The first question.')
+    const failed = await respond(chat, copy(first), 'The second question.')
+    await respond(chat, copy(failed), 'The third question.')
+    expect(countNotices()).toBe(1)
+  })
+
+  test('a turn that is stopped after a load keeps the load, because the page keeps its text', async () => {
+    const skills = await world.createSkills()
+    using chat = aiSdk<ModelMessage>(skills, { id: 'chat-1' })
+    // The last step fails, as if the user had stopped it: the page keeps the steps before.
+    world.server.play(LOAD, { kind: 'status', status: 400 }, DONE)
+    const stopped = await respond(chat, [], 'The first question.')
+    world.folder.writeSkill('refund', { body: 'Newer.' })
+    await respond(chat, copy(stopped), 'Go on.')
+    expect(lastText()).toContain('you loaded refund at')
+    expect(chat.session.ledger.find('refund')).toBeDefined()
+  })
+
+  test('a notice that was removed with its message is told again, and a load that was removed is forgotten', async () => {
+    const skills = await world.createSkills()
+    using chat = aiSdk<ModelMessage>(skills, { id: 'chat-1' })
+    world.server.play(DONE)
+    const first = await respond(chat, [], 'The first question.')
+    world.folder.writeSkill('maps')
+    world.server.play(LOAD, DONE)
+    await respond(chat, copy(first), 'The second question.')
+    expect(countNotices()).toBe(1)
+    // The user edits the second question, so the page removes that turn.
+    world.server.play(DONE)
+    await respond(chat, copy(first), 'Another second question.')
+    expect(countNotices()).toBe(1)
+    expect(chat.session.ledger.entries()).toEqual([])
+  })
+
+  test('a conversation that another process continues knows what its page still contains', async () => {
+    const skills = await world.createSkills()
+    const before = aiSdk<ModelMessage>(skills, { id: 'chat-1' })
+    world.folder.writeSkill('maps')
+    world.server.play(LOAD, DONE)
+    const first = await respond(before, [], 'The first question.')
+    const stored = JSON.parse(JSON.stringify(before.state())) as ReturnType<typeof before.state>
+    before.close()
+    using chat = aiSdk<ModelMessage>(skills, { id: 'chat-1', resume: stored })
+    world.server.play(DONE)
+    const second = await respond(chat, copy(first), 'The second question.')
+    expect(countNotices()).toBe(1)
+    expect(chat.session.ledger.find('refund')).toBeDefined()
+    // The page goes back to its start.
+    world.server.play(DONE)
+    await respond(chat, [], 'Start again.')
+    expect([countNotices(), chat.session.ledger.entries()]).toEqual([1, []])
+    expect(second.length).toBeGreaterThan(first.length)
   })
 })
 

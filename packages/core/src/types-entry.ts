@@ -2,6 +2,7 @@
 export type { SlashExpansion, SlashOptions } from './activation/slash.ts'
 export type { LoadOutcome } from './activation/load-skill.ts'
 export type { Ledger, LedgerEntry } from './activation/ledger.ts'
+export type { SessionEntry } from './session/known.ts'
 export type { AgentAuthor, ReloadedSkills } from './authoring/skill-writer.ts'
 export type { WritableNames } from './authoring/skill-name-rule.ts'
 export type { InstructionsBuilder } from './binding/agent-binding.ts'

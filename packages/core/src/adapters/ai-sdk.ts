@@ -4,6 +4,7 @@
 
 import { type SessionState, SkillError, type SkillRuntime, type SkillSession } from '../index.ts'
 import type { RebaseOptions } from '../types-entry.ts'
+import { PageHistory, type ToldPart } from './ai-sdk/page-history.ts'
 import { type AiHostTool, type AiTool, toAiTools, withGate } from './ai-sdk/tools.ts'
 import { type AiMessage, type AiResult, type AiStep, AiTurn } from './ai-sdk/turn.ts'
 import {
@@ -40,6 +41,8 @@ export interface AiSdkOptions<Message extends AiMessage = AiMessage> extends Omi
 export interface AiSdkState<Message extends AiMessage = AiMessage> {
   readonly messages: readonly Message[]
   readonly session: SessionState
+  /** What the messages of a page told the model since `session`; absent if `ui()` was never called. */
+  readonly parts?: readonly ToldPart[]
 }
 
 type HostTools = Readonly<Record<string, AiHostTool>>
@@ -126,14 +129,17 @@ export class AiSdkChat<Message extends AiMessage = AiMessage> implements Disposa
   readonly #live: LiveConversation
   readonly #skillTools: Readonly<Record<string, AiTool>>
   #messages: readonly Message[]
+  /** Present after the first call of `ui()`. */
+  #page: PageHistory | undefined
   #turn: AiTurn<Message> | undefined
   /** The turn whose own `prepareStep` runs. */
   #preparing: AiTurn<Message> | undefined
 
   /** Use `aiSdk()` or `child()`. */
-  constructor(live: LiveConversation, messages: readonly Message[] = []) {
+  constructor(live: LiveConversation, { messages = [], parts }: Partial<AiSdkState<Message>> = {}) {
     this.#live = live
     this.#messages = messages
+    if (parts !== undefined) this.#page = new PageHistory(live.session, parts)
     this.#skillTools = toAiTools(live.session.tools)
   }
 
@@ -195,8 +201,9 @@ export class AiSdkChat<Message extends AiMessage = AiMessage> implements Disposa
 
   /**
    * Starts a turn whose messages a user interface stores, for example `useChat`. Notices become parts of the UI
-   * messages, so convert these with `convertToModelMessages(messages, { tools })`. The turn is kept when it ends without
-   * an error. Store `state()` beside the UI messages. Needs version 7 of the AI SDK.
+   * messages, so convert these with `convertToModelMessages(messages, { tools })`. The page may stop, repeat and edit
+   * turns: each call compares the messages with what the adapter knows. Store `state()` beside the UI messages. Needs
+   * version 7 of the AI SDK.
    * @param messages all messages of the conversation, including the new one
    * @throws {SkillError} CLOSED, INVALID_OPTION
    */
@@ -204,34 +211,29 @@ export class AiSdkChat<Message extends AiMessage = AiMessage> implements Disposa
     messages: readonly Message[],
     { steering, prepareStep, onStepEnd, onEnd, ...settings }: AiUiSettings<Steering, Tools>,
   ): Promise<AiUiCall<Message, Steering, NoInfer<Tools>>> {
-    this.#live.beginTurn()
+    this.#page ??= new PageHistory(this.session)
+    const page = this.#page
+    page.follow(messages)
+    this.session.beginTurn()
     const steer = async (): Promise<void> => {
-      const notice = await this.#live.takeNotice()
+      const notice = await page.takeNotice()
       // The promise resolves when the message reaches the model, so it must not delay the step that delivers it.
       if (notice !== undefined) void steering.steer(notice)
     }
-    const { system: _, ...call } = this.#toCall(settings)
-    let started = 0
+    const { system: _, tools, ...call } = this.#toCall(settings)
     await steer()
     return {
       ...call,
+      tools: { ...tools, ...page.track(this.#skillTools) },
       messages: [...messages],
-      prepareStep: async step => {
-        started++
-        // The host's own result passes through to the SDK, which knows its type.
-        return (await prepareStep?.(step as never)) as undefined
-      },
+      // The host's own result passes through to the SDK, which knows its type.
+      prepareStep: async step => (await prepareStep?.(step as never)) as undefined,
       experimental_steering: steering,
       onStepEnd: async step => {
         if (step.finishReason === 'tool-calls') await steer()
         await onStepEnd?.(step as never)
       },
-      onEnd: async event => {
-        // The SDK also calls this hook after a failed step, but it lists only the complete steps.
-        if (event.steps.length === started && event.finishReason !== 'error') this.#live.keepTurn()
-        else this.#live.dropTurn()
-        await onEnd?.(event as never)
-      },
+      onEnd: async event => void (await onEnd?.(event as never)),
     }
   }
 
@@ -265,6 +267,7 @@ export class AiSdkChat<Message extends AiMessage = AiMessage> implements Disposa
       this.#live.dropTurn()
     } else this.#assertOpen(running)
     const restored = await this.#live.rebase(options)
+    this.#page?.restart()
     const messages = restored === undefined ? kept : [...kept, this.#toUserMessage(restored)]
     if (running === undefined) this.#messages = messages
     else running.replace(messages)
@@ -272,7 +275,7 @@ export class AiSdkChat<Message extends AiMessage = AiMessage> implements Disposa
 
   /** Returns the conversation to store, as JSON if the messages are JSON. It does not contain an open turn. */
   state(): AiSdkState<Message> {
-    return { messages: this.#messages, session: this.#live.state() }
+    return { messages: this.#messages, session: this.#live.state(), ...this.#page?.state() }
   }
 
   /** Opens the conversation of a subagent. The subagent sees the skills that both scopes include. */
@@ -391,7 +394,7 @@ export function aiSdk<Message extends AiMessage = AiMessage>(
     ...options,
     ...(resume === undefined ? {} : { resume: resume.session }),
   })
-  return new AiSdkChat<Message>(live, resume?.messages)
+  return new AiSdkChat<Message>(live, resume)
 }
 
 function withCacheBreakpoint(

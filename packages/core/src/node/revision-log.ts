@@ -61,8 +61,8 @@ export async function openRevisionLog(
 
 const NEWEST = 'SELECT body FROM revision WHERE origin = ? AND location = ? ORDER BY id DESC'
 
-const PRUNE = `DELETE FROM revision WHERE origin = ?1 AND location = ?2 AND id <= (
-    SELECT id FROM revision WHERE origin = ?1 AND location = ?2 ORDER BY id DESC LIMIT 1 OFFSET ?3
+const PRUNE = `DELETE FROM revision WHERE origin = ? AND location = ? AND id <= (
+    SELECT id FROM revision WHERE origin = ? AND location = ? ORDER BY id DESC LIMIT 1 OFFSET ?
   ) RETURNING body`
 
 class SqliteRevisionLog implements RevisionLog {
@@ -126,7 +126,7 @@ class SqliteRevisionLog implements RevisionLog {
       location,
       JSON.stringify(record),
     )
-    return this.#state.all(PRUNE, origin, location, this.#maxRecords).map(toRecord)
+    return this.#state.all(PRUNE, origin, location, origin, location, this.#maxRecords).map(toRecord)
   }
 
   async list(place: FolderPlace): Promise<readonly RevisionRecord[]> {

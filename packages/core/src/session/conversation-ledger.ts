@@ -2,7 +2,7 @@ import type { Ledger, LedgerEntry } from '../activation/ledger.ts'
 import type { RetainedRevisions } from '../activation/retained-revisions.ts'
 import type { ScopeTest } from '../catalog/scope.ts'
 import type { Digest } from '../skill/digest.ts'
-import { type Entry, fold, type Known, see } from './known.ts'
+import { fold, type Known, type SessionEntry, see } from './known.ts'
 import type { SessionState } from './session-state.ts'
 
 /** Holds what a conversation knows, and retains the revisions that it has seen. */
@@ -36,8 +36,15 @@ export class ConversationLedger implements Ledger {
     this.#retained.remove(revision)
   }
 
-  add(entry: Entry): void {
+  add(entry: SessionEntry): void {
     if (entry.kind !== 'notice') this.#claimed.delete(claimOf(entry.name, entry.revision))
+    this.set(fold(this.#known, entry))
+  }
+
+  /** Adds an entry that a host has stored. */
+  claimEntry(entry: SessionEntry): void {
+    if (entry.kind !== 'notice' && !this.seen(entry.name).includes(entry.revision))
+      this.#claimed.add(claimOf(entry.name, entry.revision))
     this.set(fold(this.#known, entry))
   }
 

@@ -10,7 +10,7 @@ import type { Digest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
 import { ConversationLedger } from './conversation-ledger.ts'
 import { type DescribeOptions, describeUpdate } from './describe-update.ts'
-import { fold, type Known, type Notice, withoutLaterLoads } from './known.ts'
+import { fold, type Known, type Notice, type SessionEntry, withoutLaterLoads } from './known.ts'
 import type { KnownRevision } from './loaded-change.ts'
 import type { Kept } from './rebase.ts'
 import { renderUpdate } from './render-update.ts'
@@ -115,11 +115,15 @@ export class ConversationRecord {
     this.#catalog = Object.freeze({ text, tokens, listed, omitted })
   }
 
-  /** Restores an earlier state. Messages and loads after that state become void. */
-  revert(state: SessionState): void {
+  /**
+   * Restores an earlier state, and adds entries. Other messages and loads after that state become void. Revisions that
+   * the conversation has not seen in this process count as claims.
+   */
+  replay(state: SessionState, entries: readonly SessionEntry[]): void {
     this.#epoch = {}
     this.ledger.set({ ...this.#known, loaded: new Map() })
     this.resume(state, false)
+    for (const entry of entries) this.ledger.claimEntry(entry)
   }
 
   /** Reads revisions that are no longer served, so that a notice can name the changed files. */

@@ -19,7 +19,7 @@ export interface Notice {
 }
 
 /** One thing in a history that a model can know skills from. */
-export type Entry =
+export type SessionEntry =
   | Notice
   /** The instructions of a skill. */
   | {
@@ -49,7 +49,7 @@ export interface Known {
 const MAX_SEEN_OF_NAME = 100
 
 /** Returns what a conversation knows after its history got one more entry. */
-export function fold(known: Known, entry: Entry): Known {
+export function fold(known: Known, entry: SessionEntry): Known {
   if (entry.kind === 'notice') return foldNotice(known, entry)
   const { name, revision } = entry
   const loaded = new Map(known.loaded)

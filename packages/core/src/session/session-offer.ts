@@ -1,5 +1,6 @@
 import type { KnownOptions } from '../options.ts'
 import type { Digest } from '../skill/digest.ts'
+import type { Notice } from './known.ts'
 import type { SessionState } from './session-state.ts'
 
 /** The message that tells a conversation which skills changed. Append the message to the history and keep it there. */
@@ -22,6 +23,11 @@ export interface SessionOffer extends SessionUpdate {
    * The new catalog. Present only with the delivery `rebuild`: `commit()` makes this text the catalog of the session.
    */
   readonly catalog?: string
+  /**
+   * What the message says. If your history can lose messages, keep the entry beside it, and call `replay()` with the
+   * entries that are left.
+   */
+  readonly entry: Notice
   /**
    * Records that the conversation contains this message. Idempotent. Commit offers in the order in which your history
    * contains their messages. A commit after `rebase()` has no effect.

@@ -22,6 +22,7 @@ import { TOOL_NAMES } from '../tool/tool-names.ts'
 import { describeUnknownTool } from '../tool/unknown-tool.ts'
 import { ActiveSkills } from './active-skills.ts'
 import { ConversationRecord, type Proposal } from './conversation-record.ts'
+import type { SessionEntry } from './known.ts'
 import { checkRebaseOptions, chooseRestored, type RebaseOptions, type SessionRebase } from './rebase.ts'
 import type { SessionHost } from './session-host.ts'
 import { KNOWN_OFFER, type OfferOptions, type SessionOffer, type SessionUpdate } from './session-offer.ts'
@@ -338,8 +339,35 @@ export class SkillSession implements Disposable {
    * ```
    */
   revert(state: SessionState): void {
+    this.replay(state, [])
+  }
+
+  /**
+   * Restores an earlier state of this conversation like `revert()`, and adds what the history contains since then. Call
+   * `replay()` when somebody else owns the history and has removed messages.
+   * @param entries entries of committed offers and of loads, in the order of the history
+   * @throws {SkillError} CLOSED; INVALID_OPTION when the state is damaged
+   *
+   * @example
+   * ```ts
+   * import { createSkillRuntime, MemorySource } from '@skillstoke/core'
+   *
+   * const source = new MemorySource({ label: 'mine' })
+   * await using skills = await createSkillRuntime({ sources: [source] })
+   * using session = skills.session({ id: 'chat-1' })
+   * const start = session.state()
+   * source.put({ name: 'greet', description: 'Use when greeting.' })
+   * const offer = await session.offer()
+   * offer?.commit()
+   * session.replay(start, offer === undefined ? [] : [offer.entry]) // the history still has the message
+   * console.log(session.knows('greet')) // prints true
+   * session.replay(start, []) // the message was removed
+   * console.log(session.knows('greet')) // prints false
+   * ```
+   */
+  replay(state: SessionState, entries: readonly SessionEntry[]): void {
     this.#assertOpen()
-    this.#record.revert(checkSessionState(state, this.#host.hasher))
+    this.#record.replay(checkSessionState(state, this.#host.hasher), entries)
     this.#active.clear()
     this.#toldTurn = -1
   }
@@ -449,6 +477,7 @@ export class SkillSession implements Disposable {
     return Object.freeze({
       ...proposal.update,
       ...(this.delivery === 'rebuild' ? { catalog: proposal.catalog.text } : {}),
+      entry: proposal.notice,
       commit: () => this.#commit(proposal),
       state: () => this.#seal(this.#record.state(proposal)),
     })
