@@ -1,4 +1,5 @@
-import { cpSync, readdirSync, statSync } from 'node:fs'
+import { cpSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
 import { connect } from '@nats-io/transport-node'
 import { openState } from '@skillstoke/core/node'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
@@ -14,11 +15,12 @@ import {
 } from '../../../tests/fixtures/fleet.ts'
 import { NATS_SERVER } from '../../../tests/fixtures/nats-server.ts'
 
-/** Bytes of all packs of a state directory. */
-function sizeOfPacks(state: string): number {
-  const folder = `${state}/store`
-  const packs = readdirSync(folder).filter(name => !name.startsWith('index.db'))
-  return packs.reduce((sum, name) => sum + statSync(`${folder}/${name}`).size, 0)
+/** Bytes of all files in the store of a state directory. */
+function sizeOfStore(state: string): number {
+  const store = new DatabaseSync(`${state}/store.sqlite`)
+  const row = store.prepare('SELECT sum(length(bytes)) AS total FROM content').get()
+  store.close()
+  return Number(row?.['total'])
 }
 
 describe.skipIf(NATS_SERVER === undefined)('the state of an agent', { timeout: 60_000 }, () => {
@@ -31,14 +33,14 @@ describe.skipIf(NATS_SERVER === undefined)('the state of an agent', { timeout: 6
     await fleet.feed.reload()
     const heads = [...fleet.feed.state.heads.values()]
     const headBytes = heads.reduce((sum, { data }) => sum + data.length, 0)
-    const before = sizeOfPacks(state.path)
+    const before = sizeOfStore(state.path)
     for (let number = 1; number <= 8; number++) {
       await publish(number)
       const agent = await follow(server.url, { state: state.path })
       await agent.reload()
       await agent.close()
     }
-    expect(sizeOfPacks(state.path) - before).toBeLessThan(headBytes)
+    expect(sizeOfStore(state.path) - before).toBeLessThan(headBytes)
     // Nothing of it is needed to start with all skills, also without the server.
     cpSync(state.path, other.path, { recursive: true })
     await server.kill('SIGTERM')
