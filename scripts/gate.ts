@@ -1,4 +1,4 @@
-import { spawn, spawnSync } from 'node:child_process'
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { setPriority } from 'node:os'
 import { delimiter, join, resolve } from 'node:path'
@@ -6,7 +6,12 @@ import { text } from 'node:stream/consumers'
 import { fetchNatsServers } from './nats-server.ts'
 import { toPortable } from './portable-command.ts'
 
-// The complete check before a commit, in CI and before a release. Each step is a command that can also be run alone. First, the gate runs the steps that the tests depend on, and ends if one of these steps fails. While the tests run, the gate runs the remaining steps one at a time, with low priority.
+// The complete check before a commit, in CI and before a release. Each step is a command that can also be run alone. First,
+// the gate runs the steps that the tests depend on, and ends if one of these steps fails. While the tests run, the gate runs
+// the remaining steps one at a time, with low priority.
+//
+// Outside CI, the gate leaves out the endurance tests (`npm run endurance`), and the steps whose files are the same as in the
+// upstream branch: the matrix of agent SDKs, the packed packages and the documentation site.
 
 interface Step {
   readonly name: string
@@ -15,6 +20,13 @@ interface Step {
   /** A folder that the step adds at the beginning of `PATH`. */
   readonly path?: string
 }
+
+const IS_CI = Boolean(process.env['CI'])
+/** Files that differ from the upstream branch; `undefined` if there is no upstream branch. */
+const CHANGED = IS_CI ? undefined : listChanged()
+const MANIFESTS = ['package.json', 'package-lock.json']
+const touches = (...beginnings: readonly string[]): boolean =>
+  CHANGED === undefined || CHANGED.some(path => beginnings.some(each => path.startsWith(each)))
 
 const RESULTS = '.tmp/test-results.json'
 const OLD_NODE_RESULTS = '.tmp/old-node-results.json'
@@ -37,7 +49,7 @@ const beside: readonly Step[] = [
   { name: 'types of the page', command: ['tsc', '-p', 'packages/dashboard'] },
   { name: 'lint with types', command: ['oxlint', '--type-aware', '--deny-warnings'] },
   { name: 'unused code and dependencies', command: ['knip'] },
-  ...published.flatMap((directory): Step[] => [
+  ...published.filter(hasNewPackage).flatMap((directory): Step[] => [
     { name: `package ${directory}`, command: ['publint', '--strict'], directory },
     {
       name: `package types ${directory}`,
@@ -53,9 +65,23 @@ const sdkTypes: Step = { name: 'types of the agent SDKs', command: ['tsc', '-p',
 /** Builds the documentation site. Fails if a link in the site has no target. */
 const site: Step = { name: 'documentation site', command: ['node', 'site/build.ts'] }
 
+/** Steps that the gate leaves out. */
+const leftOut = {
+  endurance: !IS_CI,
+  sdks: !touches('packages/core/src/adapters', 'packages/core/src/session', 'tests/sdks', ...MANIFESTS),
+  packed: !published.some(hasNewPackage),
+  site: !touches('site', 'docs', 'README.md'),
+}
+
 const tests: Step = {
   name: 'tests and examples',
-  command: ['vitest', 'run', ...reportTo(RESULTS)],
+  command: [
+    ...['vitest', 'run', '--project=unit', '--project=system'],
+    ...(leftOut.endurance ? [] : ['--project=endurance']),
+    ...(leftOut.sdks ? ['--exclude=tests/sdks/**'] : []),
+    ...(leftOut.packed ? ['--exclude=tests/packed-packages.test.ts'] : []),
+    ...reportTo(RESULTS),
+  ],
 }
 
 /** Run these tests on the oldest Node too, because scripts, the command line and the state directory use Node functions that differ between versions. */
@@ -90,6 +116,10 @@ const ONE_SKIPPED: Counts = { passed: 0, failed: 0, skipped: 1 }
 const LOW_PRIORITY = 10
 
 mkdirSync('.tmp', { recursive: true })
+console.log(
+  'installs what the tests need and this machine lacks: packages from npm, programs with apt-get as root',
+)
+for (const [what, isLeftOut] of Object.entries(leftOut)) if (isLeftOut) console.log(`leaves out: ${what}`)
 installPrograms()
 fetchNatsServers()
 installFolder('tests/runtimes', 'the runtimes for the tests of the packages')
@@ -98,9 +128,14 @@ const hasSite = installFolder('site', 'the generator of the documentation site')
 if (await runAll(before)) {
   const [areTestsGreen, areOthersGreen] = await Promise.all([
     run(tests, { isShown: true }),
-    runAll([...beside, ...(hasSdks ? [sdkTypes] : []), ...(hasSite ? [site] : [])], {
-      isLowPriority: true,
-    }),
+    runAll(
+      [
+        ...beside,
+        ...(hasSdks && !leftOut.sdks ? [sdkTypes] : []),
+        ...(hasSite && !leftOut.site ? [site] : []),
+      ],
+      { isLowPriority: true },
+    ),
   ])
   const hasOldNode = existsSync(OLD_NODE)
   const isOldNodeGreen = !hasOldNode || (await run(oldNodeTests, {}))
@@ -112,6 +147,27 @@ if (await runAll(before)) {
   ]
   process.exitCode = report(areTestsGreen && areOthersGreen && isOldNodeGreen, counts)
 } else process.exitCode = 1
+
+/** Lists the files that differ from the upstream branch, including new files. */
+function listChanged(): readonly string[] | undefined {
+  const git = (...args: string[]): string[] =>
+    execFileSync('git', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })
+      .split('\0')
+      .filter(Boolean)
+  try {
+    return [
+      ...git('diff', '--name-only', '-z', '@{upstream}'),
+      ...git('ls-files', '--others', '--exclude-standard', '-z'),
+    ]
+  } catch {
+    return undefined // no git, or a branch without an upstream branch
+  }
+}
+
+/** Returns whether what npm would publish may differ from the upstream branch. */
+function hasNewPackage(directory: string): boolean {
+  return touches(...MANIFESTS, 'scripts/bundle.ts', 'scripts/published.ts', 'tsconfig', `${directory}/`)
+}
 
 function reportTo(file: string): readonly string[] {
   return ['--reporter=default', '--reporter=json', `--outputFile.json=${file}`]
@@ -172,7 +228,7 @@ function countTests(file: string): Counts {
 function report(isGreen: boolean, counts: readonly Counts[]): number {
   const sum = (key: keyof Counts): number => counts.reduce((total, each) => total + each[key], 0)
   console.log(`${sum('passed')} passed, ${sum('failed')} failed, ${sum('skipped')} skipped`)
-  const isIncomplete = Boolean(process.env['CI']) && sum('skipped') > 0
+  const isIncomplete = IS_CI && sum('skipped') > 0
   return !isGreen || sum('failed') > 0 || sum('passed') === 0 || isIncomplete ? 1 : 0
 }
 
