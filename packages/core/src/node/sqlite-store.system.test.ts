@@ -307,6 +307,7 @@ test('a closed store fails every call with CLOSED', async () => {
     expect(ask).toThrow(expect.objectContaining(closed))
   await expect(store.get(digest)).rejects.toMatchObject(closed)
   await expect(store.getTree(digest)).rejects.toMatchObject(closed)
+  await store.flush()
 })
 
 test('a note that is put during a flush is written only after its revision', async () => {

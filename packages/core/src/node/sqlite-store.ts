@@ -249,7 +249,7 @@ class SqliteStore implements SkillStore {
   async flush(): Promise<void> {
     // Only one flush runs at a time. Content that is put while a flush runs needs another flush.
     while (this.#flushing !== undefined) await this.#flushing.catch(() => undefined)
-    this.#assertOpen()
+    if (!this.#state.isOpen) return
     this.#flushing = this.#flush().finally(() => (this.#flushing = undefined))
     await this.#flushing
   }
