@@ -58,7 +58,7 @@ export interface OpenedDatabase {
  * Returns a function that opens the database at a path and prepares it. If the disk is not writable, the function opens
  * a copy.
  */
-export async function openDatabase(
+export async function createOpener(
   prepare: (database: DatabaseSync) => void,
 ): Promise<(path: string) => OpenedDatabase> {
   const { DatabaseSync } = await import('node:sqlite')

@@ -5,12 +5,12 @@ import { SkillError } from '../index.ts'
 import { assertSupported, quote, toMessage } from '../internal-entry.ts'
 import {
   assertWhole,
+  createOpener,
   inodeOf,
   inTransaction,
   isDamage,
   isUnwritable,
   type OpenedDatabase,
-  openDatabase,
   readRows,
   setAside,
 } from './private-database.ts'
@@ -47,7 +47,7 @@ type Row = Record<string, SQLOutputValue>
 export async function openStateDatabase(stateDirectory: string, file: StateFile): Promise<StateDatabase> {
   assertSupported()
   const path = join(createStateDirectory(stateDirectory), file.name)
-  const create = await openDatabase(database => {
+  const create = await createOpener(database => {
     database.exec(file.schema)
     if (file.isVerified === true) assertWhole(database)
   })
