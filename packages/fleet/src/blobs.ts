@@ -4,8 +4,8 @@ import { digestOf, mapConcurrently, quote } from '@skillstoke/core/internal'
 import { nodeHasher } from '@skillstoke/core/node'
 import { BLOBS, toBlobSubject } from './fleet-subjects.ts'
 import { CHUNK_BYTES, type ManifestFile } from './manifest.ts'
-import type { MessageToStore, NatsEngine } from './nats-engine.ts'
-import { SequenceConflict, type StoredMessage } from './nats-messages.ts'
+import type { NatsEngine } from './nats-engine.ts'
+import type { StoredMessage } from './nats-messages.ts'
 import { retrying } from './retrying.ts'
 
 /**
@@ -74,14 +74,13 @@ async function uploadPiece(
   const subject = toBlobSubject(hexOf(digest))
   // A collection may remove the stored piece between two requests.
   for (;;) {
-    if (await storeUnlessConflict(engine, { subject, data, expectedSeq: 0 })) return true
+    if (await engine.tryStore({ subject, data, expectedSeq: 0 })) return true
     const stored = await engine.readLast(BLOBS, subject, 'leader')
     if (stored === undefined) continue
     // Somebody may have stored other bytes under the digest.
     const isRight = digestOf(stored.data, nodeHasher) === digest
     if (isRight && (await renewPiece(engine, stored, data, readTime))) return false
-    if (!isRight && (await storeUnlessConflict(engine, { subject, data, expectedSeq: stored.seq })))
-      return true
+    if (!isRight && (await engine.tryStore({ subject, data, expectedSeq: stored.seq }))) return true
   }
 }
 
@@ -123,7 +122,7 @@ async function renewPiece(
 ): Promise<boolean> {
   const { subject, seq, at } = stored
   if ((await readTime()) - at < RENEW_AFTER_MS) return true
-  return await storeUnlessConflict(engine, { subject, data, expectedSeq: seq })
+  return await engine.tryStore({ subject, data, expectedSeq: seq })
 }
 
 /** Returns the wall time of the servers, in milliseconds since the epoch. */
@@ -143,16 +142,6 @@ function createClock(engine: NatsEngine, signal: AbortSignal): ServerClock {
   return async () => {
     asking ??= ask()
     return (await asking)()
-  }
-}
-
-async function storeUnlessConflict(engine: NatsEngine, message: MessageToStore): Promise<boolean> {
-  try {
-    await engine.store(message, engine.sending.used)
-    return true
-  } catch (thrown) {
-    if (thrown instanceof SequenceConflict) return false
-    throw thrown
   }
 }
 

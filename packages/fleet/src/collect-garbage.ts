@@ -13,7 +13,7 @@ import {
 import { tryReadDocument } from './manifest.ts'
 import type { NatsEngine } from './nats-engine.ts'
 import type { StoredMessage } from './nats-messages.ts'
-import { TrustedKeys } from './signing.ts'
+import { NO_KEYS } from './signing.ts'
 
 export interface CollectOptions {
   /** How many versions of each skill stay, besides the current one. @default 20 */
@@ -63,8 +63,6 @@ interface ListedRecord extends Listed {
   /** Subjects of the pieces that the version needs. */
   readonly pieces: readonly string[]
 }
-
-const NO_KEYS = new TrustedKeys([])
 
 /**
  * Removes old version records and unused files. Each message is removed by its sequence. So a file that a publisher

@@ -13,7 +13,7 @@ import {
 import type { MessageToStore, NatsEngine } from './nats-engine.ts'
 import { SequenceConflict } from './nats-messages.ts'
 import { retrying } from './retrying.ts'
-import { type ManifestSigner, TrustedKeys } from './signing.ts'
+import { type ManifestSigner, NO_KEYS } from './signing.ts'
 import { hasOwnRecord, readLeaderHead, storeRecord } from './version-log.ts'
 
 /** A head to write, with the sequence of the head that it replaces. */
@@ -55,7 +55,6 @@ interface Member {
 /** The server accepts at most 1,000 messages in one batch. */
 const MAX_BATCH = 500
 const AT_ONCE = 32
-const NO_KEYS = new TrustedKeys([])
 
 /**
  * Writes heads, which is the commit of what was published. A server with atomic batches commits up to 500 heads together;
@@ -123,12 +122,8 @@ async function giveUpReplaced(
     const document = { kind: 'publication', ...common, publishId, count, isGivenUp: true } as const
     const data = await writeDocument(document, signer)
     const message = { subject: toPublicationSubject(publishId), data, expectedSeq: 0 }
-    try {
-      await retrying(signal, async () => await engine.store(message))
-    } catch (thrown) {
-      // The publication has ended or was given up in the meantime.
-      if (!(thrown instanceof SequenceConflict)) throw thrown
-    }
+    // If this stores nothing, the publication has ended or was given up in the meantime.
+    await retrying(signal, async () => await engine.tryStore(message))
   }
 }
 

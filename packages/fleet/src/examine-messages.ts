@@ -16,11 +16,10 @@ import {
 import { listSigners, readVersionAt, tryReadDocument, type VersionRecord } from './manifest.ts'
 import type { NatsEngine } from './nats-engine.ts'
 import type { StoredMessage } from './nats-messages.ts'
-import { TrustedKeys } from './signing.ts'
+import { NO_KEYS, type TrustedKeys } from './signing.ts'
 import { readRecords } from './version-log.ts'
 
 const SHOWN = 5
-const NO_KEYS = new TrustedKeys([])
 const OWN: readonly string[] = [EPOCH_SUBJECT, BEAT_SUBJECT, BEAT_SCHEDULE_SUBJECT]
 
 /** Finds the messages that agents refuse or do not read: forged, foreign and unreadable ones. */

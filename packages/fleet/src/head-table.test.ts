@@ -14,10 +14,9 @@ import {
   writeDocument,
 } from './manifest.ts'
 import type { StoredMessage } from './nats-messages.ts'
-import { createSigningKey, loadSigningKey, TrustedKeys } from './signing.ts'
+import { createSigningKey, loadSigningKey, NO_KEYS, TrustedKeys } from './signing.ts'
 import { fromStoredHeads, toStoredHeads } from './stored-heads.ts'
 
-const NO_KEYS = new TrustedKeys([])
 const pair = createSigningKey()
 const signer = loadSigningKey(pair.privateKey)
 const KEYS = new TrustedKeys([pair.publicKey])

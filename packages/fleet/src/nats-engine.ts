@@ -24,6 +24,7 @@ import {
   isNoStream,
   type LeaderMessage,
   readAck,
+  SequenceConflict,
   type StoredMessage,
   toApiError,
   toStored,
@@ -289,19 +290,28 @@ export class NatsEngine {
     this.#nc.publish(subject, data, { headers: hdrs })
   }
 
-  /**
-   * Stores a message. Returns its sequence. `queuedBytes` is what other messages of the same program wait to send, for which
-   * a slow connection needs more time. @throws {SequenceConflict} @throws {SkillError} TOO_LARGE, IO_FAILED
-   */
-  async store(message: MessageToStore, queuedBytes: number = 0): Promise<number> {
+  /** Stores a message. Returns its sequence. @throws {SequenceConflict} @throws {SkillError} TOO_LARGE, IO_FAILED */
+  async store(message: MessageToStore): Promise<number> {
     const { subject, data } = message
     if (data.length > this.maxPayload)
       throw new SkillError(
         'TOO_LARGE',
         `a message for ${subject} has ${data.length} bytes; the server accepts ${this.maxPayload}`,
       )
-    const timeoutMs = REQUEST_MS + (data.length + queuedBytes) / LEAST_BYTES_PER_MS
+    // A slow connection needs more time for what other messages of this program wait to send.
+    const timeoutMs = REQUEST_MS + (data.length + this.sending.used) / LEAST_BYTES_PER_MS
     return readAck(await this.#ask(subject, data, { hdrs: this.#headersOf(message), timeoutMs })).seq
+  }
+
+  /** Stores a message unless its subject has changed. Returns whether the message was stored. @throws {SkillError} IO_FAILED */
+  async tryStore(message: MessageToStore): Promise<boolean> {
+    try {
+      await this.store(message)
+      return true
+    } catch (thrown) {
+      if (thrown instanceof SequenceConflict) return false
+      throw thrown
+    }
   }
 
   /**

@@ -20,8 +20,8 @@ import {
   type VersionRecord,
   writeDocument,
 } from './manifest.ts'
-import type { MessageToStore, NatsEngine } from './nats-engine.ts'
-import { SequenceConflict, type StoredMessage } from './nats-messages.ts'
+import type { NatsEngine } from './nats-engine.ts'
+import type { StoredMessage } from './nats-messages.ts'
 import type { ManifestSigner } from './signing.ts'
 
 interface StoredDocument<D extends FleetDocument = FleetDocument> {
@@ -59,7 +59,7 @@ export async function prepareChannels(
     }
     const data = await writeDocument(document, signer)
     const expectedSeq = stored?.seq ?? 0
-    if (await tryStore(engine, { subject: toListSubject(channel), data, expectedSeq }))
+    if (await engine.tryStore({ subject: toListSubject(channel), data, expectedSeq }))
       steps.push({
         part: `list of ${channel}`,
         outcome: stored === undefined ? 'created' : 'changed',
@@ -107,7 +107,7 @@ async function signAnew(
     if (renewed === undefined || isSignedBy(message.data, signer)) continue
     const { subject, seq } = message
     const data = await writeDocument(renewed, signer)
-    if (await tryStore(engine, { subject, data, expectedSeq: seq, isMarker: renewed.kind === 'removal' }))
+    if (await engine.tryStore({ subject, data, expectedSeq: seq, isMarker: renewed.kind === 'removal' }))
       count++
   }
   return count
@@ -168,15 +168,4 @@ async function listSkills(
   }
   const skills = [...newest].filter(([, { kind }]) => kind === 'skill')
   return Object.fromEntries(skills.map(([name, { version }]) => [name, version]))
-}
-
-/** Stores a message, unless another program has changed its subject in the meantime. */
-async function tryStore(engine: NatsEngine, message: MessageToStore): Promise<boolean> {
-  try {
-    await engine.store(message)
-    return true
-  } catch (thrown) {
-    if (thrown instanceof SequenceConflict) return false
-    throw thrown
-  }
 }

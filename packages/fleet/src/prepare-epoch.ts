@@ -6,10 +6,8 @@ import type { LayoutStep, PrepareFleetOptions } from './fleet-layout.ts'
 import { EPOCH_SUBJECT, HEADS } from './fleet-subjects.ts'
 import { type FleetEpoch, isSignedBy, listSigners, writeDocument } from './manifest.ts'
 import type { NatsEngine } from './nats-engine.ts'
-import { SequenceConflict, type StoredMessage } from './nats-messages.ts'
-import { TrustedKeys } from './signing.ts'
-
-const NO_KEYS = new TrustedKeys([])
+import type { StoredMessage } from './nats-messages.ts'
+import { NO_KEYS } from './signing.ts'
 
 /**
  * Creates or raises the epoch. Another key signs the same epoch anew, so that agents keep their skills.
@@ -47,13 +45,9 @@ export async function prepareEpoch(
     const data = await writeDocument(document, signer)
     const step = { part: 'epoch', outcome: stored === undefined ? 'created' : 'changed' } as const
     if (isDryRun) return { step, document: before }
-    try {
-      await engine.store({ subject: EPOCH_SUBJECT, data, expectedSeq: stored?.seq ?? 0 })
+    // If another administrator was first, the next round reads what that one stored.
+    if (await engine.tryStore({ subject: EPOCH_SUBJECT, data, expectedSeq: stored?.seq ?? 0 }))
       return { step, document }
-    } catch (thrown) {
-      // Another administrator was first.
-      if (!(thrown instanceof SequenceConflict)) throw thrown
-    }
   }
 }
 

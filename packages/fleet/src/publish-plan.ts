@@ -6,13 +6,12 @@ import { parseHeadSubject } from './fleet-subjects.ts'
 import { CHUNK_BYTES, isSignedBy, type ManifestFile, type VersionRecord } from './manifest.ts'
 import type { PublishedSkill, PublishOptions } from './publish-options.ts'
 import type { Publishable, PublishableSkill, RefusedSkill } from './publishable.ts'
-import { TrustedKeys } from './signing.ts'
+import { NO_KEYS } from './signing.ts'
 import { listStored } from './skill-set.ts'
 import { type LeaderHead, readRecords } from './version-log.ts'
 
 const AT_ONCE = 32
 const NO_PLAN: Plan = { planned: [], unchanged: [] }
-const NO_KEYS = new TrustedKeys([])
 const NONE: ReadonlyMap<Digest, ManifestFile> = new Map()
 
 /** What a publication commits, and what it uploads before. */

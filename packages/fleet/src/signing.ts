@@ -110,6 +110,9 @@ export class TrustedKeys {
   }
 }
 
+/** Trusts no key, so no signature is checked. */
+export const NO_KEYS: TrustedKeys = new TrustedKeys([])
+
 export interface ManifestSignature {
   readonly key: string
   readonly value: Uint8Array

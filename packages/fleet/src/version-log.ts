@@ -3,12 +3,11 @@ import type { FleetConnection } from './fleet-connection.ts'
 import { HEADS, parseRecordSubject, RECORDS, toHeadSubject, toRecordSubject } from './fleet-subjects.ts'
 import { readVersionAt, type VersionRecord } from './manifest.ts'
 import type { NatsEngine } from './nats-engine.ts'
-import { SequenceConflict, type StoredMessage } from './nats-messages.ts'
+import type { StoredMessage } from './nats-messages.ts'
 import { retrying } from './retrying.ts'
-import { TrustedKeys } from './signing.ts'
+import { NO_KEYS, type TrustedKeys } from './signing.ts'
 
 const NEVER = new AbortController().signal
-const NO_KEYS = new TrustedKeys([])
 
 /** The head of a skill, as the leader of the stream knows it. */
 export interface LeaderHead {
@@ -53,12 +52,7 @@ export async function storeRecord(
 ): Promise<void> {
   const subject = toRecordSubject(channel, skill, version)
   for (let expectedSeq = 0; ; ) {
-    try {
-      await engine.store({ subject, data, expectedSeq })
-      return
-    } catch (thrown) {
-      if (!(thrown instanceof SequenceConflict)) throw thrown
-    }
+    if (await engine.tryStore({ subject, data, expectedSeq })) return
     const stored = await engine.readLast(RECORDS, subject, 'leader')
     const place = { channel, skill }
     if (stored !== undefined && tryReadRecord(fleet.trusted, stored, place, idOf(fleet)) !== undefined) return
