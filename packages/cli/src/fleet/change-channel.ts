@@ -1,18 +1,28 @@
 import type { ChannelOptions } from '@skillstoke/fleet'
-import type { FleetVerbFlags } from '../verbs/fleet-verbs.ts'
 import { printReport } from './print-report.ts'
-import { withPublisher } from './with-fleet.ts'
+import { type FleetVerbFlags, withPublisher } from './with-fleet.ts'
 
-interface ChangeFlags extends FleetVerbFlags {
+/** Options of the verbs that change a channel. */
+export interface ChangeFlags extends FleetVerbFlags {
   readonly expect?: number
   readonly note?: string
 }
 
+export interface PromoteFlags extends ChangeFlags {
+  readonly from: string
+  readonly to: string
+}
+
+export interface RollbackFlags extends ChangeFlags {
+  readonly to?: number
+}
+
+export interface ActivateFlags extends ChangeFlags {
+  readonly discard?: boolean
+}
+
 /** Implements `stoke fleet promote`. */
-export async function promote(
-  names: readonly string[],
-  flags: ChangeFlags & { readonly from: string; readonly to: string },
-): Promise<number> {
+export async function promote(names: readonly string[], flags: PromoteFlags): Promise<number> {
   const { from, to } = flags
   return await withPublisher(flags, async ({ publisher }) =>
     printReport(await publisher.promote({ from, to }, { ...toOptions(flags), ...only(names) }), flags),
@@ -20,10 +30,7 @@ export async function promote(
 }
 
 /** Implements `stoke fleet rollback`. */
-export async function rollback(
-  name: string,
-  { to, ...flags }: ChangeFlags & { readonly to?: number },
-): Promise<number> {
+export async function rollback(name: string, { to, ...flags }: RollbackFlags): Promise<number> {
   return await withPublisher(flags, async ({ publisher, inChannel }) => {
     const version = to === undefined ? {} : { version: to }
     return printReport(
@@ -41,10 +48,7 @@ export async function remove(name: string, flags: ChangeFlags): Promise<number> 
 }
 
 /** Implements `stoke fleet activate`. */
-export async function activate(
-  names: readonly string[],
-  flags: ChangeFlags & { readonly discard?: boolean },
-): Promise<number> {
+export async function activate(names: readonly string[], flags: ActivateFlags): Promise<number> {
   return await withPublisher(flags, async ({ publisher, inChannel }) => {
     const options = { ...toOptions(flags), ...inChannel, ...only(names) }
     const report =

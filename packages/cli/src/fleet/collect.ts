@@ -1,10 +1,9 @@
 import { EXIT_OK } from '../exit-code.ts'
 import { printJson, printLine } from '../output.ts'
-import type { FleetVerbFlags } from '../verbs/fleet-verbs.ts'
 import { ProgressLine } from './progress-line.ts'
-import { withFleet } from './with-fleet.ts'
+import { type FleetVerbFlags, withFleet } from './with-fleet.ts'
 
-interface CollectFlags extends FleetVerbFlags {
+export interface CollectFlags extends FleetVerbFlags {
   readonly keep?: number
   readonly grace?: number
 }

@@ -1,9 +1,8 @@
 import { examineFleet } from '@skillstoke/fleet'
 import { EXIT_FINDINGS, EXIT_OK } from '../exit-code.ts'
 import { printJson, printLine, toTerminalLine } from '../output.ts'
-import type { FleetVerbFlags } from '../verbs/fleet-verbs.ts'
 import { ProgressLine } from './progress-line.ts'
-import { withFleet } from './with-fleet.ts'
+import { type FleetVerbFlags, withFleet } from './with-fleet.ts'
 
 /** Implements `stoke fleet doctor`: examines a fleet. Exits with 1 after an error. */
 export async function doctor(flags: FleetVerbFlags): Promise<number> {

@@ -7,14 +7,13 @@ import {
 } from '@skillstoke/fleet'
 import { EXIT_OK, UsageError } from '../exit-code.ts'
 import { formatTable, printJson, printLine, toTerminalLine } from '../output.ts'
-import type { FleetVerbFlags } from '../verbs/fleet-verbs.ts'
 import { describeUnfilled, exitOf, printReport } from './print-report.ts'
-import { type OpenFleet, withSigner } from './with-fleet.ts'
+import { type FleetVerbFlags, type OpenFleet, withSigner } from './with-fleet.ts'
 
 /** How many names a message has at most. */
 const SHOWN = 5
 
-interface InitFlags extends FleetVerbFlags {
+export interface InitFlags extends FleetVerbFlags {
   readonly replicas?: number
   readonly newEpoch?: boolean
   readonly from?: string

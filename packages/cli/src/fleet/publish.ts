@@ -17,7 +17,7 @@ import { findStateDirectory } from '../config/state-place.ts'
 import { EXIT_FINDINGS, EXIT_INTERRUPTED, UsageError } from '../exit-code.ts'
 import { printJsonLine, printLine, toTerminalLine } from '../output.ts'
 import { listenForSignals } from '../signals.ts'
-import type { PublishFlags } from '../verbs/fleet-verbs.ts'
+import type { ChangeFlags } from './change-channel.ts'
 import { describeReport, describeUnfilled, printReport } from './print-report.ts'
 import { ProgressLine } from './progress-line.ts'
 import { type OpenFleet, withPublisher } from './with-fleet.ts'
@@ -25,6 +25,17 @@ import { type OpenFleet, withPublisher } from './with-fleet.ts'
 /** Shorter than the time after which the report of a stopped agent expires, so that such an agent counts as late. */
 const PREFETCH_MS = 30_000
 const ASK_MS = 500
+
+export interface PublishFlags extends ChangeFlags {
+  readonly source?: string
+  readonly name?: readonly string[]
+  readonly watch?: boolean
+  readonly mirror?: boolean
+  readonly stage?: boolean
+  readonly prefetch?: boolean
+  readonly repair?: boolean
+  readonly force?: boolean
+}
 
 /** Implements `stoke fleet publish`: publishes the skills of a folder or of another source, once or until Ctrl-C. */
 export async function publish(folder: string | undefined, flags: PublishFlags): Promise<number> {

@@ -13,10 +13,13 @@ import {
   toTerminalLine,
 } from '../output.ts'
 import { listenForSignals } from '../signals.ts'
-import type { FleetVerbFlags } from '../verbs/fleet-verbs.ts'
-import { withFleet } from './with-fleet.ts'
+import { type FleetVerbFlags, withFleet } from './with-fleet.ts'
 
 const WATCH_MS = 2_000
+
+export interface StatusFlags extends FleetVerbFlags {
+  readonly watch?: boolean
+}
 
 /** Implements `stoke fleet log`: lists the versions of a skill. */
 export async function log(name: string, flags: FleetVerbFlags): Promise<number> {
@@ -51,7 +54,7 @@ export async function log(name: string, flags: FleetVerbFlags): Promise<number> 
 }
 
 /** Implements `stoke fleet status`: shows the versions of a channel, and which agent serves what. */
-export async function status(flags: FleetVerbFlags & { readonly watch?: boolean }): Promise<number> {
+export async function status(flags: StatusFlags): Promise<number> {
   return await withFleet(flags, async ({ fleet, inChannel }) => {
     const reader = new FleetStatus(fleet, inChannel)
     const paint = createPaint(process.stdout.isTTY === true && !process.env['NO_COLOR'])

@@ -1,6 +1,12 @@
 import { FleetConnection, findRestoredBackup, type ManifestSigner, SkillPublisher } from '@skillstoke/fleet'
 import { type FleetConfig, type FleetFlags, readSigner, resolveFleet } from '../config/fleet-config.ts'
 
+/** Options of the verbs of `stoke fleet`. */
+export interface FleetVerbFlags extends FleetFlags {
+  readonly json?: boolean
+  readonly dryRun?: boolean
+}
+
 export interface OpenFleet extends FleetConfig {
   readonly fleet: FleetConnection
   readonly publisher: SkillPublisher

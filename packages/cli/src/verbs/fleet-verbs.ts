@@ -1,5 +1,10 @@
 import type { Command } from 'commander'
-import type { FleetFlags } from '../config/fleet-config.ts'
+import type { ActivateFlags, ChangeFlags, PromoteFlags, RollbackFlags } from '../fleet/change-channel.ts'
+import type { CollectFlags } from '../fleet/collect.ts'
+import type { InitFlags } from '../fleet/init-fleet.ts'
+import type { PublishFlags } from '../fleet/publish.ts'
+import type { StatusFlags } from '../fleet/show-fleet.ts'
+import type { FleetVerbFlags } from '../fleet/with-fleet.ts'
 import { collect, type Finish, parseCount } from './verb-options.ts'
 
 /** Adds `fleet` with its verbs, which publish skills to many machines and show who runs what. */
@@ -25,11 +30,6 @@ Examples:
   addChanges(fleet, finish)
   addLooks(fleet, finish)
   addUpkeep(fleet, finish)
-}
-
-export interface FleetVerbFlags extends FleetFlags {
-  readonly json?: boolean
-  readonly dryRun?: boolean
 }
 
 /** Adds the options that name a fleet, and who this program is there. */
@@ -84,7 +84,7 @@ Examples:
   stoke fleet init --new-epoch
   stoke fleet init --from ./skills`,
     )
-    .action(async (flags: FleetVerbFlags & { replicas?: number; newEpoch?: boolean; from?: string }) => {
+    .action(async (flags: InitFlags) => {
       const { initFleet } = await import('../fleet/init-fleet.ts')
       finish(await initFleet(flags))
     })
@@ -102,19 +102,6 @@ function addKey(fleet: Command, finish: Finish): void {
       const { createKey } = await import('../fleet/create-key.ts')
       finish(createKey(file, { json: flags.json === true, isNkey: flags.nkey === true }))
     })
-}
-
-export interface PublishFlags extends FleetVerbFlags {
-  readonly source?: string
-  readonly name?: readonly string[]
-  readonly watch?: boolean
-  readonly mirror?: boolean
-  readonly stage?: boolean
-  readonly prefetch?: boolean
-  readonly repair?: boolean
-  readonly force?: boolean
-  readonly expect?: number
-  readonly note?: string
 }
 
 function addPublish(fleet: Command, finish: Finish): void {
@@ -164,7 +151,7 @@ function addChanges(fleet: Command, finish: Finish): void {
       'after',
       '\nExamples:\n  stoke fleet promote --from canary\n  stoke fleet promote pdf --from canary --to stable --dry-run',
     )
-    .action(async (names: string[], flags: FleetVerbFlags & { from: string; to: string; note?: string }) => {
+    .action(async (names: string[], flags: PromoteFlags) => {
       const { promote } = await import('../fleet/change-channel.ts')
       finish(await promote(names, flags))
     })
@@ -177,7 +164,7 @@ function addChanges(fleet: Command, finish: Finish): void {
       'after',
       '\nExamples:\n  stoke fleet rollback pdf\n  stoke fleet rollback pdf --to 3 --note "broken form"',
     )
-    .action(async (name: string, flags: FleetVerbFlags & { to?: number; expect?: number; note?: string }) => {
+    .action(async (name: string, flags: RollbackFlags) => {
       const { rollback } = await import('../fleet/change-channel.ts')
       finish(await rollback(name, flags))
     })
@@ -189,7 +176,7 @@ function addChanges(fleet: Command, finish: Finish): void {
       'after',
       '\nIts versions stay in the log, so "stoke fleet rollback" brings it back.\n\nExamples:\n  stoke fleet remove pdf',
     )
-    .action(async (name: string, flags: FleetVerbFlags & { expect?: number; note?: string }) => {
+    .action(async (name: string, flags: ChangeFlags) => {
       const { remove } = await import('../fleet/change-channel.ts')
       finish(await remove(name, flags))
     })
@@ -198,7 +185,7 @@ function addChanges(fleet: Command, finish: Finish): void {
     .argument('[skill...]', 'skills (default: all that are staged)')
     .option('--discard', 'discard the staged versions instead')
     .addHelpText('after', '\nExamples:\n  stoke fleet activate\n  stoke fleet activate pdf --discard')
-    .action(async (names: string[], flags: FleetVerbFlags & { discard?: boolean; note?: string }) => {
+    .action(async (names: string[], flags: ActivateFlags) => {
       const { activate } = await import('../fleet/change-channel.ts')
       finish(await activate(names, flags))
     })
@@ -225,7 +212,7 @@ Examples:
   stoke fleet status
   stoke fleet status --channel canary --watch`,
     )
-    .action(async (flags: FleetVerbFlags & { watch?: boolean }) => {
+    .action(async (flags: StatusFlags) => {
       const { status } = await import('../fleet/show-fleet.ts')
       finish(await status(flags))
     })
@@ -246,7 +233,7 @@ function addUpkeep(fleet: Command, finish: Finish): void {
     )
     .option('--dry-run', 'show what would be removed, and remove nothing')
     .addHelpText('after', '\nExamples:\n  stoke fleet gc --dry-run\n  stoke fleet gc --keep 5')
-    .action(async (flags: FleetVerbFlags & { keep?: number; grace?: number }) => {
+    .action(async (flags: CollectFlags) => {
       const { collect: collectGarbage } = await import('../fleet/collect.ts')
       finish(await collectGarbage(flags))
     })
