@@ -74,7 +74,6 @@ function FleetSection({ fleet, client, onChange }: FleetProps): ComponentChildre
           </p>
           <Agents report={report} />
           <Versions report={report} label={label} client={client} onChange={onChange} />
-          <Staged report={report} />
           {report.refusals.length > 0 && (
             <ul class="findings" aria-label="Refused versions">
               {report.refusals.map(({ subject, reason }) => (
@@ -245,11 +244,4 @@ function RollbackButton({ name, version, agents, isRunning, onConfirm }: Rollbac
       </button>
     </span>
   )
-}
-
-/** Renders the versions that agents retrieve, but do not serve yet. */
-function Staged({ report }: { readonly report: Report }): ComponentChildren {
-  if (report.staged.length === 0) return null
-  const list = report.staged.map(({ name, version }) => `${name}, version ${version}`).join('; ')
-  return <p class="note">Staged, not live yet: {list}</p>
 }

@@ -22,8 +22,8 @@ export interface AgentReport {
   /** Epoch and sequence that the process has received. */
   readonly epoch?: number
   readonly seq: number
-  /** How many staged versions have all their files on this machine. */
-  readonly staged: number
+  /** Id of the coming publication whose files are all on this machine. */
+  readonly prefetched?: string
   /**
    * Milliseconds from the last commit until the process served it. Contains the difference between the clocks of the
    * server and of this machine.
@@ -70,7 +70,7 @@ const CHECKS: Readonly<Record<keyof AgentReport, Check>> = {
   },
   epoch: orAbsent(isNumber),
   seq: isNumber,
-  staged: isNumber,
+  prefetched: orAbsent(isText),
   lagMs: orAbsent(isNumber),
   staleSince: orAbsent(isNumber),
   sandbox: orAbsent(isText),

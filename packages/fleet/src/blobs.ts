@@ -38,18 +38,36 @@ export function piecesOf({ digest, chunks }: ManifestFile): readonly Digest[] {
   return chunks ?? [digest]
 }
 
-export interface UploadReport {
-  /** Bytes that the server did not have. */
-  readonly bytes: number
+/** The pieces that the servers have. Asks for all of them only if another program has changed the stream since. */
+export class StoredPieces {
+  #subjects = new Set<string>()
+  #seq = -1
+
+  async refresh(engine: NatsEngine): Promise<void> {
+    const state = (await engine.describeStream(BLOBS))?.state
+    if (state?.last_seq === this.#seq && state.messages === this.#subjects.size) return
+    this.#subjects = await engine.listSubjects(BLOBS)
+    this.#seq = state?.last_seq ?? -1
+  }
+
+  has(digest: Digest): boolean {
+    return this.#subjects.has(toBlobSubject(hexOf(digest)))
+  }
+
+  /** Adds what this program has uploaded. */
+  async add(engine: NatsEngine, pieces: readonly Piece[]): Promise<void> {
+    for (const { digest } of pieces) this.#subjects.add(toBlobSubject(hexOf(digest)))
+    this.#seq = (await engine.describeStream(BLOBS))?.state.last_seq ?? -1
+  }
 }
 
-/** Stores the pieces that the server does not have. */
+/** Stores the pieces that the server does not have. Returns how many bytes were new. */
 export async function uploadPieces(
   engine: NatsEngine,
   pieces: readonly Piece[],
   signal: AbortSignal,
   onPiece: (bytes: number) => void,
-): Promise<UploadReport> {
+): Promise<number> {
   let total = 0
   const readTime = createClock(engine, signal)
   const upload = async ({ digest, bytes }: Piece): Promise<void> => {
@@ -61,7 +79,7 @@ export async function uploadPieces(
     onPiece(bytes.length)
   }
   await mapConcurrently(pieces, upload, AT_ONCE, signal)
-  return { bytes: total }
+  return total
 }
 
 /** Stores one piece. Returns whether it is new. */

@@ -2,10 +2,17 @@ import { randomUUID } from 'node:crypto'
 import { SkillError } from '@skillstoke/core'
 import { checkWholeNumber, mapConcurrently, quote } from '@skillstoke/core/internal'
 import { renewFiles } from './blobs.ts'
-import { commitHeads, type PlannedHead, type PlannedStatement } from './commit-heads.ts'
+import { commitHeads, type PlannedDocument, type PlannedHead } from './commit-heads.ts'
 import { type KnownEpoch, tryReadEpoch } from './feed-state.ts'
 import type { FleetConnection } from './fleet-connection.ts'
-import { checkChannel, DEFAULT_CHANNEL, EPOCH_SUBJECT, HEADS, toListSubject } from './fleet-subjects.ts'
+import {
+  checkChannel,
+  DEFAULT_CHANNEL,
+  EPOCH_SUBJECT,
+  HEADS,
+  toAnnouncementSubject,
+  toStatementSubject,
+} from './fleet-subjects.ts'
 import {
   type ChannelList,
   isSignedBy,
@@ -15,6 +22,7 @@ import {
   type SkillVersion,
   tryReadDocument,
   type VersionRecord,
+  writeDocument,
 } from './manifest.ts'
 import type { NatsEngine } from './nats-engine.ts'
 import type { StoredMessage } from './nats-messages.ts'
@@ -27,14 +35,9 @@ import { findNewestVersion, hasRecord, type LeaderHead, readLeaderHead, storeRec
 const AT_ONCE = 32
 const NEVER = new AbortController().signal
 
-/** A version to commit, with the live head of its skill. */
-export interface Planned extends PlannedHead {
-  readonly head: LeaderHead
-}
-
 /** What is to be committed, and what stays. */
 export interface Plan {
-  readonly planned: readonly Planned[]
+  readonly planned: readonly PlannedHead[]
   readonly unchanged: readonly PublishedSkill[]
 }
 
@@ -61,7 +64,7 @@ export class ChannelChange {
   readonly #author: ChannelAuthor
   readonly #options: ChannelOptions
   readonly #epoch: KnownEpoch
-  readonly #publishId: string = randomUUID()
+  readonly publishId: string = randomUUID()
 
   private constructor(author: ChannelAuthor, engine: NatsEngine, epoch: KnownEpoch, options: ChannelOptions) {
     this.engine = engine
@@ -125,20 +128,14 @@ export class ChannelChange {
     )
   }
 
-  async readStaged(name: string): Promise<LeaderHead> {
-    const place = { channel: this.channel, skill: name, isStaged: true }
-    return await readLeaderHead(this.fleet, this.engine, place, this.signal)
-  }
-
-  /** Returns the names of all skills of a channel, or of its staged skills, sorted. */
-  listNames(channel: string, { isStaged = false }: { readonly isStaged?: boolean } = {}): readonly string[] {
+  /** Returns the names of all skills of a channel, sorted. */
+  listNames(channel: string): readonly string[] {
     const { state, waiting } = this.fleet.feed
-    const places = [
-      ...listStored(state, channel, isStaged),
-      ...[...waiting.values()].map(({ place }) => place),
-    ]
-    const own = places.filter(place => place.channel === channel && place.isStaged === isStaged)
-    return [...new Set(own.map(({ skill }) => skill))].sort()
+    const waitingHere = [...waiting.values()]
+      .map(({ place }) => place)
+      .filter(each => each.channel === channel)
+    const places = [...listStored(state, channel), ...waitingHere]
+    return [...new Set(places.map(({ skill }) => skill))].sort()
   }
 
   /**
@@ -181,7 +178,7 @@ export class ChannelChange {
   }
 
   /** Plans the list that says that the channel has all its skills after a plan. */
-  async planFilling({ planned }: Plan): Promise<PlannedStatement> {
+  async planFilling({ planned }: Plan): Promise<PlannedDocument<ChannelList>> {
     const served = listStored(this.fleet.feed.state, this.channel)
     const skills = new Map(served.map(({ skill, manifest }) => [skill, manifest.version]))
     for (const { record } of planned)
@@ -193,12 +190,25 @@ export class ChannelChange {
       skills: Object.fromEntries(skills),
     }
     const expectedSeq = (await this.#readStoredList())?.seq ?? 0
-    return { subject: toListSubject(this.channel), document, expectedSeq }
+    return { document, expectedSeq }
   }
 
   async #readStoredList(): Promise<StoredMessage | undefined> {
-    const subject = toListSubject(this.channel)
+    const subject = toStatementSubject({ kind: 'list', channel: this.channel })
     return await retrying(this.signal, async () => await this.engine.readLast(HEADS, subject, 'leader'))
+  }
+
+  /** Names the files that agents shall retrieve before the commit. Without files, ends the announcement. */
+  async announce(files: readonly ManifestFile[]): Promise<void> {
+    const document = { kind: 'announcement', ...this.#describePublication(), files } as const
+    const isMarker = files.length === 0
+    const data = isMarker ? new Uint8Array() : await writeDocument(document, this.signer)
+    const subject = toAnnouncementSubject(this.channel)
+    await retrying(this.signal, async () => {
+      const before = await this.engine.readLast(HEADS, subject, 'leader')
+      // If another publisher was first, its announcement counts until this one is repeated.
+      await this.engine.tryStore({ subject, data, isMarker, expectedSeq: before?.seq ?? 0 })
+    })
   }
 
   /** @throws {SkillError} INVALID_OPTION if a version is expected, and the call is for several skills */
@@ -210,63 +220,41 @@ export class ChannelChange {
     )
   }
 
-  /**
-   * Plans versions of several skills. `create` returns the content of the new version, or `undefined` if the skill has
-   * this content already.
-   */
+  /** Decides about several skills: plans a new head, or says what happens without one. */
   async plan(
     names: readonly string[],
-    create: (name: string, head: LeaderHead) => Promise<VersionContent | undefined>,
-    { isStaged = false }: { readonly isStaged?: boolean } = {},
+    decide: (name: string, head: LeaderHead) => Promise<PlannedHead | PublishedSkill>,
   ): Promise<Plan> {
     const { onProgress } = this.#options
-    const unchanged: PublishedSkill[] = []
     let done = 0
-    const planOne = async (name: string): Promise<Planned | undefined> => {
-      const head = await this.readHead(name)
-      const staged = isStaged ? await this.readStaged(name) : undefined
-      const current = staged?.record?.kind === 'skill' ? staged : head
-      const content = await create(name, current)
+    const decideOne = async (name: string): Promise<PlannedHead | PublishedSkill> => {
+      const decision = await decide(name, await this.readHead(name))
       onProgress?.({ step: 'compare', done: ++done, total: names.length })
-      if (content !== undefined)
-        return {
-          head,
-          record: await this.createVersion(name, content, staged === undefined ? [head] : [head, staged]),
-          isStaged,
-          expectedSeq: (staged ?? head).seq,
-        }
-      if (current.record?.kind === 'skill') {
-        const { version, revision } = current.record
-        unchanged.push({ name, outcome: 'unchanged', version, revision })
-      }
-      return undefined
+      return decision
     }
-    const planned = await mapConcurrently([...new Set(names)], planOne, AT_ONCE, this.signal)
-    return { planned: planned.filter(each => each !== undefined), unchanged }
+    const decisions = await mapConcurrently([...new Set(names)], decideOne, AT_ONCE, this.signal)
+    return {
+      planned: decisions.filter(each => 'record' in each),
+      unchanged: decisions.filter(each => 'outcome' in each),
+    }
   }
 
-  /** Returns the version that follows all known versions of a skill. */
-  async createVersion(
+  /** Plans a version of a skill. Its number follows all known numbers of the skill. */
+  async planVersion(
     name: string,
+    head: LeaderHead,
     content: VersionContent,
-    heads: readonly LeaderHead[],
     { least = 1 }: { readonly least?: number } = {},
-  ): Promise<SkillVersion> {
-    const version = Math.max(least, (await this.#findNewest(name, heads)) + 1)
-    return { kind: 'skill', ...content, ...this.#describe(name, version) }
+  ): Promise<PlannedHead> {
+    const version = Math.max(least, (await this.#findNewest(name, head)) + 1)
+    return { head, record: { kind: 'skill', ...content, ...this.#describe(name, version) } }
   }
 
   /** Plans a new head for a skill, with the content of its newest version. */
-  async planAgain(head: LeaderHead, newest: VersionRecord): Promise<Planned> {
+  async planAgain(head: LeaderHead, newest: VersionRecord): Promise<PlannedHead> {
     if (newest.kind === 'removal') return await this.planRemoval(newest.skill, head)
-    const { rollbackOf, promotedFrom } = newest
-    const origin = {
-      ...(rollbackOf === undefined ? {} : { rollbackOf }),
-      ...(promotedFrom === undefined ? {} : { promotedFrom }),
-    }
-    const content = { ...contentOf(newest), ...origin }
-    const record = await this.createVersion(newest.skill, content, [head], { least: newest.version + 1 })
-    return { head, record, isStaged: false, expectedSeq: head.seq }
+    const { publication: _earlier, ...content } = newest
+    return await this.planVersion(newest.skill, head, content, { least: newest.version + 1 })
   }
 
   /** Plans the removal of a skill. The skill may have a head that agents refuse. */
@@ -274,20 +262,14 @@ export class ChannelChange {
     name: string,
     head: LeaderHead,
     { isMirrored = false }: { readonly isMirrored?: boolean } = {},
-  ): Promise<Planned> {
-    const version = (await this.#findNewest(name, [head])) + 1
+  ): Promise<PlannedHead> {
+    const version = (await this.#findNewest(name, head)) + 1
     const record: SkillRemoval = {
       kind: 'removal',
       ...this.#describe(name, version),
       ...(isMirrored ? { isMirrored } : {}),
     }
-    return { head, record, isStaged: false, expectedSeq: head.seq }
-  }
-
-  /** Plans that a staged version is no longer staged. Such a removal takes no version of its own. */
-  planUnstaging(name: string, staged: LeaderHead): Planned {
-    const record = { kind: 'removal', ...this.#describe(name, staged.record?.version ?? 1) } as const
-    return { head: staged, record, isStaged: true, expectedSeq: staged.seq }
+    return { head, record }
   }
 
   /** Keeps files from a garbage collection that runs at the same time. @throws {SkillError} REVISION_NOT_FOUND */
@@ -300,14 +282,10 @@ export class ChannelChange {
    * @param filling the list of the channel, if the plan fills the channel
    * @throws {SkillError} CHANGED_SINCE_READ, TOO_LARGE, IO_FAILED
    */
-  async commit({ planned, unchanged }: Plan, filling?: PlannedStatement): Promise<PublishReport> {
+  async commit({ planned, unchanged }: Plan, filling?: PlannedDocument<ChannelList>): Promise<PublishReport> {
     const { channel } = this
     const committed = this.#options.isDryRun === true ? undefined : await this.#write(planned, filling)
-    const live = new Set(planned.filter(({ isStaged }) => !isStaged).map(({ record }) => record.skill))
-    // The end of a staged version is part of its activation.
-    const changed = planned
-      .map((each, index) => toPublished(each, committed?.[index]))
-      .filter(({ name, outcome }) => outcome !== 'unstaged' || !live.has(name))
+    const changed = planned.map((each, index) => toPublished(each, committed?.[index]))
     return {
       channel,
       skills: [...changed, ...unchanged].sort(compareNames),
@@ -319,13 +297,13 @@ export class ChannelChange {
 
   /** Returns the sequences of the commits. */
   async #write(
-    planned: readonly Planned[],
-    filling: PlannedStatement | undefined,
+    planned: readonly PlannedHead[],
+    filling: PlannedDocument<ChannelList> | undefined,
   ): Promise<readonly number[]> {
     const { fleet, engine, signal } = this
     const { onProgress } = this.#options
-    const complete = async ({ head: { record, stored }, isStaged }: Planned): Promise<void> => {
-      if (isStaged || record === undefined || stored === undefined) return
+    const complete = async ({ head: { record, stored } }: PlannedHead): Promise<void> => {
+      if (record === undefined || stored === undefined) return
       await retrying(signal, async () => await storeRecord(fleet, engine, record, stored.data))
     }
     await mapConcurrently(planned, complete, AT_ONCE, signal)
@@ -352,15 +330,13 @@ export class ChannelChange {
   }
 
   /** Returns the newest version of a skill; 0 if it had none. Versions that are not trusted count too. */
-  async #findNewest(name: string, heads: readonly LeaderHead[]): Promise<number> {
+  async #findNewest(name: string, { record, stored }: LeaderHead): Promise<number> {
     const place = { channel: this.channel, skill: name }
-    const newest = Math.max(0, ...heads.map(({ record }) => record?.version ?? 0))
+    const newest = record?.version ?? 0
     // The head may be missing or refused, or may have been replaced by an earlier one. Then the records tell more.
     const hasNewer =
-      heads[0]?.record === undefined ||
-      (await hasRecord(this.engine, { ...place, version: newest + 1 }, this.signal))
+      record === undefined || (await hasRecord(this.engine, { ...place, version: newest + 1 }, this.signal))
     if (!hasNewer) return newest
-    const stored = heads.flatMap(head => (head.stored === undefined ? [] : [head.stored]))
     return await findNewestVersion(this.engine, place, { newest, stored, signal: this.signal })
   }
 
@@ -376,7 +352,7 @@ export class ChannelChange {
       fleet: id,
       epoch,
       channel: this.channel,
-      publishId: this.#publishId,
+      publishId: this.publishId,
       publisher: this.#author.publisher,
       at: new Date().toISOString(),
     }
@@ -398,14 +374,18 @@ export function notFound(name: string, channel: string): SkillError {
   })
 }
 
+/** Describes a skill whose newest version stays. */
+export function toUnchanged({ skill, version, revision }: SkillVersion): PublishedSkill {
+  return { name: skill, outcome: 'unchanged', version, revision }
+}
+
 function toPublished(
-  { head: { record: before }, record, isStaged }: Planned,
+  { head: { record: before }, record }: PlannedHead,
   seq: number | undefined,
 ): PublishedSkill {
-  const removal = isStaged ? 'unstaged' : 'removed'
   return {
     name: record.skill,
-    outcome: record.kind === 'skill' ? 'published' : removal,
+    outcome: record.kind === 'skill' ? 'published' : 'removed',
     version: record.version,
     ...(before?.kind === 'skill' ? { previousVersion: before.version } : {}),
     ...(record.kind === 'skill' ? { revision: record.revision } : {}),

@@ -1,4 +1,11 @@
-import { checkNumber, checkOptions, checkWholeNumber, type KnownOptions } from '@skillstoke/core/internal'
+import {
+  checkNumber,
+  checkOptions,
+  checkWholeNumber,
+  digestOf,
+  type KnownOptions,
+} from '@skillstoke/core/internal'
+import { nodeHasher } from '@skillstoke/core/node'
 import { hexOf, piecesOf } from './blobs.ts'
 import type { FleetConnection } from './fleet-connection.ts'
 import {
@@ -65,7 +72,7 @@ interface ListedRecord extends Listed {
 }
 
 /**
- * Removes old version records and unused files. Each message is removed by its sequence. So a file that a publisher
+ * Removes old version records, unused files, and files whose bytes another program has changed. Each message is removed by its sequence. So a file that a publisher
  * renews at the same time stays, because it then has another sequence.
  */
 export async function collectGarbage(
@@ -89,9 +96,9 @@ export async function collectGarbage(
     return isDryRun || (await engine.deleteMessage(stream, seq))
   }
   // The blobs are listed first. A blob that is uploaded later is not in the list, so it stays.
-  const blobs: Listed[] = []
+  const blobs: (Listed & { readonly isRight: boolean })[] = []
   for await (const { messages } of engine.readFrom(BLOBS, 1, ALL_BLOBS)) {
-    blobs.push(...messages.map(message => toListed(BLOBS, message)))
+    blobs.push(...messages.map(message => ({ ...toListed(BLOBS, message), isRight: isRight(message) })))
     onProgress?.({ step: 'list', done: blobs.length })
   }
   // A server that does not tell its time is at least as late as its newest piece.
@@ -101,7 +108,8 @@ export async function collectGarbage(
   for (const record of old) if (await remove(record)) versions++
   let [pieces, bytes] = [0, 0]
   for (const blob of blobs) {
-    if (used.has(blob.subject) || blob.at > before) continue
+    // Agents refuse other bytes than those of the digest, and a publisher uploads only what is missing.
+    if (blob.isRight && (used.has(blob.subject) || blob.at > before)) continue
     if (!(await remove(blob))) continue
     pieces++
     bytes += blob.size
@@ -149,6 +157,11 @@ function listPieces({ data }: StoredMessage): readonly string[] {
   const document = tryReadDocument(data, NO_KEYS)
   if (document?.kind !== 'skill') return []
   return document.files.flatMap(piecesOf).map(digest => toBlobSubject(hexOf(digest)))
+}
+
+/** Whether a piece has the bytes of its digest. */
+function isRight({ subject, data }: StoredMessage): boolean {
+  return toBlobSubject(hexOf(digestOf(data, nodeHasher))) === subject
 }
 
 function toListed(stream: string, { subject, seq, at, data }: StoredMessage): Listed {

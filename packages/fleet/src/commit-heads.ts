@@ -2,9 +2,10 @@ import { SkillError } from '@skillstoke/core'
 import { mapConcurrently, quote } from '@skillstoke/core/internal'
 import type { FleetConnection } from './fleet-connection.ts'
 import { MARKER_SECONDS } from './fleet-layout.ts'
-import { HEADS, toHeadSubject, toPublicationSubject } from './fleet-subjects.ts'
+import { HEADS, toHeadSubject, toStatementSubject } from './fleet-subjects.ts'
 import {
   type ChannelList,
+  type FleetDocument,
   type PublicationEnd,
   tryReadDocument,
   type VersionRecord,
@@ -13,28 +14,27 @@ import {
 import type { MessageToStore, NatsEngine } from './nats-engine.ts'
 import { SequenceConflict } from './nats-messages.ts'
 import { retrying } from './retrying.ts'
-import { type ManifestSigner, NO_KEYS } from './signing.ts'
-import { hasOwnRecord, readLeaderHead, storeRecord } from './version-log.ts'
+import type { ManifestSigner, TrustedKeys } from './signing.ts'
+import { hasOwnRecord, type LeaderHead, storeRecord } from './version-log.ts'
 
-/** A head to write, with the sequence of the head that it replaces. */
+/** A head to write, with the head that it replaces. */
 export interface PlannedHead {
   readonly record: VersionRecord
-  readonly isStaged: boolean
-  /** Sequence of the replaced head; 0 if there is none. */
-  readonly expectedSeq: number
+  readonly head: LeaderHead
 }
 
-/** A statement to write, with the sequence of the one that it replaces. */
-export interface PlannedStatement {
-  readonly subject: string
-  readonly document: PublicationEnd | ChannelList
+/** A document to write, with the sequence of the one that it replaces; 0 if there is none. */
+export interface PlannedDocument<
+  D extends VersionRecord | PublicationEnd | ChannelList = VersionRecord | PublicationEnd | ChannelList,
+> {
+  readonly document: D
   readonly expectedSeq: number
 }
 
 /** What all heads of a publication have in common. */
 export interface CommonFields extends Omit<PublicationEnd, 'kind' | 'count'> {
   /** The list of the channel, if the publication fills the channel. */
-  readonly filling: PlannedStatement | undefined
+  readonly filling: PlannedDocument<ChannelList> | undefined
 }
 
 interface CommitContext {
@@ -44,12 +44,16 @@ interface CommitContext {
   readonly onCommitted: (done: number) => void
 }
 
-/** A head or a statement, with its document. */
+/** A signed document. */
 interface Member {
   readonly message: MessageToStore
+  readonly document: PlannedDocument['document']
+}
+
+/** How a publisher recognises what it has committed. */
+interface OwnPublication {
   readonly publishId: string
-  /** Absent for a statement. */
-  readonly head?: PlannedHead
+  readonly trusted: TrustedKeys
 }
 
 /** The server accepts at most 1,000 messages in one batch. */
@@ -71,29 +75,29 @@ export async function commitHeads(
   const size = engine.features.atomicBatch ? MAX_BATCH : 1
   const count = planned.length
   const isSplit = count > size
-  const statements: PlannedStatement[] = filling === undefined ? [] : [filling]
-  if (isSplit)
-    statements.unshift({
-      subject: toPublicationSubject(common.publishId),
-      document: { kind: 'publication', ...common, count },
-      expectedSeq: 0,
-    })
-  const heads = planned.map((head, index): PlannedHead => {
+  const heads = planned.map(({ record, head }, index): PlannedDocument => {
     const part = count === 1 ? {} : { publication: { index, count, ...(isSplit ? { isSplit } : {}) } }
-    return { ...head, record: { ...head.record, ...(head.isStaged ? { isStaged: true } : {}), ...part } }
+    return { document: { ...record, ...part }, expectedSeq: head.seq }
   })
-  const sign = async (each: PlannedHead | PlannedStatement): Promise<Member> =>
-    await toMember(each, common, engine, context)
+  const end: PlannedDocument = { document: { kind: 'publication', ...common, count }, expectedSeq: 0 }
+  const statements = [...(isSplit ? [end] : []), ...(filling === undefined ? [] : [filling])]
+  const sign = async (each: PlannedDocument): Promise<Member> => await toMember(each, engine, context)
   // Nothing is committed if one of the documents is too large.
   const groups = toGroups(heads, statements, size)
   const signed = await Promise.all(groups.map(async group => await Promise.all(group.map(sign))))
   if (isSplit) await giveUpReplaced(engine, planned, common, context)
+  const log = async ({ document, message }: Member): Promise<void> => {
+    if (!('skill' in document)) return
+    const { fleet, signal } = context
+    await retrying(signal, async () => await storeRecord(fleet, engine, document, message.data))
+  }
+  const own = { publishId: common.publishId, trusted: context.fleet.trusted }
   const seqs: number[] = []
   for (const members of signed) {
-    const firstSeq = await commitGroup(engine, members, context)
-    const own = members.filter(({ head }) => head !== undefined)
-    seqs.push(...own.map((_, index) => firstSeq + index))
-    await mapConcurrently(own, async member => await log(engine, member, context), AT_ONCE, context.signal)
+    const firstSeq = await commitGroup(engine, members, own, context.signal)
+    for (const [index, { document }] of members.entries())
+      if ('skill' in document) seqs.push(firstSeq + index)
+    await mapConcurrently(members, log, AT_ONCE, context.signal)
     context.onCommitted(seqs.length)
   }
   return seqs
@@ -110,18 +114,18 @@ async function giveUpReplaced(
   { fleet, signer, signal }: CommitContext,
 ): Promise<void> {
   const { feed } = fleet
-  feed.expect(Math.max(0, ...planned.map(({ expectedSeq }) => expectedSeq)))
+  feed.expect(Math.max(0, ...planned.map(({ head }) => head.seq)))
   await retrying(signal, async () => await feed.reload())
   const counts = new Map<string, number>()
-  for (const { record, isStaged } of planned) {
-    const waiting = feed.waiting.get(toHeadSubject({ ...record, isStaged }))
+  for (const { record } of planned) {
+    const waiting = feed.waiting.get(toHeadSubject(record))
     const { publishId, publication } = waiting?.document ?? {}
     if (publishId !== undefined && publication?.isSplit === true) counts.set(publishId, publication.count)
   }
   for (const [publishId, count] of counts) {
     const document = { kind: 'publication', ...common, publishId, count, isGivenUp: true } as const
     const data = await writeDocument(document, signer)
-    const message = { subject: toPublicationSubject(publishId), data, expectedSeq: 0 }
+    const message = { subject: toStatementSubject(document), data, expectedSeq: 0 }
     // If this stores nothing, the publication has ended or was given up in the meantime.
     await retrying(signal, async () => await engine.tryStore(message))
   }
@@ -129,11 +133,11 @@ async function giveUpReplaced(
 
 /** Returns what is committed together. The statements come last. */
 function toGroups(
-  heads: readonly PlannedHead[],
-  statements: readonly PlannedStatement[],
+  heads: readonly PlannedDocument[],
+  statements: readonly PlannedDocument[],
   size: number,
-): readonly (readonly (PlannedHead | PlannedStatement)[])[] {
-  const groups: (PlannedHead | PlannedStatement)[][] = []
+): readonly (readonly PlannedDocument[])[] {
+  const groups: PlannedDocument[][] = []
   for (let start = 0; start < heads.length; start += size) groups.push(heads.slice(start, start + size))
   const last = groups.at(-1)
   if (size > 1 && last !== undefined) last.push(...statements)
@@ -143,12 +147,10 @@ function toGroups(
 
 /** @throws {SkillError} TOO_LARGE */
 async function toMember(
-  planned: PlannedHead | PlannedStatement,
-  { publishId }: Pick<CommonFields, 'publishId'>,
+  { document, expectedSeq }: PlannedDocument,
   engine: NatsEngine,
   { signer }: CommitContext,
 ): Promise<Member> {
-  const document = 'record' in planned ? planned.record : planned.document
   const data = await writeDocument(document, signer)
   if (data.length > engine.maxPayload - 4096)
     throw new SkillError(
@@ -157,33 +159,19 @@ async function toMember(
         ? `the manifest of ${quote(document.skill)} has ${data.length} bytes, and the server accepts ${engine.maxPayload - 4096}; the skill has too many files, or a long note or frontmatter`
         : `the list of the channel ${document.channel} has ${data.length} bytes, and the server accepts ${engine.maxPayload - 4096}; raise max_payload of the server`,
     )
-  const { expectedSeq } = planned
-  if (!('record' in planned)) return { publishId, message: { subject: planned.subject, data, expectedSeq } }
-  const { record, isStaged } = planned
-  const { channel, skill } = record
-  const isMarker = record.kind === 'removal'
+  const subject = 'skill' in document ? toHeadSubject(document) : toStatementSubject(document)
+  const isMarker = document.kind === 'removal'
   // Agents with trusted keys remove nothing without a signed removal, so it does not expire.
-  const isExpiring = isMarker && (signer === undefined || isStaged)
-  const subject = toHeadSubject({ channel, skill, isStaged })
-  const ttl = isExpiring ? { ttlSeconds: MARKER_SECONDS } : {}
-  return { publishId, head: planned, message: { subject, data, expectedSeq, isMarker, ...ttl } }
-}
-
-/** Stores the record of a committed version. Nobody served a staged version, so it has none. */
-async function log(
-  engine: NatsEngine,
-  { head, message }: Member,
-  { fleet, signal }: CommitContext,
-): Promise<void> {
-  if (head === undefined || head.isStaged) return
-  await retrying(signal, async () => await storeRecord(fleet, engine, head.record, message.data))
+  const ttl = isMarker && signer === undefined ? { ttlSeconds: MARKER_SECONDS } : {}
+  return { document, message: { subject, data, expectedSeq, isMarker, ...ttl } }
 }
 
 /** Returns the sequence of the first member. */
 async function commitGroup(
   engine: NatsEngine,
   members: readonly Member[],
-  { fleet, signal }: CommitContext,
+  publication: OwnPublication,
+  signal: AbortSignal,
 ): Promise<number> {
   return await retrying(signal, async () => {
     try {
@@ -191,7 +179,7 @@ async function commitGroup(
     } catch (thrown) {
       if (!(thrown instanceof SequenceConflict)) throw thrown
       // The answer to an earlier attempt may have been lost.
-      return await findOwnCommit(fleet, engine, members, thrown)
+      return await findOwnCommit(engine, members, publication, thrown)
     }
   })
 }
@@ -203,51 +191,43 @@ async function commitGroup(
  * expected one, because the earlier attempt is still on its way
  */
 async function findOwnCommit(
-  fleet: FleetConnection,
   engine: NatsEngine,
   members: readonly Member[],
+  { publishId, trusted }: OwnPublication,
   cause: SequenceConflict,
 ): Promise<number> {
   let firstSeq = 0
-  let foreign: Member | undefined
-  let isChanged = false
-  for (const [index, member] of members.entries()) {
-    const { message, publishId, head } = member
+  let [isChanged, isForeign] = [false, false]
+  let conflict: SkillError | undefined
+  for (const [index, { message, document }] of members.entries()) {
     const stored = await engine.readLast(HEADS, message.subject, 'leader')
-    if ((stored?.seq ?? 0) !== message.expectedSeq) isChanged = true
-    const document = stored === undefined ? undefined : tryReadDocument(stored.data, NO_KEYS)
+    const now = stored === undefined ? undefined : tryReadDocument(stored.data, trusted)
     const isOwn =
-      document !== undefined &&
-      'publishId' in document &&
-      document.publishId === publishId &&
-      !('isGivenUp' in document)
+      now !== undefined && 'publishId' in now && now.publishId === publishId && !('isGivenUp' in now)
     if (isOwn && stored !== undefined) firstSeq = stored.seq - index
-    else if (head === undefined || !(await hasOwnRecord(engine, head.record))) foreign ??= member
+    else if (!('skill' in document) || !(await hasOwnRecord(engine, document))) isForeign = true
+    if ((stored?.seq ?? 0) === message.expectedSeq) continue
+    isChanged = true
+    if (!isOwn && 'skill' in document) conflict ??= describeConflict(document, now, cause)
   }
   if (!isChanged)
     throw new SkillError('IO_FAILED', 'the servers refuse the commit, but their heads have not changed yet', {
       cause,
     })
-  if (foreign === undefined) return firstSeq
-  throw await describeConflict(fleet, engine, members, cause)
+  if (!isForeign) return firstSeq
+  const message = 'the channel has changed; publish again'
+  throw conflict ?? new SkillError('CHANGED_SINCE_READ', message, { cause })
 }
 
-async function describeConflict(
-  fleet: FleetConnection,
-  engine: NatsEngine,
-  members: readonly Member[],
+/** @param now the document that another publisher has stored, if it is trusted */
+function describeConflict(
+  { channel, skill }: VersionRecord,
+  now: FleetDocument | undefined,
   cause: SequenceConflict,
-): Promise<Error> {
-  for (const { head: planned } of members) {
-    if (planned === undefined) continue
-    const { record, isStaged, expectedSeq } = planned
-    const { channel, skill } = record
-    const head = await readLeaderHead(fleet, engine, { channel, skill, isStaged })
-    if (head.seq === expectedSeq) continue
-    const { version, publisher } = head.record ?? {}
-    const now = version === undefined ? 'changed' : `has version ${version} now, which ${publisher} published`
-    const message = `${channel}/${skill} ${now}; look at it, then publish again`
-    return new SkillError('CHANGED_SINCE_READ', message, { cause, data: { channel, skill, version } })
-  }
-  return new SkillError('CHANGED_SINCE_READ', 'the channel has changed; publish again', { cause })
+): SkillError {
+  const { version, publisher } = now !== undefined && 'skill' in now ? now : {}
+  const change =
+    version === undefined ? 'changed' : `has version ${version} now, which ${publisher} published`
+  const message = `${channel}/${skill} ${change}; look at it, then publish again`
+  return new SkillError('CHANGED_SINCE_READ', message, { cause, data: { channel, skill, version } })
 }

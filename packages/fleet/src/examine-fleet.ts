@@ -151,7 +151,7 @@ async function examineFiles(
       findings.push({
         severity: 'error',
         message: `${owner} has ${stored === undefined ? 'no' : 'other'} content`,
-        fix: 'publish this skill again with --repair',
+        fix: `${stored === undefined ? '' : 'run "stoke fleet gc", then '}publish this skill again`,
       })
     onProgress?.({ done: ++done, total: owners.size })
   }

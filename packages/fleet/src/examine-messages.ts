@@ -6,70 +6,66 @@ import {
   BEAT_SUBJECT,
   EPOCH_SUBJECT,
   HEADS,
+  isAnnouncementSubject,
+  isStatementSubject,
   parseHeadSubject,
-  parseListSubject,
-  parsePublicationSubject,
   parseRecordSubject,
   RECORDS,
   toHeadSubject,
 } from './fleet-subjects.ts'
-import { listSigners, readVersionAt, tryReadDocument, type VersionRecord } from './manifest.ts'
+import {
+  type FleetDocument,
+  listSigners,
+  readVersionAt,
+  tryReadDocument,
+  type VersionRecord,
+} from './manifest.ts'
 import type { NatsEngine } from './nats-engine.ts'
-import type { StoredMessage } from './nats-messages.ts'
-import { NO_KEYS, type TrustedKeys } from './signing.ts'
-import { readRecords } from './version-log.ts'
+import { NO_KEYS } from './signing.ts'
 
 const SHOWN = 5
 const OWN: readonly string[] = [EPOCH_SUBJECT, BEAT_SUBJECT, BEAT_SCHEDULE_SUBJECT]
+
+/** The newest version of each skill in its records, by the subject of its head. */
+type NewestRecords = ReadonlyMap<string, VersionRecord>
 
 /** Finds the messages that agents refuse or do not read: forged, foreign and unreadable ones. */
 export async function examineMessages(
   fleet: FleetConnection,
   engine: NatsEngine,
 ): Promise<readonly FleetFinding[]> {
+  const { newest, findings } = await examineRecords(fleet, engine)
   return [
-    ...(await examineRefusals(fleet, engine)),
+    ...(await examineRefusals(fleet, engine, newest)),
     ...examineWaiting(fleet),
     ...examineSigners(fleet),
-    ...(await examineHeads(fleet, engine)),
-    ...(await examineRecords(fleet, engine)),
+    ...(await examineHeads(fleet, engine, newest)),
+    ...findings,
   ]
 }
 
-async function examineRefusals(fleet: FleetConnection, engine: NatsEngine): Promise<readonly FleetFinding[]> {
+async function examineRefusals(
+  { feed }: FleetConnection,
+  engine: NatsEngine,
+  newest: NewestRecords,
+): Promise<readonly FleetFinding[]> {
   const findings: FleetFinding[] = []
-  for (const [subject, { reason }] of fleet.feed.state.refusals)
-    findings.push({
-      severity: 'error',
-      message: `${subject}: ${reason}`,
-      fix: await adviseRefusal(fleet, engine, subject),
-    })
+  for (const [subject, { reason }] of feed.state.refusals) {
+    const stored = await engine.readLast(HEADS, subject, 'leader')
+    const refused = stored === undefined ? undefined : tryReadDocument(stored.data, NO_KEYS)
+    // The kind of a refused head decides only if no record is trusted, for example because another key has signed all of them.
+    const kind = newest.get(subject)?.kind ?? refused?.kind
+    findings.push({ severity: 'error', message: `${subject}: ${reason}`, fix: adviseRefusal(subject, kind) })
+  }
   return findings
 }
 
-/**
- * Returns what to do about a refused head. Its kind decides only if no record is trusted, for example because another key
- * has signed all of them. What was removed on purpose is not published again.
- */
-async function adviseRefusal(fleet: FleetConnection, engine: NatsEngine, subject: string): Promise<string> {
+/** Returns what to do about a refused document. What was removed on purpose is not published again. */
+function adviseRefusal(subject: string, kind: FleetDocument['kind'] | undefined): string {
   const place = parseHeadSubject(subject)
   if (place === undefined) return 'run "stoke fleet init" with the signing key'
-  const [newest] = await readRecords(fleet, engine, place)
-  const stored = await engine.readLast(HEADS, subject, 'leader')
-  const refused = stored === undefined ? undefined : tryReadDocument(stored.data, NO_KEYS)
-  const kind = newest?.kind ?? refused?.kind
   if (kind === 'skill') return 'publish this skill again'
   return `run ${nameRemoval(place)} if the skill was removed on purpose`
-}
-
-/** Whether the newest version that agents accept is no removal. */
-async function wasPublished(
-  fleet: FleetConnection,
-  engine: NatsEngine,
-  place: { readonly channel: string; readonly skill: string },
-): Promise<boolean> {
-  const [newest] = await readRecords(fleet, engine, place)
-  return newest?.kind === 'skill'
 }
 
 function nameRemoval({ channel, skill }: { readonly channel: string; readonly skill: string }): string {
@@ -108,48 +104,65 @@ function examineSigners({ feed }: FleetConnection): readonly FleetFinding[] {
   ]
 }
 
-/** Finds markers without a document, which agents with trusted keys refuse, and messages of other programs. */
-async function examineHeads(fleet: FleetConnection, engine: NatsEngine): Promise<readonly FleetFinding[]> {
+/**
+ * Finds markers without a document, which agents with trusted keys refuse, heads that are older than their newest records,
+ * and messages of other programs. An older head was stored again by another program, or a backup was restored.
+ */
+async function examineHeads(
+  { trusted }: FleetConnection,
+  engine: NatsEngine,
+  newest: NewestRecords,
+): Promise<readonly FleetFinding[]> {
   const findings: FleetFinding[] = []
   const foreign: string[] = []
   for await (const { messages } of engine.readFrom(HEADS, 1))
     for (const { subject, data, isMarker } of messages) {
       const place = parseHeadSubject(subject)
-      const isStatement = parseListSubject(subject) ?? parsePublicationSubject(subject)
-      if (place === undefined && isStatement === undefined && !OWN.includes(subject)) foreign.push(subject)
-      const isEmpty = place !== undefined && isMarker && data.length === 0
-      if (!isEmpty || !fleet.trusted.isRequired || !(await wasPublished(fleet, engine, place))) continue
+      if (place === undefined) {
+        const isOwn = isStatementSubject(subject) || isAnnouncementSubject(subject) || OWN.includes(subject)
+        if (!isOwn) foreign.push(subject)
+        continue
+      }
+      const known = newest.get(subject)
+      if (isMarker && data.length === 0 && trusted.isRequired && known?.kind === 'skill')
+        findings.push({
+          severity: 'error',
+          message: `${subject}: its removal is not signed, so agents keep the skill`,
+          fix: `publish this skill again, or run ${nameRemoval(place)}`,
+        })
+      const document = known === undefined ? undefined : tryReadDocument(data, trusted)
+      if (document === undefined || !('skill' in document) || document.version >= (known?.version ?? 0))
+        continue
       findings.push({
         severity: 'error',
-        message: `${subject}: its removal is not signed, so agents keep the skill`,
-        fix: `publish this skill again, or run ${nameRemoval(place)}`,
+        message: `${subject}: its version ${document.version} is older than ${known?.version}, which was published later`,
+        fix: 'publish or remove this skill again',
       })
     }
   return [...findings, ...describeForeign(HEADS, foreign)]
 }
 
-async function examineRecords({ trusted, feed }: FleetConnection, engine: NatsEngine) {
+/** Reads all records. Finds those that no log shows, and messages of other programs. */
+async function examineRecords(
+  { trusted, feed }: FleetConnection,
+  engine: NatsEngine,
+): Promise<{ readonly newest: NewestRecords; readonly findings: readonly FleetFinding[] }> {
   const foreign: string[] = []
   const faults: string[] = []
-  const newest = new Map<string, number>()
-  const readRecord = ({ subject, data }: StoredMessage): VersionRecord => {
-    const place = parseRecordSubject(subject)
-    const { document } = readVersionAt(data, trusted, place)
-    if (document.fleet !== feed.state.epoch?.document.id) throw new Error('it belongs to another fleet')
-    if (document.version !== place?.version) throw new Error(`it is version ${document.version}`)
-    return document
-  }
+  const newest = new Map<string, VersionRecord>()
   for await (const { messages } of engine.readFrom(RECORDS, 1))
-    for (const message of messages) {
-      const { subject } = message
-      if (parseRecordSubject(subject) === undefined) {
+    for (const { subject, data } of messages) {
+      const place = parseRecordSubject(subject)
+      if (place === undefined) {
         foreign.push(subject)
         continue
       }
       try {
-        const { channel, skill, version } = readRecord(message)
-        const head = toHeadSubject({ channel, skill, isStaged: false })
-        newest.set(head, Math.max(newest.get(head) ?? 0, version))
+        const { document } = readVersionAt(data, trusted, place)
+        if (document.fleet !== feed.state.epoch?.document.id) throw new Error('it belongs to another fleet')
+        if (document.version !== place.version) throw new Error(`it is version ${document.version}`)
+        const head = toHeadSubject(place)
+        if ((newest.get(head)?.version ?? 0) < document.version) newest.set(head, document)
       } catch (thrown) {
         faults.push(`${subject} (${toMessage(thrown)})`)
       }
@@ -158,32 +171,10 @@ async function examineRecords({ trusted, feed }: FleetConnection, engine: NatsEn
     severity: 'warning',
     message: `${RECORDS} has records that no log shows: ${describeSubjects(faults)}`,
   }
-  return [
-    ...describeForeign(RECORDS, foreign),
-    ...(faults.length === 0 ? [] : [unreadable]),
-    ...(await examineReplayed(trusted, engine, newest)),
-  ]
-}
-
-/** Finds heads that are older than their newest records: another program has stored them again, or a backup was restored. */
-async function examineReplayed(
-  trusted: TrustedKeys,
-  engine: NatsEngine,
-  newest: ReadonlyMap<string, number>,
-): Promise<readonly FleetFinding[]> {
-  const findings: FleetFinding[] = []
-  for await (const { messages } of engine.readFrom(HEADS, 1))
-    for (const { subject, data } of messages) {
-      const known = newest.get(subject) ?? 0
-      const document = known === 0 ? undefined : tryReadDocument(data, trusted)
-      if (document === undefined || !('version' in document) || document.version >= known) continue
-      findings.push({
-        severity: 'error',
-        message: `${subject}: its version ${document.version} is older than ${known}, which was published later`,
-        fix: 'publish or remove this skill again',
-      })
-    }
-  return findings
+  return {
+    newest,
+    findings: [...describeForeign(RECORDS, foreign), ...(faults.length === 0 ? [] : [unreadable])],
+  }
 }
 
 function describeForeign(stream: string, subjects: readonly string[]): readonly FleetFinding[] {

@@ -1,5 +1,5 @@
 import type { HeadPlace } from './fleet-subjects.ts'
-import { type FleetEpoch, type SkillVersion, tryReadDocument } from './manifest.ts'
+import { type Announcement, type FleetEpoch, type SkillVersion, tryReadDocument } from './manifest.ts'
 import type { TrustedKeys } from './signing.ts'
 
 /** The newest message of a subject. */
@@ -44,6 +44,8 @@ export interface FeedState {
   readonly heads: ReadonlyMap<string, Head>
   /** Refused documents by subject. */
   readonly refusals: ReadonlyMap<string, Refusal>
+  /** The files of publications that are about to be committed, by subject. */
+  readonly announcements: ReadonlyMap<string, Announcement>
   /** All other subjects of the stream. */
   readonly others: ReadonlyMap<string, OtherSubject>
   /** Channels whose epoch is not filled. Their heads of an earlier epoch stay until a list of the channel comes. */
@@ -57,6 +59,7 @@ export const EMPTY_STATE: FeedState = {
   seq: 0,
   heads: new Map(),
   refusals: new Map(),
+  announcements: new Map(),
   others: new Map(),
   awaited: new Set(),
   isComplete: true,

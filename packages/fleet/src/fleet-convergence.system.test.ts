@@ -217,23 +217,6 @@ describe.skipIf(NATS_SERVER === undefined)('agents of a fleet', { timeout: 60_00
     }
   })
 
-  test('files of a staged version that cannot be retrieved are a problem of the agent', async () => {
-    const { server, folder, publisher } = await startFleet()
-    folder.writeSkill('maps')
-    await publisher.publish(folder.path, { isStaged: true })
-    const nc = await connect({ servers: server.url })
-    onTestFinished(async () => await nc.close())
-    await nc.request('$JS.API.STREAM.PURGE.SKB', '{}')
-    const { runtime, source } = await startAgent(server.url)
-    await using reporter = new FleetReporter(source, { runtime, agent: 'one' })
-    await vi.waitFor(
-      () => expect(reporter.report.errors.join()).toContain('maps, staged: the servers have no'),
-      LONG,
-    )
-    await publisher.publish(folder.path, { isStaged: true, isRepair: true })
-    await vi.waitFor(() => expect(reporter.report).toMatchObject({ staged: 1, errors: [] }), LONG)
-  })
-
   test('the status lists each of many agents once, while all of them report', async () => {
     const { server, fleet } = await startFleet()
     const nc = await connect({ servers: server.url })
@@ -252,7 +235,6 @@ describe.skipIf(NATS_SERVER === undefined)('agents of a fleet', { timeout: 60_00
         held: 0,
         generation: { number: 1, digest },
         seq: 1,
-        staged: 0,
         errors: [],
         at: 1,
       }

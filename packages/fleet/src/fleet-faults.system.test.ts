@@ -286,7 +286,7 @@ describe.skipIf(NATS_SERVER === undefined)('a fleet under faults', { timeout: 60
     expect(numberOf(agent, 'maps')).toBe(1)
   })
 
-  test('a file whose stored bytes were tampered with is never served, and a repair brings it', async () => {
+  test('a file whose stored bytes were tampered with is never served, and comes back after a collection', async () => {
     const { server, fleet, folder, publisher, publish } = await startFleet()
     await publish(1)
     const agent = await follow(server.url)
@@ -296,8 +296,13 @@ describe.skipIf(NATS_SERVER === undefined)('a fleet under faults', { timeout: 60
     await vi.waitFor(() => expect(problemsOf(agent)).toContain('does not match its digest'), LONG)
     expect(numberOf(agent, 'maps')).toBe(1)
     const { findings } = await examineFleet(fleet)
-    expect(findings.map(({ message }) => message)).toContain('stable/maps: SKILL.md has other content')
-    const { skills } = await publisher.publish(folder.path, { isRepair: true })
+    expect(findings).toContainEqual({
+      severity: 'error',
+      message: 'stable/maps: SKILL.md has other content',
+      fix: 'run "stoke fleet gc", then publish this skill again',
+    })
+    expect(await publisher.collectGarbage()).toMatchObject({ pieces: 1, keptPieces: 1 })
+    const { skills } = await publisher.publish(folder.path)
     expect(skills).toMatchObject([{ outcome: 'unchanged', version: 2 }])
     // The agent retrieves the right bytes by itself.
     await vi.waitFor(() => expect(numberOf(agent, 'maps')).toBe(2), LONG)
@@ -552,7 +557,8 @@ describe.skipIf(NATS_SERVER === undefined)('a fleet under faults', { timeout: 60
     // The files come while the next process runs, and the one after it serves them without the server.
     const after = await follow(server.url, { state: state.path })
     await vi.waitFor(() => expect(problemsOf(after)).toContain('does not match its digest'), LONG)
-    await vi.waitFor(async () => await publisher.publish(folder.path, { isRepair: true }), LONG)
+    await vi.waitFor(async () => await publisher.collectGarbage(), LONG)
+    await publisher.publish(folder.path)
     await vi.waitFor(() => expect([numberOf(after, 'maps'), numberOf(after, 'notes')]).toEqual([2, 2]), LONG)
     await after.close()
     expect(await startOffline()).toEqual([2, 2])

@@ -191,7 +191,7 @@ describe.each(SERVERS)('the accounts that init prints, on the $name server', ({ 
         { lagMs: '1' },
         { epoch: null },
         { seq: -1 },
-        { staged: '0' },
+        { prefetched: 7 },
         { generation: null },
         { channel: '\u001b[2J' },
         { digest: 'sha256:0' },

@@ -19,6 +19,7 @@ import {
 import { NatsProxy } from '../../../tests/fixtures/nats-proxy.ts'
 import { NATS_SERVER, type NatsServer, OLDEST_NATS_SERVER } from '../../../tests/fixtures/nats-server.ts'
 import { skillText } from '../../../tests/fixtures/skill-folder.ts'
+import { toAgentSubject } from './fleet-subjects.ts'
 import {
   createSigningKey,
   examineFleet,
@@ -63,41 +64,67 @@ function moveClock(ms: number): void {
   onTestFinished(() => void vi.useRealTimers())
 }
 
-describe.skipIf(NATS_SERVER === undefined)('publishing to a fleet', { timeout: 60_000 }, () => {
-  test('a version can be staged, discarded and staged again, and staged versions are no history', async () => {
-    const { server, folder, publisher } = await startFleet()
-    folder.writeSkill('maps', describeNumber(1))
-    await publisher.publish(folder.path)
-    const { runtime, source } = await startAgent(server.url)
-    await using reporter = new FleetReporter(source, { runtime, agent: 'one' })
-    for (const number of [2, 3]) {
-      folder.writeSkill('maps', describeNumber(number))
-      const { skills } = await publisher.publish(folder.path, { isStaged: true })
-      expect(skills).toMatchObject([{ outcome: 'published', version: number }])
-      await vi.waitFor(() => expect(reporter.report.staged).toBe(1), LONG)
-      if (number === 3) break
-      expect((await publisher.unstage()).skills).toMatchObject([{ outcome: 'unstaged', version: 2 }])
-      await vi.waitFor(() => expect(reporter.report.staged).toBe(0), LONG)
-    }
-    expect(problemsOf(runtime)).toBe('')
-    expect(await publisher.history('maps')).toMatchObject([{ version: 1 }])
-    // What is staged already is not staged again.
-    expect((await publisher.publish(folder.path, { isStaged: true })).skills).toMatchObject([
-      { outcome: 'unchanged', version: 3 },
-    ])
-    expect((await publisher.activate()).skills).toMatchObject([{ outcome: 'published', version: 3 }])
-    await vi.waitFor(() => expect(numberOf(runtime, 'maps')).toBe(3), LONG)
-    expect((await publisher.history('maps')).map(({ version }) => version)).toEqual([3, 1])
-    expect((await publisher.unstage()).skills).toEqual([])
-  })
+/** Reports as an agent that never has the files of a coming publication. */
+async function reportOfSilentAgent(fleet: FleetConnection): Promise<{ readonly end: () => void }> {
+  const engine = await fleet.open()
+  const digest = `sha256:${'0'.repeat(64)}`
+  const names = { host: 'h', agent: 'silent', instance: 'one', channel: 'stable' }
+  const state = { pid: 1, digest, skills: 0, held: 0, generation: { number: 1, digest }, seq: 1, at: 1 }
+  const subject = toAgentSubject('h', 'silent')
+  engine.send(subject, new TextEncoder().encode(JSON.stringify({ ...names, ...state, errors: [] })))
+  await vi.waitFor(async () => expect((await new FleetStatus(fleet).read()).agents).toHaveLength(1), LONG)
+  return { end: () => engine.send(subject, new Uint8Array(), { isMarker: true }) }
+}
 
-  test('the status lists a staged skill that is not live, and works without the stream of reports', async () => {
-    const { server, fleet, folder, publisher } = await startFleet()
-    folder.writeSkill('maps')
-    await publisher.publish(folder.path, { isStaged: true })
+describe.skipIf(NATS_SERVER === undefined)('publishing to a fleet', { timeout: 60_000 }, () => {
+  test('the status works without the stream of reports', async () => {
+    const { server, fleet, publish } = await startFleet()
+    await publish(1)
     await request(server, '$JS.API.STREAM.DELETE.KV_AG', '')
     const report = await new FleetStatus(fleet).read()
-    expect(report).toMatchObject({ skills: [], staged: [{ name: 'maps', version: 1 }], agents: [] })
+    expect(report).toMatchObject({ skills: [{ name: 'maps', version: 1 }], agents: [] })
+  })
+
+  test('a publication waits until all agents have its files, and agents that start meanwhile retrieve them too', async () => {
+    const { server, fleet, folder, publisher, publish } = await startFleet()
+    await publish(1)
+    const silent = await reportOfSilentAgent(fleet)
+    folder.writeSkill('maps', describeNumber(2))
+    const waits: number[] = []
+    const publishing = publisher.publish(folder.path, {
+      prefetchMs: 25_000,
+      onProgress: ({ step, total }) => void (step === 'prefetch' && waits.push(total)),
+    })
+    await vi.waitFor(() => expect(waits).toContain(1), LONG)
+    const { runtime, source } = await startAgent(server.url)
+    await using reporter = new FleetReporter(source, { runtime, agent: 'late' })
+    await vi.waitFor(() => expect(reporter.report.prefetched).toBeDefined(), LONG)
+    expect(numberOf(runtime, 'maps')).toBe(1)
+    await vi.waitFor(() => expect(waits).toContain(2), LONG)
+    silent.end()
+    expect((await publishing).skills).toMatchObject([{ outcome: 'published', version: 2 }])
+    await vi.waitFor(() => expect(numberOf(runtime, 'maps')).toBe(2), LONG)
+    await vi.waitFor(() => expect(reporter.report.prefetched).toBeUndefined(), LONG)
+  })
+
+  test('without the files on all agents, nothing is committed, and the error names the agents', async () => {
+    const { fleet, folder, publisher, publish } = await startFleet()
+    await publish(1)
+    await reportOfSilentAgent(fleet)
+    folder.writeSkill('maps', describeNumber(2))
+    await expect(publisher.publish(folder.path, { prefetchMs: 1 })).rejects.toMatchObject({
+      code: 'TIMED_OUT',
+      message: expect.stringContaining('h/silent; nothing was committed'),
+      data: { agents: ['h/silent'] },
+    })
+    expect(await publisher.history('maps')).toHaveLength(1)
+    // A removal needs no files.
+    folder.remove('maps')
+    folder.writeSkill('notes')
+    await publisher.publish(folder.path)
+    folder.writeSkill('maps', describeNumber(1))
+    const options = { prefetchMs: 1, names: ['notes'] }
+    expect((await publisher.publish(folder.path, options)).skills).toMatchObject([{ outcome: 'unchanged' }])
   })
 
   test('without a trusted key, nothing is published to a signed fleet', async () => {
@@ -218,18 +245,8 @@ describe.skipIf(NATS_SERVER === undefined)('publishing to a fleet', { timeout: 6
     ])
   })
 
-  test('an activation does not replace a version that was published after the staging', async () => {
-    const { folder, publisher, publish } = await startFleet()
-    await publish(1)
-    folder.writeSkill('maps', describeNumber(2))
-    await publisher.publish(folder.path, { isStaged: true })
-    await publish(3)
-    await expect(publisher.activate()).rejects.toMatchObject({
-      code: 'CHANGED_SINCE_READ',
-      message: expect.stringContaining('stage again, or expect version 2'),
-    })
-    expect((await publisher.activate({ expect: 2 })).skills).toMatchObject([{ version: 3 }])
-    await expect(publisher.unstage({ names: ['maps'] })).rejects.toMatchObject({ code: 'SKILL_NOT_FOUND' })
+  test('nothing is promoted from a channel without skills', async () => {
+    const { publisher } = await startFleet()
     await expect(publisher.promote({ from: 'typo', to: 'stable' })).rejects.toMatchObject({
       code: 'SKILL_NOT_FOUND',
     })
@@ -246,7 +263,7 @@ describe.skipIf(NATS_SERVER === undefined)('publishing to a fleet', { timeout: 6
     await expect(publisher.rollback('maps')).rejects.toMatchObject({ code: 'REVISION_NOT_FOUND' })
   })
 
-  test('a live publisher takes back neither rollbacks nor removals of others, also of staged versions', async () => {
+  test('a live publisher takes back neither rollbacks nor removals of others, unless they are forced', async () => {
     const { server, folder, publisher, publish } = await startFleet()
     for (const number of [1, 2]) await publish(number)
     folder.writeSkill('notes')
@@ -255,25 +272,19 @@ describe.skipIf(NATS_SERVER === undefined)('publishing to a fleet', { timeout: 6
     await publisher.remove('notes')
     await using runtime = await createSkillRuntime({ sources: [directory(folder.path, { trust: 'auto' })] })
     const reports: PublishReport[] = []
-    for (const isStaged of [false, true]) {
-      await using live = new LivePublisher(publisher, runtime, {
-        isStaged,
-        onReport: report => reports.push(report),
-      })
-      await live.settled()
-    }
+    const live = new LivePublisher(publisher, runtime, { onReport: report => reports.push(report) })
+    await live.settled()
+    await live.close()
     expect(reports.map(({ skills }) => skills.map(({ name, outcome }) => [name, outcome]))).toEqual([
-      [
-        ['maps', 'rolled-back'],
-        ['notes', 'rolled-back'],
-      ],
       [
         ['maps', 'rolled-back'],
         ['notes', 'rolled-back'],
       ],
     ])
     const agent = await follow(server.url)
-    expect(namesOf(agent)).toEqual(['maps'])
+    expect([namesOf(agent), numberOf(agent, 'maps')]).toEqual([['maps'], 1])
+    await publisher.publish(runtime, { isForced: true, names: ['maps'] })
+    await vi.waitFor(() => expect(numberOf(agent, 'maps')).toBe(2), LONG)
     // A removal by a mirror ends when the folder is back.
     await using mirror = new LivePublisher(publisher, runtime, { isMirror: true })
     folder.writeSkill('more')
@@ -286,18 +297,18 @@ describe.skipIf(NATS_SERVER === undefined)('publishing to a fleet', { timeout: 6
   })
 
   test.each([
-    { how: 'a repair', options: { isRepair: true }, lost: 1 },
-    { how: 'an expected version', options: { expect: 3 }, lost: 2 },
-  ])('$how brings nothing back that a rollback took away', async ({ options, lost }) => {
+    { how: 'a publication', options: {} },
+    { how: 'a publication with an expected version', options: { expect: 3 } },
+  ])('$how uploads lost files, and brings nothing back that a rollback took away', async ({ options }) => {
     const { server, fleet, folder, publisher, publish } = await startFleet()
     folder.write('maps/atlas.txt', 'The same in each version.')
     for (const number of [1, 2]) await publish(number)
     await publisher.rollback('maps')
     await request(server, '$JS.API.STREAM.PURGE.SKB', '{}')
-    const report = await publisher.publish(folder.path, { keepsRollbacks: true, ...options })
+    const report = await publisher.publish(folder.path, options)
     expect(report.skills).toMatchObject([{ outcome: 'rolled-back', version: 3 }])
-    // Of the lost files, a repair uploads those that the folder still has.
-    expect(await findLostFiles(fleet)).toHaveLength(lost)
+    // Of the two lost files, the folder has one.
+    expect(await findLostFiles(fleet)).toHaveLength(1)
     const agent = await follow(server.url, { retrieval: 'on-load' })
     expect(numberOf(agent, 'maps')).toBe(1)
   })
@@ -535,13 +546,13 @@ describe.skipIf(NATS_SERVER === undefined)('publishing to a fleet', { timeout: 6
     expect(await publisher.collectGarbage({ graceMs: 0 })).toMatchObject({ pieces: 0, keptPieces: 1 })
   })
 
-  test('a repair uploads files that the servers have lost, without a new version', async () => {
+  test('a publication uploads files that the servers have lost, without a new version', async () => {
     const { server, fleet, folder, publisher } = await startFleet()
     folder.writeSkill('maps')
     await publisher.publish(folder.path)
     await request(server, '$JS.API.STREAM.PURGE.SKB', '{}')
-    expect(await findLostFiles(fleet)).toMatchObject([{ fix: 'publish this skill again with --repair' }])
-    const report = await publisher.publish(folder.path, { isRepair: true })
+    expect(await findLostFiles(fleet)).toMatchObject([{ fix: 'publish this skill again' }])
+    const report = await publisher.publish(folder.path)
     expect(report.skills).toMatchObject([{ outcome: 'unchanged', version: 1 }])
     expect(report.uploadedBytes).toBeGreaterThan(0)
     expect(await findLostFiles(fleet)).toEqual([])

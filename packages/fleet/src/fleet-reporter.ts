@@ -5,7 +5,7 @@ import { checkOptions, type KnownOptions, quote } from '@skillstoke/core/interna
 import { type AgentReport, MAX_ERRORS, MAX_TEXT } from './agent-report.ts'
 import type { FleetConnection } from './fleet-connection.ts'
 import type { FleetSource } from './fleet-source.ts'
-import { toAgentSubject } from './fleet-subjects.ts'
+import { toAgentSubject, toAnnouncementSubject } from './fleet-subjects.ts'
 import { digestOfSet, listHeads } from './skill-set.ts'
 
 export interface FleetReporterOptions {
@@ -95,6 +95,8 @@ export class FleetReporter implements AsyncDisposable {
     const served = current.list().filter(({ source }) => source === this.#source.label)
     const reports = current.reports().filter(({ source }) => source === this.#source.label)
     const { state, health } = this.#fleet.feed
+    const announcement = state.announcements.get(toAnnouncementSubject(this.#source.channel))
+    const isPrefetched = announcement !== undefined && runtime.isStored(announcement)
     const source = current.sources().find(({ label }) => label === this.#source.label)
     const errors = [
       ...(health.lastError === undefined ? [] : [health.lastError]),
@@ -119,9 +121,7 @@ export class FleetReporter implements AsyncDisposable {
       generation: { number: current.number, digest: current.digest },
       ...(state.epoch === undefined ? {} : { epoch: state.epoch.document.epoch }),
       seq: state.seq,
-      staged: listHeads(state, this.#source.channel, { isStaged: true }).filter(({ manifest }) =>
-        runtime.isStored(manifest),
-      ).length,
+      ...(isPrefetched ? { prefetched: announcement.publishId } : {}),
       ...(this.#lagMs === undefined ? {} : { lagMs: this.#lagMs }),
       ...(health.staleSince === undefined ? {} : { staleSince: health.staleSince }),
       ...(sandbox === undefined ? {} : { sandbox: sandbox.slice(0, MAX_TEXT) }),

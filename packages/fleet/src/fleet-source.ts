@@ -26,9 +26,9 @@ import { callHost } from './call-host.ts'
 import { downloadOnce } from './download-once.ts'
 import type { FeedState, Head } from './feed-state.ts'
 import { FleetConnection, type FleetConnectionOptions } from './fleet-connection.ts'
-import { checkChannel, DEFAULT_CHANNEL, parseHeadSubject } from './fleet-subjects.ts'
+import { checkChannel, DEFAULT_CHANNEL, parseHeadSubject, toAnnouncementSubject } from './fleet-subjects.ts'
 import { HeadStorage } from './head-storage.ts'
-import type { ManifestFile } from './manifest.ts'
+import type { Announcement, ManifestFile } from './manifest.ts'
 import { findCompanions } from './publication-groups.ts'
 import { RetryTimer } from './retry-timer.ts'
 import { listHeads } from './skill-set.ts'
@@ -128,7 +128,7 @@ export class FleetSource extends RemoteSource {
     return this.#fetcher.fleet
   }
 
-  /** Calls back after files of staged versions have arrived. Returns a function that ends this. */
+  /** Calls back after the files of a coming publication have arrived. Returns a function that ends this. */
   onPrefetched(listener: () => void): () => void {
     return this.#fetcher.onPrefetched(listener)
   }
@@ -185,9 +185,8 @@ class FleetFetcher implements TreeFetcher {
   readonly #prefetchListeners = new Set<() => void>()
   /** Ends when all prefetches have ended, which run one after the other. Never rejects. */
   #prefetching: Promise<void> = Promise.resolve()
-  readonly #prefetchRetry: RetryTimer = new RetryTimer(() => this.#onNews?.())
-  /** Why files of staged versions could not be retrieved. */
-  #prefetchFaults: readonly string[] = []
+  /** The coming publication whose files this source has tried to retrieve last. */
+  #prefetched: Announcement | undefined
   /** Downloads that run, by digest: skills may have files in common. */
   readonly #downloads = new Map<Digest, Promise<void>>()
   #closing = new AbortController()
@@ -272,10 +271,7 @@ class FleetFetcher implements TreeFetcher {
       () => this.#countMissing(state, store),
       async () => await this.#list(state, context),
     )
-    notices.push(
-      ...failures.map(({ notice }) => notice),
-      ...this.#prefetchFaults.map(fault => refuseTreeEntry(this.origin, fault, false)),
-    )
+    notices.push(...failures.map(({ notice }) => notice))
     if (failures.length > 0) this.#retry.noteFailure()
     else this.#retry.noteSuccess()
     const isIncomplete = failures.length > 0
@@ -289,7 +285,7 @@ class FleetFetcher implements TreeFetcher {
   }
 
   async retrieve(skill: ListedSkill, context: Omit<FetchContext, 'known'>): Promise<ListedSkill> {
-    await this.#download(skill as FleetSkill, context)
+    await this.#download(skill, context)
     return skill
   }
 
@@ -306,7 +302,6 @@ class FleetFetcher implements TreeFetcher {
 
   async close(): Promise<void> {
     this.#retry.cancel()
-    this.#prefetchRetry.cancel()
     this.#stopNews?.()
     this.#shown = undefined
     this.#closing.abort(new SkillError('CLOSED', 'the source is closed'))
@@ -369,9 +364,8 @@ class FleetFetcher implements TreeFetcher {
 
   /** Ends the pauses after failed downloads. */
   #retryDownloads(): void {
-    if (!this.#isIncomplete && this.#prefetchFaults.length === 0) return
+    if (!this.#isIncomplete) return
     this.#retry.cancel()
-    this.#prefetchRetry.cancel()
     this.#onNews?.()
   }
 
@@ -391,37 +385,27 @@ class FleetFetcher implements TreeFetcher {
     return this.#retrieval === 'ahead' || isRetrieved(before, store)
   }
 
-  /** Retrieves the files of staged versions, which are not served yet, besides the versions that are served. */
-  async #prefetch(state: FeedState, { store }: FetchContext): Promise<void> {
+  /** Retrieves the files of a coming publication, besides the versions that are served. */
+  async #prefetch({ announcements }: FeedState, { store }: FetchContext): Promise<void> {
+    const announcement = announcements.get(toAnnouncementSubject(this.channel))
+    if (announcement === undefined || announcement === this.#prefetched) return
+    this.#prefetched = announcement
     const { signal } = this.#closing
-    const faults: string[] = []
-    let isPrefetched = false
-    for (const head of listHeads(state, this.channel, { isStaged: true })) {
-      const skill = toListed(head)
-      if (signal.aborted || isRetrieved(skill, store)) continue
-      try {
-        await downloadOnce(
-          store,
-          this.origin,
-          () => listMissing(skill, store).length,
-          async () => await this.#download(skill, { store, signal }),
-        )
-        isPrefetched = true
-      } catch (thrown) {
-        faults.push(`${head.channel}/${head.skill}, staged: ${toMessage(thrown)}`)
-      }
+    try {
+      await downloadOnce(
+        store,
+        this.origin,
+        () => listMissing(announcement, store).length,
+        async () => await this.#download(announcement, { store, signal }),
+      )
+    } catch {
+      return // The publisher repeats the announcement, and in the end names this agent.
     }
-    if (signal.aborted) return
-    const isNew = faults.join() !== this.#prefetchFaults.join()
-    this.#prefetchFaults = faults
-    if (faults.length > 0) this.#prefetchRetry.noteFailure()
-    else this.#prefetchRetry.noteSuccess()
-    if (isNew) this.#onNews?.() // the next fetch reports it
-    if (isPrefetched) for (const listener of this.#prefetchListeners) callHost(listener)
+    for (const listener of this.#prefetchListeners) callHost(listener)
   }
 
   async #download(
-    skill: FleetSkill,
+    skill: Pick<FleetSkill, 'files'>,
     { store, signal }: Pick<FetchContext, 'store' | 'signal'>,
   ): Promise<void> {
     const engine = await this.fleet.open()

@@ -14,6 +14,7 @@ import {
   watchNumbers,
 } from '../../../tests/fixtures/fleet.ts'
 import { NATS_SERVER } from '../../../tests/fixtures/nats-server.ts'
+import { FleetReporter, FleetStatus } from './index.ts'
 
 /** Bytes of all files in the store of a state directory. */
 function sizeOfStore(state: string): number {
@@ -74,7 +75,7 @@ describe.skipIf(NATS_SERVER === undefined)('the state of an agent', { timeout: 6
   })
 
   test('is filled by one of the processes that share it, also for a live publication', async () => {
-    const { server, folder, publisher, publish } = await startFleet()
+    const { server, fleet, folder, publisher, publish } = await startFleet()
     const state = createFolder()
     await publish(1)
     const nc = await connect({ servers: server.url })
@@ -82,9 +83,10 @@ describe.skipIf(NATS_SERVER === undefined)('the state of an agent', { timeout: 6
     const gets: string[] = []
     nc.subscribe('$JS.API.DIRECT.GET.SKB.>', { callback: (_error, { subject }) => void gets.push(subject) })
     await nc.flush()
-    const agents = await Promise.all(
-      Array.from({ length: 8 }, async () => await follow(server.url, { state: state.path })),
+    const started = await Promise.all(
+      Array.from({ length: 8 }, async () => await startAgent(server.url, { state: state.path })),
     )
+    const agents = started.map(({ runtime }) => runtime)
     const show = (): readonly number[] => agents.map(agent => numberOf(agent, 'maps'))
     expect(show()).toEqual(agents.map(() => 1))
     await nc.flush()
@@ -97,10 +99,13 @@ describe.skipIf(NATS_SERVER === undefined)('the state of an agent', { timeout: 6
     }
     await nc.flush()
     expect(gets).toHaveLength(5)
-    folder.write('maps/notes.md', 'Staged notes.')
-    await publisher.publish(folder.path, { isStaged: true })
-    await vi.waitFor(() => expect(gets).toHaveLength(6), LONG)
-    await publisher.activate()
+    const reporters = started.map(
+      ({ runtime, source }, index) => new FleetReporter(source, { runtime, agent: `agent-${index}` }),
+    )
+    await vi.waitFor(async () => expect((await new FleetStatus(fleet).read()).agents).toHaveLength(8), LONG)
+    folder.write('maps/notes.md', 'Notes that all agents have before the commit.')
+    await publisher.publish(folder.path, { prefetchMs: 20_000 })
+    for (const reporter of reporters) await reporter.close()
     await vi.waitFor(async () => {
       for (const agent of agents)
         expect((await agent.load('maps')).files.map(({ path }) => path)).toContain('notes.md')

@@ -44,14 +44,6 @@ export interface FleetSkillStatus {
   readonly note?: string
 }
 
-/** A version that agents retrieve, but do not serve yet. */
-export interface StagedSkill {
-  readonly name: string
-  readonly version: number
-  /** Sequence of the staged version. An agent with a lower sequence has not heard of it. */
-  readonly seq: number
-}
-
 /** The state of a channel and of its agents at one moment. */
 export interface FleetReport {
   readonly channel: string
@@ -63,8 +55,6 @@ export interface FleetReport {
   readonly digest: Digest
   /** Sorted by name. */
   readonly skills: readonly FleetSkillStatus[]
-  /** Staged versions, sorted by name. */
-  readonly staged: readonly StagedSkill[]
   /** Agents of this channel, sorted by host and name. */
   readonly agents: readonly AgentStatus[]
   readonly counts: Readonly<Record<AgentState, number>>
@@ -138,9 +128,6 @@ export class FleetStatus {
             ...(note === undefined ? {} : { note }),
           }
         })
-        .sort(compareNames),
-      staged: listHeads(state, this.#channel, { isStaged: true })
-        .map(({ skill, seq, manifest }) => ({ name: skill, version: manifest.version, seq }))
         .sort(compareNames),
       agents,
       counts: {

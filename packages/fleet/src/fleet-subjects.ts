@@ -14,9 +14,9 @@ export const AGENTS = 'KV_AG'
 
 const HEAD_PREFIX = '$KV.SK.'
 const LIVE_PREFIX = 'sk.live.SK.'
-const STAGE = '_stage'
 const LISTS = `${HEAD_PREFIX}_list.`
 const PUBLICATIONS = `${HEAD_PREFIX}_publication.`
+const ANNOUNCEMENTS = `${HEAD_PREFIX}_announcement.`
 
 /** Subject of the epoch of the fleet. */
 export const EPOCH_SUBJECT: string = `${HEAD_PREFIX}_meta`
@@ -39,12 +39,15 @@ export const DEFAULT_CHANNEL = 'stable'
 export interface HeadPlace {
   readonly channel: string
   readonly skill: string
-  /** Whether the head is staged: agents retrieve its files, but do not serve it yet. */
-  readonly isStaged: boolean
 }
 
-export function toHeadSubject({ channel, skill, isStaged }: HeadPlace): string {
-  return `${HEAD_PREFIX}${isStaged ? `${STAGE}.` : ''}${channel}.${escapeToken(skill)}`
+/** What the subject of a statement names. */
+export type StatementPlace =
+  | { readonly kind: 'list'; readonly channel: string }
+  | { readonly kind: 'publication'; readonly publishId: string }
+
+export function toHeadSubject({ channel, skill }: HeadPlace): string {
+  return `${HEAD_PREFIX}${channel}.${escapeToken(skill)}`
 }
 
 /**
@@ -53,32 +56,28 @@ export function toHeadSubject({ channel, skill, isStaged }: HeadPlace): string {
  */
 export function parseHeadSubject(subject: string): HeadPlace | undefined {
   if (!subject.startsWith(HEAD_PREFIX)) return undefined
-  const tokens = subject.slice(HEAD_PREFIX.length).split('.')
-  const isStaged = tokens[0] === STAGE
-  const [channel, token] = isStaged ? tokens.slice(1) : tokens
+  const [channel, token] = subject.slice(HEAD_PREFIX.length).split('.')
   if (channel === undefined || token === undefined || channel.startsWith('_')) return undefined
-  const place = { channel, skill: unescapeToken(token) ?? '', isStaged }
+  const place = { channel, skill: unescapeToken(token) ?? '' }
   return toHeadSubject(place) === subject ? place : undefined
 }
 
-/** Returns the subject of the list of a channel. */
-export function toListSubject(channel: string): string {
-  return `${LISTS}${channel}`
+/** Returns the subject of the list of a channel, or of the end of a publication. */
+export function toStatementSubject(place: StatementPlace): string {
+  return place.kind === 'list' ? `${LISTS}${place.channel}` : `${PUBLICATIONS}${place.publishId}`
 }
 
-/** Returns the channel whose list a subject has. Returns `undefined` for other subjects. */
-export function parseListSubject(subject: string): string | undefined {
-  return subject.startsWith(LISTS) ? subject.slice(LISTS.length) : undefined
+export function isStatementSubject(subject: string): boolean {
+  return subject.startsWith(LISTS) || subject.startsWith(PUBLICATIONS)
 }
 
-/** Returns the subject that says that a publication is complete. */
-export function toPublicationSubject(publishId: string): string {
-  return `${PUBLICATIONS}${publishId}`
+/** Returns the subject that names the files of the next publication in a channel. */
+export function toAnnouncementSubject(channel: string): string {
+  return `${ANNOUNCEMENTS}${channel}`
 }
 
-/** Returns the id of the publication whose end a subject has. Returns `undefined` for other subjects. */
-export function parsePublicationSubject(subject: string): string | undefined {
-  return subject.startsWith(PUBLICATIONS) ? subject.slice(PUBLICATIONS.length) : undefined
+export function isAnnouncementSubject(subject: string): boolean {
+  return subject.startsWith(ANNOUNCEMENTS)
 }
 
 /** Converts the subject of a republished message to the subject in the stream. */

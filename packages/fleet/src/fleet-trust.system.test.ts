@@ -235,46 +235,20 @@ describe.skipIf(NATS_SERVER === undefined)('a mirror in several commits', { time
     await publisher.publish(small.path, { isMirror: true })
     await vi.waitFor(() => expect(namesOf(agent)).toEqual(['skill-000']), LONG)
   })
-
-  test('an activation and a discard that ended midway are completed by the same call', async () => {
-    const { server, folder, publisher } = await startFleet()
-    const names = Array.from({ length: 300 }, (_, index) => `skill-${String(index).padStart(3, '0')}`)
-    const agent = await follow(server.url, { retrieval: 'on-load' })
-    for (const verb of ['activate', 'unstage'] as const) {
-      const staged = verb === 'activate' ? names : [...names, ...names.map(name => `${name}-more`)]
-      for (const name of staged) folder.writeSkill(name, describeNumber(verb === 'activate' ? 1 : 2))
-      await publisher.publish(folder.path, { isStaged: true })
-      const abort = new AbortController()
-      const reason = new Error('killed')
-      const onProgress = ({ step, done }: { readonly step: string; readonly done: number }): void => {
-        if (step === 'commit' && done === 500) abort.abort(reason)
-      }
-      await expect(publisher[verb]({ signal: abort.signal, onProgress })).rejects.toBe(reason)
-      await agent.reload()
-      expect(namesOf(agent)).toHaveLength(verb === 'activate' ? 0 : 300)
-      await publisher[verb]()
-      await vi.waitFor(() => expect(namesOf(agent)).toHaveLength(300), LONG)
-      expect(new Set(names.map(name => numberOf(agent, name)))).toEqual(new Set([1]))
-      await expect(publisher.activate()).rejects.toMatchObject({ code: 'SKILL_NOT_FOUND' })
-    }
-  })
 })
 
 describe.skipIf(NATS_SERVER === undefined)('the signatures of a fleet', { timeout: 60_000 }, () => {
   test('a head counts only at the one subject of its place, and only in its fleet', async () => {
-    const { server, key, fleet, folder, publisher, publish, nc } = await startSignedFleet()
+    const { server, key, fleet, publisher, publish, nc } = await startSignedFleet()
     await publish(1)
     const old = await readHead(fleet)
     await publish(2)
-    folder.writeSkill('maps', describeNumber(9))
-    await publisher.publish(folder.path, { isStaged: true })
     const agent = await follow(fleet)
     const other = await startSignedFleet(key)
     for (const number of [5, 6, 7, 8]) await other.publish(number)
     const attacks: readonly [subject: string, data: Uint8Array, finding: string][] = [
       ['$KV.SK.stable.=6Daps', old, 'messages of other programs, which no agent reads: $KV.SK.stable.=6Daps'],
       [HEAD, await readHead(other.fleet), 'it belongs to another fleet; publish this skill again'],
-      [HEAD, await readHead(fleet, '$KV.SK._stage.stable.maps'), 'it belongs to stable/maps, staged'],
       ['skv.stable.=6Daps.1', old, 'SKV has messages of other programs, which no agent reads'],
       ['skv.stable.maps.8', await readHead(other.fleet), 'skv.stable.maps.8 (it belongs to another fleet)'],
     ]
@@ -401,7 +375,7 @@ describe.skipIf(NATS_SERVER === undefined)('the signatures of a fleet', { timeou
     expect(await findingsOf(onlyNew)).toContain(
       `${HEAD}: it is not signed by a trusted key; publish this skill again`,
     )
-    await new SkillPublisher(both, newer).publish(folder.path, { keepsRollbacks: true })
+    await new SkillPublisher(both, newer).publish(folder.path)
     expect(await findingsOf(both)).toContain(
       `$KV.SK.canary.maps: not signed by the key of the epoch, ${next.publicKey}; check these skills, then publish or promote`,
     )
@@ -411,7 +385,7 @@ describe.skipIf(NATS_SERVER === undefined)('the signatures of a fleet', { timeou
     const after = await follow(onlyNew)
     expect([numberOf(after, 'maps'), namesOf(after)]).toEqual([1, ['maps']])
     // The records of the old key still tell what was taken back.
-    const later = await new SkillPublisher(onlyNew, newer).publish(folder.path, { keepsRollbacks: true })
+    const later = await new SkillPublisher(onlyNew, newer).publish(folder.path)
     expect(later.skills.map(({ name, outcome }) => [name, outcome])).toEqual([
       ['maps', 'rolled-back'],
       ['notes', 'rolled-back'],

@@ -134,19 +134,32 @@ describe.each(['newest', 'oldest'] as const)('on the %s server', version => {
       ])
     })
 
-    test('a staged version is retrieved by the agents and served only after its activation', async () => {
+    test('uploads files again that the servers have lost', async () => {
+      folder.writeSkill('maps')
+      const { uploadedBytes } = await publisher.publish(folder.path)
+      await (await fleet.open()).deleteMessage('SKB', 1)
+      const again = await publisher.publish(folder.path)
+      expect(again).toMatchObject({ skills: [{ outcome: 'unchanged', version: 1 }], uploadedBytes })
+      expect((await publisher.publish(folder.path)).uploadedBytes).toBe(0)
+    })
+
+    test('with a wait, a version is committed after all agents have its files', async () => {
       const agent = await follow({}, fleet)
       await using reporter = reportOf(agent, 'one', 'here')
       folder.writeSkill('maps', { body: 'Old.' })
       await publisher.publish(folder.path)
       await vi.waitFor(() => expect(names(agent)).toEqual(['maps']))
+      await vi.waitFor(async () => expect((await new FleetStatus(fleet).read()).agents).toHaveLength(1))
       folder.writeSkill('maps', { body: 'New.' })
-      await publisher.publish(folder.path, { isStaged: true })
-      await vi.waitFor(() => expect(reporter.report.staged).toBe(1))
-      expect((await agent.load('maps')).body).toContain('Old.')
-      expect((await publisher.activate()).skills).toMatchObject([{ name: 'maps', version: 2 }])
+      const prefetched: unknown[] = []
+      const { skills } = await publisher.publish(folder.path, {
+        prefetchMs: 20_000,
+        onProgress: ({ step, done }) =>
+          void (step === 'prefetch' && done === 1 && prefetched.push(reporter.report.prefetched)),
+      })
+      expect(skills).toMatchObject([{ name: 'maps', version: 2 }])
+      expect(prefetched).toEqual([expect.any(String)])
       await vi.waitFor(async () => expect((await agent.load('maps')).body).toContain('New.'))
-      await expect(publisher.activate()).rejects.toMatchObject({ code: 'SKILL_NOT_FOUND' })
     })
 
     test('the status shows which agent serves what', async () => {

@@ -2,9 +2,10 @@ import { digestOf, revisionOf } from '@skillstoke/core/internal'
 import { nodeHasher } from '@skillstoke/core/node'
 import { expect, test } from 'vitest'
 import type { KnownEpoch } from './feed-state.ts'
-import { EPOCH_SUBJECT, toHeadSubject, toListSubject, toPublicationSubject } from './fleet-subjects.ts'
+import { EPOCH_SUBJECT, toAnnouncementSubject, toHeadSubject, toStatementSubject } from './fleet-subjects.ts'
 import { HeadTable } from './head-table.ts'
 import {
+  type Announcement,
   type ChannelList,
   type FleetDocument,
   type FleetEpoch,
@@ -43,7 +44,7 @@ function versionOf(skill: string, version: number, fields: Partial<SkillVersion>
 }
 
 function subjectOf(skill: string): string {
-  return toHeadSubject({ channel: 'stable', skill, isStaged: false })
+  return toHeadSubject({ channel: 'stable', skill })
 }
 
 async function messageOf(
@@ -81,7 +82,11 @@ async function tableWith(keys: TrustedKeys): Promise<HeadTable> {
 /** The message with the list of the channel. */
 async function listAt(seq: number, epoch: number, skills: ChannelList['skills'], fleet: string = 'fleet') {
   const fields = { fleet, epoch, channel: 'stable', publishId: 'p', publisher: 'test', at: '' }
-  return await messageOf(seq, { kind: 'list', ...fields, skills }, { subject: toListSubject('stable') })
+  return await messageOf(
+    seq,
+    { kind: 'list', ...fields, skills },
+    { subject: toStatementSubject({ kind: 'list', channel: 'stable' }) },
+  )
 }
 
 function partOf(
@@ -145,7 +150,7 @@ test('a forged head does not take a head out of its publication', async () => {
   const end = messageOf(
     9,
     { kind: 'publication', ...fields, count: 2 },
-    { subject: toPublicationSubject('p') },
+    { subject: toStatementSubject({ kind: 'publication', publishId: 'p' }) },
   )
   expect(await versionsAfter(split, end)).toMatchObject({ maps: 3 })
   expect(split.state.refusals.get(subjectOf('maps'))).toMatchObject({ seq: 8 })
@@ -158,14 +163,16 @@ test('a publication in several commits counts only after its end, also in a snap
   const end = messageOf(
     9,
     { kind: 'publication', ...common, count: 2 },
-    { subject: toPublicationSubject('p') },
+    { subject: toStatementSubject({ kind: 'publication', publishId: 'p' }) },
   )
   for (const table of [before, before.startSnapshot(await epochOf(1))]) {
     const heads = [versionOf('maps', 2, partOf(0, 2, true)), versionOf('notes', 1, partOf(1, 2, true))]
     const messages = heads.map(async (head, index) => await messageOf(4 + index, head))
     expect(await versionsAfter(table, ...messages)).toEqual({ maps: 1 })
     expect(table.subjectCount).toBe(2)
-    const forged = messageOf(8, readDocument((await end).data, KEYS), { subject: toPublicationSubject('q') })
+    const forged = messageOf(8, readDocument((await end).data, KEYS), {
+      subject: toStatementSubject({ kind: 'publication', publishId: 'q' }),
+    })
     expect(await versionsAfter(table, forged)).toEqual({ maps: 1 })
     expect(await versionsAfter(table, end)).toEqual({ maps: 2, notes: 1 })
   }
@@ -178,7 +185,9 @@ test('a publication that was given up never counts, also in a snapshot', async (
   const statement = { kind: 'publication', ...fields, count: 2, isGivenUp: true } as const
   for (const table of [before, before.startSnapshot(await epochOf(1))]) {
     const head = messageOf(4, versionOf('maps', 2, partOf(0, 2, true)))
-    const end = messageOf(5, statement, { subject: toPublicationSubject('p') })
+    const end = messageOf(5, statement, {
+      subject: toStatementSubject({ kind: 'publication', publishId: 'p' }),
+    })
     expect(await versionsAfter(table, head, end)).toEqual({ maps: 1 })
     expect(table.state.refusals.size).toBe(0)
   }
@@ -255,12 +264,33 @@ test('with keys, only a signed removal takes a skill that the stream does not co
   expect(await versionsAfter(purged, messageOf(8, removalOf('maps', 4)))).toEqual({ notes: 1 })
 })
 
+test('an announcement counts at its subject with a trusted signature, until another message replaces it', async () => {
+  const table = await tableWith(KEYS)
+  const fields = { fleet: 'fleet', epoch: 1, channel: 'stable', publishId: 'p', publisher: 'test', at: '' }
+  const subject = toAnnouncementSubject('stable')
+  const announcement: Announcement = { kind: 'announcement', ...fields, files: versionOf('maps', 1).files }
+  const attacks: readonly Promise<StoredMessage>[] = [
+    messageOf(3, announcement, { subject, isSigned: false }),
+    messageOf(5, { ...announcement, fleet: 'other' }, { subject }),
+    messageOf(7, announcement, { subject: toAnnouncementSubject('canary') }),
+    messageOf(9, versionOf('maps', 1), { subject }),
+    messageOf(11, removalOf('maps', 1), { subject, data: new Uint8Array() }),
+  ]
+  for (const attack of attacks) {
+    const { seq } = await attack
+    expect(await versionsAfter(table, messageOf(seq - 1, announcement, { subject }))).toEqual({})
+    expect(table.state.announcements.get(subject)?.publishId).toBe('p')
+    expect(await versionsAfter(table, attack)).toEqual({})
+    expect(table.state.announcements.has((await attack).subject)).toBe(false)
+    expect(table.state.refusals.size).toBe(0)
+  }
+})
+
 test('a head counts only in its fleet, its epoch and at its place', async () => {
   const table = await tableWith(KEYS)
   const heads: readonly [Promise<StoredMessage>, string | undefined][] = [
     [messageOf(1, versionOf('maps', 1, { fleet: 'other' })), 'it belongs to another fleet'],
     [messageOf(2, versionOf('maps', 1), { subject: subjectOf('notes') }), 'it belongs to stable/maps'],
-    [messageOf(3, versionOf('maps', 1, { isStaged: true })), 'it belongs to stable/maps, staged'],
     [messageOf(4, versionOf('maps', 1), { subject: '$KV.SK.stable.=6Daps' }), undefined],
     [messageOf(5, versionOf('maps', 1), { subject: '$KV.SK.canary.maps' }), 'it belongs to stable/maps'],
   ]

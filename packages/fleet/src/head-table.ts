@@ -11,11 +11,20 @@ import {
 import {
   EPOCH_SUBJECT,
   type HeadPlace,
+  isAnnouncementSubject,
+  isStatementSubject,
   parseHeadSubject,
-  parseListSubject,
-  parsePublicationSubject,
+  toAnnouncementSubject,
+  toStatementSubject,
 } from './fleet-subjects.ts'
-import { type ChannelList, type FleetEpoch, readDocument, readVersionAt } from './manifest.ts'
+import {
+  type Announcement,
+  type ChannelList,
+  type FleetEpoch,
+  readDocument,
+  readVersionAt,
+  tryReadDocument,
+} from './manifest.ts'
 import type { StoredMessage } from './nats-messages.ts'
 import type { TrustedKeys } from './signing.ts'
 import { type WaitingHead, WaitingHeads } from './waiting-heads.ts'
@@ -36,6 +45,7 @@ export class HeadTable {
   readonly #waiting: WaitingHeads = new WaitingHeads()
   /** Lists of this epoch by channel. */
   readonly #lists = new Map<string, ChannelList>()
+  readonly #announcements = new Map<string, Announcement>()
   readonly #awaited = new Set<string>()
   /** Whether the stream is being read from its start, so that missing subjects are not known yet. */
   #isSnapshot = false
@@ -131,7 +141,6 @@ export class HeadTable {
     snapshot.#isChanged = true
     snapshot.#isSnapshot = true
     for (const [subject, head] of this.#heads) {
-      if (head.isStaged && !isSame) continue
       snapshot.#heads.set(subject, { ...head, seq: 0, at: 0 })
       if (!isSame) snapshot.#awaited.add(head.channel)
     }
@@ -158,6 +167,7 @@ export class HeadTable {
     const place = parseHeadSubject(message.subject)
     const refusals = this.#refusals.size
     if (place !== undefined) this.#applyHead(message, place)
+    else if (isAnnouncementSubject(message.subject)) this.#applyAnnouncement(message)
     else this.#applyOther(message)
     // A publication may also have waited for the end of a refusal.
     if (this.#seq >= this.#waiting.readyAt || this.#refusals.size < refusals) this.#settle()
@@ -173,6 +183,7 @@ export class HeadTable {
       seq: this.#seq,
       heads: this.#isChanged ? new Map(this.#heads) : this.#state.heads,
       refusals: this.#isChanged ? new Map(this.#refusals) : this.#state.refusals,
+      announcements: this.#isChanged ? new Map(this.#announcements) : this.#state.announcements,
       others: this.#others,
       awaited: this.#isChanged ? new Set(this.#awaited) : this.#state.awaited,
       isComplete: this.#refusals.size === 0 && this.waiting.size === 0 && !this.#hasRetained,
@@ -214,14 +225,12 @@ export class HeadTable {
   /** Applies the list of a channel or the end of a publication. Other messages only have a place. */
   #applyOther({ subject, seq, at, data }: StoredMessage): void {
     this.#ownOthers().set(subject, { seq, at, version: 0 })
-    const [channel, publishId] = [parseListSubject(subject), parsePublicationSubject(subject)]
-    if (channel === undefined && publishId === undefined) return
+    if (!isStatementSubject(subject)) return
     try {
       const document = readDocument(data, this.#trusted)
-      const isAtPlace =
-        (document.kind === 'publication' && document.publishId === publishId) ||
-        (document.kind === 'list' && document.channel === channel)
-      if (!isAtPlace) throw new Error('it belongs to another subject')
+      const isStatement = document.kind === 'publication' || document.kind === 'list'
+      if (!isStatement || toStatementSubject(document) !== subject)
+        throw new Error('it belongs to another subject')
       if (document.fleet !== this.epoch?.id) throw new Error('it belongs to another fleet')
       if (this.#refusals.delete(subject)) this.#isChanged = true
       if (document.kind === 'list') this.#applyList(document)
@@ -233,6 +242,17 @@ export class HeadTable {
       this.#isChanged = true
       this.#refusals.set(subject, { seq, at, reason: toMessage(thrown) })
     }
+  }
+
+  /** Applies an announcement. Every other message at its subject ends it, because agents serve nothing of it. */
+  #applyAnnouncement({ subject, seq, at, data }: StoredMessage): void {
+    this.#ownOthers().set(subject, { seq, at, version: 0 })
+    this.#isChanged = true
+    const document = tryReadDocument(data, this.#trusted)
+    const isOwn = document?.kind === 'announcement' && document.fleet === this.epoch?.id
+    if (isOwn && toAnnouncementSubject(document.channel) === subject)
+      this.#announcements.set(subject, document)
+    else this.#announcements.delete(subject)
   }
 
   #applyList(list: ChannelList): void {

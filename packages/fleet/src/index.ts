@@ -50,7 +50,6 @@ export {
   type FleetSkillStatus,
   FleetStatus,
   type FleetStatusOptions,
-  type StagedSkill,
 } from './fleet-status.ts'
 export type { AgentReport } from './agent-report.ts'
 export { FleetReporter, type FleetReporterOptions } from './fleet-reporter.ts'

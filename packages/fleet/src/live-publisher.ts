@@ -7,8 +7,7 @@ import type { PublishOptions, PublishReport } from './publish-options.ts'
 import { listAwaited } from './publishable.ts'
 import type { SkillPublisher } from './skill-publisher.ts'
 
-export interface LivePublisherOptions
-  extends Pick<PublishOptions, 'channel' | 'isMirror' | 'isStaged' | 'note'> {
+export interface LivePublisherOptions extends Pick<PublishOptions, 'channel' | 'isMirror' | 'note'> {
   /** Called after each attempt that changed something or refused a folder. */
   readonly onReport?: (report: PublishReport) => void
   /**
@@ -21,7 +20,6 @@ export interface LivePublisherOptions
 const KNOWN: KnownOptions<LivePublisherOptions> = {
   channel: true,
   isMirror: true,
-  isStaged: true,
   note: true,
   onReport: true,
   onError: true,
@@ -64,8 +62,6 @@ export class LivePublisher implements AsyncDisposable {
   /** @throws {SkillError} INVALID_OPTION */
   constructor(publisher: SkillPublisher, runtime: SkillRuntime, options: LivePublisherOptions = {}) {
     checkOptions('LivePublisher', options, KNOWN)
-    if (options.isMirror === true && options.isStaged === true)
-      throw new SkillError('INVALID_OPTION', 'isMirror does not go together with isStaged')
     this.#publisher = publisher
     this.#runtime = runtime
     this.#options = options
@@ -127,7 +123,6 @@ export class LivePublisher implements AsyncDisposable {
         report = await this.#publisher.publish(this.#runtime, {
           ...options,
           isMirror: isMirror && listAwaited(this.#runtime).length === 0,
-          keepsRollbacks: true,
           signal,
         })
       } catch (thrown) {

@@ -44,8 +44,6 @@ interface VersionFields {
   readonly at: string
   /** Why the version was published, for example a commit message. */
   readonly note?: string
-  /** Set for a head that is only staged. */
-  readonly isStaged?: true
   /** Absent if the publication has one head. Agents apply all heads of a publication together. */
   readonly publication?: {
     /** Position in the publication. Without `isSplit`, the sequences of the heads follow each other. */
@@ -119,9 +117,15 @@ export interface ChannelList extends StatementFields {
   readonly skills: Readonly<Record<string, number>>
 }
 
+/** Names the files that the next publication in a channel needs, so that agents retrieve them before its commit. */
+export interface Announcement extends StatementFields {
+  readonly kind: 'announcement'
+  readonly files: readonly ManifestFile[]
+}
+
 /** A version of a skill, or its removal. */
 export type VersionRecord = SkillVersion | SkillRemoval
-export type FleetDocument = VersionRecord | FleetEpoch | PublicationEnd | ChannelList
+export type FleetDocument = VersionRecord | FleetEpoch | PublicationEnd | ChannelList | Announcement
 
 const encoder = new TextEncoder()
 
@@ -174,6 +178,9 @@ export function readDocument(data: Uint8Array, trusted: TrustedKeys): FleetDocum
       checkStatement(value)
       if (!isRecord(value['skills'])) throw invalid('its list of skills is no object')
       return value as unknown as ChannelList
+    case 'announcement':
+      checkStatement(value)
+      return { ...(value as unknown as Announcement), files: toFiles(value['files']) }
     case 'skill':
       checkVersionFields(value)
       return toSkillVersion(value)
@@ -186,7 +193,7 @@ export function readDocument(data: Uint8Array, trusted: TrustedKeys): FleetDocum
  * Reads the document of a head or of a version record, and checks that it belongs to its place.
  * @throws {SkillError} UNTRUSTED, SKILL_INVALID
  */
-export function readVersionAt<P extends Pick<HeadPlace, 'channel' | 'skill'> & Partial<HeadPlace>>(
+export function readVersionAt<P extends HeadPlace>(
   data: Uint8Array,
   trusted: TrustedKeys,
   place: P | undefined,
@@ -195,9 +202,8 @@ export function readVersionAt<P extends Pick<HeadPlace, 'channel' | 'skill'> & P
   const document = readDocument(data, trusted)
   if (document.kind !== 'skill' && document.kind !== 'removal')
     throw invalid(`it is a document of the kind ${document.kind}`)
-  const { channel, skill, isStaged = false } = document
-  if (channel !== place.channel || skill !== place.skill || isStaged !== (place.isStaged ?? false))
-    throw invalid(`it belongs to ${channel}/${skill}${isStaged ? ', staged' : ''}`)
+  const { channel, skill } = document
+  if (channel !== place.channel || skill !== place.skill) throw invalid(`it belongs to ${channel}/${skill}`)
   return { place, document }
 }
 
@@ -255,8 +261,7 @@ function toSkillVersion(value: Readonly<Record<string, unknown>>): SkillVersion 
   const { frontmatter, skillFile, files, revision } = value
   if (!isRecord(frontmatter)) throw invalid('its frontmatter is no object')
   if (typeof skillFile !== 'string') throw invalid('it names no skill file')
-  if (!Array.isArray(files)) throw invalid('it has no list of files')
-  const checked = files.map(toFile)
+  const checked = toFiles(files)
   const fault = findFilesFault(checked)
   if (fault !== undefined) throw invalid(fault)
   const sorted = sortFiles(checked)
@@ -295,6 +300,11 @@ function describeLeftOut(path: string): string | undefined {
   const kind = findLeftOutIn(path)?.kind
   if (kind === undefined) return undefined
   return kind === 'secret' ? 'usually holds a secret' : 'never belongs to a skill'
+}
+
+function toFiles(value: unknown): readonly ManifestFile[] {
+  if (!Array.isArray(value)) throw invalid('it has no list of files')
+  return value.map(toFile)
 }
 
 function toFile(value: unknown): ManifestFile {

@@ -274,6 +274,21 @@ export class NatsEngine {
     }
   }
 
+  /** Returns the subjects of all messages of a stream. Needs about 80 bytes for each of them. */
+  async listSubjects(stream: string): Promise<Set<string>> {
+    const subjects = new Set<string>()
+    for (;;) {
+      const body = { subjects_filter: '>', offset: subjects.size }
+      const ask = async (): Promise<Msg> =>
+        await this.#request(`$JS.API.STREAM.INFO.${stream}`, body, LONGEST_READ_MS)
+      const { state, total = 0, error } = (await this.#repeatRead(ask)).json<SubjectsPage>()
+      if (error !== undefined) throw toApiError(stream, error)
+      const page = Object.keys(state.subjects ?? {})
+      for (const subject of page) subjects.add(subject)
+      if (page.length === 0 || subjects.size >= total) return subjects
+    }
+  }
+
   /** Returns how many messages a stream has. Returns `undefined` if the server cannot tell an agent. */
   async countMessages(stream: string): Promise<number | undefined> {
     if (!this.features.batchGet) return undefined
@@ -565,6 +580,14 @@ export class NatsEngine {
 /** Settings of a stream, with the names of the server. */
 export interface StreamConfig extends Readonly<Record<string, unknown>> {
   readonly name: string
+}
+
+/** A page of the subjects of a stream. */
+interface SubjectsPage {
+  readonly state: { readonly subjects?: Readonly<Record<string, number>> }
+  /** How many subjects the stream has. */
+  readonly total?: number
+  readonly error?: ApiFault
 }
 
 /** What the server tells about a stream. */

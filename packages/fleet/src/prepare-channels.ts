@@ -4,12 +4,11 @@ import type { FleetConnection } from './fleet-connection.ts'
 import type { LayoutStep } from './fleet-layout.ts'
 import {
   HEADS,
+  isStatementSubject,
   parseHeadSubject,
-  parseListSubject,
-  parsePublicationSubject,
   parseRecordSubject,
   RECORDS,
-  toListSubject,
+  toStatementSubject,
 } from './fleet-subjects.ts'
 import {
   type ChannelList,
@@ -46,7 +45,8 @@ export async function prepareChannels(
   if (signed > 0) steps.push({ part: 'removals', outcome: 'changed', detail: `${signed} signed anew` })
   for (const channel of findUnlisted(documents, epoch)) {
     const skills = await listSkills(fleet, engine, documents, { channel, epoch })
-    const stored = await engine.readLast(HEADS, toListSubject(channel), 'leader')
+    const subject = toStatementSubject({ kind: 'list', channel })
+    const stored = await engine.readLast(HEADS, subject, 'leader')
     const document: ChannelList = {
       kind: 'list',
       fleet: epoch.id,
@@ -59,7 +59,7 @@ export async function prepareChannels(
     }
     const data = await writeDocument(document, signer)
     const expectedSeq = stored?.seq ?? 0
-    if (await engine.tryStore({ subject: toListSubject(channel), data, expectedSeq }))
+    if (await engine.tryStore({ subject, data, expectedSeq }))
       steps.push({
         part: `list of ${channel}`,
         outcome: stored === undefined ? 'created' : 'changed',
@@ -79,9 +79,8 @@ async function readDocuments(
   for await (const { messages } of engine.readFrom(HEADS, 1))
     for (const message of messages) {
       const { subject } = message
-      const isNamed =
-        parseHeadSubject(subject) ?? parseListSubject(subject) ?? parsePublicationSubject(subject)
-      const document = isNamed === undefined ? undefined : tryReadDocument(message.data, trusted)
+      const isNamed = isStatementSubject(subject) || parseHeadSubject(subject) !== undefined
+      const document = isNamed ? tryReadDocument(message.data, trusted) : undefined
       if (document !== undefined && 'fleet' in document && document.fleet === id)
         documents.push({ message, document })
     }
@@ -161,7 +160,7 @@ async function listSkills(
       }
   for (const { message, document } of documents) {
     const place = parseHeadSubject(message.subject)
-    if (!('skill' in document) || place?.channel !== channel || place.isStaged) continue
+    if (!('skill' in document) || place?.channel !== channel) continue
     if (document.channel !== channel || document.skill !== place.skill) continue
     // A head that is older than its record was replayed or restored.
     if ((newest.get(place.skill)?.version ?? 0) <= document.version) newest.set(place.skill, document)

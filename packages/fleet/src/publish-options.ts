@@ -26,19 +26,13 @@ export interface PublishOptions extends ChannelOptions {
    * again, unless a folder was refused. @default false
    */
   readonly isMirror?: boolean
+  /** Also publishes files that a rollback or a removal took back. @default false */
+  readonly isForced?: boolean
   /**
-   * Publishes the files, but agents serve them only after `activate()`. @default false
+   * How long the commit waits until all agents of the channel have the new files. Without them, nothing is committed.
+   * @default 0: does not wait
    */
-  readonly isStaged?: boolean
-  /**
-   * Leaves a skill that was rolled back or removed as it is, until it has other files than those that were taken back. A
-   * program that publishes every change of a folder needs this. @default false
-   */
-  readonly keepsRollbacks?: boolean
-  /**
-   * Uploads the files of unchanged skills too, if the servers have lost them. @default false
-   */
-  readonly isRepair?: boolean
+  readonly prefetchMs?: number
 }
 
 export interface PromoteOptions extends ChannelOptions {
@@ -53,20 +47,19 @@ export interface RollbackOptions extends ChannelOptions {
 
 /** How far a call is. */
 export interface PublishProgress {
-  /** `compare`: skills; `upload`: pieces of files; `commit`: skills. */
-  readonly step: 'compare' | 'upload' | 'commit'
+  /** `compare`: skills; `upload`: pieces of files; `prefetch`: agents that have all files; `commit`: skills. */
+  readonly step: 'compare' | 'upload' | 'prefetch' | 'commit'
   readonly done: number
   readonly total: number
 }
 
 /**
  * What happened to one skill. `rolled-back`: the files were published before and rolled back or removed, so nothing was done.
- * `unstaged`: the staged version is no longer staged. `kept`: a mirror would remove the skill, but a refused folder may
- * contain it.
+ * `kept`: a mirror would remove the skill, but a refused folder may contain it.
  */
 export interface PublishedSkill {
   readonly name: string
-  readonly outcome: 'published' | 'unchanged' | 'removed' | 'rolled-back' | 'unstaged' | 'kept'
+  readonly outcome: 'published' | 'unchanged' | 'removed' | 'rolled-back' | 'kept'
   /** The version now. In a dry run: the version that the skill would have. */
   readonly version: number
   /** The version before; absent if the skill is new. */

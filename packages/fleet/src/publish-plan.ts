@@ -1,59 +1,73 @@
 import { type Digest, SkillError } from '@skillstoke/core'
-import { mapConcurrently, quote } from '@skillstoke/core/internal'
-import { type Piece, splitFile } from './blobs.ts'
-import type { ChannelChange, Plan, Planned, VersionContent } from './channel-change.ts'
+import { quote } from '@skillstoke/core/internal'
+import { type Piece, piecesOf, type StoredPieces, splitFile } from './blobs.ts'
+import { type ChannelChange, type Plan, toUnchanged } from './channel-change.ts'
+import type { PlannedHead } from './commit-heads.ts'
 import { parseHeadSubject } from './fleet-subjects.ts'
-import { CHUNK_BYTES, isSignedBy, type ManifestFile, type VersionRecord } from './manifest.ts'
+import {
+  CHUNK_BYTES,
+  isSignedBy,
+  type ManifestFile,
+  type SkillVersion,
+  type VersionRecord,
+} from './manifest.ts'
 import type { PublishedSkill, PublishOptions } from './publish-options.ts'
 import type { Publishable, PublishableSkill, RefusedSkill } from './publishable.ts'
 import { NO_KEYS } from './signing.ts'
 import { listStored } from './skill-set.ts'
 import { type LeaderHead, readRecords } from './version-log.ts'
 
-const AT_ONCE = 32
 const NO_PLAN: Plan = { planned: [], unchanged: [] }
-const NONE: ReadonlyMap<Digest, ManifestFile> = new Map()
 
 /** What a publication commits, and what it uploads before. */
 export interface Publication extends Plan {
   readonly pieces: readonly Piece[]
 }
 
-/** Compares what is there to publish with a channel. @throws {SkillError} SKILL_NOT_FOUND, SKILL_INVALID, SOURCE_MISSING */
+/**
+ * Compares what is there to publish with a channel. The files of unchanged skills are uploaded too if the servers have lost
+ * them.
+ * @throws {SkillError} SKILL_NOT_FOUND, SKILL_INVALID, SOURCE_MISSING
+ */
 export async function planPublication(
   change: ChannelChange,
   found: Publishable,
   options: PublishOptions,
+  stored: StoredPieces,
 ): Promise<Publication> {
-  const { isMirror = false, isStaged = false, isRepair = false, expect } = options
-  const chosen = chooseNames(found.skills, found.refused, options.names)
-  change.assertExpectable(chosen.map(({ name }) => name))
-  // Only the compare-and-set of a live head makes sure that its files are still in use.
-  const isKnown = !isRepair && !isStaged
-  // A repair, a staged version and an expected version need a look at the leader's head of each skill.
-  const idle = isRepair || isStaged || expect !== undefined ? [] : findIdle(change, chosen)
-  const open = without(chosen, idle)
-  const kept = options.keepsRollbacks === true ? await planTakenBack(change, open, isStaged) : NO_PLAN
-  const keptNames = [...kept.unchanged, ...kept.planned.map(({ record }) => ({ name: record.skill }))]
-  const byName = new Map(without(open, keptNames).map(skill => [skill.name, skill]))
-  const pieces = new Map<Digest, Piece>()
-  const keptSkills = open.filter(({ name }) => !byName.has(name))
-  if (isRepair) await collectServed(change, keptSkills, pieces)
-  const create = async (name: string, head: LeaderHead): Promise<VersionContent | undefined> => {
-    const skill = byName.get(name) as PublishableSkill
-    const isUnchanged = change.isSame(head, skill)
-    if (isUnchanged && !isRepair) return undefined
-    const files = await readFiles(skill, isKnown ? knownFiles(head) : NONE, pieces)
-    if (isUnchanged) return undefined
-    const { revision, skillFile } = skill
-    return { revision, frontmatter: await skill.readFrontmatter(), skillFile, files }
+  const { isMirror = false, isForced = false, expect, names } = options
+  const chosen = chooseNames(found.skills, found.refused, names)
+  const byName = new Map(chosen.map(skill => [skill.name, skill]))
+  change.assertExpectable([...byName.keys()])
+  const upload = new FilesToUpload(stored)
+  // An expected version needs a look at the leader's head.
+  const idle = expect === undefined ? findIdle(change, [...byName.values()]) : []
+  for (const { skill, files } of idle) {
+    await upload.addLost(byName.get(skill) as PublishableSkill, files)
+    byName.delete(skill)
   }
-  const { planned, unchanged } = await change.plan([...byName.keys()], create, { isStaged })
+  const decide = async (name: string, head: LeaderHead): Promise<PlannedHead | PublishedSkill> => {
+    const skill = byName.get(name) as PublishableSkill
+    const { revision, skillFile } = skill
+    const takingBack = isForced ? undefined : await findTakingBack(change, name, head, revision)
+    if (takingBack !== undefined) {
+      await upload.addLost(skill, filesOf(takingBack))
+      return await leaveAsItIs(change, head, takingBack, revision)
+    }
+    if (head.record?.kind === 'skill' && change.isSame(head, skill)) {
+      await upload.addLost(skill, head.record.files)
+      return toUnchanged(head.record)
+    }
+    const files = await upload.add(skill, filesOf(head.record))
+    const frontmatter = await skill.readFrontmatter()
+    return await change.planVersion(name, head, { revision, frontmatter, skillFile, files })
+  }
+  const { planned, unchanged } = await change.plan([...byName.keys()], decide)
   const removals = isMirror ? await planRemovals(change, found) : NO_PLAN
   return {
-    planned: [...planned, ...kept.planned, ...removals.planned],
-    unchanged: [...unchanged, ...idle, ...kept.unchanged, ...removals.unchanged],
-    pieces: [...pieces.values()],
+    planned: [...planned, ...removals.planned],
+    unchanged: [...unchanged, ...idle.map(toUnchanged), ...removals.unchanged],
+    pieces: upload.pieces,
   }
 }
 
@@ -61,68 +75,36 @@ export async function planPublication(
  * Finds the skills that need no version, with one read of all heads. So a change of one skill among thousands costs one
  * request and not thousands. A skill whose newest head was refused, waits or has no signature of the signer needs a version.
  */
-function findIdle(change: ChannelChange, skills: readonly PublishableSkill[]): readonly PublishedSkill[] {
+function findIdle(change: ChannelChange, skills: readonly PublishableSkill[]): readonly SkillVersion[] {
   const { state, waiting } = change.fleet.feed
   const byName = new Map(listStored(state, change.channel).map(head => [head.skill, head]))
   for (const subject of [...state.refusals.keys(), ...waiting.keys()]) {
     const place = parseHeadSubject(subject)
-    if (place?.channel === change.channel && !place.isStaged) byName.delete(place.skill)
+    if (place?.channel === change.channel) byName.delete(place.skill)
   }
   return skills.flatMap(({ name, revision }) => {
     const head = byName.get(name)
-    if (head?.manifest.revision !== revision || !isSignedBy(head.data, change.signer)) return []
-    return { name, version: head.manifest.version, revision, outcome: 'unchanged' as const }
+    const isIdle = head?.manifest.revision === revision && isSignedBy(head.data, change.signer)
+    return isIdle ? [head.manifest] : []
   })
 }
 
-function without(
-  skills: readonly PublishableSkill[],
-  others: readonly { readonly name: string }[],
-): readonly PublishableSkill[] {
-  const names = new Set(others.map(({ name }) => name))
-  return skills.filter(({ name }) => !names.has(name))
-}
-
 /**
- * Finds the skills whose files somebody took back with a rollback or a removal, and leaves them as they are. If agents do
- * not serve the leader's head, or the signer has not signed it, plans a head with the same content.
+ * Leaves a skill as it is whose files somebody took back. If agents do not serve the leader's head, or the signer has not
+ * signed it, plans a head with the same content.
  */
-async function planTakenBack(
+async function leaveAsItIs(
   change: ChannelChange,
-  skills: readonly PublishableSkill[],
-  isStaged: boolean,
-): Promise<Plan> {
-  const planned: Planned[] = []
-  const unchanged: PublishedSkill[] = []
-  const planOne = async ({ name, revision }: PublishableSkill): Promise<void> => {
-    const head = await change.readHead(name)
-    const newest = await findTakingBack(change, name, head, revision)
-    if (newest === undefined) return
-    if (!isStaged && !change.isEffective(head, newest)) planned.push(await change.planAgain(head, newest))
-    else
-      unchanged.push({
-        name,
-        outcome: 'rolled-back',
-        version: newest.version,
-        revision: newest.kind === 'skill' ? newest.revision : revision,
-      })
-  }
-  await mapConcurrently(skills, planOne, AT_ONCE, change.signal)
-  return { planned, unchanged }
-}
-
-/** Collects the pieces of the files that skills have in common with their heads. */
-async function collectServed(
-  change: ChannelChange,
-  skills: readonly PublishableSkill[],
-  pieces: Map<Digest, Piece>,
-): Promise<void> {
-  const heads = new Map(
-    listStored(change.fleet.feed.state, change.channel).map(({ skill, manifest }) => [skill, manifest.files]),
-  )
-  for (const skill of skills) {
-    const served = new Set(heads.get(skill.name)?.map(({ digest }) => digest))
-    await readFiles({ ...skill, files: skill.files.filter(({ digest }) => served.has(digest)) }, NONE, pieces)
+  head: LeaderHead,
+  newest: VersionRecord,
+  revision: Digest,
+): Promise<PlannedHead | PublishedSkill> {
+  if (!change.isEffective(head, newest)) return await change.planAgain(head, newest)
+  return {
+    name: newest.skill,
+    outcome: 'rolled-back',
+    version: newest.version,
+    revision: newest.kind === 'skill' ? newest.revision : revision,
   }
 }
 
@@ -177,7 +159,7 @@ async function planRemovals(
     )
   // A folder without a readable name may contain any of the others.
   const isKept = unnamed.some(name => !published.has(name))
-  const planned: Planned[] = []
+  const planned: PlannedHead[] = []
   const unchanged: PublishedSkill[] = []
   for (const name of others) {
     const head = await change.readHead(name)
@@ -188,29 +170,55 @@ async function planRemovals(
   return { planned, unchanged }
 }
 
-function knownFiles({ record }: LeaderHead): ReadonlyMap<Digest, ManifestFile> {
-  return new Map(record?.kind === 'skill' ? record.files.map(file => [file.digest, file]) : [])
+function filesOf(record: VersionRecord | undefined): readonly ManifestFile[] {
+  return record?.kind === 'skill' ? record.files : []
 }
 
-/** Reads the files that the current head does not have, and collects their pieces. */
-async function readFiles(
-  skill: PublishableSkill,
-  known: ReadonlyMap<Digest, ManifestFile>,
-  pieces: Map<Digest, Piece>,
-): Promise<readonly ManifestFile[]> {
-  const files: ManifestFile[] = []
-  for (const { path, digest, size, isExecutable } of skill.files) {
-    const before = known.get(digest)
-    const file = { path, digest, size, isExecutable }
-    if (before !== undefined) {
-      files.push(before.chunks === undefined ? file : { ...file, chunks: before.chunks })
-      continue
-    }
-    const split = splitFile(await skill.readFile(path))
-    for (const piece of split) pieces.set(piece.digest, piece)
-    files.push(size <= CHUNK_BYTES ? file : { ...file, chunks: split.map(piece => piece.digest) })
+/** Collects the pieces of files that the servers do not have, or may not keep. */
+class FilesToUpload {
+  readonly #stored: StoredPieces
+  readonly #pieces = new Map<Digest, Piece>()
+
+  constructor(stored: StoredPieces) {
+    this.#stored = stored
   }
-  return files
+
+  get pieces(): readonly Piece[] {
+    return [...this.#pieces.values()]
+  }
+
+  /**
+   * Adds the files of a new version. The servers keep the files of the head, because the commit fails if another one replaces
+   * it.
+   * @param kept files of the head
+   */
+  async add(skill: PublishableSkill, kept: readonly ManifestFile[]): Promise<readonly ManifestFile[]> {
+    const known = new Map(kept.map(file => [file.digest, file]))
+    const files: ManifestFile[] = []
+    for (const { path, digest, size, isExecutable } of skill.files) {
+      const file = { path, digest, size, isExecutable }
+      const before = known.get(digest)
+      if (before !== undefined && !this.#isLost(before)) {
+        files.push(before.chunks === undefined ? file : { ...file, chunks: before.chunks })
+        continue
+      }
+      const pieces = splitFile(await skill.readFile(path))
+      for (const piece of pieces) this.#pieces.set(piece.digest, piece)
+      files.push(size <= CHUNK_BYTES ? file : { ...file, chunks: pieces.map(piece => piece.digest) })
+    }
+    return files
+  }
+
+  /** Adds the files that a skill has in common with its current version, if the servers have lost them. */
+  async addLost(skill: PublishableSkill, current: readonly ManifestFile[]): Promise<void> {
+    const lost = new Set(current.filter(file => this.#isLost(file)).map(({ digest }) => digest))
+    if (lost.size > 0)
+      await this.add({ ...skill, files: skill.files.filter(each => lost.has(each.digest)) }, [])
+  }
+
+  #isLost(file: ManifestFile): boolean {
+    return !piecesOf(file).every(digest => this.#stored.has(digest))
+  }
 }
 
 /** @throws {SkillError} SKILL_NOT_FOUND, SKILL_INVALID */

@@ -1,13 +1,20 @@
 import { hostname, userInfo } from 'node:os'
 import { SkillError, type SkillRuntime } from '@skillstoke/core'
-import { checkOptions, checkWholeNumber, type KnownOptions, quote } from '@skillstoke/core/internal'
-import { uploadPieces } from './blobs.ts'
-import { type ChannelAuthor, ChannelChange, contentOf, notFound, type Planned } from './channel-change.ts'
+import {
+  checkNumber,
+  checkOptions,
+  checkWholeNumber,
+  type KnownOptions,
+  quote,
+} from '@skillstoke/core/internal'
+import { StoredPieces, uploadPieces } from './blobs.ts'
+import { type ChannelAuthor, ChannelChange, contentOf, notFound, toUnchanged } from './channel-change.ts'
 import { type CollectOptions, type CollectReport, collectGarbage } from './collect-garbage.ts'
 import type { FleetConnection } from './fleet-connection.ts'
 import type { FleetStatusOptions } from './fleet-status.ts'
 import { checkChannel, DEFAULT_CHANNEL } from './fleet-subjects.ts'
-import type { SkillVersion, VersionRecord } from './manifest.ts'
+import type { VersionRecord } from './manifest.ts'
+import { waitForFiles } from './prefetch.ts'
 import type {
   ChannelOptions,
   PromoteOptions,
@@ -17,6 +24,7 @@ import type {
 } from './publish-options.ts'
 import { planPublication } from './publish-plan.ts'
 import { listServed, type Publishable, withFolder } from './publishable.ts'
+import { retrying } from './retrying.ts'
 import type { ManifestSigner } from './signing.ts'
 import { type LeaderHead, readLeaderHead, readRecords } from './version-log.ts'
 
@@ -41,13 +49,11 @@ const PUBLISH: KnownOptions<PublishOptions> = {
   ...CHANNEL,
   names: true,
   isMirror: true,
-  isStaged: true,
-  keepsRollbacks: true,
-  isRepair: true,
+  isForced: true,
+  prefetchMs: true,
 }
 const ROLLBACK: KnownOptions<RollbackOptions> = { ...CHANNEL, version: true }
 const PROMOTE: KnownOptions<PromoteOptions> = { ...CHANNEL, names: true }
-const { expect: _expect, ...UNSTAGE }: KnownOptions<PromoteOptions> = PROMOTE
 const HISTORY: KnownOptions<FleetStatusOptions> = { channel: true }
 
 /**
@@ -69,6 +75,7 @@ export class SkillPublisher {
   /** The connection over which everything is published. */
   readonly connection: FleetConnection
   readonly #author: ChannelAuthor
+  readonly #stored: StoredPieces = new StoredPieces()
 
   /** @throws {SkillError} INVALID_OPTION */
   constructor(fleet: FleetConnection, options: SkillPublisherOptions = {}) {
@@ -82,17 +89,20 @@ export class SkillPublisher {
 
   /**
    * Publishes the skills of a folder, or the skills that a runtime serves. Unchanged skills keep their version. A skill
-   * that is broken is not published, and its last version stays.
+   * that is broken is not published, and its last version stays. A skill whose files a rollback or a removal took back stays
+   * as it is until it has other files.
    * @throws {SkillError} CHANGED_SINCE_READ if another publisher was first; SKILL_NOT_FOUND for an unknown name;
    * SKILL_INVALID if a named skill is broken; SOURCE_MISSING if a mirror would remove skills of a source that was not read;
-   * INVALID_OPTION if the fleet needs a signer; IO_FAILED
+   * INVALID_OPTION if the fleet needs a signer; TIMED_OUT if agents do not have the files in time; IO_FAILED
    */
   async publish(what: string | SkillRuntime, options: PublishOptions = {}): Promise<PublishReport> {
     checkOptions('SkillPublisher.publish()', options, PUBLISH)
-    const { isMirror = false, isStaged = false, names } = options
-    const conflicting = isStaged ? 'isStaged' : names === undefined ? 'expect' : 'names'
-    if (isMirror && (isStaged || names !== undefined || options.expect !== undefined))
+    const { isMirror = false, names, expect, prefetchMs } = options
+    checkNumber('prefetchMs', prefetchMs, 0)
+    if (isMirror && (names !== undefined || expect !== undefined)) {
+      const conflicting = names === undefined ? 'expect' : 'names'
       throw new SkillError('INVALID_OPTION', `isMirror does not go together with ${conflicting}`)
+    }
     if (typeof what === 'string')
       return await withFolder(what, async found => await this.#publish(found, options))
     return await this.#publish(listServed(what), options)
@@ -131,17 +141,11 @@ export class SkillPublisher {
         { data: { channel, skill: name, versions: known } },
       )
     }
-    if (change.isSame(head, target)) {
-      const { version: current, revision } = head.record as SkillVersion
-      return await change.commit({
-        planned: [],
-        unchanged: [{ name, outcome: 'unchanged', version: current, revision }],
-      })
-    }
+    if (head.record?.kind === 'skill' && change.isSame(head, target))
+      return await change.commit({ planned: [], unchanged: [toUnchanged(head.record)] })
     if (options.isDryRun !== true) await change.renewFiles(target.files)
     const { note: _note, ...content } = contentOf(target)
-    const record = await change.createVersion(name, { ...content, rollbackOf: target.version }, [head])
-    const planned = { head, record, isStaged: false, expectedSeq: head.seq }
+    const planned = await change.planVersion(name, head, { ...content, rollbackOf: target.version })
     return await change.commit({ planned: [planned], unchanged: [] })
   }
 
@@ -175,55 +179,12 @@ export class SkillPublisher {
           `agents do not apply version ${record.version} of ${from}/${name}, because its publication is not complete; publish or remove it again`,
         )
       if (record?.kind !== 'skill') throw notFound(name, from)
-      if (change.isSame(head, record)) return undefined
+      if (head.record?.kind === 'skill' && change.isSame(head, record)) return toUnchanged(head.record)
       if (options.isDryRun !== true) await change.renewFiles(record.files)
-      return { ...contentOf(record), promotedFrom: { channel: from, version: record.version } }
+      const promotedFrom = { channel: from, version: record.version }
+      return await change.planVersion(name, head, { ...contentOf(record), promotedFrom })
     })
     return await change.commit(plan)
-  }
-
-  /**
-   * Makes staged versions live.
-   * @throws {SkillError} SKILL_NOT_FOUND if nothing is staged; CHANGED_SINCE_READ if another version was published after the
-   * staged one, unless `expect` names it
-   */
-  async activate(options: PromoteOptions = {}): Promise<PublishReport> {
-    checkOptions('SkillPublisher.activate()', options, PROMOTE)
-    const change = await ChannelChange.begin(this.#author, options)
-    const { channel } = change
-    const names = [...new Set(options.names ?? change.listNames(channel, { isStaged: true }))]
-    if (names.length === 0)
-      throw new SkillError('SKILL_NOT_FOUND', `nothing is staged in the channel ${quote(channel)}`)
-    change.assertExpectable(names)
-    const planned: Planned[] = []
-    for (const name of names) {
-      const staged = await change.readStaged(name)
-      if (change.isRemoved(staged)) throw notStaged(name, channel)
-      const head = await change.readHead(name)
-      const record = findActivated(staged, head, change)
-      if (record !== undefined && !change.isSame(head, record)) {
-        if (record !== head.record) assertNotOvertaken(head, record, options)
-        const least = { least: record.version }
-        const live = await change.createVersion(name, contentOf(record), [head], least)
-        planned.push({ head, record: live, isStaged: false, expectedSeq: head.seq })
-      }
-      planned.push(change.planUnstaging(name, staged))
-    }
-    return await change.commit({ planned, unchanged: [] })
-  }
-
-  /** Discards staged versions. @throws {SkillError} SKILL_NOT_FOUND if a named skill is not staged; IO_FAILED */
-  async unstage(options: Omit<PromoteOptions, 'expect'> = {}): Promise<PublishReport> {
-    checkOptions('SkillPublisher.unstage()', options, UNSTAGE)
-    const change = await ChannelChange.begin(this.#author, options)
-    const planned: Planned[] = []
-    const names = options.names ?? change.listNames(change.channel, { isStaged: true })
-    for (const name of new Set(names)) {
-      const staged = await change.readStaged(name)
-      if (!change.isRemoved(staged)) planned.push(change.planUnstaging(name, staged))
-      else if (options.names !== undefined) throw notStaged(name, change.channel)
-    }
-    return await change.commit({ planned, unchanged: [] })
   }
 
   /** Returns the versions of a skill, newest first. @throws {SkillError} SKILL_NOT_FOUND, IO_FAILED */
@@ -248,12 +209,17 @@ export class SkillPublisher {
 
   async #publish(found: Publishable, options: PublishOptions): Promise<PublishReport> {
     const change = await ChannelChange.begin(this.#author, options)
-    const { pieces, ...plan } = await planPublication(change, found, options)
+    const { engine, signal } = change
+    await retrying(signal, async () => await this.#stored.refresh(engine))
+    const { pieces, ...plan } = await planPublication(change, found, options, this.#stored)
     let [done, uploadedBytes] = [0, 0]
-    const onPiece = (): void => options.onProgress?.({ step: 'upload', done: ++done, total: pieces.length })
-    if (options.isDryRun !== true)
-      uploadedBytes = (await uploadPieces(change.engine, pieces, change.signal, onPiece)).bytes
-    const { names, isMirror = false } = options
+    if (options.isDryRun !== true && pieces.length > 0) {
+      const onPiece = (): void => options.onProgress?.({ step: 'upload', done: ++done, total: pieces.length })
+      uploadedBytes = await uploadPieces(engine, pieces, signal, onPiece)
+      await retrying(signal, async () => await this.#stored.add(engine, pieces))
+    }
+    const { names, isMirror = false, prefetchMs = 0 } = options
+    if (prefetchMs > 0 && options.isDryRun !== true) await waitForFiles(change, plan, options)
     const refused = found.refused.filter(({ name }) => names === undefined || names.includes(name))
     const isWhole = isMirror && found.skills.length > 0 && refused.length + found.awaited.length === 0
     const isFilling = isWhole && (await change.readList()) === undefined
@@ -276,37 +242,5 @@ function findTarget(
   const limit = current?.rollbackOf ?? Infinity
   return records.find(
     record => record.kind === 'skill' && record.revision !== current?.revision && record.version < limit,
-  )
-}
-
-/**
- * Returns the version that an activation makes live. An activation that ended midway may have unstaged the version, and
- * then its content is at the live head that waits. Returns `undefined` if the version was being discarded.
- */
-function findActivated(
-  { record: staged }: LeaderHead,
-  { record: live, stored }: LeaderHead,
-  change: ChannelChange,
-): SkillVersion | undefined {
-  if (staged?.kind === 'skill') return staged
-  return live?.kind === 'skill' && stored !== undefined && change.isHeldBack(stored) ? live : undefined
-}
-
-function notStaged(name: string, channel: string): SkillError {
-  const message = `no version of ${quote(name)} is staged in the channel ${quote(channel)}`
-  return new SkillError('SKILL_NOT_FOUND', message, { data: { channel, skill: name } })
-}
-
-/** @throws {SkillError} CHANGED_SINCE_READ */
-function assertNotOvertaken(
-  { record: live }: LeaderHead,
-  { channel, skill, version }: SkillVersion,
-  { expect }: ChannelOptions,
-): void {
-  if (live?.kind !== 'skill' || live.version < version || expect !== undefined) return
-  throw new SkillError(
-    'CHANGED_SINCE_READ',
-    `${channel}/${skill} has version ${live.version} now, which ${live.publisher} published after version ${version} was staged; stage again, or expect version ${live.version}`,
-    { data: { channel, skill, version: live.version } },
   )
 }

@@ -4,19 +4,13 @@ import { nodeHasher } from '@skillstoke/core/node'
 import type { FeedState, Head } from './feed-state.ts'
 
 /** Returns the heads of a channel, sorted by sequence. */
-export function listHeads(
-  { heads }: FeedState,
-  channel: string,
-  { isStaged = false }: { readonly isStaged?: boolean } = {},
-): readonly Head[] {
-  return [...heads.values()]
-    .filter(head => head.channel === channel && head.isStaged === isStaged)
-    .sort((a, b) => a.seq - b.seq)
+export function listHeads({ heads }: FeedState, channel: string): readonly Head[] {
+  return [...heads.values()].filter(head => head.channel === channel).sort((a, b) => a.seq - b.seq)
 }
 
 /** Returns the heads of a channel that the servers have, and not those that only stay until a list comes. */
-export function listStored(state: FeedState, channel: string, isStaged: boolean = false): readonly Head[] {
-  return listHeads(state, channel, { isStaged }).filter(({ seq }) => seq > 0)
+export function listStored(state: FeedState, channel: string): readonly Head[] {
+  return listHeads(state, channel).filter(({ seq }) => seq > 0)
 }
 
 /** Returns the digest of a set of skills. Machines that serve the same revisions have the same digest. */

@@ -82,6 +82,7 @@ export function fromStoredHeads(
     seq: refusals.size === 0 ? seq : 0,
     heads: served,
     refusals,
+    announcements: new Map(),
     others: new Map(others.map(({ subject, ...other }) => [subject, other])),
     awaited: listAwaited(known, served.values()),
     isComplete: refusals.size === 0 && seq > 0,

@@ -1,6 +1,13 @@
 import { SkillError } from '@skillstoke/core'
 import type { FleetConnection } from './fleet-connection.ts'
-import { HEADS, parseRecordSubject, RECORDS, toHeadSubject, toRecordSubject } from './fleet-subjects.ts'
+import {
+  HEADS,
+  type HeadPlace,
+  parseRecordSubject,
+  RECORDS,
+  toHeadSubject,
+  toRecordSubject,
+} from './fleet-subjects.ts'
 import { readVersionAt, type VersionRecord } from './manifest.ts'
 import type { NatsEngine } from './nats-engine.ts'
 import type { StoredMessage } from './nats-messages.ts'
@@ -21,22 +28,17 @@ export interface LeaderHead {
   readonly stored: StoredMessage | undefined
 }
 
-interface SkillPlace {
-  readonly channel: string
-  readonly skill: string
-}
-
 /** Reads the head of a skill from the leader, which decides about commits. @throws {SkillError} IO_FAILED */
 export async function readLeaderHead(
   fleet: Pick<FleetConnection, 'trusted' | 'feed'>,
   engine: NatsEngine,
-  { channel, skill, isStaged = false }: SkillPlace & { readonly isStaged?: boolean },
+  place: HeadPlace,
   signal: AbortSignal = NEVER,
 ): Promise<LeaderHead> {
-  const subject = toHeadSubject({ channel, skill, isStaged })
+  const subject = toHeadSubject(place)
   const stored = await retrying(signal, async () => await engine.readLast(HEADS, subject, 'leader'))
   if (stored === undefined) return { seq: 0, record: undefined, stored }
-  const record = tryReadRecord(fleet.trusted, stored, { channel, skill, isStaged }, idOf(fleet))
+  const record = tryReadRecord(fleet.trusted, stored, place, idOf(fleet))
   return { seq: stored.seq, record, stored }
 }
 
@@ -63,7 +65,7 @@ export async function storeRecord(
 /** Whether there is a record of a version. */
 export async function hasRecord(
   engine: NatsEngine,
-  { channel, skill, version }: SkillPlace & { readonly version: number },
+  { channel, skill, version }: HeadPlace & { readonly version: number },
   signal: AbortSignal,
 ): Promise<boolean> {
   const subject = toRecordSubject(channel, skill, version)
@@ -87,18 +89,19 @@ const MAX_STEP = 1_000_000
  */
 export async function findNewestVersion(
   engine: NatsEngine,
-  { channel, skill }: SkillPlace,
+  { channel, skill }: HeadPlace,
   {
     newest,
     stored,
     signal,
   }: {
     readonly newest: number
-    readonly stored: readonly StoredMessage[]
+    readonly stored: StoredMessage | undefined
     readonly signal: AbortSignal
   },
 ): Promise<number> {
-  const versions = stored.map(message => tryReadRecord(NO_KEYS, message, { channel, skill })?.version ?? 0)
+  const refused = stored === undefined ? undefined : tryReadRecord(NO_KEYS, stored, { channel, skill })
+  const versions = [refused?.version ?? 0]
   await retrying(signal, async () => {
     for await (const { messages } of engine.readFrom(RECORDS, 1, toRecordSubject(channel, skill, '*')))
       for (const { subject } of messages) versions.push(parseRecordSubject(subject)?.version ?? 0)
@@ -113,7 +116,7 @@ export async function findNewestVersion(
 export async function readRecords(
   fleet: Pick<FleetConnection, 'trusted' | 'feed'>,
   engine: NatsEngine,
-  place: SkillPlace,
+  place: HeadPlace,
   signal: AbortSignal = NEVER,
 ): Promise<readonly VersionRecord[]> {
   const records = new Map<number, VersionRecord>()
@@ -145,7 +148,7 @@ function idOf({ feed }: Pick<FleetConnection, 'feed'>): string | undefined {
 function tryReadRecord(
   trusted: TrustedKeys,
   { data }: StoredMessage,
-  place: SkillPlace & { readonly isStaged?: boolean },
+  place: HeadPlace,
   fleetId?: string,
 ): VersionRecord | undefined {
   try {

@@ -17,15 +17,12 @@ export interface RollbackFlags extends ChangeFlags {
   readonly to?: number
 }
 
-export interface ActivateFlags extends ChangeFlags {
-  readonly discard?: boolean
-}
-
 /** Implements `stoke fleet promote`. */
 export async function promote(names: readonly string[], flags: PromoteFlags): Promise<number> {
   const { from, to } = flags
+  const options = { ...toChannelOptions(flags), ...(names.length === 0 ? {} : { names }) }
   return await withPublisher(flags, async ({ publisher }) =>
-    printReport(await publisher.promote({ from, to }, { ...toOptions(flags), ...only(names) }), flags),
+    printReport(await publisher.promote({ from, to }, options), flags),
   )
 }
 
@@ -34,7 +31,7 @@ export async function rollback(name: string, { to, ...flags }: RollbackFlags): P
   return await withPublisher(flags, async ({ publisher, inChannel }) => {
     const version = to === undefined ? {} : { version: to }
     return printReport(
-      await publisher.rollback(name, { ...toOptions(flags), ...inChannel, ...version }),
+      await publisher.rollback(name, { ...toChannelOptions(flags), ...inChannel, ...version }),
       flags,
     )
   })
@@ -43,28 +40,14 @@ export async function rollback(name: string, { to, ...flags }: RollbackFlags): P
 /** Implements `stoke fleet remove`. */
 export async function remove(name: string, flags: ChangeFlags): Promise<number> {
   return await withPublisher(flags, async ({ publisher, inChannel }) =>
-    printReport(await publisher.remove(name, { ...toOptions(flags), ...inChannel }), flags),
+    printReport(await publisher.remove(name, { ...toChannelOptions(flags), ...inChannel }), flags),
   )
 }
 
-/** Implements `stoke fleet activate`. */
-export async function activate(names: readonly string[], flags: ActivateFlags): Promise<number> {
-  return await withPublisher(flags, async ({ publisher, inChannel }) => {
-    const options = { ...toOptions(flags), ...inChannel, ...only(names) }
-    const report =
-      flags.discard === true ? await publisher.unstage(options) : await publisher.activate(options)
-    return printReport(report, flags)
-  })
-}
-
-function toOptions({ expect, note, dryRun }: ChangeFlags): ChannelOptions {
+export function toChannelOptions({ expect, note, dryRun }: ChangeFlags): ChannelOptions {
   return {
     isDryRun: dryRun === true,
     ...(expect === undefined ? {} : { expect }),
     ...(note === undefined ? {} : { note }),
   }
-}
-
-function only(names: readonly string[]): { readonly names?: readonly string[] } {
-  return names.length === 0 ? {} : { names }
 }

@@ -74,8 +74,7 @@ export async function initFleet(flags: InitFlags): Promise<number> {
 
 /** Publishes the skills of a folder, and says that the channel has all its skills. @throws {UsageError} */
 async function fill(folder: string, { fleet, publisher, inChannel }: OpenFleet): Promise<PublishReport> {
-  const options = { ...inChannel, keepsRollbacks: true }
-  const rehearsal = await publisher.publish(folder, { ...options, isDryRun: true })
+  const rehearsal = await publisher.publish(folder, { ...inChannel, isDryRun: true })
   const named = new Set([...rehearsal.skills, ...rehearsal.refused].map(({ name }) => name))
   const { skills } = await new FleetStatus(fleet, inChannel).read()
   const others = skills.map(({ name }) => name).filter(name => !named.has(name))
@@ -83,5 +82,5 @@ async function fill(folder: string, { fleet, publisher, inChannel }: OpenFleet):
     throw new UsageError(
       `the channel ${rehearsal.channel} ${rehearsal.isFilled ? 'is filled already' : `has other skills: ${toTerminalLine(others.slice(0, SHOWN).join(', '))}`}; to make it equal to the folder, run "stoke fleet publish DIR --mirror", which removes its other skills`,
     )
-  return await publisher.publish(folder, { ...options, isMirror: true })
+  return await publisher.publish(folder, { ...inChannel, isMirror: true })
 }

@@ -8,24 +8,19 @@ const OUTCOMES: Readonly<Record<PublishedSkill['outcome'], string>> = {
   unchanged: 'unchanged',
   removed: 'removed',
   'rolled-back': 'left as it is, because somebody rolled it back or removed it; --force publishes it',
-  unstaged: 'no longer staged',
   kept: 'kept, because a refused folder may contain it',
 }
 
 /** The outcomes that change a channel. */
-const CHANGES: readonly PublishedSkill['outcome'][] = ['published', 'removed', 'unstaged']
+const CHANGES: readonly PublishedSkill['outcome'][] = ['published', 'removed']
 
 /** Prints what a change did. Returns the exit code. */
 export function printReport(
   report: PublishReport,
-  {
-    json = false,
-    dryRun = false,
-    isStaged = false,
-  }: { readonly json?: boolean; readonly dryRun?: boolean; readonly isStaged?: boolean },
+  { json = false, dryRun = false }: { readonly json?: boolean; readonly dryRun?: boolean },
 ): number {
   if (json) printJson(report)
-  else for (const line of describeReport(report, { isDryRun: dryRun, isStaged })) printLine(line)
+  else for (const line of describeReport(report, { isDryRun: dryRun })) printLine(line)
   return exitOf(report)
 }
 
@@ -41,7 +36,7 @@ export function describeUnfilled({ channel }: PublishReport): string {
 
 export function describeReport(
   { channel, skills, refused, uploadedBytes }: PublishReport,
-  { isDryRun = false, isStaged = false }: { readonly isDryRun?: boolean; readonly isStaged?: boolean } = {},
+  { isDryRun = false }: { readonly isDryRun?: boolean } = {},
 ): readonly string[] {
   const changed = skills.filter(({ outcome }) => CHANGES.includes(outcome)).length
   const named = skills.filter(({ outcome }) => outcome !== 'unchanged')
@@ -49,13 +44,12 @@ export function describeReport(
     toTerminalLine(name),
     previousVersion === undefined ? `version ${version}` : `version ${previousVersion} -> ${version}`,
     revision === undefined ? '' : shortDigest(revision),
-    `${isDryRun && outcome !== 'kept' ? 'would be ' : ''}${isStaged && outcome === 'published' ? 'staged' : OUTCOMES[outcome]}`,
+    `${isDryRun && outcome !== 'kept' ? 'would be ' : ''}${OUTCOMES[outcome]}`,
   ])
   const counts = [
     `${channel}: ${changed} changed, ${skills.length - changed} unchanged`,
     ...(uploadedBytes > 0 ? [`${uploadedBytes} bytes of new files`] : []),
     ...(isDryRun ? ['nothing was written'] : []),
-    ...(isStaged && !isDryRun && changed > 0 ? ['run "stoke fleet activate" to make it live'] : []),
   ]
   return [
     ...(rows.length > 0 ? [formatTable(rows)] : []),

@@ -102,13 +102,12 @@ const COLORS: Readonly<Record<AgentState, Parameters<Paint>[0]>> = {
 }
 
 function describeStatus(report: FleetReport, paint: Paint): readonly string[] {
-  const { channel, channels, servers, serverVersion, digest, skills, staged, agents, counts, refusals } =
-    report
+  const { channel, channels, servers, serverVersion, digest, skills, agents, counts, refusals } = report
   const lines = [
     `${paint('bold', channel)}  ${skills.length} ${skills.length === 1 ? 'skill' : 'skills'}  ${shortDigest(digest)}  nats-server ${serverVersion} at ${servers}`,
   ]
   const others = channels.filter(each => each !== channel)
-  if (skills.length === 0 && staged.length === 0) lines.push(`the channel ${channel} has no skills`)
+  if (skills.length === 0) lines.push(`the channel ${channel} has no skills`)
   if (others.length > 0) lines.push(`other channels: ${others.join(', ')}`)
   if (skills.length > 0)
     lines.push(
@@ -125,8 +124,6 @@ function describeStatus(report: FleetReport, paint: Paint): readonly string[] {
         ]),
       ]),
     )
-  for (const { name, version } of staged)
-    lines.push(`staged, not live yet: ${toTerminalLine(name)} version ${version}`)
   lines.push('')
   if (agents.length === 0) lines.push('no agent has reported in the last 60 seconds')
   else

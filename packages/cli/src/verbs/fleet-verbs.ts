@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { ActivateFlags, ChangeFlags, PromoteFlags, RollbackFlags } from '../fleet/change-channel.ts'
+import type { ChangeFlags, PromoteFlags, RollbackFlags } from '../fleet/change-channel.ts'
 import type { CollectFlags } from '../fleet/collect.ts'
 import type { InitFlags } from '../fleet/init-fleet.ts'
 import type { PublishFlags } from '../fleet/publish.ts'
@@ -120,10 +120,8 @@ function addPublish(fleet: Command, finish: Finish): void {
       'fail unless the skill has this version now; 0 if it must be new',
       parseExpected,
     )
-    .option('--stage', 'publish the files, which agents serve only after "stoke fleet activate"')
-    .option('--prefetch', 'stage, wait until every agent has the files, then activate')
+    .option('--prefetch', 'upload the files, wait until every agent has them, then publish')
     .option('--force', 'publish skills too that somebody has rolled back or removed')
-    .option('--repair', 'upload the files of unchanged skills too, if the servers have lost them')
     .addHelpText(
       'after',
       `
@@ -179,15 +177,6 @@ function addChanges(fleet: Command, finish: Finish): void {
     .action(async (name: string, flags: ChangeFlags) => {
       const { remove } = await import('../fleet/change-channel.ts')
       finish(await remove(name, flags))
-    })
-  withChannel(withChange(fleet.command('activate')))
-    .description('make staged versions live')
-    .argument('[skill...]', 'skills (default: all that are staged)')
-    .option('--discard', 'discard the staged versions instead')
-    .addHelpText('after', '\nExamples:\n  stoke fleet activate\n  stoke fleet activate pdf --discard')
-    .action(async (names: string[], flags: ActivateFlags) => {
-      const { activate } = await import('../fleet/change-channel.ts')
-      finish(await activate(names, flags))
     })
 }
 
