@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { SkillError } from '@skillstoke/core'
+import { type Digest, SkillError } from '@skillstoke/core'
 import { checkWholeNumber, mapConcurrently, quote } from '@skillstoke/core/internal'
 import { renewFiles } from './blobs.ts'
 import { commitHeads, type PlannedDocument, type PlannedHead } from './commit-heads.ts'
@@ -139,12 +139,12 @@ export class ChannelChange {
   }
 
   /**
-   * Whether agents serve a head that has these files, or will do so, and the author has signed it. A head that was refused
-   * or waits for the rest of its publication must be replaced.
+   * Returns the version at a head that has these files, if agents serve it, or will do so, and the author has signed it. A
+   * head that was refused or waits for the rest of its publication must be replaced.
    */
-  isSame({ record, stored }: LeaderHead, { revision }: Pick<SkillVersion, 'revision'>): boolean {
-    if (record?.kind !== 'skill' || record.revision !== revision || stored === undefined) return false
-    return isSignedBy(stored.data, this.signer) && !this.isHeldBack(stored)
+  findSame({ record, stored }: LeaderHead, revision: Digest): SkillVersion | undefined {
+    if (record?.kind !== 'skill' || record.revision !== revision || stored === undefined) return undefined
+    return isSignedBy(stored.data, this.signer) && !this.isHeldBack(stored) ? record : undefined
   }
 
   /** Whether no agent serves a head: it was refused, or the rest of its publication is missing. */

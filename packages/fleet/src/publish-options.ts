@@ -29,7 +29,8 @@ export interface PublishOptions extends ChannelOptions {
   /** Also publishes files that a rollback or a removal took back. @default false */
   readonly isForced?: boolean
   /**
-   * How long the commit waits until all agents of the channel have the new files. Without them, nothing is committed.
+   * How long the commit waits until all agents of the channel have the new files, at most 600,000. Without them, nothing is
+   * committed.
    * @default 0: does not wait
    */
   readonly prefetchMs?: number

@@ -1,16 +1,11 @@
 import { type Digest, SkillError } from '@skillstoke/core'
 import { quote } from '@skillstoke/core/internal'
-import { type Piece, piecesOf, type StoredPieces, splitFile } from './blobs.ts'
+import type { Piece, StoredPieces } from './blobs.ts'
 import { type ChannelChange, type Plan, toUnchanged } from './channel-change.ts'
 import type { PlannedHead } from './commit-heads.ts'
+import { FilesToUpload } from './files-to-upload.ts'
 import { parseHeadSubject } from './fleet-subjects.ts'
-import {
-  CHUNK_BYTES,
-  isSignedBy,
-  type ManifestFile,
-  type SkillVersion,
-  type VersionRecord,
-} from './manifest.ts'
+import { isSignedBy, type ManifestFile, type SkillVersion, type VersionRecord } from './manifest.ts'
 import type { PublishedSkill, PublishOptions } from './publish-options.ts'
 import type { Publishable, PublishableSkill, RefusedSkill } from './publishable.ts'
 import { NO_KEYS } from './signing.ts'
@@ -54,9 +49,10 @@ export async function planPublication(
       await upload.addLost(skill, filesOf(takingBack))
       return await leaveAsItIs(change, head, takingBack, revision)
     }
-    if (head.record?.kind === 'skill' && change.isSame(head, skill)) {
-      await upload.addLost(skill, head.record.files)
-      return toUnchanged(head.record)
+    const same = change.findSame(head, revision)
+    if (same !== undefined) {
+      await upload.addLost(skill, same.files)
+      return toUnchanged(same)
     }
     const files = await upload.add(skill, filesOf(head.record))
     const frontmatter = await skill.readFrontmatter()
@@ -172,53 +168,6 @@ async function planRemovals(
 
 function filesOf(record: VersionRecord | undefined): readonly ManifestFile[] {
   return record?.kind === 'skill' ? record.files : []
-}
-
-/** Collects the pieces of files that the servers do not have, or may not keep. */
-class FilesToUpload {
-  readonly #stored: StoredPieces
-  readonly #pieces = new Map<Digest, Piece>()
-
-  constructor(stored: StoredPieces) {
-    this.#stored = stored
-  }
-
-  get pieces(): readonly Piece[] {
-    return [...this.#pieces.values()]
-  }
-
-  /**
-   * Adds the files of a new version. The servers keep the files of the head, because the commit fails if another one replaces
-   * it.
-   * @param kept files of the head
-   */
-  async add(skill: PublishableSkill, kept: readonly ManifestFile[]): Promise<readonly ManifestFile[]> {
-    const known = new Map(kept.map(file => [file.digest, file]))
-    const files: ManifestFile[] = []
-    for (const { path, digest, size, isExecutable } of skill.files) {
-      const file = { path, digest, size, isExecutable }
-      const before = known.get(digest)
-      if (before !== undefined && !this.#isLost(before)) {
-        files.push(before.chunks === undefined ? file : { ...file, chunks: before.chunks })
-        continue
-      }
-      const pieces = splitFile(await skill.readFile(path))
-      for (const piece of pieces) this.#pieces.set(piece.digest, piece)
-      files.push(size <= CHUNK_BYTES ? file : { ...file, chunks: pieces.map(piece => piece.digest) })
-    }
-    return files
-  }
-
-  /** Adds the files that a skill has in common with its current version, if the servers have lost them. */
-  async addLost(skill: PublishableSkill, current: readonly ManifestFile[]): Promise<void> {
-    const lost = new Set(current.filter(file => this.#isLost(file)).map(({ digest }) => digest))
-    if (lost.size > 0)
-      await this.add({ ...skill, files: skill.files.filter(each => lost.has(each.digest)) }, [])
-  }
-
-  #isLost(file: ManifestFile): boolean {
-    return !piecesOf(file).every(digest => this.#stored.has(digest))
-  }
 }
 
 /** @throws {SkillError} SKILL_NOT_FOUND, SKILL_INVALID */

@@ -14,7 +14,6 @@ import type { FleetConnection } from './fleet-connection.ts'
 import type { FleetStatusOptions } from './fleet-status.ts'
 import { checkChannel, DEFAULT_CHANNEL } from './fleet-subjects.ts'
 import type { VersionRecord } from './manifest.ts'
-import { waitForFiles } from './prefetch.ts'
 import type {
   ChannelOptions,
   PromoteOptions,
@@ -27,6 +26,7 @@ import { listServed, type Publishable, withFolder } from './publishable.ts'
 import { retrying } from './retrying.ts'
 import type { ManifestSigner } from './signing.ts'
 import { type LeaderHead, readLeaderHead, readRecords } from './version-log.ts'
+import { LONGEST_PREFETCH_MS, waitForFiles } from './wait-for-files.ts'
 
 export interface SkillPublisherOptions {
   /** Signs every version. Needed if agents have `trustedKeys`. @default versions are not signed */
@@ -98,7 +98,7 @@ export class SkillPublisher {
   async publish(what: string | SkillRuntime, options: PublishOptions = {}): Promise<PublishReport> {
     checkOptions('SkillPublisher.publish()', options, PUBLISH)
     const { isMirror = false, names, expect, prefetchMs } = options
-    checkNumber('prefetchMs', prefetchMs, 0)
+    checkNumber('prefetchMs', prefetchMs, 0, LONGEST_PREFETCH_MS)
     if (isMirror && (names !== undefined || expect !== undefined)) {
       const conflicting = names === undefined ? 'expect' : 'names'
       throw new SkillError('INVALID_OPTION', `isMirror does not go together with ${conflicting}`)
@@ -141,8 +141,8 @@ export class SkillPublisher {
         { data: { channel, skill: name, versions: known } },
       )
     }
-    if (head.record?.kind === 'skill' && change.isSame(head, target))
-      return await change.commit({ planned: [], unchanged: [toUnchanged(head.record)] })
+    const same = change.findSame(head, target.revision)
+    if (same !== undefined) return await change.commit({ planned: [], unchanged: [toUnchanged(same)] })
     if (options.isDryRun !== true) await change.renewFiles(target.files)
     const { note: _note, ...content } = contentOf(target)
     const planned = await change.planVersion(name, head, { ...content, rollbackOf: target.version })
@@ -179,7 +179,8 @@ export class SkillPublisher {
           `agents do not apply version ${record.version} of ${from}/${name}, because its publication is not complete; publish or remove it again`,
         )
       if (record?.kind !== 'skill') throw notFound(name, from)
-      if (head.record?.kind === 'skill' && change.isSame(head, record)) return toUnchanged(head.record)
+      const same = change.findSame(head, record.revision)
+      if (same !== undefined) return toUnchanged(same)
       if (options.isDryRun !== true) await change.renewFiles(record.files)
       const promotedFrom = { channel: from, version: record.version }
       return await change.planVersion(name, head, { ...contentOf(record), promotedFrom })

@@ -6,6 +6,8 @@ import type { ManifestFile } from './manifest.ts'
 import type { PublishOptions } from './publish-options.ts'
 import { retrying } from './retrying.ts'
 
+/** Far below the age at which a collection may remove uploaded files. */
+export const LONGEST_PREFETCH_MS = 600_000
 const ASK_MS = 500
 /** The announcement is repeated for agents that have started or failed since, and if a message was lost. */
 const REPEAT_MS = 10_000
