@@ -4,7 +4,7 @@ import { digestOf, mapConcurrently, quote } from '@skillstoke/core/internal'
 import { nodeHasher } from '@skillstoke/core/node'
 import { BLOBS, toBlobSubject } from './fleet-subjects.ts'
 import { CHUNK_BYTES, type ManifestFile } from './manifest.ts'
-import type { NatsEngine } from './nats-engine.ts'
+import type { NatsEngine, StreamDescription } from './nats-engine.ts'
 import type { StoredMessage } from './nats-messages.ts'
 import { retrying } from './retrying.ts'
 
@@ -41,13 +41,14 @@ export function piecesOf({ digest, chunks }: ManifestFile): readonly Digest[] {
 /** The pieces that the servers have. Asks for all of them only if another program has changed the stream since. */
 export class StoredPieces {
   #subjects = new Set<string>()
-  #seq = -1
+  /** The end of the stream after the last request. */
+  #end: string | undefined
 
   async refresh(engine: NatsEngine): Promise<void> {
-    const state = (await engine.describeStream(BLOBS))?.state
-    if (state?.last_seq === this.#seq && state.messages === this.#subjects.size) return
+    const stream = await engine.describeStream(BLOBS)
+    if (nameEnd(stream) === this.#end && stream?.state.messages === this.#subjects.size) return
     this.#subjects = await engine.listSubjects(BLOBS)
-    this.#seq = state?.last_seq ?? -1
+    this.#end = nameEnd(stream)
   }
 
   has(digest: Digest): boolean {
@@ -57,8 +58,13 @@ export class StoredPieces {
   /** Adds what this program has uploaded. */
   async add(engine: NatsEngine, pieces: readonly Piece[]): Promise<void> {
     for (const { digest } of pieces) this.#subjects.add(toBlobSubject(hexOf(digest)))
-    this.#seq = (await engine.describeStream(BLOBS))?.state.last_seq ?? -1
+    this.#end = nameEnd(await engine.describeStream(BLOBS))
   }
+}
+
+/** Another stream of the same name may have the same last sequence. */
+function nameEnd(stream: StreamDescription | undefined): string {
+  return `${stream?.created} ${stream?.state.last_seq}`
 }
 
 /** Stores the pieces that the server does not have. Returns how many bytes were new. */
