@@ -74,20 +74,23 @@ describe('a command', () => {
       const names = (kind: string, list: typeof added): string[] => list.map(({ id }) => `${kind}${id}`)
       told.push([...names('+', added), ...names('-', removed), ...names('~', modified)].join(' '))
     })
-    const follow = async (): Promise<readonly string[]> => {
+    const follow = async (expected: readonly string[]): Promise<void> => {
       await skills.reload()
-      return ids(skills)
+      // On a slow machine, the code of a new revision may load after the reload.
+      await expect.poll(() => ids(skills)).toEqual(expected)
     }
+    await follow(['git.one'])
+    told.length = 0
     folder.write('git/scripts/b.ts', command('two', '2'))
-    expect(await follow()).toEqual(['git.one', 'git.two'])
+    await follow(['git.one', 'git.two'])
     folder.write('git/scripts/b.ts', command('second', '2'))
-    expect(await follow()).toEqual(['git.one', 'git.second'])
+    await follow(['git.one', 'git.second'])
     folder.write('git/scripts/b.ts', command('second', '2', 'Described anew.'))
-    expect(await follow()).toEqual(['git.one', 'git.second'])
+    await follow(['git.one', 'git.second'])
     folder.remove('git/scripts/a.ts')
-    expect(await follow()).toEqual(['git.second'])
+    await follow(['git.second'])
     folder.remove('git/scripts')
-    expect(await follow()).toEqual([])
+    await follow([])
     expect(told).toEqual(['+git.two', '+git.second -git.two', '~git.second', '-git.one', '-git.second'])
     await expect(run(skills, 'git.one')).rejects.toMatchObject({ code: 'COMMAND_NOT_FOUND' })
   })
@@ -192,13 +195,15 @@ describe('a command', () => {
       export const add = defineCommand({ name: 'add', description: 'Adds.', input: z.object({ a: z.number(), b: z.number().default(1) }), run: ({ a, b }) => a + b })`,
     )
     await using skills = await openScripts(folder.path)
-    expect(skills.scripts.list()).toMatchObject([
-      {
-        id: 'git.add',
-        isDynamic: true,
-        inputSchema: { type: 'object', properties: { a: { type: 'number' } }, required: ['a'] },
-      },
-    ])
+    await expect
+      .poll(() => skills.scripts.list())
+      .toMatchObject([
+        {
+          id: 'git.add',
+          isDynamic: true,
+          inputSchema: { type: 'object', properties: { a: { type: 'number' } }, required: ['a'] },
+        },
+      ])
     expect(await run(skills, 'git.add', { a: 1 })).toBe(2)
     await expect(run(skills, 'git.add', { a: 'x' })).rejects.toMatchObject({
       code: 'INPUT_INVALID',

@@ -304,6 +304,7 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
    *   { name: 'calendar', description: 'Use for dates.', files: { 'scripts/day.ts': script } },
    * ])
    * await using skills = await createSkillRuntime({ sources: [source], scripts: childProcesses() })
+   * await skills.scripts.execute('calendar.day') // the commands exist once the code is loaded
    * console.log(skills.commandTools().map(tool => tool.name)) // prints [ 'calendar__day' ]
    * ```
    */
