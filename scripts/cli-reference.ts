@@ -8,69 +8,99 @@ type Option = Command['options'][number]
 // Writes docs/cli-reference.md from the help texts of `stoke`, so that the page and `--help` cannot differ.
 
 const PAGE = 'docs/cli-reference.md'
+const WIDTH = 110
+/** An option with the same description in more verbs is described once, at the top of the page. */
+const MOST_VERBS_WITH_OWN_ROW = 2
 
-/** Renders every verb with its arguments, options and examples. */
+/** Options that the same verbs have. */
+interface SharedOptions {
+  readonly name: string
+  readonly options: readonly Option[]
+}
+
+/** Renders every verb with its own options and examples, and the options that many verbs share. */
 export function renderCliReference(): string {
   const program = createProgram(() => undefined)
+  const shared = findSharedOptions(listVerbs(program))
   return [
     '# Command line reference',
     '',
-    'Every verb with its options. `npm run cli-reference` writes this page from the program. [Use the command line](cli.md) explains the verbs by task.',
+    'Every verb with its options. `npm run cli-reference` writes this page from the program. [Use the command line](cli.md) explains the verbs by task. `stoke <verb> --help` prints all options of a verb, with the shared ones.',
     '',
-    '| verb | does |',
-    '|---|---|',
-    ...program.commands.map(
-      verb => `| [\`stoke ${verb.name()}\`](#stoke-${verb.name()}) | ${toSentence(verb)} |`,
+    `${program.commands.map(verb => `[${verb.name()}](#stoke-${verb.name()})`).join(', ')}.`,
+    '',
+    '## Shared options',
+    '',
+    'Each verb below names the groups of this table that it accepts.',
+    '',
+    '| group | option | |',
+    '|---|---|---|',
+    ...shared.flatMap(({ name, options }) =>
+      options.map(
+        (option, index) =>
+          `| ${index === 0 ? name : ''} | \`${option.flags}\` | ${escapeCell(describeOption(option))} |`,
+      ),
     ),
-    ...program.commands.flatMap(verb => renderVerb(verb, 'stoke')),
+    ...program.commands.flatMap(verb => renderVerb(verb, 'stoke', shared)),
     '',
   ].join('\n')
 }
 
+function listVerbs(command: Command): readonly Command[] {
+  return command.commands.flatMap(verb => [verb, ...listVerbs(verb)])
+}
+
+/** Groups the options that many verbs have by the set of these verbs. The first option of a group gives it its name. */
+function findSharedOptions(verbs: readonly Command[]): readonly SharedOptions[] {
+  const groups = new Map<string, Option[]>()
+  for (const key of new Set(verbs.flatMap(verb => verb.options.map(toKey)))) {
+    const having = verbs.filter(verb => verb.options.some(option => toKey(option) === key))
+    const option = having[0]?.options.find(each => toKey(each) === key)
+    if (option === undefined || having.length <= MOST_VERBS_WITH_OWN_ROW) continue
+    const verbsOfGroup = having.map(verb => `${verb.parent?.name()} ${verb.name()}`).join()
+    groups.set(verbsOfGroup, [...(groups.get(verbsOfGroup) ?? []), option])
+  }
+  return [...groups.values()].map(options => ({ name: options[0]?.name() ?? '', options }))
+}
+
+function toKey(option: Option): string {
+  return `${option.flags} ${describeOption(option)}`
+}
+
 /** Renders a verb and the verbs below it. `parent` is the command line before its name. */
-function renderVerb(verb: Command, parent: string): readonly string[] {
+function renderVerb(verb: Command, parent: string, shared: readonly SharedOptions[]): readonly string[] {
   const name = `${parent} ${verb.name()}`
-  const level = '#'.repeat(name.split(' ').length)
-  const help = verb.createHelp()
-  const aliases = verb.aliases().map(alias => `\`${parent} ${alias}\``)
-  const args = verb.registeredArguments.map(argument => [`\`${argument.name()}\``, argument.description])
-  const options = help
-    .visibleOptions(verb)
-    .filter(option => option.long !== '--help')
-    .map(option => [`\`${option.flags}\``, describeOption(option)])
+  const keys = new Set(verb.options.map(toKey))
+  const groups = shared.filter(({ options }) => options.every(option => keys.has(toKey(option))))
+  const isShared = (option: Option): boolean =>
+    groups.some(({ options }) => options.some(each => toKey(each) === toKey(option)))
+  const text = renderHelp(verb, option => option.long === '--help' || isShared(option))
   return [
     '',
-    `${level} ${name}`,
-    '',
-    `${toSentence(verb)}${aliases.length === 0 ? '' : ` Also: ${aliases.join(', ')}.`}`,
+    `${'#'.repeat(name.split(' ').length)} ${name}`,
     '',
     '```text',
-    `${name} ${verb.usage()}`.trim(),
+    text,
     '```',
-    ...renderTable('argument', args),
-    ...renderTable('option', options),
-    ...renderNotes(verb),
-    ...verb.commands.flatMap(each => renderVerb(each, name)),
+    ...(groups.length === 0
+      ? []
+      : ['', `[Shared options](#shared-options): ${groups.map(group => group.name).join(', ')}.`]),
+    ...verb.commands.flatMap(each => renderVerb(each, name, shared)),
   ]
 }
 
-function renderTable(title: string, rows: readonly (readonly string[])[]): readonly string[] {
-  if (rows.length === 0) return []
-  return ['', `| ${title} | |`, '|---|---|', ...rows.map(row => `| ${row.map(escapeCell).join(' | ')} |`)]
-}
-
-/** Renders the notes and examples, which follow the list of options in a help text. */
-function renderNotes(verb: Command): readonly string[] {
+/** Returns the help text of a verb without the given options. */
+function renderHelp(verb: Command, isLeftOut: (option: Option) => boolean): string {
   let text = ''
-  verb.configureOutput({ writeOut: part => (text += part) })
+  verb.configureOutput({ writeOut: part => (text += part), getOutHelpWidth: () => WIDTH })
+  const { visibleOptions } = verb.createHelp()
+  verb.configureHelp({
+    visibleOptions(command) {
+      return visibleOptions.call(this, command).filter(option => !isLeftOut(option))
+    },
+  })
   verb.outputHelp()
-  const [, notes = ''] = text.split(/^ {2}-h, --help.*$/m)
-  return notes.trim() === '' ? [] : ['', '```text', notes.trim(), '```']
-}
-
-function toSentence(verb: Command): string {
-  const text = verb.description()
-  return escapeCell(`${text.charAt(0).toUpperCase()}${text.slice(1)}.`)
+  return text.replace(/^Usage: /, '').trim()
 }
 
 function describeOption({ description, defaultValue, argChoices }: Option): string {
@@ -85,8 +115,10 @@ function describeOption({ description, defaultValue, argChoices }: Option): stri
 }
 
 function escapeCell(text: string): string {
-  const [code, ...rest] = text.startsWith('`') ? [text] : [text.replace(/<([\w-]+)>/g, '`<$1>`')]
-  return [code ?? '', ...rest].join('').replaceAll('|', '\\|').replace(/\s+/g, ' ')
+  return text
+    .replace(/<([^<>\s]+)>/g, '`<$1>`')
+    .replaceAll('|', '\\|')
+    .replace(/\s+/g, ' ')
 }
 
 if (process.argv[1] === resolve(import.meta.dirname, 'cli-reference.ts')) {
