@@ -9,8 +9,6 @@ type Option = Command['options'][number]
 
 const PAGE = 'docs/cli-reference.md'
 const WIDTH = 110
-/** An option with the same description in more verbs is described once, at the top of the page. */
-const MOST_VERBS_WITH_OWN_ROW = 2
 
 /** Options that the same verbs have. */
 interface SharedOptions {
@@ -18,7 +16,7 @@ interface SharedOptions {
   readonly options: readonly Option[]
 }
 
-/** Renders every verb with its own options and examples, and the options that many verbs share. */
+/** Renders every verb with its own options and examples, and the options that several verbs share. */
 export function renderCliReference(): string {
   const program = createProgram(() => undefined)
   const shared = findSharedOptions(listVerbs(program))
@@ -50,17 +48,19 @@ function listVerbs(command: Command): readonly Command[] {
   return command.commands.flatMap(verb => [verb, ...listVerbs(verb)])
 }
 
-/** Groups the options that many verbs have by the set of these verbs. The first option of a group gives it its name. */
+/** Groups the options that several verbs have by the set of these verbs. The first option of a group gives it its name. */
 function findSharedOptions(verbs: readonly Command[]): readonly SharedOptions[] {
   const groups = new Map<string, Option[]>()
   for (const key of new Set(verbs.flatMap(verb => verb.options.map(toKey)))) {
     const having = verbs.filter(verb => verb.options.some(option => toKey(option) === key))
     const option = having[0]?.options.find(each => toKey(each) === key)
-    if (option === undefined || having.length <= MOST_VERBS_WITH_OWN_ROW) continue
+    if (option === undefined || having.length === 1) continue
     const verbsOfGroup = having.map(verb => `${verb.parent?.name()} ${verb.name()}`).join()
     groups.set(verbsOfGroup, [...(groups.get(verbsOfGroup) ?? []), option])
   }
-  return [...groups.values()].map(options => ({ name: options[0]?.name() ?? '', options }))
+  const shared = [...groups.values()].map(options => ({ name: options[0]?.name() ?? '', options }))
+  // Two groups of one name could not be told apart. The verbs of the second one show its options.
+  return shared.filter(({ name }, index) => shared.findIndex(each => each.name === name) === index)
 }
 
 function toKey(option: Option): string {
@@ -98,6 +98,8 @@ function renderHelp(verb: Command, isLeftOut: (option: Option) => boolean): stri
     visibleOptions(command) {
       return visibleOptions.call(this, command).filter(option => !isLeftOut(option))
     },
+    // They have sections of their own.
+    visibleCommands: () => [],
   })
   verb.outputHelp()
   return text.replace(/^Usage: /, '').trim()
