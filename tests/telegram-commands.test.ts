@@ -1,5 +1,7 @@
 import { createOfflineModel, openConversationStore } from '@skillstoke/agent'
+import { createSkillRuntime, type MemorySkill, MemorySource, type Skill } from '@skillstoke/core'
 import { describe, expect, test } from 'vitest'
+import { toCommands, toInput } from '../examples/telegram-bot/skill-commands.ts'
 import { TemporaryFolder } from './fixtures/skill-folder.ts'
 import type { ApiCall } from './fixtures/telegram-api.ts'
 import { EchoModel, TelegramChat, textOf } from './fixtures/telegram-chat.ts'
@@ -7,6 +9,8 @@ import { TelegramServer } from './fixtures/telegram-server.ts'
 
 const NOTES = { name: 'release-notes', description: 'Writes release notes.', body: 'Write about $ARGUMENTS.' }
 const INNER = { name: 'inner', description: 'Not for users.', fields: { 'user-invocable': false } }
+
+const UNKNOWN = 'There is no such command. /skills lists the skills.'
 
 const commandsOf = ({ payload }: ApiCall): string[] => (payload.commands ?? []).map(({ command }) => command)
 
@@ -40,15 +44,13 @@ describe('the menu of commands', () => {
     expect(chat.server.calls.filter(({ method }) => method === 'setMyCommands')).toHaveLength(2)
   })
 
-  test('contains only skills in the scope of the agent, and the commands of the host', async () => {
+  test('contains only skills in the scope of the agent', async () => {
     await using chat = await TelegramChat.open({
       skills: [NOTES, { name: 'maps', description: 'Finds routes.' }],
       agent: { scope: { exclude: ['maps'] } },
-      telegram: { commands: [{ command: 'help', description: 'Show help' }] },
     })
-    expect(commandsOf(await chat.server.take('setMyCommands'))).toEqual([
-      ...['help', 'skills', 'reset', 'retry', 'release_notes'],
-    ])
+    const menu = commandsOf(await chat.server.take('setMyCommands'))
+    expect(menu).toEqual(['skills', 'reset', 'retry', 'release_notes'])
   })
 
   test('has at most 100 commands', async () => {
@@ -61,14 +63,11 @@ describe('the menu of commands', () => {
     expect(chat.server.refused).toEqual([])
   })
 
-  test('has shorter descriptions if Telegram refuses its length', async () => {
-    await using server = await TelegramServer.start()
-    server.failNext('setMyCommands', { error_code: 400, description: 'Bad Request: BOT_COMMANDS_TOO_MUCH' })
-    const long = { ...NOTES, description: 'x'.repeat(300) }
-    await using chat = await TelegramChat.open({ server, skills: [long] })
-    const { payload } = await server.take('setMyCommands')
-    expect(payload.commands?.at(-1)?.description).toBe(`${'x'.repeat(127)}…`)
-    expect(chat.faults).toEqual([])
+  test('has short descriptions, because Telegram limits its total length', async () => {
+    const long = { ...NOTES, description: `First\nline. ${'x'.repeat(300)}` }
+    await using chat = await TelegramChat.open({ skills: [long] })
+    const { payload } = await chat.server.take('setMyCommands')
+    expect(payload.commands?.at(-1)?.description).toBe(`First line. ${'x'.repeat(51)}…`)
   })
 
   test('is logged if Telegram refuses it, and messages still work', async () => {
@@ -77,7 +76,7 @@ describe('the menu of commands', () => {
     await using chat = await TelegramChat.open({ server })
     server.send('Hello.')
     expect(await server.takeText()).toBe('Echo: Hello.')
-    expect(chat.faults).toEqual([expect.stringMatching(/^the menu of commands could not be set: .*INVALID/)])
+    expect(chat.faults).toEqual([expect.stringMatching(/'setMyCommands' failed! .*INVALID/)])
   })
 })
 
@@ -107,30 +106,20 @@ describe('a slash command', () => {
     await using chat = await TelegramChat.open({ model, skills: [INNER] })
     for (const name of ['release', 'inner']) {
       chat.server.send(`/${name} v1.2`)
-      expect(await chat.server.takeText()).toBe(`There is no command /${name}. /skills lists the skills.`)
+      expect(await chat.server.takeText()).toBe(UNKNOWN)
     }
-    chat.server.send(`/${'x'.repeat(4_095)}`)
-    expect(await chat.server.takeText()).toBe(
-      `There is no command /${'x'.repeat(100)}. /skills lists the skills.`,
-    )
     chat.server.send('/etc/hosts is empty')
     expect(await chat.server.takeText()).toBe('Echo: /etc/hosts is empty')
     expect(model.requests).toHaveLength(1)
   })
 
-  test('of the host or of another bot goes to the other handlers', async () => {
-    const seen: string[] = []
-    await using chat = await TelegramChat.open({
-      agent: { reservedCommands: ['stats'] },
-      telegram: { commands: [{ command: 'help', description: 'Show help' }] },
-      prepare: bot => bot.on('message:text', ({ message }) => void seen.push(message.text)),
-    })
-    const texts = ['/help me', '/stats', '/skills@other_bot', '/help@stoke_bot']
-    for (const text of texts) chat.server.send(text, { chat: -100, user: 7 })
-    chat.server.send('Hello.')
-    await chat.server.takeText()
-    expect(seen).toEqual(texts)
-    expect(chat.server.calls.filter(({ method }) => method === 'sendMessage')).toHaveLength(1)
+  test('of another bot gets no answer', async () => {
+    const model = new EchoModel()
+    await using chat = await TelegramChat.open({ model })
+    chat.server.send('/skills@other_bot', { chat: -100, user: 7 })
+    chat.server.send('Hello.', { chat: -100, user: 7 })
+    expect(await chat.server.takeText(-100)).toBe('Echo: Hello.')
+    expect(model.requests).toHaveLength(1)
   })
 
   test('/start and /skills explain what the bot can do', async () => {
@@ -168,7 +157,7 @@ describe('/reset', () => {
       first.server.send('/release_notes v1.2')
       await server.takeText()
       server.send('/reset')
-      expect(await server.takeText()).toBe('This is a new conversation. The earlier one is kept.')
+      expect(await server.takeText()).toContain('This is a new conversation.')
     }
     await using store = await openConversationStore(folder.at('chats.sqlite'))
     const model = new EchoModel()
@@ -210,15 +199,58 @@ describe('/reset', () => {
     expect(kept?.seq).toBe(3)
   })
 
-  test('does nothing if the conversation is empty or another process answers in it', async () => {
+  test('keeps nothing of an empty conversation', async () => {
     await using chat = await TelegramChat.open()
     chat.server.send('/reset')
-    expect(await chat.server.takeText()).toBe('This conversation is already empty.')
-    chat.server.send('Hello.')
-    await chat.server.takeText()
-    await chat.store.claim('local', 'telegram-7', { holder: 'other', expectSeq: 3, leaseMs: 60_000 })
-    chat.server.send('/reset')
-    expect(await chat.server.takeText()).toContain('Another process answers in this conversation.')
-    expect((await chat.store.list('local')).map(({ id }) => id)).toEqual(['telegram-7'])
+    expect(await chat.server.takeText()).toContain('This is a new conversation.')
+    expect(await chat.store.list('local')).toEqual([])
   })
+})
+
+const SKILLS: readonly MemorySkill[] = [
+  { name: 'release-notes', description: 'Writes release notes.' },
+  { name: 'release_notes', description: 'Has the name of the command.' },
+  { name: 'greet people', description: 'Greets people.' },
+  { name: 'greet', description: 'Greets.' },
+  { name: 'reset', description: 'Has the name of a command of the bot.' },
+  { name: 'über', description: 'Beyond ASCII.' },
+  { name: 'PDF  Tools', description: 'Has capital letters.' },
+  { name: '日本', description: 'Has no letter that Telegram accepts.' },
+  { name: 'x'.repeat(40), description: 'Has a long name.' },
+]
+
+async function read(skills: readonly MemorySkill[]): Promise<readonly Skill[]> {
+  await using runtime = await createSkillRuntime({ sources: [new MemorySource({ label: 'mine' }, skills)] })
+  return runtime.current.list()
+}
+
+test('toCommands() gives skills commands that Telegram accepts, and prefers exact names', async () => {
+  const commands = [...toCommands(await read(SKILLS))].map(([command, { name }]) => [command, name])
+  expect(Object.fromEntries(commands)).toEqual({
+    greet: 'greet',
+    greet_people: 'greet people',
+    release_notes: 'release_notes',
+    uber: 'über',
+    pdf_tools: 'PDF  Tools',
+    skill: '日本',
+    [`${'x'.repeat(32)}`]: 'x'.repeat(40),
+  })
+})
+
+test.each([
+  ['/release-notes v1.2', '/release-notes v1.2'],
+  ['/release_notes v1.2', '/release_notes v1.2'],
+  ['/release-notes@stoke_bot v1\nv2', '/release-notes v1\nv2'],
+  ['/Greet_People@Stoke_Bot now', '/greet people now'],
+  ['/greet people now', '/greet people now'],
+  ['/greet all', '/greet all'],
+  ['/greetings all', undefined],
+  ['/uber x', '/über x'],
+  ['/unknown', undefined],
+  ['/etc/hosts is empty', '/etc/hosts is empty'],
+  ['/orders.find {}', '/orders.find {}'],
+  ['/ greet', '/ greet'],
+  ['greet', 'greet'],
+])('toInput(%j) returns %j', async (message, expected) => {
+  expect(toInput(message, await read(SKILLS))).toBe(expected)
 })

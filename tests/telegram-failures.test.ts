@@ -1,3 +1,8 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { resolve } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { inspect } from 'node:util'
 import { openConversationStore } from '@skillstoke/agent'
 import { describe, expect, test } from 'vitest'
 import { TemporaryFolder } from './fixtures/skill-folder.ts'
@@ -42,7 +47,7 @@ describe('a call that Telegram refuses', () => {
     chat.server.send('Hello.')
     chat.server.send('Hello again.')
     expect(await chat.server.takeText()).toBe('Echo: Hello again.')
-    expect(chat.faults).toEqual([expect.stringMatching(/^an answer could not be sent: .*blocked/)])
+    expect(chat.faults).toEqual([expect.stringMatching(/'sendMessage' failed! .*blocked/)])
   })
 })
 
@@ -56,7 +61,7 @@ describe('close()', () => {
     await chat.server.take('sendChatAction')
     // The bot confirms both messages with its next poll, so they are not sent again after the restart.
     await expect.poll(() => chat.server.unconfirmed).toBe(0)
-    const closed = chat.connection.close()
+    const closed = chat.bot.close()
     release()
     await closed
     const sent = chat.server.calls.filter(({ method }) => method === 'sendMessage')
@@ -65,8 +70,7 @@ describe('close()', () => {
       'The bot is about to restart. Send this message again in a minute.',
     ])
     expect(model.requests.map(textOf)).toEqual(['one'])
-    expect(chat.bot.isRunning()).toBe(false)
-    await chat.connection.close()
+    await chat.bot.close()
   })
 
   test('leaves new messages to the next process, which continues the conversation', async () => {
@@ -89,17 +93,17 @@ describe('close()', () => {
 
   test('ends although Telegram does not confirm the updates', async () => {
     const model = new EchoModel()
-    await using chat = await TelegramChat.open({ model })
+    await using chat = await TelegramChat.open({ model, graceMs: 500 })
     const release = model.hold('one')
     chat.server.send('one')
     await chat.server.take('sendChatAction')
     await expect.poll(() => chat.server.unconfirmed).toBe(0)
     chat.server.failNext('getUpdates', 'stall')
-    const closed = chat.connection.close()
+    const closed = chat.bot.close()
     release()
     expect(await chat.server.takeText()).toBe('Echo: one')
     await closed
-    expect(chat.faults).toEqual([expect.stringMatching(/^the received updates could not be confirmed: /)])
+    expect(chat.faults).toEqual([expect.stringContaining("'getUpdates' failed!")])
   })
 
   test('does not wait for a menu that Telegram delays', async () => {
@@ -111,7 +115,57 @@ describe('close()', () => {
     })
     chat.source.put(REFUND)
     await expect.poll(() => chat.server.refused.length, { timeout: 5_000 }).toBe(1)
-    await chat.connection.close()
+    await chat.bot.close()
     expect(chat.faults).toEqual([])
   })
+
+  test('aborts a turn that takes longer than the grace time', async () => {
+    const model = new EchoModel()
+    await using chat = await TelegramChat.open({ model, graceMs: 100 })
+    const release = model.hold('one')
+    chat.server.send('one')
+    await chat.server.take('sendChatAction')
+    await chat.bot.close()
+    release()
+    expect(chat.server.calls.filter(({ method }) => method === 'sendMessage')).toEqual([])
+  })
+})
+
+describe('the token', () => {
+  test('is never logged, also if the network fails', async () => {
+    await using chat = await TelegramChat.open({ graceMs: 0 })
+    chat.server.failNext('sendMessage', 'stall')
+    chat.server.send('Hello.')
+    await chat.server.take('sendChatAction')
+    await chat.bot.close()
+    expect(chat.faults.length).toBeGreaterThan(0)
+    expect(chat.faults.join('\n')).not.toContain(chat.server.token)
+  })
+
+  test('is not in the failure of a start that Telegram refuses', async () => {
+    await using server = await TelegramServer.start()
+    server.failNext('getMe', { error_code: 401, description: 'Unauthorized' })
+    const failure: unknown = await TelegramChat.open({ server }).catch((error: unknown) => error)
+    expect(String(failure)).toContain('Unauthorized')
+    expect(inspect(failure)).not.toContain(server.token)
+  })
+})
+
+test('Ctrl-C ends the program of the example, which prints neither the token nor a failure', async () => {
+  using folder = new TemporaryFolder()
+  await using server = await TelegramServer.start()
+  const { token, apiRoot } = server
+  const child = spawn(process.execPath, [resolve('examples/telegram-bot/main.ts')], {
+    cwd: folder.path,
+    env: { ...process.env, TELEGRAM_TOKEN: token, TELEGRAM_USER: '7', TELEGRAM_API_ROOT: apiRoot },
+  })
+  const output = Promise.all([text(child.stdout), text(child.stderr)])
+  await server.take('setMyCommands')
+  server.send('/start')
+  expect(await server.takeText()).toContain('/skills lists the skills.')
+  child.kill('SIGINT')
+  await once(child, 'close')
+  expect(await output).toEqual(['The bot runs. Press Ctrl-C to stop it.\n', ''])
+  expect(child.exitCode).toBe(0)
+  expect(server.unconfirmed).toBe(0)
 })

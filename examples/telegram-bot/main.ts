@@ -3,27 +3,17 @@
 import assert from 'node:assert/strict'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { createOfflineModel, openConversationStore, SkillAgent } from '@skillstoke/agent'
-import { connectTelegram } from '@skillstoke/agent/telegram'
 import { createSkillRuntime, type SkillRuntime } from '@skillstoke/core'
 import { bundledSkills, directory, openState } from '@skillstoke/core/node'
-import { Bot } from 'grammy'
+import { ChatBot, type ChatBotOptions } from './chat-bot.ts'
 
-interface BotSettings {
-  readonly token: string
-  /** The only user who may talk to the bot. */
-  readonly user: number
-  /** Contains the skills, the conversations and the state. */
-  readonly folder: string
-  readonly apiRoot: string
-}
-
-/** Runs the bot until the signal aborts. */
+/** Runs a bot until it is closed. Keeps the skills, the conversations and the state in a folder. */
 async function runBot(
-  { token, user, folder, apiRoot }: BotSettings,
-  signal: AbortSignal,
-  onStart: (skills: SkillRuntime) => void,
+  options: Omit<ChatBotOptions, 'agent' | 'log'>,
+  folder: string,
+  onStart: (bot: ChatBot, skills: SkillRuntime) => Promise<void> | void,
 ): Promise<void> {
   await using skills = await createSkillRuntime({
     sources: [directory(join(folder, 'skills'), { writable: true }), bundledSkills()],
@@ -32,19 +22,9 @@ async function runBot(
   await using store = await openConversationStore(join(folder, 'state/conversations.sqlite'))
   // Any model of the AI SDK works here.
   await using agent = new SkillAgent({ skills, store, model: createOfflineModel(), writer: skills.writer() })
-  const bot = new Bot(token, { client: { apiRoot } })
-  await using chats = connectTelegram(bot, agent, {
-    allow: userId => userId === user,
-    logger: console,
-    readFile: async ({ fileId }) => {
-      const { file_path: path } = await bot.api.getFile(fileId)
-      const response = await fetch(`${apiRoot}/file/bot${token}/${path}`)
-      if (!response.ok) throw new Error(`Telegram answered ${response.status}`)
-      return new Uint8Array(await response.arrayBuffer())
-    },
-  })
-  signal.addEventListener('abort', () => void chats.close(), { once: true })
-  await bot.start({ onStart: () => onStart(skills) })
+  await using bot = await ChatBot.start({ ...options, agent, log: console.error })
+  await onStart(bot, skills)
+  await bot.stopped
 }
 
 /** Talks to the bot as a user does, and checks the answers. */
@@ -52,56 +32,36 @@ async function demonstrate(): Promise<void> {
   // A stand-in for Telegram, which the tests of this repository use too.
   const { TelegramServer } = await import('../../tests/fixtures/telegram-server.ts')
   await using telegram = await TelegramServer.start()
-  const folder = await mkdtemp(join(tmpdir(), 'skillstoke-example-'))
-  const stop = new AbortController()
-  const started = Promise.withResolvers<SkillRuntime>()
   const { token, apiRoot } = telegram
-  const running = runBot({ token, user: 7, folder, apiRoot }, stop.signal, started.resolve)
-  const skills = await started.promise
-  const ask = async (text: string): Promise<string> => {
+  const folder = await mkdtemp(join(tmpdir(), 'skillstoke-example-'))
+  const ask = async (text: string, expected: RegExp): Promise<void> => {
     telegram.send(text)
     const answer = await telegram.takeText()
     console.log(`user: ${text}\nbot:  ${answer}`)
-    return answer
+    assert.match(answer, expected)
   }
-
-  await ask('/start')
-  await ask('Create a skill called release-notes: Write one line for each change.')
-  // The chat that wrote the skill may use it at once. All others see it when a person has approved it.
-  assert.match(await ask('/release_notes v1.2'), /Write one line for each change/)
-  await skills.review.approve('release-notes', { by: 'ada' })
-  const { payload } = await telegram.take('setMyCommands', ({ commands = [] }) =>
-    commands.some(({ command }) => command === 'release_notes'),
-  )
-  console.log('menu:', payload.commands?.map(({ command }) => `/${command}`).join(' '))
-
-  // A person edits the skill. The same chat follows.
-  const file = join(folder, 'skills/release-notes/SKILL.md')
-  const text = await readFile(file, 'utf8')
-  await writeFile(file, text.replace('one line', 'two lines'))
-  assert.match(await ask('/release-notes v1.3'), /Write two lines for each change/)
-
-  assert.match(await ask('/reset'), /new conversation/)
-  assert.match(await ask('/skills'), /\/release_notes - /)
-  stop.abort()
-  await running
-  assert.deepEqual(telegram.refused, [])
+  await runBot({ token, apiRoot, users: new Set([7]) }, folder, async (bot, skills) => {
+    await ask('Create a skill called release-notes: Write one line for each change.', /release-notes/)
+    // The chat that wrote the skill may use it at once. All others see it when a person has approved it.
+    await ask('/release_notes v1.2', /Write one line for each change/)
+    await skills.review.approve('release-notes', { by: 'ada' })
+    // A person edits the skill. The same chat follows.
+    const file = join(folder, 'skills/release-notes/SKILL.md')
+    await writeFile(file, (await readFile(file, 'utf8')).replace('one line', 'two lines'))
+    await ask('/release-notes v1.3', /Write two lines for each change/)
+    await bot.close()
+  })
   await rm(folder, { recursive: true })
 }
 
-const {
-  TELEGRAM_TOKEN: token,
-  TELEGRAM_USER: user,
-  TELEGRAM_API_ROOT: apiRoot = 'https://api.telegram.org',
-} = process.env
+const { TELEGRAM_TOKEN: token, TELEGRAM_USER: user, TELEGRAM_API_ROOT: apiRoot } = process.env
 if (token === undefined) await demonstrate()
-else {
-  if (!/^\d+$/.test(user ?? ''))
-    throw new Error(`TELEGRAM_USER is ${user}; use the number of a user of Telegram`)
-  const stop = new AbortController()
-  for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stop.abort())
-  const settings = { token, user: Number(user), folder: resolve('telegram-bot'), apiRoot }
-  await runBot(settings, stop.signal, () => {
+else
+  await runBot({ token, apiRoot, users: new Set([Number(user)]) }, 'telegram-bot', bot => {
+    for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => void bot.close())
     console.log('The bot runs. Press Ctrl-C to stop it.')
+  }).catch((error: unknown) => {
+    // Prints only the message, because the object of a failed request contains the token.
+    console.error(String(error))
+    process.exitCode = 1
   })
-}
