@@ -8,7 +8,6 @@ import {
   SkillAgent,
   type SqlConversationStore,
 } from '@skillstoke/agent'
-import { connectTelegram, type TelegramBot } from '@skillstoke/agent/telegram'
 import {
   collectSkills,
   EventBus,
@@ -232,8 +231,6 @@ const CALLS: Readonly<Record<string, (options: Loose, world: World) => unknown>>
   'Conversation.stream': (options, { talk }) => talk.stream('Hello.', options).next(),
   resolveModel: config => resolveModel(config),
   'Conversation.compact': (options, { talk }) => talk.compact(options),
-  connectTelegram: (options, { skills }) =>
-    connectTelegram({} as TelegramBot, new SkillAgent({ skills, model: 'none' }), options),
   'SkillAgent.close': async (options, { skills }) =>
     await new SkillAgent({ skills, model: 'none' }).close(options),
   'MemoryConversationStore.append': options =>
@@ -348,7 +345,6 @@ test('a call with a misspelt option has no effect: it shows no skill text and wr
 const PACKAGES = ['core', 'compat', 'scripts', 'agent', 'mcp', 'fleet', 'cli']
 const ENTRIES: Readonly<Record<string, readonly string[]>> = {
   core: ['core/src/index', 'core/src/source-entry', 'core/src/types-entry', 'core/src/node/index'],
-  agent: ['agent/src/index', 'agent/src/telegram/index'],
   cli: ['cli/src/client/index'],
 }
 
