@@ -233,7 +233,7 @@ test('toCommands() gives skills commands that Telegram accepts, and prefers exac
     uber: 'über',
     pdf_tools: 'PDF  Tools',
     skill: '日本',
-    [`${'x'.repeat(32)}`]: 'x'.repeat(40),
+    ['x'.repeat(32)]: 'x'.repeat(40),
   })
 })
 
