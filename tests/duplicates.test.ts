@@ -22,6 +22,12 @@ test.each<[what: string, file: string, pattern: RegExp]>([
   ],
   ['checks whether a process exists', 'packages/core/src/node/process-group.ts', /process\.kill\([^,]+, 0\)/],
   [
+    'compares paths that have `/` as separator',
+    'packages/core/src/is-inside.ts',
+    /function isInside\(|=== (\w+) \|\| [\w.]+\.startsWith\(`\$\{\1\}\/`\)/,
+  ],
+  ['reads the result of `relative()`', 'packages/cli/src/real-path.ts', /`\.\.\$\{sep\}`/],
+  [
     'defines the names of the tools',
     'packages/core/src/tool/tool-names.ts',
     /'(?:read_skill_file|run_skill_\w+|write_skill_file|reload_skills|skill_reload|skill_unload)'/,

@@ -96,7 +96,7 @@ export function paintStatus(status: SkillStatus, paint: Paint): string {
 }
 
 /** Returns a path relative to the working directory if the path is inside it. */
-function nearPath(path: string): string {
+export function nearPath(path: string): string {
   if (!isAbsolute(path)) return path
   const near = relative(process.cwd(), path)
   return near === '' || leadsOut(near) ? path : near

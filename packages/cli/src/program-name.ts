@@ -24,8 +24,8 @@ export function findProgramName(
   const project = PROJECT.exec(script)?.[1]
   if (project === undefined || !existsSync(join(project, 'node_modules', '.bin', 'skillstoke')))
     return basename(script) === 'skillstoke' ? 'skillstoke' : 'stoke'
-  const isInside = !leadsOut(relative(project, folder))
-  return isInside ? 'npx skillstoke' : toCommandLine(['npx', '--prefix', project, 'skillstoke'])
+  const isOutside = leadsOut(relative(project, folder))
+  return isOutside ? toCommandLine(['npx', '--prefix', project, 'skillstoke']) : 'npx skillstoke'
 }
 
 /** Replaces the name in advice such as `stoke approve pdf`, so that a person can paste the command. */

@@ -4,11 +4,10 @@ import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'nod
 /**
  * Whether a path is inside a folder. Compares real paths, so the target of a link counts and not the place of the link.
  */
-export function isInside(path: string, folder: string): boolean {
+export function isReallyInside(path: string, folder: string): boolean {
   const [realFolder, real] = [realPath(folder), realPath(path)]
   if (realFolder === undefined || real === undefined) return false
-  const fromFolder = relative(realFolder, real)
-  return !leadsOut(fromFolder)
+  return !leadsOut(relative(realFolder, real))
 }
 
 /**

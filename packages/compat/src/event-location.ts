@@ -1,3 +1,4 @@
+import { isInside } from '@skillstoke/core/internal'
 import type { SkillChangeFields } from './skill-watcher.ts'
 import { type SourceRoot, toLocation } from './source-root.ts'
 
@@ -17,7 +18,7 @@ export function toEventBase(root: SourceRoot | undefined, sourcePath: string): E
 
 /** Whether an event with this base may be about the skill at a location. */
 export function isWithinBase(location: string, { path, isText }: EventBase): boolean {
-  return isText || path === '' || location === path || location.startsWith(`${path}/`)
+  return isText || path === '' || isInside(location, path)
 }
 
 /** Finds the locations of known skills within a registered folder. */

@@ -5,6 +5,7 @@
 export { checkChoice, checkNumber, checkWholeNumber, toMessage } from './errors.ts'
 export { toCompact } from './fs/file-system.ts'
 export { mapConcurrently } from './fs/walk.ts'
+export { isInside, pathInside } from './is-inside.ts'
 export { checkOptions, findNearest, type KnownOptions } from './options.ts'
 export { LATE, LONGEST_TIMER_MS, silentLogger, untilAborted, waitAtMost } from './host.ts'
 export { compareText } from './skill/compare.ts'

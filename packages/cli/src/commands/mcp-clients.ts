@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { homedir } from 'node:os'
-import { relative, resolve } from 'node:path'
+import { relative } from 'node:path'
 import { toCommandLine } from '../command-line.ts'
 import { type Config, pathsOf } from '../config/config.ts'
 import { DEFAULT_SERVER_NAME } from '../config/defaults.ts'
@@ -15,7 +15,7 @@ import {
   type ServerEntry,
 } from '../mcp-clients/client-table.ts'
 import { type ToolChoice, toMcpCommand } from '../mcp-clients/mcp-setup.ts'
-import { createPaint, type Paint, printJson, printLine, toTerminalLine } from '../output.ts'
+import { createPaint, nearPath, type Paint, printJson, printLine, toTerminalLine } from '../output.ts'
 import { nameProgram } from '../program-name.ts'
 import { leadsOut } from '../real-path.ts'
 
@@ -50,12 +50,12 @@ export function installClient(id: McpClientId, config: Config, options: InstallO
     printJson({ client: id, path, scope, isChanged, isDryRun: options.isDryRun, entry })
     return EXIT_OK
   }
-  if (!isChanged) printLine(`${shown(path)} already has this entry`)
+  if (!isChanged) printLine(`${nearPath(path)} already has this entry`)
   else if (options.isDryRun)
-    printLine(`would write to ${shown(path)}:\n\n${renderEntry(client, options.name, entry)}`)
+    printLine(`would write to ${nearPath(path)}:\n\n${renderEntry(client, options.name, entry)}`)
   else {
     const verb = edit.isReplaced ? 'replaced' : 'added'
-    printLine(`${verb} "${options.name}" in ${shown(path)}`)
+    printLine(`${verb} "${options.name}" in ${nearPath(path)}`)
   }
   const flags = flagsOf(options)
   printLine(`next    ${client.afterInstall}`)
@@ -79,10 +79,10 @@ export function uninstallClient(id: McpClientId, options: InstallOptions): numbe
   const removed = edits.map(({ path }) => ({ path }))
   if (options.json) printJson({ client: id, isDryRun: options.isDryRun, removed })
   else if (removed.length === 0)
-    printLine(`${client.title} has no server "${options.name}" in ${files.map(shown).join(' or ')}`)
+    printLine(`${client.title} has no server "${options.name}" in ${files.map(nearPath).join(' or ')}`)
   else
     for (const { path } of removed)
-      printLine(`${options.isDryRun ? 'would remove' : 'removed'} "${options.name}" from ${shown(path)}`)
+      printLine(`${options.isDryRun ? 'would remove' : 'removed'} "${options.name}" from ${nearPath(path)}`)
   return removed.length === 0 ? EXIT_FINDINGS : EXIT_OK
 }
 
@@ -101,7 +101,7 @@ export function printClientConfig(id: McpClientId, config: Config, options: Clie
     return EXIT_OK
   }
   // The entry alone goes to standard output, so that it can be redirected into a file.
-  process.stderr.write(`${paths.map(({ scope, path }) => `${scope}: ${shown(path)}`).join('\n')}\n\n`)
+  process.stderr.write(`${paths.map(({ scope, path }) => `${scope}: ${nearPath(path)}`).join('\n')}\n\n`)
   process.stdout.write(text)
   return EXIT_OK
 }
@@ -140,7 +140,7 @@ export async function checkClient(
   if (checks.some(({ ok, resources }) => ok && resources === 0))
     printLine(paint('yellow', 'the server has no skills; name a folder with skills'))
   printLine(`server      ${describeServer(server)}`)
-  for (const { client, path } of installed) printLine(`configured  ${client.title}: ${shown(path)}`)
+  for (const { client, path } of installed) printLine(`configured  ${client.title}: ${nearPath(path)}`)
   if (id === undefined) return isFine ? EXIT_OK : EXIT_FINDINGS
   const client = MCP_CLIENTS[id]
   if (found === undefined)
@@ -204,7 +204,7 @@ function findFile(
 ): { readonly path: string; readonly scope: ConfigScope } {
   const places = placesOf()
   const isOfProject = ({ path }: { readonly path: string }): boolean =>
-    !leadsOut(relative(places.project, resolve(path)))
+    !leadsOut(relative(places.project, path))
   // Default roots are also in the home folder, so one root of the project is enough.
   const isInside = config.areRootsChosen
     ? config.roots.every(isOfProject)
@@ -273,9 +273,4 @@ const WORKS_STYLE = { yes: 'green', no: 'red', part: 'yellow', unknown: 'dim' } 
 
 function paintWorks(works: keyof typeof WORKS_STYLE, paint: Paint): string {
   return paint(WORKS_STYLE[works], works.padEnd(7))
-}
-
-function shown(path: string): string {
-  const short = relative(process.cwd(), path)
-  return leadsOut(short) ? path : short
 }

@@ -5,7 +5,7 @@ import type { CatalogFormatName } from '@skillstoke/core'
 import { type DuplicateWinner, findNearest, toMessage } from '@skillstoke/core/internal'
 import type { ReadingPolicy } from '@skillstoke/core/source'
 import { UsageError } from '../exit-code.ts'
-import { isInside } from '../real-path.ts'
+import { isReallyInside } from '../real-path.ts'
 import type { ConfigFile } from './config-schema.ts'
 import type { ConfigSource } from './source-kinds.ts'
 
@@ -105,7 +105,7 @@ function toLoaded(path: string, file: ConfigFile): Omit<LoadedConfigFile, 'sourc
       const absolute = toAbsolute(written, folder)
       return {
         path: absolute,
-        isInside: isInside(absolute, folder),
+        isInside: isReallyInside(absolute, folder),
         ...(label === undefined ? {} : { label }),
       }
     }),
@@ -138,7 +138,7 @@ function toReading({
  */
 function findOutsideLinks(file: ConfigFile, folder: string): Fault[] {
   return (file.linkRoots ?? []).flatMap((written, index) => {
-    if (isInside(toAbsolute(written, folder), folder)) return []
+    if (isReallyInside(toAbsolute(written, folder), folder)) return []
     const reason = `"linkRoots[${index}]" is ${JSON.stringify(written)}, outside the folder of this file; allow it yourself with --link-root`
     return [{ path: ['linkRoots', index], reason }]
   })

@@ -1,5 +1,5 @@
 import { homedir } from 'node:os'
-import { delimiter, join, relative, resolve } from 'node:path'
+import { delimiter, join, resolve } from 'node:path'
 import type { ModelConfig } from '@skillstoke/agent'
 import type { CatalogFormatName, Diagnostic, SkillScope } from '@skillstoke/core'
 import {
@@ -12,7 +12,7 @@ import type { SourceReport } from '@skillstoke/core/types'
 import type { SandboxMode } from '@skillstoke/scripts'
 import { UsageError } from '../exit-code.ts'
 import { SANDBOX_MODES } from '../known-values.ts'
-import { leadsOut } from '../real-path.ts'
+import { nearPath } from '../output.ts'
 import { type LoadedConfigFile, loadConfigFile } from './config-file.ts'
 import { DEFAULT_HOST, DEFAULT_PORT, DEFAULT_ROOTS } from './defaults.ts'
 import { parseSourceFlag, type RemoteConfig, resolveRemotes } from './remote-config.ts'
@@ -300,7 +300,7 @@ function resolveRoots(given: readonly string[], file: LoadedConfigFile | undefin
   const named: readonly { path: string; label?: string; isInside?: boolean }[] | undefined =
     given.length > 0
       ? given.map(path => ({ path }))
-      : file?.roots?.map(root => ({ ...root, path: display(root.path) }))
+      : file?.roots?.map(root => ({ ...root, path: nearPath(root.path) }))
   if (named !== undefined) {
     // Drops duplicate roots, because the skills of a root that is listed twice would shadow themselves.
     const distinct = named.filter(
@@ -321,22 +321,13 @@ function resolveRoots(given: readonly string[], file: LoadedConfigFile | undefin
   }))
   return [
     ...roots,
-    { label: '~/.agents/skills', path: display(userRoot()), isNamed: false, isLinkTarget: true },
+    { label: '~/.agents/skills', path: nearPath(userRoot()), isNamed: false, isLinkTarget: true },
   ]
 }
 
 /** Returns the default root that all projects of the user share. */
 export function userRoot(): string {
   return join(homedir(), '.agents', 'skills')
-}
-
-/**
- * Returns the path relative to the working directory. If the path is outside the working directory, returns it
- * unchanged.
- */
-function display(path: string): string {
-  const fromHere = relative(process.cwd(), path)
-  return leadsOut(fromHere) || fromHere === '' ? path : fromHere
 }
 
 /** Returns the paths and URLs of all sources as a person would write them, in the order of the sources. */

@@ -1,6 +1,12 @@
 import { lstatSync } from 'node:fs'
 import { join } from 'node:path'
-import { findLeftOutKind, isPrivateKey, isRepository, isRepositoryEntry } from '@skillstoke/core/internal'
+import {
+  findLeftOutKind,
+  isInside,
+  isPrivateKey,
+  isRepository,
+  isRepositoryEntry,
+} from '@skillstoke/core/internal'
 import { NodeFileSystem } from '@skillstoke/core/node'
 import type { DirectoryEntry } from '@skillstoke/core/source'
 
@@ -70,5 +76,5 @@ export function toPath(within: string, name: string): string {
 /** Whether a file, or a file below a folder, was copied with the skill. The lock file contains names in NFC. */
 export function isCopied(path: string, copied: CopiedFiles): boolean {
   const known = path.normalize('NFC')
-  return Object.keys(copied).some(each => each === known || each.startsWith(`${known}/`))
+  return Object.keys(copied).some(each => isInside(each, known))
 }

@@ -1,6 +1,6 @@
 import { SkillError } from '../errors.ts'
+import { isInside, pathInside } from '../is-inside.ts'
 import { quote } from '../quote.ts'
-import { pathInside } from '../registry/folder-path.ts'
 import type { KnownFolder } from '../registry/skill-registry.ts'
 import { IGNORE_FILE_NAME } from '../source/file-layout.ts'
 import type { WritableLayer } from './layer-files.ts'
@@ -40,8 +40,7 @@ export async function checkTarget(
   const { name, folder, path, location } = target
   const others = folders.filter(each => each.origin !== layer.origin || each.location !== location)
   const file = `${folder}/${path}`
-  const contains = ({ path: other }: KnownFolder): boolean =>
-    other === file || pathInside(other, file) !== undefined
+  const contains = ({ path: other }: KnownFolder): boolean => isInside(file, other)
   const isBelow = ({ path: other }: KnownFolder): boolean => pathInside(folder, other) !== undefined
   // A name that is out of scope is not shown.
   const show = (other: string): string =>

@@ -1,5 +1,6 @@
 import { checkChoice, checkNumber, SkillError, toMessage } from '../errors.ts'
 import { type Clock, LATE, systemClock, waitAtMost } from '../host.ts'
+import { isInside } from '../is-inside.ts'
 import { checkOptions, type KnownOptions } from '../options.ts'
 import { quote } from '../quote.ts'
 import type {
@@ -271,8 +272,4 @@ function isMissing(thrown: unknown): boolean {
       each => each === code || each === name,
     ) || status === 404
   )
-}
-
-function isInside(path: string, folder: string): boolean {
-  return path === folder || path.startsWith(folder === '/' ? '/' : `${folder}/`)
 }

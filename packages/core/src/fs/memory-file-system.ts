@@ -1,4 +1,5 @@
 import { SkillError } from '../errors.ts'
+import { isInside } from '../is-inside.ts'
 import { quote } from '../quote.ts'
 import type { DirectoryEntry, FileReadOptions, FileStat, OpenedFile } from './file-system.ts'
 import type { FileWriteOptions, WritableFileSystem } from './writable-file-system.ts'
@@ -64,7 +65,7 @@ export class MemoryFileSystem implements WritableFileSystem {
     assertInside(from, options.inside)
     assertInside(to, options.inside)
     if (this.#find(to) !== undefined) throw new SkillError('IO_FAILED', `${quote(to)} already exists`)
-    if (isInside(split(to).join('/'), split(from).join('/')))
+    if (isInside(toAbsolute(to), toAbsolute(from)))
       throw new SkillError('IO_FAILED', `${quote(from)} cannot be moved into itself`)
     this.rename(from, to)
   }
@@ -89,8 +90,7 @@ export class MemoryFileSystem implements WritableFileSystem {
   }
 
   async read(path: string, options: FileReadOptions): Promise<OpenedFile> {
-    const normal = split(path).join('/')
-    if (!options.inside.some(folder => isInside(normal, split(folder).join('/')))) {
+    if (!options.inside.some(folder => isInside(toAbsolute(path), toAbsolute(folder)))) {
       throw new SkillError('OUTSIDE_ROOT', `${quote(path)} is outside ${options.inside.join(', ')}`)
     }
     const node = this.#get(path)
@@ -186,7 +186,7 @@ export class MemoryFileSystem implements WritableFileSystem {
 }
 
 function assertInside(path: string, folder: string | undefined): void {
-  if (folder === undefined || isInside(split(path).join('/'), split(folder).join('/'))) return
+  if (folder === undefined || isInside(toAbsolute(path), toAbsolute(folder))) return
   throw new SkillError('OUTSIDE_ROOT', `${quote(path)} is outside ${folder}`)
 }
 
@@ -194,6 +194,6 @@ function split(path: string): string[] {
   return path.split('/').filter(segment => segment !== '' && segment !== '.')
 }
 
-function isInside(path: string, folder: string): boolean {
-  return folder === '' || path === folder || path.startsWith(`${folder}/`)
+function toAbsolute(path: string): string {
+  return `/${split(path).join('/')}`
 }

@@ -1,5 +1,6 @@
+import { pathInside } from '../is-inside.ts'
 import type { AdmissionRequest, FolderPlace } from '../registry/admission.ts'
-import { folderOf, pathInside } from '../registry/folder-path.ts'
+import { folderOf } from '../registry/folder-path.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
 import {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { describeHeld, isInside, toSlashes } from './disk-facts.ts'
+import { isInside } from '../internal-entry.ts'
+import { describeHeld, toSlashes } from './disk-facts.ts'
 
 test('a backslash is a path separator only on Windows', () => {
   expect(toSlashes('C:\\skills\\pdf', 'win32')).toBe('C:/skills/pdf')
@@ -16,7 +17,7 @@ describe('isInside', () => {
     ['D:\\skills', 'C:\\', false],
     ['D:\\skills', '/', true],
   ])('on Windows, isInside(%j, %j) returns %j', (path, folder, expected) => {
-    expect(isInside(path, folder, 'win32')).toBe(expected)
+    expect(isInside(toSlashes(path, 'win32'), toSlashes(folder, 'win32'))).toBe(expected)
   })
 
   test.each([
@@ -25,7 +26,7 @@ describe('isInside', () => {
     ['/skills-too', '/skills', false],
     ['/skills\\pdf', '/skills', false],
   ])('on other systems, isInside(%j, %j) returns %j', (path, folder, expected) => {
-    expect(isInside(path, folder, 'linux')).toBe(expected)
+    expect(isInside(toSlashes(path, 'linux'), toSlashes(folder, 'linux'))).toBe(expected)
   })
 })
 

@@ -1,6 +1,6 @@
 import type { Dirent, Stats } from 'node:fs'
 import { SkillError } from '../index.ts'
-import { quote, toCompact, toMessage } from '../internal-entry.ts'
+import { isInside, quote, toCompact, toMessage } from '../internal-entry.ts'
 import type { DirectoryEntry, FileKind, FileReadOptions, FileStat } from '../source-entry.ts'
 
 const EXECUTABLE_BY_OWNER = 0o100
@@ -57,7 +57,7 @@ export function assertReadable(path: string, stats: Stats, maxBytes: number): vo
 
 /** @throws {SkillError} OUTSIDE_ROOT */
 export function assertInside(realPath: string, { inside }: Pick<FileReadOptions, 'inside'>): void {
-  if (inside.some(folder => isInside(realPath, folder))) return
+  if (inside.some(folder => isInside(toSlashes(realPath), toSlashes(folder)))) return
   throw new SkillError(
     'OUTSIDE_ROOT',
     `it leads to ${quote(realPath)}, which is outside ${inside.map(each => quote(each)).join(' and ')}`,
@@ -105,14 +105,4 @@ export function describeHeld(
     cause: thrown,
     data: { path, code },
   })
-}
-
-/**
- * Returns whether an absolute path is the folder itself or inside it. Every path is inside `/`, including paths on a
- * Windows drive.
- */
-export function isInside(path: string, folder: string, platform?: NodeJS.Platform): boolean {
-  const [inner, outer] = [toSlashes(path, platform), toSlashes(folder, platform)]
-  if (inner === outer || outer === '/') return true
-  return inner.startsWith(outer) && (outer.endsWith('/') || inner.startsWith('/', outer.length))
 }

@@ -1,4 +1,5 @@
-import { isInside } from './disk-facts.ts'
+import { isInside } from '../internal-entry.ts'
+import { toSlashes } from './disk-facts.ts'
 
 /** A file watch that keeps its folder open. */
 interface HeldFolder {
@@ -20,6 +21,7 @@ export class HeldFolders {
 
   /** Ends the watch of a folder and of every folder below it. */
   release(folder: string): void {
-    for (const { path, release } of this.#held) if (isInside(path, folder)) release()
+    const outer = toSlashes(folder)
+    for (const { path, release } of this.#held) if (isInside(toSlashes(path), outer)) release()
   }
 }

@@ -16,9 +16,3 @@ export function folderOf(
 ): FolderOnDisk {
   return { path: realPath ?? (location === '' ? origin : `${origin}/${location}`), hasLinks }
 }
-
-/** Returns the path relative to a folder; `undefined` if the path is not inside the folder. */
-export function pathInside(folder: string, path: string): string | undefined {
-  const start = folder.endsWith('/') ? folder : `${folder}/`
-  return path.startsWith(start) ? path.slice(start.length) : undefined
-}

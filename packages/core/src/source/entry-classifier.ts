@@ -1,5 +1,6 @@
 import { SkillError, toMessage } from '../errors.ts'
 import type { Awaitable, DirectoryEntry, FileSystem } from '../fs/file-system.ts'
+import { isInside } from '../is-inside.ts'
 import { quote } from '../quote.ts'
 import type { Diagnostic, DiagnosticCode, Severity } from '../skill/diagnostic.ts'
 import { findLeftOutKind, isNeverRead } from '../skill/entry-names.ts'
@@ -269,9 +270,4 @@ function isIgnored(node: DirectoryNode, entry: DirectoryEntry): boolean {
 
 function childPath(node: DirectoryNode, name: string): string {
   return node.path === '' ? name : `${node.path}/${name}`
-}
-
-function isInside(path: string, folder: string): boolean {
-  // On Windows, `/` contains all drives.
-  return folder === '/' || path === folder || path.startsWith(folder.endsWith('/') ? folder : `${folder}/`)
 }

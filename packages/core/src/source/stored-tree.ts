@@ -1,5 +1,6 @@
 import { SkillError } from '../errors.ts'
 import type { FileTree, TreeFile } from '../fs/file-tree.ts'
+import { pathInside } from '../is-inside.ts'
 import { quote } from '../quote.ts'
 import { compareText } from '../skill/compare.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
@@ -103,8 +104,9 @@ export async function listFilesBelow(
   const files: FetchedFile[] = []
   for (const file of tree?.files ?? []) {
     const { path, kind, isExecutable } = file
-    if (!path.startsWith(`${folder}/`) || kind !== 'file') continue
-    files.push({ path: path.slice(folder.length + 1), kind, bytes: await file.read(signal), isExecutable })
+    const within = pathInside(folder, path)
+    if (within === undefined || kind !== 'file') continue
+    files.push({ path: within, kind, bytes: await file.read(signal), isExecutable })
   }
   return files
 }

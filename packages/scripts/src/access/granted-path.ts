@@ -1,7 +1,8 @@
 import { realpath } from 'node:fs/promises'
 import { homedir } from 'node:os'
-import { basename, dirname, join, relative, resolve } from 'node:path'
+import { basename, dirname, join, relative, resolve, sep } from 'node:path'
 import { SkillError } from '@skillstoke/core'
+import { isInside } from '@skillstoke/core/internal'
 import type { ScriptCapability } from '@skillstoke/core/source'
 
 /** A granted path in two forms: as it was written, and with all links resolved. */
@@ -30,7 +31,7 @@ export async function resolveGrantedPath(grant: ScriptCapability, workspace: Bas
   const written = grant.slice(grant.indexOf(':') + 1)
   const path = resolve(workspace.path, written.replace(/^~(?=\/|$)/, homedir()))
   const real = await findReal(path)
-  const bases = [workspace, await toBase(homedir())].filter(base => isInside(path, base.path))
+  const bases = [workspace, await toBase(homedir())].filter(base => isInsideFolder(path, base.path))
   const isDirect = bases.some(base => real === join(base.real, relative(base.path, path)))
   if (isDirect || real === path) return { grant, path, real }
   throw new SkillError(
@@ -48,7 +49,12 @@ export async function findReal(path: string): Promise<string> {
   }
 }
 
-/** Whether a path is the path of a folder, or is inside the folder. */
-export function isInside(path: string, folder: string): boolean {
-  return !/^\.\.(?:[/\\]|$)|^(?:[A-Za-z]:)?[/\\]/.test(relative(folder, path))
+/** Returns whether a path of this platform is the path of a folder, or is inside the folder. Ignores case on Windows. */
+export function isInsideFolder(path: string, folder: string): boolean {
+  return isInside(toComparable(path), toComparable(folder))
+}
+
+function toComparable(path: string): string {
+  const absolute = resolve(path)
+  return sep === '/' ? absolute : absolute.replaceAll(sep, '/').toLowerCase()
 }

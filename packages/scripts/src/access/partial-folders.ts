@@ -2,7 +2,7 @@ import { lstat, readdir, readlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { FolderCache } from '../folders/folder-cache.ts'
 import { identityOf } from './file-identity.ts'
-import { isInside } from './granted-path.ts'
+import { isInsideFolder } from './granted-path.ts'
 
 /** Bubblewrap accepts 9,000 arguments. */
 const MAX_ENTRIES = 1_000
@@ -49,7 +49,7 @@ export class PartialFolders {
     for (const each of open)
       for (const { isFolder, ...entry } of await this.#list(each)) {
         if (hidden.includes(entry.path)) continue
-        if (isFolder && hidden.some(path => isInside(path, entry.path))) {
+        if (isFolder && hidden.some(path => isInsideFolder(path, entry.path))) {
           folders.push(entry.path)
           open.push(entry.path)
         } else if (entries.push(entry) > MAX_ENTRIES) return 'too-many'

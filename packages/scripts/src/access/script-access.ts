@@ -7,7 +7,7 @@ import type { ScriptCapability } from '@skillstoke/core/source'
 import { findScriptUser, isSuperuser, type ScriptUser } from '../process/script-user.ts'
 import { identityOf } from './file-identity.ts'
 import type { FolderLook, FolderLooks } from './folder-looks.ts'
-import { findReal, type GrantedPath, isInside, resolveGrantedPath, toBase } from './granted-path.ts'
+import { findReal, type GrantedPath, isInsideFolder, resolveGrantedPath, toBase } from './granted-path.ts'
 import { guardedPathsIn, isGuardedName } from './guarded-names.ts'
 import type { PartialFolder, PartialFolders } from './partial-folders.ts'
 
@@ -186,14 +186,16 @@ function withoutCovered(
   writable: readonly GrantedPath[],
 ): readonly GrantedPath[] {
   return granted.filter(
-    ({ real }) => !writable.some(other => isInside(real, other.real) && real !== other.real),
+    ({ real }) => !writable.some(other => isInsideFolder(real, other.real) && real !== other.real),
   )
 }
 
 /** Refuses a path that a script of another skill could replace with a link between this check and the start of the process. */
 function refuseChangeable(granted: GrantedPath, others: readonly AccessInUse[]): void {
   for (const { skill, access } of others) {
-    const around = access?.writable.find(({ real }) => isInside(granted.real, real) && granted.real !== real)
+    const around = access?.writable.find(
+      ({ real }) => isInsideFolder(granted.real, real) && granted.real !== real,
+    )
     if (around !== undefined)
       refuse(
         granted,
@@ -208,9 +210,9 @@ function refuseChangeable(granted: GrantedPath, others: readonly AccessInUse[]):
  */
 function refuseProtected(granted: GrantedPath, kept: readonly string[]): void {
   const { real } = granted
-  const around = kept.find(each => isInside(real, each))
+  const around = kept.find(each => isInsideFolder(real, each))
   if (around !== undefined) refuse(granted, `no script may write to ${around}`)
-  const within = kept.find(each => isInside(each, real))
+  const within = kept.find(each => isInsideFolder(each, real))
   if (within !== undefined)
     refuse(granted, `no script may write to ${within} in it; grant a folder beside it, as in fs.write:out`)
   const guarded = real.split(/[/\\]/).find(isGuardedName)
@@ -229,9 +231,9 @@ function refuseGuarded(granted: GrantedPath, { guarded, closed, isTooLarge }: Fo
 }
 
 function refuseHidden(granted: GrantedPath, hidden: readonly string[], isSandboxed: boolean): void {
-  const around = hidden.find(each => isInside(granted.real, each))
+  const around = hidden.find(each => isInsideFolder(granted.real, each))
   if (around !== undefined) refuse(granted, `no script may see ${around}`)
-  const within = isSandboxed ? undefined : hidden.find(each => isInside(each, granted.real))
+  const within = isSandboxed ? undefined : hidden.find(each => isInsideFolder(each, granted.real))
   if (within !== undefined)
     refuse(
       granted,
@@ -254,7 +256,7 @@ async function refuseLinksOut(
   const way = 'install bubblewrap, or grant a narrower folder'
   for (const link of links) {
     const target = await findReal(link)
-    if (!allowed.some(({ real }) => isInside(target, real)))
+    if (!allowed.some(({ real }) => isInsideFolder(target, real)))
       refuse(
         granted,
         `without a sandbox the link ${link} would give access to ${target}, which is outside; ${way}`,
@@ -299,7 +301,7 @@ async function findPartial(
   hidden: readonly string[],
   partialFolders: PartialFolders,
 ): Promise<readonly PartialFolder[]> {
-  const folders = readable.filter(({ real }) => hidden.some(path => isInside(path, real)))
+  const folders = readable.filter(({ real }) => hidden.some(path => isInsideFolder(path, real)))
   return await Promise.all(
     folders.map(async granted => {
       const found = await partialFolders.find(granted.real, hidden)

@@ -6,7 +6,7 @@ import { toMessage } from '@skillstoke/core/internal'
 import { removeTree } from '@skillstoke/core/internal/node'
 import { Turns } from '../process/turns.ts'
 import type { FolderLooks, OddEntry } from './folder-looks.ts'
-import { findReal, isInside } from './granted-path.ts'
+import { findReal, isInsideFolder } from './granted-path.ts'
 import type { ScriptAccess } from './script-access.ts'
 
 const MAX_NAMED = 10
@@ -102,7 +102,7 @@ export class SetAside {
       }
     }
     const others = [...this.#running].filter(({ access: { writable } }) =>
-      [...cleared, ...moved].some(path => writable.some(({ real }) => isInside(path, real))),
+      [...cleared, ...moved].some(path => writable.some(({ real }) => isInsideFolder(path, real))),
     )
     const who = others.length === 0 ? 'the script' : 'the script, or another one at the same time,'
     const told = [
@@ -123,7 +123,7 @@ export class SetAside {
     const found: OddEntry[] = []
     for (const { real } of writable)
       for (const each of await this.#look(real)) {
-        if (present.has(each.identity) || found.some(({ path }) => isInside(each.path, path))) continue
+        if (present.has(each.identity) || found.some(({ path }) => isInsideFolder(each.path, path))) continue
         const isHarmless = each.kind === 'link' && (await leadsInto(each.path, readable))
         if (!isHarmless) found.push(each)
       }
@@ -185,7 +185,7 @@ function listPaths(paths: readonly string[]): string {
 
 async function leadsInto(link: string, granted: ScriptAccess['readable']): Promise<boolean> {
   const target = await findReal(link)
-  return target !== link && granted.some(({ real }) => isInside(target, real))
+  return target !== link && granted.some(({ real }) => isInsideFolder(target, real))
 }
 
 /** Moves an entry, even between disks. @throws {Error} with the reason, if the entry could not be moved */

@@ -1,6 +1,6 @@
 import { release } from 'node:os'
 import { dirname } from 'node:path'
-import { type GrantedPath, isInside } from '../access/granted-path.ts'
+import { type GrantedPath, isInsideFolder } from '../access/granted-path.ts'
 import type { PartialFolder } from '../access/partial-folders.ts'
 import type { ScriptAccess } from '../access/script-access.ts'
 import { CHANNEL_DESCRIPTOR, FILTER_DESCRIPTOR, INFO_DESCRIPTOR } from './contained-process.ts'
@@ -73,7 +73,7 @@ function namesOf(paths: readonly GrantedPath[]): readonly string[] {
 
 /** Removes each path that is inside another path of the list. Otherwise Node would ignore the outer folder. */
 function outermost(paths: readonly string[]): readonly string[] {
-  return paths.filter(path => !paths.some(other => other !== path && isInside(path, other)))
+  return paths.filter(path => !paths.some(other => other !== path && isInsideFolder(path, other)))
 }
 
 interface LimitOptions {
@@ -261,13 +261,13 @@ function linksOf(granted: readonly GrantedPath[], shown: readonly string[]): rea
   const there = [...shown, ...granted.map(({ real }) => real)]
   const links = new Map(
     granted.flatMap(each =>
-      each.path !== each.real && !there.some(folder => isInside(each.path, folder))
+      each.path !== each.real && !there.some(folder => isInsideFolder(each.path, folder))
         ? [[each.path, each]]
         : [],
     ),
   )
   return [...links.values()].filter(
-    ({ path }) => ![...links.keys()].some(other => other !== path && isInside(path, other)),
+    ({ path }) => ![...links.keys()].some(other => other !== path && isInsideFolder(path, other)),
   )
 }
 

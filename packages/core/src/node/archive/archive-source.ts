@@ -7,6 +7,7 @@ import {
   checkOptions,
   digestOf,
   type KnownOptions,
+  pathInside,
   quote,
   toMessage,
 } from '../../internal-entry.ts'
@@ -223,7 +224,8 @@ class ArchiveFetcher implements TreeFetcher {
 
 function selectFolder(files: readonly FetchedFile[], folder: string): readonly FetchedFile[] {
   if (folder === '') return files
-  return files.flatMap(file =>
-    file.path.startsWith(`${folder}/`) ? { ...file, path: file.path.slice(folder.length + 1) } : [],
-  )
+  return files.flatMap(file => {
+    const path = pathInside(folder, file.path)
+    return path === undefined ? [] : { ...file, path }
+  })
 }
