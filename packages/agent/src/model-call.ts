@@ -1,3 +1,4 @@
+import { withCacheBreakpoint } from '@skillstoke/core/internal'
 import { type FinishReason, type ModelMessage, stepCountIs, streamText, type ToolSet } from 'ai'
 import type { AgentEvent } from './agent-event.ts'
 import type { SkillUse } from './conversation-store.ts'
@@ -117,11 +118,4 @@ function readUses(part: {
   const { skill, revision } = (part.output ?? {}) as Partial<SkillUse>
   if (typeof skill !== 'string' || typeof revision !== 'string') return []
   return [{ callId: part.toolCallId, tool: part.toolName, skill, revision }]
-}
-
-/** Anthropic models cache only up to a breakpoint. This option moves the breakpoint with the end of each request. */
-function withCacheBreakpoint(
-  given: ModelCallSettings['providerOptions'] = {},
-): NonNullable<ModelCallSettings['providerOptions']> {
-  return { ...given, anthropic: { cacheControl: { type: 'ephemeral' }, ...given['anthropic'] } }
 }

@@ -4,6 +4,7 @@
 
 import { type SessionState, SkillError, type SkillRuntime, type SkillSession } from '../index.ts'
 import type { RebaseOptions } from '../types-entry.ts'
+import { withCacheBreakpoint } from './ai-sdk/cache-breakpoint.ts'
 import { PageHistory, type ToldPart } from './ai-sdk/page-history.ts'
 import { type AiHostTool, type AiTool, toAiTools, withGate } from './ai-sdk/tools.ts'
 import { type AiMessage, type AiResult, type AiStep, AiTurn } from './ai-sdk/turn.ts'
@@ -395,10 +396,4 @@ export function aiSdk<Message extends AiMessage = AiMessage>(
     ...(resume === undefined ? {} : { resume: resume.session }),
   })
   return new AiSdkChat<Message>(live, resume)
-}
-
-function withCacheBreakpoint(
-  given: ProviderOptions = {},
-): AiTurnCall<AiMessage, HostTools>['providerOptions'] {
-  return { ...given, anthropic: { cacheControl: { type: 'ephemeral' }, ...given['anthropic'] } }
 }

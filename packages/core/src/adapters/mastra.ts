@@ -10,11 +10,11 @@ import {
 } from '../index.ts'
 import { checkChoice, quote } from '../internal-entry.ts'
 import type { RebaseOptions } from '../types-entry.ts'
+import { withCacheBreakpoint } from './ai-sdk/cache-breakpoint.ts'
 import { type AiHostTool, withGate } from './ai-sdk/tools.ts'
 import { assertNoClash } from './live-conversation.ts'
 import { MastraRun } from './mastra/run.ts'
 import type {
-  MastraCacheOptions,
   MastraMemory,
   MastraProcessor,
   MastraStep,
@@ -225,13 +225,4 @@ function hideParent<System extends MastraSystemMessage>(
   if (parent === undefined) return undefined
   messageList.removeByIds(findForeign(messageList.get.all.db()))
   return systemMessages.filter(({ content }) => content !== parent.catalog)
-}
-
-/** Adds a cache breakpoint for models of Anthropic. The options of the user have priority. */
-function withCacheBreakpoint<Options extends object>(
-  given: Options | undefined,
-): Options & MastraCacheOptions {
-  const own = given as { readonly anthropic?: object } | undefined
-  const cache: MastraCacheOptions = { anthropic: { cacheControl: { type: 'ephemeral' }, ...own?.anthropic } }
-  return { ...given, ...cache } as Options & MastraCacheOptions
 }

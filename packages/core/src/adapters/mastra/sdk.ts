@@ -1,5 +1,7 @@
 // The parts of `@mastra/core` and `@mastra/memory` that the adapter uses, as structural types.
 
+import type { CacheBreakpoint } from '../ai-sdk/cache-breakpoint.ts'
+
 /** A message of a thread, in the format in which Mastra stores it. */
 export interface MastraMessage {
   readonly id: string
@@ -95,12 +97,8 @@ export interface MastraStep<
 /** What `processInputStep` returns to the agent. */
 export interface MastraStepResult<System extends MastraSystemMessage, Options extends object> {
   tools?: Record<string, unknown>
-  providerOptions: Options & MastraCacheOptions
+  providerOptions: Options & CacheBreakpoint
   systemMessages?: System[]
-}
-
-export interface MastraCacheOptions {
-  anthropic: { cacheControl: { type: 'ephemeral' } }
 }
 
 /** The arguments of `processLLMRequest`. */
