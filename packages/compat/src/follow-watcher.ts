@@ -1,5 +1,5 @@
 import type { Logger } from '@skillstoke/core'
-import { waitAtMost } from '@skillstoke/core/internal'
+import { untilAborted, waitAtMost } from '@skillstoke/core/internal'
 import type { Clock } from '@skillstoke/core/source'
 import type { SkillChangeFields, SkillWatcherLike } from './skill-watcher.ts'
 
@@ -27,7 +27,7 @@ export async function followWatcher(watcher: SkillWatcherLike, options: FollowOp
   let failures = 0
   while (!signal.aborted) {
     try {
-      for await (const batch of untilAborted(watcher.watch(), signal, clock)) {
+      for await (const batch of iterate(watcher.watch(), signal, clock)) {
         await options.onBatch(batch)
         failures = 0
       }
@@ -43,24 +43,20 @@ export async function followWatcher(watcher: SkillWatcherLike, options: FollowOp
   }
 }
 
-/** Iterates until the signal aborts. A watcher that ignores `stop()` cannot delay the callers of this function. */
-async function* untilAborted<T>(
+/** Iterates until the signal aborts, and then throws. A watcher that ignores `stop()` cannot delay the callers. */
+async function* iterate<T>(
   items: AsyncIterable<T>,
   signal: AbortSignal,
   clock: Clock,
 ): AsyncGenerator<T, void, undefined> {
   const iterator = items[Symbol.asyncIterator]()
-  const { promise: aborted, resolve } = Promise.withResolvers<undefined>()
-  const onAbort = (): void => resolve(undefined)
-  signal.addEventListener('abort', onAbort, { once: true })
   try {
     for (;;) {
-      const next = await Promise.race([iterator.next(), aborted])
-      if (next === undefined || next.done === true) return
+      const next = await untilAborted(signal, iterator.next())
+      if (next.done === true) return
       yield next.value
     }
   } finally {
-    signal.removeEventListener('abort', onAbort)
     // Wait for the iterator's cleanup, because the watcher counts as stopped only after the cleanup.
     const end = (async () => await iterator.return?.())().catch(() => undefined)
     await waitAtMost(clock, END_MS, end)
@@ -70,9 +66,6 @@ async function* untilAborted<T>(
 async function sleep(delayMs: number, clock: Clock, signal: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   const cancel = clock.after(delayMs, resolve, { background: true })
-  const onAbort = (): void => resolve()
-  signal.addEventListener('abort', onAbort, { once: true })
-  await promise
-  signal.removeEventListener('abort', onAbort)
+  await untilAborted(signal, promise).catch(() => undefined)
   cancel()
 }

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { type FileHandle, open } from 'node:fs/promises'
 import type { Server } from 'node:http'
 import {
@@ -174,7 +175,7 @@ function print(
 /** Resolves when the signal aborts. The listening server keeps the process alive. */
 async function ended(signal: AbortSignal, server: Server): Promise<void> {
   if (signal.aborted || !server.listening) return
-  await new Promise<void>(resolve => signal.addEventListener('abort', () => resolve(), { once: true }))
+  await once(signal, 'abort')
 }
 
 /** Appends one line of JSON for each entry. A failed write is reported, and never fails a request. */

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { join } from 'node:path'
 import { MemoryConversationStore, resolveModel, SkillAgent } from '@skillstoke/agent'
 import type { SkillRuntime } from '@skillstoke/core'
@@ -151,9 +152,6 @@ function findListeners(
 /** Keeps the process alive until the signal aborts, because a runtime alone lets the process exit. */
 async function untilAborted(signal: AbortSignal): Promise<void> {
   const keepAlive = setInterval(() => undefined, 2 ** 30)
-  await new Promise<void>(resolve => {
-    if (signal.aborted) resolve()
-    signal.addEventListener('abort', () => resolve(), { once: true })
-  })
+  if (!signal.aborted) await once(signal, 'abort')
   clearInterval(keepAlive)
 }

@@ -1,5 +1,5 @@
 import { checkChoice, checkNumber, SkillError, toMessage } from '../errors.ts'
-import { type Clock, LATE, systemClock, waitAtMost } from '../host.ts'
+import { type Clock, LATE, systemClock, untilAborted, waitAtMost } from '../host.ts'
 import { isInside } from '../is-inside.ts'
 import { checkOptions, type KnownOptions } from '../options.ts'
 import { quote } from '../quote.ts'
@@ -155,17 +155,12 @@ class AdaptedFileSystem implements FileSystem {
     if (before.kind !== 'file') throw new SkillError('WRONG_KIND', `${quote(path)} is not a regular file`)
     assertSmall(path, before.size, maxBytes)
     const abort = new AbortController()
+    const options = { maxBytes, signal: abort.signal }
     const onAbort = (): void => abort.abort(signal?.reason)
     signal?.addEventListener('abort', onAbort, { once: true })
     try {
-      const aborted = Promise.withResolvers<never>()
-      abort.signal.addEventListener('abort', () => aborted.reject(abort.signal.reason), { once: true })
-      const work = this.#call(
-        real,
-        native => this.#files.read(native, { maxBytes, signal: abort.signal }),
-        abort,
-      )
-      const bytes = await Promise.race([work, aborted.promise])
+      const work = this.#call(real, native => this.#files.read(native, options), abort)
+      const bytes = await untilAborted(abort.signal, work)
       assertSmall(path, bytes.length, maxBytes)
       return { bytes: new Uint8Array(bytes), stat: this.#checkSize(path, before, bytes.length) }
     } finally {

@@ -1,5 +1,5 @@
 import { checkChoice, checkNumber, SkillError, toMessage } from '../errors.ts'
-import type { Clock, Logger } from '../host.ts'
+import { type Clock, type Logger, untilAborted } from '../host.ts'
 import { checkOptions, type KnownOptions } from '../options.ts'
 
 /** The reason for a scan of the sources. */
@@ -103,8 +103,6 @@ export class PreScan {
     const abort = new AbortController()
     this.#abort = abort
     const { signal } = abort
-    const ended = Promise.withResolvers<never>()
-    signal.addEventListener('abort', () => ended.reject(signal.reason), { once: true })
     const cancel = this.#clock.after(timeoutMs, () =>
       abort.abort(new SkillError('HOOK_FAILED', `it took longer than ${timeoutMs} ms`)),
     )
@@ -116,6 +114,6 @@ export class PreScan {
         this.#isBusy = false
       }
     })()
-    await Promise.race([work, ended.promise]).finally(cancel)
+    await untilAborted(signal, work).finally(cancel)
   }
 }

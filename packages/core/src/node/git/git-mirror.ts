@@ -115,8 +115,6 @@ export class GitMirror {
     if (await this.#isKept(ref.commit, signal)) return ref.commit
     const incoming = `${OURS}/incoming/${randomBytes(8).toString('hex')}`
     const watchdog = new AbortController()
-    const onAbort = (): void => watchdog.abort(signal.reason)
-    signal.addEventListener('abort', onAbort, { once: true })
     const timer = setInterval(() => {
       if (sizeOf(this.directory) > this.#maxBytes) watchdog.abort(this.#tooLarge())
     }, SIZE_PROBE_MS)
@@ -124,7 +122,10 @@ export class GitMirror {
     try {
       const spec = `+${ref.name ?? ref.commit}:${incoming}`
       const flags = ['--quiet', '--no-tags', '--no-write-fetch-head', '--no-auto-maintenance', '--refmap=']
-      await this.#remote(['fetch', ...flags, '--end-of-options', this.#url, spec], watchdog.signal)
+      await this.#remote(
+        ['fetch', ...flags, '--end-of-options', this.#url, spec],
+        AbortSignal.any([watchdog.signal, signal]),
+      )
       if (sizeOf(this.directory) > this.#maxBytes) throw this.#tooLarge()
       const { stdout } = await this.#local(
         ['rev-parse', '--verify', '--quiet', `${incoming}^{commit}`],
@@ -136,7 +137,6 @@ export class GitMirror {
       throw thrown
     } finally {
       clearInterval(timer)
-      signal.removeEventListener('abort', onAbort)
       await this.#local(['update-ref', '-d', incoming]).catch(() => undefined)
       if (isTooLarge) await this.#dropUnwanted().catch(() => undefined)
     }
