@@ -42,7 +42,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   ],
 }
 // Files that every room may import. These files import no room themselves.
-const EVERYWHERE = ['errors', 'host', 'options', 'edit-distance', 'quote', 'is-inside']
+const EVERYWHERE = ['errors', 'host', 'options', 'edit-distance', 'quote', 'is-inside', 'defined']
 // Folders that are not rooms. Files in these folders import only the entry points, as other packages do.
 const OUTSIDE = ['node', 'testing', 'adapters']
 const ENTRY_POINTS = ['index', 'source-entry', 'types-entry', 'internal-entry']

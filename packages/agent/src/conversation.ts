@@ -11,7 +11,14 @@ import {
   type ToolDefinition,
 } from '@skillstoke/core'
 import { toAiTools, withGate } from '@skillstoke/core/ai-sdk'
-import { checkOptions, type KnownOptions, quote, showValue, untilAborted } from '@skillstoke/core/internal'
+import {
+  checkOptions,
+  defined,
+  type KnownOptions,
+  quote,
+  showValue,
+  untilAborted,
+} from '@skillstoke/core/internal'
 import type { ModelMessage, ToolModelMessage, ToolResultPart, ToolSet } from 'ai'
 import type { AgentEvent, TurnResult } from './agent-event.ts'
 import {
@@ -524,10 +531,7 @@ export class Conversation implements Disposable {
     const { skills, scope, delivery, applyAt, allowedTools, writer, tools } = this.#options
     const session = skills.session({
       id: toSessionId(this.id, this.#parts.tenant),
-      ...(scope === undefined ? {} : { scope }),
-      ...(delivery === undefined ? {} : { delivery }),
-      ...(applyAt === undefined ? {} : { applyAt }),
-      ...(allowedTools === undefined ? {} : { allowedTools }),
+      ...defined({ scope, delivery, applyAt, allowedTools }),
       ...(stored?.state === undefined ? {} : { resume: stored.state }),
     })
     const author =

@@ -1,4 +1,5 @@
 import { readFrontmatter, type Skill, type SkillRuntime } from '@skillstoke/core'
+import { defined } from '@skillstoke/core/internal'
 
 /** A skill in pai's form. As long as the frontmatter and the location do not change, requests get the same object. */
 export interface SkillConfig {
@@ -42,8 +43,7 @@ function withoutNamed({
 function toExtra(skill: Skill): Readonly<Record<string, unknown>> {
   const { license, compatibility, metadata, allowedTools } = skill
   return Object.freeze({
-    ...(license === undefined ? {} : { license }),
-    ...(compatibility === undefined ? {} : { compatibility }),
+    ...defined({ license, compatibility }),
     ...(Object.keys(metadata).length === 0 ? {} : { metadata }),
     ...(allowedTools === undefined ? {} : { 'allowed-tools': allowedTools }),
     ...skill.extra,

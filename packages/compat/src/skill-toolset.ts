@@ -1,5 +1,5 @@
 import { createSkillRuntime, type Logger, SkillError, type SkillRuntime } from '@skillstoke/core'
-import { checkNumber, checkOptions, type KnownOptions, quote } from '@skillstoke/core/internal'
+import { checkNumber, checkOptions, defined, type KnownOptions, quote } from '@skillstoke/core/internal'
 import { type FileSystem, fromAllowedPaths } from '@skillstoke/core/source'
 import { NewestFileSystem, SKILL_FILE_NAMES } from './newest-file-system.ts'
 import { OpenRuntimes } from './open-runtimes.ts'
@@ -172,8 +172,7 @@ export class SkillToolset<Files extends FileSystem = FileSystem> implements Asyn
       ...PRESETS.pai.source,
       layout: { fileNames: SKILL_FILE_NAMES },
       dirName: this.skillsDirName,
-      ...(extraDirNames === undefined ? {} : { extraDirNames }),
-      ...(linkRoots === undefined ? {} : { linkRoots }),
+      ...defined({ extraDirNames, linkRoots }),
     })
     files.roots = new Set(sources.map(({ origin }) => origin))
     const runtime = await createSkillRuntime({

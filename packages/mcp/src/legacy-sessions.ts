@@ -3,7 +3,7 @@ import {
   type McpServer,
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server'
-import { showValue } from '@skillstoke/core/internal'
+import { defined, showValue } from '@skillstoke/core/internal'
 import type { Clock } from '@skillstoke/core/source'
 import { toErrorResponse } from './error-response.ts'
 import { BOTH_TYPES, type IncomingRequest, requestIdsOf } from './incoming-request.ts'
@@ -216,8 +216,7 @@ export class LegacySessions {
     }
     try {
       const response = await session.transport.handleRequest(request, {
-        ...(body === undefined ? {} : { parsedBody: body }),
-        ...(authInfo === undefined ? {} : { authInfo }),
+        ...defined({ parsedBody: body, authInfo }),
       })
       isStream = request.method === 'GET' && response.ok
       if (isStream) session.setListening(true)

@@ -1,6 +1,6 @@
 import type * as DiagnosticsChannel from 'node:diagnostics_channel'
 import type { ServerContext } from '@modelcontextprotocol/server'
-import { toMessage } from '@skillstoke/core/internal'
+import { defined, toMessage } from '@skillstoke/core/internal'
 import type { Clock } from '@skillstoke/core/source'
 
 /** The requests that are traced. */
@@ -150,8 +150,7 @@ export class RequestTrace {
         ...(client === undefined ? {} : { client }),
         method,
         name,
-        ...(skill === undefined ? {} : { skill }),
-        ...(revision === undefined ? {} : { revision }),
+        ...defined({ skill, revision }),
         outcome,
         ...(reason === undefined ? {} : { reason }),
         durationMs: clock.monotonic() - start,

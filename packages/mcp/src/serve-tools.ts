@@ -7,7 +7,7 @@ import {
   type Tool,
 } from '@modelcontextprotocol/server'
 import type { SkillSession, ToolContext, ToolDefinition, ToolResult } from '@skillstoke/core'
-import { quote, TOOL_NAMES } from '@skillstoke/core/internal'
+import { defined, quote, TOOL_NAMES } from '@skillstoke/core/internal'
 import type { ToolProgress } from '@skillstoke/core/types'
 import type { AttachedParts } from './attach-skills.ts'
 import { FirstAnswer } from './first-answer.ts'
@@ -132,8 +132,7 @@ function toContext({ mcpReq }: ServerContext): ToolContext {
     const params = {
       progressToken,
       progress: done,
-      ...(total === undefined ? {} : { total }),
-      ...(message === undefined ? {} : { message }),
+      ...defined({ total, message }),
     }
     // Ignores failures, because a client that has disconnected needs no progress.
     mcpReq.notify({ method: 'notifications/progress', params }).catch(() => undefined)
@@ -168,10 +167,12 @@ function toWireTool(tool: ToolDefinition): Tool {
       hints === undefined
         ? { readOnlyHint: true, openWorldHint: false }
         : {
-            ...(hints.readOnly === undefined ? {} : { readOnlyHint: hints.readOnly }),
-            ...(hints.destructive === undefined ? {} : { destructiveHint: hints.destructive }),
-            ...(hints.idempotent === undefined ? {} : { idempotentHint: hints.idempotent }),
-            ...(hints.openWorld === undefined ? {} : { openWorldHint: hints.openWorld }),
+            ...defined({
+              readOnlyHint: hints.readOnly,
+              destructiveHint: hints.destructive,
+              idempotentHint: hints.idempotent,
+              openWorldHint: hints.openWorld,
+            }),
           },
   }
 }

@@ -1,5 +1,6 @@
 import { type ConversationStore, openConversationStore, resolveModel, SkillAgent } from '@skillstoke/agent'
 import type { SkillRuntime } from '@skillstoke/core'
+import { defined } from '@skillstoke/core/internal'
 import { bundledSkills } from '@skillstoke/core/node'
 import type { Config } from '../config/config.ts'
 import type { Parts } from '../dev/parts.ts'
@@ -48,8 +49,7 @@ export async function openChatAgent(
     new SkillAgent({
       ...{ skills, model, store, tenant: CHAT_TENANT, reservedCommands: CHAT_COMMAND_NAMES },
       call: toCallSettings(confirmations),
-      ...(config.scope === undefined ? {} : { scope: config.scope }),
-      ...(writer === undefined ? {} : { writer }),
+      ...defined({ scope: config.scope, writer }),
     }),
   )
   return { skills, store, agent }

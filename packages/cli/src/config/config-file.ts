@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join, relative, resolve } from 'node:path'
 import type { CatalogFormatName } from '@skillstoke/core'
-import { type DuplicateWinner, findNearest, toMessage } from '@skillstoke/core/internal'
+import { type DuplicateWinner, defined, findNearest, toMessage } from '@skillstoke/core/internal'
 import type { ReadingPolicy } from '@skillstoke/core/source'
 import { UsageError } from '../exit-code.ts'
 import { isReallyInside } from '../real-path.ts'
@@ -126,9 +126,7 @@ function toReading({
   description,
 }: ConfigFile['reading'] = {}): Partial<ReadingPolicy> {
   return {
-    ...(names === undefined ? {} : { names }),
-    ...(matchDirectory === undefined ? {} : { matchDirectory }),
-    ...(description === undefined ? {} : { description }),
+    ...defined({ names, matchDirectory, description }),
   }
 }
 

@@ -6,6 +6,7 @@ import {
   DEFAULT_CATALOG_FORMAT,
   DEFAULT_CATALOG_TOKENS,
   type DuplicateWinner,
+  defined,
 } from '@skillstoke/core/internal'
 import type { ReadingPolicy } from '@skillstoke/core/source'
 import type { SourceReport } from '@skillstoke/core/types'
@@ -182,9 +183,7 @@ export async function resolveConfig(
     sandbox: flags.sandbox ?? parseSandbox(environment['SKILLSTOKE_SANDBOX']),
     server: resolveServer(flags, environment, file),
     model: {
-      ...(model === undefined ? {} : { model }),
-      ...(modelUrl === undefined ? {} : { baseUrl: modelUrl }),
-      ...(apiKey === undefined ? {} : { apiKey }),
+      ...defined({ model, baseUrl: modelUrl, apiKey }),
     },
     hasColor: isTerminal && !environment['NO_COLOR'] && environment['TERM'] !== 'dumb',
     isInteractive: isTerminal && process.stdin.isTTY === true && !environment['CI'],

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { toMessage } from '@skillstoke/core/internal'
+import { defined, toMessage } from '@skillstoke/core/internal'
 import {
   type FleetConnectionOptions,
   type FleetCredentials,
@@ -43,9 +43,7 @@ export function resolveFleet(flags: FleetFlags, environment: NodeJS.ProcessEnv =
   const keyFile = read(flags.tlsKey, 'SKILLSTOKE_FLEET_CERT_KEY')
   const inboxPrefix = read(undefined, 'SKILLSTOKE_FLEET_INBOX')
   const tls = {
-    ...(caFile === undefined ? {} : { caFile }),
-    ...(certFile === undefined ? {} : { certFile }),
-    ...(keyFile === undefined ? {} : { keyFile }),
+    ...defined({ caFile, certFile, keyFile }),
   }
   return {
     connection: {

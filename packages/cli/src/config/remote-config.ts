@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { toMessage } from '@skillstoke/core/internal'
+import { defined, toMessage } from '@skillstoke/core/internal'
 import type { ReadingPolicy, RemoteSourceOptions, SkillSource } from '@skillstoke/core/source'
 import { UsageError } from '../exit-code.ts'
 import {
@@ -104,9 +104,7 @@ export async function createRemote(
 ): Promise<SkillSource> {
   const common = {
     reading,
-    ...(label === undefined ? {} : { label }),
-    ...(polling === undefined ? {} : { polling }),
-    ...(trust === undefined ? {} : { trust }),
+    ...defined({ label, polling, trust }),
     ...(source.pollSeconds === undefined ? {} : { pollMs: source.pollSeconds * 1000 }),
   }
   const maxBytes = source.maxMegabytes === undefined ? {} : { maxBytes: source.maxMegabytes * 1_000_000 }

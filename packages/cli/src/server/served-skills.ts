@@ -1,4 +1,5 @@
 import type { Logger, SkillRuntime } from '@skillstoke/core'
+import { defined } from '@skillstoke/core/internal'
 import type { SkillMcpOptions } from '@skillstoke/mcp'
 import type { Config } from '../config/config.ts'
 import { type OpenOptions, openSkills } from '../open-skills.ts'
@@ -21,8 +22,7 @@ export function toServerOptions(
   return {
     version: readVersion(),
     ...{ commandTools, adminTools, authorTools },
-    ...(pageSize === undefined ? {} : { pageSize }),
-    ...(scope === undefined ? {} : { scope }),
+    ...defined({ pageSize, scope }),
   }
 }
 

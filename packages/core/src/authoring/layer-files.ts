@@ -1,3 +1,4 @@
+import { defined } from '../defined.ts'
 import { SkillError } from '../errors.ts'
 import type { WritableFileSystem } from '../fs/writable-file-system.ts'
 import type { Clock, Hasher } from '../host.ts'
@@ -95,8 +96,7 @@ export class LayerFiles {
     const directoryName = location.slice(location.lastIndexOf('/') + 1)
     const parsed = parseSkill(text.bytes, {
       ...(directoryName === '' ? {} : { directoryName }),
-      ...(reading === undefined ? {} : { policy: reading }),
-      ...(limits === undefined ? {} : { limits }),
+      ...defined({ policy: reading, limits }),
     })
     if (parsed.ok ? parsed.value.name === name : known === undefined) return
     const found = parsed.ok ? `now holds the skill ${quote(parsed.value.name)}` : 'has changed'

@@ -1,3 +1,4 @@
+import { defined } from '../defined.ts'
 import type { FolderMove, FolderPlace } from '../registry/admission.ts'
 import type { ScriptCapability } from '../skill/capabilities.ts'
 import type { Digest } from '../skill/digest.ts'
@@ -260,8 +261,7 @@ export function withDecision(
       const { path, digest, conversation, folder } = recorded
       const write = {
         ...{ ...meta, path, digest },
-        ...(conversation === undefined ? {} : { conversation }),
-        ...(folder === undefined ? {} : { folder }),
+        ...defined({ conversation, folder }),
       }
       return {
         ...now,

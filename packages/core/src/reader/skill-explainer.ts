@@ -1,3 +1,4 @@
+import { defined } from '../defined.ts'
 import { quote } from '../quote.ts'
 import type { Generation } from '../registry/generation.ts'
 import type { NotSkill } from '../source/not-skill.ts'
@@ -28,8 +29,7 @@ export class SkillExplainer {
     const target = findAsked(asked, generation, sources.list())
     const offer = target === undefined ? undefined : commands?.offer(target.report)
     return explainSkill(asked, this.#options, {
-      ...(target === undefined ? {} : { target }),
-      ...(offer === undefined ? {} : { offer }),
+      ...defined({ target, offer }),
     })
   }
 

@@ -1,3 +1,4 @@
+import { defined } from '../defined.ts'
 import { SkillError } from '../errors.ts'
 import { closeInTurn, waitAtMost } from '../host.ts'
 import { quote } from '../quote.ts'
@@ -90,8 +91,7 @@ export class ProgramSlots implements CommandOffers {
     const { commands = [], revision } = slot ?? {}
     return {
       commands,
-      ...(revision === undefined ? {} : { revision }),
-      ...(problem === undefined ? {} : { problem }),
+      ...defined({ revision, problem }),
     }
   }
 

@@ -1,3 +1,4 @@
+import { defined } from '../defined.ts'
 import { SkillError, toMessage } from '../errors.ts'
 import { type FileStat, type FileSystem, isPending } from '../fs/file-system.ts'
 import type { Clock, Hasher } from '../host.ts'
@@ -360,9 +361,7 @@ export class FolderReader {
       skillFile: folder.skillFile as string,
       ...(skill === undefined ? {} : { skill }),
       ...(isLinked(folder) ? { isLinked: true } : {}),
-      ...(identity === undefined ? {} : { identity }),
-      ...(directory === undefined ? {} : { directory }),
-      ...(realPath === undefined ? {} : { realPath }),
+      ...defined({ identity, directory, realPath }),
       ...(hasLinks(folder) ? { hasLinks: true } : {}),
       diagnostics,
     }

@@ -1,3 +1,4 @@
+import { defined } from '../defined.ts'
 import { checkChoice, checkNumber, SkillError } from '../errors.ts'
 import type { FileTree, ListedSkill } from '../fs/file-tree.ts'
 import { TreeFileSystem } from '../fs/tree-file-system.ts'
@@ -256,15 +257,12 @@ export class RemoteSource implements SkillSource {
       trust: this.trust,
       symlinks: 'deny',
       watching: 'off',
-      ...(layout === undefined ? {} : { layout }),
-      ...(reading === undefined ? {} : { reading }),
-      ...(limits === undefined ? {} : { limits }),
+      ...defined({ layout, reading, limits }),
       clock: this.#clock,
     })
     this.#listed = new ListedSkills({
       label,
-      ...(limits === undefined ? {} : { limits }),
-      ...(reading === undefined ? {} : { reading }),
+      ...defined({ limits, reading }),
     })
   }
 

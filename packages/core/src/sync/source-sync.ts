@@ -1,3 +1,4 @@
+import { defined } from '../defined.ts'
 import { SkillError, toMessage } from '../errors.ts'
 import { type Clock, type Hasher, type Logger, untilAborted } from '../host.ts'
 import { quote } from '../quote.ts'
@@ -207,8 +208,7 @@ export class SourceSync {
       trust,
       ...this.#guarded.state(),
       ...(this.#options.store.fault === undefined ? {} : { storeFault: this.#options.store.fault.message }),
-      ...(version === undefined ? {} : { version }),
-      ...(this.#lastReadAt === undefined ? {} : { lastReadAt: this.#lastReadAt }),
+      ...defined({ version, lastReadAt: this.#lastReadAt }),
       failures: this.#failures,
       ...(this.#failure === undefined ? {} : { lastError: toMessage(this.#failure) }),
       ...(this.#lastErrorAt === undefined ? {} : { lastErrorAt: this.#lastErrorAt }),

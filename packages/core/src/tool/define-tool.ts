@@ -1,3 +1,4 @@
+import { defined } from '../defined.ts'
 import { SkillError } from '../errors.ts'
 import { untilAborted } from '../host.ts'
 import {
@@ -78,8 +79,7 @@ export function withCheck(
     get inputSchema() {
       return tool.inputSchema
     },
-    ...(hints === undefined ? {} : { hints }),
-    ...(reportsProgress === undefined ? {} : { reportsProgress }),
+    ...defined({ hints, reportsProgress }),
     async execute(input: unknown, context?: ToolContext): Promise<ToolResult> {
       context?.signal?.throwIfAborted()
       const given = readInput(input, [])
@@ -126,7 +126,6 @@ function toCall(context: ToolContext | undefined): ToolCall {
   const signal = context?.signal ?? undefined
   const onProgress = context?.onProgress ?? undefined
   return {
-    ...(signal === undefined ? {} : { signal }),
-    ...(onProgress === undefined ? {} : { onProgress }),
+    ...defined({ signal, onProgress }),
   }
 }

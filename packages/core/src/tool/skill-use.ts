@@ -1,3 +1,4 @@
+import { defined } from '../defined.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { ToolContext, ToolDefinition, ToolResult } from './tool-definition.ts'
 
@@ -25,8 +26,7 @@ export function withUses(tool: ToolDefinition, report: (use: SkillUse) => void):
     get inputSchema() {
       return tool.inputSchema
     },
-    ...(hints === undefined ? {} : { hints }),
-    ...(reportsProgress === undefined ? {} : { reportsProgress }),
+    ...defined({ hints, reportsProgress }),
     async execute(input: unknown, context?: ToolContext): Promise<ToolResult> {
       const result = await tool.execute(input, context)
       const { skill, revision, isError } = result

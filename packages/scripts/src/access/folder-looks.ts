@@ -1,7 +1,7 @@
 import { type BigIntStats, type Dirent, lstatSync, readlinkSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
-import { isRepository, isRepositoryEntry, type NamedEntry } from '@skillstoke/core/internal'
+import { defined, isRepository, isRepositoryEntry, type NamedEntry } from '@skillstoke/core/internal'
 import { FolderCache } from '../folders/folder-cache.ts'
 import { identityOf } from './file-identity.ts'
 import { isGuardedName } from './guarded-names.ts'
@@ -80,8 +80,7 @@ export class FolderLooks {
       parts,
       links: odd.flatMap(({ kind, path }) => (kind === 'link' ? path : [])),
       isTooLarge: count > MAX_ENTRIES,
-      ...(guarded === undefined ? {} : { guarded }),
-      ...(closed === undefined ? {} : { closed }),
+      ...defined({ guarded, closed }),
     }
   }
 

@@ -1,6 +1,13 @@
 import { resolve } from 'node:path'
 import { type Diagnostic, SkillError } from '../../index.ts'
-import { checkChoice, checkNumber, checkOptions, type KnownOptions, quote } from '../../internal-entry.ts'
+import {
+  checkChoice,
+  checkNumber,
+  checkOptions,
+  defined,
+  type KnownOptions,
+  quote,
+} from '../../internal-entry.ts'
 import {
   type FetchContext,
   type FetchResult,
@@ -119,11 +126,7 @@ export function git(url: string, options: GitOptions = {}): SkillSource {
   checkChoice('update', options.update, GIT_UPDATES)
   const { label, ref, path, baseUrl, privateHosts, allowFile, ...rest } = options
   const place = parseGitUrl(url, {
-    ...(ref === undefined ? {} : { ref }),
-    ...(path === undefined ? {} : { path }),
-    ...(baseUrl === undefined ? {} : { baseUrl }),
-    ...(privateHosts === undefined ? {} : { privateHosts }),
-    ...(allowFile === undefined ? {} : { allowFile }),
+    ...defined({ ref, path, baseUrl, privateHosts, allowFile }),
   })
   const { update, token, identityFile, knownHostsFile, maxBytes, stateDirectory, ...remote } = rest
   if (token !== undefined && place.protocol !== 'https' && place.protocol !== 'http')
