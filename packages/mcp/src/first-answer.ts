@@ -14,28 +14,23 @@ const CONTINUED =
   'The connection was interrupted, and skills may have changed meanwhile. Load a skill again before relying on what you loaded earlier.'
 
 /**
- * Adds the list of skills to the first answer of a connection, because several hosts do not pass the instructions of a
- * server on to the model. A model that names a skill knows the list, so it is not repeated. An answer that is the list
- * itself gets the name of its generation instead.
+ * Returns a function that returns the texts to append to an answer. The first answer of a connection gets the list of
+ * skills, because several hosts do not pass the instructions of a server on to the model. A model that names a skill
+ * knows the list, so it is not repeated. An answer that is the list itself gets the name of its generation instead.
  */
-export class FirstAnswer {
-  readonly #options: FirstAnswerOptions
-  #isTold = false
-
-  constructor(options: FirstAnswerOptions) {
-    this.#options = options
-  }
-
-  /** Returns the texts to append to an answer. */
-  add(tool: ToolDefinition, input: unknown, result: ToolResult): string[] {
-    const { session, catalog, isContinued } = this.#options
+export function addToFirstAnswer({
+  session,
+  catalog,
+  isContinued,
+}: FirstAnswerOptions): (tool: ToolDefinition, input: unknown, result: ToolResult) => string[] {
+  let isTold = false
+  return (tool, input, result) => {
     const { generation } = result
     if (generation === undefined) return []
-    const isFirst = session !== undefined && !this.#isTold
-    const isOfList = isList(tool, input, result)
-    this.#isTold ||= isFirst
+    const isFirst = session !== undefined && !isTold
+    isTold ||= isFirst
     const texts = isFirst && isContinued ? [CONTINUED] : []
-    if (isOfList)
+    if (isList(tool, input, result))
       texts.push(
         `The generation is ${shortDigest(generation)}. Pass it as "since" to learn what has changed.`,
       )

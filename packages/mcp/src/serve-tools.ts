@@ -10,7 +10,7 @@ import type { SkillSession, ToolContext, ToolDefinition, ToolResult } from '@ski
 import { defined, quote, TOOL_NAMES } from '@skillstoke/core/internal'
 import type { ToolProgress } from '@skillstoke/core/types'
 import type { AttachedParts } from './attach-skills.ts'
-import { FirstAnswer } from './first-answer.ts'
+import { addToFirstAnswer } from './first-answer.ts'
 import { type HostHandlers, listOfHost } from './host-handlers.ts'
 import { describeAsking, splitSince, withSince } from './since-field.ts'
 import { GENERATION_META_KEY, REVISION_META_KEY } from './skill-entry.ts'
@@ -23,7 +23,7 @@ const TOOLS = ['tools/list', 'tools'] as const
  */
 export function serveTools(mcp: McpServer, parts: AttachedParts, host: HostHandlers): void {
   const { session, onCall, tools, trace } = parts
-  const first = new FirstAnswer(parts)
+  const addFirst = addToFirstAnswer(parts)
   mcp.server.setRequestHandler('tools/list', async (request, context) => {
     const own = (await tools.list()).map(toWireTool)
     const names = new Set(own.map(({ name }) => name))
@@ -49,7 +49,7 @@ export function serveTools(mcp: McpServer, parts: AttachedParts, host: HostHandl
       report(result)
       const texts = [
         result.text,
-        ...first.add(tool, input, result),
+        ...addFirst(tool, input, result),
         ...(session === undefined && since === undefined ? describeAsking(tool, result) : []),
         ...describeSince(parts, since, result),
         ...noticeFor(session, result, context.mcpReq.signal),

@@ -36,7 +36,7 @@ import { createScanPass, isFolderThere, type PassOptions } from './scan-pass.ts'
 import { findMoved, type ReadFile } from './second-fingerprint.ts'
 import type { SettlePolicy } from './settle.ts'
 import { SharedFiles } from './shared-files.ts'
-import { SharedRun } from './shared-run.ts'
+import { shareRuns } from './shared-run.ts'
 import type {
   MarkReason,
   SkillSource,
@@ -105,7 +105,7 @@ export class FileSource implements SkillSource {
   readonly #notes: NotedFolders
   readonly #guard: RootGuard
   readonly #trust: EventTrust
-  readonly #look = new SharedRun(async () => await this.#announceNews())
+  readonly #look = shareRuns(async () => await this.#announceNews())
   readonly #work = new WorkList()
   readonly #published = new PublishedContents()
   readonly #shared = new SharedFiles()
@@ -165,7 +165,7 @@ export class FileSource implements SkillSource {
       hasHints: () => this.#hasHints(),
       drain: async () => {
         await this.#drain()
-        if (!this.#hasPromptEvents && this.#isWatching()) await this.#look.run()
+        if (!this.#hasPromptEvents && this.#isWatching()) await this.#look()
       },
       isBusy: async () => await this.#isBusy(),
       concerns: (area, location) => this.#concerns(area, location),

@@ -1,26 +1,18 @@
 /**
- * Runs a function for many callers. Runs never overlap. Callers that arrive during a run share the next run, because
- * the current run may miss their latest changes.
+ * Returns a function that runs `work` for many callers. Runs never overlap. Callers that arrive during a run share the
+ * next run, because the current run may miss their latest changes. A call resolves at the end of its run.
  */
-export class SharedRun {
-  readonly #work: () => Promise<void>
-  #current: Promise<void> = Promise.resolve()
-  #next: Promise<void> | undefined
-
-  constructor(work: () => Promise<void>) {
-    this.#work = work
+export function shareRuns(work: () => Promise<void>): () => Promise<void> {
+  let current: Promise<void> = Promise.resolve()
+  let next: Promise<void> | undefined
+  const start = async (): Promise<void> => {
+    await current.catch(() => undefined)
+    next = undefined
+    current = work()
+    await current
   }
-
-  /** Resolves at the end of a run that began after this call. */
-  run(): Promise<void> {
-    this.#next ??= this.#start()
-    return this.#next
-  }
-
-  async #start(): Promise<void> {
-    await this.#current.catch(() => undefined)
-    this.#next = undefined
-    this.#current = this.#work()
-    await this.#current
+  return () => {
+    next ??= start()
+    return next
   }
 }
