@@ -670,7 +670,7 @@ export async function readStored(
 ): Promise<StoredConversation> {
   const messages = await store.read(tenant, id)
   const state = await store.readSession(tenant, id)
-  return { messages, ...(state === undefined ? {} : { state }) }
+  return { messages, ...defined({ state }) }
 }
 
 /** @throws {SkillError} INVALID_OPTION if a summary is no text, because it would replace the whole conversation */

@@ -178,13 +178,13 @@ export class SkillToolset<Files extends FileSystem = FileSystem> implements Asyn
     const runtime = await createSkillRuntime({
       ...PRESETS.pai.runtime,
       sources,
-      ...(logger === undefined ? {} : { logger }),
+      ...defined({ logger }),
       ...(preScanHook === undefined
         ? {}
         : {
             preScan: {
               hook: () => preScanHook(this, latest.context),
-              ...(preScanTimeoutMs === undefined ? {} : { timeoutMs: preScanTimeoutMs }),
+              ...defined({ timeoutMs: preScanTimeoutMs }),
             },
           }),
     })

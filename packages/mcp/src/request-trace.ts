@@ -105,7 +105,7 @@ export class RequestTrace {
       method,
       name,
       server,
-      ...(client === undefined ? {} : { client }),
+      ...defined({ client }),
       ...(typeof traceparent === 'string' ? { traceparent } : {}),
     }
     const report = ({ skill, revision, isError }: RequestOutcome): void => {
@@ -147,12 +147,12 @@ export class RequestTrace {
       const { method, name, client, skill, revision } = message
       audit({
         at: clock.now(),
-        ...(client === undefined ? {} : { client }),
+        ...defined({ client }),
         method,
         name,
         ...defined({ skill, revision }),
         outcome,
-        ...(reason === undefined ? {} : { reason }),
+        ...defined({ reason }),
         durationMs: clock.monotonic() - start,
       })
     }

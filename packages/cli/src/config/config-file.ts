@@ -106,7 +106,7 @@ function toLoaded(path: string, file: ConfigFile): Omit<LoadedConfigFile, 'sourc
       return {
         path: absolute,
         isInside: isReallyInside(absolute, folder),
-        ...(label === undefined ? {} : { label }),
+        ...defined({ label }),
       }
     }),
     linkRoots: file.linkRoots?.map(each => toAbsolute(each, folder)) ?? [],

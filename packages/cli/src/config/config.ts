@@ -148,7 +148,7 @@ export async function resolveConfig(
   const isAnyGiven = given.length > 0 || (flags.source ?? []).length > 0 || flags.fleet !== undefined
   const gitBaseUrl = flags.gitBaseUrl ?? environment['SKILLSTOKE_GIT_BASE_URL']
   const privateHosts = flags.privateHost ?? environment['SKILLSTOKE_PRIVATE_HOSTS']?.split(',') ?? []
-  const access = { ...(gitBaseUrl === undefined ? {} : { gitBaseUrl }), privateHosts }
+  const access = { ...defined({ gitBaseUrl }), privateHosts }
   const roots = isAnyGiven && given.length === 0 ? [] : resolveRoots(given, file)
   return {
     roots,
@@ -173,7 +173,7 @@ export async function resolveConfig(
     stateDirectory: findStateDirectory(flags, environment),
     options: repeatOptions(flags),
     ...(file === undefined ? {} : { file: file.path }),
-    ...(scope === undefined ? {} : { scope }),
+    ...defined({ scope }),
     catalog: {
       maxTokens: flags.maxTokens ?? file?.maxTokens ?? DEFAULT_CATALOG_TOKENS,
       format: flags.format ?? file?.catalogFormat ?? DEFAULT_CATALOG_FORMAT,
@@ -212,7 +212,7 @@ function resolveScope(flags: ConfigFlags, file: LoadedConfigFile | undefined): S
   const include = flags.include ?? file?.scope?.include
   const exclude = flags.exclude ?? file?.scope?.exclude
   if (include === undefined && exclude === undefined) return undefined
-  return { ...(include === undefined ? {} : { include }), ...(exclude === undefined ? {} : { exclude }) }
+  return defined({ include, exclude })
 }
 
 function resolveServer(
@@ -235,11 +235,11 @@ function resolveServer(
     host: flags.host ?? environment['SKILLSTOKE_HOST'] ?? DEFAULT_HOST,
     port: port ?? DEFAULT_PORT,
     isPortNamed: port !== undefined,
-    ...(maxSessions === undefined ? {} : { maxSessions }),
+    ...defined({ maxSessions }),
     allowedHosts: flags.allowHost ?? [],
-    ...(token === undefined ? {} : { token }),
+    ...defined({ token }),
     isTokenNew: flags.newToken === true,
-    ...(sessionKey === undefined ? {} : { sessionKey }),
+    ...defined({ sessionKey }),
   }
 }
 

@@ -72,7 +72,7 @@ export async function resolveRemotes(
   const taken = new Set(labels)
   const remotes: RemoteConfig[] = []
   for (const { source, isNamed, place } of sources) {
-    const made = await tryRemote({ source, isNamed, ...(place === undefined ? {} : { place }) }, access)
+    const made = await tryRemote({ source, isNamed, ...defined({ place }) }, access)
     if (source.label !== undefined && taken.has(source.label)) {
       const where = place === undefined ? '' : `${place}: `
       throw new UsageError(

@@ -197,7 +197,7 @@ export function withDecision(
   const meta = {
     by: recorded.by,
     at: recorded.at,
-    ...(recorded.note === undefined ? {} : { note: recorded.note }),
+    ...defined({ note: recorded.note }),
   }
   switch (recorded.kind) {
     case 'approve': {
@@ -245,7 +245,7 @@ export function withDecision(
       const added = capabilities.map(capability => ({
         ...meta,
         capability,
-        ...(revision === undefined ? {} : { revision }),
+        ...defined({ revision }),
       }))
       const others = granted.filter(
         each => each.revision !== revision || !capabilities.includes(each.capability),
@@ -283,7 +283,7 @@ function withApprovedWrites(before: FolderDecisions, settles: readonly WrittenFi
     ...rest,
     writes: notWrittenIn(before.writes, settles),
     approvedWrites: approvedNow.reduce(withNote, before.approvedWrites),
-    ...(forgotten === undefined ? {} : { approvedForgotten: forgotten }),
+    ...defined({ approvedForgotten: forgotten }),
   }
 }
 
@@ -305,7 +305,7 @@ function withWrite(
   const writes = withNote(before, write)
   if (writes.length <= MAX_WRITES) return { writes }
   const [forgotten, ...rest] = writes
-  return { writes: rest, ...(forgotten === undefined ? {} : { forgotten }) }
+  return { writes: rest, ...defined({ forgotten }) }
 }
 
 /**

@@ -46,7 +46,7 @@ export class SkillExplainer {
     const finding = describePart(asked, generation)
     return explainSkill(asked, this.#options, {
       notSkills,
-      ...(finding === undefined ? {} : { finding }),
+      ...defined({ finding }),
     })
   }
 
@@ -55,7 +55,7 @@ export class SkillExplainer {
     const places = toPlaces(asked, sources.list())
     const { found } = await sources.findNotSkills(({ label }) => {
       const location = places.find(({ source }) => (source ?? label) === label)?.location
-      return { withNames: true, ...(location === undefined ? {} : { location }) }
+      return { withNames: true, ...defined({ location }) }
     })
     const wanted = asked.normalize('NFC')
     const exact = found.filter(each => places.some(place => isAt(place, each.source, each.location)))

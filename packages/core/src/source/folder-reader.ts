@@ -359,7 +359,7 @@ export class FolderReader {
       location,
       name: skill?.name ?? (folder.entry?.skill?.name || nameOf(folder) || this.#options.label),
       skillFile: folder.skillFile as string,
-      ...(skill === undefined ? {} : { skill }),
+      ...defined({ skill }),
       ...(isLinked(folder) ? { isLinked: true } : {}),
       ...defined({ identity, directory, realPath }),
       ...(hasLinks(folder) ? { hasLinks: true } : {}),

@@ -211,7 +211,7 @@ export class SourceSync {
       ...defined({ version, lastReadAt: this.#lastReadAt }),
       failures: this.#failures,
       ...(this.#failure === undefined ? {} : { lastError: toMessage(this.#failure) }),
-      ...(this.#lastErrorAt === undefined ? {} : { lastErrorAt: this.#lastErrorAt }),
+      ...defined({ lastErrorAt: this.#lastErrorAt }),
       ...(this.#retryAt === undefined ? {} : { retryMs: remaining(this.#retryAt, clock) }),
       ...(this.#retryAt === undefined && this.#sweepAt === undefined
         ? {}

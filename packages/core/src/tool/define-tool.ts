@@ -102,7 +102,7 @@ function toTool(
       return structuredClone(schema) as ToolInputSchema
     },
     ...(hints === undefined ? {} : { hints: Object.freeze({ ...hints }) }),
-    ...(reportsProgress === undefined ? {} : { reportsProgress }),
+    ...defined({ reportsProgress }),
     async execute(input: unknown, context?: ToolContext): Promise<ToolResult> {
       const call = toCall(context)
       call.signal?.throwIfAborted()

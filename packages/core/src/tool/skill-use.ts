@@ -32,7 +32,7 @@ export function withUses(tool: ToolDefinition, report: (use: SkillUse) => void):
       const { skill, revision, isError } = result
       const callId = context?.callId ?? undefined
       if (skill !== undefined && revision !== undefined && !isError)
-        report({ skill, revision, by: 'model', tool: name, ...(callId === undefined ? {} : { callId }) })
+        report({ skill, revision, by: 'model', tool: name, ...defined({ callId }) })
       return result
     },
   })

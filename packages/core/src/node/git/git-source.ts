@@ -136,7 +136,7 @@ export function git(url: string, options: GitOptions = {}): SkillSource {
     )
   const access: GitAccess = {
     protocols: [place.protocol],
-    ...(privateHosts === undefined ? {} : { privateHosts }),
+    ...defined({ privateHosts }),
     ...(token === undefined ? {} : { token, server: new URL(place.url).origin }),
     ...(identityFile === undefined ? {} : { identityFile: resolve(identityFile) }),
     ...(knownHostsFile === undefined ? {} : { knownHostsFile: resolve(knownHostsFile) }),
