@@ -226,6 +226,15 @@ describe('two tool calls in one answer', () => {
 })
 
 describe('a tool without execute', () => {
+  test('gets an error as its result, if another call of the answer is approved', async () => {
+    const model = play({ calls: [REFUND, { tool: 'ask_browser', input: { id: '1' } }] })
+    await using chat = await open(model)
+    chat.server.press(await ask(chat), 'Approve')
+    expect(await chat.server.take('sendMessage', ({ text }) => text === 'Done.')).toBeDefined()
+    expect(payments).toHaveLength(1)
+    expect(JSON.stringify(model.requests.at(-1)?.prompt)).toContain('Telegram cannot run this tool.')
+  })
+
   test('gets no result, and the next message continues the conversation', async () => {
     const model = play({ tool: 'ask_browser', input: { id: '1' } })
     await using chat = await open(model)

@@ -96,6 +96,13 @@ describe('a message in a chat', () => {
     expect(chat.server.refused).toEqual([])
   })
 
+  test('gets no preview of a link, because Telegram would load its address', async () => {
+    await using chat = await TelegramChat.open({ model: play({ text: 'See https://example.com/?data' }) })
+    chat.server.send('Hello.')
+    const { payload } = await chat.server.take('sendMessage')
+    expect(payload.link_preview_options).toEqual({ is_disabled: true })
+  })
+
   test('gets a sentence if the model gives no text', async () => {
     await using chat = await TelegramChat.open({ model: play({ text: ' ' }) })
     chat.server.send('Hello.')

@@ -17,7 +17,7 @@ export function findApprovals(pending: readonly PendingCall[]): ApprovalCall[] {
  * Identifies a call in the data of a button, which Telegram limits to 64 bytes. The id of the approval is unique. The id
  * of a call is not, because some models count their calls in each turn.
  */
-export function keyOfCall({ approvalId }: ApprovalCall): string {
+export function keyOfCall({ approvalId }: Pick<ApprovalCall, 'approvalId'>): string {
   return createHash('sha256').update(approvalId).digest('hex').slice(0, 16)
 }
 

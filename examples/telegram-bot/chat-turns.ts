@@ -52,8 +52,8 @@ export class ChatTurns {
   /** Moves the stored conversation to a new id, so that the chat begins a new conversation. */
   async reset(ctx: Context): Promise<void> {
     const { store, tenant = 'local' } = this.#agent.options
+    const id = toConversationId(ctx)
     const conversation = await this.open(ctx)
-    const { id } = conversation
     conversation.close()
     const last = (await store.read(tenant, id)).at(-1)
     if (last !== undefined) {
@@ -77,9 +77,13 @@ export class ChatTurns {
     await this.#ask(ctx)
   }
 
-  /** Sends Markdown in as many messages as necessary. */
+  /**
+   * Sends Markdown in as many messages as necessary. Shows no previews, because for a preview Telegram would load every
+   * address in an answer, also one that carries data to a stranger.
+   */
   async send(ctx: Context, markdown: string): Promise<void> {
-    for (const { text, entities } of renderAnswer(markdown)) await ctx.reply(text, { entities })
+    for (const { text, entities } of renderAnswer(markdown))
+      await ctx.reply(text, { entities, link_preview_options: { is_disabled: true } })
   }
 
   /** Runs a turn, and shows that the bot is typing. */
@@ -101,18 +105,18 @@ export class ChatTurns {
 
   /** Asks for the first call that is not decided. Continues the turn if all calls are decided. */
   async #ask(ctx: Context): Promise<void> {
-    const approvals = findApprovals((await this.open(ctx)).pending)
-    const open = approvals.find(call => !this.#decisions.has(keyOfCall(call)))
+    const { pending } = await this.open(ctx)
+    const open = findApprovals(pending).find(call => !this.#decisions.has(keyOfCall(call)))
     if (open !== undefined) {
       for (const { text, entities } of renderAnswer(renderQuestion(open)))
         await ctx.reply(text, { entities, reply_markup: renderKeyboard(open) })
       return
     }
-    const answers = approvals.map(call => ({
-      callId: call.callId,
-      approved: this.#decisions.get(keyOfCall(call)) === true,
-    }))
-    for (const call of approvals) this.#decisions.delete(keyOfCall(call))
+    const answers = pending.map(({ callId, ...call }) => {
+      if (call.kind !== 'approval') return { callId, output: 'Telegram cannot run this tool.', isError: true }
+      return { callId, approved: this.#decisions.get(keyOfCall(call)) === true }
+    })
+    for (const call of findApprovals(pending)) this.#decisions.delete(keyOfCall(call))
     await this.run(ctx, { answers })
   }
 }
