@@ -20,12 +20,11 @@ const MAY_CHANGE = /\s#|:\s+[-+.\d]/
  * that other clients spell differently.
  *
  * @param yaml the text of a map that `loadYaml()` accepts
- * @param path path of the map in the frontmatter; empty for the whole frontmatter
  */
-export function describeChangedValues(yaml: string, firstLine: number, path = ''): Diagnostic[] {
+export function describeChangedValues(yaml: string, firstLine: number): Diagnostic[] {
   if (!MAY_CHANGE.test(yaml)) return []
   const found: Diagnostic[] = []
-  for (const value of readPlainValues(yaml, path)) {
+  for (const value of readPlainValues(yaml)) {
     const finding = describeCut(yaml, value) ?? describeRetyped(value)
     if (finding === undefined) continue
     const before = yaml.slice(0, value.start).split('\n')
@@ -81,7 +80,7 @@ interface Frame {
 }
 
 /** Yields the plain values of the fields, and of the fields in `metadata`. */
-function* readPlainValues(yaml: string, outerPath: string): Generator<PlainValue> {
+function* readPlainValues(yaml: string): Generator<PlainValue> {
   const frames: Frame[] = []
   for (const event of parseEvents(yaml, {})) {
     const frame = frames.at(-1)
@@ -91,7 +90,7 @@ function* readPlainValues(yaml: string, outerPath: string): Generator<PlainValue
     else {
       // The document and the map with the fields are the first two frames.
       const isValue = frames.length >= 2
-      const path = isValue ? toPath(frame) : outerPath
+      const path = isValue ? toPath(frame) : ''
       if (frame !== undefined) frame.key = undefined
       if (event.type === EVENT_ID.SCALAR) {
         const isPlain = event.style === SCALAR_STYLE.PLAIN && event.valueStart >= 0

@@ -1,10 +1,10 @@
 import { quote, showValue } from '../quote.ts'
 import { describeChangedValues } from './changed-values.ts'
 import type { Diagnostic } from './diagnostic.ts'
-import { readFieldByField } from './field-by-field.ts'
-import { isBlank, isField, toLines } from './frontmatter-lines.ts'
 import { readPlainFields } from './plain-fields.ts'
+import { readRepaired } from './repaired-yaml.ts'
 import { SourceScalar, toSpelled, toTyped } from './source-scalar.ts'
+import { cutField, isBlank } from './yaml-entries.ts'
 import { loadYaml } from './yaml-text.ts'
 
 const MAX_QUOTED = 60
@@ -53,8 +53,8 @@ export function splitServedText(text: string): Outcome<SplitSkillText> {
   const split = splitFrom(text, start + skipped.length)
   // A line "---" can also be a Markdown rule above a paragraph.
   if (!split.ok) return split.diagnostics.some(({ code }) => code === 'FRONTMATTER_MISSING') ? strict : split
-  const first = toLines(split.value.frontmatter).find(line => !isBlank(line))
-  if (first === undefined || !isField(first)) return strict
+  const first = split.value.frontmatter.split(/\r?\n/).find(line => !isBlank(line))
+  if (first === undefined || cutField(first) === undefined) return strict
   const warning: Diagnostic = {
     code: 'TEXT_BEFORE_FRONTMATTER',
     severity: 'warning',
@@ -141,22 +141,22 @@ export function splitAnyText(text: string): Outcome<SplitSkillText> & { readonly
 }
 
 /**
- * Reads YAML 1.2 (core schema, no custom tags, no aliases). If the text as a whole is not valid YAML, each field is
- * read separately. An invalid value is read as plain text, with a warning. Reports the values that YAML changes. Read simple frontmatters without the YAML
+ * Reads YAML 1.2 (core schema, no custom tags, no aliases). If the text is not valid YAML, invalid values are put in
+ * quotation marks, with a warning. Reports the values that YAML changes. Reads simple frontmatters without the YAML
  * parser, because the parser takes five times as long.
  */
 export function parseFrontmatter(yaml: string, firstLine: number): Outcome<FrontmatterFields> {
   const plain = readPlainFields(yaml)
   if (plain !== undefined) return { ok: true, value: plain, diagnostics: [] }
   // A text with only blank lines and comments is an empty document in YAML, but js-yaml rejects it.
-  if (toLines(yaml).every(isBlank)) return { ok: true, value: new Map(), diagnostics: [] }
-  const loaded = loadYaml(yaml, { firstLine })
+  if (yaml.split(/\r?\n/).every(isBlank)) return { ok: true, value: new Map(), diagnostics: [] }
+  const loaded = loadYaml(yaml, firstLine)
   // If no colon has a space after it, YAML reads the whole frontmatter as one text.
   if (loaded.ok && typeof loaded.value !== 'string') {
     const fields = toFields(loaded.value, firstLine)
     return fields.ok ? { ...fields, diagnostics: describeChangedValues(yaml, firstLine) } : fields
   }
-  const repaired = readFieldByField(yaml, firstLine)
+  const repaired = readRepaired(yaml, firstLine, loaded.ok ? undefined : loaded.fault)
   if (!repaired.ok) return repaired
   if (repaired.value.size > 0) return { ...repaired, value: convertScalars(repaired.value) }
   return loaded.ok ? toFields(loaded.value, firstLine) : failure([], loaded.fault)

@@ -239,7 +239,7 @@ describe('parseSkill() and unusable files:', () => {
     [`description: 'Reads\nlicense: MIT`, 3, 14, 'is never closed', 'close it at the end'],
     ['description: x\nname: other', 4, 1, 'the field occurs twice', 'keep one of the two'],
     ['description: x\na: &a 1\nb: *a', 5, 5, 'are not read', 'write the value out'],
-    ['description: [a', 3, 14, 'the "[" that opens', 'close it at the end'],
+    ['description: [a', 3, 14, 'is never closed', 'close it at the end'],
   ])(
     '%j is refused, and the error gives the fault, its position and the fix',
     (fields, line, column, message, fix) => {

@@ -4,7 +4,7 @@ import { loadYaml } from './yaml-text.ts'
 
 /** Returns the fields that the YAML parser reads from a text. */
 function asYaml(yaml: string): readonly (readonly [string, unknown])[] | undefined {
-  const loaded = loadYaml(yaml, { firstLine: 1 })
+  const loaded = loadYaml(yaml, 1)
   return loaded.ok && typeof loaded.value === 'object' && loaded.value !== null
     ? Object.entries(loaded.value)
     : undefined

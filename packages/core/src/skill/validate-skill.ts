@@ -83,8 +83,13 @@ function validateText(text: string, directoryName: string | undefined): Diagnost
       ),
     ]
   }
-  const changed = parseFrontmatter(frontmatter, firstLine).diagnostics.filter(isChangedValue)
-  return [...diagnostics, ...validateYaml(frontmatter, firstLine, directoryName), ...changed]
+  const found = parseFrontmatter(frontmatter, firstLine).diagnostics
+  const faults = found.filter(({ code }) => code === 'YAML_INVALID' || code === 'YAML_REPAIRED')
+  const yaml: readonly Diagnostic[] =
+    faults.length === 0
+      ? validateYaml(frontmatter, firstLine, directoryName)
+      : faults.map(fault => ({ ...fault, code: 'YAML_INVALID', severity: 'error' }))
+  return [...diagnostics, ...yaml, ...found.filter(isChangedValue)]
 }
 
 function validateYaml(
@@ -92,7 +97,7 @@ function validateYaml(
   firstLine: number,
   directoryName: string | undefined,
 ): Diagnostic[] {
-  const loaded = loadYaml(frontmatter, { firstLine })
+  const loaded = loadYaml(frontmatter, firstLine)
   if (!loaded.ok) return [loaded.fault]
   const flow = findFlowCollection(frontmatter)
   if (flow !== undefined) {

@@ -3,7 +3,7 @@ import type { Diagnostic } from './diagnostic.ts'
 import { SOURCE_SCHEMA } from './source-scalar.ts'
 
 /** The greatest allowed depth of nested maps and lists. */
-export const MAX_YAML_DEPTH = 16
+const MAX_YAML_DEPTH = 16
 
 export type LoadedYaml =
   | { readonly ok: true; readonly value: unknown }
@@ -14,39 +14,22 @@ export type LoadedYaml =
       readonly reason: string
     }
 
-export interface LoadYamlOptions {
-  /** Number of the line in the file on which the text starts, counted from 1. */
-  readonly firstLine: number
-  /** @default MAX_YAML_DEPTH */
-  readonly maxDepth?: number
-}
-
 /**
  * Loads YAML 1.2 with the core schema: no custom tags, no aliases, a bounded depth. Numbers and booleans are loaded as
  * `SourceScalar`.
+ *
+ * @param firstLine number of the line in the file on which the text starts, counted from 1
  */
-export function loadYaml(yaml: string, options: LoadYamlOptions): LoadedYaml {
-  const { firstLine, maxDepth = MAX_YAML_DEPTH } = options
+export function loadYaml(yaml: string, firstLine: number): LoadedYaml {
   try {
-    return { ok: true, value: load(yaml, { schema: SOURCE_SCHEMA, maxAliases: 0, maxDepth }) }
+    return { ok: true, value: load(yaml, { schema: SOURCE_SCHEMA, maxAliases: 0, maxDepth: MAX_YAML_DEPTH }) }
   } catch (thrown) {
-    return { ok: false, fault: toYamlDiagnostic(thrown, yaml, firstLine), reason: reasonOf(thrown) }
+    return { ok: false, fault: toYamlDiagnostic(thrown, firstLine), reason: reasonOf(thrown) }
   }
 }
 
 /** Returns the diagnostic for an error of js-yaml. js-yaml counts lines and columns from 0. */
-function toYamlDiagnostic(thrown: unknown, yaml: string, firstLine: number): Diagnostic {
-  const unclosed = findUnclosed(yaml)
-  if (unclosed !== undefined) {
-    return {
-      code: 'YAML_INVALID',
-      severity: 'error',
-      message: `the ${unclosed.opener} that opens the value of "${unclosed.key}" is never closed`,
-      line: firstLine + unclosed.line,
-      column: unclosed.column,
-      fix: 'close it at the end of the value, or remove it',
-    }
-  }
+function toYamlDiagnostic(thrown: unknown, firstLine: number): Diagnostic {
   const reason = reasonOf(thrown)
   const mark = thrown instanceof YAMLException ? thrown.mark : undefined
   const known = EXPLANATIONS.find(([pattern]) => pattern.test(reason))
@@ -95,14 +78,9 @@ const EXPLANATIONS: readonly (readonly [pattern: RegExp, meaning: string, fix: s
     'put the value in single quotes, or write each backslash twice',
   ],
   [
-    /within a (?:single|double) quoted/,
-    'a quotation mark is never closed',
-    'close it at the end of the value',
-  ],
-  [
-    /deficient indentation/,
-    'a value in quotes or brackets continues on a line that is not indented',
-    'indent each further line of the value by two spaces',
+    /deficient indentation|within a (?:single|double) quoted|stream within a flow/,
+    'a quotation mark or bracket is never closed, or its value continues on a line that is not indented',
+    'close it at the end of the value, and indent each further line of the value by two spaces',
   ],
   [
     /flow collection|node content/,
@@ -128,39 +106,7 @@ const EXPLANATIONS: readonly (readonly [pattern: RegExp, meaning: string, fix: s
   ],
   [
     /mapping is not allowed|bad indentation of a mapping/,
-    'the line fits no field; usually an unquoted ": " is inside a value, or text follows a closing bracket or quotation mark',
-    'put the value in double quotes',
+    'the line has an unquoted ": ", a sign such as "@" at the start of a value, text after a bracket or quotation mark, or a wrong indent',
+    'put the value in double quotes, or in single quotes if it has double quotes',
   ],
 ]
-
-const CLOSED: Readonly<Record<string, RegExp>> = {
-  '"': /"(?:[^"\\]|\\.)*"/sy,
-  "'": /'(?:[^']|'')*'/y,
-}
-
-/** Finds a top-level value that opens a quotation or a collection and never closes it. */
-function findUnclosed(
-  yaml: string,
-): { key: string; opener: string; line: number; column: number } | undefined {
-  const lasts: Readonly<Record<string, number>> = { '[': yaml.lastIndexOf(']'), '{': yaml.lastIndexOf('}') }
-  let start = 0
-  for (const [index, line] of yaml.split('\n').entries()) {
-    const [, head, key, opener] = /^(([A-Za-z_][\w.-]*)[ \t]*:[ \t]+)(["'[{])/.exec(line) ?? []
-    if (head !== undefined && key !== undefined && opener !== undefined) {
-      const at = start + head.length
-      if (!isClosed(yaml, at, opener, lasts[opener])) {
-        const shown = /["']/.test(opener) ? 'quotation mark' : `"${opener}"`
-        return { key, opener: shown, line: index, column: head.length + 1 }
-      }
-    }
-    start += line.length + 1
-  }
-  return undefined
-}
-
-function isClosed(yaml: string, at: number, opener: string, lastCloser: number | undefined): boolean {
-  if (lastCloser !== undefined) return lastCloser > at
-  const pattern = CLOSED[opener] as RegExp
-  pattern.lastIndex = at
-  return pattern.test(yaml)
-}

@@ -20,16 +20,16 @@ function parse(fields: string): Parsed {
 
 describe('a field that is not valid YAML', () => {
   test.each([
-    ['[a] or [b]', 'text follows the closing bracket', 'double quotes'],
-    ['"a" or "b"', 'text follows the closing quotation mark', 'single quotes'],
-    [`"it" isn't`, 'text follows the closing quotation mark', 'a backslash before each'],
-    ['"open', 'the quotation mark at its start is never closed', 'single quotes'],
-    ['[open', 'the "[" at its start is never closed', 'double quotes'],
-    ['@scope/name', 'it starts with "@"', 'double quotes'],
-    ['*.md', 'it starts with "*"', 'double quotes'],
-    ['| a | b |', 'it starts with "|"', 'double quotes'],
-    ['!important now', 'it starts with "!"', 'double quotes'],
-    ['a: b', 'it has an unquoted ": "', 'double quotes'],
+    ['[a] or [b]', 'text after a bracket', 'double quotes'],
+    ['"a" or "b"', 'text after a bracket or quotation mark', 'single quotes'],
+    [`"it" isn't`, 'text after a bracket or quotation mark', 'single quotes'],
+    ['"open', 'a quotation mark or bracket is never closed', 'close it at the end'],
+    ['[open', 'a quotation mark or bracket is never closed', 'close it at the end'],
+    ['@scope/name', 'a sign such as "@" at the start', 'double quotes'],
+    ['*.md', 'references ("*name") are not read', 'double quotes'],
+    ['| a | b |', 'other text follows the "|"', 'on the lines below'],
+    ['!important now', 'tags ("!name") are not read', 'double quotes'],
+    ['a: b', 'an unquoted ": "', 'double quotes'],
   ])('%j is read as plain text, with a warning that gives line, reason and fix', (value, reason, fix) => {
     const { skill, diagnostics } = parse(`license: MIT\nargument-hint: ${value}\nversion: 2`)
     expect(skill).toMatchObject({ license: 'MIT', extra: { 'argument-hint': value, version: 2 } })
@@ -50,11 +50,11 @@ describe('a field that is not valid YAML', () => {
       'hooks:\n  on: true\n  run:\n    - [a] b\n    - if: @x\n      times: 3\n  deep:\n    er: "q" r',
     )
     expect(skill?.extra).toEqual({
-      hooks: { on: true, run: ['[a] b', { if: '@x', times: 3 }], deep: { er: '"q" r' } },
+      hooks: { on: true, run: ['[a] b', 'if: @x times: 3'], deep: { er: '"q" r' } },
     })
     expect(diagnostics.map(({ line, message }) => [line, /"([^"]+)"/.exec(message)?.[1]])).toEqual([
       [7, 'hooks.run[0]'],
-      [8, 'hooks.run[1].if'],
+      [8, 'hooks.run[1]'],
       [11, 'hooks.deep.er'],
     ])
   })
@@ -116,6 +116,12 @@ describe('a deciding field that is not valid YAML gets its strictest value', () 
     '&a allowed-tools: [Read] Bash',
     ' allowed-tools: Bash',
     'license: a: b\n  allowed-tools: Bash',
+    'license: "a\nallowed-tools: Bash\nb"',
+    'license: "a\n  allowed-tools: Bash\nb"',
+    'allowed-tools: [\n  Bash\n]',
+    'allowed-tools: Bash\n...\nversion: 1',
+    'allowed-tools: Read\n- Bash',
+    '\u00a0allowed-tools: [Read] Bash',
   ])('with %j, no tool is allowed', fields => {
     const { skill, diagnostics } = parse(fields)
     expect(skill?.allowedTools).toEqual([])
@@ -165,7 +171,8 @@ describe('parseSkill() refuses a frontmatter with', () => {
     ['a reference, with other faults before it', 'a: [x] y\nb: &b 1\nc: *b', 6, 'are not read'],
     ['too many levels', `a: [x] y\nb: ${'['.repeat(17)}${']'.repeat(17)}`, 5, 'more than 16 levels deep'],
     ['a second description', 'a: [x] y\ndescription: Other.', 5, 'occurs twice'],
-    ['an explicit key that is not valid', '? allowed-tools\n: [Read] x', 5, 'the line fits no field'],
+    ['an explicit key that is not valid', '? allowed-tools\n: [Read] x', 5, 'text after a bracket'],
+    ['a second explicit key', 'a: [x] y\n? b\n: 1\n? allowed-tools\n: Read', 7, 'occurs twice'],
   ])('%s', (_what, fields, line, message) => {
     const { skill, diagnostics } = parse(fields)
     expect(skill).toBeUndefined()

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { DEFAULT_LIMITS } from './limits.ts'
 import { parseSkill } from './parse-skill.ts'
 
-test('readFieldByField() reads 20,000 faulty fields of each kind in linear time', () => {
+test('readRepaired() reads 20,000 faulty fields of each kind in linear time', () => {
   const limits = { ...DEFAULT_LIMITS, maxFrontmatterBytes: 1e7, maxSkillFileBytes: 1e7 }
   const kinds: readonly ((index: number) => string)[] = [
     index => `k${index}: [a] b`,
