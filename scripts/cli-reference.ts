@@ -93,11 +93,9 @@ function renderVerb(verb: Command, parent: string, shared: readonly SharedOption
 function renderHelp(verb: Command, isLeftOut: (option: Option) => boolean): string {
   let text = ''
   verb.configureOutput({ writeOut: part => (text += part), getOutHelpWidth: () => WIDTH })
-  const { visibleOptions } = verb.createHelp()
+  const help = verb.createHelp()
   verb.configureHelp({
-    visibleOptions(command) {
-      return visibleOptions.call(this, command).filter(option => !isLeftOut(option))
-    },
+    visibleOptions: command => help.visibleOptions(command).filter(option => !isLeftOut(option)),
     // They have sections of their own.
     visibleCommands: () => [],
   })

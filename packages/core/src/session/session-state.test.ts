@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { linesOf, loadSkill, openMemorySkills } from '../../../../tests/fixtures/memory-skills.ts'
 import { portableHasher } from '../host.ts'
 import { digestOf } from '../skill/digest.ts'
-import type { FrozenCatalog, SessionState } from './session-state.ts'
+import type { SessionState } from './session-state.ts'
 import type { SkillSession } from './skill-session.ts'
 
 /** Converts the state to JSON and back, as a store on disk does. */
@@ -53,7 +53,7 @@ describe('SessionOptions.resume', () => {
   test('resume copies the given state, so that the session and the state share no data', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's' })
-    const { listed } = session.state().catalog as FrozenCatalog
+    const { listed } = session.state().catalog
     expect(() => (listed as string[]).push('forged')).toThrow(TypeError)
     const state = structuredClone(session.state())
     const resumed = it.skills.session({ id: 's', resume: state })
