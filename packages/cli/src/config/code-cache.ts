@@ -54,7 +54,7 @@ export function removeCodeCache(stateDirectory: string): void {
 }
 
 function hasStore(stateDirectory: string): boolean {
-  return statSync(join(stateDirectory, 'store', 'index.db'), { throwIfNoEntry: false }) !== undefined
+  return statSync(join(stateDirectory, 'store.sqlite'), { throwIfNoEntry: false }) !== undefined
 }
 
 /**
