@@ -30,6 +30,7 @@ const touches = (...beginnings: readonly string[]): boolean =>
 
 const RESULTS = '.tmp/test-results.json'
 const OLD_NODE_RESULTS = '.tmp/old-node-results.json'
+const ENDURANCE_RESULTS = '.tmp/endurance-results.json'
 /** Folder with the oldest Node version that we support. `tests/runtimes` installs it. */
 const OLD_NODE = join('tests/runtimes/node_modules', `node-22-${process.platform}-${process.arch}`, 'bin')
 const packages = readdirSync('packages').map(name => join('packages', name))
@@ -77,11 +78,16 @@ const tests: Step = {
   name: 'tests and examples',
   command: [
     ...['vitest', 'run', '--project=unit', '--project=system'],
-    ...(leftOut.endurance ? [] : ['--project=endurance']),
     ...(leftOut.sdks ? ['--exclude=tests/sdks/**'] : []),
     ...(leftOut.packed ? ['--exclude=tests/packed-packages.test.ts'] : []),
     ...reportTo(RESULTS),
   ],
+}
+
+/** These tests run after all others, because they check what users see under a load of their own. */
+const enduranceTests: Step = {
+  name: 'endurance tests',
+  command: ['vitest', 'run', '--project=endurance', '--maxWorkers=2', ...reportTo(ENDURANCE_RESULTS)],
 }
 
 /** Run these tests on the oldest Node too, because scripts, the command line and the state directory use Node functions that differ between versions. */
@@ -139,13 +145,15 @@ if (await runAll(before)) {
   ])
   const hasOldNode = existsSync(OLD_NODE)
   const isOldNodeGreen = !hasOldNode || (await run(oldNodeTests, {}))
+  const isEnduranceGreen = leftOut.endurance || (await run(enduranceTests, { isShown: true }))
   const counts = [
     countTests(RESULTS),
     ...(hasOldNode ? [countTests(OLD_NODE_RESULTS)] : [ONE_SKIPPED]),
+    ...(leftOut.endurance ? [] : [countTests(ENDURANCE_RESULTS)]),
     ...(hasSdks ? [] : [ONE_SKIPPED]),
     ...(hasSite ? [] : [ONE_SKIPPED]),
   ]
-  process.exitCode = report(areTestsGreen && areOthersGreen && isOldNodeGreen, counts)
+  process.exitCode = report(areTestsGreen && areOthersGreen && isOldNodeGreen && isEnduranceGreen, counts)
 } else process.exitCode = 1
 
 /** Lists the files that differ from the upstream branch, including new files. */
