@@ -15,7 +15,6 @@ import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
 import { toMessage } from '../internal-entry.ts'
 
 // Primary result codes of SQLite. The low byte of an extended result code is its primary code.
-const BUSY = 5
 const READ_ONLY = 8
 const IO_ERROR = 10
 const CORRUPT = 11
@@ -159,11 +158,6 @@ class DamageError extends Error {
 export function isDamage(thrown: unknown): boolean {
   const primary = primaryCodeOf(thrown)
   return primary !== undefined && [CORRUPT, NOT_A_DATABASE].includes(primary)
-}
-
-/** Returns whether an error reports that another connection has locked the database. */
-export function isBusy(thrown: unknown): boolean {
-  return primaryCodeOf(thrown) === BUSY
 }
 
 function primaryCodeOf(thrown: unknown): number | undefined {

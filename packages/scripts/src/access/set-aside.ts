@@ -68,10 +68,10 @@ export class SetAside {
    * @returns a description of what was moved or changed; `undefined` if nothing was left
    */
   async checkAfter(access: ScriptAccess, exited: Promise<unknown>): Promise<string | undefined> {
-    if (access.writable.length === 0) return undefined
     const process: Running = { access, told: [] }
-    this.#running.add(process)
+    if (access.writable.length > 0) this.#running.add(process)
     await exited.catch(() => undefined)
+    if (access.writable.length === 0) return undefined
     return await this.#turns.run(async () => {
       this.#running.delete(process)
       const all = [...process.told, ...(await this.#check(access))]
