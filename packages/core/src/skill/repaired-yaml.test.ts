@@ -217,6 +217,12 @@ test('parseSkill() serves every skill with a valid name and description, regardl
   )
 })
 
+test('a star is text if no anchor has its name', () => {
+  const { skill, diagnostics } = parse('x: &0\nz: *|\nlicense: MIT')
+  expect(diagnostics.filter(({ severity }) => severity === 'error')).toEqual([])
+  expect(skill?.license).toBe('MIT')
+})
+
 test('no finding about YAML uses a word of the YAML parser', () => {
   const jargon =
     /maxDepth|maxAliases|alias|scalar|stream|node|mapping|sequence|indentation|chomping|document|flow|implicit|!</

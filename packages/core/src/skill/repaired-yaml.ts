@@ -42,12 +42,12 @@ export function readRepaired(yaml: string, line: number, fault?: Diagnostic): Ou
 /** Repairs the lines of a frontmatter. Every method returns as many lines as it gets. */
 class YamlRepair {
   readonly findings: Diagnostic[] = []
-  readonly #hasAnchor: boolean
+  readonly #anchors: ReadonlySet<string>
   /** Deciding fields in lines that were read as part of another field, each with its line number. */
   readonly #lost = new Map<string, number>()
 
   constructor(yaml: string) {
-    this.#hasAnchor = /(?<![^\s[{,])&\w/.test(yaml)
+    this.#anchors = new Set(listNames('&', yaml))
   }
 
   repairEntries(lines: Lines, outer: Pick<YamlEntry, 'path' | 'line'>, cut: CutLine): Lines {
@@ -83,15 +83,16 @@ class YamlRepair {
     if (found === undefined) return lines
     const { fault, reason } = found
     // Only YAML can read an explicit key ("? key"), so a faulty explicit key might hide a deciding field.
-    if (path !== '?' && !this.#exceedsLimits(reason))
+    if (path !== '?' && !this.#exceedsLimits(reason, lines))
       return this.#repairInside(entry) ?? this.#indentRest(entry) ?? this.#quoteValue(entry, fault)
     this.findings.push(fault)
     return this.#replace(entry, '')
   }
 
-  /** True if a value exceeds the YAML limits. Without an anchor, a `*` is text. */
-  #exceedsLimits(reason: string): boolean {
-    return reason.includes('maxDepth') || (reason.includes('maxAliases') && this.#hasAnchor)
+  /** True if a value exceeds the YAML limits. Without an anchor of the same name, a `*` is text. */
+  #exceedsLimits(reason: string, lines: Lines): boolean {
+    const isAlias = (): boolean => listNames('*', lines.join('\n')).some(name => this.#anchors.has(name))
+    return reason.includes('maxDepth') || (reason.includes('maxAliases') && isAlias())
   }
 
   /** Repairs the map or list below a key. Returns `undefined` for any other value. */
@@ -162,6 +163,13 @@ class YamlRepair {
     const fix = closed === undefined ? fault.fix : adviseClosed(closed)
     this.findings.push({ ...fault, code: 'YAML_REPAIRED', severity: 'warning', message, fix: fix ?? '' })
   }
+}
+
+/** Lists the names after a mark of YAML: `&` for anchors, `*` for aliases. */
+function listNames(mark: '&' | '*', text: string): readonly string[] {
+  return [...text.matchAll(new RegExp(`(?<![^\\s[{,])\\${mark}([^\\s,[\\]{}]+)`, 'g'))].map(
+    ([, name = '']) => name,
+  )
 }
 
 function toFault(line: number, message: string, fix = ''): Diagnostic {
