@@ -1,16 +1,7 @@
 import { SkillAgent } from '@skillstoke/agent'
 import { GitHubPollingWatcher, LocalFileWatcher, SkillToolset } from '@skillstoke/compat'
 import { createSkillRuntime, type SkillRuntime } from '@skillstoke/core'
-import {
-  archive,
-  collectGarbage,
-  createGuardedFetch,
-  git,
-  openDecisions,
-  openRevisionLog,
-  openWriteLock,
-  wellKnown,
-} from '@skillstoke/core/node'
+import { collectGarbage, openDecisions, openRevisionLog, openWriteLock } from '@skillstoke/core/node'
 import {
   adaptFileSystem,
   FileSource,
@@ -20,6 +11,7 @@ import {
 } from '@skillstoke/core/source'
 import { SkillMcp } from '@skillstoke/mcp'
 import { mcpServer } from '@skillstoke/mcp/source'
+import { archive, createGuardedFetch, git, wellKnown } from '@skillstoke/sources'
 import { ApiClient } from 'skillstoke/client'
 import { describe, expect, test } from 'vitest'
 import { InProcessEventBus } from '../packages/core/src/events/event-bus.ts'

@@ -37,19 +37,12 @@ import {
   validateSkill,
 } from '@skillstoke/core'
 import {
-  archive,
-  checkUrl,
   collectGarbage,
-  createGuardedFetch,
   directory,
-  git,
-  npmPackages,
   openDecisions,
   openRevisionLog,
   openState,
   openWriteLock,
-  sftpFileSystem,
-  wellKnown,
 } from '@skillstoke/core/node'
 import {
   adaptFileSystem,
@@ -73,6 +66,15 @@ import {
 import { createSkillsServer, SkillMcp } from '@skillstoke/mcp'
 import { mcpServer } from '@skillstoke/mcp/source'
 import { childProcesses } from '@skillstoke/scripts'
+import {
+  archive,
+  checkUrl,
+  createGuardedFetch,
+  git,
+  npmPackages,
+  sftpFileSystem,
+  wellKnown,
+} from '@skillstoke/sources'
 import { ApiClient } from 'skillstoke/client'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { InProcessEventBus } from '../packages/core/src/events/event-bus.ts'

@@ -7,7 +7,8 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createSkillRuntime, renderSkillText, type SkillRuntime } from '@skillstoke/core'
-import { git, openState } from '@skillstoke/core/node'
+import { openState } from '@skillstoke/core/node'
+import { git } from '@skillstoke/sources'
 
 const base = await mkdtemp(join(tmpdir(), 'skillstoke-example-'))
 const repository = join(base, 'team')

@@ -1,8 +1,8 @@
 import { createAnthropic } from '@ai-sdk/anthropic'
 import { createOpenAI } from '@ai-sdk/openai'
 import { createOpenAI as createOpenAI3 } from '@ai-sdk/openai-3'
+import { aiSdk, aiSdkAgent, toAiTools } from '@skillstoke/adapters/ai-sdk'
 import { LocalFileWatcher, SkillRegistry, SkillSyncManager } from '@skillstoke/compat'
-import { aiSdk, aiSdkAgent, toAiTools } from '@skillstoke/core/ai-sdk'
 import {
   convertToModelMessages,
   experimental_createSteering,

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { createOpenAI } from '@ai-sdk/openai'
 import { createOpenAI as createOpenAI3 } from '@ai-sdk/openai-3'
-import { type AiSdkState, aiSdk } from '@skillstoke/core/ai-sdk'
+import { type AiSdkState, aiSdk } from '@skillstoke/adapters/ai-sdk'
 import type { ModelMessage } from 'ai'
 import * as sdk7 from 'ai'
 import * as sdk6 from 'ai-6'

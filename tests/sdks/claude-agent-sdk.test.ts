@@ -6,13 +6,13 @@ import {
   query,
   type SDKUserMessage,
 } from '@anthropic-ai/claude-agent-sdk'
-import type { SkillRuntime } from '@skillstoke/core'
 import {
   type ClaudeAgent,
   type ClaudeAgentOptions,
   claudeAgent,
   toStateStore,
-} from '@skillstoke/core/claude-agent-sdk'
+} from '@skillstoke/adapters/claude-agent-sdk'
+import type { SkillRuntime } from '@skillstoke/core'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import {
   ask,

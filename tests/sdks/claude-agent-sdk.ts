@@ -8,7 +8,7 @@ import {
   query,
   tool,
 } from '@anthropic-ai/claude-agent-sdk'
-import { type ClaudeState, type ClaudeStateStore, claudeAgent } from '@skillstoke/core/claude-agent-sdk'
+import { type ClaudeState, type ClaudeStateStore, claudeAgent } from '@skillstoke/adapters/claude-agent-sdk'
 import type { Harness } from './harness.ts'
 import type { Reply } from './model-server.ts'
 import { ANSWERS, type Sent } from './protocols.ts'

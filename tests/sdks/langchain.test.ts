@@ -1,8 +1,8 @@
 import { type BaseMessage, RemoveMessage } from '@langchain/core/messages'
 import type { ClientTool } from '@langchain/core/tools'
 import { Command, interrupt, MemorySaver, REMOVE_ALL_MESSAGES } from '@langchain/langgraph'
+import { type LangChainOptions, langchain } from '@skillstoke/adapters/langchain'
 import type { SkillRuntime } from '@skillstoke/core'
-import { type LangChainOptions, langchain } from '@skillstoke/core/langchain'
 import { createDeepAgent, type SubAgent } from 'deepagents'
 import {
   type AgentMiddleware,

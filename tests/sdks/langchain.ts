@@ -1,6 +1,6 @@
 import { ChatAnthropic } from '@langchain/anthropic'
 import { ChatOpenAI } from '@langchain/openai'
-import { langchain } from '@skillstoke/core/langchain'
+import { langchain } from '@skillstoke/adapters/langchain'
 import { createDeepAgent, createSummarizationMiddleware, StateBackend } from 'deepagents'
 import {
   type AgentMiddleware,

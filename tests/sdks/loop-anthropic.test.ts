@@ -1,6 +1,6 @@
 import type Anthropic from '@anthropic-ai/sdk'
+import { type AnthropicLoopOptions, anthropicLoop, followToolRunner } from '@skillstoke/adapters/loop'
 import { SkillError, type SkillRuntime } from '@skillstoke/core'
-import { type AnthropicLoopOptions, anthropicLoop, followToolRunner } from '@skillstoke/core/loop'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createAnthropic, toLoopTool } from './loop.ts'
 import { countBrokenPrefixes, type Reply } from './model-server.ts'

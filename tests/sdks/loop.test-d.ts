@@ -1,5 +1,4 @@
 import type Anthropic from '@anthropic-ai/sdk'
-import type { ToolDefinition } from '@skillstoke/core'
 import type {
   AnthropicAnswer,
   AnthropicRequest,
@@ -8,7 +7,8 @@ import type {
   OpenaiChatRequest,
   OpenaiResponsesAnswer,
   OpenaiResponsesRequest,
-} from '@skillstoke/core/loop'
+} from '@skillstoke/adapters/loop'
+import type { ToolDefinition } from '@skillstoke/core'
 import type OpenAI from 'openai'
 import { z } from 'zod'
 

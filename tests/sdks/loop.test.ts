@@ -1,6 +1,11 @@
 import { readFileSync } from 'node:fs'
+import {
+  type LoopOptions,
+  type LoopTool,
+  openaiChatLoop,
+  openaiResponsesLoop,
+} from '@skillstoke/adapters/loop'
 import { SkillError, type SkillRuntime } from '@skillstoke/core'
-import { type LoopOptions, type LoopTool, openaiChatLoop, openaiResponsesLoop } from '@skillstoke/core/loop'
 import type OpenAI from 'openai'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { cloudflareSkillsHarness } from './cloudflare-skills.ts'

@@ -1,6 +1,5 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import Anthropic from '@anthropic-ai/sdk'
-import type { SkillRuntime } from '@skillstoke/core'
 import {
   anthropicLoop,
   followToolRunner,
@@ -11,7 +10,8 @@ import {
   type LoopTurn,
   openaiChatLoop,
   openaiResponsesLoop,
-} from '@skillstoke/core/loop'
+} from '@skillstoke/adapters/loop'
+import type { SkillRuntime } from '@skillstoke/core'
 import OpenAI from 'openai'
 import type { Harness } from './harness.ts'
 import type { HostTool, World } from './world.ts'

@@ -1,6 +1,6 @@
 import { Agent, run, tool } from '@openai/agents'
+import { bindableAgent } from '@skillstoke/adapters/openai-agents'
 import { LocalFileWatcher, SkillRegistry, SkillSyncManager } from '@skillstoke/compat'
-import { bindableAgent } from '@skillstoke/core/openai-agents'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { chatModel } from './openai-agents.ts'

@@ -1,6 +1,10 @@
 import { Agent, type AgentInputItem, type FunctionTool, RunContext, user } from '@openai/agents'
+import {
+  type OpenaiAgentsChat,
+  type OpenaiAgentsState,
+  openaiAgents,
+} from '@skillstoke/adapters/openai-agents'
 import { createSkillRuntime, MemorySource, type SkillRuntime } from '@skillstoke/core'
-import { type OpenaiAgentsChat, type OpenaiAgentsState, openaiAgents } from '@skillstoke/core/openai-agents'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 

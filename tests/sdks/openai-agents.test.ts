@@ -14,8 +14,12 @@ import {
   user,
 } from '@openai/agents'
 import { SandboxAgent } from '@openai/agents/sandbox'
+import {
+  type OpenaiAgentsChat,
+  type OpenaiAgentsState,
+  openaiAgents,
+} from '@skillstoke/adapters/openai-agents'
 import type { SkillRuntime } from '@skillstoke/core'
-import { type OpenaiAgentsChat, type OpenaiAgentsState, openaiAgents } from '@skillstoke/core/openai-agents'
 import OpenAI from 'openai'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'

@@ -10,7 +10,11 @@ import {
   type Tool,
   tool,
 } from '@openai/agents'
-import { type OpenaiAgentsChat, type OpenaiAgentsState, openaiAgents } from '@skillstoke/core/openai-agents'
+import {
+  type OpenaiAgentsChat,
+  type OpenaiAgentsState,
+  openaiAgents,
+} from '@skillstoke/adapters/openai-agents'
 import OpenAI from 'openai'
 import { z } from 'zod'
 import type { Harness } from './harness.ts'

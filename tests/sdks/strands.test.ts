@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
+import { type StrandsOptions, type StrandsPlugin, strands } from '@skillstoke/adapters/strands'
 import type { SkillRuntime } from '@skillstoke/core'
-import { type StrandsOptions, type StrandsPlugin, strands } from '@skillstoke/core/strands'
 import * as sdk from '@strands-agents/sdk'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'

@@ -1,4 +1,4 @@
-import { type StrandsPlugin, strands } from '@skillstoke/core/strands'
+import { type StrandsPlugin, strands } from '@skillstoke/adapters/strands'
 import * as sdk from '@strands-agents/sdk'
 import { AnthropicModel } from '@strands-agents/sdk/models/anthropic'
 import { OpenAIModel } from '@strands-agents/sdk/models/openai'

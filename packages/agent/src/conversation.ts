@@ -1,6 +1,7 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
 import { randomUUID } from 'node:crypto'
+import { toAiTools, withGate } from '@skillstoke/adapters/ai-sdk'
 import {
   createAuthorTools,
   createScopeTest,
@@ -10,7 +11,6 @@ import {
   type SkillSession,
   type ToolDefinition,
 } from '@skillstoke/core'
-import { toAiTools, withGate } from '@skillstoke/core/ai-sdk'
 import {
   checkOptions,
   defined,

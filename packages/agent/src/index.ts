@@ -36,4 +36,4 @@ export { openConversationStore, openPostgresStore } from './open-conversation-st
 export { SqlConversationStore } from './sql-conversation-store.ts'
 export { exportConversation, importConversation } from './export-conversation.ts'
 // For hosts with their own model loop: converts the tools of a session for the AI SDK.
-export { type AiToolOutput, toAiTools } from '@skillstoke/core/ai-sdk'
+export { type AiToolOutput, toAiTools } from '@skillstoke/adapters/ai-sdk'

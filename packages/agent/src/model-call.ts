@@ -1,4 +1,4 @@
-import { withCacheBreakpoint } from '@skillstoke/core/internal'
+import { withCacheBreakpoint } from '@skillstoke/adapters/ai-sdk'
 import { type FinishReason, type ModelMessage, stepCountIs, streamText, type ToolSet } from 'ai'
 import type { AgentEvent } from './agent-event.ts'
 import type { SkillUse } from './conversation-store.ts'

@@ -1,5 +1,5 @@
+import type { DecisionNote } from '@skillstoke/core'
 import { type DecidedSkill, SkillError, type SkillRuntime } from '@skillstoke/core'
-import type { DecisionNote } from '@skillstoke/core/types'
 import type { DecisionVerb } from './client/decision-verbs.ts'
 
 /** A requested decision about one skill. */

@@ -11,6 +11,7 @@ export {
   EXPLANATION_STEPS,
   LONGEST_CALL_MS,
 } from '@skillstoke/core/internal'
-export { defaultStateDirectory, GIT_UPDATES } from '@skillstoke/core/node'
+export { defaultStateDirectory } from '@skillstoke/core/node'
 export { RETRIEVAL_MODES } from '@skillstoke/mcp/source'
 export { DEFAULT_SCRIPT_RUNNER_OPTIONS, SANDBOX_MODES } from '@skillstoke/scripts'
+export { GIT_UPDATES } from '@skillstoke/sources'

@@ -6,8 +6,8 @@ import {
   LONGEST_TIMER_MS,
   toMessage,
 } from '@skillstoke/core/internal'
-import { type GitOptions, git } from '@skillstoke/core/node'
 import type { SkillSource } from '@skillstoke/core/source'
+import { type GitOptions, git } from '@skillstoke/sources'
 import { EXO_READING } from './exo-skill.ts'
 import { SourceWatcher } from './to-watcher.ts'
 

@@ -1,3 +1,4 @@
+import type { ScriptReload, UnloadStatus } from '@skillstoke/core'
 import {
   type CommandResult,
   createSkillRuntime,
@@ -9,7 +10,6 @@ import {
 import { checkChoice, checkOptions, type KnownOptions } from '@skillstoke/core/internal'
 import { directory, NodeFileSystem } from '@skillstoke/core/node'
 import type { ScriptRunner, ScriptRunOptions } from '@skillstoke/core/source'
-import type { ScriptReload, UnloadStatus } from '@skillstoke/core/types'
 import { childProcesses } from '@skillstoke/scripts'
 import { PRESETS } from './presets.ts'
 

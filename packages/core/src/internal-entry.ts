@@ -85,8 +85,7 @@ export { describeUnknownFields, listFields } from './tool/tool-input.ts'
 // For hosts that list slash commands, and for lists that a model reads.
 export { isModelInvocable, isUserInvocable } from './skill/invocation.ts'
 
-// For the model calls of `@skillstoke/agent`, and its offline model.
-export { withCacheBreakpoint } from './adapters/ai-sdk/cache-breakpoint.ts'
+// For the offline model of `@skillstoke/agent`.
 export { TOOL_NAMES } from './tool/tool-names.ts'
 
 // For the MCP server.

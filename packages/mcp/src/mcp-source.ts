@@ -10,7 +10,6 @@ import {
   quote,
   toMessage,
 } from '@skillstoke/core/internal'
-import { checkUrl, createGuardedFetch } from '@skillstoke/core/node'
 import {
   type FetchContext,
   type FetchResult,
@@ -24,6 +23,7 @@ import {
   storeTree,
   type TreeFetcher,
 } from '@skillstoke/core/source'
+import { checkUrl, createGuardedFetch } from '@skillstoke/sources'
 import { folderOf, isRetrieved, type McpSkill, readFiles, sizeOf, toListed } from './remote-skill.ts'
 
 /**

@@ -6,9 +6,8 @@ import {
   type ServerContext,
   type Tool,
 } from '@modelcontextprotocol/server'
-import type { SkillSession, ToolContext, ToolDefinition, ToolResult } from '@skillstoke/core'
+import type { SkillSession, ToolContext, ToolDefinition, ToolProgress, ToolResult } from '@skillstoke/core'
 import { defined, quote, TOOL_NAMES } from '@skillstoke/core/internal'
-import type { ToolProgress } from '@skillstoke/core/types'
 import type { AttachedParts } from './attach-skills.ts'
 import { addToFirstAnswer } from './first-answer.ts'
 import { type HostHandlers, listOfHost } from './host-handlers.ts'

@@ -4,7 +4,7 @@ import {
   ProtocolError,
   ProtocolErrorCode,
 } from '@modelcontextprotocol/server'
-import type { Generation, Skill, SkillReader } from '@skillstoke/core'
+import type { Generation, Skill, SkillReader, SlashExpansion } from '@skillstoke/core'
 import {
   type ArgumentHint,
   describeBundle,
@@ -15,7 +15,6 @@ import {
   quoteAll,
   readArgumentHints,
 } from '@skillstoke/core/internal'
-import type { SlashExpansion } from '@skillstoke/core/types'
 import { toPage } from './page.ts'
 import { GENERATION_META_KEY, REVISION_META_KEY } from './skill-entry.ts'
 import { iconsOf, looksSame, titleOf } from './skill-face.ts'

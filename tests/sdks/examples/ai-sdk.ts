@@ -1,6 +1,6 @@
 import { createOpenAI } from '@ai-sdk/openai'
+import { aiSdk } from '@skillstoke/adapters/ai-sdk'
 import { createSkillRuntime } from '@skillstoke/core'
-import { aiSdk } from '@skillstoke/core/ai-sdk'
 import { directory } from '@skillstoke/core/node'
 import { generateText, type ModelMessage, stepCountIs } from 'ai'
 

@@ -1,6 +1,6 @@
 import { query } from '@anthropic-ai/claude-agent-sdk'
+import { claudeAgent } from '@skillstoke/adapters/claude-agent-sdk'
 import { createSkillRuntime } from '@skillstoke/core'
-import { claudeAgent } from '@skillstoke/core/claude-agent-sdk'
 import { directory } from '@skillstoke/core/node'
 
 /** Asks questions in one conversation, and follows the skills of a folder. */

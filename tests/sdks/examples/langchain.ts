@@ -1,7 +1,7 @@
 import { MemorySaver } from '@langchain/langgraph'
 import { ChatOpenAI } from '@langchain/openai'
+import { langchain } from '@skillstoke/adapters/langchain'
 import { createSkillRuntime } from '@skillstoke/core'
-import { langchain } from '@skillstoke/core/langchain'
 import { directory } from '@skillstoke/core/node'
 import { createAgent, tool } from 'langchain'
 import { z } from 'zod'

@@ -1,5 +1,5 @@
+import { openaiChatLoop } from '@skillstoke/adapters/loop'
 import { createSkillRuntime } from '@skillstoke/core'
-import { openaiChatLoop } from '@skillstoke/core/loop'
 import { directory } from '@skillstoke/core/node'
 import OpenAI from 'openai'
 

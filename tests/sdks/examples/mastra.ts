@@ -1,8 +1,8 @@
 import { Agent } from '@mastra/core/agent'
 import { LibSQLStore } from '@mastra/libsql'
 import { Memory } from '@mastra/memory'
+import { mastra } from '@skillstoke/adapters/mastra'
 import { createSkillRuntime } from '@skillstoke/core'
-import { mastra } from '@skillstoke/core/mastra'
 import { directory } from '@skillstoke/core/node'
 
 /** Asks one question in the thread `chat-1`, and follows the skills of a folder. */

@@ -1,7 +1,7 @@
 import { Agent, type AgentInputItem, OpenAIChatCompletionsModel, run, user } from '@openai/agents'
+import { openaiAgents } from '@skillstoke/adapters/openai-agents'
 import { createSkillRuntime } from '@skillstoke/core'
 import { directory } from '@skillstoke/core/node'
-import { openaiAgents } from '@skillstoke/core/openai-agents'
 import OpenAI from 'openai'
 
 /** Asks questions in one conversation, and follows the skills of a folder. */

@@ -1,6 +1,6 @@
+import { strands } from '@skillstoke/adapters/strands'
 import { createSkillRuntime } from '@skillstoke/core'
 import { directory } from '@skillstoke/core/node'
-import { strands } from '@skillstoke/core/strands'
 import * as sdk from '@strands-agents/sdk'
 import { OpenAIModel } from '@strands-agents/sdk/models/openai'
 import { LocalFileStorage } from '@strands-agents/sdk/storage'

@@ -2,11 +2,13 @@ import type { TokenUsage } from '@skillstoke/agent'
 import type {
   Diagnostic,
   Digest,
+  RollbackOutcome,
   SkillChange,
   SkillCommand,
   SkillExplanation,
   SkillFacet,
   SkillStatus,
+  SourceReport,
   SourceStatus,
 } from '@skillstoke/core'
 import type {
@@ -16,7 +18,6 @@ import type {
   ScriptContainment,
   ScriptLine,
 } from '@skillstoke/core/source'
-import type { RollbackOutcome, SourceReport } from '@skillstoke/core/types'
 import type { FleetReport } from '@skillstoke/fleet'
 import type { DecisionVerb, GrantVerb } from './decision-verbs.ts'
 

@@ -1,6 +1,5 @@
-import type { DecidedSkill, Diagnostic, SkillReport, SkillRuntime } from '@skillstoke/core'
+import type { DecidedSkill, DecisionNote, Diagnostic, SkillReport, SkillRuntime } from '@skillstoke/core'
 import { describeNewCapabilities, shortDigest, targetOf } from '@skillstoke/core/internal'
-import type { DecisionNote } from '@skillstoke/core/types'
 import { toApproveCommand } from '../approve-command.ts'
 import type { DecisionVerb } from '../client/decision-verbs.ts'
 import { toCommandLine } from '../command-line.ts'

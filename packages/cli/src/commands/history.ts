@@ -1,7 +1,6 @@
-import type { Digest, SkillRuntime } from '@skillstoke/core'
+import type { Digest, RollbackOutcome, SkillRuntime } from '@skillstoke/core'
 import { shortDigest, targetOf } from '@skillstoke/core/internal'
 import type { RevisionRecord } from '@skillstoke/core/source'
-import type { RollbackOutcome } from '@skillstoke/core/types'
 import type { Config } from '../config/config.ts'
 import { describeModified, paintDiff } from '../describe-change.ts'
 import { EXIT_OK, UsageError } from '../exit-code.ts'

@@ -1,6 +1,7 @@
 import { lstatSync, type Stats, statSync } from 'node:fs'
 import { basename, dirname, join, parse, resolve } from 'node:path'
 import { buffer } from 'node:stream/consumers'
+import type { SourceReport } from '@skillstoke/core'
 import {
   createSkillRuntime,
   type Diagnostic,
@@ -18,7 +19,6 @@ import {
 } from '@skillstoke/core/internal'
 import { directory, NodeFileSystem, nodeHasher } from '@skillstoke/core/node'
 import { DEFAULT_LIMITS, type NotSkill } from '@skillstoke/core/source'
-import type { SourceReport } from '@skillstoke/core/types'
 import { scanScripts } from '@skillstoke/scripts'
 import type { Config } from '../config/config.ts'
 import { EXIT_FINDINGS, EXIT_OK } from '../exit-code.ts'

@@ -1,7 +1,7 @@
 import { homedir } from 'node:os'
 import { delimiter, join, resolve } from 'node:path'
 import type { ModelConfig } from '@skillstoke/agent'
-import type { CatalogFormatName, Diagnostic, SkillScope } from '@skillstoke/core'
+import type { CatalogFormatName, Diagnostic, SkillScope, SourceReport } from '@skillstoke/core'
 import {
   DEFAULT_CATALOG_FORMAT,
   DEFAULT_CATALOG_TOKENS,
@@ -9,7 +9,6 @@ import {
   defined,
 } from '@skillstoke/core/internal'
 import type { ReadingPolicy } from '@skillstoke/core/source'
-import type { SourceReport } from '@skillstoke/core/types'
 import type { SandboxMode } from '@skillstoke/scripts'
 import { UsageError } from '../exit-code.ts'
 import { SANDBOX_MODES } from '../known-values.ts'

@@ -1,7 +1,7 @@
 import { relative, resolve } from 'node:path'
-import type { GitUpdate } from '@skillstoke/core/node'
 import type { RemoteSourceOptions, SkillSource } from '@skillstoke/core/source'
 import type { RetrievalMode } from '@skillstoke/mcp/source'
+import type { GitUpdate } from '@skillstoke/sources'
 import type { z as Zod } from 'zod'
 import { UsageError } from '../exit-code.ts'
 import { GIT_UPDATES, RETRIEVAL_MODES } from '../known-values.ts'
@@ -105,7 +105,7 @@ export const SOURCE_KINDS: Readonly<Record<SourceKindName, SourceKind>> = {
       { git: url = '', path, ref, update },
       { common, maxBytes, access, stateDirectory, isNamed },
     ) => {
-      const { git } = await import('@skillstoke/core/node')
+      const { git } = await import('@skillstoke/sources')
       return git(url, {
         ...common,
         ...maxBytes,
@@ -136,7 +136,7 @@ export const SOURCE_KINDS: Readonly<Record<SourceKindName, SourceKind>> = {
     }),
     create: async ({ archive: file = '', path, digest }, { common, maxBytes, access, isNamed }) => {
       assertInside(file, isNamed)
-      const { archive } = await import('@skillstoke/core/node')
+      const { archive } = await import('@skillstoke/sources')
       return archive(file, {
         ...common,
         ...maxBytes,
@@ -157,7 +157,7 @@ export const SOURCE_KINDS: Readonly<Record<SourceKindName, SourceKind>> = {
       ...fetched,
     }),
     create: async ({ wellKnown: url = '' }, { common, maxBytes, access }) => {
-      const { wellKnown } = await import('@skillstoke/core/node')
+      const { wellKnown } = await import('@skillstoke/sources')
       return wellKnown(url, { ...common, ...maxBytes, privateHosts: access.privateHosts })
     },
     toFlag: ({ wellKnown: url = '' }) => `well-known+${url}`,
@@ -173,7 +173,7 @@ export const SOURCE_KINDS: Readonly<Record<SourceKindName, SourceKind>> = {
     }),
     create: async ({ npm = '', packages }, { common, isNamed }) => {
       assertInside(npm, isNamed)
-      const { npmPackages } = await import('@skillstoke/core/node')
+      const { npmPackages } = await import('@skillstoke/sources')
       return npmPackages(npm, { ...common, ...(packages === undefined ? {} : { packages }) })
     },
     toFlag: ({ npm = '' }) => `npm:${resolve(npm)}`,

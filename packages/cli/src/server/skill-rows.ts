@@ -1,6 +1,5 @@
-import type { SkillReport } from '@skillstoke/core'
+import type { SkillReport, SkillUsage } from '@skillstoke/core'
 import { targetOf } from '@skillstoke/core/internal'
-import type { SkillUsage } from '@skillstoke/core/types'
 import type { SkillRow, SkillTokens, SkillUseSummary } from '../client/api-types.ts'
 import { keyOfRow } from '../client/row-key.ts'
 

@@ -2,11 +2,10 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { verifies } from '@skillstoke/requirements'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { SftpServer } from '../../../../tests/fixtures/sftp-server.ts'
+import { afterEach, describe, expect, test } from 'vitest'
 import { InProcessEventBus } from '../events/event-bus.ts'
 import { createSkillRuntime, MemorySource } from '../index.ts'
-import { directory, NodeFileSystem, sftpFileSystem } from '../node/index.ts'
+import { directory, NodeFileSystem } from '../node-entry.ts'
 import {
   adaptFileSystem,
   FileSource,
@@ -22,12 +21,6 @@ import {
   type SourceSubject,
   sourceConformance,
 } from './index.ts'
-
-let server: SftpServer
-beforeAll(async () => {
-  server = await SftpServer.start()
-})
-afterAll(() => server[Symbol.asyncDispose]())
 
 const folders: string[] = []
 afterEach(() => {
@@ -115,7 +108,6 @@ const fileSystems: Readonly<Record<string, () => FileSystemSubject | Promise<Fil
     return { fileSystem: files, writable: files, ...disk() }
   },
   'a map behind three functions': adapted,
-  SFTP: async () => ({ fileSystem: sftpFileSystem(await server.connect()), ...disk() }),
 }
 
 describe.each(Object.entries(fileSystems))('file system: %s', (_, create) => {
@@ -178,30 +170,6 @@ describe('event bus inside one process', () => {
 describe('another machine', () => {
   const text = (name: string, body = 'Body.'): string =>
     `---\nname: ${name}\ndescription: Does ${name}.\n---\n${body}\n`
-
-  test(`skills are updated over SFTP, and are still served while the connection is lost ${verifies('PAI-05', 'PAI-12')}`, async () => {
-    const { root, put } = disk()
-    put(join(root, 'pdf/SKILL.md'), text('pdf'))
-    const client = await server.connect()
-    const source = new FileSource({
-      fileSystem: sftpFileSystem(client),
-      root,
-      label: 'remote',
-      hasDirectories: true,
-    })
-    await using skills = await createSkillRuntime({ sources: [source] })
-    expect(skills.status()[0]?.mode).toBe('polling')
-    expect(skills.current.get('pdf').directory).toBe(join(root, 'pdf'))
-    put(join(root, 'pdf/SKILL.md'), text('pdf', 'Newer, and longer.'))
-    put(join(root, 'maps/SKILL.md'), text('maps'))
-    expect((await skills.fresh()).list().map(({ name }) => name)).toEqual(['maps', 'pdf'])
-    expect((await skills.load('pdf')).body).toBe('Newer, and longer.')
-    await client.end()
-    const { errors } = await skills.reload()
-    expect(errors[0]?.message).toMatch(/connect/i)
-    expect(skills.current.list()).toHaveLength(2)
-    expect(skills.status()[0]?.lastError).toBeDefined()
-  })
 
   test('a scan times out when the file system does not answer, and close() does not wait', async () => {
     const clock = new FakeClock()

@@ -1,0 +1,401 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+
+// `@skillstoke/adapters/ai-sdk`: live skills in agents of the AI SDK, versions 6 and 7.
+
+import type { RebaseOptions } from '@skillstoke/core'
+import { type SessionState, SkillError, type SkillRuntime, type SkillSession } from '@skillstoke/core'
+import { withCacheBreakpoint } from './ai-sdk/cache-breakpoint.ts'
+import { PageHistory, type ToldPart } from './ai-sdk/page-history.ts'
+import { type AiHostTool, type AiTool, toAiTools, withGate } from './ai-sdk/tools.ts'
+import { type AiMessage, type AiResult, type AiStep, AiTurn } from './ai-sdk/turn.ts'
+import {
+  assertNoClash,
+  type LiveChildOptions,
+  LiveConversation,
+  type LiveOptions,
+} from './live-conversation.ts'
+
+export {
+  AiSdkAgent,
+  type AiSdkAgentArguments,
+  type AiSdkAgentOptions,
+  aiSdkAgent,
+  type NamedAiTool,
+} from './ai-sdk/agent.ts'
+// For loops of their own, such as `@skillstoke/agent`.
+export { type CacheBreakpoint, withCacheBreakpoint } from './ai-sdk/cache-breakpoint.ts'
+export {
+  type AiHostTool,
+  type AiInputSchema,
+  type AiTool,
+  type AiToolCall,
+  type AiToolOutput,
+  toAiTools,
+  withGate,
+} from './ai-sdk/tools.ts'
+export type { AiMessage, AiResult, AiStep, AiStepAnswer } from './ai-sdk/turn.ts'
+
+export interface AiSdkOptions<Message extends AiMessage = AiMessage> extends Omit<LiveOptions, 'resume'> {
+  /** The value that `state()` returned when the conversation was stored. @default a new conversation */
+  readonly resume?: AiSdkState<Message>
+}
+
+/** A stored conversation: its messages, and the state of its session. */
+export interface AiSdkState<Message extends AiMessage = AiMessage> {
+  readonly messages: readonly Message[]
+  readonly session: SessionState
+  /** What the messages of a page told the model since `session`; absent if `ui()` was never called. */
+  readonly parts?: readonly ToldPart[]
+}
+
+type HostTools = Readonly<Record<string, AiHostTool>>
+type Hook = (argument: never) => unknown
+type ProviderOptions = Readonly<Record<string, Readonly<Record<string, unknown>>>>
+
+/** Your own settings of a turn, which the adapter merges with its own settings. */
+export interface AiTurnSettings<Tools extends HostTools = HostTools> {
+  /** Your tools. Their names must differ from the names of the skill tools. @default none */
+  readonly tools?: Tools
+  /** Your own `prepareStep`. It receives the messages with all earlier notices. @default none */
+  readonly prepareStep?: Hook
+  /** Your provider options. @default only a cache breakpoint for Anthropic models */
+  readonly providerOptions?: ProviderOptions
+}
+
+/** The arguments of `generateText` and `streamText` that a turn needs. */
+export interface AiTurnCall<Message extends AiMessage, Tools extends HostTools> {
+  readonly instructions: string
+  /** The instructions for version 6 of the AI SDK. */
+  readonly system: string
+  readonly messages: Message[]
+  readonly tools: Tools & Record<string, AiTool>
+  readonly prepareStep: (step: AiStep<Message>) => Promise<AiPreparedStep<Message>>
+  readonly providerOptions: { anthropic: { cacheControl: { type: 'ephemeral' } } }
+}
+
+/** What `prepareStep` returns to the SDK. */
+export interface AiPreparedStep<Message extends AiMessage> {
+  messages: Message[]
+  instructions: string
+  system: string
+}
+
+/** The part of `experimental_createSteering()` of the AI SDK 7 that the adapter uses. */
+export interface AiSteering {
+  steer(message: string): Promise<unknown>
+}
+
+/** Your own settings of a turn whose messages a user interface stores. */
+export interface AiUiSettings<Steering extends AiSteering, Tools extends HostTools = HostTools>
+  extends AiTurnSettings<Tools> {
+  /** A new `experimental_createSteering()` for this turn. */
+  readonly steering: Steering
+  /** Your own `onStepEnd`. @default none */
+  readonly onStepEnd?: Hook
+  /** Your own `onEnd`. @default none */
+  readonly onEnd?: Hook
+}
+
+/** The arguments of `streamText` for a turn whose messages a user interface stores. */
+export interface AiUiCall<Message extends AiMessage, Steering extends AiSteering, Tools extends HostTools>
+  extends Omit<AiTurnCall<Message, Tools>, 'prepareStep' | 'system'> {
+  readonly experimental_steering: Steering
+  readonly prepareStep: (step: AiStep<Message>) => Promise<undefined>
+  readonly onStepEnd: (step: { readonly finishReason: string }) => Promise<void>
+  readonly onEnd: (event: {
+    readonly finishReason: string
+    readonly steps: readonly unknown[]
+  }) => Promise<void>
+}
+
+/**
+ * One conversation of an AI SDK agent with live skills. Changes of skills reach the model before its next call, as
+ * messages at the end of the history.
+ *
+ * @example
+ * ```ts
+ * import { createOfflineModel } from '@skillstoke/agent'
+ * import { createSkillRuntime } from '@skillstoke/core'
+ * import { aiSdk } from '@skillstoke/adapters/ai-sdk'
+ * import { directory } from '@skillstoke/core/node'
+ * import { type ModelMessage, stepCountIs, ToolLoopAgent } from 'ai'
+ *
+ * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+ * using chat = aiSdk<ModelMessage>(skills, { id: 'chat-1' })
+ * const agent = new ToolLoopAgent({ model: createOfflineModel(), ...chat.agent(), stopWhen: stepCountIs(20) })
+ * await chat.keep(await agent.generate({ prompt: 'Use the skill "support-pdf".' }))
+ * const { messages } = chat.state() // store it, and pass it as `resume` later
+ * console.log(messages.map(({ role }) => role)) // prints [ 'user', 'assistant', 'tool', 'assistant' ]
+ * ```
+ */
+export class AiSdkChat<Message extends AiMessage = AiMessage> implements Disposable {
+  readonly #live: LiveConversation
+  readonly #skillTools: Readonly<Record<string, AiTool>>
+  #messages: readonly Message[]
+  /** Present after the first call of `ui()`. */
+  #page: PageHistory | undefined
+  #turn: AiTurn<Message> | undefined
+  /** The turn whose own `prepareStep` runs. */
+  #preparing: AiTurn<Message> | undefined
+
+  /** Use `aiSdk()` or `child()`. */
+  constructor(live: LiveConversation, { messages = [], parts }: Partial<AiSdkState<Message>> = {}) {
+    this.#live = live
+    this.#messages = messages
+    if (parts !== undefined) this.#page = new PageHistory(live.session, parts)
+    this.#skillTools = toAiTools(live.session.tools)
+  }
+
+  get session(): SkillSession {
+    return this.#live.session
+  }
+
+  /** The stored history. It contains the turns that were kept, with their notices. */
+  get messages(): readonly Message[] {
+    return this.#messages
+  }
+
+  /** The system text: your instructions, then the catalog of skills. */
+  get instructions(): string {
+    return this.#live.system
+  }
+
+  /**
+   * Starts a turn and returns arguments for `generateText` or `streamText`. A text that begins with `/` and the name of
+   * a skill invokes this skill. After the turn, call `keep()`. A turn that is not kept leaves no trace.
+   * @throws {SkillError} CLOSED, INVALID_OPTION
+   */
+  async turn<Tools extends HostTools = Record<never, never>>(
+    prompt: string | readonly Message[],
+    settings: AiTurnSettings<Tools> = {},
+  ): Promise<AiTurnCall<Message, NoInfer<Tools>>> {
+    this.#live.beginTurn()
+    const asked =
+      typeof prompt === 'string'
+        ? [this.#toUserMessage((await this.session.expandSlash(prompt)).text)]
+        : prompt
+    const messages = [...this.#messages, ...asked]
+    const turn = new AiTurn<Message>(messages.length)
+    this.#turn = turn
+    return {
+      ...this.#toCall(settings),
+      messages,
+      prepareStep: async step => await this.#prepareStep(turn, step, settings.prepareStep),
+    }
+  }
+
+  /**
+   * Returns settings for a `ToolLoopAgent` that serves only this conversation. Each `generate()` and `stream()` of the
+   * agent is a turn. Pass only the new message, as `prompt` or `messages`.
+   */
+  agent<Tools extends HostTools = Record<never, never>>(
+    settings: AiTurnSettings<Tools> & { readonly prepareCall?: Hook } = {},
+  ): AiAgentSettings<Message, NoInfer<Tools>> {
+    const { prepareCall, ...turn } = settings
+    return {
+      ...this.#toCall(turn),
+      prepareCall: async call => {
+        const prepared = ((await prepareCall?.(call as never)) ?? call) as typeof call
+        const { messages, prompt, ...rest } = prepared
+        return { ...rest, ...(await this.turn(prompt ?? messages ?? [], turn)) }
+      },
+    }
+  }
+
+  /**
+   * Starts a turn whose messages a user interface stores, for example `useChat`. Notices become parts of the UI
+   * messages, so convert these with `convertToModelMessages(messages, { tools })`. The page may stop, repeat and edit
+   * turns: each call compares the messages with what the adapter knows. Store `state()` beside the UI messages. Needs
+   * version 7 of the AI SDK.
+   * @param messages all messages of the conversation, including the new one
+   * @throws {SkillError} CLOSED, INVALID_OPTION
+   */
+  async ui<Steering extends AiSteering, Tools extends HostTools = Record<never, never>>(
+    messages: readonly Message[],
+    { steering, prepareStep, onStepEnd, onEnd, ...settings }: AiUiSettings<Steering, Tools>,
+  ): Promise<AiUiCall<Message, Steering, NoInfer<Tools>>> {
+    this.#page ??= new PageHistory(this.session)
+    const page = this.#page
+    page.follow(messages)
+    this.session.beginTurn()
+    const steer = async (): Promise<void> => {
+      const notice = await page.takeNotice()
+      // The promise resolves when the message reaches the model, so it must not delay the step that delivers it.
+      if (notice !== undefined) void steering.steer(notice)
+    }
+    const { system: _, tools, ...call } = this.#toCall(settings)
+    await steer()
+    return {
+      ...call,
+      tools: { ...tools, ...page.track(this.#skillTools) },
+      messages: [...messages],
+      // The host's own result passes through to the SDK, which knows its type.
+      prepareStep: async step => (await prepareStep?.(step as never)) as undefined,
+      experimental_steering: steering,
+      onStepEnd: async step => {
+        if (step.finishReason === 'tool-calls') await steer()
+        await onStepEnd?.(step as never)
+      },
+      onEnd: async event => void (await onEnd?.(event as never)),
+    }
+  }
+
+  /**
+   * Adds a finished turn to the history, with its notices. For a stream, waits until the stream ends.
+   * @throws the error of the model call, if `generateText` or the first step of a stream failed
+   * @throws {SkillError} CLOSED when no turn is open, or the result belongs to another turn; IO_FAILED when a later step
+   * of a stream failed. The turn is then dropped
+   */
+  async keep(result: AiResult): Promise<void> {
+    const turn = this.#turn
+    if (turn === undefined)
+      throw new SkillError('CLOSED', 'there is no open turn; call turn() before each call of the model')
+    const messages = await turn.finish(result)
+    this.#assertOpen(turn)
+    this.#messages = messages
+    this.#turn = undefined
+    this.#live.keepTurn()
+  }
+
+  /**
+   * Replaces the history by a summary, and adds the loaded skills at their newest revisions. The next request has a new
+   * catalog. In your own `prepareStep`, `compact()` replaces the messages of the running turn. At any other time, it drops
+   * a turn that was not kept, for example because the conversation was too long for the model.
+   */
+  async compact(summary: string | readonly Message[], options?: RebaseOptions): Promise<void> {
+    const kept = typeof summary === 'string' ? [this.#toUserMessage(summary)] : summary
+    const running = this.#preparing
+    if (running === undefined) {
+      this.#turn = undefined
+      this.#live.dropTurn()
+    } else this.#assertOpen(running)
+    const restored = await this.#live.rebase(options)
+    this.#page?.restart()
+    const messages = restored === undefined ? kept : [...kept, this.#toUserMessage(restored)]
+    if (running === undefined) this.#messages = messages
+    else running.replace(messages)
+  }
+
+  /** Returns the conversation to store, as JSON if the messages are JSON. It does not contain an open turn. */
+  state(): AiSdkState<Message> {
+    return { messages: this.#messages, session: this.#live.state(), ...this.#page?.state() }
+  }
+
+  /** Opens the conversation of a subagent. The subagent sees the skills that both scopes include. */
+  child(options: LiveChildOptions): AiSdkChat<Message> {
+    return new AiSdkChat<Message>(this.#live.child(options))
+  }
+
+  /** Ends the conversation in this process. `state()` still works. Idempotent. */
+  close(): void {
+    this.session.close()
+  }
+
+  [Symbol.dispose](): void {
+    this.close()
+  }
+
+  #toUserMessage(content: string): Message {
+    // Every `ModelMessage` type of the SDK includes this message, but only the host knows the type.
+    return { role: 'user', content } satisfies AiMessage as unknown as Message
+  }
+
+  #toCall<Tools extends HostTools>({
+    tools,
+    providerOptions,
+  }: AiTurnSettings<Tools>): Omit<AiTurnCall<Message, Tools>, 'messages' | 'prepareStep'> {
+    const { system } = this.#live
+    const own: HostTools = tools ?? {}
+    assertNoClash(this.session, Object.keys(own))
+    return {
+      instructions: system,
+      system,
+      tools: { ...withGate(own, this.session), ...this.#skillTools } as Tools & Record<string, AiTool>,
+      providerOptions: withCacheBreakpoint(providerOptions),
+    }
+  }
+
+  async #prepareStep(
+    turn: AiTurn<Message>,
+    step: AiStep<Message>,
+    own: Hook | undefined,
+  ): Promise<AiPreparedStep<Message>> {
+    this.#assertOpen(turn)
+    const read = turn.read(step)
+    const wanted = await this.#prepare(
+      turn,
+      async () => await own?.({ ...step, messages: [...read] } as never),
+    )
+    this.#assertOpen(turn)
+    const base = turn.takeReplacement() ?? wanted?.messages ?? read
+    const notice = await this.#live.takeNotice()
+    const messages = notice === undefined ? [...base] : [...base, this.#toUserMessage(notice)]
+    turn.send(messages)
+    const { system } = this.#live
+    return { instructions: system, system, ...wanted, messages }
+  }
+
+  /** Runs the host's own `prepareStep`, in which `compact()` replaces the messages of this turn. */
+  async #prepare(
+    turn: AiTurn<Message>,
+    own: () => Promise<unknown>,
+  ): Promise<{ readonly messages?: readonly Message[] } | undefined> {
+    this.#preparing = turn
+    try {
+      return (await own()) as { readonly messages?: readonly Message[] } | undefined
+    } finally {
+      this.#preparing = undefined
+    }
+  }
+
+  /** @throws {SkillError} CLOSED, because two turns at the same time would mix their messages */
+  #assertOpen(turn: AiTurn<Message>): void {
+    if (this.#turn === turn) return
+    throw new SkillError('CLOSED', 'this turn was dropped; keep each turn before you start the next one')
+  }
+}
+
+/** Settings for `new ToolLoopAgent()`. */
+export interface AiAgentSettings<Message extends AiMessage, Tools extends HostTools>
+  extends Pick<AiTurnCall<Message, Tools>, 'instructions' | 'tools' | 'providerOptions'> {
+  readonly prepareCall: <Call extends AiAgentCall<Message>>(
+    call: Call,
+  ) => Promise<Omit<Call, 'messages' | 'prompt'> & AiTurnCall<Message, Tools>>
+}
+
+/** The part of the arguments of `prepareCall` that the adapter uses. */
+export interface AiAgentCall<Message extends AiMessage> {
+  readonly prompt?: string | readonly Message[] | undefined
+  readonly messages?: readonly Message[] | undefined
+}
+
+/**
+ * Opens a conversation with live skills for the AI SDK. Pass the SDK's message type as type argument.
+ * @throws {SkillError} CLOSED, INVALID_OPTION; DUPLICATE_SESSION when an open session has the same id
+ *
+ * @example
+ * ```ts
+ * import { createOfflineModel } from '@skillstoke/agent'
+ * import { createSkillRuntime } from '@skillstoke/core'
+ * import { aiSdk } from '@skillstoke/adapters/ai-sdk'
+ * import { directory } from '@skillstoke/core/node'
+ * import { generateText, type ModelMessage, stepCountIs } from 'ai'
+ *
+ * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+ * using chat = aiSdk<ModelMessage>(skills, { id: 'chat-1', instructions: 'You help.' })
+ * const call = await chat.turn('Use the skill "support-pdf".')
+ * const result = await generateText({ model: createOfflineModel(), ...call, stopWhen: stepCountIs(20) })
+ * await chat.keep(result)
+ * console.log(result.text.includes('Instructions of support-pdf.')) // prints true
+ * ```
+ */
+export function aiSdk<Message extends AiMessage = AiMessage>(
+  skills: SkillRuntime,
+  { resume, ...options }: AiSdkOptions<Message>,
+): AiSdkChat<Message> {
+  const live = LiveConversation.open(skills, {
+    ...options,
+    ...(resume === undefined ? {} : { resume: resume.session }),
+  })
+  return new AiSdkChat<Message>(live, resume)
+}

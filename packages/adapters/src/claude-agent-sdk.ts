@@ -1,0 +1,204 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+
+// `@skillstoke/adapters/claude-agent-sdk`: live skills in agents of the Claude Agent SDK.
+
+import type { RebaseOptions } from '@skillstoke/core'
+import {
+  type DeliveryMode,
+  SkillError,
+  type SkillRuntime,
+  type SkillScope,
+  type SkillSession,
+  type ToolResult,
+} from '@skillstoke/core'
+import { ClaudeAgents } from './claude-agent-sdk/agents.ts'
+import { type ClaudeHookMatcher, createHooks } from './claude-agent-sdk/hooks.ts'
+import { type ClaudeQueryOptions, mergeOptions, TOOL_PREFIX } from './claude-agent-sdk/options.ts'
+import { type SkillCall, SkillServer } from './claude-agent-sdk/server.ts'
+import type { ClaudeState, ClaudeStateStore } from './claude-agent-sdk/state.ts'
+import { LiveConversation, type LiveOptions } from './live-conversation.ts'
+
+export type {
+  ClaudeAgentDefinition,
+  ClaudeQueryOptions,
+  ClaudeSystemPrompt,
+} from './claude-agent-sdk/options.ts'
+export {
+  type ClaudeSessionEntry,
+  type ClaudeSessionKey,
+  type ClaudeSessionStore,
+  type ClaudeState,
+  type ClaudeStateStore,
+  toStateStore,
+} from './claude-agent-sdk/state.ts'
+
+export interface ClaudeAgentOptions extends Omit<LiveOptions, 'instructions' | 'resume' | 'delivery'> {
+  /** `rebuild` is not possible, because a running Claude Code keeps its system prompt. @default 'append' */
+  readonly delivery?: Exclude<DeliveryMode, 'rebuild'>
+  /**
+   * The types of subagents that get a catalog of skills, with their scopes. A subagent sees the skills that both its
+   * scope and the scope of the agent that starts it include. A subagent of another type gets no catalog, but may load
+   * the skills of the agent that starts it.
+   * @default none
+   */
+  readonly agents?: Readonly<Record<string, SkillScope>>
+  /** The limits of the skills that come back after a compaction. @default `maxTokens: 8_000` */
+  readonly rebase?: RebaseOptions
+  /**
+   * Keeps the conversation when the process ends. Claude Code itself keeps the messages.
+   * @default another process starts a new conversation
+   */
+  readonly store?: ClaudeStateStore
+}
+
+/** The settings of a `ClaudeAgent`, with all defaults. */
+interface ClaudeAgentSettings {
+  readonly agents: Readonly<Record<string, SkillScope>>
+  readonly rebase: RebaseOptions
+  readonly isEnforced: boolean
+  readonly store: ClaudeStateStore | undefined
+  /** The conversation that the store knows. */
+  readonly stored: ClaudeState | undefined
+}
+
+/** The answer to a call without the hook that names the agent. A subagent must not call with the scope of its parent. */
+const UNKNOWN_CALLER =
+  'The hook PreToolUse did not run before this call, so the agent that calls is unknown. Tell the user to allow hooks.'
+
+/**
+ * One conversation of the Claude Agent SDK with live skills. Changes of skills reach the model before its next call.
+ * Run one `query()` of the conversation at a time.
+ *
+ * @example
+ * ```ts no-run
+ * import { query } from '@anthropic-ai/claude-agent-sdk'
+ * import { createSkillRuntime } from '@skillstoke/core'
+ * import { claudeAgent } from '@skillstoke/adapters/claude-agent-sdk'
+ * import { directory } from '@skillstoke/core/node'
+ *
+ * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+ * using live = await claudeAgent(skills, { id: 'chat-1', agents: { helper: { include: ['support-*'] } } })
+ * const agents = { helper: { description: 'Helps with support.', prompt: 'You help.' } }
+ * const messages = query({ prompt: 'Ask the helper.', options: live.options({ agents }) })
+ * for await (const message of messages) if (message.type === 'result') console.log(live.sessionId)
+ * ```
+ */
+export class ClaudeAgent implements Disposable {
+  readonly #agents: ClaudeAgents
+  readonly #scopes: Readonly<Record<string, SkillScope>>
+  readonly #store: ClaudeStateStore | undefined
+  readonly #server: SkillServer
+  readonly #hooks: Readonly<Record<string, readonly ClaudeHookMatcher[]>>
+  /** The catalog in the system prompt. A compaction does not change the system prompt. */
+  readonly #catalog: string
+  #sessionId: string | undefined
+  /** The state that was saved last, as JSON. */
+  #saved: string | undefined
+
+  /** Use `claudeAgent()`. */
+  constructor(live: LiveConversation, { agents, rebase, isEnforced, store, stored }: ClaudeAgentSettings) {
+    this.#agents = new ClaudeAgents(live, agents)
+    this.#scopes = agents
+    this.#store = store
+    this.#catalog = stored?.catalog ?? live.session.catalog
+    this.#sessionId = stored?.sessionId
+    this.#server = new SkillServer(live.session.tools, async call => await this.#execute(call))
+    this.#hooks = createHooks({
+      agents: this.#agents,
+      systemCatalog: this.#catalog,
+      toolPrefix: TOOL_PREFIX,
+      rebase,
+      isEnforced,
+      save: async sessionId => await this.#save(sessionId),
+    })
+  }
+
+  get session(): SkillSession {
+    return this.#agents.main.live.session
+  }
+
+  /** The id of Claude Code's session; `undefined` before the first prompt. */
+  get sessionId(): string | undefined {
+    return this.#sessionId
+  }
+
+  /**
+   * Returns your options for `query()` with the catalog, the skill tools and the hooks of this conversation. The second
+   * `query()` resumes the first, unless your options contain `resume`, `continue` or `sessionId`.
+   * @throws {SkillError} INVALID_OPTION if you have an MCP server with the name "skills"
+   */
+  options<Yours extends ClaudeQueryOptions = Record<never, never>>(yours?: Yours): Yours {
+    return mergeOptions(yours ?? ({} as Yours), {
+      catalog: this.#catalog,
+      server: this.#server,
+      tools: this.session.tools,
+      scopes: this.#scopes,
+      hooks: this.#hooks,
+      sessionId: this.#sessionId,
+    })
+  }
+
+  /** Ends the conversation in this process. Idempotent. */
+  close(): void {
+    this.session.close()
+  }
+
+  [Symbol.dispose](): void {
+    this.close()
+  }
+
+  async #execute({ name, input, toolUseId, signal }: SkillCall): Promise<ToolResult> {
+    const { main } = this.#agents
+    const caller = toolUseId === undefined ? main : this.#agents.findCaller(toolUseId)
+    if (caller === undefined) return { text: UNKNOWN_CALLER, isError: true }
+    const { session } = caller.live
+    const tool = session.tools.find(each => each.name === name)
+    if (tool === undefined) {
+      const names = session.tools.map(each => each.name)
+      return { text: session.describeUnknownTool(name, names), isError: true }
+    }
+    return await tool.execute(input, { signal, callId: toolUseId })
+  }
+
+  async #save(sessionId: string): Promise<void> {
+    this.#sessionId = sessionId
+    if (this.#store === undefined) return
+    const session = this.session.state()
+    const isFirst = session.catalog.text === this.#catalog
+    const state: ClaudeState = { sessionId, session, ...(isFirst ? {} : { catalog: this.#catalog }) }
+    const text = JSON.stringify(state)
+    if (text === this.#saved) return
+    await this.#store.save(this.session.id, state)
+    this.#saved = text
+  }
+}
+
+/**
+ * Opens a conversation with live skills for the Claude Agent SDK. A conversation that the store knows goes on where it
+ * ended.
+ * @throws {SkillError} INVALID_OPTION; DUPLICATE_SESSION when an open conversation has the same id
+ *
+ * @example
+ * ```ts no-run
+ * import { query } from '@anthropic-ai/claude-agent-sdk'
+ * import { createSkillRuntime } from '@skillstoke/core'
+ * import { claudeAgent } from '@skillstoke/adapters/claude-agent-sdk'
+ * import { directory } from '@skillstoke/core/node'
+ *
+ * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+ * using live = await claudeAgent(skills, { id: 'chat-1' })
+ * const messages = query({ prompt: 'Which skills do you have?', options: live.options({ maxTurns: 20 }) })
+ * for await (const message of messages) if (message.type === 'result') console.log(message.subtype)
+ * ```
+ */
+export async function claudeAgent(
+  skills: SkillRuntime,
+  { agents = {}, rebase = {}, store, ...options }: ClaudeAgentOptions,
+): Promise<ClaudeAgent> {
+  if ((options.delivery as DeliveryMode | undefined) === 'rebuild')
+    throw new SkillError('INVALID_OPTION', 'delivery is "rebuild"; use "append", "silent" or "pinned"')
+  const stored = (await store?.load(options.id)) ?? undefined
+  const live = LiveConversation.open(skills, { ...options, ...(stored && { resume: stored.session }) })
+  const isEnforced = options.allowedTools === 'enforce'
+  return new ClaudeAgent(live, { agents, rebase, isEnforced, store, stored })
+}

@@ -1,0 +1,162 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+
+// `@skillstoke/adapters/langchain`: live skills in agents of LangChain and deepagents.
+
+import type { RebaseOptions, SessionOptions, SkillRuntime, SkillScope } from '@skillstoke/core'
+import type { LangChainGraphState, LangChainMessage } from './langchain/messages.ts'
+import type { LangChainUpdate } from './langchain/thread.ts'
+import { type LangChainRuntime, LangChainThreads, taskOf } from './langchain/threads.ts'
+import {
+  gateCall,
+  type LangChainToolFactory,
+  type LangChainToolRequest,
+  toLangChainTools,
+} from './langchain/tools.ts'
+import { assertNoClash } from './live-conversation.ts'
+
+export type {
+  LangChainArtifact,
+  LangChainGraphState,
+  LangChainMessage,
+  LangChainNotice,
+} from './langchain/messages.ts'
+export type { LangChainState, LangChainUpdate } from './langchain/thread.ts'
+export type { LangChainRuntime } from './langchain/threads.ts'
+export type {
+  LangChainTool,
+  LangChainToolCall,
+  LangChainToolFactory,
+  LangChainToolRequest,
+  LangChainToolRuntime,
+} from './langchain/tools.ts'
+
+/** The part of Zod's `z` that the adapter uses. */
+export interface LangChainZod {
+  any(): unknown
+  object(shape: { _skillstoke: never }): unknown
+}
+
+export interface LangChainOptions<Tool> extends Omit<SessionOptions, 'id' | 'resume'> {
+  /** The function `tool` of LangChain. Agents accept only tools that this function created. */
+  readonly tool: LangChainToolFactory<Tool>
+  /** Zod's `z`. Middleware of LangChain declares its state as a schema of Zod. */
+  readonly z: LangChainZod
+  /** Limits the text of the loaded skills that return after a compaction. @default 8,000 tokens */
+  readonly rebase?: RebaseOptions
+}
+
+/** The options of one agent. */
+export interface LangChainAgentOptions {
+  /** The agent sees the skills that this scope, the scope of the factory and the scope of its parent include. */
+  readonly scope?: SkillScope
+}
+
+/** The part of a model call that the adapter uses. */
+export interface LangChainModelRequest<System> {
+  readonly state: LangChainGraphState
+  readonly messages: readonly LangChainMessage[]
+  readonly tools: readonly object[]
+  readonly runtime: LangChainRuntime
+  readonly systemMessage: { readonly text: string; concat(text: string): System }
+}
+
+/** A hook of LangChain that may change the state of the graph. */
+export type LangChainHook = (
+  state: LangChainGraphState,
+  runtime: LangChainRuntime,
+) => Promise<LangChainUpdate | undefined>
+
+/** A middleware for `createAgent` and `createDeepAgent`. */
+export interface LangChainMiddleware<Tool> {
+  readonly name: 'skillstoke'
+  /** A schema of Zod. The type is `undefined`, so that the private state is not part of the agent's types. */
+  readonly stateSchema: undefined
+  readonly tools: Tool[]
+  readonly beforeAgent: LangChainHook
+  readonly beforeModel: LangChainHook
+  readonly wrapModelCall: <System, Request extends LangChainModelRequest<System>, Answer>(
+    request: Request,
+    handler: (request: Request) => Answer | Promise<Answer>,
+  ) => Promise<Answer>
+  readonly afterAgent: LangChainHook
+  /** Present only with `allowedTools: 'enforce'`. */
+  readonly wrapToolCall?: <Request extends LangChainToolRequest, Answer>(
+    request: Request,
+    handler: (request: Request) => Answer | Promise<Answer>,
+  ) => Promise<Answer>
+}
+
+/**
+ * Creates middleware that gives agents of LangChain and deepagents live skills. Call the returned function once for each
+ * agent and each subagent. The middleware adds the catalog to the system prompt, adds the skill tools, and adds changes
+ * of skills to the messages before the next model call. The checkpoint of a thread contains the state of its
+ * conversation.
+ * @throws {SkillError} CLOSED, INVALID_OPTION
+ *
+ * @example
+ * ```ts no-run
+ * import { MemorySaver } from '@langchain/langgraph'
+ * import { createSkillRuntime } from '@skillstoke/core'
+ * import { langchain } from '@skillstoke/adapters/langchain'
+ * import { directory } from '@skillstoke/core/node'
+ * import { createAgent, tool } from 'langchain'
+ * import { z } from 'zod'
+ *
+ * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+ * const skillstoke = langchain(skills, { tool, z })
+ * const agent = createAgent({ model: 'openai:gpt-6-mini', middleware: [skillstoke()], checkpointer: new MemorySaver() })
+ * const question = { role: 'user' as const, content: 'Use the skill "support-pdf".' }
+ * await agent.invoke({ messages: [question] }, { configurable: { thread_id: 'chat-1' } })
+ * ```
+ */
+export function langchain<Tool>(
+  skills: SkillRuntime,
+  { tool, z, rebase, ...options }: LangChainOptions<Tool>,
+): (agent?: LangChainAgentOptions) => LangChainMiddleware<Tool> {
+  const threads = new LangChainThreads(skills, options, rebase)
+  return ({ scope } = {}) => {
+    const tools = toLangChainTools(
+      skills.tools(options.skillToolName === undefined ? {} : { skillToolName: options.skillToolName }),
+      tool,
+      async (runtime, state) => await threads.at(runtime, state, scope, 'tools'),
+    )
+    const wrapToolCall: LangChainMiddleware<Tool>['wrapToolCall'] = async (request, handler) => {
+      const { session } = await threads.at(request.runtime, request.state, scope, 'tools')
+      return await gateCall(request, handler, session, tool)
+    }
+    return {
+      name: 'skillstoke',
+      stateSchema: z.object({ _skillstoke: z.any() as never }) as undefined,
+      tools,
+      async beforeAgent(state, runtime) {
+        const thread = await threads.at(runtime, state, scope)
+        return await thread.begin(state.messages, taskOf(runtime))
+      },
+      async beforeModel(state, runtime) {
+        const thread = await threads.at(runtime, state, scope)
+        return await thread.prepare(state.messages, taskOf(runtime))
+      },
+      async wrapModelCall(request, handler) {
+        const { state, messages, runtime, systemMessage } = request
+        const thread = await threads.at(runtime, state, scope)
+        assertNoClash(thread.session, namesOf(request.tools, tools))
+        const text = await thread.system(messages)
+        if (text === '') return await handler(request)
+        const separator = systemMessage.text === '' ? '' : '\n\n'
+        return await handler({ ...request, systemMessage: systemMessage.concat(separator + text) })
+      },
+      async afterAgent(state, runtime) {
+        const thread = await threads.at(runtime, state, scope)
+        const update = thread.finish(state.messages, taskOf(runtime))
+        threads.end(runtime, state)
+        return update
+      },
+      ...(options.allowedTools === 'enforce' ? { wrapToolCall } : {}),
+    }
+  }
+}
+
+/** Returns the names of the tools that are not among the skill tools. */
+function namesOf(tools: readonly object[], own: readonly unknown[]): string[] {
+  return tools.flatMap(tool => (own.includes(tool) || !('name' in tool) ? [] : String(tool.name)))
+}

@@ -1,0 +1,145 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+
+import type { RebaseOptions, RestoredSkill } from '@skillstoke/core'
+import {
+  type SessionOptions,
+  type SessionState,
+  SkillError,
+  type SkillRuntime,
+  type SkillScope,
+  type SkillSession,
+} from '@skillstoke/core'
+import { checkOptions, type KnownOptions, quote } from '@skillstoke/core/internal'
+
+/** The options that all adapters accept. */
+export interface LiveOptions extends SessionOptions {
+  /** Text of the system prompt before the catalog of skills. @default '' */
+  readonly instructions?: string
+}
+
+/** The id and the scope of a subagent's conversation. */
+export interface LiveChildOptions {
+  readonly id: string
+  /** The child sees the skills that this scope and the scope of its parent include. @default the parent's scope */
+  readonly scope?: SkillScope
+  /** @default the instructions of the parent */
+  readonly instructions?: string
+}
+
+const KNOWN_CHILD_OPTIONS: KnownOptions<LiveChildOptions> = { id: true, scope: true, instructions: true }
+
+const KNOWN_OPTIONS: KnownOptions<LiveOptions> = {
+  ...KNOWN_CHILD_OPTIONS,
+  delivery: true,
+  applyAt: true,
+  allowedTools: true,
+  skillToolName: true,
+  describeUnknownSkill: true,
+  resume: true,
+  conversation: true,
+}
+
+/**
+ * The session of one conversation in a foreign agent loop: its system text, its notices and its turns. A turn that the
+ * host does not keep leaves no trace, so its notices are sent again in the next turn.
+ */
+export class LiveConversation implements Disposable {
+  readonly session: SkillSession
+  readonly #instructions: string
+  /** The state before the open turn. */
+  #before: SessionState | undefined
+
+  constructor(session: SkillSession, instructions = '') {
+    this.session = session
+    this.#instructions = instructions
+  }
+
+  /** @throws {SkillError} INVALID_OPTION, DUPLICATE_SESSION, CLOSED */
+  static open(skills: SkillRuntime, given: LiveOptions): LiveConversation {
+    checkOptions('the adapter', given, KNOWN_OPTIONS)
+    const { instructions, ...options } = given
+    return new LiveConversation(skills.session(options), instructions)
+  }
+
+  /** Opens the conversation of a subagent. */
+  child(given: LiveChildOptions): LiveConversation {
+    checkOptions('child()', given, KNOWN_CHILD_OPTIONS)
+    const { instructions = this.#instructions, ...options } = given
+    return new LiveConversation(this.session.child(options), instructions)
+  }
+
+  /** The system text: the instructions, then the catalog. */
+  get system(): string {
+    return [this.#instructions, this.session.catalog].filter(text => text !== '').join('\n\n')
+  }
+
+  /** Starts a turn. If the previous turn was not kept, forgets what it reported and loaded. */
+  beginTurn(): void {
+    this.dropTurn()
+    this.#before = this.session.state()
+    this.session.beginTurn()
+  }
+
+  /** Records that the messages of the open turn are in the stored history. */
+  keepTurn(): void {
+    this.#before = undefined
+  }
+
+  /** Forgets what the open turn reported and loaded. */
+  dropTurn(): void {
+    if (this.#before !== undefined) this.session.revert(this.#before)
+    this.#before = undefined
+  }
+
+  /** Makes the present state the state before the open turn, because the host has replaced its whole history. */
+  restartTurn(): void {
+    if (this.#before !== undefined) this.#before = this.session.state()
+  }
+
+  /** Returns the state that belongs to the stored history, which does not contain the open turn. */
+  state(): SessionState {
+    return this.#before ?? this.session.state()
+  }
+
+  /** Returns the notice to append before the next model call. The open turn counts the notice as sent. */
+  async takeNotice(): Promise<string | undefined> {
+    return (await this.session.update())?.text
+  }
+
+  /**
+   * Starts the conversation over after a compaction. Returns the text of the loaded skills at their newest revisions,
+   * which the host appends to the compacted messages; `undefined` if no skill was loaded.
+   */
+  async rebase(options?: RebaseOptions): Promise<string | undefined> {
+    const { restore } = await this.session.rebase(options)
+    return renderRestored(restore)
+  }
+
+  /** Throws if the session does not allow this call of a tool now. */
+  assertAllowed(tool: string, input: unknown): void {
+    const refusal = this.session.checkTool(tool, input)
+    if (refusal !== undefined) throw new Error(refusal)
+  }
+
+  [Symbol.dispose](): void {
+    this.session.close()
+  }
+}
+
+/** Renders the loaded skills that come back after a compaction; `undefined` if there are none. */
+export function renderRestored(restored: readonly Pick<RestoredSkill, 'text'>[]): string | undefined {
+  if (restored.length === 0) return undefined
+  const texts = restored.map(({ text }) => text)
+  return ['The skills that you loaded earlier, at their newest revisions:', ...texts].join('\n\n')
+}
+
+/** @throws {SkillError} INVALID_OPTION if a tool of the host has the name of a tool of the session */
+export function assertNoClash(session: SkillSession, names: Iterable<string>): void {
+  const own = new Set(session.tools.map(({ name }) => name))
+  for (const name of names)
+    if (own.has(name))
+      throw new SkillError(
+        'INVALID_OPTION',
+        `your tool ${quote(name)} has the name of a skill tool; rename your tool, or set "skillToolName"`,
+      )
+}

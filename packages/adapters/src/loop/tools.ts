@@ -1,0 +1,93 @@
+import type { SkillSession, ToolContext } from '@skillstoke/core'
+import { quote, toMessage } from '@skillstoke/core/internal'
+import { assertNoClash } from '../live-conversation.ts'
+
+/** A tool of the host. A `ToolDefinition` of this library is also a host tool, for example an author tool. */
+export interface LoopTool {
+  readonly name: string
+  readonly description?: string
+  /** JSON Schema of the input object. The loop does not check the input against the schema. */
+  readonly inputSchema: Readonly<Record<string, unknown>>
+  /** Runs the tool. If the function throws, the model receives the message of the error. */
+  // A method, so that tools with typed input are assignable.
+  execute(input: never, context: ToolContext): LoopToolOutput | Promise<LoopToolOutput>
+}
+
+/** What a tool returns: a text, a text that may be an error, or content blocks in the format of the model API. */
+export type LoopToolOutput = string | LoopToolResult | readonly LoopContentBlock[]
+
+export interface LoopToolResult {
+  readonly text: string
+  /** @default false */
+  readonly isError?: boolean
+}
+
+/** A content block of a tool result, for example an image. */
+export interface LoopContentBlock {
+  readonly type: string
+}
+
+/** A tool call of the model. */
+export interface LoopCall {
+  readonly id: string
+  readonly name: string
+  readonly input: unknown
+  /** The reason why the call cannot run, for example because the model was cut off while it wrote the input. */
+  readonly fault?: string
+}
+
+/** The result of a tool call, in the form that all model APIs accept. */
+export interface LoopOutcome {
+  readonly id: string
+  readonly content: string | readonly LoopContentBlock[]
+  readonly isError: boolean
+}
+
+/** The tools of a conversation: the tools of its session, then the tools of the host. */
+export class LoopTools {
+  readonly list: readonly LoopTool[]
+  readonly #session: SkillSession
+  readonly #byName: ReadonlyMap<string, LoopTool>
+
+  /** @throws {SkillError} INVALID_OPTION if a tool of the host has the name of a skill tool */
+  constructor(session: SkillSession, own: readonly LoopTool[]) {
+    assertNoClash(
+      session,
+      own.map(({ name }) => name),
+    )
+    this.#session = session
+    this.list = [...session.tools, ...own]
+    this.#byName = new Map(this.list.map(tool => [tool.name, tool]))
+  }
+
+  /**
+   * Runs a tool call. Every failure becomes a result for the model, also a call that the session refuses.
+   * @throws the reason of the signal, if the signal is aborted
+   */
+  async run(call: LoopCall, context: ToolContext): Promise<LoopOutcome> {
+    const { id, name, input, fault } = call
+    context.signal?.throwIfAborted()
+    const refusal = fault ?? this.describeUnknown(name) ?? this.#session.checkTool(name, input)
+    if (refusal !== undefined) return { id, content: refusal, isError: true }
+    try {
+      const output = await this.#byName.get(name)?.execute(input as never, { ...context, callId: id })
+      return { id, ...toOutcome(output ?? '') }
+    } catch (thrown) {
+      context.signal?.throwIfAborted()
+      const content = `the tool ${quote(name)} failed: ${toMessage(thrown)}`
+      return { id, content, isError: true }
+    }
+  }
+
+  /** Returns the answer to the call of a tool that does not exist; `undefined` if the tool exists. */
+  describeUnknown(name: string): string | undefined {
+    if (this.#byName.has(name)) return undefined
+    return this.#session.describeUnknownTool(name, [...this.#byName.keys()])
+  }
+}
+
+function toOutcome(output: LoopToolOutput): Omit<LoopOutcome, 'id'> {
+  if (typeof output === 'string') return { content: output, isError: false }
+  if (!('text' in output)) return { content: output, isError: false }
+  return { content: output.text, isError: output.isError ?? false }
+}

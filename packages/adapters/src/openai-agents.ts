@@ -1,0 +1,186 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+
+// `@skillstoke/adapters/openai-agents`: live skills in agents of the OpenAI Agents SDK.
+
+import type { RebaseOptions, SessionState, SkillRuntime, SkillSession } from '@skillstoke/core'
+import { TOOL_NAMES } from '@skillstoke/core/internal'
+import { assertNoClash, type LiveChildOptions, type LiveOptions } from './live-conversation.ts'
+import { type HistoryState, TrackedHistory } from './openai-agents/history.ts'
+import { toUserMessage } from './openai-agents/place.ts'
+import { AgentRun, setHistory } from './openai-agents/run.ts'
+import type {
+  OpenaiAgent,
+  OpenaiFilterCall,
+  OpenaiFunctionTool,
+  OpenaiItem,
+  OpenaiRunHooks,
+  OpenaiRunSettings,
+  OpenaiUserMessage,
+} from './openai-agents/sdk.ts'
+import { withoutNotices } from './openai-agents/session.ts'
+import { guardTools, toFunctionTool } from './openai-agents/tools.ts'
+
+export { bindableAgent, type OpenaiBoundAgent } from './openai-agents/bindable.ts'
+export type { HistoryState, KnownText, LoadedText, NoticeText, SlashText } from './openai-agents/history.ts'
+export type { HistoryPlace } from './openai-agents/place.ts'
+export type * from './openai-agents/sdk.ts'
+
+export interface OpenaiAgentsOptions extends Omit<LiveOptions, 'instructions' | 'resume'> {
+  /** How many tokens of loaded skills come back after a compaction. @default { maxTokens: 8_000 } */
+  readonly rebase?: RebaseOptions
+  /** The value that `state()` returned when the conversation was stored. @default a new conversation */
+  readonly resume?: OpenaiAgentsState
+}
+
+/** The options of a subagent's conversation. */
+export interface OpenaiAgentsChildOptions extends Omit<LiveChildOptions, 'instructions'> {
+  /** The value that `state()` of the child returned. @default a new conversation */
+  readonly resume?: OpenaiAgentsState
+}
+
+/** A stored conversation without its messages, as a JSON value. */
+export interface OpenaiAgentsState extends HistoryState {
+  readonly session: SessionState
+}
+
+interface ChatSettings {
+  readonly isEnforced: boolean
+  readonly loadTool: string
+  readonly rebase: RebaseOptions | undefined
+}
+
+/**
+ * One conversation with live skills. Your code, the SDK or the provider stores the history. The adapter adds its notices
+ * to each request, always at the same places. Before each model call, it compares its record with the history, so a turn
+ * that was not stored leaves no trace.
+ *
+ * @example
+ * ```ts
+ * import { Agent } from '@openai/agents'
+ * import { createSkillRuntime } from '@skillstoke/core'
+ * import { directory } from '@skillstoke/core/node'
+ * import { openaiAgents } from '@skillstoke/adapters/openai-agents'
+ *
+ * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+ * using chat = openaiAgents(skills, { id: 'chat-1' })
+ * const agent = chat.agent(new Agent({ name: 'Helper', instructions: 'You help.' }))
+ * console.log(agent.tools[0]?.name) // prints skill
+ * const stored = JSON.stringify(chat.state()) // store it with the history
+ * using later = openaiAgents(skills, { id: 'chat-1', resume: JSON.parse(stored) })
+ * console.log(later.session.catalog === chat.session.catalog) // prints true
+ * ```
+ */
+export class OpenaiAgentsChat implements Disposable {
+  readonly session: SkillSession
+  readonly #settings: ChatSettings
+  readonly #history: TrackedHistory
+  readonly #tools: readonly OpenaiFunctionTool[]
+
+  /** Use `openaiAgents()` or `child()`. */
+  constructor(session: SkillSession, settings: ChatSettings, state?: HistoryState) {
+    this.session = session
+    this.#settings = settings
+    const history = new TrackedHistory(session, settings.rebase, state)
+    this.#history = history
+    this.#tools = session.tools.map(tool =>
+      toFunctionTool(tool, async (run, callId) =>
+        tool.name === settings.loadTool ? await history.load(run, callId) : await run(),
+      ),
+    )
+  }
+
+  /**
+   * Returns a copy of the agent that also has the skill tools. Run the copy with `options()`. Event listeners are not
+   * copied. With `allowedTools: 'enforce'`, adds a guardrail to the function tools.
+   * @throws {SkillError} INVALID_OPTION if a tool of the agent has the name of a skill tool
+   */
+  agent<Agent extends OpenaiAgent>(agent: Agent): Agent {
+    assertNoClash(
+      this.session,
+      agent.tools.map(({ name }) => name),
+    )
+    const copy = agent.clone({ tools: [...agent.tools, ...this.#tools] } as never) as Agent
+    setHistory(copy, this.#history)
+    if (this.#settings.isEnforced) guardTools(copy)
+    return copy
+  }
+
+  /**
+   * Returns the options of one `run()`, merged with your own options. The options also serve the agents of children, so
+   * an agent may hand off to them.
+   */
+  options<Settings extends object>(
+    settings: Settings & OpenaiRunSettings = {} as Settings,
+  ): Settings & OpenaiRunHooks {
+    const { session } = settings
+    const run = new AgentRun(settings)
+    return {
+      ...settings,
+      ...(session === undefined ? {} : { session: withoutNotices(session, items => run.toStored(items)) }),
+      callModelInputFilter: async <Item extends OpenaiItem>(call: OpenaiFilterCall<Item>) =>
+        await run.filter(call),
+      toolErrorFormatter: async error => await run.describeToolError(error),
+      toolNotFoundBehavior: settings.toolNotFoundBehavior ?? 'return_error_to_model',
+    }
+  }
+
+  /**
+   * Starts over with a summary or with compacted items, and returns the new history. The next request has a new catalog.
+   * Skills that were loaded come back at their newest revisions.
+   */
+  async compact<Item extends OpenaiItem = never>(
+    summary: string | readonly Item[],
+    options?: RebaseOptions,
+  ): Promise<(Item | OpenaiUserMessage)[]> {
+    const items = typeof summary === 'string' ? [toUserMessage(summary)] : [...summary]
+    await this.#history.restore(items, options)
+    return items
+  }
+
+  /** Returns the state to store with the history, as a JSON value. */
+  state(): OpenaiAgentsState {
+    return { ...this.#history.state(), session: this.session.state() }
+  }
+
+  /** Opens the conversation of a subagent. The subagent sees the skills that both scopes include. */
+  child({ resume, ...options }: OpenaiAgentsChildOptions): OpenaiAgentsChat {
+    const session = this.session.child({ ...options, ...(resume && { resume: resume.session }) })
+    return new OpenaiAgentsChat(session, this.#settings, resume)
+  }
+
+  /** Ends the conversation in this process. `state()` still works. Idempotent. */
+  close(): void {
+    this.session.close()
+  }
+
+  [Symbol.dispose](): void {
+    this.close()
+  }
+}
+
+/**
+ * Opens a conversation with live skills for the OpenAI Agents SDK.
+ * @throws {SkillError} CLOSED, INVALID_OPTION; DUPLICATE_SESSION when an open session has the same id
+ *
+ * @example
+ * ```ts no-run
+ * import { Agent, run } from '@openai/agents'
+ * import { createSkillRuntime } from '@skillstoke/core'
+ * import { directory } from '@skillstoke/core/node'
+ * import { openaiAgents } from '@skillstoke/adapters/openai-agents'
+ *
+ * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+ * using chat = openaiAgents(skills, { id: 'chat-1' })
+ * const agent = chat.agent(new Agent({ name: 'Helper', instructions: 'You help.' }))
+ * const { finalOutput } = await run(agent, 'Use the skill "support-pdf".', chat.options())
+ * console.log(finalOutput)
+ * ```
+ */
+export function openaiAgents(
+  skills: SkillRuntime,
+  { rebase, resume, ...options }: OpenaiAgentsOptions,
+): OpenaiAgentsChat {
+  const { allowedTools, skillToolName: loadTool = TOOL_NAMES.loadSkill } = options
+  const session = skills.session({ ...options, ...(resume && { resume: resume.session }) })
+  return new OpenaiAgentsChat(session, { isEnforced: allowedTools === 'enforce', loadTool, rebase }, resume)
+}

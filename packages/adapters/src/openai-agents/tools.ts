@@ -1,0 +1,71 @@
+import type { ToolDefinition, ToolResult } from '@skillstoke/core'
+import { findHistory } from './run.ts'
+import type {
+  OpenaiAgent,
+  OpenaiFunctionTool,
+  OpenaiGuardedCall,
+  OpenaiGuardrailOutput,
+  OpenaiTool,
+  OpenaiToolGuardrail,
+} from './sdk.ts'
+
+/** Runs a call of a tool. `callId` is the id that the model gave the call. */
+export type RunTool = (run: () => Promise<ToolResult>, callId: string | undefined) => Promise<ToolResult>
+
+/** Converts a tool definition into a function tool of the SDK. */
+export function toFunctionTool(definition: ToolDefinition, runTool: RunTool): OpenaiFunctionTool {
+  const { name, description, inputSchema, execute } = definition
+  return {
+    type: 'function',
+    name,
+    description,
+    // The schema of a tool that is not strict must allow additional properties. The tool still refuses unknown fields.
+    parameters: { ...inputSchema, additionalProperties: true },
+    strict: false,
+    async invoke(_context, input, { toolCall, signal } = {}) {
+      return (
+        await runTool(
+          async () => await execute(input, { signal, callId: toolCall?.callId }),
+          toolCall?.callId,
+        )
+      ).text
+    },
+    needsApproval: () => Promise.resolve(false),
+    isEnabled: () => Promise.resolve(true),
+  }
+}
+
+/** One guardrail for all agents, so that a tool gets it only once. It allows every call of an agent without skills. */
+const GUARDRAIL: OpenaiToolGuardrail = {
+  type: 'tool_input',
+  name: 'skillstoke',
+  run({ agent, toolCall }: OpenaiGuardedCall): Promise<OpenaiGuardrailOutput> {
+    const message = findHistory(agent)?.session.checkTool(toolCall.name, parse(toolCall.arguments))
+    const behavior =
+      message === undefined ? ({ type: 'allow' } as const) : ({ type: 'rejectContent', message } as const)
+    return Promise.resolve({ behavior })
+  },
+}
+
+/** Adds the guardrail to every function tool of the agent, also to the tools of its MCP servers. */
+export function guardTools(agent: OpenaiAgent): void {
+  for (const tool of agent.tools) guard(tool)
+  const getAllTools = agent.getAllTools.bind(agent)
+  agent.getAllTools = async (...given) => (await getAllTools(...given)).map(guard)
+}
+
+/** Adds the guardrail to the tool itself, because the SDK finds the agent of an agent tool by the tool's identity. */
+function guard(tool: OpenaiTool): OpenaiTool {
+  const { type, inputGuardrails = [] } = tool
+  if (type === 'function' && !inputGuardrails.includes(GUARDRAIL))
+    tool.inputGuardrails = [...inputGuardrails, GUARDRAIL]
+  return tool
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined // the tool itself reports malformed input
+  }
+}

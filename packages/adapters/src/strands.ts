@@ -1,0 +1,292 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+
+// `@skillstoke/adapters/strands`: live skills in agents of `@strands-agents/sdk`.
+
+import type { RebaseOptions } from '@skillstoke/core'
+import { type SessionState, SkillError, type SkillRuntime, type SkillSession } from '@skillstoke/core'
+import { TOOL_NAMES } from '@skillstoke/core/internal'
+import {
+  assertNoClash,
+  type LiveChildOptions,
+  LiveConversation,
+  type LiveOptions,
+  renderRestored,
+} from './live-conversation.ts'
+import { appendText, containsText, putCatalog, replaceText } from './strands/messages.ts'
+import {
+  assertSdk,
+  type StrandsAgent,
+  type StrandsEventClass,
+  type StrandsMessage,
+  type StrandsModelCallEvent,
+  type StrandsResultEvent,
+  type StrandsSdk,
+  type StrandsToolCallEvent,
+} from './strands/sdk.ts'
+import { type StoredText, StoredTexts } from './strands/texts.ts'
+import { type OnToolAnswer, type StrandsTool, toStrandsTool } from './strands/tools.ts'
+
+export type * from './strands/sdk.ts'
+export type { StrandsTool, StrandsToolContext, StrandsToolProgress } from './strands/tools.ts'
+
+export interface StrandsOptions<Result> extends Omit<LiveOptions, 'instructions' | 'resume'> {
+  /** The module `@strands-agents/sdk`, because the SDK finds hooks by the classes of its events. */
+  readonly sdk: StrandsSdk<Result>
+  /** How many tokens of loaded skills come back after a compaction. @default { maxTokens: 8_000 } */
+  readonly rebase?: RebaseOptions
+}
+
+/** The options of the plugin of a subagent. */
+export type StrandsChildOptions = Omit<LiveChildOptions, 'instructions'>
+
+/** What the plugin stores in the `appState` of an agent. */
+interface StrandsState {
+  readonly session: SessionState
+  readonly texts: readonly StoredText[]
+}
+
+/** The key in the `appState` of an agent. */
+const STATE_KEY = 'skillstoke'
+
+/** The SDK's value `HookOrder.SDK_LAST`, so that the plugin sees what all other hooks did. */
+const LAST = 100
+/** The SDK's value `HookOrder.SDK_FIRST`, so that the state is complete when the session manager saves it. */
+const FIRST = -100
+
+/** The stop reasons after which the next invocation continues the same turn. */
+const PAUSES: readonly string[] = ['interrupt', 'checkpoint']
+
+interface StrandsSettings<Result> {
+  readonly sdk: StrandsSdk<Result>
+  readonly rebase: RebaseOptions | undefined
+  readonly loadTool: string
+}
+
+/**
+ * A plugin that keeps the skills of one agent live. Dispose the plugin when the conversation is over.
+ *
+ * @example
+ * ```ts no-run
+ * import { createSkillRuntime } from '@skillstoke/core'
+ * import { directory } from '@skillstoke/core/node'
+ * import { strands } from '@skillstoke/adapters/strands'
+ * import * as sdk from '@strands-agents/sdk'
+ *
+ * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+ * using live = strands(skills, { sdk, id: 'chat-1' })
+ * const child = live.child({ id: 'chat-1/helper', scope: { include: ['support-*'] } })
+ * const helper = new sdk.Agent({ name: 'helper', plugins: [child] })
+ * const agent = new sdk.Agent({ tools: [helper], plugins: [live] })
+ * console.log(String(await agent.invoke('Ask your helper.')))
+ * ```
+ */
+export class StrandsPlugin<Result = unknown> implements Disposable {
+  readonly name = 'skillstoke'
+  readonly #live: LiveConversation
+  readonly #settings: StrandsSettings<Result>
+  /** The state of a new conversation. */
+  readonly #initial: SessionState
+  #agent: StrandsAgent | undefined
+  /** The stored state as JSON. If the agent has another state, the host has restored that state. */
+  #saved: string | undefined
+  /** The catalog that is in the system prompt of the agent. */
+  #catalog = ''
+  readonly #texts = new StoredTexts()
+  /** The state after the last notice, before the model loads skills. */
+  #beforeLoads: SessionState
+  /** The last message before the open turn. */
+  #turnStart: string | undefined
+  /** True from the start of a turn to its first model call. */
+  #isTurnStart = false
+  /** True if the next invocation continues the open turn. */
+  #isPaused = false
+
+  /** Use `strands()` or `child()`. */
+  constructor(live: LiveConversation, settings: StrandsSettings<Result>) {
+    this.#live = live
+    this.#settings = settings
+    this.#initial = this.#beforeLoads = live.session.state()
+  }
+
+  get session(): SkillSession {
+    return this.#live.session
+  }
+
+  /** Called by the SDK before the first invocation. */
+  initAgent(agent: StrandsAgent): void {
+    if (this.#agent !== undefined && this.#agent !== agent)
+      throw new SkillError(
+        'INVALID_OPTION',
+        'the plugin already has an agent; create one plugin for each agent',
+      )
+    this.#agent = agent
+    assertNoClash(
+      this.session,
+      agent.toolRegistry.list().map(({ name }) => name),
+    )
+    const { sdk } = this.#settings
+    addHook(agent, sdk.BeforeInvocationEvent, async () => await this.#begin(agent), LAST)
+    addHook(agent, sdk.BeforeModelCallEvent, async event => await this.#prepare(agent, event), LAST)
+    addHook(agent, sdk.BeforeToolCallEvent, event => this.#check(event), LAST)
+    addHook(agent, sdk.AgentResultEvent, event => this.#end(event), LAST)
+    addHook(agent, sdk.AfterInvocationEvent, () => this.#save(agent), FIRST)
+  }
+
+  /** Called by the SDK after `initAgent()`. The tools never change. */
+  getTools(): StrandsTool<Result>[] {
+    const { sdk, loadTool } = this.#settings
+    const onAnswer: OnToolAnswer = (tool, toolUseId, { isError, skill }) => {
+      if (tool === loadTool && !isError && skill !== undefined) this.#texts.addLoad(toolUseId, skill)
+    }
+    return this.session.tools.map(tool => toStrandsTool(tool, sdk, onAnswer))
+  }
+
+  /** Creates the plugin of a subagent. The subagent sees the skills that both scopes include. */
+  child(options: StrandsChildOptions): StrandsPlugin<Result> {
+    return new StrandsPlugin(this.#live.child(options), this.#settings)
+  }
+
+  /** Ends the conversation in this process. Idempotent. */
+  close(): void {
+    this.session.close()
+  }
+
+  [Symbol.dispose](): void {
+    this.close()
+  }
+
+  async #begin(agent: StrandsAgent): Promise<void> {
+    const { messages } = agent
+    const stored = agent.appState.get(STATE_KEY) as StrandsState | undefined
+    const isNew = messages.length === 0 && !isStateful(agent)
+    const isRestored = isNew || JSON.stringify(stored) !== this.#saved
+    const continuesTurn = this.#isPaused && !isRestored
+    this.#isPaused = false
+    if (continuesTurn) return
+    const end = messages.at(-1)?.trackingId
+    if (isRestored) await this.#restore(isNew ? undefined : stored)
+    else if (end !== undefined && end === this.#turnStart) this.#dropTurn(messages)
+    else this.#live.keepTurn()
+    this.#turnStart = end
+    this.#isTurnStart = true
+    this.#live.beginTurn()
+    this.#putCatalog(agent)
+  }
+
+  /** Continues a stored conversation. Without a state, starts a new conversation with the newest catalog. */
+  async #restore(stored: StrandsState | undefined): Promise<void> {
+    this.#live.keepTurn()
+    this.session.revert(stored?.session ?? this.#initial)
+    if (stored === undefined) await this.session.rebase()
+    this.#texts.resume(stored?.texts ?? [])
+    this.#beforeLoads = this.session.state()
+  }
+
+  /** Forgets the last turn, because the host has removed its messages. */
+  #dropTurn(messages: readonly StrandsMessage[]): void {
+    this.#live.dropTurn()
+    this.#texts.prune(messages)
+    this.#beforeLoads = this.session.state()
+  }
+
+  async #prepare(agent: StrandsAgent, { cancel }: StrandsModelCallEvent): Promise<void> {
+    if (cancel) return
+    const { messages } = agent
+    // If the SDK dropped the answers of loads, because the reader of a stream has stopped, forget these loads.
+    if (!this.#texts.settleLoads(messages)) this.session.revert(this.#beforeLoads)
+    if (this.#isTurnStart) await this.#expandSlash(messages)
+    this.#isTurnStart = false
+    if (!isStateful(agent) && !this.#texts.areIn(messages)) await this.#rebase(messages)
+    const notice = await this.#live.takeNotice()
+    if (notice !== undefined) this.#texts.add(appendText(this.#settings.sdk, messages, notice))
+    this.#putCatalog(agent)
+    this.#save(agent)
+    this.#beforeLoads = this.session.state()
+  }
+
+  /** Puts the instructions of a skill into a message that begins with `/` and the skill's name. */
+  async #expandSlash(messages: StrandsMessage[]): Promise<void> {
+    const { role, content = [] } = messages.at(-1) ?? {}
+    const [asked] = content
+    if (role !== 'user' || content.length !== 1 || typeof asked?.text !== 'string') return
+    const { text, skill } = await this.session.expandSlash(asked.text)
+    if (skill === undefined) return
+    this.#texts.add({ ...replaceText(this.#settings.sdk, messages, text), skill: skill.name })
+  }
+
+  /** Starts over after a compaction that removed notices or loaded skills from the history. */
+  async #rebase(messages: StrandsMessage[]): Promise<void> {
+    const { restore } = await this.session.rebase(this.#settings.rebase)
+    // The messages before the compaction are gone, so the turn cannot return to the state before it.
+    this.#live.keepTurn()
+    this.#texts.prune(messages, true)
+    const lost = restore.filter(({ text }) => !containsText(messages, text))
+    const text = renderRestored(lost)
+    if (text === undefined) return
+    const place = appendText(this.#settings.sdk, messages, text)
+    for (const { name } of lost) this.#texts.add({ ...place, skill: name })
+  }
+
+  #check(event: StrandsToolCallEvent): void {
+    const refusal = this.session.checkTool(event.toolUse.name, event.toolUse.input)
+    if (refusal !== undefined && !event.cancel) event.cancel = refusal
+  }
+
+  #end({ result }: StrandsResultEvent): void {
+    this.#isPaused = PAUSES.includes(result.stopReason)
+  }
+
+  #putCatalog(agent: StrandsAgent): void {
+    const { catalog } = this.session
+    putCatalog(this.#settings.sdk, agent, this.#catalog, catalog)
+    this.#catalog = catalog
+  }
+
+  #save(agent: StrandsAgent): void {
+    const state: StrandsState = { session: this.session.state(), texts: this.#texts.list(agent.messages) }
+    agent.appState.set(STATE_KEY, state)
+    this.#saved = JSON.stringify(state)
+  }
+}
+
+/**
+ * Creates a plugin that keeps the skills of a Strands agent live. The catalog is in the system prompt, the skill tools
+ * are among the tools of the agent, and changes reach the model before its next call. The plugin stores its state in
+ * the `appState` of the agent.
+ * @throws {SkillError} CLOSED, INVALID_OPTION; DUPLICATE_SESSION when an open session has the same id
+ *
+ * @example
+ * ```ts no-run
+ * import { createSkillRuntime } from '@skillstoke/core'
+ * import { directory } from '@skillstoke/core/node'
+ * import { strands } from '@skillstoke/adapters/strands'
+ * import * as sdk from '@strands-agents/sdk'
+ *
+ * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+ * using live = strands(skills, { sdk, id: 'chat-1' })
+ * const agent = new sdk.Agent({ systemPrompt: 'You help.', plugins: [live] })
+ * console.log(String(await agent.invoke('Use the skill "support-pdf".')))
+ * ```
+ */
+export function strands<Result>(
+  skills: SkillRuntime,
+  { sdk, rebase, ...options }: StrandsOptions<Result>,
+): StrandsPlugin<Result> {
+  assertSdk(sdk)
+  const { skillToolName: loadTool = TOOL_NAMES.loadSkill } = options
+  return new StrandsPlugin(LiveConversation.open(skills, options), { sdk, rebase, loadTool })
+}
+
+/** True if the provider keeps the history, and the SDK removes the messages after each turn. */
+function isStateful({ model }: StrandsAgent): boolean {
+  return model.stateful === true
+}
+
+function addHook<Event extends object>(
+  agent: StrandsAgent,
+  type: StrandsEventClass<Event>,
+  callback: (event: Event) => void | Promise<void>,
+  order: number,
+): void {
+  agent.addHook(type, callback, { order })
+}
