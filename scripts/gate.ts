@@ -69,7 +69,7 @@ const site: Step = { name: 'documentation site', command: ['node', 'site/build.t
 /** Steps that the gate leaves out. */
 const leftOut = {
   endurance: !IS_CI,
-  sdks: !touches('packages/core/src/adapters', 'packages/core/src/session', 'tests/sdks', ...MANIFESTS),
+  sdks: !touches('packages/adapters', 'packages/core/src/session', 'tests/sdks', ...MANIFESTS),
   packed: !published.some(hasNewPackage),
   site: !touches('site', 'docs', 'README.md'),
 }
@@ -105,7 +105,7 @@ const oldNodeTests: Step = {
     'tests/cli.test.ts',
     'tests/state-faults.test.ts',
     ...['decision-store', 'revision-log', 'sqlite-store', 'store-collection'].map(
-      name => `packages/core/src/node/${name}`,
+      name => `packages/core/src/state/${name}`,
     ),
     ...reportTo(OLD_NODE_RESULTS),
   ],

@@ -40,7 +40,14 @@ describe('stoke attach', () => {
 
   test('lists every SDK of a project, and a plain client only if it is the only one', () => {
     const mastra = { '@mastra/core': '1', '@mastra/libsql': '1', '@mastra/memory': '1' }
-    const dependencies = { '@skillstoke/core': '1', ai: '7', '@ai-sdk/openai': '4', ...mastra, openai: '7' }
+    const dependencies = {
+      '@skillstoke/adapters': '1',
+      '@skillstoke/core': '1',
+      ai: '7',
+      '@ai-sdk/openai': '4',
+      ...mastra,
+      openai: '7',
+    }
     const { json } = attach({ dependencies }, '--json')
     expect(json.map(({ sdk, install }) => [sdk, install])).toEqual([
       ['mastra', null],
@@ -53,7 +60,11 @@ describe('stoke attach', () => {
   test('prints the program of a named SDK, and what to install', () => {
     const { json } = attach({}, '@strands-agents/sdk', '--json')
     expect(json).toMatchObject([
-      { sdk: 'strands', package: null, install: 'npm install @skillstoke/core @strands-agents/sdk' },
+      {
+        sdk: 'strands',
+        package: null,
+        install: 'npm install @skillstoke/core @skillstoke/adapters @strands-agents/sdk',
+      },
     ])
   })
 

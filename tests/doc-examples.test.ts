@@ -124,8 +124,8 @@ interface Manifest {
   readonly exports: Readonly<Record<string, string | { readonly types: string }>>
 }
 
-/** Entry points that need no examples, because they have only types or are internal. */
-const WITHOUT_EXAMPLES = /^\.\/(types|internal|internal\/node)$/
+/** Entry points that need no examples, because they are internal. */
+const WITHOUT_EXAMPLES = /^\.\/internal(\/node)?$/
 /** Exported values that a user does not call, with the reason why they have no example. */
 const EXCEPTIONS: Readonly<Record<string, string>> = {}
 

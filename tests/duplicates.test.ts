@@ -20,7 +20,7 @@ test.each<[what: string, file: string, pattern: RegExp]>([
     'packages/core/src/host.ts',
     /\b2 \*\* 31\b|2_?147_?483_?647|0x7fff_?ffff\b/i,
   ],
-  ['checks whether a process exists', 'packages/core/src/node/process-group.ts', /process\.kill\([^,]+, 0\)/],
+  ['checks whether a process exists', 'packages/core/src/disk/process-group.ts', /process\.kill\([^,]+, 0\)/],
   [
     'compares paths that have `/` as separator',
     'packages/core/src/is-inside.ts',

@@ -344,9 +344,9 @@ test('a call with a misspelt option has no effect: it shows no skill text and wr
   expect(after.bytes).toEqual(before.bytes)
 })
 
-const PACKAGES = ['core', 'compat', 'scripts', 'agent', 'mcp', 'fleet', 'cli']
+const PACKAGES = ['core', 'adapters', 'sources', 'compat', 'scripts', 'agent', 'mcp', 'fleet', 'cli']
 const ENTRIES: Readonly<Record<string, readonly string[]>> = {
-  core: ['core/src/index', 'core/src/source-entry', 'core/src/types-entry', 'core/src/node/index'],
+  core: ['core/src/index', 'core/src/source-entry', 'core/src/node-entry'],
   cli: ['cli/src/client/index'],
 }
 

@@ -16,7 +16,7 @@ export const AGENT_SDKS: readonly AgentSdk[] = [
 
 /** An agent SDK with an adapter. */
 export interface AgentSdk {
-  /** The name of the adapter: the entry point `@skillstoke/core/<id>`, and the page `docs/sdks/<id>.md`. */
+  /** The name of the adapter: the entry point `@skillstoke/adapters/<id>`, and the page `docs/sdks/<id>.md`. */
   readonly id: string
   readonly name: string
   /** The npm packages that show that a project uses this SDK. */

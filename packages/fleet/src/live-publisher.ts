@@ -37,7 +37,7 @@ const LAST_RETRY_MS = 20_000
  * @example
  * ```ts no-run
  * import { createSkillRuntime } from '@skillstoke/core'
- * import { git } from '@skillstoke/core/node'
+ * import { git } from '@skillstoke/sources'
  * import { FleetConnection, LivePublisher, SkillPublisher } from '@skillstoke/fleet'
  *
  * await using fleet = new FleetConnection({ servers: 'nats://127.0.0.1:4222' })

@@ -50,7 +50,7 @@ const LEFT_OUT: ReadonlySet<string> = new Set(['node_modules', '.git'])
  * ```ts
  * import { cp } from 'node:fs/promises'
  * import { createSkillRuntime } from '@skillstoke/core'
- * import { npmPackages } from '@skillstoke/core/node'
+ * import { npmPackages } from '@skillstoke/sources'
  *
  * await cp('skills', 'node_modules/forms/skills', { recursive: true }) // as an installation does
  * await using skills = await createSkillRuntime({ sources: [npmPackages('.', { packages: ['forms'] })] })

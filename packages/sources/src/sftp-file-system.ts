@@ -38,7 +38,7 @@ const EXECUTABLE_BY_OWNER = 0o100
  * ```ts no-run
  * import SftpClient from 'ssh2-sftp-client'
  * import { createSkillRuntime } from '@skillstoke/core'
- * import { sftpFileSystem } from '@skillstoke/core/node'
+ * import { sftpFileSystem } from '@skillstoke/sources'
  * import { FileSource } from '@skillstoke/core/source'
  *
  * const client = new SftpClient()

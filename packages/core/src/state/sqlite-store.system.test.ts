@@ -102,7 +102,7 @@ test('a name never refers to missing bytes, no matter when the process is killed
 }, async () => {
   using folder = new TemporaryFolder()
   const script = `
-    const { openSkillStore, nodeHasher } = await import(${JSON.stringify(resolve('packages/core/dist/node/index.js'))})
+    const { openSkillStore, nodeHasher } = await import(${JSON.stringify(resolve('packages/core/dist/node-entry.js'))})
     const { digestOf } = await import(${JSON.stringify(resolve('packages/core/dist/internal-entry.js'))})
     const store = await openSkillStore(${JSON.stringify(folder.path)})
     setTimeout(() => process.kill(process.pid, 'SIGKILL'), Number(process.argv[1]))

@@ -80,7 +80,7 @@ export const DEFAULT_MAX_ARCHIVE_BYTES = 50_000_000
  * ```ts
  * import { execFileSync } from 'node:child_process'
  * import { createSkillRuntime } from '@skillstoke/core'
- * import { archive } from '@skillstoke/core/node'
+ * import { archive } from '@skillstoke/sources'
  *
  * execFileSync('tar', ['-czf', 'team.tar.gz', 'skills'])
  * const source = archive('./team.tar.gz', { path: 'skills', trust: 'auto' })

@@ -110,7 +110,8 @@ export const DEFAULT_MAX_REPOSITORY_BYTES = 200_000_000
  * @example
  * ```ts no-run
  * import { createSkillRuntime } from '@skillstoke/core'
- * import { git, openState } from '@skillstoke/core/node'
+ * import { git } from '@skillstoke/sources'
+ * import { openState } from '@skillstoke/core/node'
  *
  * await using skills = await createSkillRuntime({
  *   sources: [git('https://github.com/acme/skills', { ref: 'v2', path: 'skills', label: 'acme' })],

@@ -68,7 +68,7 @@ export function isPublicAddress(address: string): boolean {
  * @example
  * ```ts
  * import { SkillError } from '@skillstoke/core'
- * import { checkUrl } from '@skillstoke/core/node'
+ * import { checkUrl } from '@skillstoke/sources'
  *
  * checkUrl(new URL('https://example.com/skills'), { privateHosts: [] })
  * try {

@@ -164,7 +164,7 @@ const DEFAULT_MAX_ANSWER_BYTES = 64_000_000
  * @example
  * ```ts
  * import { SkillError } from '@skillstoke/core'
- * import { createGuardedFetch } from '@skillstoke/core/node'
+ * import { createGuardedFetch } from '@skillstoke/sources'
  *
  * const guarded = createGuardedFetch({ privateHosts: [], maxBytes: 1_000_000 })
  * const failure = await guarded('https://169.254.169.254/latest').catch((error: unknown) => error)

@@ -70,7 +70,7 @@ const CONCURRENCY = 4
  * @example
  * ```ts no-run
  * import { createSkillRuntime } from '@skillstoke/core'
- * import { wellKnown } from '@skillstoke/core/node'
+ * import { wellKnown } from '@skillstoke/sources'
  *
  * await using skills = await createSkillRuntime({ sources: [wellKnown('https://example.com', { label: 'site' })] })
  * for (const { name, description } of skills.review.pending()) console.log(name, description)
