@@ -32,7 +32,7 @@ describe('stoke attach', () => {
     expect(status).toBe(0)
     const [found, install, page, usage, empty, ...program] = stdout.split('\n')
     expect(found).toBe('// ai 7.0.1; the adapter is tested with 7.0 and 6.0')
-    expect(install).toBe('// npm install @ai-sdk/openai @skillstoke/core')
+    expect(install).toBe('// npm install @ai-sdk/openai @skillstoke/adapters @skillstoke/core')
     expect(page).toBe('// https://github.com/skillstoke/skillstoke/blob/main/docs/sdks/ai-sdk.md')
     expect(usage).toContain('Set MODEL_URL and MODEL_KEY, and call main().')
     expect([empty, program.join('\n')]).toEqual(['', readFileSync(`${EXAMPLES}/ai-sdk.ts`, 'utf8')])
@@ -63,7 +63,7 @@ describe('stoke attach', () => {
       {
         sdk: 'strands',
         package: null,
-        install: 'npm install @skillstoke/core @skillstoke/adapters @strands-agents/sdk',
+        install: 'npm install @skillstoke/adapters @skillstoke/core @strands-agents/sdk',
       },
     ])
   })
