@@ -54,7 +54,7 @@ describe('sftpFileSystem()', () => {
 
   test(`skills are updated over SFTP, and are still served while the connection is lost ${verifies('PAI-05', 'PAI-12')}`, async () => {
     const { root, put } = disk()
-    put(join(root, 'pdf/SKILL.md'), skillText('pdf'))
+    await put(join(root, 'pdf/SKILL.md'), skillText('pdf'))
     const client = await server.connect()
     const source = new FileSource({
       fileSystem: sftpFileSystem(client),
@@ -65,8 +65,8 @@ describe('sftpFileSystem()', () => {
     await using skills = await createSkillRuntime({ sources: [source] })
     expect(skills.status()[0]?.mode).toBe('polling')
     expect(skills.current.get('pdf').directory).toBe(join(root, 'pdf'))
-    put(join(root, 'pdf/SKILL.md'), skillText('pdf', { body: 'Newer, and longer.' }))
-    put(join(root, 'maps/SKILL.md'), skillText('maps'))
+    await put(join(root, 'pdf/SKILL.md'), skillText('pdf', { body: 'Newer, and longer.' }))
+    await put(join(root, 'maps/SKILL.md'), skillText('maps'))
     expect((await skills.fresh()).list().map(({ name }) => name)).toEqual(['maps', 'pdf'])
     expect((await skills.load('pdf')).body).toBe('Newer, and longer.')
     await client.end()
