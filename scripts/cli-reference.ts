@@ -16,20 +16,20 @@ interface SharedOptions {
   readonly options: readonly Option[]
 }
 
-/** Renders every verb with its own options and examples, and the options that several verbs share. */
+/** Renders every verb with its own options, and the options that several verbs share. */
 export function renderCliReference(): string {
   const program = createProgram(() => undefined)
   const shared = findSharedOptions(listVerbs(program))
   return [
     '# Command line reference',
     '',
-    'Every verb with its options. `npm run cli-reference` writes this page from the program. [Use the command line](cli.md) explains the verbs by task. `stoke <verb> --help` prints all options of a verb, with the shared ones.',
+    'Every verb with its options, written by `npm run cli-reference`. [Use the command line](cli.md) explains the verbs by task. `stoke <verb> --help` also prints the shared options and examples.',
     '',
     `${program.commands.map(verb => `[${verb.name()}](#stoke-${verb.name()})`).join(', ')}.`,
     '',
     '## Shared options',
     '',
-    'Each verb below names the groups of this table that it accepts.',
+    'Each verb names the groups of this table that it accepts.',
     '',
     '| group | option | |',
     '|---|---|---|',
@@ -82,14 +82,12 @@ function renderVerb(verb: Command, parent: string, shared: readonly SharedOption
     '```text',
     text,
     '```',
-    ...(groups.length === 0
-      ? []
-      : ['', `[Shared options](#shared-options): ${groups.map(group => group.name).join(', ')}.`]),
+    ...(groups.length === 0 ? [] : ['', `Shared: ${groups.map(group => group.name).join(', ')}.`]),
     ...verb.commands.flatMap(each => renderVerb(each, name, shared)),
   ]
 }
 
-/** Returns the help text of a verb without the given options. */
+/** Returns the help text of a verb without the given options and without its examples, which come last. */
 function renderHelp(verb: Command, isLeftOut: (option: Option) => boolean): string {
   let text = ''
   verb.configureOutput({ writeOut: part => (text += part), getOutHelpWidth: () => WIDTH })
@@ -100,7 +98,10 @@ function renderHelp(verb: Command, isLeftOut: (option: Option) => boolean): stri
     visibleCommands: () => [],
   })
   verb.outputHelp()
-  return text.replace(/^Usage: /, '').trim()
+  return text
+    .replace(/^Usage: /, '')
+    .replace(/\nExamples:\n[\s\S]*$/, '')
+    .trim()
 }
 
 function describeOption({ description, defaultValue, argChoices }: Option): string {
