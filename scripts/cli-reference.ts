@@ -10,6 +10,9 @@ type Option = Command['options'][number]
 const PAGE = 'docs/cli-reference.md'
 const WIDTH = 110
 
+/** Groups that most verbs accept together. The page gives them one name. */
+const SKILLS = ['source', 'root', 'state', 'git-base-url', 'link-root']
+
 /** Options that the same verbs have. */
 interface SharedOptions {
   readonly name: string
@@ -23,13 +26,13 @@ export function renderCliReference(): string {
   return [
     '# Command line reference',
     '',
-    'Every verb with its options, written by `npm run cli-reference`. [Use the command line](cli.md) explains the verbs by task. `stoke <verb> --help` also prints the shared options and examples.',
+    'Every verb with its options, written by `npm run cli-reference`. [Use the command line](cli.md) explains the verbs by task. `stoke <verb> --help` also prints the shared options, notes and examples.',
     '',
     `${program.commands.map(verb => `[${verb.name()}](#stoke-${verb.name()})`).join(', ')}.`,
     '',
     '## Shared options',
     '',
-    'Each verb names the groups of this table that it accepts.',
+    `Each verb names the groups of this table that it accepts. "skills" stands for ${SKILLS.join(', ')}.`,
     '',
     '| group | option | |',
     '|---|---|---|',
@@ -82,26 +85,29 @@ function renderVerb(verb: Command, parent: string, shared: readonly SharedOption
     '```text',
     text,
     '```',
-    ...(groups.length === 0 ? [] : ['', `Shared: ${groups.map(group => group.name).join(', ')}.`]),
+    ...(groups.length === 0 ? [] : ['', `Shared: ${nameGroups(groups.map(group => group.name))}.`]),
     ...verb.commands.flatMap(each => renderVerb(each, name, shared)),
   ]
 }
 
-/** Returns the help text of a verb without the given options and without its examples, which come last. */
+/** Returns usage, description, arguments and the options that are not left out. Notes and examples stay in `--help`. */
 function renderHelp(verb: Command, isLeftOut: (option: Option) => boolean): string {
-  let text = ''
-  verb.configureOutput({ writeOut: part => (text += part), getOutHelpWidth: () => WIDTH })
   const help = verb.createHelp()
-  verb.configureHelp({
-    visibleOptions: command => help.visibleOptions(command).filter(option => !isLeftOut(option)),
-    // They have sections of their own.
-    visibleCommands: () => [],
-  })
-  verb.outputHelp()
-  return text
+  const visibleOptions = help.visibleOptions.bind(help)
+  help.helpWidth = WIDTH
+  help.visibleOptions = command => visibleOptions(command).filter(option => !isLeftOut(option))
+  // They have sections of their own.
+  help.visibleCommands = () => []
+  return help
+    .formatHelp(verb, help)
     .replace(/^Usage: /, '')
-    .replace(/\nExamples:\n[\s\S]*$/, '')
+    .replace(/^(?:Arguments|Options):\n/gm, '')
     .trim()
+}
+
+function nameGroups(names: readonly string[]): string {
+  const areSkills = SKILLS.every(name => names.includes(name))
+  return (areSkills ? ['skills', ...names.filter(name => !SKILLS.includes(name))] : names).join(', ')
 }
 
 function describeOption({ description, defaultValue, argChoices }: Option): string {
