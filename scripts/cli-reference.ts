@@ -100,9 +100,15 @@ function renderHelp(verb: Command, isLeftOut: (option: Option) => boolean): stri
   help.visibleCommands = () => []
   return help
     .formatHelp(verb, help)
-    .replace(/^Usage: /, '')
+    .replace(/^Usage: (.*)/, (_line, usage: string) => toArguments(usage, verb))
     .replace(/^(?:Arguments|Options):\n/gm, '')
     .trim()
+}
+
+/** Returns the usage without "[options]", which every verb has; an empty text if it says no more than the heading. */
+function toArguments(usage: string, verb: Command): string {
+  const text = usage.replace(' [options]', '')
+  return text.endsWith(` ${verb.name()}`) ? '' : text
 }
 
 function nameGroups(names: readonly string[]): string {
