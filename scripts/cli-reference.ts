@@ -10,26 +10,29 @@ type Option = Command['options'][number]
 const PAGE = 'docs/cli-reference.md'
 const WIDTH = 110
 
+/** Groups that most verbs accept together. The page gives them one name. */
+const SKILLS = ['source', 'root', 'state', 'git-base-url', 'link-root']
+
 /** Options that the same verbs have. */
 interface SharedOptions {
   readonly name: string
   readonly options: readonly Option[]
 }
 
-/** Renders every verb with its own options and examples, and the options that several verbs share. */
+/** Renders every verb with its own options, and the options that several verbs share. */
 export function renderCliReference(): string {
   const program = createProgram(() => undefined)
   const shared = findSharedOptions(listVerbs(program))
   return [
     '# Command line reference',
     '',
-    'Every verb with its options. `npm run cli-reference` writes this page from the program. [Use the command line](cli.md) explains the verbs by task. `stoke <verb> --help` prints all options of a verb, with the shared ones.',
+    'Every verb with its options, written by `npm run cli-reference`. [Use the command line](cli.md) explains the verbs by task. `stoke <verb> --help` also prints the shared options, notes and examples.',
     '',
     `${program.commands.map(verb => `[${verb.name()}](#stoke-${verb.name()})`).join(', ')}.`,
     '',
     '## Shared options',
     '',
-    'Each verb below names the groups of this table that it accepts.',
+    `Each verb names the groups of this table that it accepts. "skills" stands for ${SKILLS.join(', ')}.`,
     '',
     '| group | option | |',
     '|---|---|---|',
@@ -82,25 +85,35 @@ function renderVerb(verb: Command, parent: string, shared: readonly SharedOption
     '```text',
     text,
     '```',
-    ...(groups.length === 0
-      ? []
-      : ['', `[Shared options](#shared-options): ${groups.map(group => group.name).join(', ')}.`]),
+    ...(groups.length === 0 ? [] : ['', `Shared: ${nameGroups(groups.map(group => group.name))}.`]),
     ...verb.commands.flatMap(each => renderVerb(each, name, shared)),
   ]
 }
 
-/** Returns the help text of a verb without the given options. */
+/** Returns usage, description, arguments and the options that are not left out. Notes and examples stay in `--help`. */
 function renderHelp(verb: Command, isLeftOut: (option: Option) => boolean): string {
-  let text = ''
-  verb.configureOutput({ writeOut: part => (text += part), getOutHelpWidth: () => WIDTH })
   const help = verb.createHelp()
-  verb.configureHelp({
-    visibleOptions: command => help.visibleOptions(command).filter(option => !isLeftOut(option)),
-    // They have sections of their own.
-    visibleCommands: () => [],
-  })
-  verb.outputHelp()
-  return text.replace(/^Usage: /, '').trim()
+  const visibleOptions = help.visibleOptions.bind(help)
+  help.helpWidth = WIDTH
+  help.visibleOptions = command => visibleOptions(command).filter(option => !isLeftOut(option))
+  // They have sections of their own.
+  help.visibleCommands = () => []
+  return help
+    .formatHelp(verb, help)
+    .replace(/^Usage: (.*)/, (_line, usage: string) => toArguments(usage, verb))
+    .replace(/^(?:Arguments|Options):\n/gm, '')
+    .trim()
+}
+
+/** Returns the usage without "[options]", which every verb has; an empty text if it says no more than the heading. */
+function toArguments(usage: string, verb: Command): string {
+  const text = usage.replace(' [options]', '')
+  return text.endsWith(` ${verb.name()}`) ? '' : text
+}
+
+function nameGroups(names: readonly string[]): string {
+  const areSkills = SKILLS.every(name => names.includes(name))
+  return (areSkills ? ['skills', ...names.filter(name => !SKILLS.includes(name))] : names).join(', ')
 }
 
 function describeOption({ description, defaultValue, argChoices }: Option): string {

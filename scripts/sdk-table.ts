@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { SCENARIO_NAMES } from '../tests/sdks/harness.ts'
-import { PAGE, ROWS, type Row, renderRow } from '../tests/sdks/table.ts'
+import { PAGE, ROWS, type Row, renderRows } from '../tests/sdks/table.ts'
 
 // Runs the scenarios of all agent SDKs, and writes their results into the table of the page.
 
@@ -26,7 +26,7 @@ const limits = rows.flatMap(({ name, limits: reasons }) =>
 const table = [
   `| agent | ${SCENARIO_NAMES.join(' | ')} |`,
   `|---|${SCENARIO_NAMES.map(() => '---|').join('')}`,
-  ...rows.map(renderRow),
+  ...renderRows(rows),
   ...(limits.length === 0 ? [] : ['', '| agent | scenario | limit |', '|---|---|---|', ...limits]),
 ].join('\n')
 writeFileSync(PAGE, `${before}${BEGIN}\n\n${table}\n\n${END}${after}`)

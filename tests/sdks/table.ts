@@ -22,10 +22,24 @@ export function toRow({ name, isPeer = false, limits = {} }: Harness, findings: 
   return { name, isPeer, findings, limits }
 }
 
-/** Renders a row: for each scenario, whether the model learned of the change, and whether the prefix was kept. */
-export function renderRow({ name, isPeer, findings }: Row): string {
-  const cells = SCENARIO_NAMES.map(scenario => renderCell(findings[scenario]))
-  return `| ${isPeer ? `*${name}*` : `**${name}**`} | ${cells.join(' | ')} |`
+/** Renders the lines of the table. Agents with the same findings share a line. */
+export function renderRows(rows: readonly Row[]): readonly string[] {
+  const lines = Map.groupBy(rows, renderCells)
+  return [...lines].map(([cells, agents]) => `| ${agents.map(renderName).join('<br>')} | ${cells} |`)
+}
+
+/** Renders a row alone. */
+export function renderRow(row: Row): string {
+  return renderRows([row]).join('')
+}
+
+function renderName({ name, isPeer }: Row): string {
+  return isPeer ? `*${name}*` : `**${name}**`
+}
+
+/** Renders for each scenario whether the model learned of the change, and whether the prefix was kept. */
+function renderCells({ findings }: Row): string {
+  return SCENARIO_NAMES.map(scenario => renderCell(findings[scenario])).join(' | ')
 }
 
 function renderCell(finding: Finding | undefined): string {
@@ -34,12 +48,13 @@ function renderCell(finding: Finding | undefined): string {
   return `${follows ? '✓' : '✗'} ${keepsPrefix === false ? '✗' : '✓'}`
 }
 
-/** Returns the row of the page that has this name; `undefined` if the page has no such row. */
+/** Returns what the page says about this agent, as a row of its own; `undefined` if the page does not name the agent. */
 export function findRow(row: Row): string | undefined {
-  const start = renderRow({ ...row, findings: {} }).split(' | ')[0]
-  return readFileSync(PAGE, 'utf8')
-    .split('\n')
-    .find(line => line.startsWith(`${start} |`))
+  for (const line of readFileSync(PAGE, 'utf8').split('\n')) {
+    const [, names = '', cells = ''] = /^\| (.*?) \| (.*) \|$/.exec(line) ?? []
+    if (names.split('<br>').includes(renderName(row))) return `| ${renderName(row)} | ${cells} |`
+  }
+  return undefined
 }
 
 export function saveRow(row: Row): void {
