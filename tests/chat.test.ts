@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { ChatProcess, type ChatProcessOptions } from './fixtures/chat.ts'
-import { type CliRun, stokeProcess } from './fixtures/cli.ts'
+import { type CliOptions, type CliRun, stokeBeside, stoke as stokeThread } from './fixtures/cli.ts'
 import { type ChatReply, OpenAiServer } from './fixtures/openai-server.ts'
 import { TemporaryFolder } from './fixtures/skill-folder.ts'
 
@@ -26,17 +26,20 @@ interface ChatRun {
   readonly stderr: string
 }
 
+const inFolder = (): CliOptions => ({
+  cwd: folder.path,
+  env: { CI: undefined, HOME: folder.at('home'), NO_COLOR: '1', TERM: 'xterm' },
+})
+
 /** Runs a chat with the given standard input. */
 async function chat(args: readonly string[], input = ''): Promise<ChatRun> {
-  await using running = start(args)
-  running.type(input)
-  const code = await running.end()
-  return { code, stdout: running.stdout, stderr: running.stderr }
+  const words = ['chat', ...args, '--state', folder.at('state')]
+  const { status, stdout, stderr } = await stokeBeside(words, { ...inFolder(), input })
+  return { code: status, stdout, stderr }
 }
 
 function stoke<T>(...args: readonly string[]): CliRun<T> {
-  const env = { HOME: folder.at('home'), NO_COLOR: '1' }
-  return stokeProcess<T>([...args, '--state', folder.at('state')], { cwd: folder.path, env })
+  return stokeThread<T>([...args, '--state', folder.at('state')], inFolder())
 }
 
 /** Starts a model server that gives the replies in order, and returns the flags that select it. */

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { BIN } from './fixtures/cli.ts'
+import { BIN, stokeBeside } from './fixtures/cli.ts'
 import { NATS_SERVER, NatsServer } from './fixtures/nats-server.ts'
 import { TemporaryFolder } from './fixtures/skill-folder.ts'
 
@@ -42,12 +42,9 @@ describe.skipIf(NATS_SERVER === undefined)('stoke fleet', () => {
   }
 
   async function stoke(args: readonly string[], environment?: NodeJS.ProcessEnv): Promise<Ended> {
-    const child = start(args, environment)
-    let [stdout, stderr] = ['', '']
-    child.stdout?.on('data', (chunk: Buffer) => (stdout += chunk.toString()))
-    child.stderr?.on('data', (chunk: Buffer) => (stderr += chunk.toString()))
-    const [code] = (await once(child, 'close')) as [number | null]
-    return { code, stdout, stderr }
+    const env = { NO_COLOR: '1', SKILLSTOKE_FLEET: server.url, ...environment }
+    const { status, stdout, stderr } = await stokeBeside(args, { cwd: folder.path, env })
+    return { code: status, stdout, stderr }
   }
 
   async function fleet(...args: readonly string[]): Promise<Ended> {

@@ -1,11 +1,10 @@
-import { spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
+import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { basename, dirname, resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { BIN, stokeProcess } from './fixtures/cli.ts'
+import { stoke, stokeBeside } from './fixtures/cli.ts'
 import { TemporaryFolder } from './fixtures/skill-folder.ts'
 
 const CLIENTS = ['claude-code', 'codex', 'cursor', 'vscode', 'gemini', 'opencode', 'inspector'] as const
@@ -13,7 +12,7 @@ const CLIENTS = ['claude-code', 'codex', 'cursor', 'vscode', 'gemini', 'opencode
 interface Place {
   readonly stoke: (...args: string[]) => { status: number | null; stdout: string; stderr: string }
   /** Runs the command without blocking this process. Resolves with the whole output. */
-  readonly stokeLater: (...args: string[]) => Promise<string>
+  readonly stokeBeside: (...args: string[]) => Promise<string>
   readonly folder: TemporaryFolder
 }
 
@@ -30,14 +29,10 @@ function openProject(): Place & Disposable {
   const cwd = folder.at('project')
   return {
     folder,
-    stoke: (...args) => stokeProcess(args, { cwd, env }),
-    stokeLater: async (...args) => {
-      const child = spawn(process.execPath, [BIN, ...args], { cwd, env: { ...process.env, ...env } })
-      let output = ''
-      child.stdout.on('data', (data: Buffer) => (output += data.toString()))
-      child.stderr.on('data', (data: Buffer) => (output += data.toString()))
-      await once(child, 'close')
-      return output
+    stoke: (...args) => stoke(args, { cwd, env }),
+    stokeBeside: async (...args) => {
+      const { stdout, stderr } = await stokeBeside(args, { cwd, env })
+      return stdout + stderr
     },
     [Symbol.dispose]: () => folder[Symbol.dispose](),
   }
@@ -64,7 +59,7 @@ test('--check sends a token that is in the file, and prints no part of it', asyn
   const { port } = server.address() as AddressInfo
   const entry = { url: `http://127.0.0.1:${port}/mcp`, headers: { Authorization: `Bearer ${token}` } }
   it.folder.write('project/.cursor/mcp.json', JSON.stringify({ mcpServers: { skillstoke: entry } }))
-  const output = await it.stokeLater('mcp', '--check', 'cursor')
+  const output = await it.stokeBeside('mcp', '--check', 'cursor')
   server.close()
   expect(new Set(headers)).toEqual(new Set([`Bearer ${token}`]))
   expect(output).not.toContain('secret')
@@ -135,7 +130,7 @@ test.each([
 test('without a folder of skills, install says which folders it looked for', () => {
   using folder = new TemporaryFolder()
   folder.write('readme.md', 'nothing')
-  const { status, stderr } = stokeProcess(['mcp', 'install', 'cursor'], {
+  const { status, stderr } = stoke(['mcp', 'install', 'cursor'], {
     cwd: folder.path,
     env: { HOME: folder.path },
   })

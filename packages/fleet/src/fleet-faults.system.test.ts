@@ -14,20 +14,17 @@ import {
   namesOf,
   numberOf,
   problemsOf,
-  startAgent,
   startFleet,
   startProcess,
   startServer,
   watchNumbers,
 } from '../../../tests/fixtures/fleet.ts'
-import { NATS_SERVER, NatsCluster, type NatsServer } from '../../../tests/fixtures/nats-server.ts'
+import { NATS_SERVER, type NatsServer } from '../../../tests/fixtures/nats-server.ts'
 import { skillText } from '../../../tests/fixtures/skill-folder.ts'
 import {
   createSigningKey,
   examineFleet,
   FleetConnection,
-  FleetReporter,
-  findRestoredBackup,
   fleetSource,
   loadSigningKey,
   prepareFleet,
@@ -107,59 +104,6 @@ describe.skipIf(NATS_SERVER === undefined)('a fleet under faults', { timeout: 60
     expect(agent.status()[0]?.reason).toBeDefined()
     server.resume()
     await vi.waitFor(() => expect(agent.status()[0]?.mode).toBe('events'), LONG)
-  })
-
-  test('three servers: publishing goes on after the leader crashes, and agents of a stopped server move to another', async () => {
-    await using cluster = await NatsCluster.start()
-    const fleet = connectTo({ servers: cluster.urls })
-    // At once: the servers of a fresh cluster have elected no leaders yet.
-    const { steps } = await prepareFleet(fleet, { replicas: 3 })
-    expect(steps).toHaveLength(6)
-    const folder = createFolder()
-    const publisher = new SkillPublisher(fleet)
-    const agents = await Promise.all(
-      [0, 1, 2].map(async first => {
-        const own = [...cluster.urls.slice(first), ...cluster.urls.slice(0, first)]
-        return await follow(connectTo({ servers: own }))
-      }),
-    )
-    const watched = agents.map(agent => watchNumbers(agent, 'maps'))
-    const publish = async (number: number): Promise<void> => {
-      folder.writeSkill('maps', describeNumber(number))
-      await publisher.publish(folder.path)
-    }
-    const expectAll = async (number: number): Promise<void> =>
-      await vi.waitFor(
-        () => expect(agents.map(agent => numberOf(agent, 'maps'))).toEqual([number, number, number]),
-        LONG,
-      )
-    await publish(1)
-    await expectAll(1)
-    const findLeader = async (): Promise<NatsServer | undefined> => {
-      const leader = (await (await fleet.open()).describeStream('KV_SK'))?.cluster?.leader
-      return cluster.servers.find(({ port }) => `n${port}` === leader)
-    }
-    const crashed = await findLeader()
-    await crashed?.kill('SIGKILL')
-    await publish(2)
-    await expectAll(2)
-    await crashed?.restart()
-    await publish(3)
-    await expectAll(3)
-    const stopped = await vi.waitFor(async () => {
-      const leader = await findLeader()
-      expect(leader).toBeDefined()
-      return leader
-    }, LONG)
-    stopped?.pause()
-    try {
-      await publish(4)
-      await expectAll(4)
-    } finally {
-      stopped?.resume()
-    }
-    expect(watched.map(({ wentBack }) => wentBack())).toEqual([false, false, false])
-    expect(await publisher.history('maps')).toHaveLength(4)
   })
 
   test('an agent that was away sees the removal of a skill even if the marker was purged', async () => {
@@ -347,90 +291,6 @@ describe.skipIf(NATS_SERVER === undefined)('a fleet under faults', { timeout: 60
       { outcome: 'published', version: 2 },
     ])
     await vi.waitFor(() => expect(numberOf(agent, 'maps')).toBe(2), LONG)
-  })
-
-  test('a restored backup is noticed, and a new epoch brings every agent to it', async () => {
-    const { server, fleet, publish } = await startFleet()
-    await publish(1)
-    await server.kill('SIGTERM')
-    const restore = server.backUp()
-    await server.restart()
-    const agent = await follow(server.url)
-    const watched = watchNumbers(agent, 'maps')
-    for (let number = 2; number <= 40; number++) await publish(number)
-    await vi.waitFor(() => expect(numberOf(agent, 'maps')).toBe(40), LONG)
-    await server.kill('SIGTERM')
-    restore()
-    await server.restart()
-    await vi.waitFor(() => expect(agent.status()[0]?.reason).toContain('the stream went back'), LONG)
-    expect(numberOf(agent, 'maps')).toBe(40)
-    expect(watched.wentBack()).toBe(false)
-    await vi.waitFor(async () => await prepareFleet(fleet, { isNewEpoch: true }), LONG)
-    await vi.waitFor(() => expect(numberOf(agent, 'maps')).toBe(1), LONG)
-    await publish(2)
-    await vi.waitFor(() => expect(numberOf(agent, 'maps')).toBe(2), LONG)
-    expect(agent.status()[0]?.mode).toBe('events')
-  })
-
-  test('between a restored backup and its new epoch, publishers are warned', async () => {
-    const { server, fleet, publish } = await startFleet()
-    await publish(1)
-    await server.kill('SIGTERM')
-    const restore = server.backUp()
-    await server.restart()
-    const { runtime, source } = await startAgent(server.url)
-    for (let number = 2; number <= 30; number++) await publish(number)
-    await using reporter = new FleetReporter(source, { runtime, host: 'one', agent: 'a' })
-    await vi.waitFor(() => expect(numberOf(runtime, 'maps')).toBe(30), LONG)
-    expect(reporter.report.seq).toBeGreaterThan(30)
-    const publisher = connectTo({ servers: server.url })
-    expect(await findRestoredBackup(publisher)).toBeUndefined()
-    await server.kill('SIGTERM')
-    restore()
-    await server.restart()
-    await vi.waitFor(async () => {
-      expect(await findRestoredBackup(publisher)).toContain('agent "a" on host "one" reports sequence')
-    }, LONG)
-    // The report of one host may be wrong.
-    expect(await findRestoredBackup(publisher)).not.toContain('--new-epoch')
-    const { findings } = await examineFleet(publisher)
-    expect(findings).toContainEqual({
-      severity: 'warning',
-      message: expect.stringContaining('as after a restored backup'),
-    })
-    await using second = new FleetReporter(source, { runtime, host: 'two', agent: 'a' })
-    expect(second.report.seq).toBeGreaterThan(30)
-    await vi.waitFor(async () => {
-      expect(await findRestoredBackup(publisher)).toContain('run "stoke fleet init --new-epoch"')
-    }, LONG)
-    await prepareFleet(fleet, { isNewEpoch: true })
-    expect(await findRestoredBackup(publisher)).toBeUndefined()
-  })
-
-  test('a restored backup takes nothing back from a new process, whatever else uses its connection', async () => {
-    const { server, publish } = await startFleet()
-    const state = createFolder()
-    await publish(1)
-    await server.kill('SIGTERM')
-    const restore = server.backUp()
-    await server.restart()
-    for (let number = 2; number <= 40; number++) await publish(number)
-    await (await follow(server.url, { state: state.path })).close()
-    await server.kill('SIGTERM')
-    restore()
-    await server.restart()
-    const shared = connectTo({ servers: server.url })
-    await shared.feed.reload()
-    const canary = fleetSource(shared, { channel: 'canary', label: 'canary', trust: 'auto' })
-    const stable = fleetSource(shared, { trust: 'auto' })
-    await using runtime = await createSkillRuntime({
-      sources: [canary, stable],
-      state: await openState(state.path),
-    })
-    const watched = watchNumbers(runtime, 'maps')
-    await vi.waitFor(() => expect(runtime.status()[1]?.reason).toContain('the stream went back'), LONG)
-    expect(numberOf(runtime, 'maps')).toBe(40)
-    expect(watched.wentBack()).toBe(false)
   })
 
   test('a process that is killed soon after it has served a version leaves this version to the next one', async () => {

@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { connect } from '@nats-io/transport-node'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
@@ -16,7 +15,6 @@ import {
   numberOf,
   problemsOf,
   startFleet,
-  startProcess,
   startServer,
   watchNumbers,
 } from '../../../tests/fixtures/fleet.ts'
@@ -176,27 +174,5 @@ describe.skipIf(NATS_SERVER === undefined)('a fleet on a bad network', { timeout
     await vi.waitFor(() => expect(numberOf(agent, 'maps')).toBe(1), LONG)
     expect(proxy.carried).toBeLessThan(2_500_000)
     expect(agent.status()[0]?.mode).toBe('events')
-  })
-
-  test('agents that were stopped for 30 seconds converge within seconds, and never go back', async () => {
-    const { server, publish } = await startFleet()
-    await publish(1)
-    const agents = [0, 1, 2].map(() => startProcess(server.url, 'maps'))
-    const [first, ...others] = agents
-    await vi.waitFor(() => expect(agents.map(({ last }) => last())).toEqual([1, 1, 1]), LONG)
-    for (const { child } of others) child.kill('SIGSTOP')
-    const end = performance.now() + 30_000
-    let number = 1
-    while (performance.now() < end) {
-      await publish(++number)
-      await vi.waitFor(() => expect(first?.last()).toBe(number), LONG)
-      await sleep(100)
-    }
-    expect(others.map(({ last }) => last())).toEqual([1, 1])
-    for (const { child } of others) child.kill('SIGCONT')
-    await vi.waitFor(() => expect(agents.map(({ last }) => last())).toEqual([number, number, number]), LONG)
-    await publish(++number)
-    await vi.waitFor(() => expect(agents.map(({ last }) => last())).toEqual([number, number, number]), LONG)
-    for (const { numbers } of agents) expect(numbers).toEqual([...numbers].sort((a, b) => a - b))
   })
 })
