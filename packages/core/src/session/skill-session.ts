@@ -24,7 +24,7 @@ import { describeUnknownTool } from '../tool/unknown-tool.ts'
 import { ActiveSkills } from './active-skills.ts'
 import { ConversationRecord, type Proposal } from './conversation-record.ts'
 import type { SessionEntry } from './known.ts'
-import { checkRebaseOptions, chooseRestored, type RebaseOptions, type SessionRebase } from './rebase.ts'
+import { chooseRestored, REBASE_OPTIONS, type RebaseOptions, type SessionRebase } from './rebase.ts'
 import type { SessionHost } from './session-host.ts'
 import { KNOWN_OFFER, type OfferOptions, type SessionOffer, type SessionUpdate } from './session-offer.ts'
 import {
@@ -442,7 +442,7 @@ export class SkillSession implements Disposable {
    */
   async rebase(options: RebaseOptions = {}): Promise<SessionRebase> {
     this.#assertOpen()
-    checkRebaseOptions(options)
+    checkOptions('rebase()', options, REBASE_OPTIONS)
     await this.#reader.fresh()
     const now = this.#newest()
     const find = (name: string): Skill | undefined =>
