@@ -2,7 +2,7 @@
 // because any release may change or remove an export. No tool may sort the export blocks.
 
 // For every package.
-export { checkChoice, checkNumber, checkWholeNumber, toMessage } from './errors.ts'
+export { toMessage } from './errors.ts'
 export { toCompact } from './fs/file-system.ts'
 export { mapConcurrently } from './fs/walk.ts'
 export { isInside, pathInside } from './is-inside.ts'
