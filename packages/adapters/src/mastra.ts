@@ -9,7 +9,7 @@ import {
   type SkillScope,
   type SkillSession,
 } from '@skillstoke/core'
-import { checkChoice, quote } from '@skillstoke/core/internal'
+import { checkValue, oneOf, quote } from '@skillstoke/core/internal'
 import { withCacheBreakpoint } from './ai-sdk/cache-breakpoint.ts'
 import { type AiHostTool, withGate } from './ai-sdk/tools.ts'
 import { assertNoClash } from './live-conversation.ts'
@@ -81,7 +81,7 @@ export class MastraSkills {
   /** Use `mastra()` or `child()`. */
   constructor(skills: SkillRuntime, options: MastraOptions, isChild = false) {
     const { rebase: _, ...sessionOptions } = options
-    checkChoice('delivery', options.delivery, DELIVERIES)
+    checkValue('delivery', options.delivery, oneOf(DELIVERIES))
     this.#skills = skills
     this.#options = options
     this.#sessions = new MastraSessions(skills, sessionOptions, isChild)

@@ -1,5 +1,5 @@
 import { type Digest, type SessionState, SkillError } from '@skillstoke/core'
-import { checkOptions, checkWholeNumber, type KnownOptions, quote } from '@skillstoke/core/internal'
+import { checkOptions, type KnownOptions, quote, whole } from '@skillstoke/core/internal'
 
 export type MessageRole = 'system' | 'user' | 'assistant' | 'tool'
 
@@ -143,13 +143,11 @@ export interface ConversationPage {
 
 export const DEFAULT_PAGE_SIZE = 100
 
-const KNOWN_RANGE: KnownOptions<MessageRange> = { after: true, limit: true }
+const KNOWN_RANGE: KnownOptions<MessageRange> = { after: whole(0), limit: whole(0) }
 
 /** @throws {SkillError} INVALID_OPTION */
 export function checkRange(range: MessageRange): void {
   checkOptions('read()', range, KNOWN_RANGE)
-  checkWholeNumber('after', range.after, 0)
-  checkWholeNumber('limit', range.limit, 0)
 }
 
 const KNOWN_APPEND: KnownOptions<AppendOptions> = { session: true, holder: true }
@@ -171,12 +169,11 @@ export function checkIds(messages: readonly ConversationMessage[], stored: reado
   throw new SkillError('INVALID_OPTION', `the conversation already has a message with the id ${shown}`)
 }
 
-const KNOWN_PAGE: KnownOptions<ConversationPage> = { after: true, limit: true }
+const KNOWN_PAGE: KnownOptions<ConversationPage> = { after: true, limit: whole(1) }
 
 /** @throws {SkillError} INVALID_OPTION */
 export function checkPage(page: ConversationPage): void {
   checkOptions('list()', page, KNOWN_PAGE)
-  checkWholeNumber('limit', page.limit, 1)
 }
 
 /**

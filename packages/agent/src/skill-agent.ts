@@ -10,7 +10,7 @@ import {
   type SkillScope,
   type SkillWriter,
 } from '@skillstoke/core'
-import { checkOptions, checkWholeNumber, type KnownOptions, waitAtMost } from '@skillstoke/core/internal'
+import { checkOptions, type KnownOptions, waitAtMost, whole } from '@skillstoke/core/internal'
 import { systemClock } from '@skillstoke/core/source'
 import type { LanguageModel, ToolSet } from 'ai'
 import { Conversation, type ConversationParts, DEFAULT_TENANT, readStored } from './conversation.ts'
@@ -67,7 +67,7 @@ export interface CloseOptions {
   readonly graceMs?: number
 }
 
-const KNOWN_CLOSE: KnownOptions<CloseOptions> = { graceMs: true }
+const KNOWN_CLOSE: KnownOptions<CloseOptions> = { graceMs: whole(0) }
 
 const KNOWN_OPTIONS: KnownOptions<SkillAgentOptions> = {
   skills: true,
@@ -82,11 +82,11 @@ const KNOWN_OPTIONS: KnownOptions<SkillAgentOptions> = {
   reservedCommands: true,
   store: true,
   tenant: true,
-  maxSteps: true,
-  maxRetries: true,
+  maxSteps: whole(1),
+  maxRetries: whole(0),
   call: true,
-  compactAtTokens: true,
-  maxOpen: true,
+  compactAtTokens: whole(1),
+  maxOpen: whole(1),
 }
 
 const KNOWN_SETTINGS = Object.fromEntries(
@@ -117,10 +117,6 @@ export class SkillAgent implements AsyncDisposable {
   /** @throws {SkillError} INVALID_OPTION */
   constructor(options: SkillAgentOptions) {
     checkOptions('SkillAgent', options, KNOWN_OPTIONS)
-    checkWholeNumber('maxSteps', options.maxSteps, 1)
-    checkWholeNumber('maxRetries', options.maxRetries, 0)
-    checkWholeNumber('compactAtTokens', options.compactAtTokens, 1)
-    checkWholeNumber('maxOpen', options.maxOpen, 1)
     checkOptions('SkillAgent', options.call, KNOWN_SETTINGS, { path: 'call' })
     this.options = Object.freeze({ ...options, store: options.store ?? new MemoryConversationStore() })
   }
@@ -168,7 +164,6 @@ export class SkillAgent implements AsyncDisposable {
   async close(options: CloseOptions = {}): Promise<void> {
     checkOptions('close()', options, KNOWN_CLOSE)
     const { graceMs = DEFAULT_GRACE_MS } = options
-    checkWholeNumber('graceMs', graceMs, 0)
     this.#isClosed = true
     const open = [...this.#conversations.values()]
     const idle = Promise.all(open.map(async conversation => await conversation.whenIdle()))

@@ -1,9 +1,9 @@
 import { type Logger, SkillError } from '@skillstoke/core'
 import {
-  checkNumber,
   checkOptions,
   type KnownOptions,
   LONGEST_TIMER_MS,
+  number,
   toMessage,
 } from '@skillstoke/core/internal'
 import type { SkillSource } from '@skillstoke/core/source'
@@ -20,12 +20,12 @@ export interface GitHubSourceOptions
 }
 
 const KNOWN: KnownOptions<GitHubSourceOptions> = {
-  pollIntervalMs: true,
+  pollIntervalMs: number(1, LONGEST_TIMER_MS),
   cacheDirectory: true,
   token: true,
   baseUrl: true,
   privateHosts: true,
-  timeoutMs: true,
+  timeoutMs: number(1, LONGEST_TIMER_MS),
   update: true,
 }
 
@@ -72,8 +72,6 @@ export class GitHubPollingWatcher extends SourceWatcher {
 /** @throws {SkillError} INVALID_OPTION with `Invalid GitHub URL: ...` */
 export function gitHubSource(sourceUrl: string, options: GitHubSourceOptions = {}): SkillSource {
   checkOptions('registerSource()', options, KNOWN)
-  checkNumber('pollIntervalMs', options.pollIntervalMs, 1, LONGEST_TIMER_MS)
-  checkNumber('timeoutMs', options.timeoutMs, 1, LONGEST_TIMER_MS)
   const { pollIntervalMs = DEFAULT_POLL_INTERVAL_MS, cacheDirectory, ...rest } = options
   try {
     return git(sourceUrl, {

@@ -1,5 +1,5 @@
 import type { Logger } from '@skillstoke/core'
-import { checkNumber, checkOptions, type KnownOptions, LONGEST_TIMER_MS } from '@skillstoke/core/internal'
+import { checkOptions, type KnownOptions, LONGEST_TIMER_MS, number } from '@skillstoke/core/internal'
 import { directory } from '@skillstoke/core/node'
 import { EXO_READING } from './exo-skill.ts'
 import { SourceWatcher } from './to-watcher.ts'
@@ -13,7 +13,11 @@ export interface LocalFileWatcherOptions {
   readonly logger?: Logger
 }
 
-const KNOWN: KnownOptions<LocalFileWatcherOptions> = { debounceMs: true, linkRoots: true, logger: true }
+const KNOWN: KnownOptions<LocalFileWatcherOptions> = {
+  debounceMs: number(0, LONGEST_TIMER_MS),
+  linkRoots: true,
+  logger: true,
+}
 
 export const DEFAULT_DEBOUNCE_MS = 500
 
@@ -43,7 +47,6 @@ export class LocalFileWatcher extends SourceWatcher {
   constructor(path: string, options: LocalFileWatcherOptions = {}) {
     checkOptions('LocalFileWatcher', options, KNOWN)
     const { debounceMs = DEFAULT_DEBOUNCE_MS, linkRoots = [], logger } = options
-    checkNumber('debounceMs', debounceMs, 0, LONGEST_TIMER_MS)
     super(directory(path, { reading: EXO_READING, linkRoots }), {
       settle: {
         settleMs: debounceMs,

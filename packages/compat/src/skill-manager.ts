@@ -7,7 +7,7 @@ import {
   SkillError,
   type SkillRuntime,
 } from '@skillstoke/core'
-import { checkChoice, checkOptions, type KnownOptions } from '@skillstoke/core/internal'
+import { checkOptions, type KnownOptions, oneOf } from '@skillstoke/core/internal'
 import { directory, NodeFileSystem } from '@skillstoke/core/node'
 import type { ScriptRunner, ScriptRunOptions } from '@skillstoke/core/source'
 import { childProcesses } from '@skillstoke/scripts'
@@ -34,7 +34,7 @@ export interface SkillManagerOptions {
 }
 
 const KNOWN: KnownOptions<SkillManagerOptions> = {
-  detect: true,
+  detect: oneOf(CHANGE_DETECTIONS),
   linkRoots: true,
   scripts: true,
   logger: true,
@@ -85,7 +85,6 @@ export class SkillManager implements AsyncDisposable {
   /** Opens a manager for the skills of a folder. The folder need not exist yet. */
   static async open(path: string, options: SkillManagerOptions = {}): Promise<SkillManager> {
     checkOptions('SkillManager.open()', options, KNOWN)
-    checkChoice('detect', options.detect, CHANGE_DETECTIONS)
     const { omni } = PRESETS
     // If `detect` is `mtime`, a skill is read again only if a script is newer than at the last load.
     const byTime = {

@@ -1,5 +1,5 @@
 import { createSkillRuntime, type Logger, SkillError, type SkillRuntime } from '@skillstoke/core'
-import { checkNumber, checkOptions, defined, type KnownOptions, quote } from '@skillstoke/core/internal'
+import { checkOptions, defined, type KnownOptions, number, quote } from '@skillstoke/core/internal'
 import { type FileSystem, fromAllowedPaths } from '@skillstoke/core/source'
 import { NewestFileSystem, SKILL_FILE_NAMES } from './newest-file-system.ts'
 import { OpenRuntimes } from './open-runtimes.ts'
@@ -43,7 +43,7 @@ export interface SkillToolsetOptions<Files extends FileSystem = FileSystem> {
 const KNOWN: KnownOptions<SkillToolsetOptions> = {
   toolsetId: true,
   preScanHook: true,
-  preScanTimeoutMs: true,
+  preScanTimeoutMs: number(1),
   extraDirNames: true,
   linkRoots: true,
   logger: true,
@@ -92,7 +92,6 @@ export class SkillToolset<Files extends FileSystem = FileSystem> implements Asyn
 
   constructor(skillsDirName = 'skills', options: SkillToolsetOptions<Files> = {}) {
     checkOptions('SkillToolset', options, KNOWN)
-    checkNumber('preScanTimeoutMs', options.preScanTimeoutMs, 1)
     this.skillsDirName = skillsDirName
     this.id = options.toolsetId
     this.#options = options

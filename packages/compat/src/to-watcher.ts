@@ -1,5 +1,5 @@
 import { type Skill as CoreSkill, createSkillRuntime, type Logger, type SkillRuntime } from '@skillstoke/core'
-import { checkOptions, checkSettle, type KnownOptions } from '@skillstoke/core/internal'
+import { checkOptions, type KnownOptions, SETTLE_OPTIONS } from '@skillstoke/core/internal'
 import type { FileContents, SettlePolicy, SkillSource } from '@skillstoke/core/source'
 import { toExoSkill } from './exo-skill.ts'
 import type { Skill } from './skill.ts'
@@ -13,7 +13,7 @@ export interface SourceWatcherOptions {
   readonly logger?: Logger
 }
 
-const KNOWN: KnownOptions<SourceWatcherOptions> = { settle: true, logger: true }
+const KNOWN: KnownOptions<SourceWatcherOptions> = { settle: SETTLE_OPTIONS, logger: true }
 
 /**
  * Watches any source. The skills that exist at the first call of `watch()` are not reported, and each later change is
@@ -30,7 +30,6 @@ export class SourceWatcher extends SkillWatcher {
   constructor(source: SkillSource, options: SourceWatcherOptions = {}) {
     super()
     checkOptions('toWatcher()', options, KNOWN)
-    checkSettle('toWatcher()', options.settle, 'settle')
     this.#source = source
     this.#options = options
   }

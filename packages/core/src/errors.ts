@@ -1,4 +1,4 @@
-import { limitMessage, quote, shorten, showValue } from './quote.ts'
+import { limitMessage } from './quote.ts'
 
 /**
  * The codes of all errors that the library throws. Faults in the text of a skill are not thrown; they become
@@ -123,45 +123,4 @@ export class SkillError extends Error {
 /** Returns the message of any thrown value, without control characters, and cut if it is long. */
 export function toMessage(thrown: unknown): string {
   return limitMessage(thrown instanceof Error ? thrown.message : String(thrown))
-}
-
-/** @throws {SkillError} INVALID_OPTION when the value is given and is not one of the choices */
-export function checkChoice<T>(name: string, value: T | undefined, choices: readonly T[]): void {
-  if (value === undefined || choices.includes(value)) return
-  const known = choices.map(choice => showValue(choice)).join(', ')
-  throw new SkillError('INVALID_OPTION', `${name} is ${show(value)}; use one of ${known}`)
-}
-
-/** @throws {SkillError} INVALID_OPTION when the value is given and is not a number in this range */
-export function checkNumber(
-  name: string,
-  value: number | undefined,
-  least: number,
-  most: number = Infinity,
-): void {
-  if (value === undefined || (typeof value === 'number' && value >= least && value <= most)) return
-  throw refuseNumber(name, value, 'number', least, most)
-}
-
-/** @throws {SkillError} INVALID_OPTION when the value is given and is not a whole number in this range */
-export function checkWholeNumber(
-  name: string,
-  value: number | undefined,
-  least: number,
-  most: number = Number.MAX_SAFE_INTEGER,
-): void {
-  if (value === undefined || (Number.isInteger(value) && value >= least && value <= most)) return
-  throw refuseNumber(name, value, 'whole number', least, most)
-}
-
-function refuseNumber(name: string, value: unknown, kind: string, least: number, most: number): SkillError {
-  const range =
-    most >= Number.MAX_SAFE_INTEGER ? `a ${kind} from ${least} on` : `a ${kind} from ${least} to ${most}`
-  return new SkillError('INVALID_OPTION', `${name} is ${show(value)}; use ${range}`)
-}
-
-const MAX_SHOWN = 200
-
-function show(value: unknown): string {
-  return typeof value === 'string' ? quote(value) : shorten(String(value), MAX_SHOWN)
 }

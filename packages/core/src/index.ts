@@ -61,7 +61,8 @@ export { renderSkillText, type SkillDefinition } from './skill/skill-text.ts'
 export { findHiddenText, showHiddenText } from './skill/hidden-text.ts'
 
 // Types that parameters and results of the functions above mention.
-export type { SlashExpansion, SlashOptions } from './activation/slash.ts'
+export type { SlashExpansion } from './activation/invoke-skill.ts'
+export type { SlashOptions } from './activation/slash.ts'
 export type { LoadOutcome } from './activation/load-skill.ts'
 export type { Ledger, LedgerEntry } from './activation/ledger.ts'
 export type { SessionEntry } from './session/known.ts'

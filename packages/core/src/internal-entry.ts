@@ -2,11 +2,11 @@
 // because any release may change or remove an export. No tool may sort the export blocks.
 
 // For every package.
-export { checkChoice, checkNumber, checkWholeNumber, toMessage } from './errors.ts'
+export { toMessage } from './errors.ts'
 export { toCompact } from './fs/file-system.ts'
 export { mapConcurrently } from './fs/walk.ts'
 export { isInside, pathInside } from './is-inside.ts'
-export { checkOptions, findNearest, type KnownOptions } from './options.ts'
+export { checkOptions, checkValue, findNearest, type KnownOptions, number, oneOf, whole } from './options.ts'
 export { LATE, LONGEST_TIMER_MS, silentLogger, untilAborted, waitAtMost } from './host.ts'
 export { defined } from './defined.ts'
 export { compareText } from './skill/compare.ts'
@@ -24,7 +24,7 @@ export { escapeControls, limitMessage, quote, quoteAll, showValue } from './quot
 export { findPathFault } from './skill/skill-path.ts'
 
 // For everything that writes or checks the files of a skill: names that no skill contains.
-export { findLeftOutIn, findLeftOutKind, isPrivateKey, type LeftOutKind } from './skill/entry-names.ts'
+export { findLeftOutIn, findLeftOutKind, isPrivateKey } from './skill/entry-names.ts'
 export {
   findRepository,
   isGitName,
@@ -37,7 +37,7 @@ export { findIncludedSecret } from './skill/left-out.ts'
 // For `@skillstoke/core/node` and the conformance suites.
 export { revisionOf } from './skill/manifest.ts'
 export { DecidedFolders, keyOf as keyOfPlace, moveFolders, placeOfSource } from './history/decisions.ts'
-export { DEFAULT_HISTORY_LENGTH } from './history/revision-log.ts'
+export { DEFAULT_HISTORY_LENGTH, LOG_OPTIONS } from './history/revision-log.ts'
 
 // For the command line: functions that display, check and write skills.
 export { describePlace, isError } from './skill/diagnostic.ts'
@@ -64,8 +64,6 @@ export { CATALOG_FORMAT_NAMES, DEFAULT_CATALOG_FORMAT } from './catalog/catalog-
 export { DUPLICATE_WINNERS, type DuplicateWinner } from './registry/duplicate-policy.ts'
 export { READING_CHOICES } from './skill/reading-policy.ts'
 export { EXPLANATION_STEPS } from './reader/explain-skill.ts'
-export type { ApplyAt } from './session/session-options.ts'
-export type { UnbindMode } from './binding/agent-binding.ts'
 export { DEFAULT_FETCH_POLL_MS } from './source/remote-source.ts'
 
 // For the script runner and for code that calls it.
@@ -103,7 +101,7 @@ export { assertSupported } from './runtime/assert-supported.ts'
 
 // For `@skillstoke/compat`.
 export { CATALOG_FORMATS } from './catalog/catalog-format.ts'
-export { checkSettle } from './source/settle.ts'
+export { SETTLE_OPTIONS } from './source/settle.ts'
 export { isToolResolver, toToolResolver } from './tool/tool-resolver.ts'
 
 // For the benchmarks.

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type Digest, SkillError } from '@skillstoke/core'
-import { checkWholeNumber, mapConcurrently, quote } from '@skillstoke/core/internal'
+import { checkValue, mapConcurrently, quote, whole } from '@skillstoke/core/internal'
 import { renewFiles } from './blobs.ts'
 import { commitHeads, type PlannedDocument, type PlannedHead } from './commit-heads.ts'
 import { type KnownEpoch, tryReadEpoch } from './feed-state.ts'
@@ -85,7 +85,7 @@ export class ChannelChange {
     const { fleet, signer } = author
     const { channel = DEFAULT_CHANNEL } = options
     checkChannel(channel)
-    checkWholeNumber('expect', options.expect, 0)
+    checkValue('expect', options.expect, whole(0))
     if (fleet.trusted.isRequired && signer !== undefined && !fleet.trusted.has(signer.publicKey))
       throw new SkillError(
         'INVALID_OPTION',

@@ -1,10 +1,4 @@
-import {
-  checkNumber,
-  checkOptions,
-  checkWholeNumber,
-  digestOf,
-  type KnownOptions,
-} from '@skillstoke/core/internal'
+import { checkOptions, digestOf, type KnownOptions, number, whole } from '@skillstoke/core/internal'
 import { nodeHasher } from '@skillstoke/core/node'
 import { hexOf, piecesOf } from './blobs.ts'
 import type { FleetConnection } from './fleet-connection.ts'
@@ -36,8 +30,8 @@ export interface CollectOptions {
 }
 
 const KNOWN: KnownOptions<CollectOptions> = {
-  keepVersions: true,
-  graceMs: true,
+  keepVersions: whole(0),
+  graceMs: number(0),
   isDryRun: true,
   onProgress: true,
 }
@@ -80,8 +74,6 @@ export async function collectGarbage(
   options: CollectOptions,
 ): Promise<CollectReport> {
   checkOptions('SkillPublisher.collectGarbage()', options, KNOWN)
-  checkWholeNumber('keepVersions', options.keepVersions, 0)
-  checkNumber('graceMs', options.graceMs, 0)
   const {
     keepVersions = DEFAULT_KEEP_VERSIONS,
     graceMs = DEFAULT_GRACE_MS,

@@ -1,5 +1,5 @@
 import { SkillError } from '@skillstoke/core'
-import { checkOptions, checkWholeNumber, type KnownOptions } from '@skillstoke/core/internal'
+import { checkOptions, type KnownOptions, whole } from '@skillstoke/core/internal'
 import type { FleetConnection } from './fleet-connection.ts'
 import {
   AGENTS,
@@ -49,7 +49,7 @@ export interface PrepareFleetOptions {
 }
 
 const KNOWN: KnownOptions<PrepareFleetOptions> = {
-  replicas: true,
+  replicas: whole(1, 5),
   signer: true,
   isNewEpoch: true,
   isDryRun: true,
@@ -90,7 +90,6 @@ export async function prepareFleet(
   options: PrepareFleetOptions = {},
 ): Promise<LayoutReport> {
   checkOptions('prepareFleet()', options, KNOWN)
-  checkWholeNumber('replicas', options.replicas, 1, 5)
   const { isDryRun = false } = options
   const engine = await fleet.open()
   // The servers of a fresh cluster need seconds to find each other and to elect leaders.

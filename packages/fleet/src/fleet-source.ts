@@ -1,11 +1,5 @@
 import { type Diagnostic, type Digest, SkillError } from '@skillstoke/core'
-import {
-  checkChoice,
-  checkOptions,
-  type KnownOptions,
-  mapConcurrently,
-  toMessage,
-} from '@skillstoke/core/internal'
+import { checkOptions, type KnownOptions, mapConcurrently, oneOf, toMessage } from '@skillstoke/core/internal'
 import {
   type FetchContext,
   type FetchResult,
@@ -61,7 +55,7 @@ export interface FleetSourceOptions
 const KNOWN: KnownOptions<FleetSourceOptions> = {
   channel: true,
   label: true,
-  retrieval: true,
+  retrieval: oneOf(FLEET_RETRIEVALS),
   trust: true,
   reading: true,
   limits: true,
@@ -100,7 +94,6 @@ const AT_ONCE = 8
  */
 export function fleetSource(target: FleetTarget, options: FleetSourceOptions = {}): FleetSource {
   checkOptions('fleetSource()', options, KNOWN)
-  checkChoice('retrieval', options.retrieval, FLEET_RETRIEVALS)
   const { channel = DEFAULT_CHANNEL, label = 'fleet', retrieval = 'ahead', ...remote } = options
   checkChannel(channel)
   return new FleetSource(new FleetFetcher(target, channel, retrieval), { ...remote, label })

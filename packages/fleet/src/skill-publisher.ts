@@ -1,12 +1,6 @@
 import { hostname, userInfo } from 'node:os'
 import { SkillError, type SkillRuntime } from '@skillstoke/core'
-import {
-  checkNumber,
-  checkOptions,
-  checkWholeNumber,
-  type KnownOptions,
-  quote,
-} from '@skillstoke/core/internal'
+import { checkOptions, type KnownOptions, number, quote, whole } from '@skillstoke/core/internal'
 import { StoredPieces, uploadPieces } from './blobs.ts'
 import { type ChannelAuthor, ChannelChange, contentOf, notFound, toUnchanged } from './channel-change.ts'
 import { type CollectOptions, type CollectReport, collectGarbage } from './collect-garbage.ts'
@@ -50,9 +44,9 @@ const PUBLISH: KnownOptions<PublishOptions> = {
   names: true,
   isMirror: true,
   isForced: true,
-  prefetchMs: true,
+  prefetchMs: number(0, LONGEST_PREFETCH_MS),
 }
-const ROLLBACK: KnownOptions<RollbackOptions> = { ...CHANNEL, version: true }
+const ROLLBACK: KnownOptions<RollbackOptions> = { ...CHANNEL, version: whole(1) }
 const PROMOTE: KnownOptions<PromoteOptions> = { ...CHANNEL, names: true }
 const HISTORY: KnownOptions<FleetStatusOptions> = { channel: true }
 
@@ -97,8 +91,7 @@ export class SkillPublisher {
    */
   async publish(what: string | SkillRuntime, options: PublishOptions = {}): Promise<PublishReport> {
     checkOptions('SkillPublisher.publish()', options, PUBLISH)
-    const { isMirror = false, names, expect, prefetchMs } = options
-    checkNumber('prefetchMs', prefetchMs, 0, LONGEST_PREFETCH_MS)
+    const { isMirror = false, names, expect } = options
     if (isMirror && (names !== undefined || expect !== undefined)) {
       const conflicting = names === undefined ? 'expect' : 'names'
       throw new SkillError('INVALID_OPTION', `isMirror does not go together with ${conflicting}`)
@@ -124,7 +117,6 @@ export class SkillPublisher {
   async rollback(name: string, options: RollbackOptions = {}): Promise<PublishReport> {
     checkOptions('SkillPublisher.rollback()', options, ROLLBACK)
     const { version } = options
-    checkWholeNumber('version', version, 1)
     const change = await ChannelChange.begin(this.#author, options)
     const { fleet, engine, channel, signal } = change
     const records = await readRecords(fleet, engine, { channel, skill: name }, signal)

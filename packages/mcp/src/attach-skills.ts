@@ -17,7 +17,7 @@ import type { RuntimeSkillSource } from './runtime-skill-source.ts'
 import { clientOf, nameClient, serveTools } from './serve-tools.ts'
 import type { ServedTools } from './served-tools.ts'
 import { GENERATION_META_KEY, REVISION_META_KEY } from './skill-entry.ts'
-import { type ExpandSkill, type SkillPrompts, toCompletion } from './skill-prompts.ts'
+import { type InvokeSkill, type SkillPrompts, toCompletion } from './skill-prompts.ts'
 
 /** Objects and settings that all server objects of one view share. A server object has no other state. */
 export interface AttachedParts {
@@ -27,7 +27,7 @@ export interface AttachedParts {
   readonly extension: SkillsExtension
   readonly reader: SkillReader
   readonly recent: RecentGenerations
-  readonly expand: ExpandSkill
+  readonly invoke: InvokeSkill
   readonly trace: RequestTrace
   /**
    * The conversation of the client, if the connection is permanent. Tool answers also contain the notices of this
@@ -76,7 +76,7 @@ const RESOURCES = ['resources/list', 'resources'] as const
 const TEMPLATES = ['resources/templates/list', 'resourceTemplates'] as const
 
 function servePrompts(mcp: McpServer, parts: AttachedParts, host: HostHandlers): void {
-  const { prompts, expand, trace, loads } = parts
+  const { prompts, invoke, trace, loads } = parts
   mcp.server.setRequestHandler('prompts/list', async (request, context) => {
     const { generation, ...page } = await prompts.list(request.params?.cursor)
     const isFirst = request.params?.cursor === undefined
@@ -97,7 +97,7 @@ function servePrompts(mcp: McpServer, parts: AttachedParts, host: HostHandlers):
       'prompts/get',
       { name, context, client: clientOf(mcp, context) },
       async report => {
-        const answer = await prompts.get(name, given, expand)
+        const answer = await prompts.get(name, given, invoke)
         if (answer === undefined)
           throw new ProtocolError(ProtocolErrorCode.InvalidParams, prompts.describeUnknown(name))
         const revision = String(answer._meta?.[REVISION_META_KEY]) as Digest

@@ -1,12 +1,12 @@
 import type { McpRequestContext, McpServer } from '@modelcontextprotocol/server'
 import { type Logger, SkillError, type SkillScope } from '@skillstoke/core'
 import {
-  checkChoice,
-  checkNumber,
   checkOptions,
-  checkWholeNumber,
   type KnownOptions,
   LONGEST_TIMER_MS,
+  number,
+  oneOf,
+  whole,
 } from '@skillstoke/core/internal'
 import type { Clock } from '@skillstoke/core/source'
 import type { ClientAccess } from './client-access.ts'
@@ -100,6 +100,8 @@ export interface SkillMcpOptions {
   readonly clock?: Clock
 }
 
+const CACHE_SCOPES = ['private', 'public'] as const
+
 const KNOWN: KnownOptions<SkillMcpOptions> = {
   scope: true,
   name: true,
@@ -107,18 +109,18 @@ const KNOWN: KnownOptions<SkillMcpOptions> = {
   instructions: true,
   createServer: true,
   access: true,
-  requestsPerMinute: true,
+  requestsPerMinute: number(1),
   audit: true,
-  ttlMs: true,
-  cacheScope: true,
-  pageSize: true,
-  notificationIntervalMs: true,
-  maxSessions: true,
-  sessionGraceMs: true,
-  sessionIdleMs: true,
+  ttlMs: whole(0),
+  cacheScope: oneOf(CACHE_SCOPES),
+  pageSize: whole(1),
+  notificationIntervalMs: number(0, LONGEST_TIMER_MS),
+  maxSessions: whole(1),
+  sessionGraceMs: number(0, LONGEST_TIMER_MS),
+  sessionIdleMs: number(1),
   sessionKey: true,
   stateless: true,
-  maxRequestBytes: true,
+  maxRequestBytes: whole(1),
   commandTools: true,
   adminTools: true,
   authorTools: true,
@@ -154,22 +156,12 @@ export const DEFAULT_MCP_OPTIONS: Readonly<McpDefaults> = Object.freeze({
   authorTools: false,
 })
 
-const CACHE_SCOPES = ['private', 'public'] as const
 const MIN_KEY_LENGTH = 32
 
 /** Returns the checked options with their defaults. @throws {SkillError} INVALID_OPTION */
 export function resolveOptions(given: SkillMcpOptions): SkillMcpOptions & Readonly<McpDefaults> {
   checkOptions('SkillMcp', given, KNOWN)
   const options = { ...DEFAULT_MCP_OPTIONS, ...given }
-  checkWholeNumber('ttlMs', options.ttlMs, 0)
-  checkChoice('cacheScope', options.cacheScope, CACHE_SCOPES)
-  checkWholeNumber('pageSize', options.pageSize, 1)
-  checkNumber('requestsPerMinute', options.requestsPerMinute, 1)
-  checkNumber('notificationIntervalMs', options.notificationIntervalMs, 0, LONGEST_TIMER_MS)
-  checkWholeNumber('maxSessions', options.maxSessions, 1)
-  checkNumber('sessionGraceMs', options.sessionGraceMs, 0, LONGEST_TIMER_MS)
-  checkNumber('sessionIdleMs', options.sessionIdleMs, 1)
-  checkWholeNumber('maxRequestBytes', options.maxRequestBytes, 1)
   const { sessionKey } = options
   if (sessionKey !== undefined && sessionKey.length < MIN_KEY_LENGTH)
     throw new SkillError(

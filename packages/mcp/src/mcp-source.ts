@@ -2,11 +2,11 @@ import type { Transport } from '@modelcontextprotocol/client'
 import type { SkillsClient } from '@modelcontextprotocol/client/ext/skills'
 import { type Diagnostic, SkillError } from '@skillstoke/core'
 import {
-  checkChoice,
-  checkNumber,
   checkOptions,
   decodeText,
   type KnownOptions,
+  number,
+  oneOf,
   quote,
   toMessage,
 } from '@skillstoke/core/internal'
@@ -76,8 +76,8 @@ const KNOWN: KnownOptions<McpServerOptions> = {
   label: true,
   headers: true,
   privateHosts: true,
-  maxBytes: true,
-  retrieval: true,
+  maxBytes: number(1),
+  retrieval: oneOf(RETRIEVAL_MODES),
   timeoutMs: true,
   trust: true,
   reading: true,
@@ -116,8 +116,6 @@ const DEFAULT_MAX_SERVER_BYTES = 200_000_000
  */
 export function mcpServer(target: string | McpCommand, options: McpServerOptions = {}): SkillSource {
   checkOptions('mcpServer()', options, KNOWN)
-  checkNumber('maxBytes', options.maxBytes, 1)
-  checkChoice('retrieval', options.retrieval, RETRIEVAL_MODES)
   const {
     label,
     headers = {},

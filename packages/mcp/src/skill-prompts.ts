@@ -14,16 +14,17 @@ import {
   quote,
   quoteAll,
   readArgumentHints,
+  useNewest,
 } from '@skillstoke/core/internal'
 import { toPage } from './page.ts'
 import { GENERATION_META_KEY, REVISION_META_KEY } from './skill-entry.ts'
 import { iconsOf, looksSame, titleOf } from './skill-face.ts'
 
-/** Puts the instructions of a skill into a message; either of a session, or of the runtime. */
-export type ExpandSkill = (
-  message: string,
+/** Puts the instructions of a skill into a message, for a session or for the runtime. */
+export type InvokeSkill = (
+  skill: Skill,
   values: Readonly<Record<string, string>>,
-) => Promise<SlashExpansion>
+) => Promise<Required<SlashExpansion>>
 
 /** Name of the only argument of a skill whose `argument-hint` names no arguments. */
 const FREE_ARGUMENT = 'arguments'
@@ -60,28 +61,21 @@ export class SkillPrompts {
   async get(
     name: string,
     given: Readonly<Record<string, string>>,
-    expand: ExpandSkill,
+    invoke: InvokeSkill,
   ): Promise<GetPromptResult | undefined> {
-    const generation = await this.#reader.refresh(name)
-    const skill = this.#find(name)
-    if (skill === undefined) return undefined
-    requireArguments(skill, given)
-    const expansion = await expand(`/${name}`, toValues(skill, given))
-    if (expansion.skill?.name !== name) {
-      const newest = this.#find(name)
-      // Throws if the instructions could not be retrieved, so that the client gets the reason.
-      if (newest !== undefined) await this.#reader.retrieve(newest)
-      return undefined
-    }
-    const text = [expansion.text, ...describeBundle(expansion.skill, this.#reader)].join('\n')
-    return {
-      description: expansion.skill.description,
-      messages: [{ role: 'user', content: { type: 'text', text: `${text}\n` } }],
-      _meta: {
-        [REVISION_META_KEY]: expansion.skill.revision,
-        [GENERATION_META_KEY]: generation.digest,
-      },
-    }
+    const asked = { generation: await this.#reader.refresh(name), name }
+    return await useNewest(this.#reader, asked, async generation => {
+      const found = this.#find(name, generation)
+      if (found === undefined) return undefined
+      requireArguments(found, given)
+      const { skill, text } = await invoke(found, toValues(found, given))
+      const whole = [text, ...describeBundle(skill, this.#reader)].join('\n')
+      return {
+        description: skill.description,
+        messages: [{ role: 'user', content: { type: 'text', text: `${whole}\n` } }],
+        _meta: { [REVISION_META_KEY]: skill.revision, [GENERATION_META_KEY]: generation.digest },
+      }
+    })
   }
 
   /**
@@ -95,9 +89,9 @@ export class SkillPrompts {
     return (hint?.choices ?? []).filter(choice => choice.startsWith(typed))
   }
 
-  #find(name: string): Skill | undefined {
-    const skill = this.#reader.current.find(name)
-    return skill !== undefined && this.#isOffered(skill) ? skill : undefined
+  #find(name: string, generation: Generation = this.#reader.current): Skill | undefined {
+    const skill = generation.find(name)
+    return skill?.name === name && this.#isOffered(skill) ? skill : undefined
   }
 
   #isOffered(skill: Skill): boolean {

@@ -286,10 +286,12 @@ export class SkillsView {
       reader: this.#reader,
       recent,
       trace,
-      expand: async (message, values) =>
-        session === undefined
-          ? await skills.expandSlash(message, { ...this.#scope, values })
-          : await session.expandSlash(message, { values }),
+      invoke: async (skill, values) => {
+        if (session === undefined) return await skills.invoke(skill, values)
+        // The conversation sees the unapproved skills that it wrote.
+        const reader = skills.forConversation({ ...this.#scope, id: session.conversation })
+        return await session.invoke(reader.current.find(skill.name) ?? skill, values)
+      },
       ...(session === undefined ? {} : { session }),
       isContinued,
       catalog: session === undefined ? '' : this.#catalogOf(session),

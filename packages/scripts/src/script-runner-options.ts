@@ -1,10 +1,4 @@
-import {
-  checkChoice,
-  checkNumber,
-  checkOptions,
-  type KnownOptions,
-  LONGEST_TIMER_MS,
-} from '@skillstoke/core/internal'
+import { checkOptions, type KnownOptions, LONGEST_TIMER_MS, number, oneOf } from '@skillstoke/core/internal'
 import { DEFAULT_OUTPUT_LIMITS, type OutputLimits } from './process/output.ts'
 import { SANDBOX_MODES, type SandboxMode } from './process/sandbox.ts'
 
@@ -53,24 +47,25 @@ export interface ScriptRunnerOptions {
   readonly limits?: Partial<OutputLimits>
 }
 
+const LIMIT = number(0, LONGEST_TIMER_MS)
+const LIMITS: KnownOptions<OutputLimits> = { stdout: LIMIT, stderr: LIMIT }
+
 const KNOWN: KnownOptions<ScriptRunnerOptions> = {
-  sandbox: true,
+  sandbox: oneOf(SANDBOX_MODES),
   workspace: true,
   protectedPaths: true,
   hiddenPaths: true,
   directory: true,
   env: true,
-  maxProcesses: true,
-  maxIdleProcesses: true,
-  idleMs: true,
-  reserveMs: true,
-  maxCalls: true,
-  loadTimeoutMs: true,
-  drainMs: true,
-  limits: true,
+  maxProcesses: number(1, LONGEST_TIMER_MS),
+  maxIdleProcesses: LIMIT,
+  idleMs: LIMIT,
+  reserveMs: LIMIT,
+  maxCalls: number(1, LONGEST_TIMER_MS),
+  loadTimeoutMs: LIMIT,
+  drainMs: LIMIT,
+  limits: LIMITS,
 }
-
-const KNOWN_LIMITS: KnownOptions<OutputLimits> = { stdout: true, stderr: true }
 
 export type ScriptRunnerDefaults = Required<
   Omit<ScriptRunnerOptions, 'workspace' | 'protectedPaths' | 'hiddenPaths' | 'directory' | 'env' | 'limits'>
@@ -94,29 +89,12 @@ export type ResolvedScriptRunnerOptions = Omit<ScriptRunnerOptions, 'limits'> &
 /** @throws {SkillError} INVALID_OPTION */
 export function resolveScriptRunnerOptions(options: ScriptRunnerOptions): ResolvedScriptRunnerOptions {
   checkOptions('childProcesses()', options, KNOWN)
-  checkOptions('childProcesses()', options.limits, KNOWN_LIMITS, { path: 'limits' })
-  checkChoice('sandbox', options.sandbox, SANDBOX_MODES)
-  for (const [name, least] of Object.entries(LEAST))
-    checkNumber(name, options[name as keyof typeof LEAST], least, LONGEST_TIMER_MS)
-  for (const name of ['stdout', 'stderr'] as const)
-    checkNumber(name, options.limits?.[name], 0, LONGEST_TIMER_MS)
   return {
     ...DEFAULT_SCRIPT_RUNNER_OPTIONS,
     ...omitUndefined(options),
     limits: { ...DEFAULT_OUTPUT_LIMITS, ...omitUndefined(options.limits ?? {}) },
   }
 }
-
-/** Minimum of each numeric option. All numeric options have the same maximum: the longest delay of a timer. */
-const LEAST = {
-  maxProcesses: 1,
-  maxIdleProcesses: 0,
-  idleMs: 0,
-  reserveMs: 0,
-  maxCalls: 1,
-  loadTimeoutMs: 0,
-  drainMs: 0,
-} as const satisfies Record<Exclude<keyof ScriptRunnerDefaults, 'sandbox'>, number>
 
 function omitUndefined<T extends object>(options: T): T {
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as T

@@ -1,5 +1,5 @@
 import type { SkillExplanation } from '@skillstoke/core'
-import { checkNumber, checkOptions, type KnownOptions, LONGEST_TIMER_MS } from '@skillstoke/core/internal'
+import { checkOptions, type KnownOptions, LONGEST_TIMER_MS, number } from '@skillstoke/core/internal'
 import type { PublishReport } from '@skillstoke/fleet'
 import { createParser } from 'eventsource-parser'
 import { ApiError } from './api-error.ts'
@@ -43,7 +43,8 @@ export interface ApiClientOptions {
   readonly timeoutMs?: number
 }
 
-const KNOWN: KnownOptions<ApiClientOptions> = { url: true, token: true, key: true, timeoutMs: true }
+const TIMEOUT = number(1, LONGEST_TIMER_MS)
+const KNOWN: KnownOptions<ApiClientOptions> = { url: true, token: true, key: true, timeoutMs: TIMEOUT }
 
 export const DEFAULT_API_TIMEOUT_MS = 10_000
 
@@ -59,7 +60,7 @@ const KNOWN_STREAM: KnownOptions<EventStreamOptions> = { signal: true, onConnect
 
 const KNOWN_WHY: KnownOptions<{ readonly session?: string }> = { session: true }
 const KNOWN_SIGNAL: KnownOptions<{ readonly signal?: AbortSignal }> = { signal: true }
-const KNOWN_RELOAD: KnownOptions<{ readonly timeoutMs?: number }> = { timeoutMs: true }
+const KNOWN_RELOAD: KnownOptions<{ readonly timeoutMs?: number }> = { timeoutMs: TIMEOUT }
 
 const FIRST_RETRY_MS = 250
 const MAX_RETRY_MS = 5_000
@@ -84,7 +85,6 @@ export class ApiClient {
 
   constructor(options: ApiClientOptions = {}) {
     checkOptions('ApiClient', options, KNOWN)
-    checkNumber('timeoutMs', options.timeoutMs, 1, LONGEST_TIMER_MS)
     this.#url = options.url?.replace(/\/$/, '') ?? ''
     this.#token = options.token
     this.#key = options.key
@@ -237,7 +237,6 @@ export class ApiClient {
   /** Reads all sources again. Later requests see every file that was written before this call. */
   async reload(options: { readonly timeoutMs?: number } = {}): Promise<ReloadResult> {
     checkOptions('reload()', options, KNOWN_RELOAD)
-    checkNumber('timeoutMs', options.timeoutMs, 1, LONGEST_TIMER_MS)
     return (await this.#request('POST', '/api/reload', {}, options.timeoutMs)) as ReloadResult
   }
 

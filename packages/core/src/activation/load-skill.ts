@@ -8,6 +8,7 @@ import type { Skill } from '../skill/skill.ts'
 import { isAddressable, normalizeName } from '../skill/skill-name.ts'
 import { foldText } from '../skill/text.ts'
 import type { Conversation } from './conversation.ts'
+import { activateSkill } from './invoke-skill.ts'
 
 /** The outcome of a request for a skill. */
 export type LoadOutcome =
@@ -67,13 +68,11 @@ async function loadFrom(
   const { reader } = conversation
   const skill = isAddressable(query) ? findByNameOrFolder(generation, query, reader.isInScope) : undefined
   if (skill !== undefined) {
-    const known = toKnownName(generation, skill, query)
+    const isLoaded = (): boolean =>
+      conversation.ledger.find(toKnownName(generation, skill, query)) !== undefined
     // A model may load the newest revision of a skill that a person invoked earlier in the conversation.
-    if (!isModelInvocable(skill) && conversation.ledger.find(known) === undefined)
-      return { kind: 'user-only', skill, generation }
-    const body = await reader.readBody(skill)
-    signal?.throwIfAborted()
-    conversation.activate(skill, known)
+    if (!isModelInvocable(skill) && !isLoaded()) return { kind: 'user-only', skill, generation }
+    const body = await activateSkill({ generation, skill, name: query }, conversation, signal)
     return { kind: 'loaded', skill, body, generation }
   }
   const report = generation

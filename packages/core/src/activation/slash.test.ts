@@ -6,6 +6,7 @@ import { createSkillRuntime } from '../runtime/create-skill-runtime.ts'
 import type { SkillRuntime } from '../runtime/skill-runtime.ts'
 import { FileSource } from '../source/file-source.ts'
 import { NO_SETTLE } from '../source/settle.ts'
+import type { SlashExpansion } from './invoke-skill.ts'
 import {
   orderArguments,
   readArgumentHints,
@@ -143,7 +144,7 @@ describe('expandSlash()', () => {
   })
 })
 
-test('expandSlash() takes arguments by name, whatever characters they contain', async () => {
+test('invoke() takes arguments by name, whatever characters they contain', async () => {
   await using it = await open({
     '/skills/refund/SKILL.md': text(
       'refund',
@@ -153,20 +154,16 @@ test('expandSlash() takes arguments by name, whatever characters they contain', 
     '/skills/greet/SKILL.md': text('greet', 'Greet $1 and $2.', 'argument-hint: who to greet\n'),
   })
   const values = { order: '1042', reason: `it's "late" $1` }
-  const refund = await it.skills.expandSlash('/refund', { values })
+  const invoke = async (name: string, given: Readonly<Record<string, string>>): Promise<SlashExpansion> =>
+    await it.skills.invoke(it.skills.current.get(name), given)
+  const refund = await invoke('refund', values)
   expect(refund.text).toContain(
     `Refund 1042 because it's "late" $1 (1042, it's "late" $1, all: 1042 "it's \\"late\\" $1").`,
   )
   expect(refund.arguments).toBe(String.raw`1042 "it's \"late\" $1"`)
-  expect((await it.skills.expandSlash('/refund', { values: { order: '7' } })).text).toContain(
-    'Refund 7 because  (7, , all: 7).',
-  )
-  expect((await it.skills.expandSlash('/greet', { values: { ARGUMENTS: '"Ann Lee" Bo' } })).text).toContain(
-    'Greet Ann Lee and Bo.',
-  )
-  expect(
-    (await it.skills.expandSlash('/refund', { values: JSON.parse('{"__proto__": "x"}') })).text,
-  ).toContain('Refund  because')
+  expect((await invoke('refund', { order: '7' })).text).toContain('Refund 7 because  (7, , all: 7).')
+  expect((await invoke('greet', { ARGUMENTS: '"Ann Lee" Bo' })).text).toContain('Greet Ann Lee and Bo.')
+  expect((await invoke('refund', JSON.parse('{"__proto__": "x"}'))).text).toContain('Refund  because')
 })
 
 test(`a typed text and the same arguments by name give the same instructions ${verifies('P29')}`, async () => {
@@ -185,7 +182,7 @@ test(`a typed text and the same arguments by name give the same instructions ${v
     ['two', "it's", { a: "it's" }],
   ] as const) {
     const slash = await it.skills.expandSlash(`/${name} ${typed}`)
-    const { skill, ...prompt } = await it.skills.expandSlash(`/${name}`, { values })
+    const { skill, ...prompt } = await it.skills.invoke(it.skills.current.get(name), values)
     expect(prompt).toEqual({ text: slash.text, arguments: slash.arguments })
     expect(skill?.name).toBe(name)
   }

@@ -1,6 +1,6 @@
-import { checkChoice, SkillError } from '../errors.ts'
+import { SkillError } from '../errors.ts'
 import { type Clock, type Hasher, portableHasher, systemClock, untilAborted } from '../host.ts'
-import { checkOptions, type KnownOptions } from '../options.ts'
+import { checkOptions, type KnownOptions, oneOf } from '../options.ts'
 import { quote } from '../quote.ts'
 import type { SkillReader } from '../reader/skill-reader.ts'
 import { checkConversationIdentity } from '../registry/conversation-identity.ts'
@@ -100,9 +100,9 @@ export interface SkillWriterOptions {
 
 const KNOWN_OPTIONS: KnownOptions<SkillWriterOptions> = {
   lock: true,
-  names: true,
+  names: oneOf(WRITABLE_NAMES, value => value instanceof RegExp),
   reservedNames: true,
-  afterWrite: true,
+  afterWrite: oneOf(AFTER_WRITE),
   hasher: true,
   clock: true,
 }
@@ -136,21 +136,22 @@ export interface SkillWriteRequest {
   readonly signal?: AbortSignal | undefined
 }
 
+const AUTHOR: KnownOptions<AgentAuthor> = { name: true, conversation: true }
+
 const KNOWN_REQUEST: KnownOptions<SkillWriteRequest> = {
   skill: true,
   path: true,
   content: true,
   baseDigest: true,
   isExecutable: true,
-  agent: true,
+  agent: AUTHOR,
   isInScope: true,
   signal: true,
 }
-const KNOWN_AUTHOR: KnownOptions<AgentAuthor> = { name: true, conversation: true }
 
 /** @throws {SkillError} INVALID_OPTION */
 export function checkAuthor(owner: string, author: AgentAuthor | undefined, path: string): void {
-  checkOptions(owner, author, KNOWN_AUTHOR, { path })
+  checkOptions(owner, author, AUTHOR, { path })
   checkConversationIdentity(`${path}.conversation`, author?.conversation)
 }
 
@@ -207,8 +208,6 @@ export class SkillWriter {
   /** Used by `SkillRuntime.writer`. */
   constructor(layer: WritableLayer, parts: SkillWriterParts, options: SkillWriterOptions = {}) {
     checkOptions('writer()', options, KNOWN_OPTIONS)
-    checkChoice('afterWrite', options.afterWrite, AFTER_WRITE)
-    if (!(options.names instanceof RegExp)) checkChoice('names', options.names, WRITABLE_NAMES)
     if (options.lock !== undefined && typeof options.lock?.run !== 'function')
       throw new SkillError('INVALID_OPTION', 'lock has no method run(); use openWriteLock()')
     this.#layer = layer

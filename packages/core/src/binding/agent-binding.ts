@@ -1,7 +1,7 @@
 import type { SkillScope } from '../catalog/scope.ts'
-import { checkChoice, checkNumber, SkillError, toMessage } from '../errors.ts'
+import { SkillError, toMessage } from '../errors.ts'
 import { type Clock, LATE, type Logger, waitAtMost } from '../host.ts'
-import { checkOptions, type KnownOptions } from '../options.ts'
+import { checkOptions, type KnownOptions, number, oneOf } from '../options.ts'
 import { quote } from '../quote.ts'
 import type { SkillReader } from '../reader/skill-reader.ts'
 import type { Generation } from '../registry/generation.ts'
@@ -42,8 +42,8 @@ const KNOWN_OPTIONS: KnownOptions<BindOptions> = {
   tools: true,
   instructions: true,
   scope: true,
-  unbind: true,
-  timeoutMs: true,
+  unbind: oneOf(UNBIND_MODES),
+  timeoutMs: number(1),
 }
 
 export const DEFAULT_BINDING_TIMEOUT_MS = 30_000
@@ -344,6 +344,4 @@ function checkBinding(agent: BindableAgent, options: BindOptions): void {
     throw new SkillError('INVALID_OPTION', 'an agent needs the methods addTool() and removeTool()')
   if (options.tools !== undefined && (typeof options.tools !== 'object' || options.tools === null))
     throw new SkillError('INVALID_OPTION', `tools is ${typeof options.tools}; use a map, or { resolve }`)
-  checkChoice('unbind', options.unbind, UNBIND_MODES)
-  checkNumber('timeoutMs', options.timeoutMs, 1)
 }

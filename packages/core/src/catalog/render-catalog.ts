@@ -1,5 +1,4 @@
-import { checkChoice, checkNumber } from '../errors.ts'
-import { checkOptions, type KnownOptions } from '../options.ts'
+import { checkOptions, isFunction, type KnownOptions, number, oneOf } from '../options.ts'
 import type { Skill } from '../skill/skill.ts'
 import {
   CATALOG_FORMAT_NAMES,
@@ -27,15 +26,10 @@ export interface CatalogOptions {
   readonly countTokens?: TokenCounter
 }
 
-const KNOWN: KnownOptions<CatalogOptions> = { format: true, maxTokens: true, countTokens: true }
-
-/** @throws {SkillError} INVALID_OPTION with the option, its value and the valid values */
-export function checkCatalogOptions(owner: string, options: CatalogOptions | undefined, path?: string): void {
-  checkOptions(owner, options, KNOWN, path === undefined ? {} : { path })
-  const { format, maxTokens } = options ?? {}
-  const prefix = path === undefined ? '' : `${path}.`
-  if (typeof format !== 'function') checkChoice(`${prefix}format`, format, CATALOG_FORMAT_NAMES)
-  checkNumber(`${prefix}maxTokens`, maxTokens, 0)
+export const CATALOG_OPTIONS: KnownOptions<CatalogOptions> = {
+  format: oneOf(CATALOG_FORMAT_NAMES, isFunction),
+  maxTokens: number(0),
+  countTokens: true,
 }
 
 /** The default budget: two percent of a context of 200,000 tokens. */
@@ -70,7 +64,7 @@ export interface SkillCatalog {
  * ```
  */
 export function renderCatalog(skills: readonly Skill[], options: CatalogOptions = {}): SkillCatalog {
-  checkCatalogOptions('renderCatalog()', options)
+  checkOptions('renderCatalog()', options, CATALOG_OPTIONS)
   const { format = DEFAULT_CATALOG_FORMAT } = options
   if (skills.length === 0) return Object.freeze({ text: '', tokens: 0, listed: [], omitted: [] })
   const countTokens = options.countTokens ?? approximateTokens

@@ -1,7 +1,6 @@
-import { checkNumber } from '../errors.ts'
 import type { RecordedDecision } from '../history/decisions.ts'
 import { type Clock, systemClock } from '../host.ts'
-import { checkOptions, type KnownOptions } from '../options.ts'
+import { checkOptions, type KnownOptions, number } from '../options.ts'
 import type { FolderPlace } from '../registry/admission.ts'
 import type { SkillStatus } from '../registry/generation.ts'
 import type { SkillChange } from '../registry/registry-update.ts'
@@ -106,7 +105,7 @@ export interface InProcessEventBusOptions {
 
 const KNOWN: KnownOptions<InProcessEventBusOptions> = {
   onHandlerError: true,
-  handlerDeadlineMs: true,
+  handlerDeadlineMs: number(0),
   clock: true,
 }
 
@@ -127,7 +126,6 @@ export class InProcessEventBus implements EventBus {
 
   constructor(options: InProcessEventBusOptions = {}) {
     checkOptions('InProcessEventBus', options, KNOWN)
-    checkNumber('handlerDeadlineMs', options.handlerDeadlineMs, 0)
     this.#options = {
       onHandlerError: options.onHandlerError ?? ((): void => undefined),
       handlerDeadlineMs: options.handlerDeadlineMs ?? DEFAULT_HANDLER_DEADLINE_MS,

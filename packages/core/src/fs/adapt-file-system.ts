@@ -1,7 +1,7 @@
-import { checkChoice, checkNumber, SkillError, toMessage } from '../errors.ts'
+import { SkillError, toMessage } from '../errors.ts'
 import { type Clock, LATE, systemClock, untilAborted, waitAtMost } from '../host.ts'
 import { isInside } from '../is-inside.ts'
-import { checkOptions, type KnownOptions } from '../options.ts'
+import { checkOptions, type KnownOptions, number, oneOf } from '../options.ts'
 import { quote } from '../quote.ts'
 import type {
   DirectoryEntry,
@@ -69,9 +69,9 @@ export interface AdaptFileSystemOptions {
 
 const KNOWN: KnownOptions<AdaptFileSystemOptions> = {
   identity: true,
-  separator: true,
-  timeoutMs: true,
-  concurrency: true,
+  separator: oneOf(SEPARATORS),
+  timeoutMs: number(1),
+  concurrency: number(1),
   isMissing: true,
   clock: true,
 }
@@ -119,9 +119,6 @@ class AdaptedFileSystem implements FileSystem {
           `files.${name} is ${typeof files?.[name]}; it must be a function`,
         )
     }
-    checkNumber('timeoutMs', options.timeoutMs, 1)
-    checkNumber('concurrency', options.concurrency, 1)
-    checkChoice('separator', options.separator, SEPARATORS)
     if (options.identity !== undefined) this.identity = options.identity
     this.#files = files
     this.#options = {

@@ -1,5 +1,4 @@
-import { checkWholeNumber } from '../errors.ts'
-import { checkOptions, type KnownOptions } from '../options.ts'
+import { checkOptions, type KnownOptions, whole } from '../options.ts'
 import type { FolderPlace } from '../registry/admission.ts'
 import type { Digest } from '../skill/digest.ts'
 import { type DecisionKind, keyOf } from './decisions.ts'
@@ -61,7 +60,7 @@ export interface MemoryRevisionLogOptions {
   readonly maxRecords?: number
 }
 
-const KNOWN_LOG: KnownOptions<MemoryRevisionLogOptions> = { maxRecords: true }
+export const LOG_OPTIONS: KnownOptions<MemoryRevisionLogOptions> = { maxRecords: whole(1) }
 
 /**
  * Keeps the history in memory. The history is lost when the process ends.
@@ -83,8 +82,7 @@ export class MemoryRevisionLog implements RevisionLog {
   readonly #maxRecords: number
 
   constructor(options: MemoryRevisionLogOptions = {}) {
-    checkOptions('MemoryRevisionLog', options, KNOWN_LOG)
-    checkWholeNumber('maxRecords', options.maxRecords, 1)
+    checkOptions('MemoryRevisionLog', options, LOG_OPTIONS)
     this.#maxRecords = options.maxRecords ?? DEFAULT_HISTORY_LENGTH
   }
 

@@ -3,8 +3,8 @@ import type { CatalogFormatName } from '../catalog/catalog-format.ts'
 import type { SkillCatalog } from '../catalog/render-catalog.ts'
 import { createScopeTest, type ScopeTest, type SkillScope } from '../catalog/scope.ts'
 import type { SearchHit, SkillSearch } from '../catalog/skill-search.ts'
-import { checkNumber, SkillError } from '../errors.ts'
-import { checkOptions, type KnownOptions } from '../options.ts'
+import { SkillError } from '../errors.ts'
+import { checkOptions, type KnownOptions, number } from '../options.ts'
 import { quote } from '../quote.ts'
 import { checkConversationIdentity } from '../registry/conversation-identity.ts'
 import type { Generation } from '../registry/generation.ts'
@@ -67,8 +67,8 @@ export type ReadableRevision = Pick<Skill, 'name' | 'revision' | 'files'>
 
 const DEFAULT_SEARCH_LIMIT = 10
 const KNOWN_VIEW: KnownOptions<ConversationView> = { id: true, scope: true, pinned: true }
-const KNOWN_FRESH: KnownOptions<FreshOptions> = { maxWaitMs: true }
-const KNOWN_SEARCH: KnownOptions<SearchOptions> = { limit: true }
+const KNOWN_FRESH: KnownOptions<FreshOptions> = { maxWaitMs: number(0) }
+const KNOWN_SEARCH: KnownOptions<SearchOptions> = { limit: number(0) }
 
 /**
  * Lists and reads skills, and explains why a skill does not reach a conversation. Tools, sessions, scripts, MCP servers
@@ -136,7 +136,6 @@ export class SkillReader {
    */
   async fresh(options?: FreshOptions): Promise<Generation> {
     checkOptions('fresh()', options, KNOWN_FRESH)
-    checkNumber('maxWaitMs', options?.maxWaitMs, 0)
     if (this.#view.pinned === undefined) await this.#parts.sources.fresh(options?.maxWaitMs)
     return this.current
   }
@@ -321,7 +320,6 @@ export class SkillReader {
   search(query: string, options: SearchOptions = {}): readonly SearchHit[] {
     checkOptions('search()', options, KNOWN_SEARCH)
     const { limit = DEFAULT_SEARCH_LIMIT } = options
-    checkNumber('limit', limit, 0)
     return this.#parts.index.search(this.current.list(), query, { limit, isInScope: this.isInScope })
   }
 

@@ -1,4 +1,4 @@
-import { checkNumber, SkillError } from '../errors.ts'
+import { SkillError } from '../errors.ts'
 import {
   type Clock,
   type Hasher,
@@ -8,7 +8,7 @@ import {
   silentLogger,
   systemClock,
 } from '../host.ts'
-import { checkOptions, type KnownOptions } from '../options.ts'
+import { checkOptions, type KnownOptions, number, oneOf } from '../options.ts'
 import { quote } from '../quote.ts'
 import { applySorted, binarySearch } from '../skill/compare.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
@@ -36,7 +36,7 @@ import { NameIndex } from './name-index.ts'
 import { type FreshEntry, type PairedEntries, pairWithCandidates } from './pair-candidates.ts'
 import { type SkillChange, sortChanges, toChange } from './registry-update.ts'
 import { ReportChanges } from './report-changes.ts'
-import { type SubscribeOptions, Subscriptions, type UpdateSubscriber } from './subscriptions.ts'
+import { PHASES, type SubscribeOptions, Subscriptions, type UpdateSubscriber } from './subscriptions.ts'
 
 export interface SkillRegistryOptions {
   readonly store: SkillStore
@@ -55,7 +55,7 @@ export interface SkillRegistryOptions {
   readonly logger?: Logger
 }
 
-const KNOWN_SUBSCRIBE: KnownOptions<SubscribeOptions> = { phase: true }
+const KNOWN_SUBSCRIBE: KnownOptions<SubscribeOptions> = { phase: oneOf(PHASES) }
 const KNOWN: KnownOptions<SkillRegistryOptions> = {
   store: true,
   hasher: true,
@@ -63,7 +63,7 @@ const KNOWN: KnownOptions<SkillRegistryOptions> = {
   onInvalid: true,
   admission: true,
   shared: true,
-  subscriberDeadlineMs: true,
+  subscriberDeadlineMs: number(0),
   clock: true,
   logger: true,
 }
@@ -135,7 +135,6 @@ export class SkillRegistry {
 
   constructor(options: SkillRegistryOptions) {
     checkOptions('SkillRegistry', options, KNOWN)
-    checkNumber('subscriberDeadlineMs', options.subscriberDeadlineMs, 0)
     const clock = options.clock ?? systemClock
     const logger = options.logger ?? silentLogger
     const hasher = options.hasher ?? portableHasher

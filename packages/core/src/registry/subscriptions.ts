@@ -1,4 +1,3 @@
-import { checkChoice } from '../errors.ts'
 import type { Clock } from '../host.ts'
 import { mergeUpdates, type RegistryUpdate } from './registry-update.ts'
 
@@ -38,9 +37,7 @@ export class Subscriptions {
     this.#options = options
   }
 
-  /** @throws {SkillError} INVALID_OPTION for a phase that does not exist */
   add(subscriber: UpdateSubscriber, phase: Phase): () => void {
-    checkChoice('phase', phase, PHASES)
     const subscription = new Subscription(subscriber, phase, this.#options)
     this.#subscriptions.add(subscription)
     return () => {

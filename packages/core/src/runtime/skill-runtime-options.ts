@@ -1,12 +1,12 @@
 import { InProcessWriteLock, type WriteLock } from '../authoring/write-lock.ts'
-import { type CatalogOptions, checkCatalogOptions } from '../catalog/render-catalog.ts'
-import { checkChoice, checkNumber, SkillError } from '../errors.ts'
+import { CATALOG_OPTIONS, type CatalogOptions } from '../catalog/render-catalog.ts'
+import { SkillError } from '../errors.ts'
 import { type EventBus, InProcessEventBus } from '../events/event-bus.ts'
 import { type DecisionStore, MemoryDecisions } from '../history/decisions.ts'
 import { createReviewAdmission } from '../history/review-admission.ts'
 import type { RevisionLog } from '../history/revision-log.ts'
 import { type Clock, type Hasher, type Logger, portableHasher, silentLogger, systemClock } from '../host.ts'
-import { checkOptions, type KnownOptions } from '../options.ts'
+import { checkOptions, checkValue, isFunction, type KnownOptions, number, oneOf } from '../options.ts'
 import { quote } from '../quote.ts'
 import type { AdmissionPolicy } from '../registry/admission.ts'
 import { INVALID_POLICIES, type InvalidPolicy } from '../registry/candidate-builder.ts'
@@ -15,7 +15,7 @@ import type { SharedSources } from '../registry/last-good.ts'
 import type { ScriptRunner } from '../script/script-runner.ts'
 import { StateSeal } from '../session/state-seal.ts'
 import { FACETS, type SkillFacet } from '../skill/diff-skills.ts'
-import { checkSettle, DEFAULT_SETTLE, type SettlePolicy } from '../source/settle.ts'
+import { DEFAULT_SETTLE, SETTLE_OPTIONS, type SettlePolicy } from '../source/settle.ts'
 import type { SkillSource } from '../source/skill-source.ts'
 import { MemorySkillStore } from '../store/memory-skill-store.ts'
 import type { SkillStore } from '../store/skill-store.ts'
@@ -190,62 +190,49 @@ export function resolveRuntimeOptions(options: SkillRuntimeOptions): ResolvedRun
   }
 }
 
-const OWNER = 'createSkillRuntime()'
-
-const KNOWN: KnownOptions<SkillRuntimeOptions> = {
-  sources: true,
-  state: true,
-  review: true,
-  scripts: true,
-  catalog: true,
-  events: true,
-  onDuplicate: true,
-  onInvalid: true,
-  preScan: true,
-  logger: true,
-  clock: true,
-  tuning: true,
-}
-const KNOWN_REVIEW: KnownOptions<ReviewPolicy> = {
+const REVIEW: KnownOptions<ReviewPolicy> = {
   admission: true,
   isFrozen: true,
   shared: true,
-  agentWrites: true,
+  agentWrites: oneOf(AGENT_WRITES),
 }
-const KNOWN_TUNING: KnownOptions<RuntimeTuning> = {
-  settle: true,
-  rehashMs: true,
-  triggers: true,
+const TRIGGERS: KnownOptions<ReadTriggers> = { onAccess: true, onRequest: true }
+const TUNING: KnownOptions<RuntimeTuning> = {
+  settle: SETTLE_OPTIONS,
+  rehashMs: number(1),
+  triggers: TRIGGERS,
   modifiedOn: true,
   hasher: true,
 }
-const KNOWN_TRIGGERS: KnownOptions<ReadTriggers> = { onAccess: true, onRequest: true }
+const KNOWN: KnownOptions<SkillRuntimeOptions> = {
+  sources: true,
+  state: STATE_PARTS,
+  review: REVIEW,
+  scripts: true,
+  catalog: CATALOG_OPTIONS,
+  events: true,
+  onDuplicate: oneOf(DUPLICATE_POLICIES, isFunction),
+  onInvalid: oneOf(ON_INVALID),
+  preScan: true,
+  logger: true,
+  clock: true,
+  tuning: TUNING,
+}
 
 /** The full name of each nested option. The error message for an option at the wrong level contains this name. */
 const MOVED: Readonly<Record<string, string>> = {
   ...Object.fromEntries(Object.keys(STATE_PARTS).map(name => [name, `state.${name}`])),
-  ...Object.fromEntries(Object.keys(KNOWN_REVIEW).map(name => [name, `review.${name}`])),
-  ...Object.fromEntries(Object.keys(KNOWN_TUNING).map(name => [name, `tuning.${name}`])),
+  ...Object.fromEntries(Object.keys(REVIEW).map(name => [name, `review.${name}`])),
+  ...Object.fromEntries(Object.keys(TUNING).map(name => [name, `tuning.${name}`])),
   frozen: 'review.isFrozen',
 }
 
 function checkRuntimeOptions(options: SkillRuntimeOptions): void {
-  checkOptions(OWNER, options, KNOWN, { moved: MOVED })
+  checkOptions('createSkillRuntime()', options, KNOWN, { moved: MOVED })
   // A program in JavaScript may pass nothing.
   const given: Partial<SkillRuntimeOptions> = options ?? {}
   checkSources(given.sources)
-  const { state, review, tuning, onDuplicate, onInvalid, catalog } = given
-  checkOptions(OWNER, state, STATE_PARTS, { path: 'state' })
-  checkOptions(OWNER, review, KNOWN_REVIEW, { path: 'review', moved: { frozen: 'review.isFrozen' } })
-  checkOptions(OWNER, tuning, KNOWN_TUNING, { path: 'tuning' })
-  checkOptions(OWNER, tuning?.triggers, KNOWN_TRIGGERS, { path: 'tuning.triggers' })
-  checkSettle(OWNER, tuning?.settle, 'tuning.settle')
-  checkCatalogOptions(OWNER, catalog, 'catalog')
-  if (typeof onDuplicate !== 'function') checkChoice('onDuplicate', onDuplicate, DUPLICATE_POLICIES)
-  checkChoice('onInvalid', onInvalid, ON_INVALID)
-  checkChoice('review.agentWrites', review?.agentWrites, AGENT_WRITES)
-  for (const facet of tuning?.modifiedOn ?? []) checkChoice('tuning.modifiedOn', facet, FACETS)
-  checkNumber('tuning.rehashMs', tuning?.rehashMs, 1)
+  for (const facet of given.tuning?.modifiedOn ?? []) checkValue('tuning.modifiedOn', facet, oneOf(FACETS))
 }
 
 function checkSources(sources: readonly SkillSource[] | undefined): void {

@@ -1,6 +1,7 @@
 import { withoutMemory } from '../activation/conversation.ts'
+import { invokeSkill, type SlashExpansion } from '../activation/invoke-skill.ts'
 import { type LoadOutcome, loadSkill } from '../activation/load-skill.ts'
-import { expandSlash, KNOWN_SLASH, type SlashExpansion, type SlashOptions } from '../activation/slash.ts'
+import { expandSlash, KNOWN_SLASH, type SlashOptions } from '../activation/slash.ts'
 import type { SkillWriter, SkillWriterOptions } from '../authoring/skill-writer.ts'
 import type { AgentBinding, BindOptions } from '../binding/agent-binding.ts'
 import type { BindableAgent } from '../binding/owned-tools.ts'
@@ -23,6 +24,7 @@ import {
 import type { SkillScripts } from '../script/skill-scripts.ts'
 import type { SessionOptions } from '../session/session-options.ts'
 import type { SkillSession } from '../session/skill-session.ts'
+import type { Skill } from '../skill/skill.ts'
 import type { NotSkills } from '../source/not-skill.ts'
 import type { SkillSource } from '../source/skill-source.ts'
 import type { SourceStatus } from '../sync/source-sync.ts'
@@ -360,11 +362,19 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
   async expandSlash(message: string, options: SlashOptions & ScopeOptions = {}): Promise<SlashExpansion> {
     checkOptions('expandSlash()', options, KNOWN_SCOPED_SLASH)
     const expansion = await expandSlash(message, withoutMemory(this.#readerOf(options)), options)
-    if (expansion.skill !== undefined) {
-      const { name: skill, revision } = expansion.skill
-      this.#parts.uses.record({ skill, revision, by: 'user' })
-    }
+    if (expansion.skill !== undefined) this.#recordUse(expansion.skill)
     return expansion
+  }
+
+  /**
+   * Does the same as `SkillSession.invoke`, for a host that keeps no conversations.
+   * @throws {SkillError} CLOSED, REVISION_NOT_FOUND
+   */
+  async invoke(skill: Skill, values: Readonly<Record<string, string>>): Promise<Required<SlashExpansion>> {
+    const asked = { generation: this.current, skill, name: skill.name }
+    const invocation = await invokeSkill(asked, values, withoutMemory(this))
+    this.#recordUse(skill)
+    return invocation
   }
 
   /**
@@ -475,6 +485,10 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
       ],
       logger,
     )
+  }
+
+  #recordUse({ name: skill, revision }: Skill): void {
+    this.#parts.uses.record({ skill, revision, by: 'user' })
   }
 
   #readerOf({ scope }: ConversationView): SkillReader {

@@ -1,6 +1,6 @@
-import { checkNumber, SkillError } from '../errors.ts'
+import { SkillError } from '../errors.ts'
 import { type Clock, LATE, untilAborted, waitAtMost } from '../host.ts'
-import { checkOptions, type KnownOptions } from '../options.ts'
+import { checkOptions, type KnownOptions, number } from '../options.ts'
 import { quote } from '../quote.ts'
 import type { SkillReader } from '../reader/skill-reader.ts'
 import { type Diagnostic, isError } from '../skill/diagnostic.ts'
@@ -59,7 +59,7 @@ const MAX_LOAD_WAIT_MS = 2_000
 
 const KNOWN_RUN: KnownOptions<ScriptRunOptions> = {
   signal: true,
-  timeoutMs: true,
+  timeoutMs: number(1, LONGEST_CALL_MS),
   onProgress: true,
   onLine: true,
 }
@@ -185,7 +185,7 @@ export class SkillScripts {
    * ```
    */
   async execute(id: string, input: unknown = {}, options: ScriptRunOptions = {}): Promise<CommandResult> {
-    checkRunOptions('execute()', options)
+    checkOptions('execute()', options, KNOWN_RUN)
     this.#assertOpen()
     const parts = splitCommandId(id)
     if (parts === undefined)
@@ -241,7 +241,7 @@ export class SkillScripts {
     args: readonly string[] = [],
     options: ScriptRunOptions = {},
   ): Promise<ScriptFileRun & { readonly revision: Digest }> {
-    checkRunOptions('run()', options)
+    checkOptions('run()', options, KNOWN_RUN)
     this.#assertOpen()
     await this.#options.reader.refresh(name)
     const skill = this.#get(name)
@@ -363,9 +363,4 @@ export class SkillScripts {
     this.#slots.requireRunner()
     if (this.#slots.isClosed) throw new SkillError('CLOSED', 'the scripts are closed')
   }
-}
-
-function checkRunOptions(owner: string, options: ScriptRunOptions): void {
-  checkOptions(owner, options, KNOWN_RUN)
-  checkNumber('timeoutMs', options.timeoutMs, 1, LONGEST_CALL_MS)
 }

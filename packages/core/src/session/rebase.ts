@@ -1,6 +1,6 @@
 import type { Conversation } from '../activation/conversation.ts'
-import { checkNumber, SkillError } from '../errors.ts'
-import { checkOptions, type KnownOptions } from '../options.ts'
+import { SkillError } from '../errors.ts'
+import { type KnownOptions, number } from '../options.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
 import { renderLoadedSkill } from '../tool/skill-tool.ts'
@@ -29,13 +29,7 @@ export interface RebaseOptions {
   readonly maxTokens?: number
 }
 
-const KNOWN: KnownOptions<RebaseOptions> = { maxTokens: true }
-
-/** @throws {SkillError} INVALID_OPTION */
-export function checkRebaseOptions(options: RebaseOptions | undefined): void {
-  checkOptions('rebase()', options, KNOWN)
-  checkNumber('maxTokens', options?.maxTokens, 0)
-}
+export const REBASE_OPTIONS: KnownOptions<RebaseOptions> = { maxTokens: number(0) }
 
 export const DEFAULT_RESTORE_TOKENS = 8_000
 

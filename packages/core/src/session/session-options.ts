@@ -1,7 +1,7 @@
 import { ALLOWED_TOOLS_POLICIES, type AllowedToolsPolicy } from '../activation/allowed-tools.ts'
 import type { SkillScope } from '../catalog/scope.ts'
-import { checkChoice, SkillError } from '../errors.ts'
-import { checkOptions, type KnownOptions } from '../options.ts'
+import { SkillError } from '../errors.ts'
+import { checkOptions, type KnownOptions, oneOf } from '../options.ts'
 import { quote, shorten } from '../quote.ts'
 import { checkConversationIdentity } from '../registry/conversation-identity.ts'
 import type { Skill } from '../skill/skill.ts'
@@ -68,9 +68,9 @@ export type InheritedOptions = Omit<SessionOptions, 'id' | 'scope' | 'resume' | 
 const KNOWN_OPTIONS: KnownOptions<SessionOptions> = {
   id: true,
   scope: true,
-  delivery: true,
-  applyAt: true,
-  allowedTools: true,
+  delivery: oneOf(DELIVERY_MODES),
+  applyAt: oneOf(APPLY_AT),
+  allowedTools: oneOf(ALLOWED_TOOLS_POLICIES),
   skillToolName: true,
   describeUnknownSkill: true,
   resume: true,
@@ -85,9 +85,6 @@ export function checkSessionOptions(options: SessionOptions, owner = 'session()'
   checkOptions(owner, options, KNOWN_OPTIONS)
   checkSessionId(options.id)
   checkConversationIdentity('conversation', options.conversation)
-  checkChoice('delivery', options.delivery, DELIVERY_MODES)
-  checkChoice('applyAt', options.applyAt, APPLY_AT)
-  checkChoice('allowedTools', options.allowedTools, ALLOWED_TOOLS_POLICIES)
   checkSkillToolName(options.skillToolName)
 }
 

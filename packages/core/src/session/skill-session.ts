@@ -1,9 +1,10 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
 import type { Conversation } from '../activation/conversation.ts'
+import { invokeSkill, type SlashExpansion } from '../activation/invoke-skill.ts'
 import type { Ledger } from '../activation/ledger.ts'
 import type { RetainedRevisions } from '../activation/retained-revisions.ts'
-import { expandSlash, KNOWN_SLASH, type SlashExpansion, type SlashOptions } from '../activation/slash.ts'
+import { expandSlash, KNOWN_SLASH, type SlashOptions } from '../activation/slash.ts'
 import { listInScope } from '../catalog/catalog-cache.ts'
 import type { SkillCatalog } from '../catalog/render-catalog.ts'
 import { intersectScopes, type SkillScope } from '../catalog/scope.ts'
@@ -23,7 +24,7 @@ import { describeUnknownTool } from '../tool/unknown-tool.ts'
 import { ActiveSkills } from './active-skills.ts'
 import { ConversationRecord, type Proposal } from './conversation-record.ts'
 import type { SessionEntry } from './known.ts'
-import { checkRebaseOptions, chooseRestored, type RebaseOptions, type SessionRebase } from './rebase.ts'
+import { chooseRestored, REBASE_OPTIONS, type RebaseOptions, type SessionRebase } from './rebase.ts'
 import type { SessionHost } from './session-host.ts'
 import { KNOWN_OFFER, type OfferOptions, type SessionOffer, type SessionUpdate } from './session-offer.ts'
 import {
@@ -256,11 +257,32 @@ export class SkillSession implements Disposable {
   async expandSlash(message: string, options: SlashOptions = {}): Promise<SlashExpansion> {
     checkOptions('expandSlash()', options, KNOWN_SLASH)
     const expansion = await expandSlash(message, this.#access, options)
-    if (expansion.skill !== undefined) {
-      const { name: skill, revision } = expansion.skill
-      this.#host.used({ skill, revision, by: 'user', conversation: this.id })
-    }
+    if (expansion.skill !== undefined) this.#recordUse(expansion.skill)
     return expansion
+  }
+
+  /**
+   * Puts the instructions of a skill into a message, with arguments by name, for example from a form. The names are those
+   * of the field `arguments` or, without this field, of `argument-hint`. If a skill has no names, `ARGUMENTS` is the
+   * whole text. Does not read the folder of the skill again: pass a skill that `refresh()` has just returned.
+   * @throws {SkillError} CLOSED, REVISION_NOT_FOUND
+   *
+   * @example
+   * ```ts
+   * import { createSkillRuntime, MemorySource } from '@skillstoke/core'
+   *
+   * const greet = { name: 'greet', description: 'Greets.', body: 'Greet $who.', fields: { arguments: ['who'] } }
+   * await using skills = await createSkillRuntime({ sources: [new MemorySource({ label: 'mine' }, [greet])] })
+   * using session = skills.session({ id: 'chat-1' })
+   * const { text } = await session.invoke(skills.current.get('greet'), { who: 'Ann' })
+   * console.log(text.includes('Greet Ann.')) // prints true
+   * ```
+   */
+  async invoke(skill: Skill, values: Readonly<Record<string, string>>): Promise<Required<SlashExpansion>> {
+    const asked = { generation: this.#access.reader.current, skill, name: skill.name }
+    const invocation = await invokeSkill(asked, values, this.#access)
+    this.#recordUse(skill)
+    return invocation
   }
 
   /**
@@ -420,7 +442,7 @@ export class SkillSession implements Disposable {
    */
   async rebase(options: RebaseOptions = {}): Promise<SessionRebase> {
     this.#assertOpen()
-    checkRebaseOptions(options)
+    checkOptions('rebase()', options, REBASE_OPTIONS)
     await this.#reader.fresh()
     const now = this.#newest()
     const find = (name: string): Skill | undefined =>
@@ -467,6 +489,10 @@ export class SkillSession implements Disposable {
       this.#toldTurn = this.#turn
     } else if (commits) this.#commit(proposal)
     return proposal
+  }
+
+  #recordUse({ name: skill, revision }: Skill): void {
+    this.#host.used({ skill, revision, by: 'user', conversation: this.id })
   }
 
   #isToldForTurn(): boolean {

@@ -1,5 +1,5 @@
-import { checkNumber } from '../errors.ts'
-import { checkOptions, type KnownOptions } from '../options.ts'
+import { type KnownOptions, number } from '../options.ts'
+
 /** Limits on size. A skill that exceeds a limit is broken. A source that exceeds a limit is read only in part. */
 export interface SkillLimits {
   /** Size of the text between the frontmatter delimiters, in bytes. @default 16,384 */
@@ -18,23 +18,14 @@ export interface SkillLimits {
   readonly maxDirectories: number
 }
 
-const KNOWN: KnownOptions<SkillLimits> = {
-  maxFrontmatterBytes: true,
-  maxSkillFileBytes: true,
-  maxFiles: true,
-  maxFolderBytes: true,
-  maxFolderDepth: true,
-  maxDiscoveryDepth: true,
-  maxDirectories: true,
-}
-
-/**
- * @param owner the function or class that takes the limits
- * @throws {SkillError} INVALID_OPTION with the name of a limit that does not exist or is not a number
- */
-export function checkLimits(owner: string, limits: Partial<SkillLimits> | undefined): void {
-  checkOptions(owner, limits, KNOWN, { path: 'limits' })
-  for (const [name, limit] of Object.entries(limits ?? {})) checkNumber(`limits.${name}`, limit, 0)
+export const LIMIT_OPTIONS: KnownOptions<SkillLimits> = {
+  maxFrontmatterBytes: number(0),
+  maxSkillFileBytes: number(0),
+  maxFiles: number(0),
+  maxFolderBytes: number(0),
+  maxFolderDepth: number(0),
+  maxDiscoveryDepth: number(0),
+  maxDirectories: number(0),
 }
 
 export const DEFAULT_LIMITS: SkillLimits = Object.freeze({

@@ -1,5 +1,4 @@
-import { checkChoice } from '../errors.ts'
-import { checkOptions, type KnownOptions } from '../options.ts'
+import { type KnownOptions, oneOf } from '../options.ts'
 
 /** The values that each field of a `ReadingPolicy` may have. */
 export const READING_CHOICES = {
@@ -41,23 +40,13 @@ export interface ReadingPolicy {
   readonly secretFiles: (typeof READING_CHOICES.secretFiles)[number]
 }
 
-const KNOWN: KnownOptions<ReadingPolicy> = {
-  names: true,
-  matchDirectory: true,
-  description: true,
-  missingName: true,
-  keys: true,
-  secretFiles: true,
-}
-
-/**
- * @param owner the function or class that takes the policy
- * @throws {SkillError} INVALID_OPTION with the option, its value and the valid choices
- */
-export function checkReading(owner: string, reading: Partial<ReadingPolicy> = {}, path = 'reading'): void {
-  checkOptions(owner, reading, KNOWN, { path })
-  for (const name of Object.keys(KNOWN) as (keyof ReadingPolicy)[])
-    checkChoice<string>(`${path}.${name}`, reading[name], READING_CHOICES[name])
+export const READING_OPTIONS: KnownOptions<ReadingPolicy> = {
+  names: oneOf(READING_CHOICES.names),
+  matchDirectory: oneOf(READING_CHOICES.matchDirectory),
+  description: oneOf(READING_CHOICES.description),
+  missingName: oneOf(READING_CHOICES.missingName),
+  keys: oneOf(READING_CHOICES.keys),
+  secretFiles: oneOf(READING_CHOICES.secretFiles),
 }
 
 export const DEFAULT_READING: ReadingPolicy = Object.freeze({

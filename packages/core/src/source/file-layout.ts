@@ -1,4 +1,4 @@
-import { checkOptions, type KnownOptions } from '../options.ts'
+import type { KnownOptions } from '../options.ts'
 import { toWildcard } from '../skill/wildcard.ts'
 
 /** Rules that decide which files and folders of a source are skills. */
@@ -17,20 +17,11 @@ export interface FileLayout {
   readonly skip: readonly string[]
 }
 
-const KNOWN: KnownOptions<FileLayout> = {
+export const LAYOUT_OPTIONS: KnownOptions<FileLayout> = {
   fileNames: true,
   rootSkill: true,
   standaloneFiles: true,
   skip: true,
-}
-
-/**
- * Checks the option names of a layout.
- * @param owner the function or class that accepts the layout
- * @throws {SkillError} INVALID_OPTION with the name of an option that does not exist
- */
-export function checkLayout(owner: string, layout: Partial<FileLayout> | undefined): void {
-  checkOptions(owner, layout, KNOWN, { path: 'layout' })
 }
 
 /**

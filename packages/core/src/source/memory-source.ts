@@ -1,7 +1,6 @@
-import { checkChoice } from '../errors.ts'
-import { checkOptions, type KnownOptions } from '../options.ts'
+import { checkOptions, type KnownOptions, oneOf } from '../options.ts'
 import { compareText } from '../skill/compare.ts'
-import { checkReading, type ReadingPolicy } from '../skill/reading-policy.ts'
+import { READING_OPTIONS, type ReadingPolicy } from '../skill/reading-policy.ts'
 import { renderSkillText, type SkillDefinition } from '../skill/skill-text.ts'
 import { EMPTY_CONTENTS, type SourceContents, type SourceEntry } from '../skill/source-contents.ts'
 import { type SourceTrust, TRUSTS } from '../skill/trust.ts'
@@ -25,7 +24,11 @@ export interface MemorySourceOptions {
   readonly reading?: Partial<ReadingPolicy>
 }
 
-const KNOWN: KnownOptions<MemorySourceOptions> = { label: true, trust: true, reading: true }
+const KNOWN: KnownOptions<MemorySourceOptions> = {
+  label: true,
+  trust: oneOf(TRUSTS),
+  reading: READING_OPTIONS,
+}
 
 /** A skill from the host: the fields of its SKILL.md and the other files of its folder. */
 export interface MemorySkill extends SkillDefinition {
@@ -62,8 +65,6 @@ export class MemorySource implements SkillSource {
 
   constructor(options: MemorySourceOptions, skills: readonly MemorySkill[] = []) {
     checkOptions('MemorySource', options, KNOWN)
-    checkReading('MemorySource', options.reading)
-    checkChoice('trust', options.trust, TRUSTS)
     this.label = options.label
     this.origin = `memory:${options.label}`
     this.trust = options.trust ?? 'auto'

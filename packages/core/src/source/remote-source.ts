@@ -1,5 +1,5 @@
 import { defined } from '../defined.ts'
-import { checkChoice, checkNumber, SkillError } from '../errors.ts'
+import { SkillError } from '../errors.ts'
 import type { FileTree, ListedSkill } from '../fs/file-tree.ts'
 import { TreeFileSystem } from '../fs/tree-file-system.ts'
 import {
@@ -11,17 +11,17 @@ import {
   untilAborted,
   waitAtMost,
 } from '../host.ts'
-import { checkOptions, type KnownOptions } from '../options.ts'
+import { checkOptions, type KnownOptions, number, oneOf } from '../options.ts'
 import { quote } from '../quote.ts'
 import { compareText } from '../skill/compare.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
-import { checkLimits, type SkillLimits } from '../skill/limits.ts'
-import { checkReading, type ReadingPolicy } from '../skill/reading-policy.ts'
+import { LIMIT_OPTIONS, type SkillLimits } from '../skill/limits.ts'
+import { READING_OPTIONS, type ReadingPolicy } from '../skill/reading-policy.ts'
 import type { Skill } from '../skill/skill.ts'
 import { EMPTY_CONTENTS, type SourceContents, type SourceEntry } from '../skill/source-contents.ts'
 import { type SourceTrust, TRUSTS } from '../skill/trust.ts'
 import type { SkillStore } from '../store/skill-store.ts'
-import { checkLayout, type FileLayout } from './file-layout.ts'
+import { type FileLayout, LAYOUT_OPTIONS } from './file-layout.ts'
 import { FileSource } from './file-source.ts'
 import { ListedSkills } from './listed-skills.ts'
 import type { NotSkillQuery, NotSkills } from './not-skill.ts'
@@ -137,14 +137,14 @@ export interface RemoteSourceOptions {
 const KNOWN: KnownOptions<RemoteSourceOptions> = {
   label: true,
   origin: true,
-  trust: true,
-  layout: true,
-  reading: true,
-  limits: true,
-  pollMs: true,
-  timeoutMs: true,
-  firstWaitMs: true,
-  polling: true,
+  trust: oneOf(TRUSTS),
+  layout: LAYOUT_OPTIONS,
+  reading: READING_OPTIONS,
+  limits: LIMIT_OPTIONS,
+  pollMs: number(1, LONGEST_TIMER_MS),
+  timeoutMs: number(1, LONGEST_TIMER_MS),
+  firstWaitMs: number(0, LONGEST_TIMER_MS),
+  polling: oneOf(POLLING_MODES),
   clock: true,
 }
 
@@ -234,13 +234,6 @@ export class RemoteSource implements SkillSource {
   /** @throws {SkillError} INVALID_OPTION */
   constructor(fetcher: TreeFetcher, options: RemoteSourceOptions) {
     checkOptions('RemoteSource', options, KNOWN)
-    checkReading('RemoteSource', options.reading)
-    checkLayout('RemoteSource', options.layout)
-    checkLimits('RemoteSource', options.limits)
-    checkChoice('trust', options.trust, TRUSTS)
-    checkChoice('polling', options.polling, POLLING_MODES)
-    for (const name of ['pollMs', 'timeoutMs', 'firstWaitMs'] as const)
-      checkNumber(name, options[name], name === 'firstWaitMs' ? 0 : 1, LONGEST_TIMER_MS)
     const { label, origin, layout, reading, limits } = options
     this.#fetcher = fetcher
     this.#options = options

@@ -1,6 +1,5 @@
-import { checkNumber } from '../errors.ts'
 import { type Clock, LONGEST_TIMER_MS } from '../host.ts'
-import { checkOptions, type KnownOptions } from '../options.ts'
+import { type KnownOptions, number } from '../options.ts'
 
 /** Rules for the end of a burst of changes. All in milliseconds. */
 export interface SettlePolicy {
@@ -14,21 +13,13 @@ export interface SettlePolicy {
   readonly maxBusyMs: number
 }
 
-const KNOWN: KnownOptions<SettlePolicy> = {
-  settleMs: true,
-  burstMs: true,
-  maxWaitMs: true,
-  maxBusyMs: true,
-}
-const WINDOWS = Object.keys(KNOWN) as readonly (keyof SettlePolicy)[]
+const WINDOW = number(0, LONGEST_TIMER_MS)
 
-/**
- * Checks a settle policy. @param path the option that contains the policy, for example `tuning.settle`
- * @throws {SkillError} INVALID_OPTION with the option, its value, and what would be right
- */
-export function checkSettle(owner: string, policy: Partial<SettlePolicy> | undefined, path: string): void {
-  checkOptions(owner, policy, KNOWN, { path })
-  for (const name of WINDOWS) checkNumber(`${path}.${name}`, policy?.[name], 0, LONGEST_TIMER_MS)
+export const SETTLE_OPTIONS: KnownOptions<SettlePolicy> = {
+  settleMs: WINDOW,
+  burstMs: WINDOW,
+  maxWaitMs: WINDOW,
+  maxBusyMs: WINDOW,
 }
 
 export const DEFAULT_SETTLE: SettlePolicy = Object.freeze({

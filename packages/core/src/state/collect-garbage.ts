@@ -4,14 +4,14 @@ import { setImmediate } from 'node:timers/promises'
 import { nodeHasher } from '../disk/node-hasher.ts'
 import { SkillError } from '../index.ts'
 import {
-  checkNumber,
   checkOptions,
-  checkWholeNumber,
   DEFAULT_HISTORY_LENGTH,
   digestOf,
   type KnownOptions,
+  number,
   quote,
   toMessage,
+  whole,
 } from '../internal-entry.ts'
 import { assertWhole, isDamage, isUnwritable, openPrivateDatabase } from './private-database.ts'
 import { describeDamage, openStateDatabase, type StateDatabase } from './state-database.ts'
@@ -30,7 +30,11 @@ export interface CollectGarbageOptions {
   readonly isDryRun?: boolean
 }
 
-const KNOWN: KnownOptions<CollectGarbageOptions> = { graceMs: true, keepRevisions: true, isDryRun: true }
+const KNOWN: KnownOptions<CollectGarbageOptions> = {
+  graceMs: number(0),
+  keepRevisions: whole(0),
+  isDryRun: true,
+}
 
 /** Result of a collection or of a dry run. */
 export interface GarbageReport {
@@ -85,8 +89,6 @@ export async function collectGarbage(
   options: CollectGarbageOptions = {},
 ): Promise<GarbageReport> {
   checkOptions('collectGarbage()', options, KNOWN)
-  checkNumber('graceMs', options.graceMs, 0)
-  checkWholeNumber('keepRevisions', options.keepRevisions, 0)
   const path = join(stateDirectory, STORE.name)
   if (statSync(path, { throwIfNoEntry: false }) === undefined)
     throw new SkillError('NOT_FOUND', `there is no store in ${quote(stateDirectory)}`)

@@ -1,12 +1,12 @@
 import { SkillError } from '../index.ts'
 import {
-  checkNumber,
   checkOptions,
   DecidedFolders,
   type KnownOptions,
   keyOfPlace as keyOf,
   LONGEST_TIMER_MS,
   moveFolders,
+  number,
   toMessage,
 } from '../internal-entry.ts'
 import type {
@@ -29,7 +29,7 @@ export interface DecisionStoreOptions {
   readonly pollMs?: number
 }
 
-const KNOWN: KnownOptions<DecisionStoreOptions> = { pollMs: true }
+const KNOWN: KnownOptions<DecisionStoreOptions> = { pollMs: number(1, LONGEST_TIMER_MS) }
 
 const DEFAULT_POLL_MS = 250
 
@@ -68,7 +68,6 @@ export async function openDecisions(
   options: DecisionStoreOptions = {},
 ): Promise<DecisionStore> {
   checkOptions('openDecisions()', options, KNOWN)
-  checkNumber('pollMs', options.pollMs, 1, LONGEST_TIMER_MS)
   const state = await openStateDatabase(stateDirectory, FILE)
   try {
     return new SqliteDecisions(state, options.pollMs ?? DEFAULT_POLL_MS)

@@ -1,11 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
-import {
-  checkOptions,
-  checkWholeNumber,
-  DEFAULT_HISTORY_LENGTH,
-  type KnownOptions,
-  keyOfPlace,
-} from '../internal-entry.ts'
+import { checkOptions, DEFAULT_HISTORY_LENGTH, keyOfPlace, LOG_OPTIONS } from '../internal-entry.ts'
 import type { FolderPlace, MemoryRevisionLogOptions, RevisionLog, RevisionRecord } from '../source-entry.ts'
 import { isUnwritable } from './private-database.ts'
 import { openStateDatabase, type StateDatabase, type StateFile } from './state-database.ts'
@@ -13,8 +7,6 @@ import { openStateDatabase, type StateDatabase, type StateFile } from './state-d
 // The event loop gets a turn between transactions, because the first start with thousands of skills inserts thousands
 // of rows.
 const ROWS_PER_TRANSACTION = 500
-
-const KNOWN: KnownOptions<MemoryRevisionLogOptions> = { maxRecords: true }
 
 const SCHEMA = `
   PRAGMA busy_timeout = 5000;
@@ -53,8 +45,7 @@ export async function openRevisionLog(
   stateDirectory: string,
   options: MemoryRevisionLogOptions = {},
 ): Promise<RevisionLog> {
-  checkOptions('openRevisionLog()', options, KNOWN)
-  checkWholeNumber('maxRecords', options.maxRecords, 1)
+  checkOptions('openRevisionLog()', options, LOG_OPTIONS)
   const state = await openStateDatabase(stateDirectory, FILE)
   return new SqliteRevisionLog(state, options.maxRecords ?? DEFAULT_HISTORY_LENGTH)
 }

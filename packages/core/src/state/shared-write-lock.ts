@@ -5,9 +5,9 @@ import { setTimeout } from 'node:timers/promises'
 import { SkillError } from '../index.ts'
 import {
   assertSupported,
-  checkNumber,
   checkOptions,
   type KnownOptions,
+  number,
   quote,
   toMessage,
 } from '../internal-entry.ts'
@@ -20,7 +20,7 @@ export interface WriteLockOptions {
   readonly timeoutMs?: number
 }
 
-const KNOWN: KnownOptions<WriteLockOptions> = { timeoutMs: true }
+const KNOWN: KnownOptions<WriteLockOptions> = { timeoutMs: number(0) }
 
 const DEFAULT_TIMEOUT_MS = 10_000
 const MAX_PAUSE_MS = 20
@@ -51,7 +51,6 @@ export async function openWriteLock(
   options: WriteLockOptions = {},
 ): Promise<SharedWriteLock> {
   checkOptions('openWriteLock()', options, KNOWN)
-  checkNumber('timeoutMs', options.timeoutMs, 0)
   assertSupported()
   const path = join(createStateDirectory(stateDirectory), 'write-lock.sqlite')
   let database = await openDatabase(path).catch((thrown: unknown) => {

@@ -1,6 +1,5 @@
-import { checkNumber } from '../errors.ts'
 import { type Clock, systemClock } from '../host.ts'
-import { checkOptions, type KnownOptions } from '../options.ts'
+import { checkOptions, type KnownOptions, number } from '../options.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { SkillFile } from '../skill/manifest.ts'
 import type { SkillStore } from './skill-store.ts'
@@ -25,7 +24,7 @@ export interface MemorySkillStoreOptions {
   readonly clock?: Clock
 }
 
-const KNOWN: KnownOptions<MemorySkillStoreOptions> = { graceMs: true, clock: true }
+const KNOWN: KnownOptions<MemorySkillStoreOptions> = { graceMs: number(0), clock: true }
 
 interface Blob {
   readonly bytes: Uint8Array
@@ -83,7 +82,6 @@ export class MemorySkillStore implements SkillStore {
 
   constructor(options: MemorySkillStoreOptions = {}) {
     checkOptions('MemorySkillStore', options, KNOWN)
-    checkNumber('graceMs', options.graceMs, 0)
     this.#graceMs = options.graceMs ?? DEFAULT_STORE_GRACE_MS
     this.#clock = options.clock ?? systemClock
   }

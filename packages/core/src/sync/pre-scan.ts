@@ -1,6 +1,6 @@
-import { checkChoice, checkNumber, SkillError, toMessage } from '../errors.ts'
+import { SkillError, toMessage } from '../errors.ts'
 import { type Clock, type Logger, untilAborted } from '../host.ts'
-import { checkOptions, type KnownOptions } from '../options.ts'
+import { checkOptions, type KnownOptions, number, oneOf } from '../options.ts'
 
 /** The reason for a scan of the sources. */
 export type ScanReason = 'start' | 'reload' | 'request'
@@ -43,7 +43,11 @@ export interface PreScanOptions {
 }
 
 const PRE_SCAN_FAILURES = ['warn', 'throw'] as const
-const KNOWN: KnownOptions<PreScanOptions> = { hook: true, timeoutMs: true, onError: true }
+const KNOWN: KnownOptions<PreScanOptions> = {
+  hook: true,
+  timeoutMs: number(1),
+  onError: oneOf(PRE_SCAN_FAILURES),
+}
 
 export const DEFAULT_PRE_SCAN_TIMEOUT_MS = 30_000
 
@@ -63,8 +67,6 @@ export class PreScan {
     if (typeof given?.hook !== 'function')
       throw new SkillError('INVALID_OPTION', `preScan is ${typeof options}; use a function, or { hook }`)
     checkOptions('createSkillRuntime()', given, KNOWN, { path: 'preScan' })
-    checkChoice('preScan.onError', given.onError, PRE_SCAN_FAILURES)
-    checkNumber('preScan.timeoutMs', given.timeoutMs, 1)
     this.#options = { timeoutMs: DEFAULT_PRE_SCAN_TIMEOUT_MS, onError: 'warn', ...given }
     this.#clock = clock
     this.#logger = logger

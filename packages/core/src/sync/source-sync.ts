@@ -1,12 +1,13 @@
 import { defined } from '../defined.ts'
 import { SkillError, toMessage } from '../errors.ts'
 import { type Clock, type Hasher, type Logger, untilAborted } from '../host.ts'
+import { checkOptions } from '../options.ts'
 import { quote } from '../quote.ts'
 import type { SkillRegistry } from '../registry/skill-registry.ts'
 import type { SourceContents } from '../skill/source-contents.ts'
 import type { SourceTrust } from '../skill/trust.ts'
 import type { NotSkillQuery, NotSkills } from '../source/not-skill.ts'
-import { checkSettle, Settle, type SettlePolicy, settleOf } from '../source/settle.ts'
+import { SETTLE_OPTIONS, Settle, type SettlePolicy, settleOf } from '../source/settle.ts'
 import type {
   SkillSource,
   SourceReadDepth,
@@ -114,7 +115,8 @@ export class SourceSync {
     this.label = options.source.label
     this.source = options.source
     this.#guarded = new GuardedSource(options.source, options.logger)
-    checkSettle('SkillSource', options.source.settle, `source ${quote(this.label)}: settle`)
+    const path = `source ${quote(this.label)}: settle`
+    checkOptions('SkillSource', options.source.settle, SETTLE_OPTIONS, { path })
     this.#policy = settleOf(options.source.settle, options.settle)
     this.#settle = new Settle(this.#policy, options.clock)
     this.#requests = new ReadingRequests(this.#settle)

@@ -3,10 +3,10 @@ import { basename, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { SkillError } from '@skillstoke/core'
 import {
-  checkNumber,
   checkOptions,
   digestOf,
   type KnownOptions,
+  number,
   pathInside,
   quote,
   toMessage,
@@ -49,13 +49,15 @@ export interface ArchiveOptions
   readonly archiveLimits?: Partial<ArchiveLimits>
 }
 
+const LIMITS: KnownOptions<ArchiveLimits> = { maxEntries: number(0), maxTotalBytes: number(0) }
+
 const KNOWN: KnownOptions<ArchiveOptions> = {
   label: true,
   path: true,
   digest: true,
   privateHosts: true,
-  maxBytes: true,
-  archiveLimits: true,
+  maxBytes: number(1),
+  archiveLimits: LIMITS,
   timeoutMs: true,
   trust: true,
   layout: true,
@@ -66,8 +68,6 @@ const KNOWN: KnownOptions<ArchiveOptions> = {
   polling: true,
   clock: true,
 }
-
-const KNOWN_LIMITS: KnownOptions<ArchiveLimits> = { maxEntries: true, maxTotalBytes: true }
 
 export const DEFAULT_MAX_ARCHIVE_BYTES = 50_000_000
 
@@ -90,11 +90,7 @@ export const DEFAULT_MAX_ARCHIVE_BYTES = 50_000_000
  */
 export function archive(pathOrUrl: string, options: ArchiveOptions = {}): SkillSource {
   checkOptions('archive()', options, KNOWN)
-  checkNumber('maxBytes', options.maxBytes, 1)
   const { label, path, digest, privateHosts, maxBytes, archiveLimits, ...remote } = options
-  checkOptions('archive()', archiveLimits, KNOWN_LIMITS, { path: 'archiveLimits' })
-  for (const [name, limit] of Object.entries(archiveLimits ?? {}))
-    checkNumber(`archiveLimits.${name}`, limit, 0)
   if (pathOrUrl.trim() === '') throw new SkillError('INVALID_OPTION', 'the path of the archive is empty')
   if (digest !== undefined && !/^sha256:[0-9a-f]{64}$/.test(digest))
     throw new SkillError(

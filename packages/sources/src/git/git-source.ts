@@ -1,13 +1,6 @@
 import { resolve } from 'node:path'
 import { type Diagnostic, SkillError } from '@skillstoke/core'
-import {
-  checkChoice,
-  checkNumber,
-  checkOptions,
-  defined,
-  type KnownOptions,
-  quote,
-} from '@skillstoke/core/internal'
+import { checkOptions, defined, type KnownOptions, number, oneOf, quote } from '@skillstoke/core/internal'
 import { createStateDirectory, defaultStateDirectory, openWriteLock } from '@skillstoke/core/node'
 import {
   type FetchContext,
@@ -78,14 +71,14 @@ const KNOWN: KnownOptions<GitOptions> = {
   label: true,
   ref: true,
   path: true,
-  update: true,
+  update: oneOf(GIT_UPDATES),
   token: true,
   identityFile: true,
   knownHostsFile: true,
   baseUrl: true,
   privateHosts: true,
   allowFile: true,
-  maxBytes: true,
+  maxBytes: number(1),
   stateDirectory: true,
   timeoutMs: true,
   trust: true,
@@ -122,8 +115,6 @@ export const DEFAULT_MAX_REPOSITORY_BYTES = 200_000_000
  */
 export function git(url: string, options: GitOptions = {}): SkillSource {
   checkOptions('git()', options, KNOWN)
-  checkNumber('maxBytes', options.maxBytes, 1)
-  checkChoice('update', options.update, GIT_UPDATES)
   const { label, ref, path, baseUrl, privateHosts, allowFile, ...rest } = options
   const place = parseGitUrl(url, {
     ...defined({ ref, path, baseUrl, privateHosts, allowFile }),

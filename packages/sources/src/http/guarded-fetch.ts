@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { isIP, type LookupFunction } from 'node:net'
 import { Readable } from 'node:stream'
 import { SkillError } from '@skillstoke/core'
-import { checkNumber, checkOptions, type KnownOptions, toMessage } from '@skillstoke/core/internal'
+import { checkOptions, type KnownOptions, number, toMessage } from '@skillstoke/core/internal'
 import { checkUrl, type HostAccess, resolveAllowed } from './address-guard.ts'
 
 export interface GuardedRequest extends HostAccess {
@@ -153,7 +153,11 @@ export interface GuardedFetchOptions extends HostAccess {
   readonly maxBytes?: number
 }
 
-const KNOWN: KnownOptions<GuardedFetchOptions> = { maxBytes: true, privateHosts: true, resolve: true }
+const KNOWN: KnownOptions<GuardedFetchOptions> = {
+  maxBytes: number(1),
+  privateHosts: true,
+  resolve: true,
+}
 
 const DEFAULT_MAX_ANSWER_BYTES = 64_000_000
 
@@ -173,7 +177,6 @@ const DEFAULT_MAX_ANSWER_BYTES = 64_000_000
  */
 export function createGuardedFetch(options: GuardedFetchOptions): typeof fetch {
   checkOptions('createGuardedFetch()', options, KNOWN)
-  checkNumber('maxBytes', options.maxBytes, 1)
   const { maxBytes = DEFAULT_MAX_ANSWER_BYTES, ...access } = options
   return async (input, init) => {
     const request = new Request(input, init)

@@ -1,9 +1,9 @@
 import { type Diagnostic, SkillError } from '@skillstoke/core'
 import {
-  checkNumber,
   checkOptions,
   digestOf,
   type KnownOptions,
+  number,
   quote,
   toMessage,
 } from '@skillstoke/core/internal'
@@ -43,7 +43,7 @@ export interface WellKnownOptions
 const KNOWN: KnownOptions<WellKnownOptions> = {
   label: true,
   privateHosts: true,
-  maxBytes: true,
+  maxBytes: number(1),
   timeoutMs: true,
   trust: true,
   layout: true,
@@ -78,7 +78,6 @@ const CONCURRENCY = 4
  */
 export function wellKnown(url: string, options: WellKnownOptions = {}): SkillSource {
   checkOptions('wellKnown()', options, KNOWN)
-  checkNumber('maxBytes', options.maxBytes, 1)
   const { label, privateHosts, maxBytes = DEFAULT_MAX_SITE_BYTES, ...remote } = options
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
     throw new SkillError(
