@@ -40,6 +40,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'history',
     'events',
   ],
+  answers: ['skill', 'source', 'registry', 'catalog', 'reader', 'history', 'sync', 'script', 'runtime'],
 }
 // Files that every room may import. These files import no room themselves.
 const EVERYWHERE = ['errors', 'host', 'options', 'edit-distance', 'quote', 'is-inside', 'defined']

@@ -154,6 +154,16 @@ function widthOf(cell: string): number {
   return /\p{Cc}/u.test(cell) ? stripVTControlCharacters(cell).length : cell.length
 }
 
+/** Colors a unified diff for a terminal. */
+export function paintDiff(text: string, paint: Paint): string {
+  return toTerminalText(text)
+    .split('\n')
+    .map(line =>
+      line.startsWith('+') ? paint('green', line) : line.startsWith('-') ? paint('red', line) : line,
+    )
+    .join('\n')
+}
+
 /** Returns the text as one line of at most `length` characters. */
 export function shorten(text: string, length: number): string {
   const line = toTerminalText(text).replace(/\s+/g, ' ')

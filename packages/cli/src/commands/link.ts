@@ -14,9 +14,9 @@ import { realPath } from '../real-path.ts'
  * not served.
  */
 export async function link(
-  folder: string,
   config: Config,
-  flags: { readonly json: boolean; readonly to?: string },
+  flags: { readonly json?: boolean; readonly to?: string },
+  folder: string,
 ): Promise<number> {
   const target = resolve(folder)
   checkSkill(target)

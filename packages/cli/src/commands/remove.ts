@@ -14,9 +14,9 @@ import { findLinkTarget } from '../real-path.ts'
  * from the lock file.
  */
 export async function remove(
-  names: readonly string[],
   config: Config,
-  flags: { readonly json: boolean; readonly isForced: boolean },
+  flags: { readonly json?: boolean; readonly force?: boolean },
+  names: readonly string[],
 ): Promise<number> {
   checkNamedRoots(config)
   const project = projectFolder(config)
@@ -33,7 +33,7 @@ export async function remove(
         )
       }
       const state = await inspect(project, entry)
-      if (state.kind === 'modified' && !flags.isForced)
+      if (state.kind === 'modified' && !flags.force)
         throw new UsageError(
           `${name} has local changes (${describeChanged(state)}); use --force to move it to .trash`,
         )

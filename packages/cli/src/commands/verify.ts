@@ -7,7 +7,7 @@ import { createPaint, formatTable, printJson, printLine, toTerminalLine } from '
 import { nameProgram } from '../program-name.ts'
 
 /** Implements `stoke verify`: compares copied skills with the lock file, file by file. Exits with 1 if a copy differs. */
-export async function verify(config: Config, flags: { readonly json: boolean }): Promise<number> {
+export async function verify(config: Config, { json }: { readonly json?: boolean }): Promise<number> {
   checkNamedRoots(config)
   const project = projectFolder(config)
   if (!hasLock(config))
@@ -20,7 +20,7 @@ export async function verify(config: Config, flags: { readonly json: boolean }):
     }),
   )
   const isFine = found.every(({ kind }) => kind === 'unmodified')
-  if (flags.json) printJson(found)
+  if (json) printJson(found)
   else if (found.length === 0)
     printLine(nameProgram('this project has no copied skills; see "stoke add --help"'))
   else {

@@ -9,12 +9,12 @@ import type {
   SkillRuntime,
   TokenCounter,
 } from '@skillstoke/core'
-import { shortDigest, targetOf } from '@skillstoke/core/internal'
+import { listNotSkills, shortDigest, targetOf } from '@skillstoke/core/internal'
 import { withApproveCommand } from '../approve-command.ts'
 import { toCommandLine } from '../command-line.ts'
 import { type Config, findingsOf, pathsOf } from '../config/config.ts'
 import { MCP_CLIENT_IDS } from '../mcp-clients/client-ids.ts'
-import { describeNotSkills, findNotSkills } from '../not-skills.ts'
+import { describeNotSkills } from '../not-skills.ts'
 import {
   formatDiagnostic,
   formatPlace,
@@ -82,7 +82,7 @@ export class DevPrinter {
     const rest = reports.length - rows.length
     if (rest > 0) print(paint('dim', `  and ${rest} more: ${toAdvice('stoke list', config.options)}`))
     if (reports.length === 0) print('  no skills yet; create a folder with a SKILL.md in one of the roots')
-    const notSkills = await findNotSkills(skills)
+    const notSkills = await listNotSkills(skills)
     const note = describeNotSkills(
       notSkills.found.filter(({ isExpected }) => isExpected),
       paint,

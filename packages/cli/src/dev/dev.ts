@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { MemoryConversationStore, resolveModel, SkillAgent } from '@skillstoke/agent'
 import type { SkillRuntime } from '@skillstoke/core'
-import { toMessage } from '@skillstoke/core/internal'
+import { defined, toMessage } from '@skillstoke/core/internal'
 import { createSkillsServer } from '@skillstoke/mcp'
 import type { Turn } from '../client/api-types.ts'
 import type { Config } from '../config/config.ts'
@@ -14,6 +14,7 @@ import { MAX_OPEN_CHATS, Playground } from '../server/playground.ts'
 import { sweepRunFiles, writeRunFile } from '../server/run-file.ts'
 import { toSessionOptions } from '../server/session-key.ts'
 import { listenForSignals } from '../signals.ts'
+import { toAnswering } from '../skills/answering.ts'
 import { countTokens } from '../tokens.ts'
 import { readVersion } from '../version.ts'
 import { printCommands } from './command-printer.ts'
@@ -25,11 +26,11 @@ import { Parts } from './parts.ts'
 import { Terminal } from './terminal.ts'
 import { TurnLog } from './turn-log.ts'
 
-export interface DevOptions {
+export interface DevFlags {
   /** Question for the demo agent, asked at the start and after each change. */
-  readonly question?: string
-  /** Whether the demo agent takes a turn at the start and after each change. @default true */
-  readonly hasAgent?: boolean
+  readonly ask?: string
+  /** Whether the demo agent takes a turn at the start and after each change. */
+  readonly agent: boolean
 }
 
 const SESSION_ID = 'dev'
@@ -40,12 +41,12 @@ const TENANT = 'local'
  * Implements `stoke dev`: watches the skills, and serves a page, an API, an MCP endpoint and a demo agent. Runs until a
  * signal stops the command.
  */
-export async function dev(config: Config, options: DevOptions): Promise<number> {
+export async function dev(config: Config, options: DevFlags): Promise<number> {
   const terminal = new Terminal()
   const paint = createPaint(config.hasColor)
   const print = new DevPrinter({ print: terminal.print, paint, countTokens, config })
-  const { hasAgent = true } = options
-  const scope = config.scope === undefined ? {} : { scope: config.scope }
+  const { ask: question, agent: hasAgent } = options
+  const scope = defined({ scope: config.scope })
   const end = new AbortController()
   {
     // Disposes the parts in reverse order when the block ends, even after an error.
@@ -71,7 +72,7 @@ export async function dev(config: Config, options: DevOptions): Promise<number> 
       print,
       log,
       signal: end.signal,
-      ...(options.question === undefined ? {} : { question: options.question }),
+      ...defined({ question }),
     })
     const playground = new Playground({
       agent,
@@ -103,7 +104,8 @@ export async function dev(config: Config, options: DevOptions): Promise<number> 
     )
     if (config.isInteractive) {
       const opener = parts.use(new BrowserOpener(join(config.stateDirectory, 'run')))
-      const targets = { skills, print, terminal, conversation, end, opener, pageUrl: server.pageUrl }
+      const answering = toAnswering(skills, config)
+      const targets = { answering, print, terminal, conversation, end, opener, pageUrl: server.pageUrl }
       parts.use(terminal).listen(key => {
         actOnKey(key, targets).catch((error: unknown) => print.keyFailed(key, toMessage(error)))
       })

@@ -1,13 +1,12 @@
 import type { SkillRuntime } from '@skillstoke/core'
-import { toMessage } from '@skillstoke/core/internal'
-import { describeLastChange } from '../describe-change.ts'
+import { type Answering, describeLastChange, toMessage } from '@skillstoke/core/internal'
 import type { DevConversation } from './dev-conversation.ts'
 import type { DevPrinter } from './dev-printer.ts'
 import type { BrowserOpener } from './open-in-browser.ts'
 import type { Terminal } from './terminal.ts'
 
 export interface KeyTargets {
-  readonly skills: SkillRuntime
+  readonly answering: Answering
   readonly print: DevPrinter
   readonly terminal: Terminal
   readonly conversation: DevConversation
@@ -18,13 +17,13 @@ export interface KeyTargets {
 
 /** Runs the action of a key. */
 export async function actOnKey(key: string, targets: KeyTargets): Promise<void> {
-  const { skills, print, terminal, conversation, end, opener, pageUrl } = targets
+  const { answering, print, terminal, conversation, end, opener, pageUrl } = targets
   if (key === 'q' || key === '\u0003') end.abort()
   else if (key === 'h') print.help(pageUrl)
   else if (key === 'o') await open(pageUrl, opener, print)
-  else if (key === 'r') await reload(skills, print)
+  else if (key === 'r') await reload(answering.skills, print)
   else if (key === 'c') print.clear()
-  else if (key === 'd') print.difference(await describeLastChange(print.lastUpdate, skills))
+  else if (key === 'd') print.difference(await describeLastChange(print.lastUpdate, answering))
   else if (key === 'a') await ask(terminal, conversation)
 }
 

@@ -5,10 +5,10 @@ import { printJson, printLine } from '../output.ts'
 
 /** Implements `stoke fleet key`: writes a new secret that only this user can read. Never overwrites a file. */
 export function createKey(
+  { json, nkey }: { readonly json?: boolean; readonly nkey?: boolean },
   file: string,
-  { json, isNkey }: { readonly json: boolean; readonly isNkey: boolean },
 ): number {
-  const { secret, publicKey, use } = isNkey ? makeNkey() : makeSigningKey()
+  const { secret, publicKey, use } = nkey ? makeNkey() : makeSigningKey()
   try {
     writeFileSync(file, secret, { flag: 'wx', mode: 0o600 })
   } catch (cause) {

@@ -22,7 +22,7 @@ export interface StatusFlags extends FleetVerbFlags {
 }
 
 /** Implements `stoke fleet log`: lists the versions of a skill. */
-export async function log(name: string, flags: FleetVerbFlags): Promise<number> {
+export async function log(flags: FleetVerbFlags, name: string): Promise<number> {
   return await withFleet(flags, async ({ publisher, inChannel }) => {
     const records = await publisher.history(name, inChannel)
     if (flags.json === true) {

@@ -6,6 +6,7 @@ import { Hono } from 'hono'
 import type { Turn } from '../client/api-types.ts'
 import { type Config, pathsOf } from '../config/config.ts'
 import { DEFAULT_MAX_SESSIONS } from '../config/defaults.ts'
+import { toAnswering } from '../skills/answering.ts'
 import { readVersion } from '../version.ts'
 import { createApi } from './api.ts'
 import { fail, onApiError } from './api-failure.ts'
@@ -86,11 +87,10 @@ export class DevServer implements AsyncDisposable {
     app.route(
       '/api',
       createApi({
-        skills,
+        answering: toAnswering(skills, config),
         state: this.state,
         playground,
         guard: this.#guard,
-        view: config.scope === undefined ? {} : { scope: config.scope },
         startId: this.startId,
         keepAliveMs: KEEP_ALIVE_MS,
         maxEventStreams: MAX_EVENT_STREAMS,
@@ -98,7 +98,7 @@ export class DevServer implements AsyncDisposable {
       }),
     )
     app.get('*', servePage(PAGE_DIRECTORY))
-    app.notFound(context => fail(context, 404, 'NOT_FOUND', `there is nothing at ${context.req.path}`))
+    app.notFound(context => fail(404, 'NOT_FOUND', `there is nothing at ${context.req.path}`))
     app.onError(onApiError)
     const { maxSessions = DEFAULT_MAX_SESSIONS } = config.server
     this.#server = createHttpServer(app.fetch, { maxSessions })
