@@ -122,6 +122,11 @@ test(`rooms import only what the table allows ${verifies('EXO-09')}`, () => {
   expect(wrong).toEqual([])
 })
 
+test('the command line has only its two entry points beside its rooms', () => {
+  const files = readdirSync('packages/cli/src', { withFileTypes: true }).filter(entry => entry.isFile())
+  expect(files.map(({ name }) => name).sort()).toEqual(['command.ts', 'main.ts'])
+})
+
 /** Returns every import of our packages in source files, and in the code fences of pages. */
 function listPackageImports(files: readonly string[]): { readonly file: string; readonly name: string }[] {
   return files.flatMap(file =>

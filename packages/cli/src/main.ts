@@ -2,8 +2,9 @@ import { Command, CommanderError } from 'commander'
 import { ApiError } from './client/api-error.ts'
 import { enableCodeCache } from './config/code-cache.ts'
 import { findStateDirectory } from './config/state-place.ts'
-import { EXIT_OK, EXIT_USAGE, UsageError } from './exit-code.ts'
-import { nameProgram } from './program-name.ts'
+import { readVersion } from './config/version.ts'
+import { EXIT_OK, EXIT_USAGE, UsageError } from './terminal/exit-code.ts'
+import { nameProgram } from './terminal/program-name.ts'
 import { addChatVerbs } from './verbs/chat-verbs.ts'
 import { addFleetVerbs } from './verbs/fleet-verbs.ts'
 import { addFollowVerbs } from './verbs/follow-verbs.ts'
@@ -12,7 +13,6 @@ import { addMcpVerbs } from './verbs/mcp-verbs.ts'
 import { addProjectVerbs } from './verbs/project-verbs.ts'
 import { addRunVerbs } from './verbs/run-verbs.ts'
 import { addTrustVerbs } from './verbs/trust-verbs.ts'
-import { readVersion } from './version.ts'
 
 /** Runs one command. Sets the exit code to 0 for success, 1 for findings, and 2 if the command could not be carried out. */
 export async function main(argv: readonly string[]): Promise<void> {
@@ -42,7 +42,7 @@ async function toExitCode(thrown: unknown): Promise<number> {
   const [{ SkillError }, { toMessage }, { toTerminalText }] = await Promise.all([
     import('@skillstoke/core'),
     import('@skillstoke/core/internal'),
-    import('./output.ts'),
+    import('./terminal/output.ts'),
   ])
   const isExpected =
     thrown instanceof UsageError ||

@@ -7,8 +7,8 @@ import {
   moveCursor,
 } from 'node:readline'
 import { Readable } from 'node:stream'
-import { EXIT_INTERRUPTED } from '../exit-code.ts'
-import type { Paint } from '../output.ts'
+import { EXIT_INTERRUPTED } from '../terminal/exit-code.ts'
+import type { Paint } from '../terminal/output.ts'
 import type { ChatInput, Typed } from './chat-input.ts'
 import { MessageComposer } from './message-composer.ts'
 

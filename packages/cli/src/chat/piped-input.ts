@@ -1,5 +1,5 @@
 import { createInterface, type Interface } from 'node:readline'
-import { UsageError } from '../exit-code.ts'
+import { UsageError } from '../terminal/exit-code.ts'
 import type { ChatInput, Typed } from './chat-input.ts'
 import { MessageComposer } from './message-composer.ts'
 

@@ -11,7 +11,7 @@ import {
   toAdvice,
   toTerminalLine,
   toTerminalText,
-} from '../output.ts'
+} from '../terminal/output.ts'
 import { CHAT_COMMANDS } from './chat-commands.ts'
 import type { ChatView, OpenedChat, TurnOutcome } from './chat-view.ts'
 import type { ShownSkill } from './shown-skill.ts'

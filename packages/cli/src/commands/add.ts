@@ -4,7 +4,7 @@ import type { Skill } from '@skillstoke/core'
 import { describeNewCapabilities, replaceFolder, shortDigest, toMessage } from '@skillstoke/core/internal'
 import { NodeFileSystem, openWriteLock } from '@skillstoke/core/node'
 import type { Config } from '../config/config.ts'
-import { EXIT_OK, UsageError } from '../exit-code.ts'
+import { realPath } from '../config/real-path.ts'
 import { type Available, openAvailable } from '../lock/available.ts'
 import { describeChanged, inspect } from '../lock/installed.ts'
 import { type CopiedFiles, carryLeftOut } from '../lock/left-out-files.ts'
@@ -17,9 +17,16 @@ import {
   readLock,
   writeLock,
 } from '../lock/lock-file.ts'
-import { noteSource } from '../named-places.ts'
-import { createPaint, type Paint, printFindings, printJson, printLine, toTerminalLine } from '../output.ts'
-import { realPath } from '../real-path.ts'
+import { noteSource } from '../skills/named-places.ts'
+import { EXIT_OK, UsageError } from '../terminal/exit-code.ts'
+import {
+  createPaint,
+  type Paint,
+  printFindings,
+  printJson,
+  printLine,
+  toTerminalLine,
+} from '../terminal/output.ts'
 
 export interface AddFlags {
   readonly json?: boolean

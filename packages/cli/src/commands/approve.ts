@@ -9,14 +9,21 @@ import {
   targetOf,
   withUnreported,
 } from '@skillstoke/core/internal'
-import { toApproveCommand } from '../approve-command.ts'
-import { askYes } from '../ask.ts'
 import type { Config } from '../config/config.ts'
-import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../exit-code.ts'
-import { openSkills } from '../open-skills.ts'
-import { createPaint, formatDiagnostic, paintDiff, printJson, printLine, toTerminalLine } from '../output.ts'
-import { parseNamedSkill } from '../skill-target.ts'
 import { toAnswering } from '../skills/answering.ts'
+import { openSkills } from '../skills/open-skills.ts'
+import { parseNamedSkill } from '../skills/skill-target.ts'
+import { toApproveCommand } from '../terminal/approve-command.ts'
+import { askYes } from '../terminal/ask.ts'
+import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../terminal/exit-code.ts'
+import {
+  createPaint,
+  formatDiagnostic,
+  paintDiff,
+  printJson,
+  printLine,
+  toTerminalLine,
+} from '../terminal/output.ts'
 import { type DecideFlags, printDecided, toNote } from './decide.ts'
 
 export interface ApproveFlags extends DecideFlags {

@@ -7,12 +7,12 @@ import { createConversationId } from '../chat/conversation-id.ts'
 import { listConversations } from '../chat/conversation-list.ts'
 import { openChatAgent } from '../chat/open-agent.ts'
 import type { Confirmation } from '../chat/tool-confirmation.ts'
-import { toCommandLine } from '../command-line.ts'
 import type { Config } from '../config/config.ts'
 import { Parts } from '../dev/parts.ts'
-import { UsageError } from '../exit-code.ts'
-import { findProgramName } from '../program-name.ts'
-import { listenForSignals } from '../signals.ts'
+import { toCommandLine } from '../terminal/command-line.ts'
+import { UsageError } from '../terminal/exit-code.ts'
+import { findProgramName } from '../terminal/program-name.ts'
+import { listenForSignals } from '../terminal/signals.ts'
 
 export interface ChatFlags {
   readonly json?: boolean

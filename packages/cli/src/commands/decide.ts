@@ -8,11 +8,13 @@ import {
   shortDigest,
 } from '@skillstoke/core/internal'
 import type { DecisionNote } from '@skillstoke/core/types'
-import { toApproveCommand } from '../approve-command.ts'
-import { toCommandLine } from '../command-line.ts'
 import { type Config, findingsOf, isAboutStore, isFailure } from '../config/config.ts'
-import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../exit-code.ts'
-import { currentUser, openSkills } from '../open-skills.ts'
+import { askOrScan } from '../skills/ask-or-scan.ts'
+import { currentUser, openSkills } from '../skills/open-skills.ts'
+import { parseNamedSkill } from '../skills/skill-target.ts'
+import { toApproveCommand } from '../terminal/approve-command.ts'
+import { toCommandLine } from '../terminal/command-line.ts'
+import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../terminal/exit-code.ts'
 import {
   createPaint,
   formatDiagnostic,
@@ -21,10 +23,8 @@ import {
   printJson,
   printLine,
   toTerminalLine,
-} from '../output.ts'
-import { findProgramName } from '../program-name.ts'
-import { parseNamedSkill } from '../skill-target.ts'
-import { askOrScan } from '../skills/ask-or-scan.ts'
+} from '../terminal/output.ts'
+import { findProgramName } from '../terminal/program-name.ts'
 import { RELOAD_TIMEOUT_MS } from './reload.ts'
 
 export interface DecideFlags {

@@ -4,9 +4,9 @@ import { defined } from '@skillstoke/core/internal'
 import { collectGarbage, type GarbageReport } from '@skillstoke/core/node'
 import { removeCodeCache } from '../config/code-cache.ts'
 import type { Config } from '../config/config.ts'
-import { EXIT_OK } from '../exit-code.ts'
-import { printJson, printLine, toTerminalLine } from '../output.ts'
-import { nameProgram } from '../program-name.ts'
+import { EXIT_OK } from '../terminal/exit-code.ts'
+import { printJson, printLine, toTerminalLine } from '../terminal/output.ts'
+import { nameProgram } from '../terminal/program-name.ts'
 
 export interface GcFlags {
   readonly json?: boolean

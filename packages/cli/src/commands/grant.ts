@@ -7,13 +7,13 @@ import {
   isCapability,
   targetOf,
 } from '@skillstoke/core/internal'
-import { askYes } from '../ask.ts'
-import { toCommandLine } from '../command-line.ts'
 import type { Config } from '../config/config.ts'
-import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../exit-code.ts'
-import { findGrantRefusal, openSkills } from '../open-skills.ts'
-import { createPaint, printJson, printLine, toTerminalLine } from '../output.ts'
-import { parseNamedSkill } from '../skill-target.ts'
+import { findGrantRefusal, openSkills } from '../skills/open-skills.ts'
+import { parseNamedSkill } from '../skills/skill-target.ts'
+import { askYes } from '../terminal/ask.ts'
+import { toCommandLine } from '../terminal/command-line.ts'
+import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../terminal/exit-code.ts'
+import { createPaint, printJson, printLine, toTerminalLine } from '../terminal/output.ts'
 import { toNote } from './decide.ts'
 
 export interface GrantFlags {

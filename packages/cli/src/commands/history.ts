@@ -3,13 +3,20 @@ import { compareSkill, defined, shortDigest } from '@skillstoke/core/internal'
 import type { RevisionRecord } from '@skillstoke/core/source'
 import type { RollbackOutcome } from '@skillstoke/core/types'
 import type { Config } from '../config/config.ts'
-import { EXIT_OK } from '../exit-code.ts'
-import { openSkills } from '../open-skills.ts'
-import { createPaint, formatTable, paintDiff, printJson, printLine, toTerminalLine } from '../output.ts'
-import { nameProgram } from '../program-name.ts'
 import { toAnswering } from '../skills/answering.ts'
 import { askOrScan } from '../skills/ask-or-scan.ts'
+import { openSkills } from '../skills/open-skills.ts'
 import { refuseLink, rollBack } from '../skills/roll-back.ts'
+import { EXIT_OK } from '../terminal/exit-code.ts'
+import {
+  createPaint,
+  formatTable,
+  paintDiff,
+  printJson,
+  printLine,
+  toTerminalLine,
+} from '../terminal/output.ts'
+import { nameProgram } from '../terminal/program-name.ts'
 
 /** Number of revisions that `log` lists if `--limit` is not given. */
 const DEFAULT_LOG_LENGTH = 20

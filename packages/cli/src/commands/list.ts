@@ -1,9 +1,10 @@
 import { listNotSkills, listSkills, type SkillRow, shortDigest } from '@skillstoke/core/internal'
 import type { NotSkills } from '@skillstoke/core/source'
-import { withApproveCommand } from '../approve-command.ts'
 import { type Config, findingsOf, isAboutStore, isFailure, pathsOf } from '../config/config.ts'
-import { EXIT_FINDINGS, EXIT_OK } from '../exit-code.ts'
-import { describeNotSkills } from '../not-skills.ts'
+import { askOrScan, describeSource } from '../skills/ask-or-scan.ts'
+import { withApproveCommand } from '../terminal/approve-command.ts'
+import { describeNotSkills } from '../terminal/describe-not-skills.ts'
+import { EXIT_FINDINGS, EXIT_OK } from '../terminal/exit-code.ts'
 import {
   createPaint,
   formatDiagnostic,
@@ -15,8 +16,7 @@ import {
   shorten,
   sortForPeople,
   toTerminalLine,
-} from '../output.ts'
-import { askOrScan, describeSource } from '../skills/ask-or-scan.ts'
+} from '../terminal/output.ts'
 
 const DESCRIPTION_WIDTH = 70
 

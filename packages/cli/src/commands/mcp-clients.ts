@@ -2,10 +2,9 @@ import { existsSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { relative } from 'node:path'
 import { defined } from '@skillstoke/core/internal'
-import { toCommandLine } from '../command-line.ts'
 import { type Config, pathsOf } from '../config/config.ts'
 import { DEFAULT_SERVER_NAME } from '../config/defaults.ts'
-import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../exit-code.ts'
+import { leadsOut } from '../config/real-path.ts'
 import { CHECKED_VERSIONS, checkServer, type ServerCheck } from '../mcp-clients/check-server.ts'
 import { editConfig, findEntry, renderEntry, writeEdit } from '../mcp-clients/client-config.ts'
 import { CONFIG_SCOPES, type ConfigScope, type McpClientId } from '../mcp-clients/client-ids.ts'
@@ -16,9 +15,17 @@ import {
   type ServerEntry,
 } from '../mcp-clients/client-table.ts'
 import { type ToolFlags, toMcpCommand } from '../mcp-clients/mcp-setup.ts'
-import { createPaint, nearPath, type Paint, printJson, printLine, toTerminalLine } from '../output.ts'
-import { nameProgram } from '../program-name.ts'
-import { leadsOut } from '../real-path.ts'
+import { toCommandLine } from '../terminal/command-line.ts'
+import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../terminal/exit-code.ts'
+import {
+  createPaint,
+  nearPath,
+  type Paint,
+  printJson,
+  printLine,
+  toTerminalLine,
+} from '../terminal/output.ts'
+import { nameProgram } from '../terminal/program-name.ts'
 
 export interface ClientFlags extends ToolFlags {
   /** Name of the server in the configuration of the client. */

@@ -1,6 +1,5 @@
 import { createSkillsServer } from '@skillstoke/mcp'
 import type { Config } from '../config/config.ts'
-import { EXIT_OK, UsageError } from '../exit-code.ts'
 import type { McpClientId } from '../mcp-clients/client-ids.ts'
 import {
   createErrorLogger,
@@ -8,7 +7,8 @@ import {
   openServedSkills,
   toServerOptions,
 } from '../server/served-skills.ts'
-import { listenForSignals } from '../signals.ts'
+import { EXIT_OK, UsageError } from '../terminal/exit-code.ts'
+import { listenForSignals } from '../terminal/signals.ts'
 import type { ClientFlags } from './mcp-clients.ts'
 
 interface McpFlags extends ClientFlags {

@@ -2,9 +2,16 @@ import type { Diagnostic } from '@skillstoke/core'
 import { shortDigest } from '@skillstoke/core/internal'
 import type { ReloadResult } from '../client/api-types.ts'
 import { type Config, findingsOf, isFailure, pathsOf } from '../config/config.ts'
-import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../exit-code.ts'
-import { createPaint, paintStatus, printFindings, printJson, printLine, toTerminalLine } from '../output.ts'
 import { findRunningDev } from '../server/run-file.ts'
+import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../terminal/exit-code.ts'
+import {
+  createPaint,
+  paintStatus,
+  printFindings,
+  printJson,
+  printLine,
+  toTerminalLine,
+} from '../terminal/output.ts'
 
 /** Timeout of the request. Long enough to reload tens of thousands of skills. */
 export const RELOAD_TIMEOUT_MS = 300_000

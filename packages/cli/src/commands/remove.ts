@@ -3,11 +3,11 @@ import { dirname, join } from 'node:path'
 import { NodeFileSystem, openWriteLock } from '@skillstoke/core/node'
 import type { Config } from '../config/config.ts'
 import { checkNamedRoots } from '../config/named-roots.ts'
-import { EXIT_OK, UsageError } from '../exit-code.ts'
+import { findLinkTarget } from '../config/real-path.ts'
 import { describeChanged, inspect } from '../lock/installed.ts'
 import { projectFolder, readForeignNames, readLock, writeLock } from '../lock/lock-file.ts'
-import { printJson, printLine, toTerminalLine } from '../output.ts'
-import { findLinkTarget } from '../real-path.ts'
+import { EXIT_OK, UsageError } from '../terminal/exit-code.ts'
+import { printJson, printLine, toTerminalLine } from '../terminal/output.ts'
 
 /**
  * Implements `stoke remove`: moves the folders of copied skills to `.trash` in the same root, and removes the skills

@@ -1,9 +1,9 @@
 import { defined, toGenerationId } from '@skillstoke/core/internal'
 import type { Config } from '../config/config.ts'
-import { EXIT_OK } from '../exit-code.ts'
-import { openSkills } from '../open-skills.ts'
-import { printJson, printLine, toTerminalText } from '../output.ts'
-import { countTokens } from '../tokens.ts'
+import { openSkills } from '../skills/open-skills.ts'
+import { countTokens } from '../skills/tokens.ts'
+import { EXIT_OK } from '../terminal/exit-code.ts'
+import { printJson, printLine, toTerminalText } from '../terminal/output.ts'
 
 /** Implements `stoke render`: prints the exact catalog that a new conversation would get. */
 export async function render(config: Config, { json }: { readonly json?: boolean }): Promise<number> {

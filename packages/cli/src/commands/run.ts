@@ -12,11 +12,11 @@ import {
   toMessage,
 } from '@skillstoke/core/internal'
 import type { CommandProgress, ScriptFileRun, ScriptLine, ScriptRunOptions } from '@skillstoke/core/source'
-import { toCommandLine } from '../command-line.ts'
 import type { Config } from '../config/config.ts'
-import { EXIT_FINDINGS, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, UsageError } from '../exit-code.ts'
-import { describeJsonFault } from '../json-fault.ts'
-import { openSkills } from '../open-skills.ts'
+import { describeJsonFault } from '../config/json-fault.ts'
+import { openSkills } from '../skills/open-skills.ts'
+import { toCommandLine } from '../terminal/command-line.ts'
+import { EXIT_FINDINGS, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, UsageError } from '../terminal/exit-code.ts'
 import {
   createPaint,
   formatTable,
@@ -27,9 +27,9 @@ import {
   toAdvice,
   toTerminalLine,
   toTerminalOutput,
-} from '../output.ts'
-import { findProgramName } from '../program-name.ts'
-import { listenForSignals } from '../signals.ts'
+} from '../terminal/output.ts'
+import { findProgramName } from '../terminal/program-name.ts'
+import { listenForSignals } from '../terminal/signals.ts'
 
 export interface RunFlags {
   readonly json?: boolean

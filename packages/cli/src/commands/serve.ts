@@ -13,9 +13,7 @@ import { bearerTokens } from '@skillstoke/mcp/auth'
 import type { ClientsFile } from '../config/clients-file.ts'
 import type { Config } from '../config/config.ts'
 import { checkNamedRoots } from '../config/named-roots.ts'
-import { EXIT_OK, UsageError } from '../exit-code.ts'
 import type { ToolFlags } from '../mcp-clients/mcp-setup.ts'
-import { toTerminalLine } from '../output.ts'
 import { withCrossOrigin } from '../server/cross-origin.ts'
 import { DevIdentities } from '../server/dev-identity.ts'
 import { describeClients, FollowedClients } from '../server/followed-clients.ts'
@@ -28,7 +26,9 @@ import {
   toServerOptions,
 } from '../server/served-skills.ts'
 import { toSessionOptions } from '../server/session-key.ts'
-import { listenForSignals } from '../signals.ts'
+import { EXIT_OK, UsageError } from '../terminal/exit-code.ts'
+import { toTerminalLine } from '../terminal/output.ts'
+import { listenForSignals } from '../terminal/signals.ts'
 
 export interface ServeFlags extends ToolFlags {
   /** File that names the clients. @default one client, with the token of the last start */

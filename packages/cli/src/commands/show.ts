@@ -1,10 +1,13 @@
 import type { SkillExplanation } from '@skillstoke/core'
 import { type SkillDetail, shortDigest, showSkill } from '@skillstoke/core/internal'
-import { withApproveCommand } from '../approve-command.ts'
 import { ApiError } from '../client/api-error.ts'
 import type { Config } from '../config/config.ts'
-import { EXIT_FINDINGS, EXIT_OK } from '../exit-code.ts'
-import { findGrantRefusal } from '../open-skills.ts'
+import { toAnswering } from '../skills/answering.ts'
+import { askOrScan } from '../skills/ask-or-scan.ts'
+import { findGrantRefusal } from '../skills/open-skills.ts'
+import { toAsked } from '../skills/skill-target.ts'
+import { withApproveCommand } from '../terminal/approve-command.ts'
+import { EXIT_FINDINGS, EXIT_OK } from '../terminal/exit-code.ts'
 import {
   createPaint,
   formatDiagnostic,
@@ -12,10 +15,7 @@ import {
   printJson,
   printLine,
   toTerminalText,
-} from '../output.ts'
-import { toAsked } from '../skill-target.ts'
-import { toAnswering } from '../skills/answering.ts'
-import { askOrScan } from '../skills/ask-or-scan.ts'
+} from '../terminal/output.ts'
 
 /** Implements `stoke show`: prints the served revision of one skill, with its files and instructions. */
 export async function show(

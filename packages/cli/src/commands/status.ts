@@ -2,9 +2,16 @@ import { SkillError } from '@skillstoke/core'
 import { countSkills, SKILL_STATUSES, type SourcesStatus, shortDigest } from '@skillstoke/core/internal'
 import { childProcesses } from '@skillstoke/scripts'
 import { type Config, pathsOf } from '../config/config.ts'
-import { EXIT_OK } from '../exit-code.ts'
-import { createPaint, formatDiagnostic, formatTable, paintStatus, printJson, printLine } from '../output.ts'
 import { askOrScan, describeSource } from '../skills/ask-or-scan.ts'
+import { EXIT_OK } from '../terminal/exit-code.ts'
+import {
+  createPaint,
+  formatDiagnostic,
+  formatTable,
+  paintStatus,
+  printJson,
+  printLine,
+} from '../terminal/output.ts'
 
 /** Implements `stoke status`: prints the sources, how they are watched, and how many skills were found. */
 export async function status(config: Config, { json }: { readonly json?: boolean }): Promise<number> {

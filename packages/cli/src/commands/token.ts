@@ -3,7 +3,7 @@ import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { defined, toMessage } from '@skillstoke/core/internal'
 import { hashToken } from '@skillstoke/mcp/auth'
 import { type ClientEntry, parseClients } from '../config/clients-file.ts'
-import { EXIT_OK, UsageError } from '../exit-code.ts'
+import { EXIT_OK, UsageError } from '../terminal/exit-code.ts'
 
 export interface TokenFlags {
   /** File to add the client to. @default only print the entry */

@@ -23,8 +23,8 @@ import { DEFAULT_LIMITS, type NotSkill } from '@skillstoke/core/source'
 import type { SourceReport } from '@skillstoke/core/types'
 import { scanScripts } from '@skillstoke/scripts'
 import type { Config } from '../config/config.ts'
-import { EXIT_FINDINGS, EXIT_OK } from '../exit-code.ts'
-import { createPaint, formatDiagnostic, printJson, printLine, toTerminalLine } from '../output.ts'
+import { EXIT_FINDINGS, EXIT_OK } from '../terminal/exit-code.ts'
+import { createPaint, formatDiagnostic, printJson, printLine, toTerminalLine } from '../terminal/output.ts'
 
 interface Verdict {
   readonly path: string

@@ -1,10 +1,17 @@
 import { defined } from '@skillstoke/core/internal'
 import type { Config } from '../config/config.ts'
-import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../exit-code.ts'
-import { createPaint, formatTable, printJson, printLine, toAdvice, toTerminalLine } from '../output.ts'
-import { toAsked } from '../skill-target.ts'
 import { askOrScan, describeSource } from '../skills/ask-or-scan.ts'
-import { countTokens } from '../tokens.ts'
+import { toAsked } from '../skills/skill-target.ts'
+import { countTokens } from '../skills/tokens.ts'
+import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../terminal/exit-code.ts'
+import {
+  createPaint,
+  formatTable,
+  printJson,
+  printLine,
+  toAdvice,
+  toTerminalLine,
+} from '../terminal/output.ts'
 
 /**
  * Implements `stoke why`: shows which step keeps a skill from reaching conversations. If the name belongs to a folder

@@ -10,11 +10,12 @@ import type {
   TokenCounter,
 } from '@skillstoke/core'
 import { listNotSkills, shortDigest, targetOf } from '@skillstoke/core/internal'
-import { withApproveCommand } from '../approve-command.ts'
-import { toCommandLine } from '../command-line.ts'
 import { type Config, findingsOf, pathsOf } from '../config/config.ts'
 import { MCP_CLIENT_IDS } from '../mcp-clients/client-ids.ts'
-import { describeNotSkills } from '../not-skills.ts'
+import { ageOfChange, ageOfReport, timeOfUpdate } from '../server/save-age.ts'
+import { withApproveCommand } from '../terminal/approve-command.ts'
+import { toCommandLine } from '../terminal/command-line.ts'
+import { describeNotSkills } from '../terminal/describe-not-skills.ts'
 import {
   formatDiagnostic,
   formatPlace,
@@ -25,9 +26,8 @@ import {
   sortForPeople,
   toAdvice,
   toTerminalText,
-} from '../output.ts'
-import { findProgramName } from '../program-name.ts'
-import { ageOfChange, ageOfReport, timeOfUpdate } from '../save-age.ts'
+} from '../terminal/output.ts'
+import { findProgramName } from '../terminal/program-name.ts'
 
 export interface DevPrinterOptions {
   readonly print: (line?: string) => void

@@ -1,6 +1,6 @@
 import { clearLine, cursorTo } from 'node:readline'
 import { StringDecoder } from 'node:string_decoder'
-import { printLine } from '../output.ts'
+import { printLine } from '../terminal/output.ts'
 import { LineEditor, splitKeys } from './line-editor.ts'
 
 /** Width if the terminal reports none, or 0. */

@@ -1,6 +1,6 @@
 import { defined } from '@skillstoke/core/internal'
-import { EXIT_OK } from '../exit-code.ts'
-import { printJson, printLine } from '../output.ts'
+import { EXIT_OK } from '../terminal/exit-code.ts'
+import { printJson, printLine } from '../terminal/output.ts'
 import { ProgressLine } from './progress-line.ts'
 import { type FleetVerbFlags, withFleet } from './with-fleet.ts'
 

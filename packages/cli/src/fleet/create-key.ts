@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { createNkey, createSigningKey } from '@skillstoke/fleet'
-import { EXIT_OK, UsageError } from '../exit-code.ts'
-import { printJson, printLine } from '../output.ts'
+import { EXIT_OK, UsageError } from '../terminal/exit-code.ts'
+import { printJson, printLine } from '../terminal/output.ts'
 
 /** Implements `stoke fleet key`: writes a new secret that only this user can read. Never overwrites a file. */
 export function createKey(

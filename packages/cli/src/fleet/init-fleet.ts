@@ -6,8 +6,8 @@ import {
   prepareFleet,
   writeAccounts,
 } from '@skillstoke/fleet'
-import { EXIT_OK, UsageError } from '../exit-code.ts'
-import { formatTable, printJson, printLine, toTerminalLine } from '../output.ts'
+import { EXIT_OK, UsageError } from '../terminal/exit-code.ts'
+import { formatTable, printJson, printLine, toTerminalLine } from '../terminal/output.ts'
 import { describeUnfilled, exitOf, printReport } from './print-report.ts'
 import { type FleetVerbFlags, type OpenFleet, withSigner } from './with-fleet.ts'
 

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Config } from '../config/config.ts'
-import { DEFAULT_SCRIPT_RUNNER_OPTIONS } from '../known-values.ts'
+import { DEFAULT_SCRIPT_RUNNER_OPTIONS } from '../config/known-values.ts'
 
 /** The command with which an MCP client starts `stoke mcp` for the same sources, from any working directory. */
 export interface McpCommand {

@@ -17,8 +17,8 @@ import type {
   TimelineEntry,
   Turn,
 } from '../client/api-types.ts'
-import { timeOfUpdate } from '../save-age.ts'
 import { EventLog } from './event-log.ts'
+import { timeOfUpdate } from './save-age.ts'
 import { SkillRows } from './skill-rows.ts'
 import { toProblem, toTimelineChange, toTimelineEntry } from './timeline.ts'
 import { TokenCounts } from './token-counts.ts'

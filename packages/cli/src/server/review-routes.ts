@@ -10,7 +10,7 @@ import {
 } from '@skillstoke/core/internal'
 import { Hono } from 'hono'
 import { z } from 'zod'
-import { currentUser } from '../open-skills.ts'
+import { currentUser } from '../skills/open-skills.ts'
 import { rollBack } from '../skills/roll-back.ts'
 import { fail } from './api-failure.ts'
 import { body, reply } from './api-route.ts'

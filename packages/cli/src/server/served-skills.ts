@@ -2,11 +2,11 @@ import type { Logger, SkillRuntime } from '@skillstoke/core'
 import { defined } from '@skillstoke/core/internal'
 import type { SkillMcpOptions } from '@skillstoke/mcp'
 import type { Config } from '../config/config.ts'
+import { readVersion } from '../config/version.ts'
 import type { ToolFlags } from '../mcp-clients/mcp-setup.ts'
-import { type OpenOptions, openSkills } from '../open-skills.ts'
-import { toTerminalLine } from '../output.ts'
-import { createCatalogCounter } from '../tokens.ts'
-import { readVersion } from '../version.ts'
+import { type OpenOptions, openSkills } from '../skills/open-skills.ts'
+import { createCatalogCounter } from '../skills/tokens.ts'
+import { toTerminalLine } from '../terminal/output.ts'
 
 /** Returns the options that `stoke mcp` and `stoke serve` give to an MCP server. */
 export function toServerOptions(

@@ -1,9 +1,9 @@
 import type { SkillRuntime } from '@skillstoke/core'
 import type { ApiClient } from '../client/api-client.ts'
 import { type Config, pathsOf } from '../config/config.ts'
-import { type OpenOptions, openSkills } from '../open-skills.ts'
-import { createPaint } from '../output.ts'
 import { findRunningDev } from '../server/run-file.ts'
+import { createPaint } from '../terminal/output.ts'
+import { type OpenOptions, openSkills } from './open-skills.ts'
 
 /** Where an answer comes from: a running `stoke dev`, or a scan of the sources. */
 export type AnswerSource =

@@ -1,8 +1,8 @@
 import { SkillError, type SkillRuntime } from '@skillstoke/core'
 import { findMeant, quote, targetOf } from '@skillstoke/core/internal'
 import type { RollbackOptions, RollbackOutcome } from '@skillstoke/core/types'
-import { currentUser } from '../open-skills.ts'
-import { findLinkTarget } from '../real-path.ts'
+import { findLinkTarget } from '../config/real-path.ts'
+import { currentUser } from './open-skills.ts'
 
 /** Restores an earlier revision as this user. Refuses to write through a link. @throws {SkillError} as `rollback()` */
 export async function rollBack(

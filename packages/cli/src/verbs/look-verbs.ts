@@ -4,7 +4,7 @@ import {
   DEFAULT_CATALOG_FORMAT,
   DEFAULT_CATALOG_TOKENS,
   EXPLANATION_STEPS,
-} from '../known-values.ts'
+} from '../config/known-values.ts'
 import { act } from './act.ts'
 import { parseCount, withScopeOptions, withSharedOptions } from './verb-options.ts'
 

@@ -1,7 +1,7 @@
 import type { GrantVerb } from '@skillstoke/core/internal'
 import { type Command, InvalidArgumentError } from 'commander'
 import type { GrantFlags } from '../commands/grant.ts'
-import { CAPABILITY_FORMS, DEFAULT_CALL_MS, GRANT_VERBS, LONGEST_CALL_MS } from '../known-values.ts'
+import { CAPABILITY_FORMS, DEFAULT_CALL_MS, GRANT_VERBS, LONGEST_CALL_MS } from '../config/known-values.ts'
 import { act } from './act.ts'
 import { withSandboxOption, withSharedOptions } from './verb-options.ts'
 

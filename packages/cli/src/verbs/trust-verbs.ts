@@ -1,7 +1,7 @@
 import type { DecisionVerb } from '@skillstoke/core/internal'
 import type { Command } from 'commander'
 import type { DecideFlags } from '../commands/decide.ts'
-import { DECISION_VERBS, DEFAULT_HISTORY_LENGTH } from '../known-values.ts'
+import { DECISION_VERBS, DEFAULT_HISTORY_LENGTH } from '../config/known-values.ts'
 import { act } from './act.ts'
 import { parseCount, withSharedOptions } from './verb-options.ts'
 

@@ -1,7 +1,7 @@
 import type { SandboxMode } from '@skillstoke/scripts'
 import { type Command, InvalidArgumentError, Option } from 'commander'
+import { DEFAULT_SCRIPT_RUNNER_OPTIONS, SANDBOX_MODES } from '../config/known-values.ts'
 import { describeSourceForms } from '../config/source-kinds.ts'
-import { DEFAULT_SCRIPT_RUNNER_OPTIONS, SANDBOX_MODES } from '../known-values.ts'
 
 export function withSharedOptions(command: Command): Command {
   return withSourceOptions(command).option('--json', 'print JSON')

@@ -2,9 +2,9 @@ import { isAbsolute, relative } from 'node:path'
 import { stripVTControlCharacters, styleText } from 'node:util'
 import { type Diagnostic, type SkillStatus, showHiddenText } from '@skillstoke/core'
 import { describePlace } from '@skillstoke/core/internal'
+import { leadsOut } from '../config/real-path.ts'
 import { toCommandLine } from './command-line.ts'
 import { nameProgram } from './program-name.ts'
-import { leadsOut } from './real-path.ts'
 
 type Style = Parameters<typeof styleText>[0]
 
