@@ -4,7 +4,6 @@ import { MemoryConversationStore, resolveModel, SkillAgent } from '@skillstoke/a
 import type { SkillRuntime } from '@skillstoke/core'
 import { defined, toMessage } from '@skillstoke/core/internal'
 import { createSkillsServer } from '@skillstoke/mcp'
-import type { Turn } from '../client/api-types.ts'
 import type { Config } from '../config/config.ts'
 import { readVersion } from '../config/version.ts'
 import { DevServer } from '../server/dev-server.ts'
@@ -14,17 +13,16 @@ import { toSessionOptions } from '../server/session-key.ts'
 import { toAnswering } from '../skills/answering.ts'
 import { openSkills } from '../skills/open-skills.ts'
 import { countTokens } from '../skills/tokens.ts'
+import { ChatTerminal } from '../terminal/chat-terminal.ts'
 import { EXIT_OK } from '../terminal/exit-code.ts'
-import { createPaint } from '../terminal/output.ts'
+import { createPaint, printLine } from '../terminal/output.ts'
+import { Parts } from '../terminal/parts.ts'
 import { listenForSignals } from '../terminal/signals.ts'
 import { printCommands } from './command-printer.ts'
-import { DevConversation } from './dev-conversation.ts'
+import { DemoTurns } from './demo-turns.ts'
 import { DevPrinter, type ListeningSession } from './dev-printer.ts'
 import { actOnKey } from './key-actions.ts'
 import { BrowserOpener } from './open-in-browser.ts'
-import { Parts } from './parts.ts'
-import { Terminal } from './terminal.ts'
-import { TurnLog } from './turn-log.ts'
 
 export interface DevFlags {
   /** Question for the demo agent, asked at the start and after each change. */
@@ -33,7 +31,6 @@ export interface DevFlags {
   readonly agent: boolean
 }
 
-const SESSION_ID = 'dev'
 // The default tenant of an agent. Only with this tenant, the id of a conversation is also the id of its session.
 const TENANT = 'local'
 
@@ -41,11 +38,12 @@ const TENANT = 'local'
  * Implements `stoke dev`: watches the skills, and serves a page, an API, an MCP endpoint and a demo agent. Runs until a
  * signal stops the command.
  */
-export async function dev(config: Config, options: DevFlags): Promise<number> {
-  const terminal = new Terminal()
+export async function dev(config: Config, { ask: question, agent: hasAgent }: DevFlags): Promise<number> {
+  let terminal: ChatTerminal | undefined
   const paint = createPaint(config.hasColor)
-  const print = new DevPrinter({ print: terminal.print, paint, countTokens, config })
-  const { ask: question, agent: hasAgent } = options
+  const printAbove = (line = ''): void =>
+    terminal === undefined ? printLine(line) : terminal.print(`${line}\n`)
+  const print = new DevPrinter({ print: printAbove, paint, countTokens, config })
   const scope = defined({ scope: config.scope })
   const end = new AbortController()
   {
@@ -65,24 +63,17 @@ export async function dev(config: Config, options: DevFlags): Promise<number> {
         ...scope,
       }),
     )
-    const log = new TurnLog(tellSessions)
-    const conversation = new DevConversation({
-      open: () => agent.conversation(SESSION_ID),
-      skills,
-      print,
-      log,
-      signal: end.signal,
-      ...defined({ question }),
-    })
     const playground = new Playground({
       agent,
       forget: async id => await store.remove(TENANT, id),
       model: config.model.model ?? 'offline',
-      onOpen: () => conversation.keepOpen(),
       onChange: tellSessions,
     })
-    const turnsOf = (id: string): readonly Turn[] =>
-      id === SESSION_ID ? log.list() : (playground.turnsOf(id) ?? [])
+    const turns = new DemoTurns({
+      ...{ playground, skills, print, question },
+      scope: config.scope,
+      signal: end.signal,
+    })
     const mcp = parts.use(
       createSkillsServer(skills, {
         version: readVersion(),
@@ -91,30 +82,32 @@ export async function dev(config: Config, options: DevFlags): Promise<number> {
         ...scope,
       }),
     )
-    const server = parts.use(await DevServer.start({ config, skills, mcp, playground, countTokens, turnsOf }))
+    const server = parts.use(await DevServer.start({ config, skills, mcp, playground, countTokens }))
     parts.defer(tellOthers(config, server))
     await print.start(skills)
-    parts.defer(printCommands(skills, { print: terminal.print, paint }))
-    parts.defer(async () => await conversation.close())
+    parts.defer(printCommands(skills, { print: printAbove, paint }))
+    parts.defer(async () => await turns.close())
     parts.defer(
       skills.subscribe(update => {
-        print.update(update, findListeners(skills, conversation, playground))
-        if (hasAgent && update.changes.length > 0) conversation.requestTurn(update)
+        print.update(update, findListeners(skills, playground))
+        if (hasAgent && update.changes.length > 0) turns.requestTurn(update)
       }),
     )
     if (config.isInteractive) {
       const opener = parts.use(new BrowserOpener(join(config.stateDirectory, 'run')))
-      const answering = toAnswering(skills, config)
-      const targets = { answering, print, terminal, conversation, end, opener, pageUrl: server.pageUrl }
-      parts.use(terminal).listen(key => {
+      const onKey = (key: string): void => {
+        const targets = { answering, print, terminal, turns, end, opener, pageUrl: server.pageUrl }
         actOnKey(key, targets).catch((error: unknown) => print.keyFailed(key, toMessage(error)))
-      })
+      }
+      const answering = toAnswering(skills, config)
+      terminal = parts.use(new ChatTerminal({ paint, prompt: 'ask: ', signal: end.signal, onKey }))
     }
     print.addresses(server)
     print.ready(config.isInteractive)
-    if (hasAgent) conversation.requestTurn()
+    if (hasAgent) turns.requestTurn()
     await untilAborted(end.signal)
   }
+  terminal = undefined
   print.end()
   return EXIT_OK
 }
@@ -134,21 +127,13 @@ function tellOthers(config: Config, server: DevServer): () => void {
   }
 }
 
-/** Lists the conversation of the demo agent, the playground conversations, and the conversations of MCP clients. */
-function findListeners(
-  skills: SkillRuntime,
-  own: DevConversation,
-  playground: Playground,
-): ListeningSession[] {
-  return skills.sessions().map(session => {
-    const nextTurn = playground.nextTurnOf(session.id)
-    return {
-      id: session.id,
-      pending: session.pending(),
-      ...(nextTurn === undefined ? {} : { nextTurn }),
-      ...(session.id === SESSION_ID ? own.next() : {}),
-    }
-  })
+/** Lists the conversations that hear of a change: of the demo agent, of the playground, and of MCP clients. */
+function findListeners(skills: SkillRuntime, playground: Playground): ListeningSession[] {
+  return skills.sessions().map(session => ({
+    id: session.id,
+    pending: session.pending(),
+    ...playground.describeNext(session.id),
+  }))
 }
 
 /** Keeps the process alive until the signal aborts, because a runtime alone lets the process exit. */

@@ -3,7 +3,6 @@ import type { Server } from 'node:http'
 import type { SkillRuntime, TokenCounter } from '@skillstoke/core'
 import type { SkillMcp } from '@skillstoke/mcp'
 import { Hono } from 'hono'
-import type { Turn } from '../client/api-types.ts'
 import { type Config, pathsOf } from '../config/config.ts'
 import { DEFAULT_MAX_SESSIONS } from '../config/defaults.ts'
 import { readVersion } from '../config/version.ts'
@@ -24,8 +23,6 @@ export interface DevServerOptions {
   readonly mcp: SkillMcp
   readonly countTokens: TokenCounter
   readonly playground: Playground
-  /** Returns the recorded turns of a conversation. */
-  readonly turnsOf: (sessionId: string) => readonly Turn[]
 }
 
 const KEEP_ALIVE_MS = 15_000
@@ -58,10 +55,7 @@ export class DevServer implements AsyncDisposable {
     }
   }
 
-  private constructor(
-    { config, skills, mcp, playground, countTokens, turnsOf }: DevServerOptions,
-    metrics: Metrics,
-  ) {
+  private constructor({ config, skills, mcp, playground, countTokens }: DevServerOptions, metrics: Metrics) {
     this.#metrics = metrics
     this.#config = config
     this.#identities = new DevIdentities(config, 'dev')
@@ -75,7 +69,7 @@ export class DevServer implements AsyncDisposable {
       stateDirectory: config.stateDirectory,
       model: playground.model,
       rootPaths: pathsOf(config),
-      turnsOf,
+      turnsOf: id => playground.turnsOf(id),
     })
     const { host, allowedHosts } = config.server
     this.#guard = new RequestGuard({ token: this.token, allowedHosts: [toHostName(host), ...allowedHosts] })
